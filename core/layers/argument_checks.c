@@ -18,7 +18,8 @@ static const char *expected_text(flow_argument_type type)
 {
   static const char *const texts[] = {
     [FLOW_INTEGER] = "an integer", [FLOW_NUMBER] = "a number", [FLOW_BOOLEAN] = "true or false", [FLOW_TEXT] = "a text",
-    [FLOW_PAIR] = "an integer or a list of two integers", [FLOW_SHAPE] = "a list of integers",
+    [FLOW_PAIR] = "an integer or a list of two integers",
+    [FLOW_SINGLE] = "an integer or a list of one", [FLOW_SHAPE] = "a list of integers",
     [FLOW_SIZES] = "a list of positive integers, -1 for the input's size", [FLOW_NUMBERS] = "a number or a list of numbers",
     [FLOW_SIDES] = "an integer, {height, width} or {{top, bottom}, {left, right}}",
     [FLOW_ACTIVATION] = "the name of an activation", [FLOW_INITIALIZER] = "the name of an initializer",
@@ -104,7 +105,7 @@ static argument_value default_value(const flow_argument *parameter, double *numb
       value.kind = VALUE_BOOLEAN;
       value.number = strcmp(initial, "true") == 0;
       break;
-    case FLOW_PAIR: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_NUMBERS: case FLOW_SIDES:
+    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_NUMBERS: case FLOW_SIDES:
       value.kind = VALUE_NUMBERS;
       value.numbers = numbers;
       value.rank = 1;
@@ -274,13 +275,14 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
     case FLOW_BOOLEAN:
       if (value->kind != VALUE_BOOLEAN) return wrong_type(who, name, parameter, value);
       break;
-    case FLOW_PAIR: case FLOW_SHAPE:
+    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_SHAPE:
       if (value->kind == VALUE_NUMBER && is_integer(value->number)) {
         int count = parameter->type == FLOW_PAIR ? 2 : 1;
         argument_value list = { .kind = VALUE_NUMBERS, .numbers = one, .count = count, .rank = 1, .dims = { count } };
         return flow_arguments_store(result, name, &list);
       }
-      if (value->kind != VALUE_NUMBERS || value->rank != 1 || !all_integers(value) || (parameter->type == FLOW_PAIR && value->count != 2))
+      if (value->kind != VALUE_NUMBERS || value->rank != 1 || !all_integers(value) ||
+          (parameter->type == FLOW_PAIR && value->count != 2) || (parameter->type == FLOW_SINGLE && value->count != 1))
         return wrong_type(who, name, parameter, value);
       if (value->count > FLOW_MAX_RANK)
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count,

@@ -174,7 +174,7 @@ void flow_argument_pair(const flow_arguments *arguments, const char *name, int32
   const double *values;
   int count = flow_argument_list(arguments, name, &values);
   for (int i = 0; i < 2; i++) {
-    double value = count == 2 ? values[i] : 0;
+    double value = count == 2 ? values[i] : count == 1 ? (i == 0 ? 1 : values[0]) : 0;
     pair[i] = value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : (int32_t)value;
   }
 }
@@ -203,6 +203,7 @@ const char *flow_argument_type_name(flow_argument_type type)
 {
   static const char *const names[] = {
     [FLOW_INTEGER] = "integer", [FLOW_NUMBER] = "number", [FLOW_BOOLEAN] = "boolean", [FLOW_TEXT] = "text", [FLOW_PAIR] = "pair",
+    [FLOW_SINGLE] = "single",
     [FLOW_SHAPE] = "shape", [FLOW_SIZES] = "sizes", [FLOW_NUMBERS] = "numbers", [FLOW_SIDES] = "sides", [FLOW_ACTIVATION] = "activation",
     [FLOW_INITIALIZER] = "initializer", [FLOW_REGULARIZER] = "regularizer", [FLOW_ABSENT] = "null"
   };

@@ -9,6 +9,7 @@
 typedef enum flow_argument_type {
   FLOW_INTEGER, FLOW_NUMBER, FLOW_BOOLEAN, FLOW_TEXT,
   FLOW_PAIR,          /* one integer or a list of two: {height, width} */
+  FLOW_SINGLE,        /* one integer or a list of one, as which it is kept: {steps} */
   FLOW_SHAPE,         /* list of integers */
   FLOW_SIZES,         /* list of positive integers; -1 or null stands for the input's size, kept as -1 and written as null */
   FLOW_NUMBERS,       /* one number or a list of numbers, which may be nested, kept as it was given */
@@ -47,7 +48,7 @@ const char *flow_argument_text(const flow_arguments *arguments, const char *name
 int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);  /* count; a single number is a list of one */
 int         flow_argument_is_list(const flow_arguments *arguments, const char *name);
 int         flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK]);  /* of a nested list; returns the depth, 0: a number */
-void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);
+void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);      /* {1, n} of a FLOW_SINGLE */
 
 /* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */
 flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out);

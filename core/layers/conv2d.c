@@ -10,7 +10,9 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_KERNEL_AND_BIAS("kernel")
 };
 
-static flow_status check(flow_layer *layer)
+enum { KERNEL, BIAS };
+
+flow_status flow_plain_convolution_check(flow_layer *layer)
 {
   static const char *const positive[] = { "filters", "groups", NULL };
   FLOW_TRY(flow_layer_check_positive(layer, positive));
@@ -20,21 +22,23 @@ static flow_status check(flow_layer *layer)
   return flow_convolution_check(layer);
 }
 
-static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+flow_status flow_plain_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
   FLOW_TRY(flow_convolution_check_input(layer, inputs));
-  int64_t channels = inputs->dims[3], groups = flow_argument_integer(layer->arguments, "groups");
+  int64_t channels = inputs->dims[inputs->rank - 1], groups = flow_argument_integer(layer->arguments, "groups");
   int64_t filters = flow_argument_integer(layer->arguments, "filters");
   if (channels % groups != 0)
     return flow_layer_fail(layer, "%lld input channels cannot be divided into %lld groups", (long long)channels, (long long)groups);
   int32_t window[2];
   flow_argument_pair(layer->arguments, "kernel_size", window);
   const int64_t shape[4] = { window[0], window[1], channels / groups, filters };
-  return flow_convolution_build(context, layer, "kernel_initializer", shape, filters);
+  FLOW_TRY(flow_convolution_add_kernel(context, layer, KERNEL, "kernel", "kernel_initializer", shape));
+  return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
-static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+flow_status flow_plain_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
+                                        flow_tensor **out)
 {
   (void)count; (void)training;
   return flow_convolution_call(context, layer, inputs[0], flow_argument_integer(layer->arguments, "groups"), out);
@@ -42,6 +46,6 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 
 const flow_layer_class flow_layer_conv2d = {
   .name = "Conv2D", .alias = "Convolution2D", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = build, .call = call, .check = check,
+  .build = flow_plain_convolution_build, .call = flow_plain_convolution_call, .check = flow_plain_convolution_check,
   .doc = "activation(cross-correlation of images with filters kernels + bias)."
 };

@@ -16,22 +16,23 @@ static const flow_argument parameters[] = {
 
 enum { KERNEL, BIAS };
 
-static flow_status check(flow_layer *layer)
+flow_status flow_transposed_convolution_check(flow_layer *layer)
 {
   static const char *const positive[] = { "filters", NULL };
   FLOW_TRY(flow_layer_check_positive(layer, positive));
   return flow_convolution_check(layer);
 }
 
-static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+flow_status flow_transposed_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
   FLOW_TRY(flow_convolution_check_input(layer, inputs));
   int64_t filters = flow_argument_integer(layer->arguments, "filters");
   int32_t window[2];
   flow_argument_pair(layer->arguments, "kernel_size", window);
-  const int64_t shape[4] = { window[0], window[1], filters, inputs->dims[3] };
-  return flow_convolution_build(context, layer, "kernel_initializer", shape, filters);
+  const int64_t shape[4] = { window[0], window[1], filters, inputs->dims[inputs->rank - 1] };
+  FLOW_TRY(flow_convolution_add_kernel(context, layer, KERNEL, "kernel", "kernel_initializer", shape));
+  return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
 /* Height and width of the output: in * stride with "same" padding, without it the smallest size that all kernels fit into. */
@@ -52,11 +53,12 @@ static flow_status output_size(const flow_layer *layer, const flow_signature *in
   return FLOW_OK;
 }
 
-static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+flow_status flow_transposed_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
+                                             flow_tensor **out)
 {
   (void)count; (void)training;
   flow_tensor *x = inputs[0], *outputs[3] = { NULL }, *index = NULL;
-  flow_signature input = flow_signature_of(x);
+  flow_signature input = flow_signature_of(x), images = flow_sequences_signature(&input);
   flow_attributes attributes = { .convolution = { .groups = 1 } };
   int32_t window[2];
   int64_t size[2], none = 0;
@@ -64,7 +66,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_argument_pair(layer->arguments, "kernel_size", window);
   flow_argument_pair(layer->arguments, "strides", attributes.convolution.stride);
   flow_argument_pair(layer->arguments, "dilation_rate", attributes.convolution.dilation);
-  FLOW_TRY(output_size(layer, &input, &attributes, size));
+  FLOW_TRY(output_size(layer, &images, &attributes, size));
   int64_t filters = flow_argument_integer(layer->arguments, "filters");
   flow_signature output = { .dtype = FLOW_FLOAT32, .rank = 4, .dims = { x->shape[0], size[0], size[1], filters } };
   FLOW_TRY(flow_layer_padding(layer, &output, window, attributes.convolution.stride, attributes.convolution.dilation,
@@ -72,20 +74,21 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   for (int i = 0; i < 2; i++) attributes.convolution.input_size[i] = (int32_t)size[i];
   flow_attributes shape = { .shape = { .rank = 4, .dims = { x->shape[0], size[0], size[1], filters } } };
   flow_expression e = flow_expression_of(context);
-  flow_tensor *kernel = flow_express_variable(&e, layer->variables[KERNEL]);
-  if (kernel && x->dtype != kernel->dtype) x = flow_express_cast(&e, x, kernel->dtype);
+  flow_tensor *kernel = flow_convolution_kernel(&e, layer, KERNEL, window, filters);
+  x = flow_sequences_to_images(&e, x);
+  if (kernel && x && x->dtype != kernel->dtype) x = flow_express_cast(&e, x, kernel->dtype);
   flow_tensor *zero = kernel ? flow_express_number(&e, kernel, 0) : NULL;
   flow_tensor *image = flow_express(&e, FLOW_OP_broadcast_to, zero, NULL, NULL, &shape);      /* only its shape is read */
   flow_status status = flow_tensor_new(FLOW_UINT8, 1, &none, &index);
   index = flow_express_keep(&e, status, index);
   if (e.status == FLOW_OK)
     flow_express_all(&e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ x, image, kernel, x, index }, 5, &attributes, outputs);
-  flow_tensor *y = outputs[0];
-  return flow_layer_take(&e, layer, BIAS, y, out);
+  return flow_expression_take(&e, flow_sequences_like_input(&e, flow_layer_end(&e, layer, BIAS, outputs[0]), inputs[0]), out);
 }
 
 const flow_layer_class flow_layer_conv2d_transpose = {
   .name = "Conv2DTranspose", .alias = "Convolution2DTranspose", .positional = 11, .parameters = parameters, .min_inputs = 1,
-  .max_inputs = 1, .build = build, .call = call, .check = check,
+  .max_inputs = 1, .build = flow_transposed_convolution_build, .call = flow_transposed_convolution_call,
+  .check = flow_transposed_convolution_check,
   .doc = "activation(transposed convolution of images with filters kernels + bias): larger images."
 };

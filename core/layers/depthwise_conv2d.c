@@ -11,34 +11,38 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_KERNEL_AND_BIAS("depthwise")
 };
 
-static flow_status check(flow_layer *layer)
+enum { KERNEL, BIAS };
+
+flow_status flow_depthwise_convolution_check(flow_layer *layer)
 {
   static const char *const positive[] = { "depth_multiplier", NULL };
   FLOW_TRY(flow_layer_check_positive(layer, positive));
   return flow_convolution_check_depthwise(layer, "depthwise");
 }
 
-static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+flow_status flow_depthwise_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
   FLOW_TRY(flow_convolution_check_input(layer, inputs));
-  int64_t channels = inputs->dims[3], multiplier = flow_argument_integer(layer->arguments, "depth_multiplier"), filters;
+  int64_t channels = inputs->dims[inputs->rank - 1], multiplier = flow_argument_integer(layer->arguments, "depth_multiplier"), filters;
   if (channels > INT32_MAX || __builtin_mul_overflow(channels, multiplier, &filters))
     return flow_layer_fail(layer, "%lld channels times depth_multiplier %lld are too many", (long long)channels, (long long)multiplier);
   int32_t window[2];
   flow_argument_pair(layer->arguments, "kernel_size", window);
   const int64_t shape[4] = { window[0], window[1], channels, multiplier };
-  return flow_convolution_build(context, layer, "depthwise_initializer", shape, filters);
+  FLOW_TRY(flow_convolution_add_kernel(context, layer, KERNEL, "kernel", "depthwise_initializer", shape));
+  return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
-static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+flow_status flow_depthwise_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
+                                            flow_tensor **out)
 {
   (void)count; (void)training;
-  return flow_convolution_call(context, layer, inputs[0], layer->build_shape[3], out);
+  return flow_convolution_call(context, layer, inputs[0], layer->build_shape[layer->build_rank - 1], out);
 }
 
 const flow_layer_class flow_layer_depthwise_conv2d = {
   .name = "DepthwiseConv2D", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = build, .call = call, .check = check,
+  .build = flow_depthwise_convolution_build, .call = flow_depthwise_convolution_call, .check = flow_depthwise_convolution_check,
   .doc = "activation(every channel convolved with depth_multiplier kernels of its own + bias)."
 };

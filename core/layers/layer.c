@@ -125,10 +125,15 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
   return status == FLOW_OK ? FLOW_OK : name_failure(layer, status);
 }
 
-flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y, flow_tensor **out)
+flow_tensor *flow_layer_end(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y)
 {
   if (layer->variables[bias]) y = e_add(e, y, flow_express_variable(e, layer->variables[bias]));
-  return flow_expression_take(e, flow_express_activation(e, flow_argument_text(layer->arguments, "activation"), y), out);
+  return flow_express_activation(e, flow_argument_text(layer->arguments, "activation"), y);
+}
+
+flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y, flow_tensor **out)
+{
+  return flow_expression_take(e, flow_layer_end(e, layer, bias, y), out);
 }
 
 /* ---- variables -------------------------------------------------------------------------------------------------------------- */
@@ -235,17 +240,19 @@ flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *in
                                const int32_t dilation[2], int32_t padding[4])
 {
   memset(padding, 0, 4 * sizeof *padding);
-  if (strcmp(flow_argument_text(layer->arguments, "padding"), "valid") == 0) return FLOW_OK;
+  const char *kind = flow_argument_text(layer->arguments, "padding");
+  if (strcmp(kind, "valid") == 0) return FLOW_OK;
+  const int causal = strcmp(kind, "causal") == 0;      /* a step sees itself and what is before it */
   for (int i = 0; i < 2; i++) {
     int64_t in = input->dims[1 + i], reach = (int64_t)dilation[i] * (window[i] - 1) + 1;
     if (in < 0)
       return flow_layer_fail(layer, "padding \"same\" needs a known height and width, found %s", flow_shape_text(input->rank, input->dims));
     if (in == 0) continue;
-    int64_t total = ((in - 1) / stride[i]) * stride[i] + reach - in;
+    int64_t total = causal ? reach - 1 : ((in - 1) / stride[i]) * stride[i] + reach - in;
     if (total < 0) total = 0;
     if (total > INT32_MAX) return flow_layer_fail(layer, "a window that reaches %lld cells is too large", (long long)reach);
-    padding[2 * i] = (int32_t)(total / 2);
-    padding[2 * i + 1] = (int32_t)(total - total / 2);
+    padding[2 * i] = (int32_t)(causal ? total : total / 2);
+    padding[2 * i + 1] = (int32_t)total - padding[2 * i];
   }
   return FLOW_OK;
 }

@@ -92,7 +92,9 @@ flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, in
 
 /* Creates variable `index` of the layer as a bias of `size` values, by argument bias_initializer; none where use_bias is false. */
 flow_status flow_layer_add_bias(flow_context *context, flow_layer *layer, int index, int64_t size);
-/* Ends a call: *out is activation(y + variable `bias`), the argument's, or activation(y) where the layer has no such variable. New reference. */
+/* activation(y + variable `bias`), the argument's, or activation(y) where the layer has no such variable; borrowed from e. */
+flow_tensor *flow_layer_end(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y);
+/* Ends a call with that: *out is a new reference. */
 flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y, flow_tensor **out);
 
 /* Fails with `Conv2D "conv2d_1": <message>`. */
@@ -105,7 +107,8 @@ flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signat
 flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names);
 /* Axis argument `name` as an index from 0 into a shape of this rank. */
 flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank, int *axis);
-/* top, bottom, left, right of argument "padding" ("valid" or "same": the extra cell at the bottom and the right). */
+/* top, bottom, left, right of argument "padding" ("valid", "causal", or "same": the extra cell at the bottom and the right), for images; of
+ * layers over the steps of a sequence the input is the image of one row (sequences.h). */
 flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
                                const int32_t dilation[2], int32_t padding[4]);
 

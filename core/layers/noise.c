@@ -1,5 +1,6 @@
 /* noise.c: see noise.h. */
 #include "layers/noise.h"
+#include "layers/config.h"
 
 flow_status flow_layer_check_noise_rate(flow_layer *layer)
 {
@@ -99,4 +100,24 @@ flow_status flow_layer_normal_noise(flow_expression *e, flow_layer *layer, doubl
   flow_tensor *angle = e_mul(e, second, flow_express_number(e, *x, 2 * 3.14159265358979323846));
   *noise = e_mul(e, radius, e_cos(e, angle));
   return FLOW_OK;
+}
+
+flow_status flow_layer_drop_channels(flow_context *context, flow_layer *layer, flow_tensor *x, int training, flow_tensor **out)
+{
+  double rate = flow_argument_number(layer->arguments, "rate");
+  flow_attributes shape = { .shape = { .rank = x->rank } };
+  for (int i = 0; i < x->rank; i++) shape.shape.dims[i] = i == 0 || i == x->rank - 1 ? x->shape[i] : 1;
+  flow_expression e = flow_expression_of(context);
+  if (!training || rate == 0) return flow_expression_take(&e, x, out);
+  flow_attributes dropout = { .dropout = { .rate = rate, .stream = layer->stream, .seed = flow_layer_seed(context, layer) } };
+  flow_tensor *ones = flow_express(&e, FLOW_OP_broadcast_to, flow_express_number(&e, x, 1), NULL, NULL, &shape);
+  return flow_expression_take(&e, e_mul(&e, x, flow_express(&e, FLOW_OP_dropout, ones, NULL, NULL, &dropout)), out);
+}
+
+void flow_layer_config_untrained(const flow_layer *layer, flow_json *object)
+{
+  flow_json *policy = flow_config_policy(layer);
+  flow_json_put_text(object, "name", layer->name);
+  flow_json_put(object, "dtype", policy);
+  flow_config_add_arguments(object, layer->class->parameters, layer->arguments);
 }

@@ -9,18 +9,19 @@ const flow_argument flow_pooling_parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+const flow_argument flow_pooling_steps_parameters[] = {
+  { "pool_size", FLOW_SINGLE, "2", NULL },
+  { "strides", FLOW_SINGLE, "null", NULL },
+  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  FLOW_LAYER_DATA_FORMAT,
+  FLOW_LAYER_COMMON
+};
+
 const flow_argument flow_pooling_global_parameters[] = {
   FLOW_LAYER_DATA_FORMAT,
   { "keepdims", FLOW_BOOLEAN, "false", NULL },
   FLOW_LAYER_COMMON
 };
-
-static flow_status check_input(const flow_layer *layer, const flow_tensor *x)
-{
-  flow_signature input = flow_signature_of(x);
-  return flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}",
-                               input.rank < 4 ? "did you mean to put it before Flatten?" : NULL);
-}
 
 flow_status flow_pooling_check(flow_layer *layer)
 {
@@ -36,19 +37,21 @@ flow_status flow_pooling_check(flow_layer *layer)
 flow_status flow_pooling_call(flow_context *context, const flow_layer *layer, int op, flow_tensor *x, flow_tensor **out)
 {
   static const int32_t no_dilation[2] = { 1, 1 };
-  flow_signature input = flow_signature_of(x);
+  flow_signature input = flow_signature_of(x), image = flow_sequences_signature(&input);
   flow_attributes attributes = { .pool = { .size = { 0 } } };
-  FLOW_TRY(check_input(layer, x));
+  FLOW_TRY(flow_sequences_check(layer, &input, flow_layer_is_over_steps(layer, "pool_size")));
   flow_argument_pair(layer->arguments, "pool_size", attributes.pool.size);
   flow_argument_pair(layer->arguments, "strides", attributes.pool.stride);
-  FLOW_TRY(flow_layer_padding(layer, &input, attributes.pool.size, attributes.pool.stride, no_dilation, attributes.pool.padding));
+  FLOW_TRY(flow_layer_padding(layer, &image, attributes.pool.size, attributes.pool.stride, no_dilation, attributes.pool.padding));
   flow_expression e = flow_expression_of(context);
-  return flow_expression_take(&e, flow_express_first(&e, op, x, NULL, &attributes), out);
+  flow_tensor *y = flow_express_first(&e, op, flow_sequences_to_images(&e, x), NULL, &attributes);
+  return flow_expression_take(&e, flow_sequences_like_input(&e, y, x), out);
 }
 
 flow_status flow_pooling_global(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce)
 {
-  FLOW_TRY(check_input(layer, x));
+  flow_signature input = flow_signature_of(x);
+  FLOW_TRY(flow_sequences_check(layer, &input, 0));
   int keepdims = flow_argument_boolean(layer->arguments, "keepdims");
   *reduce = (flow_attributes){ .reduce = { .count = 2, .keepdims = keepdims, .axes = { 1, 2 } } };
   return FLOW_OK;
@@ -57,7 +60,7 @@ flow_status flow_pooling_global(const flow_layer *layer, const flow_tensor *x, f
 flow_status flow_pooling_global_steps(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce)
 {
   flow_signature input = flow_signature_of(x);
-  FLOW_TRY(flow_layer_check_rank(layer, &input, 3, "{batch, steps, features}", NULL));
+  FLOW_TRY(flow_sequences_check(layer, &input, 1));
   int keepdims = flow_argument_boolean(layer->arguments, "keepdims");
   *reduce = (flow_attributes){ .reduce = { .count = 1, .keepdims = keepdims, .axes = { 1 } } };
   return FLOW_OK;

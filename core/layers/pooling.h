@@ -1,12 +1,14 @@
-/* pooling.h: what MaxPooling2D and AveragePooling2D share, and the two global ones: all but the op. */
+/* pooling.h: what MaxPooling2D, AveragePooling2D and those over the steps of sequences share, and the global ones: all but the op. */
 #ifndef FLOW_LAYERS_POOLING_H
 #define FLOW_LAYERS_POOLING_H
 
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/sequences.h"
 
 /* The arguments of a pooling layer over windows: pool_size, strides, padding, data_format. */
 extern const flow_argument flow_pooling_parameters[];
+extern const flow_argument flow_pooling_steps_parameters[];      /* of windows of steps */
 flow_status flow_pooling_check(flow_layer *layer);
 /* The first output of `op`, which reads `pool` of its attributes. */
 flow_status flow_pooling_call(flow_context *context, const flow_layer *layer, int op, flow_tensor *x, flow_tensor **out);

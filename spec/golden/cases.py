@@ -1,6 +1,7 @@
 """The cases: what is compared. Names and options are Keras' own."""
 
 IMAGE = [2, 7, 9, 3]
+SEQUENCE = [2, 11, 4]      # steps, channels
 
 
 def conv(name, shape=IMAGE, **options):
@@ -163,6 +164,33 @@ LAYERS += [
     plain("SeparableConv2D", "same, relu, multiplier 2", shapes=[[2, 6, 5, 4]], filters=17, kernel_size=3, padding="same",
           depth_multiplier=2, activation="relu"),
     plain("SeparableConv2D", "stride 2", shapes=[[2, 8, 7, 4]], filters=6, kernel_size=[3, 2], strides=2, use_bias=False),
+    plain("Conv1D", shapes=[SEQUENCE], filters=6, kernel_size=3),
+    plain("Conv1D", "same, relu", shapes=[SEQUENCE], filters=17, kernel_size=4, padding="same", activation="relu"),
+    plain("Conv1D", "causal", shapes=[SEQUENCE], filters=5, kernel_size=3, padding="causal"),
+    plain("Conv1D", "causal, dilation 4", shapes=[SEQUENCE], filters=8, kernel_size=2, padding="causal", dilation_rate=4),
+    plain("Conv1D", "causal, stride 2", shapes=[SEQUENCE], filters=8, kernel_size=3, padding="causal", strides=2),
+    plain("Conv1D", "stride 2, same, groups 2", shapes=[SEQUENCE], filters=6, kernel_size=[3], padding="same", strides=2, groups=2),
+    plain("Conv1D", "kernel as long as the sequence", shapes=[[2, 5, 3]], filters=4, kernel_size=5, use_bias=False),
+    plain("DepthwiseConv1D", shapes=[SEQUENCE], kernel_size=3),
+    plain("DepthwiseConv1D", "same, stride 2, multiplier 2", shapes=[SEQUENCE], kernel_size=4, strides=2, padding="same",
+          depth_multiplier=2, activation="tanh"),
+    plain("SeparableConv1D", shapes=[SEQUENCE], filters=5, kernel_size=3),
+    plain("SeparableConv1D", "same, multiplier 3", shapes=[SEQUENCE], filters=7, kernel_size=4, padding="same", depth_multiplier=3,
+          activation="relu"),
+    plain("Conv1DTranspose", shapes=[SEQUENCE], filters=6, kernel_size=3),
+    plain("Conv1DTranspose", "stride 2, same", shapes=[SEQUENCE], filters=5, kernel_size=3, strides=2, padding="same"),
+    plain("Conv1DTranspose", "stride 3, valid", shapes=[SEQUENCE], filters=5, kernel_size=4, strides=3, use_bias=False),
+    plain("MaxPooling1D", shapes=[SEQUENCE]),
+    plain("MaxPooling1D", "3, stride 2, same", shapes=[SEQUENCE], pool_size=3, strides=2, padding="same"),
+    plain("AveragePooling1D", shapes=[SEQUENCE], pool_size=[2]),
+    plain("AveragePooling1D", "4, stride 1, same", shapes=[SEQUENCE], pool_size=4, strides=1, padding="same"),
+    plain("UpSampling1D", shapes=[SEQUENCE]),
+    plain("UpSampling1D", "3 times", shapes=[SEQUENCE], size=3),
+    plain("ZeroPadding1D", shapes=[SEQUENCE]),
+    plain("ZeroPadding1D", "2 and 0", shapes=[SEQUENCE], padding=[2, 0]),
+    plain("Cropping1D", shapes=[SEQUENCE]),
+    plain("Cropping1D", "0 and 3", shapes=[SEQUENCE], cropping=[0, 3]),
+    plain("SpatialDropout1D", "in inference", shapes=[SEQUENCE], rate=0.5),
 ]
 
 LOSSES = [

@@ -85,7 +85,9 @@ local VALUES = {
   groups = function(draw) return draw.pick { 1, 3 } end, depth_multiplier = integers(1, 2), pool_size = pairs_of(1, 3),
   size = pairs_of(1, 3), n = integers(1, 4), height = integers(2, 6), width = integers(2, 6), seed = integers(0, 2 ^ 31),
   input_dim = integers(7, 9), output_dim = integers(1, 4), padding = texts("valid", "same"), data_format = texts("channels_last"),
-  ["ZeroPadding2D.padding"] = sides(3), cropping = sides(2), momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
+  ["ZeroPadding2D.padding"] = sides(3), cropping = sides(2), ["Conv1D.padding"] = texts("valid", "same", "causal"),
+  ["UpSampling1D.size"] = integers(1, 3), ["ZeroPadding1D.padding"] = pairs_of(0, 3), ["Cropping1D.cropping"] = pairs_of(0, 2),
+  momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
   rate = numbers(0, 0.9), stddev = numbers(0, 1), alpha = numbers(0.1, 2), negative_slope = numbers(0, 0.5), max_value = numbers(0.5, 6),
   threshold = numbers(0, 0.5), ["Rescaling.scale"] = by_channel(-2, 2), offset = by_channel(-1, 1), fill_value = numbers(0, 1),
   interpolation = function(draw) return draw.pick(RESIZING) end, fill_mode = texts("reflect", "wrap", "constant", "nearest"),
@@ -155,6 +157,7 @@ local function options_of(index, draw, shape, policies)
     elseif kind ~= "null" and value ~= false then
       if value == nil then error("random_files: no values are known for " .. class .. "." .. name .. " of type " .. kind) end
       if required or draw.chance(0.5) then options[name] = value(draw, shape) end
+      if kind == "single" and type(options[name]) == "table" then options[name] = { options[name][1] } end
     end
   end
   if class == "Normalization" and (options.mean == nil) ~= (options.variance == nil) then options.mean, options.variance = nil, nil end

@@ -12,12 +12,10 @@ local Layer = require "flow.layers.layer"
 
 local C, raise = native.C, errors.raise
 
--- Keras' other names of layers.
-local ALIASES = { MaxPool2D = "MaxPooling2D", AvgPool2D = "AveragePooling2D", GlobalMaxPool2D = "GlobalMaxPooling2D",
-  GlobalAvgPool2D = "GlobalAveragePooling2D", Convolution2D = "Conv2D", Convolution2DTranspose = "Conv2DTranspose",
-  SeparableConvolution2D = "SeparableConv2D" }
+-- A name that the table does not have may be another one of Keras' for a record: MaxPool2D.
 local layers = signature.module("flow.layers", { Layer = Layer }, function(module, name)
-  return rawget(module, ALIASES[name] or name)
+  local index = type(name) == "string" and C.flow_layer_class_find(name) or -1
+  return index >= 0 and rawget(module, native.string(C.flow_layer_class_name(index))) or nil
 end)
 
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.

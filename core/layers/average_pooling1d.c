@@ -1,0 +1,14 @@
+/* average_pooling1d.c: AveragePooling1D: the mean of each window of steps; padding neither adds nor counts. */
+#include "layers/pooling.h"
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  return flow_pooling_call(context, layer, FLOW_OP_average_pool, inputs[0], out);
+}
+
+const flow_layer_class flow_layer_average_pooling1d = {
+  .name = "AveragePooling1D", .alias = "AvgPool1D", .positional = 4, .parameters = flow_pooling_steps_parameters,
+  .min_inputs = 1, .max_inputs = 1, .call = call, .check = flow_pooling_check,
+  .doc = "The mean of each window of steps; padding does not count."
+};

@@ -1,0 +1,17 @@
+/* conv1d.c: Conv1D: cross-correlation over the steps of sequences; kernel {steps, channels / groups, filters}, bias {filters}. */
+#include "layers/convolution.h"
+
+static const flow_argument parameters[] = {
+  { "filters", FLOW_INTEGER, NULL, NULL },
+  FLOW_CONVOLUTION_STEPS("valid|same|causal"),
+  FLOW_LAYER_DATA_FORMAT,
+  { "dilation_rate", FLOW_SINGLE, "1", NULL },
+  { "groups", FLOW_INTEGER, "1", NULL },
+  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
+};
+
+const flow_layer_class flow_layer_conv1d = {
+  .name = "Conv1D", .alias = "Convolution1D", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
+  .build = flow_plain_convolution_build, .call = flow_plain_convolution_call, .check = flow_plain_convolution_check,
+  .doc = "activation(cross-correlation of sequences with filters kernels + bias)."
+};

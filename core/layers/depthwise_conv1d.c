@@ -1,0 +1,17 @@
+/* depthwise_conv1d.c: DepthwiseConv1D: every channel of sequences is convolved with depth_multiplier kernels of its own; kernel {steps,
+ * channels, multiplier}, bias {channels * multiplier}. */
+#include "layers/convolution.h"
+
+static const flow_argument parameters[] = {
+  FLOW_CONVOLUTION_STEPS("valid|same"),
+  { "depth_multiplier", FLOW_INTEGER, "1", NULL },
+  FLOW_LAYER_DATA_FORMAT,
+  { "dilation_rate", FLOW_SINGLE, "1", NULL },
+  FLOW_LAYER_KERNEL_AND_BIAS("depthwise")
+};
+
+const flow_layer_class flow_layer_depthwise_conv1d = {
+  .name = "DepthwiseConv1D", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
+  .build = flow_depthwise_convolution_build, .call = flow_depthwise_convolution_call, .check = flow_depthwise_convolution_check,
+  .doc = "activation(every channel of sequences convolved with depth_multiplier kernels of its own + bias)."
+};
