@@ -68,7 +68,7 @@ static void finish_sums(flow_replica_set *set, flow_region *region, int s, int e
 {
   double started = flow_member_start_watch(&set->run);
   if (set->exchange) {
-    if (member == 0) flow_receive_sums(set, s);
+    if (member == 0) flow_receive_sums(set, s, end);
   } else if (set->count > 1) {
     meet_replicas(set, region, member, members);
     for (; *pending < end; ++*pending)

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import signal
 import socket
 import statistics
@@ -71,6 +72,27 @@ def pytorch_ddp(steps):
              {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}) for rank in range(2)]
 
 
+# Two workers in network namespaces of their own, whose packets a program of ours carries: as root. 1 Gbit/s each way, 5 ms one way.
+LINK = "5,1000"
+LINK_ADDRESSES = ["10.99.0.1", "10.99.0.2"]
+
+
+def linked(commands):
+    return [([os.path.join(ROOT, "build", "bin", "slow_link"), LINK] + commands, {"FLOW_SHARED_MEMORY": "0", "FLOW_INSECURE": "1"})]
+
+
+def flowlua_linked(steps):
+    workers = ["%s:2222" % address for address in LINK_ADDRESSES]
+    return linked(["TF_CONFIG=%s exec %s RING %d" % (
+        shlex.quote(json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})),
+        shlex.join([FLOWLUA, os.path.join(HERE, "scaling_flowlua.lua")]), steps) for index in range(2)])
+
+
+def pytorch_linked(steps):
+    return linked(["RANK=%d WORLD_SIZE=2 MASTER_ADDR=%s MASTER_PORT=29500 GLOO_SOCKET_IFNAME=slow exec %s ddp %d" % (
+        rank, LINK_ADDRESSES[0], shlex.join([sys.executable, os.path.join(HERE, "scaling_pytorch.py")]), steps) for rank in range(2)])
+
+
 def tensorflow_one(steps):
     return [([sys.executable, os.path.join(HERE, "scaling_tensorflow.py"), "one", str(steps)], {})]
 
@@ -89,8 +111,10 @@ JOBS = [
     ("flowlua", "2 workers, MPI, FLOW_SHARED_MEMORY=0", 2, flowlua_workers("MPI", False)),
     ("flowlua", "2 workers, RING", 2, flowlua_workers("RING", True)),
     ("flowlua", "2 workers, RING, FLOW_SHARED_MEMORY=0", 2, flowlua_workers("RING", False)),
+    ("flowlua", "2 workers, RING, 1 Gbit/s and 5 ms", 2, flowlua_linked),
     ("pytorch", "one process", 1, pytorch_one),
     ("pytorch", "DistributedDataParallel, gloo", 2, pytorch_ddp),
+    ("pytorch", "DDP, gloo, 1 Gbit/s and 5 ms", 2, pytorch_linked),
     ("tensorflow", "one process", 1, tensorflow_one),
     ("tensorflow", "MultiWorkerMirroredStrategy, RING", 2, tensorflow_workers),
 ]
@@ -186,6 +210,11 @@ def report(jobs):
         ratio = "%.2fx" % (rate / one[job.peer]) if job.replicas > 1 and job.peer in one else ""
         print("%-52s %10.0f %18s %16s %10.2f s" % (name, rate, "%.0f..%.0f" % (min(job.rates), max(job.rates)), ratio,
                                                    statistics.median(job.first)))
+    rates = {job.peer: statistics.median(job.rates) for job in jobs if job.processes in (flowlua_linked, pytorch_linked) and job.rates}
+    if len(rates) == 2:
+        print("over that link flowlua trains %.2fx as many images as pytorch" % (rates["flowlua"] / rates["pytorch"]))
+    for peer in sorted({job[0] for job in JOBS} - {job.peer for job in jobs}):
+        print("%s was not measured: it is not installed, or was not asked for: the head of scripts/bench says how" % peer)
     disturbed = max((max(job.others) for job in jobs if job.others), default=0)
     if disturbed >= OTHERS:
         print("other programs kept up to %.1f CPUs busy meanwhile: the figures are too low, and not by the same for all" % disturbed)

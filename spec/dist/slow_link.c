@@ -1,7 +1,8 @@
 /* slow_link.c: two commands, each in a network namespace of its own, between which every packet takes its time. As root, on Linux:
- *   slow_link MILLISECONDS COMMAND COMMAND
- * The commands are the shell's; the first finds itself at 10.99.0.1, the second at 10.99.0.2. Ends when both have, with status 0 if both
- * did; 3 if such a link cannot be made here, with a sentence that says why. Nothing is left. */
+ *   slow_link MILLISECONDS[,MEGABITS] COMMAND COMMAND
+ * MEGABITS: a second, each way; else as fast as this program copies packets. The commands are the shell's; the first finds itself at
+ * 10.99.0.1, the second at 10.99.0.2. Ends when both have, with status 0 if both did; 3 if such a link cannot be made here, with a
+ * sentence that says why. Nothing is left. */
 #define _GNU_SOURCE                /* unshare, ppoll */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,7 +27,9 @@ enum { MOST_PACKETS = 2048, PACKET = 16384, CANNOT = 3 };      /* more packets t
 typedef struct packet { long long due; int bytes; char data[PACKET]; } packet;
 
 /* One direction, in turns. */
-typedef struct way { packet *packets; unsigned first, end; } way;
+typedef struct way { packet *packets; unsigned first, end; long long busy_until; } way;
+
+typedef struct link { long long delay; double nanoseconds_per_byte; } link_speed;
 
 static long long now_nanoseconds(void)
 {
@@ -112,13 +115,17 @@ static void run_end(int end, int socket, const char *command)
 
 /* ---- the link, in the parent ----------------------------------------------------------------------------------------------------- */
 
-static void take_packets(way *self, int from, long long delay)
+/* A packet is on its way when those before it have gone through the line. */
+static void take_packets(way *self, int from, const link_speed *speed)
 {
   while (self->end - self->first < MOST_PACKETS) {
     packet *next = &self->packets[self->end % MOST_PACKETS];
     next->bytes = (int)read(from, next->data, PACKET);
     if (next->bytes <= 0) return;
-    next->due = now_nanoseconds() + delay;
+    long long now = now_nanoseconds();
+    if (self->busy_until < now) self->busy_until = now;
+    self->busy_until += (long long)(next->bytes * speed->nanoseconds_per_byte);
+    next->due = self->busy_until + speed->delay;
     self->end++;
   }
 }
@@ -132,7 +139,7 @@ static void give_packets(way *self, int to, long long now)
 }
 
 /* Until both children have ended; 0 if both well. */
-static int carry(const int devices[2], long long delay)
+static int carry(const int devices[2], const link_speed *speed)
 {
   way ways[2] = { { .packets = malloc(sizeof(packet) * MOST_PACKETS) }, { .packets = malloc(sizeof(packet) * MOST_PACKETS) } };
   int running = ways[0].packets && ways[1].packets ? 2 : 0, failed = running == 0;
@@ -145,7 +152,7 @@ static int carry(const int devices[2], long long delay)
     }
     struct timespec pause = { 0, wake > now ? (long)(wake - now) : 0 };
     ppoll((struct pollfd[]){ { devices[0], POLLIN, 0 }, { devices[1], POLLIN, 0 } }, 2, &pause, NULL);
-    for (int i = 0; i < 2; i++) take_packets(&ways[i], devices[i], delay);
+    for (int i = 0; i < 2; i++) take_packets(&ways[i], devices[i], speed);
     for (int i = 0; i < 2; i++) give_packets(&ways[i], devices[1 - i], now_nanoseconds());
     while (waitpid(-1, &status, WNOHANG) > 0) {
       running--;
@@ -173,5 +180,8 @@ int main(int count, char **arguments)
   for (int end = 0; end < 2; end++) {
     if (write(sockets[end][0], "", 1) != 1) return CANNOT;
   }
-  return carry(devices, (long long)(atof(arguments[1]) * 1e6));
+  char *rest;
+  link_speed speed = { .delay = (long long)(strtod(arguments[1], &rest) * 1e6) };
+  if (*rest == ',' && atof(rest + 1) > 0) speed.nanoseconds_per_byte = 8e3 / atof(rest + 1);
+  return carry(devices, &speed);
 }

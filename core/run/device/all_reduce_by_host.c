@@ -106,7 +106,7 @@ void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int
 {
   flow_replica_set *set = replica->set;
   deliver(sums, replica, member, queue, copies);
-  if (member == 0 && set->exchange) flow_receive_sums(set, segment);
+  if (member == 0 && set->exchange) flow_receive_sums(set, segment, segment + 1);
   flow_device_group_meet(set->group);
   for (int s = 0; s <= segment && !flow_failure_is_set(&set->run.verdict); s++) {
     if (!flow_sum_is_made(set, s) || sums->back[s]) continue;

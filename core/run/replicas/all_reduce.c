@@ -178,10 +178,10 @@ static void widen_sums(flow_replica_set *set, int segment)
   }
 }
 
-void flow_receive_sums(flow_replica_set *set, int segment)
+void flow_receive_sums(flow_replica_set *set, int segment, int end)
 {
   int64_t ticket = set->sums[segment].ticket;
-  int staged = set->staged_begin < set->staged_end, rides = staged && flow_gathers_by_message(set, set->gathers_made, segment + 1);
+  int staged = set->staged_begin < set->staged_end, rides = staged && flow_gathers_by_message(set, set->gathers_made, end);
   int flush = staged && !rides;
   if (flush && !flow_failure_is_set(&set->run.verdict))
     begin(set, FLOW_FLOAT32, set->staged + set->staged_begin, set->staged_end - set->staged_begin, &ticket);
@@ -193,9 +193,9 @@ void flow_receive_sums(flow_replica_set *set, int segment)
     else if (flush) take_staged(set);
     if (!flow_failure_is_set(&set->run.verdict)) widen_sums(set, segment);
   }
-  if (segment < set->gathers_made) return;
-  flow_gather_workers(set, set->gathers_made, segment + 1, rides, flush);
-  set->gathers_made = segment + 1;
+  if (end <= set->gathers_made) return;
+  flow_gather_workers(set, set->gathers_made, end, rides, flush);
+  set->gathers_made = end;
 }
 
 int flow_sum_is_made(const flow_replica_set *set, int segment)

@@ -101,8 +101,9 @@ void        flow_start_sums(flow_replica_set *set);      /* before a run */
 void        flow_add_replicas(const flow_replica_set *set, int segment, int member, int members);
 /* By one member: begins the sum over the workers. */
 void        flow_send_sum(flow_replica_set *set, int segment);
-/* By one member: waits for it and those before, of a failed run for all that are under way. */
-void        flow_receive_sums(flow_replica_set *set, int segment);
+/* By one member: waits for it and those before, of a failed run for all that are under way. Segments before `end` have run: what they gather
+ * and small sums of theirs come, too. */
+void        flow_receive_sums(flow_replica_set *set, int segment, int end);
 /* The small sums that are about to travel, as an array to gather; then their sums, in the order of the workers. */
 flow_gathering flow_gather_staged(flow_replica_set *set);
 void        flow_add_staged(flow_replica_set *set);
