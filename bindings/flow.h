@@ -62,6 +62,8 @@ typedef struct flow_model    flow_model;      /* a model that was read from a fi
 typedef struct flow_json     flow_json;       /* a JSON value: a root that its owner releases, or a part of one */
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
 typedef struct flow_cluster   flow_cluster;    /* who takes part in a training, and who this process is: immutable */
+typedef struct flow_server    flow_server;     /* a parameter server's end of its channels */
+typedef struct flow_server_link flow_server_link; /* and a worker's */
 typedef struct flow_worker    flow_worker;     /* this process as one of several that train together */
 typedef struct flow_device_group flow_device_group;  /* the GPUs of a strategy in this process */
 

@@ -108,6 +108,40 @@ FLOW_API int         flow_worker_newest(const flow_worker *worker, double *step)
  * one or the other: none is used for both. */
 FLOW_API void        flow_worker_set_apart(flow_worker *worker, int apart);
 
+/* ---- parameter servers ------------------------------------------------------------------------------------------------
+ * Channels between parameter servers, which listen, and workers, which ask. A message is a text of at most 60000 bytes, sealed where there is
+ * a secret (FLOW_SECRET), and bytes after it, which are not; each is answered by one. What they mean is the callers'. One thread at a time calls. */
+
+/* A message, or that a peer that had sent one is lost (left; text: why). text and bytes: borrowed until the next call of flow_server_next. */
+typedef struct flow_server_event { int peer, left; const char *text; char *bytes; double count; } flow_server_event;
+
+/* Listens on this process's address; it is a task of the job ps. context: its interrupt flag ends waiting; it outlives the server.
+ * FLOW_INVALID_ARGUMENT: another job, or no secret on a network; FLOW_IO_ERROR: it cannot listen. */
+FLOW_API flow_status flow_server_open(const flow_context *context, const flow_cluster *cluster, flow_server **out);
+/* Sends what was answered, for at most two seconds, and ends all connections. NULL is fine. */
+FLOW_API void        flow_server_close(flow_server *server);
+/* The next message, in turns. FLOW_TIMED_OUT: none came within these seconds; FLOW_INTERRUPTED. */
+FLOW_API flow_status flow_server_next(flow_server *server, double within, flow_server_event *out);
+/* Answers a peer's message: `count` pieces of so many bytes, which are copied. A peer that is lost is none to answer: FLOW_OK. */
+FLOW_API flow_status flow_server_reply(flow_server *server, int peer, const char *text, int length, const void *const *pieces, const int64_t *bytes, int count);
+/* Opens memory that a peer on this machine has made, `where` it said; bytes of messages that fit in it lie there from then on, in both directions. */
+FLOW_API flow_status flow_server_share(flow_server *server, int peer, double bytes, const char *where);
+/* A message has at most this many bytes after its text (1 MiB at first); a peer that announces more is dropped. */
+FLOW_API void        flow_server_limit(flow_server *server, double bytes);
+
+/* A worker's connection to ps:index; waits for it at most `within` seconds, and flow_log has a line every 5 s. FLOW_TIMED_OUT: it did not come. */
+FLOW_API flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, double within, flow_server_link **out);
+FLOW_API void        flow_server_link_close(flow_server_link *link);         /* NULL is fine */
+/* Sends a message; the bytes are copied. FLOW_ABORTED, as from await, with its name and address: the server is lost. */
+FLOW_API flow_status flow_server_link_send(flow_server_link *link, const char *text, int length, const void *const *pieces, const int64_t *bytes, int count);
+/* Waits until each of these links, to which a message was sent, has its answer. FLOW_TIMED_OUT, FLOW_INTERRUPTED, FLOW_ABORTED. */
+FLOW_API flow_status flow_server_links_await(flow_server_link *const *links, int count, double within);
+/* The text of the answer, and its `count` bytes: borrowed until the next message. */
+FLOW_API const char *flow_server_link_answer(const flow_server_link *link, char **bytes, double *count);
+/* Makes memory for messages, which the server opens by what is written to `where`, before it answers the next message. FLOW_UNSUPPORTED: this
+ * process cannot. */
+FLOW_API flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size);
+
 /* ---- watching a training ----------------------------------------------------------------------------------------------
  * Pages over HTTP, for GET only, from a thread of their own: / for people, /status as JSON, /metrics as Prometheus reads it. Strangers that talk
  * to it cost little; it has no secret: loopback addresses are for this machine alone. */

@@ -90,6 +90,8 @@ typedef struct flow_model flow_model;
 typedef struct flow_json flow_json;
 typedef struct flow_iterator flow_iterator;
 typedef struct flow_cluster flow_cluster;
+typedef struct flow_server flow_server;
+typedef struct flow_server_link flow_server_link;
 typedef struct flow_worker flow_worker;
 typedef struct flow_device_group flow_device_group;
 typedef enum flow_error_field {
@@ -160,6 +162,7 @@ typedef struct flow_worker_options {
  const char *gradient_dtype;
  int pairwise;
 } flow_worker_options;
+typedef struct flow_server_event { int peer, left; const char *text; char *bytes; double count; } flow_server_event;
 typedef struct flow_monitor flow_monitor;
 typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, downloaded_bytes, waits, replays; } flow_gpu_traffic;
 typedef struct flow_row_store flow_row_store;

@@ -15,6 +15,8 @@ local cross_device_ops = require "flow.distribute.cross_device_ops"
 local communication = require "flow.distribute.communication"
 local mirrored = require "flow.distribute.mirrored"
 local multi_worker = require "flow.distribute.multi_worker"
+local parameter_server = require "flow.distribute.parameter_server"
+local partitioners = require "flow.distribute.partitioners"
 local status = require "flow.distribute.status"
 local cost = require "flow.distribute.cost"
 
@@ -25,6 +27,11 @@ distribute = signature.module("flow.distribute", {
   MirroredStrategy = mirrored.MirroredStrategy,
   OneDeviceStrategy = mirrored.OneDeviceStrategy,
   MultiWorkerMirroredStrategy = multi_worker.MultiWorkerMirroredStrategy,
+  ParameterServerStrategy = parameter_server.ParameterServerStrategy,
+  Server = parameter_server.Server,
+  FixedShardsPartitioner = partitioners.FixedShardsPartitioner,
+  MinSizePartitioner = partitioners.MinSizePartitioner,
+  MaxSizePartitioner = partitioners.MaxSizePartitioner,
   CommunicationOptions = communication.CommunicationOptions,
   CommunicationImplementation = communication.CommunicationImplementation,
   CollectiveCommunication = communication.CommunicationImplementation,
@@ -41,6 +48,11 @@ distribute = signature.module("flow.distribute", {
     ClusterResolver = cluster.ClusterResolver,
   }),
   experimental = named("flow.distribute.experimental", {
+    partitioners = named("flow.distribute.experimental.partitioners", {
+      FixedShardsPartitioner = partitioners.FixedShardsPartitioner, MinSizePartitioner = partitioners.MinSizePartitioner,
+      MaxSizePartitioner = partitioners.MaxSizePartitioner,
+    }),
+    ParameterServerStrategy = parameter_server.ParameterServerStrategy,
     MultiWorkerMirroredStrategy = multi_worker.experimental, CommunicationOptions = communication.CommunicationOptions,
     CommunicationImplementation = communication.CommunicationImplementation,
     CollectiveCommunication = communication.CommunicationImplementation,

@@ -103,6 +103,7 @@ end
 
 -- Begins a trace of what one replica of p does. divides: its runs get whole batches and divide them. expected: of expected_rows.
 function placement.begin_trace(p, divides, expected)
+  scopes.own().traced = p
   local gathers = divides and expected ~= 0 and gathers_of(p) or C.FLOW_GATHERS_NOT
   C.flow_context_set_replicas(context, p and p.count or 1)
   C.flow_context_set_gathers(context, gathers)
@@ -113,10 +114,24 @@ function placement.begin_trace(p, divides, expected)
   check(status)
 end
 
+-- The store of variables of the parameter servers that the current placement, or the step that is traced, belongs to; nil: there is none.
+function placement.servers()
+  local own = scopes.own()
+  local p = placement.current() or own.step and own.traced
+  return p and rawget(p, "servers") or nil
+end
+
+-- Variables that were made in the current placement: parameter servers are to keep them.
+function placement.register(list)
+  local p = placement.current()
+  if p and rawget(p, "servers") then p.servers:register(list) end
+end
+
 -- Gives variables that were made in the current placement the chief's values, on all workers at once: as in tf.distribute they are equal
 -- from the beginning, whatever a worker drew or seeded before.
 function placement.share_new(list)
   local p = placement.current()
+  placement.register(list)
   if not p or p.workers == 1 or rawget(p, "closed") or #list == 0 then return end
   local lines = {}
   for i, v in ipairs(list) do lines[i] = ("variable %d: %s {%s}"):format(i, v.dtype, table.concat(v.shape, ", ")) end

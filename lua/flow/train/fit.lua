@@ -25,6 +25,7 @@ local executions = require "flow.train.batch_watch"
 local validation_epochs = require "flow.train.validation_epochs"
 local fit_data = require "flow.train.fit_data"
 local predictions = require "flow.train.predictions"
+local fit_servers = require "flow.train.fit_servers"
 local named_data = require "flow.model.named_data"
 
 local C, raise = native.C, errors.raise
@@ -134,6 +135,7 @@ end
 
 -- Runs the batches of a pass. An interrupt is returned as true, other failures are raised.
 local function run_batches(model, pass, what, list, bar, number, stops, run)
+  if run and fit_servers.of(model) then return fit_servers.lead(model, pass, list, bar, number, stops, run) end
   if pass.feed then return run_feed(model, pass, what, list, bar, number, stops, run) end
   local start = run and run.batch or 0
   local source, count = pass.source, batch_count(pass, start)
@@ -221,6 +223,7 @@ local function open_fit(model, data, validation, options, recovers)
   local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64", device = "cpu" }) or nil
   local train = keep_data(new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order), model)
   if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts from the beginning
+  if fit_servers.follows(model) then return function() return fit_servers.follow(model, train) end end
   local test = validation and keep_data(new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps), model)
   local target = options.steps_per_epoch or train.source and batches.count(train.source) or train.feed and train.feed:expected()
   if target == math.huge then target = nil end
@@ -298,6 +301,7 @@ local function open_fit(model, data, validation, options, recovers)
     until not more
     if train.feed then train.feed:close() end
     if recovers then recovers:leave(history) end
+    fit_servers.finish(model, history)
     for _, optimizer in ipairs(history.interrupted and {} or model:_optimizers()) do
       optimizer:finalize_variable_values(model.trainable_variables)
     end

@@ -7,6 +7,7 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local variable = require "flow.tensor.variable"
+local placement = require "flow.tensor.placement"
 local ownership = require "flow.distribute.ownership"
 local schedules = require "flow.train.schedules"
 local custom_optimizer = require "flow.train.custom_optimizer"
@@ -151,7 +152,9 @@ function Optimizer:apply_gradients(gradients, variables)
   end
   local rate = rate_in_lua(self)
   local inner = rawget(self, "inner_optimizer") or self
-  inner:_apply(rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables)
+  local servers = placement.servers()
+  if servers then servers:collect(inner, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables)
+  else inner:_apply(rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables) end
   native.keep { gradients, variables, rate }      -- until here, whatever an optimizer written in Lua calls
   return self.iterations
 end

@@ -1,0 +1,246 @@
+/* channel.c: messages of a text and bytes, over a link that does not block. */
+#include "cluster/servers/channel.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "transport/shared.h"
+
+/* What a frame begins with: how many bytes come after it, and whether they lie in the memory of both. The text comes next. */
+enum { BYTES_SIZE = 8, HEAD = BYTES_SIZE + 1, PIECE = 1 << 20, SHARED_FROM = 64 };
+
+flow_status flow_channel_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_channel **out)
+{
+  void *block = NULL, *words = NULL, *read = NULL, *frame = NULL;
+  flow_link *link;
+  FLOW_TRY(flow_link_new(descriptor, dialed, control, until, &link));
+  flow_status status = flow_alloc_zero(sizeof(flow_channel), &block);
+  if (status == FLOW_OK) status = flow_alloc(FLOW_CHANNEL_TEXT + 1, &words);
+  if (status == FLOW_OK) status = flow_alloc(FLOW_CHANNEL_READ, &read);
+  if (status == FLOW_OK) status = flow_alloc(HEAD + FLOW_CHANNEL_TEXT, &frame);
+  if (status != FLOW_OK) {
+    flow_free(read);
+    flow_free(words);
+    flow_free(block);
+    flow_link_release(link);
+    return status;
+  }
+  *out = block;
+  **out = (flow_channel){ .link = link, .words = words, .frame = frame, .read = read };
+  return FLOW_OK;
+}
+
+void flow_channel_release(flow_channel *channel)
+{
+  if (!channel) return;
+  flow_link_release(channel->link);
+  if (channel->region) munmap(channel->region, (size_t)channel->region_bytes + SHARED_FROM);
+  flow_free(channel->room);
+  flow_free(channel->words);
+  flow_free(channel->frame);
+  flow_free(channel->read);
+  flow_free(channel->sending);
+  flow_free(channel);
+}
+
+int flow_channel_is_open(const flow_channel *channel) { return channel->link->phase == FLOW_LINK_OPEN; }
+
+int flow_channel_is_sent(const flow_channel *channel)
+{
+  return channel->link->first == channel->link->filled && channel->sent == channel->sending_bytes;
+}
+
+short flow_channel_events(const flow_channel *channel)
+{
+  if (channel->link->phase == FLOW_LINK_CONNECTING) return POLLOUT;
+  return (short)((channel->complete ? 0 : POLLIN) | (flow_channel_is_sent(channel) ? 0 : POLLOUT));
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status send_more(flow_channel *channel)
+{
+  FLOW_TRY(flow_link_flush(channel->link));
+  while (channel->link->first == channel->link->filled && channel->sent < channel->sending_bytes) {
+    int64_t left = channel->sending_bytes - channel->sent;
+    ssize_t sent = send(channel->link->descriptor, channel->sending + channel->sent, (size_t)(left < PIECE ? left : PIECE), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return FLOW_OK;
+    if (sent < 0) return flow_fail(FLOW_IO_ERROR, "%s", strerror(errno));
+    channel->sent += sent;
+  }
+  return FLOW_OK;
+}
+
+static flow_status reserve(char **room, int64_t *room_bytes, int64_t bytes)
+{
+  void *block;
+  if (bytes <= *room_bytes) return FLOW_OK;
+  FLOW_TRY(flow_alloc((size_t)bytes, &block));
+  flow_free(*room);
+  *room = block;
+  *room_bytes = bytes;
+  return FLOW_OK;
+}
+
+static flow_status sum_pieces(const flow_pieces *pieces, int64_t *out)
+{
+  int64_t bytes = 0;
+  for (int i = 0; i < pieces->count; i++) {
+    if (pieces->bytes[i] < 0 || __builtin_add_overflow(bytes, pieces->bytes[i], &bytes)) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "a message to a parameter server: piece %d has %" PRId64 " bytes", i, pieces->bytes[i]);
+    }
+  }
+  *out = bytes;
+  return FLOW_OK;
+}
+
+flow_status flow_channel_send(flow_channel *channel, const char *text, size_t text_bytes, const flow_pieces *pieces)
+{
+  int64_t bytes = 0;
+  if (text_bytes > FLOW_CHANNEL_TEXT) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a message to a parameter server has a text of %zu bytes, at most %d are sent", text_bytes,
+                     FLOW_CHANNEL_TEXT);
+  }
+  if (!flow_channel_is_sent(channel)) return flow_fail(FLOW_INVALID_STATE, "the message before is not sent yet");
+  FLOW_TRY(sum_pieces(pieces, &bytes));
+  int shared = bytes > 0 && channel->region && bytes <= channel->region_bytes;
+  if (!shared) FLOW_TRY(reserve(&channel->sending, &channel->sending_room, bytes));
+  char *to = shared ? channel->region : channel->sending;
+  for (int i = 0; i < pieces->count; i++) {
+    if (pieces->bytes[i] > 0) memcpy(to, pieces->at[i], (size_t)pieces->bytes[i]);
+    to += pieces->bytes[i];
+  }
+  flow_put_little_endian(channel->frame, (uint64_t)bytes, BYTES_SIZE);
+  channel->frame[BYTES_SIZE] = (uint8_t)shared;
+  if (text_bytes > 0) memcpy(channel->frame + HEAD, text, text_bytes);
+  channel->sending_bytes = shared ? 0 : bytes;
+  channel->sent = 0;
+  FLOW_TRY(flow_link_send(channel->link, channel->frame, HEAD + text_bytes));
+  return send_more(channel);
+}
+
+/* ---- receiving ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A frame has come: what it says of the bytes after it is checked before there is memory for them. */
+static flow_status begin_message(flow_channel *channel, const uint8_t *contents, size_t size)
+{
+  if (size < HEAD || size > HEAD + FLOW_CHANNEL_TEXT) return flow_fail(FLOW_CORRUPT_DATA, "a message of %zu bytes", size);
+  uint64_t bytes = flow_little_endian(contents, BYTES_SIZE);
+  int shared = contents[BYTES_SIZE] != 0;
+  if (shared ? bytes > (uint64_t)channel->region_bytes : bytes > (uint64_t)channel->most) {
+    return flow_fail(FLOW_CORRUPT_DATA, "a message of %.0f bytes, at most %.0f are taken", (double)bytes,
+                     (double)(shared ? channel->region_bytes : channel->most));
+  }
+  if (!shared) FLOW_TRY(reserve(&channel->room, &channel->room_bytes, (int64_t)bytes));
+  channel->text_bytes = size - HEAD;
+  memcpy(channel->words, contents + HEAD, channel->text_bytes);
+  channel->words[channel->text_bytes] = '\0';
+  channel->text = (const uint8_t *)channel->words;
+  channel->bulk = shared ? channel->region : channel->room;
+  channel->bulk_bytes = (int64_t)bytes;
+  channel->received = shared ? (int64_t)bytes : 0;
+  return FLOW_OK;
+}
+
+/* Takes what was read: a frame, or bytes. */
+static flow_status take_read(flow_channel *channel)
+{
+  const uint8_t *contents;
+  size_t used, size;
+  if (channel->text) {
+    int64_t there = (int64_t)(channel->filled - channel->first), missing = channel->bulk_bytes - channel->received;
+    size_t taken = (size_t)(there < missing ? there : missing);
+    if (taken > 0) memcpy(channel->bulk + channel->received, channel->read + channel->first, taken);
+    channel->first += taken;
+    channel->received += (int64_t)taken;
+    return FLOW_OK;
+  }
+  const uint8_t *bytes = channel->read + channel->first;
+  FLOW_TRY(flow_frame_reader_feed(&channel->link->reader, bytes, channel->filled - channel->first, &used, &contents, &size));
+  channel->first += used;
+  return contents ? begin_message(channel, contents, size) : FLOW_OK;
+}
+
+static flow_status receive_more(flow_channel *channel)
+{
+  while (!channel->complete) {
+    while (channel->first < channel->filled && !(channel->text && channel->received == channel->bulk_bytes)) FLOW_TRY(take_read(channel));
+    channel->complete = channel->text && channel->received == channel->bulk_bytes;
+    if (channel->complete) return FLOW_OK;
+    size_t count;
+    int64_t missing = channel->text ? channel->bulk_bytes - channel->received : 0;
+    if (missing > FLOW_CHANNEL_READ) {                   /* straight to where it belongs */
+      FLOW_TRY(flow_link_read(channel->link, (uint8_t *)channel->bulk + channel->received, (size_t)missing, &count));
+      channel->received += (int64_t)count;
+    } else {
+      FLOW_TRY(flow_link_read(channel->link, channel->read, FLOW_CHANNEL_READ, &count));
+      channel->first = 0;
+      channel->filled = count;
+    }
+    if (count == 0) return FLOW_OK;
+  }
+  return FLOW_OK;
+}
+
+void flow_channel_next(flow_channel *channel)
+{
+  channel->text = NULL;
+  channel->complete = 0;
+  channel->bulk_bytes = channel->received = 0;
+}
+
+static flow_status finish_dialing(flow_link *link)
+{
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(link->descriptor, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error) return flow_fail(FLOW_IO_ERROR, "%s", strerror(error));
+  link->phase = FLOW_LINK_GREETING;
+  return FLOW_OK;
+}
+
+flow_status flow_channel_advance(flow_channel *channel, const flow_secret *secret)
+{
+  int complete;
+  if (channel->link->phase == FLOW_LINK_CONNECTING) FLOW_TRY(finish_dialing(channel->link));
+  FLOW_TRY(send_more(channel));
+  if (channel->link->phase == FLOW_LINK_GREETING) FLOW_TRY(flow_link_greet(channel->link, secret, &complete));
+  return flow_channel_is_open(channel) ? receive_more(channel) : FLOW_OK;
+}
+
+/* ---- memory of both processes -------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_channel_make_region(flow_channel *channel, int64_t bytes, char *where, size_t size, int *descriptor)
+{
+  flow_shared_file file;
+  char *memory = channel->region ? NULL : flow_shared_memory_make((size_t)bytes + SHARED_FROM, &file);
+  if (!memory) return flow_fail(FLOW_UNSUPPORTED, "this process cannot share %.0f bytes of memory", (double)bytes);
+  channel->region = memory;
+  channel->region_bytes = bytes;
+  *descriptor = (int)file.descriptor;
+  snprintf(where, size, "%" PRId64 " %" PRId64 " %" PRIx64 " %" PRIx64, file.process, file.descriptor, file.secret[0], file.secret[1]);
+  return FLOW_OK;
+}
+
+flow_status flow_channel_open_region(flow_channel *channel, int64_t bytes, const char *where)
+{
+  flow_shared_file file;
+  const int found = sscanf(where, "%" SCNd64 " %" SCNd64 " %" SCNx64 " %" SCNx64, &file.process, &file.descriptor, &file.secret[0],
+                           &file.secret[1]);
+  if (channel->region || bytes <= 0 || bytes > channel->most || found != 4) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "no memory of another process can be opened by \"%.80s\"", where);
+  }
+  channel->region = flow_shared_memory_open((size_t)bytes + SHARED_FROM, &file);
+  if (!channel->region) return flow_fail(FLOW_UNSUPPORTED, "the memory of process %" PRId64 " cannot be shared", file.process);
+  channel->region_bytes = bytes;
+  return FLOW_OK;
+}

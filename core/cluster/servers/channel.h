@@ -1,0 +1,56 @@
+/* core/cluster/servers: parameter servers, which keep the variables of an asynchronous training. server.c is the end that listens, server_link.c
+ * a worker's end; both hold channels. What messages mean is Lua's (lua/flow/distribute/servers). Uses base, cluster, control's links, and
+ * memory that processes share, of transport.
+ *
+ * channel.h: messages over a link (control/link.h). A message is a text, in a frame that is sealed where there is a secret, and bytes after
+ * it: numbers of variables, which travel as they are, or lie in memory that both processes share. Only who has sealed the frame can begin a
+ * message; the bytes themselves are not sealed, as those of sums are not. In each direction one message is under way at a time. */
+#ifndef FLOW_CLUSTER_SERVERS_CHANNEL_H
+#define FLOW_CLUSTER_SERVERS_CHANNEL_H
+
+#include "cluster/control/link.h"
+
+enum { FLOW_CHANNEL_TEXT = 60000, FLOW_CHANNEL_READ = 65536 };       /* bytes of a text at most; that are read at once */
+
+/* Where the bytes of a message lie: `count` pieces one after the other. */
+typedef struct flow_pieces { const void *const *at; const int64_t *bytes; int count; } flow_pieces;
+
+typedef struct flow_channel {
+  flow_link     *link;
+  const uint8_t *text;             /* of the message that has come; with a zero after its last byte */
+  size_t         text_bytes;
+  char          *bulk;             /* its bytes: in `room`, or in `region` */
+  int64_t        bulk_bytes, received, most;       /* most: of a message, else the peer is refused */
+  int            complete;         /* a message is there */
+  char          *room;
+  int64_t        room_bytes;
+  char          *words;            /* the text's copy */
+  uint8_t       *frame;            /* room for what a frame has of the message that goes out */
+  uint8_t       *read;             /* bytes that were read and are not yet taken: read[first .. filled) */
+  size_t         first, filled;
+  char          *sending;          /* a copy of the bytes of the message that goes out */
+  int64_t        sending_room, sending_bytes, sent;
+  char          *region;           /* memory of both processes, or NULL */
+  int64_t        region_bytes;
+} flow_channel;
+
+/* Takes over the descriptor, as flow_link_new. */
+flow_status flow_channel_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_channel **out);
+void        flow_channel_release(flow_channel *channel);           /* closes at once; NULL is fine */
+/* What to poll for. */
+short       flow_channel_events(const flow_channel *channel);
+/* After poll: greets, sends and receives what can be. A failure says why the channel is of no use any more. */
+flow_status flow_channel_advance(flow_channel *channel, const flow_secret *secret);
+int         flow_channel_is_open(const flow_channel *channel);
+/* Whether all that was sent has left this process. */
+int         flow_channel_is_sent(const flow_channel *channel);
+/* The bytes are copied. The message before has to be sent. FLOW_INVALID_ARGUMENT: the text is too long. */
+flow_status flow_channel_send(flow_channel *channel, const char *text, size_t text_bytes, const flow_pieces *pieces);
+/* The message that has come is done with: its text and bytes are gone. */
+void        flow_channel_next(flow_channel *channel);
+/* This many bytes of memory for messages, which the other process opens by what is written to `where`; or opens it. The file's descriptor is
+ * the caller's to close. FLOW_UNSUPPORTED: processes share none here. */
+flow_status flow_channel_make_region(flow_channel *channel, int64_t bytes, char *where, size_t size, int *descriptor);
+flow_status flow_channel_open_region(flow_channel *channel, int64_t bytes, const char *where);
+
+#endif

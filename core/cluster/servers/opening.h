@@ -1,0 +1,26 @@
+/* opening.h: what both ends of a channel need before there is one: the secret, and what seals with it. */
+#ifndef FLOW_CLUSTER_SERVERS_OPENING_H
+#define FLOW_CLUSTER_SERVERS_OPENING_H
+
+#include "cluster/servers/channel.h"
+
+typedef struct flow_opening {
+  flow_secret secret;
+  const flow_control_functions *sealing;      /* NULL: plain, among processes of one machine, or where FLOW_INSECURE says so */
+} flow_opening;
+
+/* Of the environment. FLOW_INVALID_ARGUMENT: this cluster needs a secret; FLOW_NOT_FOUND: the plugin is missing. */
+flow_status flow_opening_read(const flow_cluster *cluster, flow_opening *out);
+/* A variable of the environment; NULL: there is none. */
+const char *flow_opening_variable(const char *name);
+/* A connection whose other end vanishes without a word, with its machine, is broken after this many seconds. */
+void        flow_opening_watch(int descriptor, double seconds);
+/* Waits until one of the descriptors has something to do, at most until then (flow_opening_now), in pieces after which the context's
+ * interrupt flag is looked at: FLOW_INTERRUPTED. */
+struct pollfd;
+flow_status flow_opening_wait(const flow_context *context, struct pollfd *list, int count, double until);
+double      flow_opening_now(void);           /* seconds of a clock that never goes back */
+
+enum { FLOW_OPENING_DEAD_AFTER = 10 };        /* seconds */
+
+#endif

@@ -1,0 +1,259 @@
+/* server.c: the end of a parameter server: it listens on its address of the cluster, and gives its caller one message after the other. */
+#define _GNU_SOURCE                /* accept4 */
+#include <limits.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cluster/servers/opening.h"
+
+enum { STRANGERS = 64, UNLIMITED = INT_MAX };           /* connections that have not greeted, beside two for each task */
+static const double GREET_WITHIN = 10, FLUSH_WITHIN = 2, COMPLAIN_EVERY = 5;       /* seconds */
+
+typedef struct peer {
+  int           number, said;           /* said: the caller knows it, by a message */
+  int           lost, told;             /* told: the caller knows that it is lost */
+  flow_channel *channel;
+  char          why[200];
+} peer;
+
+struct flow_server {
+  const flow_context *context;
+  flow_opening opening;
+  int       listener, next_number, current;       /* current: whose message the caller has; -1: nobody's */
+  peer     *peers;
+  int       count, capacity, turn;                /* turn: where to look first */
+  int       strangers;                            /* how many are let in */
+  int64_t   most;
+  double    next_complaint;
+  struct pollfd *polled;
+  int       polled_capacity;
+};
+
+/* ---- life ---------------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status start(flow_server *server, const flow_cluster *cluster)
+{
+  const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
+  if (cluster->job != FLOW_JOB_PS || !address) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "this process is not a parameter server with an address of the cluster");
+  }
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) server->strangers += 2 * cluster->count[job];
+  FLOW_TRY(flow_opening_read(cluster, &server->opening));
+  FLOW_TRY(flow_link_inherit(flow_opening_variable("FLOW_LISTEN_DESCRIPTOR"), address, &server->listener));
+  return server->listener >= 0 ? FLOW_OK : flow_link_listen(address, &server->listener);
+}
+
+flow_status flow_server_open(const flow_context *context, const flow_cluster *cluster, flow_server **out)
+{
+  void *block;
+  *out = NULL;
+  if (!cluster) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_server_open: cluster is NULL");
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_server), &block));
+  flow_server *server = block;
+  *server = (flow_server){ .context = context, .listener = -1, .current = -1, .strangers = STRANGERS, .most = 1 << 20 };
+  flow_status status = start(server, cluster);
+  if (status == FLOW_OK) *out = server;
+  else flow_server_close(server);
+  return status;
+}
+
+void flow_server_close(flow_server *server)
+{
+  if (!server) return;
+  double until = flow_opening_now() + FLUSH_WITHIN;             /* last answers are on their way */
+  for (int i = 0; i < server->count; i++) {
+    flow_channel *channel = server->peers[i].channel;
+    while (channel && !server->peers[i].lost && flow_channel_is_open(channel) && !flow_channel_is_sent(channel)
+           && flow_opening_now() < until) {
+      struct pollfd polled = { .fd = channel->link->descriptor, .events = POLLOUT };
+      if (flow_opening_wait(NULL, &polled, 1, until) != FLOW_OK || flow_channel_advance(channel, &server->opening.secret) != FLOW_OK) break;
+    }
+    flow_channel_release(channel);
+  }
+  if (server->listener >= 0) close(server->listener);
+  flow_free(server->peers);
+  flow_free(server->polled);
+  flow_secret_clear(&server->opening.secret);
+  flow_free(server);
+}
+
+/* ---- peers --------------------------------------------------------------------------------------------------------------------------- */
+
+static peer *find(flow_server *server, int number)
+{
+  for (int i = 0; i < server->count; i++) {
+    if (server->peers[i].number == number) return &server->peers[i];
+  }
+  return NULL;
+}
+
+/* Of no use any more; why: the failure's text. */
+static void lose(peer *p)
+{
+  snprintf(p->why, sizeof p->why, "%.199s", flow_last_error());
+  p->lost = 1;
+}
+
+static void drop(flow_server *server, int place)
+{
+  flow_channel_release(server->peers[place].channel);
+  server->peers[place] = server->peers[--server->count];
+}
+
+static int is_stranger(const peer *p) { return !p->said && !p->lost && !flow_channel_is_open(p->channel); }
+
+/* Whoever has not greeted in time, and the oldest of the others if there are more than `room`. */
+static void drop_strangers(flow_server *server, int room)
+{
+  int strangers = 0, oldest = -1;
+  const double now = flow_opening_now();
+  for (int i = server->count - 1; i >= 0; i--) {
+    if (is_stranger(&server->peers[i]) && server->peers[i].channel->link->until < now) drop(server, i);
+  }
+  for (int i = 0; i < server->count; i++) {
+    if (!is_stranger(&server->peers[i])) continue;
+    strangers++;
+    if (oldest < 0 || server->peers[i].channel->link->until < server->peers[oldest].channel->link->until) oldest = i;
+  }
+  if (strangers > room) drop(server, oldest);
+}
+
+static flow_status add(flow_server *server, int descriptor)
+{
+  flow_channel *channel;
+  flow_opening_watch(descriptor, FLOW_OPENING_DEAD_AFTER);
+  flow_status status = flow_channel_new(descriptor, 0, server->opening.sealing, flow_opening_now() + GREET_WITHIN, &channel);
+  if (status != FLOW_OK) return status;
+  channel->most = server->most;
+  status = flow_grow(&server->peers, sizeof(peer), server->count + 1, &server->capacity);
+  if (status != FLOW_OK) {
+    flow_channel_release(channel);
+    return status;
+  }
+  server->peers[server->count++] = (peer){ .number = server->next_number++, .channel = channel };
+  return FLOW_OK;
+}
+
+static void complain(flow_server *server, int descriptor)
+{
+  char line[400], host[FLOW_HOST_TEXT];
+  double now = flow_opening_now();
+  if (now < server->next_complaint) return;
+  server->next_complaint = now + COMPLAIN_EVERY;
+  const flow_host from = flow_host_of_peer(descriptor);
+  snprintf(line, sizeof line, "a connection from %s was refused: %.250s", flow_host_text(&from, host), flow_last_error());
+  flow_log(FLOW_LOG_WARNING, line);
+}
+
+static flow_status accept_all(flow_server *server)
+{
+  while (1) {
+    int descriptor = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor < 0) return FLOW_OK;                   /* nobody, or no descriptor: strangers go in time */
+    drop_strangers(server, server->strangers - 1);
+    FLOW_TRY(add(server, descriptor));
+  }
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------------------------------ */
+
+/* The next peer that has a message, or, if the caller knows it, is lost: in turns. Strangers that are lost are dropped on the way. */
+static peer *find_event(flow_server *server)
+{
+  for (int i = server->count - 1; i >= 0; i--) {
+    if (server->peers[i].lost && !server->peers[i].said) drop(server, i);
+  }
+  for (int k = 0; k < server->count; k++) {
+    peer *p = &server->peers[(server->turn + k) % server->count];
+    if (!p->lost && !p->channel->complete) continue;
+    server->turn = (server->turn + k + 1) % server->count;
+    return p;
+  }
+  return NULL;
+}
+
+static flow_status poll_all(flow_server *server, double until)
+{
+  FLOW_TRY(flow_grow(&server->polled, sizeof(struct pollfd), server->count + 1, &server->polled_capacity));
+  int count = server->count;
+  server->polled[0] = (struct pollfd){ .fd = server->listener, .events = POLLIN };
+  for (int i = 0; i < count; i++) {
+    const flow_channel *channel = server->peers[i].channel;
+    server->polled[i + 1] = (struct pollfd){ .fd = channel->link->descriptor, .events = flow_channel_events(channel) };
+  }
+  FLOW_TRY(flow_opening_wait(server->context, server->polled, count + 1, until));
+  for (int i = 0; i < count; i++) {
+    peer *p = &server->peers[i];
+    if (!server->polled[i + 1].revents) continue;
+    flow_status status = flow_channel_advance(p->channel, &server->opening.secret);
+    if (status == FLOW_OUT_OF_MEMORY) return status;
+    if (status == FLOW_OK) continue;
+    if (status != FLOW_IO_ERROR) complain(server, p->channel->link->descriptor);
+    lose(p);
+  }
+  if (server->polled[0].revents) FLOW_TRY(accept_all(server));
+  drop_strangers(server, UNLIMITED);
+  return FLOW_OK;
+}
+
+static void give(flow_server *server, peer *p, flow_server_event *out)
+{
+  *out = (flow_server_event){ .peer = p->number, .left = p->lost, .text = p->lost ? p->why : (const char *)p->channel->text,
+                              .bytes = p->lost ? NULL : p->channel->bulk, .count = p->lost ? 0 : (double)p->channel->bulk_bytes };
+  p->said = 1;
+  p->told = p->lost;
+  server->current = p->number;
+}
+
+flow_status flow_server_next(flow_server *server, double within, flow_server_event *out)
+{
+  double until = flow_opening_now() + within;
+  peer *before = server->current >= 0 ? find(server, server->current) : NULL;
+  server->current = -1;
+  if (before && before->told) {
+    drop(server, (int)(before - server->peers));
+  } else if (before && !before->lost) {
+    flow_channel_next(before->channel);
+    /* poll tells nothing of what was read already */
+    if (flow_channel_advance(before->channel, &server->opening.secret) != FLOW_OK) lose(before);
+  }
+  while (1) {
+    peer *p = find_event(server);
+    if (p) {
+      give(server, p, out);
+      return FLOW_OK;
+    }
+    if (flow_opening_now() > until) return flow_fail(FLOW_TIMED_OUT, "no message came within %g s", within);
+    FLOW_TRY(poll_all(server, until));
+  }
+}
+
+flow_status flow_server_reply(flow_server *server, int number, const char *text, int length, const void *const *pieces,
+                              const int64_t *bytes, int count)
+{
+  const flow_pieces list = { pieces, bytes, count };
+  peer *p = find(server, number);
+  if (!p || p->lost) return FLOW_OK;                      /* flow_server_next tells of it */
+  flow_status status = flow_channel_send(p->channel, text, (size_t)length, &list);
+  if (status != FLOW_IO_ERROR) return status;
+  lose(p);
+  return FLOW_OK;
+}
+
+flow_status flow_server_share(flow_server *server, int number, double bytes, const char *where)
+{
+  peer *p = find(server, number);
+  if (!p || p->lost) return FLOW_OK;
+  return flow_channel_open_region(p->channel, (int64_t)bytes, where);
+}
+
+void flow_server_limit(flow_server *server, double bytes)
+{
+  server->most = (int64_t)bytes;
+  for (int i = 0; i < server->count; i++) server->peers[i].channel->most = server->most;
+}

@@ -1,0 +1,176 @@
+/* server_link.c: a worker's connection to one parameter server. */
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cluster/servers/opening.h"
+
+static const double RETRY_AFTER = 0.1, TELL_EVERY = 5, GREET_WITHIN = 10;          /* seconds */
+
+struct flow_server_link {
+  const flow_context *context;
+  flow_opening  opening;
+  flow_channel *channel;
+  int           awaits;                       /* an answer has not come yet */
+  int           lends;                        /* a descriptor that the server opens, or -1 */
+  char          name[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];      /* "ps:0 a:2222" */
+};
+
+static flow_status fail_lost(const flow_server_link *link)
+{
+  char why[600];
+  snprintf(why, sizeof why, "%s", flow_last_error());
+  return flow_fail(FLOW_ABORTED, "%s was lost: %s; its variables are gone with it: start the job again, it continues from the newest "
+                   "backup", link->name, why);
+}
+
+/* Greets. FLOW_IO_ERROR: nobody is there yet. */
+static flow_status try_once(flow_server_link *link, const char *address, unsigned attempt, double until)
+{
+  int descriptor;
+  FLOW_TRY(flow_link_dial(address, attempt, &descriptor));
+  flow_opening_watch(descriptor, FLOW_OPENING_DEAD_AFTER);
+  until = fmin(until, flow_opening_now() + GREET_WITHIN);
+  FLOW_TRY(flow_channel_new(descriptor, 1, link->opening.sealing, until, &link->channel));
+  link->channel->most = INT64_MAX;
+  flow_status status = FLOW_OK;
+  while (status == FLOW_OK && !flow_channel_is_open(link->channel)) {
+    struct pollfd polled = { .fd = descriptor, .events = flow_channel_events(link->channel) };
+    status = flow_opening_wait(link->context, &polled, 1, until);
+    if (status == FLOW_OK && !polled.revents) status = flow_fail(FLOW_IO_ERROR, "it does not answer");
+    if (status == FLOW_OK) status = flow_channel_advance(link->channel, &link->opening.secret);
+  }
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_channel_release(link->channel);
+  link->channel = NULL;
+  return status;
+}
+
+static flow_status dial(flow_server_link *link, const char *address, double within)
+{
+  double until = flow_opening_now() + within, next = flow_opening_now() + TELL_EVERY;
+  for (unsigned attempt = 0;; attempt++) {
+    char line[640];
+    flow_status status = try_once(link, address, attempt, until);
+    if (status != FLOW_IO_ERROR) return status;
+    if (flow_opening_now() > until) return flow_fail_prefix(FLOW_TIMED_OUT, "%s did not come within %g s: ", link->name, within);
+    if (flow_opening_now() > next) {
+      snprintf(line, sizeof line, "this process waits for %s: %.300s", link->name, flow_last_error());
+      flow_log(FLOW_LOG_INFO, line);
+      next += TELL_EVERY;
+    }
+    FLOW_TRY(flow_opening_wait(link->context, NULL, 0, flow_opening_now() + RETRY_AFTER));
+  }
+}
+
+flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, double within,
+                                  flow_server_link **out)
+{
+  void *block;
+  char name[FLOW_TASK_NAME_SIZE];
+  const char *address = cluster ? flow_cluster_address(cluster, FLOW_JOB_PS, index) : NULL;
+  *out = NULL;
+  if (!address) return flow_fail(FLOW_INVALID_ARGUMENT, "the cluster has no ps:%d with an address", index);
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_server_link), &block));
+  flow_server_link *link = block;
+  link->context = context;
+  link->lends = -1;
+  snprintf(link->name, sizeof link->name, "%s %s", flow_task_name(FLOW_JOB_PS, index, name), address);
+  flow_status status = flow_opening_read(cluster, &link->opening);
+  if (status == FLOW_OK) status = dial(link, address, within);
+  if (status == FLOW_OK) *out = link;
+  else flow_server_link_close(link);
+  return status;
+}
+
+static void end_lending(flow_server_link *link)
+{
+  if (link->lends >= 0) close(link->lends);
+  link->lends = -1;
+}
+
+void flow_server_link_close(flow_server_link *link)
+{
+  if (!link) return;
+  end_lending(link);
+  flow_channel_release(link->channel);
+  flow_secret_clear(&link->opening.secret);
+  flow_free(link);
+}
+
+flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size)
+{
+  if (!(bytes > 0 && bytes < 9e15)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g bytes of memory cannot be shared", bytes);
+  return flow_channel_make_region(link->channel, (int64_t)bytes, where, (size_t)size, &link->lends);
+}
+
+flow_status flow_server_link_send(flow_server_link *link, const char *text, int length, const void *const *pieces, const int64_t *bytes,
+                                  int count)
+{
+  const flow_pieces list = { pieces, bytes, count };
+  if (link->awaits) return flow_fail(FLOW_INVALID_STATE, "%s has not answered the message before", link->name);
+  flow_channel_next(link->channel);
+  flow_status status = flow_channel_send(link->channel, text, (size_t)length, &list);
+  link->awaits = status == FLOW_OK;
+  return status == FLOW_IO_ERROR ? fail_lost(link) : status;
+}
+
+/* The links whose answers are missing, to poll for. */
+static int list_missing(flow_server_link *const *links, int count, flow_server_link **missing, struct pollfd *list)
+{
+  int found = 0;
+  for (int i = 0; i < count; i++) {
+    const flow_channel *channel = links[i]->channel;
+    if (channel->complete) continue;
+    list[found] = (struct pollfd){ .fd = channel->link->descriptor, .events = flow_channel_events(channel) };
+    missing[found++] = links[i];
+  }
+  return found;
+}
+
+static flow_status await_all(flow_server_link *const *links, int count, double within, flow_server_link **missing, struct pollfd *list)
+{
+  int left;
+  double until = flow_opening_now() + within;
+  while ((left = list_missing(links, count, missing, list)) > 0) {
+    int any = 0;
+    FLOW_TRY(flow_opening_wait(links[0]->context, list, left, until));
+    for (int i = 0; i < left; i++) {
+      if (!list[i].revents) continue;
+      flow_status status = flow_channel_advance(missing[i]->channel, &missing[i]->opening.secret);
+      if (status == FLOW_IO_ERROR || status == FLOW_CORRUPT_DATA) return fail_lost(missing[i]);
+      FLOW_TRY(status);
+      any = 1;
+    }
+    if (!any) return flow_fail(FLOW_TIMED_OUT, "%s has not answered for %g s", missing[0]->name, within);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_server_links_await(flow_server_link *const *links, int count, double within)
+{
+  void *block;
+  size_t bytes;
+  for (int i = 0; i < count; i++) {
+    if (!links[i]->awaits) return flow_fail(FLOW_INVALID_STATE, "%s was not asked anything", links[i]->name);
+  }
+  FLOW_TRY(flow_multiply((size_t)(count > 0 ? count : 0), sizeof(void *) + sizeof(struct pollfd), &bytes));
+  FLOW_TRY(flow_alloc(bytes, &block));
+  flow_status status = await_all(links, count, within, block, (struct pollfd *)((flow_server_link **)block + count));
+  flow_free(block);
+  for (int i = 0; i < count && status == FLOW_OK; i++) {
+    links[i]->awaits = 0;
+    end_lending(links[i]);
+  }
+  return status;
+}
+
+const char *flow_server_link_answer(const flow_server_link *link, char **bytes, double *count)
+{
+  *bytes = link->channel->bulk;
+  *count = (double)link->channel->bulk_bytes;
+  return link->channel->text ? (const char *)link->channel->text : "";
+}

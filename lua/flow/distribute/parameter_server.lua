@@ -1,0 +1,121 @@
+-- parameter_server.lua: ParameterServerStrategy: variables live on tasks of the job ps; workers take them, compute gradients and send
+-- these, each at its own speed. All tasks run the same script: parameter servers stop at the strategy's constructor, and serve there until
+-- the chief has ended; the chief says what is done (fit, ClusterCoordinator), and works as well; the other workers follow it.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local log = require "flow.log"
+local at_exit = require "flow.at_exit"
+local script = require "flow.command_line"
+local signature = require "flow.signature"
+local host = require "flow.host"
+local cluster = require "flow.distribute.cluster"
+local communication = require "flow.distribute.communication"
+local devices = require "flow.devices"
+local server_links = require "flow.distribute.server_links"
+local server_task = require "flow.distribute.server_task"
+local server_variables = require "flow.distribute.server_variables"
+local strategies = require "flow.distribute.strategy"
+
+local C, raise = native.C, errors.raise
+local WHAT, REJOIN_WITHIN = "ParameterServerStrategy", 600      -- seconds
+
+local ParameterServer = object.class(WHAT, strategies.Strategy)
+local parameter_server = signature.module "flow.distribute"
+
+-- The resolver that was given, or the environment's, checked.
+local function resolver_of(what, given)
+  if given ~= nil and not cluster.is(given) then
+    raise("%s: cluster_resolver is one such as flow.distribute.TFConfigClusterResolver(), got %s", what, errors.describe(given))
+  end
+  local resolver = given or cluster.ClusterResolver()
+  local handle = resolver._handle
+  if C.flow_cluster_count(handle, C.FLOW_JOB_PS) == 0 then
+    raise("%s: the cluster has no parameter server: TF_CONFIG needs the job \"ps\" (flowlua launch --parameter-servers 1)", what)
+  end
+  if not resolver.task_type or not resolver.task_id then
+    raise("%s: the cluster is given, but not which task this process is: TF_CONFIG's \"task\", or task_type and task_id", what)
+  end
+  local workers = C.flow_cluster_count(handle, C.FLOW_JOB_WORKER) + C.flow_cluster_count(handle, C.FLOW_JOB_CHIEF)
+  if resolver.task_type ~= "evaluator" and workers == 0 then
+    raise("%s: the cluster has no chief and no worker", what)
+  end
+  return resolver
+end
+
+-- Seconds in which a chief that was lost may come back; nil: it does not.
+local function rejoin_within()
+  local restarts = tonumber(host.getenv("FLOW_MAX_RESTARTS") or "")
+  return restarts and restarts > 0 and REJOIN_WITHIN or nil
+end
+
+local function check_partitioner(partitioner)
+  if partitioner ~= nil and not signature.is_callable(partitioner) then
+    raise("%s: variable_partitioner is one such as flow.distribute.MinSizePartitioner(), got %s", WHAT, errors.describe(partitioner))
+  end
+end
+
+local function connect(resolver, partitioner, staleness)
+  local name = ("%s:%d"):format(resolver.task_type, resolver.task_id)
+  local within = communication.times(communication.check(WHAT)).start_within
+  local links = server_links.open(resolver, name, resolver.is_chief, within > 0 and within or 300)
+  return server_variables.new(links, partitioner, staleness)
+end
+
+-- ParameterServerStrategy { cluster_resolver =, variable_partitioner =, max_staleness = }. max_staleness: how many steps a worker may be
+-- ahead of the slowest one; without it they do not wait for each other. On a task ps it does not return: the script ends with exit code 0
+-- when the chief has ended.
+signature.takes "cluster_resolver?, variable_partitioner?, { max_staleness?: whole }"
+function parameter_server.ParameterServerStrategy(given, partitioner, options)
+  local resolver = resolver_of(WHAT, given)
+  check_partitioner(partitioner)
+  if resolver.task_type == "ps" then
+    server_task.run(resolver, rejoin_within())
+    error(setmetatable({ code = 0, text = ("%s: the chief has ended, and so does ps:%d"):format(WHAT, resolver.task_id) }, script.Exit), 0)
+  end
+  local list = { devices.default()[1] }
+  devices.used(WHAT)
+  local strategy = strategies.make(ParameterServer, { devices = list })
+  rawset(strategy, "cluster_resolver", resolver)
+  rawset(strategy, "_store", false)
+  if resolver.task_type == "evaluator" then
+    log.info("%s: this process is the evaluator: it runs by itself, the workers do not wait for it", WHAT)
+    return strategy
+  end
+  rawset(strategy, "_store", connect(resolver, partitioner, options.max_staleness))
+  rawset(strategy._placement, "servers", strategy._store)
+  strategy.extended.should_checkpoint, strategy.extended.should_save_summary = resolver.is_chief, resolver.is_chief
+  at_exit.add(strategy, function(orderly) strategy:_leave(orderly) end)
+  log.info("%s with cluster_spec = %s, task_type = '%s', task_id = %d", WHAT, native.text(C.flow_cluster_text, resolver._handle),
+    resolver.task_type, resolver.task_id)
+  return strategy
+end
+
+function ParameterServer:_leave(orderly)
+  if not self._store then return end
+  at_exit.remove(self)
+  rawset(self._placement, "closed", true)
+  if orderly then pcall(self._store.links.ask_all, self._store.links, function() return { is = "bye" } end) end
+  self._store.links:close()
+  rawset(self, "_store", false)
+end
+
+-- Says goodbye to the parameter servers, which end if this process is the chief. At the end of the program it happens by itself.
+function ParameterServer:close() self:_leave(true) end
+
+-- tf.distribute.Server: Server(resolver):join() serves as the parameter server that this process is, and returns when the chief has ended.
+local Server = object.class("Server")
+
+function Server:join() server_task.run(self._resolver, rejoin_within()) end
+
+signature.takes "cluster_resolver?"
+function parameter_server.Server(given)
+  local resolver = resolver_of("Server", given)
+  if resolver.task_type ~= "ps" then
+    raise("Server: this process is %s:%d, not a parameter server", resolver.task_type, resolver.task_id)
+  end
+  return object.new(Server, { _resolver = resolver })
+end
+
+return parameter_server

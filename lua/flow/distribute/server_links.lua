@@ -1,0 +1,73 @@
+-- server_links.lua: this process's connections to all parameter servers of its cluster: questions and answers (server_task.lua).
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local json = require "flow.json"
+local server_task = require "flow.distribute.server_task"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+
+local Links = {}
+Links.__index = Links
+local server_links = {}
+local FOR_EVER = math.huge
+local out_link, out_bytes, out_count = native.out("flow_server_link"), native.array("char *", 1), native.array("double", 1)
+
+-- start_within: seconds in which all servers have to come.
+function server_links.open(resolver, name, is_chief, start_within)
+  local self = setmetatable({ count = C.flow_cluster_count(resolver._handle, C.FLOW_JOB_PS), _list = {}, name = name,
+                              is_chief = is_chief }, Links)
+  for index = 0, self.count - 1 do
+    check(C.flow_server_link_open(context, resolver._handle, index, start_within, out_link))
+    self._list[index + 1] = native.own(out_link, C.flow_server_link_close)
+  end
+  local hello = { is = "hello", protocol = server_task.PROTOCOL, version = native.string(C.flow_version()), name = name, chief = is_chief,
+                  cluster = native.text(C.flow_cluster_hash, resolver._handle), process = 0 }
+  self:ask_all(function() return hello end)
+  return self
+end
+
+function Links:close()
+  for _, link in ipairs(self._list) do native.close(link, C.flow_server_link_close) end
+  self._list = {}
+end
+
+-- pieces: { n = , at = array, bytes = array }, or nil.
+local function send(self, server, message, pieces)
+  local link = self._list[server] or raise("this strategy was closed")
+  local text = json.encode(message)
+  check(C.flow_server_link_send(link, text, #text, pieces and pieces.at, pieces and pieces.bytes, pieces and pieces.n or 0))
+end
+
+-- The answer's table, its bytes (borrowed until the next message to this server), and how many they are.
+local function answer_of(self, server)
+  local said = json.decode(native.string(C.flow_server_link_answer(self._list[server], out_bytes, out_count)))
+  if said.error then raise("%s", said.error) end
+  return said, out_bytes[0], tonumber(out_count[0])
+end
+
+-- Asks one server, from 1.
+function Links:ask(server, message, pieces)
+  send(self, server, message, pieces)
+  local list = native.array("flow_server_link *", 1)
+  list[0] = self._list[server]
+  check(C.flow_server_links_await(list, 1, FOR_EVER))
+  return answer_of(self, server)
+end
+
+-- Asks all servers at once: message_of(server) is a message and its pieces; take(server, said, bytes, count) sees the answers.
+function Links:ask_all(message_of, take)
+  local list = native.array("flow_server_link *", self.count)
+  for server = 1, self.count do
+    list[server - 1] = self._list[server]
+    send(self, server, message_of(server))
+  end
+  check(C.flow_server_links_await(list, self.count, FOR_EVER))
+  for server = 1, self.count do
+    local said, bytes, count = answer_of(self, server)
+    if take then take(server, said, bytes, count) end
+  end
+end
+
+return server_links

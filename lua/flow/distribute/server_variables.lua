@@ -1,0 +1,321 @@
+-- server_variables.lua: the variables of a ParameterServerStrategy: copies here, the truth on the servers. Each variable is cut into parts
+-- along its first axis (partitioners.lua), which go to the servers in turns, in the order in which variables are made, as in TensorFlow.
+--
+--   store:register(list)       variables that servers are to keep, in an order that is the same in all tasks
+--   store:collect(optimizer, ...)   an update, while a step is traced: gradients and the rate are kept for push
+--   store:push()               sends what a step has changed, and takes the values of all variables, which others have changed, too
+--   store:pull()               takes them
+--   store:publish()            of the chief, between steps: what it has assigned goes to the servers
+--
+-- What an optimizer updates changes by its gradients, on the servers. What a step assigns otherwise (moving statistics, metrics, counters)
+-- is sent as the difference to what was there, which the servers add. Variables that are no such numbers stay on each worker.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local json = require "flow.json"
+local object = require "flow.object"
+local tensor = require "flow.tensor"
+local variable = require "flow.tensor.variable"
+local partitioners = require "flow.distribute.partitioners"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+local WHAT = "ParameterServerStrategy"
+local AT_ONCE = 100      -- parts in a message
+local KEPT = { float32 = 4, float64 = 8, int32 = 4, int64 = 8 }      -- bytes of an element
+
+local Store = {}
+Store.__index = Store
+local server_variables = {}
+local out_tensor, out_update = native.out("flow_tensor"), native.out("flow_update")
+
+-- links: of server_links.lua. staleness: a number of steps, or nil.
+function server_variables.new(links, partitioner, staleness)
+  local self = setmetatable({ links = links, _partitioner = partitioner or false, staleness = staleness or false, _entries = {},
+                                   _known = setmetatable({}, { __mode = "k" }), _made = 0, _defined = 0, _parts = {}, _optimizers = {},
+                                   _hides = false, _trains = false, fits = 0, is_chief = links.is_chief, _counts = {} }, Store)
+  for server = 1, links.count do self._parts[server] = {} end
+  return self
+end
+
+---- who keeps what -----------------------------------------------------------------------------------------------------------------------
+
+local function storage(v)
+  check(C.flow_variable_tensor(v.handle, out_tensor))
+  return native.tensor(out_tensor[0])
+end
+
+-- Parts of a variable, as tf.distribute cuts it: the first ones have a row more.
+local function cut(self, entry)
+  local shape = entry.shape
+  local count = partitioners.count(self._partitioner or nil, shape, entry.dtype)
+  local rows, row = shape[1] or 1, shape[1] and shape[1] > 0 and entry.size / shape[1] or entry.size
+  local first = 0
+  for k = 0, count - 1 do
+    local own = count == 1 and rows or math.floor(rows / count) + (k < rows % count and 1 or 0)
+    local size = count == 1 and entry.size or own * row
+    local part = { entry = entry, first = first * entry.width, bytes = size * entry.width, shape = { unpack(shape) },
+                   name = count == 1 and entry.name or ("%s/part_%d"):format(entry.name, k), server = self._made % self.links.count + 1 }
+    if count > 1 then part.shape[1] = own end
+    self._made = self._made + 1
+    first = first + size
+    local list = self._parts[part.server]
+    list[#list + 1] = part
+    part.index = #list
+    entry.parts[k + 1] = part
+  end
+end
+
+function Store:register(list)
+  if self._hides then return end
+  for _, v in ipairs(list) do
+    if not self._known[v] and KEPT[v.dtype] then
+      local t = storage(v)
+      local entry = { variable = v, name = v.name:sub(1, 100), shape = t.shape, size = t.size, dtype = t.dtype, width = KEPT[t.dtype],
+                      parts = {}, base = tensor.zeros(t.shape, { dtype = t.dtype, device = "cpu" }) }
+      cut(self, entry)
+      self._known[v] = entry
+      self._entries[#self._entries + 1] = entry
+    end
+  end
+end
+
+---- messages with values -----------------------------------------------------------------------------------------------------------------
+
+local function bytes_of(t) return native.cast("char *", native.data(t)) end
+
+-- The letters and pieces of one server's parts: what(part) is a letter, and the array that the part's elements come from.
+local function compose(self, server, what)
+  local parts = self._parts[server]
+  local letters, pieces, n = {}, { at = native.array("const void *", #parts + 1), bytes = native.array("int64_t", #parts + 1) }, 0
+  for i = 1, math.min(#parts, self._counts[server]) do
+    local letter, from = what(parts[i])
+    letters[i] = letter
+    if from then
+      pieces.at[n], pieces.bytes[n] = from + parts[i].first, parts[i].bytes
+      n = n + 1
+    end
+  end
+  pieces.n = n
+  return table.concat(letters), pieces
+end
+
+-- Takes the values that a server has sent.
+local function take(self, server, bytes, count)
+  local offset = 0
+  for i = 1, self._counts[server] do
+    local part = self._parts[server][i]
+    if offset + part.bytes > count then raise("%s: ps:%d has sent %.0f bytes, too few", WHAT, server - 1, count) end
+    native.copy(bytes_of(part.entry.base) + part.first, bytes + offset, part.bytes)
+    offset = offset + part.bytes
+  end
+end
+
+-- One message to every server. what: of compose; how: { rates = of each server, clock =, fills = } of server_task.lua, or nil.
+local function exchange(self, what, how)
+  local newest = {}
+  how = how or {}
+  self.links:ask_all(function(server)
+    local ops, pieces = compose(self, server, what)
+    return { is = "step", ops = ops, rates = how.rates and how.rates[server], clock = how.clock, pulls = true,
+             fills = how.fills and self._counts[server] or nil }, pieces
+  end, function(server, said, bytes, count)
+    take(self, server, bytes, count)
+    for key, iterations in pairs(said.iterations) do newest[key] = math.max(newest[key] or 0, iterations) end
+  end)
+  for i = 1, self._defined do
+    local entry = self._entries[i]
+    native.try(C.flow_variable_assign, context, entry.variable.handle, native.pointer(entry.base))
+  end
+  for key, record in pairs(self._optimizers) do
+    record.seen = newest[key] or record.seen
+    record.iterations:assign(tensor.tensor(record.seen, { dtype = "int64" }))
+  end
+end
+
+-- A letter for what has changed in a variable since it was taken, and the differences.
+local function difference(changes, entry)
+  local known = changes[entry]
+  if known == nil then
+    local now = tensor.on_host(storage(entry.variable))
+    local differs = now:ne(entry.base):any():item()
+    known = (differs == true or differs == 1) and now - entry.base or false
+    changes[entry] = known
+  end
+  if not known then return "." end
+  return "+", bytes_of(known)
+end
+
+---- definitions --------------------------------------------------------------------------------------------------------------------------
+
+-- Makes the servers know all variables that are registered, with the chief's values; the others wait for the chief.
+function Store:define()
+  if self._defined == #self._entries then return end
+  for server = 1, self.links.count do
+    local parts = self._parts[server]
+    for first = self._counts[server] or 0, #parts - 1, AT_ONCE do
+      local list = {}
+      for i = first + 1, math.min(first + AT_ONCE, #parts) do
+        list[#list + 1] = { name = parts[i].name, dtype = parts[i].entry.dtype, shape = json.list { unpack(parts[i].shape) } }
+      end
+      local said = self.links:ask(server, { is = "define", first = first, parts = json.list(list) })
+      for i = first + 1, first + #list do parts[i].new = i > said.filled end
+    end
+    self._counts[server] = #parts
+  end
+  self._defined = #self._entries
+  if not self.is_chief then return self:pull() end
+  local values = {}
+  exchange(self, function(part)
+    if not part.new then return "." end
+    part.new = nil
+    values[part.entry] = values[part.entry] or tensor.on_host(storage(part.entry.variable)):contiguous()
+    return "=", bytes_of(values[part.entry])
+  end, { fills = true })
+end
+
+---- optimizers ---------------------------------------------------------------------------------------------------------------------------
+
+local CLIPS = { "clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor", "learning_rate" }
+
+-- The optimizer as servers need it: gradients come clipped, and with a rate.
+local function config_of(optimizer)
+  local config = json.decode(native.text(C.flow_optimizer_config, optimizer.handle))
+  if config.config.use_ema == true then
+    raise("%s: %s: use_ema is not supported by parameter servers; leave it out", WHAT, object.title(optimizer))
+  end
+  for _, name in ipairs(CLIPS) do config.config[name] = nil end
+  return json.encode(config)
+end
+
+local function check_supported(optimizer, scale)
+  if scale ~= nil then
+    raise("%s: %s: loss scales are not supported by parameter servers; train in float32 or mixed_bfloat16", WHAT, object.title(optimizer))
+  end
+  if C.flow_optimizer_class_index(optimizer.handle) < 0 then
+    raise("%s: %s is written in Lua, but its updates run on the parameter servers, which have those of the library only", WHAT,
+      object.title(optimizer))
+  end
+end
+
+local function hidden(self, value, name, like)
+  self._hides = true
+  local ok, made = pcall(variable.Variable, value, { name = name, trainable = false })
+  self._hides = false
+  if not ok then error(made, 0) end
+  if like then native.try(C.flow_variable_to_device, context, made.handle, C.flow_tensor_device(native.pointer(storage(like)))) end
+  return made
+end
+
+local function record_of(self, optimizer, first)
+  for _, record in pairs(self._optimizers) do
+    if record.optimizer == optimizer then return record end
+  end
+  local key = ("%s %d"):format(optimizer.name, self._known[first].parts[1].index)
+  local rate = hidden(self, tensor.zeros({}, { device = "cpu" }), optimizer.name .. "/rate", first)
+  local record = { optimizer = optimizer, key = key, config = config_of(optimizer), rate = rate, gradients = {}, list = {}, undecayed = {},
+                   numbers = false, seen = 0, iterations = variable.wrap(C.flow_optimizer_iterations(optimizer.handle)) }
+  record.seen = C.flow_variable_number(record.iterations.handle)
+  self._optimizers[key] = record
+  return record
+end
+
+-- In place of the update: what push sends is kept.
+function Store:collect(optimizer, scale, rate, gradients, handles, variables)
+  check_supported(optimizer, scale)
+  self:register(variables)
+  for _, v in ipairs(variables) do
+    if v.dtype ~= "float32" then
+      raise("%s: the variable %q is %s; optimizers train float32 variables", object.title(optimizer), v.name, v.dtype)
+    end
+  end
+  local record = record_of(self, optimizer, variables[1])
+  for i, v in ipairs(variables) do
+    if gradients[i - 1] ~= nil and not record.gradients[v] then
+      record.gradients[v] = hidden(self, tensor.zeros(v.shape, { device = "cpu" }), v.name .. "/gradient", v)
+      record.list[#record.list + 1], record.numbers = v, false
+    end
+  end
+  native.try(C.flow_update_begin, context, optimizer.handle, scale, rate, gradients, handles, #variables, out_update)
+  local update = native.own(out_update, C.flow_update_release)
+  for i, v in ipairs(variables) do
+    check(C.flow_update_gradient(update, i - 1, out_tensor))
+    if out_tensor[0] ~= nil then record.gradients[v]:assign(native.tensor(out_tensor[0])) end
+    record.undecayed[v] = C.flow_update_decay(update, i - 1) == 0 or nil
+  end
+  record.rate:assign(native.tensor(C.flow_tensor_retain(C.flow_update_rate(update))))
+  check(C.flow_update_end(native.gc(update, nil)))
+end
+
+-- The number by which each server knows an optimizer.
+local function numbers_of(self, record)
+  if record.numbers then return record.numbers end
+  local numbers = {}
+  self.links:ask_all(function(server)
+    local parts, undecayed = {}, {}
+    for _, v in ipairs(record.list) do
+      for _, part in ipairs(self._known[v].parts) do
+        if part.server == server then
+          parts[#parts + 1] = part.index
+          if record.undecayed[v] then undecayed[#undecayed + 1] = part.index end
+        end
+      end
+    end
+    return { is = "optimizer", key = record.key, config = record.config, parts = json.list(parts), undecayed = json.list(undecayed) }
+  end, function(server, said) numbers[server] = said.number end)
+  record.numbers = numbers
+  return numbers
+end
+
+---- steps --------------------------------------------------------------------------------------------------------------------------------
+
+function Store:pull()
+  self:define()
+  if self._defined > 0 then exchange(self, function() return "." end) end
+end
+
+-- Of the chief, before others take part: what it has assigned.
+function Store:publish()
+  self:define()
+  local changes = {}
+  if self._defined > 0 then exchange(self, function(part) return difference(changes, part.entry) end) end
+end
+
+-- The gradients that the step has left for an optimizer, by variable: { numbers =, gradient = }. rates: of each server, by numbers.
+local function gather(self, record, gradients, rates)
+  local numbers, rate = numbers_of(self, record), C.flow_variable_number(record.rate.handle)
+  for server, number in ipairs(numbers) do
+    rates[server] = rates[server] or {}
+    rates[server][tostring(number)] = rate
+  end
+  for _, v in ipairs(record.list) do
+    gradients[self._known[v]] = { numbers = numbers, gradient = tensor.on_host(storage(record.gradients[v])) }
+  end
+end
+
+-- After a step.
+function Store:push()
+  self:define()
+  local gradients, rates, changes = {}, {}, {}
+  for _, record in pairs(self._optimizers) do
+    local made = C.flow_variable_number(record.iterations.handle) - record.seen
+    if made > 1 then
+      raise("%s: %s has made %d updates in one step; a step has one of each optimizer", WHAT, object.title(record.optimizer), made)
+    end
+    if made == 1 then gather(self, record, gradients, rates) end
+  end
+  exchange(self, function(part)
+    local found = gradients[part.entry]
+    if found then return string.char(65 + found.numbers[part.server]), bytes_of(found.gradient) end
+    return difference(changes, part.entry)
+  end, { rates = rates, clock = self.staleness and true or nil })
+end
+
+-- Whether this worker trains now: others wait for it, where staleness is bounded.
+function Store:pace(trains)
+  if not self.staleness or self._trains == trains then return end
+  self._trains = trains
+  self.links:ask_all(function() return { is = "pace", trains = trains, staleness = self.staleness } end)
+end
+
+return server_variables

@@ -1,0 +1,113 @@
+-- server_work.lua: work that ps:0 hands out to the workers of an asynchronous training: items of a scope, which are numbered from 0. The
+-- chief opens a scope's phases, one after the other (an epoch of fit; what was scheduled until the next join), and closes the scope. A
+-- worker that takes an item and is lost leaves it to others, so that each item is done at least once.
+
+local native = require "flow.ffi"
+
+local work = { answers = {} }
+local answers = work.answers
+
+local function scope_of(server, name)
+  local scope = server.scopes[name]
+  if not scope then
+    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, finished = 0, items = {}, results = {} }
+    server.scopes[name] = scope
+  end
+  return scope
+end
+
+local function bytes_of(event)
+  return event.count > 0 and native.string(event.bytes, tonumber(event.count)) or nil
+end
+
+local function pieces_of(text)
+  return text and { { native.cast("const char *", text), #text } } or nil
+end
+
+-- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for whoever takes part, bytes too.
+function answers.open(server, _, message, event)
+  local scope = scope_of(server, message.scope)
+  scope.phase, scope.count = scope.phase + 1, message.count >= 0 and message.count or math.huge
+  scope.info, scope.bytes = message.info, bytes_of(event)
+  scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed = 0, {}, {}, 0, {}, nil
+  return { phase = scope.phase }
+end
+
+-- One item more, with its text and bytes.
+function answers.add(server, _, message, event)
+  local scope = scope_of(server, message.scope)
+  scope.items[scope.count] = { text = message.item, bytes = bytes_of(event) }
+  scope.count = scope.count + 1
+  return { item = scope.count - 1 }
+end
+
+-- The scope is over; result: what its followers learn. Later phases may not come.
+function answers.close(server, _, message)
+  scope_of(server, message.scope).closed = message.result or ""
+  return {}
+end
+
+local function note_done(scope, peer, message, event)
+  if message.done == nil or message.noted then return end
+  message.noted = true
+  if scope.phase ~= message.phase or scope.held[peer] ~= message.done then return end
+  scope.held[peer] = nil
+  if message.ended then scope.count = math.min(scope.count, message.done) else scope.finished = scope.finished + 1 end
+  if message.result then
+    scope.results[scope.phase .. ":" .. message.done] = { text = message.result, bytes = event and bytes_of(event) }
+  end
+end
+
+local function next_item(scope)
+  while #scope.again > 0 do
+    local item = table.remove(scope.again, 1)
+    if item < scope.count then return item end
+  end
+  if scope.next >= scope.count then return nil end
+  scope.next = scope.next + 1
+  return scope.next - 1
+end
+
+-- An item, after another one was done; or that there is a new phase, or, for the chief, that all items of this one are done, or that the
+-- scope is closed. Else waits.
+function answers.take(server, peer, message, event)
+  local scope = scope_of(server, message.scope)
+  note_done(scope, peer, message, event)
+  if scope.closed then return { closed = scope.closed } end
+  if scope.phase == 0 then return nil end
+  if scope.phase ~= message.phase then
+    return { phase = scope.phase, info = scope.info }, pieces_of(scope.bytes)
+  end
+  local item = next_item(scope)
+  if item then
+    scope.held[peer] = item
+    local about = scope.items[item]
+    return { item = item, text = about and about.text }, about and pieces_of(about.bytes)
+  end
+  if peer.chief and scope.finished >= scope.count then return { finished = scope.finished } end
+  return not message.waits and { wait = true } or nil
+end
+
+-- What an item came to, as soon as it is there.
+function answers.result(server, _, message)
+  local scope = scope_of(server, message.scope)
+  local found = scope.results[message.phase .. ":" .. message.item]
+  if not found then
+    if scope.phase > message.phase then return { error = "its result is not kept any more: fetch results before the next join" } end
+    return nil
+  end
+  return { result = found.text }, pieces_of(found.bytes)
+end
+
+-- A worker is gone.
+function work.forget(server, peer)
+  for _, scope in pairs(server.scopes) do
+    local item = scope.held[peer]
+    if item then
+      scope.held[peer] = nil
+      table.insert(scope.again, item)
+    end
+  end
+end
+
+return work

@@ -1,0 +1,201 @@
+-- fit_servers.lua: fit under ParameterServerStrategy. The chief opens each epoch, whose items are the numbers of its batches, and ps:0
+-- hands them out (distribute/server_work.lua); all workers, the chief too, compute the gradients of those that they get. All have the
+-- chief's order of the data, so that an epoch has each batch once, whoever comes and goes. Callbacks, bars and validation are the chief's.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local log = require "flow.log"
+local batches = require "flow.train.batches"
+local training = require "flow.train.compile"
+local steps = require "flow.train.steps"
+local tensor = require "flow.tensor"
+local History = require "flow.train.history"
+local codec = require "flow.state_codec"
+
+local raise = errors.raise
+local WHAT = "ParameterServerStrategy"
+local fit_servers = {}
+
+local BATCH_HOOKS = { "on_train_batch_begin", "on_train_batch_end", "_after_batch" }
+
+-- The store of variables (distribute/server_variables.lua) of the model's strategy, or nil.
+function fit_servers.of(model)
+  local p = model._placement
+  return p and rawget(p, "servers") or nil
+end
+
+-- Whether this process takes part in a fit that the chief leads.
+function fit_servers.follows(model)
+  local store = fit_servers.of(model)
+  return store ~= nil and not store.is_chief
+end
+
+-- Fits are counted: the same number means the same call of the script in all tasks.
+local function next_scope(store)
+  store.fits = store.fits + 1
+  return "fit " .. store.fits
+end
+
+-- All that a step of training writes, in the same order in all tasks.
+local function register(model, store)
+  store:register(model.variables)
+  for _, metric in ipairs(model.metrics) do store:register(metric.variables) end
+  store:define()
+end
+
+local function none(t) error(("a tensor in what followers learn: %s"):format(tostring(t)), 0) end
+
+---- one batch ----------------------------------------------------------------------------------------------------------------------------
+
+-- Where a pass of this process stands in the epoch: the number of the next batch of its data.
+local function go_to(pass, state, item)
+  if pass.source then
+    pass.source.position = item
+    return
+  end
+  if item < state.at then                    -- somebody who had taken it was lost
+    pass.feed:set_state(state.position)
+    state.at = 0
+  end
+  if item > state.at then pass.feed.iterator:skip(item - state.at) end
+  state.at = item
+end
+
+-- Computes batch `item`. Returns how many rows it has, 0: the data has no such batch.
+local function run_item(model, pass, state, item)
+  go_to(pass, state, item)
+  local number = state.number + item
+  local status, done, rows
+  if pass.feed then
+    status, done, rows = pass.feed:run(number, 1)
+    if status ~= 0 then training.fail(model, status, pass.feed.rows) end
+    state.at = state.at + done
+    pass.feed.ended = false
+  else
+    local source = pass.source
+    if item >= batches.count(source) then return 0 end
+    status, done = batches.run(source, steps.renew(pass, model), training.seed(model), number, 1)
+    if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
+    rows = math.min(source.position * source.size, source.rows) - item * source.size
+  end
+  steps.finish(model)
+  return done > 0 and rows or 0
+end
+
+-- Takes items of the scope until it is closed or, for the chief, the phase is finished: the last answer. begin(answer, bytes, count): a new
+-- phase; run(item): its rows.
+local function work(store, scope, phase, begin, run)
+  local message, fresh = { is = "take", scope = scope, phase = phase }, false
+  while true do
+    local said, bytes, count = store.links:ask(1, message)
+    message = { is = "take", scope = scope, phase = message.phase }
+    if said.closed or said.finished then
+      store:pace(false)
+      return said
+    elseif said.wait then
+      store:pace(false)                      -- nobody waits for who has nothing to do
+      message.waits, fresh = true, false
+    elseif said.phase then
+      message.phase, fresh = said.phase, false
+      begin(said, bytes, count)
+    else
+      store:pace(true)
+      if not fresh then store:pull() end
+      local rows = run(said.item)
+      if rows > 0 then store:push() end
+      fresh, message.done, message.ended = true, said.item, rows == 0 or nil
+    end
+  end
+end
+
+---- the chief -----------------------------------------------------------------------------------------------------------------------------
+
+-- What the others need to read the same batches.
+local function describe_epoch(model, pass, run, state)
+  local info = { epoch = run.epoch, seed = training.seed(model), number = state.number, position = state.position }
+  local order = pass.source and pass.source.order
+  local pieces = order and { n = 1, at = native.array("const void *", 1), bytes = native.array("int64_t", 1) }
+  if pieces then pieces.at[0], pieces.bytes[0] = native.data(order), 8 * pass.source.rows end
+  return codec.encode(info, none), pieces
+end
+
+-- The batches of an epoch on all workers; as fit.lua's run_batches.
+function fit_servers.lead(model, pass, list, bar, number, stops, run)
+  local store = fit_servers.of(model)
+  for _, hook in ipairs(BATCH_HOOKS) do
+    if list:has(hook) then
+      raise("%s: fit: callbacks that look at each batch are not supported (%s): workers do not keep step", WHAT, hook)
+    end
+  end
+  if run.batch > 0 then raise("%s: fit: a backup of the middle of an epoch cannot be continued here: save at epochs", WHAT) end
+  local state = { number = number, at = 0, position = pass.feed and pass.feed:state(true) or nil }
+  local count = pass.limit or pass.feed and pass.feed:expected() or pass.source and batches.count(pass.source) or math.huge
+  if count == math.huge then count = -1 end
+  register(model, store)
+  rawset(run, "scope", rawget(run, "scope") or next_scope(store))
+  store:publish()
+  local info, pieces = describe_epoch(model, pass, run, state)
+  if pieces then store.links:ask(1, { is = "expect", bytes = tonumber(pieces.bytes[0]) }) end
+  local said = store.links:ask(1, { is = "open", scope = run.scope, count = count, info = info }, pieces)
+  local interrupted, done = false, 0
+  local last = work(store, run.scope, said.phase, nil, function(item)
+    local rows = run_item(model, pass, state, item)
+    if rows > 0 then bar:advance(1, rows) end
+    return rows
+  end)
+  done = last.finished or done
+  store:pull()
+  if pass.feed then
+    pass.feed.ended = count < 0 or done < count or not pass.limit
+    if not pass.feed.ended and done > state.at then pass.feed.iterator:skip(done - state.at) end
+  end
+  rawset(model, "_train_steps", model._train_steps + done)
+  run.batch = 0
+  return interrupted, done
+end
+
+-- The chief's fit is over.
+function fit_servers.finish(model, history)
+  local store = fit_servers.of(model)
+  if not store then return end
+  local scope = "fit " .. store.fits
+  store.links:ask(1, { is = "close", scope = scope, result = codec.encode({ history = history.history, epoch = history.epoch }, none) })
+end
+
+---- the others ----------------------------------------------------------------------------------------------------------------------------
+
+-- Goes to the chief's place in the data.
+local function begin_epoch(model, pass, info, bytes, count)
+  rawset(model, "_seed", info.seed)
+  if pass.feed then
+    pass.feed:set_state(info.position)
+  elseif pass.source.order then
+    if count ~= 8 * pass.source.rows then
+      raise("%s: fit: this process has %d samples, the chief %d: do all tasks read the same data?", WHAT, pass.source.rows, count / 8)
+    end
+    local order = tensor.zeros({ pass.source.rows }, { dtype = "int64", device = "cpu" })
+    native.copy(native.data(order), bytes, count)
+    batches.reorder(pass.source, order)
+  end
+  return { number = info.number, at = 0, position = info.position }
+end
+
+-- A worker's fit: does what the chief's hands out, and returns its History.
+function fit_servers.follow(model, pass)
+  local store, history, state = fit_servers.of(model), History(), nil
+  register(model, store)
+  log.info("fit: this worker computes what the chief hands out; bars, callbacks and validation are the chief's")
+  local last = work(store, next_scope(store), 0, function(said, bytes, count)
+    state = begin_epoch(model, pass, codec.decode(said.info, none), bytes, count)
+  end, function(item) return run_item(model, pass, state, item) end)
+  if pass.feed then pass.feed:close() end
+  store:pull()
+  local told = codec.decode(last.closed, none)
+  rawset(history, "history", told.history)
+  rawset(history, "epoch", told.epoch)
+  rawset(history, "model", model)
+  rawset(model, "history", history)
+  return history
+end
+
+return fit_servers
