@@ -131,6 +131,75 @@ describe("flowlua submit", function()
   end)
 end)
 
+describe("a packed program", function()
+  -- A package with a module that nobody requires, and one that is required in a comment only.
+  local function package()
+    local run, folder = workplace("7")
+    os.execute(("mkdir %s/trainer"):format(folder))
+    for name, text in pairs {
+      ["trainer/task.lua"] = 'local model = require "trainer.model"  -- require "trainer.unused"\nprint(model, #arg, arg[1])',
+      ["trainer/model.lua"] = "return require('trainer.parts').name .. ' ' .. require [[flow]].version:sub(0, 0)",
+      ["trainer/parts.lua"] = 'return { name = "parts" }', ["trainer/unused.lua"] = "error 'unused'",
+      ["script.lua"] = 'print(require("trainer.parts").name, ...)',
+    } do
+      local file = assert(io.open(folder .. "/" .. name, "wb"))
+      file:write(text)
+      file:close()
+    end
+    return run, folder
+  end
+  local PACKED = "--package-path trainer --module-name trainer.task "
+
+  it("has the modules that it requires and no others, and runs where it is unpacked", function()
+    local run, folder = package()
+    local output, code = run("submit digits " .. PACKED .. "--backend slurm -- 'a b'")
+    assert.equal(0, code, output)
+    local home = folder .. "/state/flowlua/jobs/digits/"
+    assert.equal("./trainer/model.lua\n./trainer/parts.lua\n./trainer/task.lua\n", (support.run("tar -tzf " .. home .. "code.tar.gz")))
+    local elsewhere = support.folder()
+    os.execute(("printf '#!/bin/sh\\nwhile case $1 in --*) true;; *) false;; esac; do shift; done; exec \"$@\"\\n' >%s/srun; "
+      .. "chmod +x %s/srun; ln -s %s %s/flowlua"):format(elsewhere, elsewhere, support.program, elsewhere))
+    assert.equal("parts \t1\ta b\n", (support.run(("cd %s && PATH=%s:$PATH FLOWLUA_PATH=%slua bash %sjob.sh"):format(elsewhere, elsewhere,
+      support.root, home))))
+    run("submit again " .. PACKED .. "--backend slurm -- 'a b'")
+    assert.equal("", (support.run(("cmp %scode.tar.gz %s/state/flowlua/jobs/again/code.tar.gz"):format(home, folder))))
+  end)
+
+  it("goes to pods in the Secret, to Vertex AI through the bucket, and not to AI Platform", function()
+    local run, folder = package()
+    local output = run("submit digits " .. PACKED .. "--image i --backend kubernetes")
+    local home = folder .. "/state/flowlua/jobs/digits/"
+    local text = read(home .. "kubernetes-secret.yaml"):match "data:\n  package: ([%w+/=\"]+)\n"
+    assert.truthy(text, output)
+    assert.equal("./trainer/model.lua\n", (support.run(("echo %s | base64 -d | tar -tz | head -n 1"):format(text))))
+    os.remove(folder .. "/calls")
+    output = run("submit digits " .. PACKED .. "--image i --region us-central1 --backend vertex --staging-bucket gs://bucket/x "
+      .. "--master-machine-type n1-standard-4")
+    assert.truthy(read(folder .. "/calls"):find(("^gcloud storage cp %scode.tar.gz gs://bucket/x/flowlua/digits/code.tar.gz\ngcloud ai "
+      .. "custom%%-jobs create"):format((home:gsub("%p", "%%%0")))), output)
+    assert.truthy(read(home .. "custom_job.yaml"):find("\n    - /gcs/bucket/x/flowlua/digits/code.tar.gz\n    - flowlua\n", 1, true))
+    assert.equal("--package-path: containers of AI Platform see no bucket: put the files into the image (--write-dockerfile)\n"
+      .. "flowlua submit: 1 error, nothing was submitted\n", (run("submit digits " .. PACKED .. "--image i --region us-central1 "
+      .. "--master-machine-type n1-standard-4 --scale-tier custom --backend ai-platform")))
+    assert.equal("flowlua submit: --package-path trainer: there is no module other.task in it\n",
+      (run("submit digits --package-path trainer --module-name other.task --backend slurm")))
+  end)
+
+  it("becomes an image by a Dockerfile that nobody loses", function()
+    local run, folder = package()
+    local output, code = run("submit digits --image me/i --write-dockerfile --base-image mine script.lua")
+    assert.equal("wrote ./Dockerfile\ndocker build --tag me/i .\ndocker push me/i\n", output)
+    assert.equal(0, code)
+    assert.equal('FROM mine\nWORKDIR /root\nCOPY ["script.lua", "/root/"]\nCOPY ["trainer", "/root/trainer/"]\n'
+      .. 'ENTRYPOINT ["flowlua", "script.lua"]\n', read(folder .. "/Dockerfile"))
+    output, code = run("submit digits --write-dockerfile " .. PACKED)
+    assert.equal("flowlua submit: ./Dockerfile is already there: --force replaces it\n", output)
+    assert.equal(1, code)
+    run("submit digits --write-dockerfile --force " .. PACKED)
+    assert.truthy(read(folder .. "/Dockerfile"):find('ENTRYPOINT ["flowlua", "-m", "trainer.task"]', 1, true))
+  end)
+end)
+
 describe("flow.jobs", function()
   local function pool(count, gpus)
     return { machine_spec = { machine_type = "n1-standard-8", accelerator_type = "NVIDIA_TESLA_T4", accelerator_count = gpus },

@@ -26,10 +26,11 @@ local WHAT = "the backup"      -- whichever folder other workers name: the chief
 
 local BackupAndRestore = callbacks.stock("BackupAndRestore")
 
--- The job's folder as launchers give it: FLOW_JOB_DIR, or --job-dir of the script.
+-- The job's folder as launchers give it: FLOW_JOB_DIR, Vertex AI's AIP_CHECKPOINT_DIR, or --job-dir of the script.
 local function job_dir()
-  local found = host.getenv("FLOW_JOB_DIR")
-  if found and found ~= "" then return found end
+  for _, found in ipairs { host.getenv("FLOW_JOB_DIR") or "", host.getenv("AIP_CHECKPOINT_DIR") or "" } do
+    if found ~= "" then return found end
+  end
   local list = rawget(_G, "arg")
   for i, text in ipairs(type(list) == "table" and list or {}) do
     local value = text:match("^%-%-job[-_]dir=(.+)$") or (text:match("^%-%-job[-_]dir$") and list[i + 1])

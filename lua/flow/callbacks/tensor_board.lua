@@ -1,6 +1,7 @@
 -- callbacks/tensor_board.lua: losses, metrics, weights and the model in files that TensorBoard shows: <log_dir>/train and
 -- <log_dir>/validation, with Keras' tags.
 
+local host = require "flow.host"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local log = require "flow.log"
@@ -11,11 +12,14 @@ local takes_named = require("flow.signature").takes_named
 local C, raise = native.C, errors.raise
 local TensorBoard = callbacks.stock("TensorBoard")
 
-takes_named("log_dir: text = 'logs', histogram_freq: whole = 0, write_graph: boolean = true, write_images: boolean = false, "
+-- log_dir: by default the folder that Vertex AI names in AIP_TENSORBOARD_LOG_DIR, else logs.
+takes_named("log_dir?: text, histogram_freq: whole = 0, write_graph: boolean = true, write_images: boolean = false, "
   .. "write_steps_per_second: boolean = false, update_freq: updates = 'epoch', profile_batch: whole = 0, embeddings_freq: whole = 0, "
   .. "embeddings_metadata?: text")
 function TensorBoard:init(given)
   callbacks.keep(self, TensorBoard, given)
+  local named = host.getenv("AIP_TENSORBOARD_LOG_DIR")
+  self.log_dir = given.log_dir or named and named ~= "" and named or "logs"
   if self.profile_batch ~= 0 then raise("TensorBoard: profile_batch is not supported: flow.profile(f) shows where time goes") end
   if self.embeddings_freq ~= 0 or self.embeddings_metadata then raise("TensorBoard: embeddings_freq is not supported") end
   if self.update_freq == "batch" then self.update_freq = 1 end

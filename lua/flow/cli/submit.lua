@@ -17,6 +17,8 @@ the client.
   --dry-run                prints what would be written
   --no-submit              writes it, and does not call the client
   --output-dir DIR         where to (by default below ~/.local/state/flowlua/jobs)
+  --stream-logs            shows what the tasks say until the job ends
+  --write-dockerfile       writes a Dockerfile for the program and what it requires, and says how to build and push it; --base-image IMAGE
   --engine ring | mpi      how the workers find each other (ring)
 
 The job (gcloud's names; roles are master, worker, parameter-server and evaluator; each field of trainingInput is a flag, too):
@@ -29,6 +31,8 @@ What runs it:
   --mount /DIR:/PATH       nfs://SERVER/DIR:/PATH, gs://BUCKET[:/PATH], pvc:CLAIM:/PATH; :ro for read only; several times
   --credentials FILE       a service account's key            --git-url URL --git-branch NAME --git-commit ID --git-path /PATH
                            a token for it is read from the variable GIT_TOKEN
+  --package-path DIR       sends the program and the modules that it requires from there; with --module-name trainer.task or a script;
+                           --staging-bucket gs://BUCKET is where Vertex AI finds them
   --cpus N --memory 16Gi   for each task                      --shm-size 1Gi             shared memory of a container
   --restart-policy NAME    Never, OnFailure ...               --max-restarts N           (3)
   --port N  --threads N    --namespace NAME  --partition NAME  --kubeflow-kind TFJob | MPIJob  --project NAME
@@ -43,6 +47,10 @@ local function run(arguments)
     print(USAGE)
     return 0
   end
+  if parsed.options.write_dockerfile then
+    for _, line in ipairs(submission.write_dockerfile(parsed)) do print(line) end
+    return 0
+  end
   local job, report = submission.read(parsed)
   for _, line in ipairs(report:lines()) do io.stderr:write(line, "\n") end
   if report.errors > 0 then
@@ -53,7 +61,9 @@ local function run(arguments)
     io.write(submission.preview(job))
     return 0
   end
-  return submission.run(job).code
+  local result = submission.run(job)
+  if result.submitted and parsed.options.stream_logs then return require "flow.cli.jobs"(nil, { "logs", "-f", job.name }) end
+  return result.code
 end
 
 return function(_, arguments)

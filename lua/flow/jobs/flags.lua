@@ -15,7 +15,7 @@ flags.OPTIONS = {
   config = "", backend = "", dry_run = false, submit = true, output_dir = "", engine = "ring", image = "", env = {}, mount = {},
   credentials = "", git_url = "", git_branch = "", git_commit = "", git_path = "", restart_policy = "", max_restarts = "",
   namespace = "", shm_size = "", port = "", cpus = "", memory = "", partition = "", package_path = "", staging_bucket = "",
-  write_dockerfile = false, base_image = "", stream_logs = false, async = false, project = "",
+  write_dockerfile = false, base_image = "", stream_logs = false, async = true, project = "",
   workspace_id = "", resource_id = "", ecs_spec = "", code_source_id = "", kubeflow_kind = "",
   threads = "", force = false, help = false,
 }

@@ -11,6 +11,7 @@ local document = require "flow.jobs.document"
 local findings = require "flow.jobs.findings"
 local flags = require "flow.jobs.flags"
 local mounts = require "flow.jobs.mounts"
+local package_of = require "flow.jobs.package"
 local training_input = require "flow.jobs.training_input"
 local worker_pools = require "flow.jobs.worker_pools"
 local yaml = require "flow.jobs.yaml"
@@ -83,6 +84,13 @@ local function check_program(self, parsed, report)
   if not self.what[1] and command and command[1]:match "[^/]*$" == "flowlua" and #command == (command[2] == "-m" and 3 or 2) then
     self.what = { command[2], command[3] }
   end
+  if self.options.package_path == "" then return end
+  if self.what[1] then
+    self.package = package_of.collect(self.options.package_path, self.what)
+    self.what = self.package.what
+  else
+    report:error("--package-path", "which program of it? --module-name trainer.task, or a script")
+  end
 end
 
 -- The tasks' number, and whether they are a cluster.
@@ -104,10 +112,11 @@ function job.cluster(self, address)
   if count > 1 or self.tasks > 1 then return cluster end
 end
 
--- What a task runs: the program and its arguments. program: what flowlua is called there. nil where the image's own entry point runs.
-function job.command(self, role, program)
-  if self.what[1] then return { program or "flowlua", unpack(self.what) } end
-  return role.command
+-- What a task runs, without its arguments; nil where the image's own entry point runs. archive: where it finds the packed files.
+function job.command(self, role, archive)
+  if not self.what[1] then return role.command end
+  local command = { "flowlua", unpack(self.what) }
+  return self.package and archive and package_of.command(archive, command) or command
 end
 
 function job.arguments(self, role)
@@ -146,7 +155,7 @@ function job.read(parsed)
   local beside = flags.apply(parsed, tree, vertex and "vertex" or "training")
   local read = vertex and worker_pools.read or training_input.read
   local self = read(tree, report, { lenient = not given and not strict, strict = strict, region = beside.region or parsed.region,
-                                    region_place = parsed.region and tree.place })
+                                    region_place = parsed.region and tree.place, image = options.image ~= "" and options.image or nil })
   self.tree, self.name, self.theirs, self.options, self.backend = tree, parsed.name, parsed.theirs, options, backend
   self.backend_said, self.display = options.backend ~= "", parsed.display or parsed.name
   self.job_dir, self.module = self.job_dir or beside.jobDir, self.module or beside.pythonModule

@@ -1,14 +1,18 @@
 -- pod.lua: what Kubernetes runs for one role of a job: the template of its pods, and the secrets that they read.
 
+local errors = require "flow.errors"
 local host = require "flow.host"
 local json = require "flow.json"
 local job_of = require "flow.jobs.job"
 local mounts = require "flow.jobs.mounts"
+local package_of = require "flow.jobs.package"
 local shell = require "flow.shell"
 
 local pod = {}
 
 local SECRETS = "/var/run/secrets/flowlua"
+local PACKAGE = "/var/run/flowlua"
+local ARCHIVE = "code.tar.gz"
 -- The shared memory of a container is 64 MB, in which workers of one machine cannot add up gradients.
 local SHARED_MEMORY = "1Gi"
 
@@ -65,6 +69,9 @@ local function add_volumes(job, volumes, inside)
   add("shm", { emptyDir = { medium = "Memory", sizeLimit = memory } }, "/dev/shm")
   for i, mount in ipairs(job.mounts) do add(("data-%d"):format(i), SOURCES[mount.kind](mount), mount.path, mount.read_only) end
   if job.git then add("code", { emptyDir = { sizeLimit = "10Gi" } }, job.git.path) end
+  if job.package then
+    add("package", { secret = { secretName = pod.name(job), items = { { key = "package", path = ARCHIVE } } } }, PACKAGE, true)
+  end
   if job.credentials then
     add("credentials", { secret = { secretName = pod.name(job), items = { { key = "credentials", path = "credentials.json" } } } }, SECRETS,
       true)
@@ -121,7 +128,7 @@ end
 function pod.template(job, role, options)
   local volumes, inside = {}, {}
   add_volumes(job, volumes, inside)
-  local command, arguments = job_of.command(job, role), job_of.arguments(job, role)
+  local command, arguments = pod.command(job, role), job_of.arguments(job, role)
   local container = {
     name = options.container, image = role.image, command = literals(options.command or command),
     args = literals(options.args or arguments),
@@ -134,6 +141,20 @@ function pod.template(job, role, options)
   return { metadata = { labels = pod.labels(job, role.role), annotations = pod.annotations(job) }, spec = spec }
 end
 
+-- What a role's containers run.
+function pod.command(job, role) return job_of.command(job, role, PACKAGE .. "/" .. ARCHIVE) end
+
+-- The packed files as a Secret holds them.
+local function packed(job)
+  if job.shown then return "(the files, packed)" end
+  local text = package_of.pack(job.package, true)
+  if #text > package_of.MOST_BYTES then
+    errors.raise("--package-path: the packed files have %d bytes, at most %d fit into a Secret: put them into the image "
+      .. "(--write-dockerfile)", #text, package_of.MOST_BYTES)
+  end
+  return text
+end
+
 -- What only the job's pods may read, as a Secret.
 function pod.secret(job)
   local data = { secret = job.secret }
@@ -144,6 +165,7 @@ function pod.secret(job)
     file:close()
   end
   return { apiVersion = "v1", kind = "Secret", type = "Opaque", stringData = data,
+           data = job.package and { package = packed(job) } or nil,
            metadata = { name = pod.name(job), namespace = pod.namespace(job), labels = { ["flowlua/job"] = pod.name(job) } } }
 end
 

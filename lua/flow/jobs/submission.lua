@@ -1,8 +1,8 @@
 -- submission.lua: from a job (job.lua) to files and a client that takes them.
 --
 -- A back end is a module of backends: { name =, client = the program that submits, check(job, report) reports what it cannot do,
--- files(job, folder) returns { { name =, text =, secret = }, ... }, submit(job, folder) a list of commands, commands(job, folder) those of
--- registry.lua, id = a pattern for what the last command of submit prints: "{id}" in commands, and "{number}" its last digits,
+-- files(job, folder) returns { { name =, text =, secret =, binary = }, ... }, submit(job, folder) a list of commands, commands(job, folder)
+-- those of registry.lua, id = a pattern for what the last command of submit prints: "{id}" in commands, and "{number}" its last digits,
 -- start(job, folder) runs it without a client }.
 
 local errors = require "flow.errors"
@@ -35,6 +35,13 @@ function submission.read(parsed)
   return job, report
 end
 
+-- Writes a Dockerfile for the program of a command line; returns what to do next, a line each.
+function submission.write_dockerfile(parsed)
+  local job, report = job_of.read(parsed)
+  if report.errors > 0 then raise("%s", table.concat(report:lines(), "\n")) end
+  return require("flow.jobs.dockerfile").write(job)
+end
+
 -- 64 digits that nobody guesses.
 local function make_secret()
   local file = assert(io.open("/dev/urandom", "rb"))
@@ -60,7 +67,10 @@ end
 function submission.preview(job)
   job.secret, job.shown = "(made when the job is written)", true
   local list, parts = submission.backend(job.backend).files(job, folder_of(job)), {}
-  for i, file in ipairs(list) do parts[i] = (#list > 1 and "# " .. file.name .. "\n" or "") .. file.text end
+  for i, file in ipairs(list) do
+    local text = file.binary and ("(%d bytes)\n"):format(#file.text) or file.text
+    parts[i] = (#list > 1 and "# " .. file.name .. "\n" or "") .. text
+  end
   return table.concat(parts, list[1].name:find "%.yaml$" and "---\n" or "\n")
 end
 

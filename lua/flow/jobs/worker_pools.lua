@@ -38,20 +38,22 @@ function worker_pools.wrap(tree)
   return outer
 end
 
-local function check_program(report, pool, entry)
+-- image: of pools that name none, or nil.
+local function check_program(report, pool, entry, image)
   local container, package = pool.containerSpec, pool.pythonPackageSpec
   if container and package then
     report:error(schema.place(pool, "pythonPackageSpec"), "%s and %s exclude each other: leave one",
       schema.path(pool, "containerSpec"), schema.path(pool, "pythonPackageSpec"))
-  elseif not (container or package) then
+  elseif not (container or package or image) then
     report:error(schema.place(pool), "%s has neither containerSpec nor pythonPackageSpec: what does it run?", schema.path(pool))
-  elseif container and not container.imageUri then
+  elseif container and not (container.imageUri or image) then
     report:error(schema.place(pool, "containerSpec"), "%s is missing", schema.path(container, "imageUri"))
   elseif package and not package.pythonModule then
     schema.error(report, package, "pythonModule", "is missing: which module is the program?")
   end
   local what = container or package or {}
-  entry.image, entry.command, entry.args = what.imageUri or what.executorImageUri, container and container.command, what.args
+  entry.image = what.imageUri or what.executorImageUri or not package and image or nil
+  entry.command, entry.args = container and container.command, what.args
   entry.module = package and package.pythonModule
   for _, variable in ipairs(what.env or {}) do
     if not variable.name or not variable.name:find "^[%a_][%w_]*$" then
@@ -98,7 +100,7 @@ end
 -- A pool that is {} is skipped.
 local function is_skipped(pool) return next(pool) == nil or #select(2, schema.each(pool)) == 0 end
 
-local function read_pool(report, pool, position)
+local function read_pool(report, pool, position, image)
   local entry = { role = ROLES[position], title = schema.path(pool), place = schema.place(pool), env = {}, count = pool.replicaCount or 1 }
   if position == 1 and entry.count ~= 1 then
     schema.error(report, pool, "replicaCount", "is %d: the first pool is the chief, of which there is 1; workers are the second pool",
@@ -110,12 +112,13 @@ local function read_pool(report, pool, position)
     schema.warning(report, pool, "replicaCount", "is %d: a second evaluator repeats what the first one does", entry.count)
   end
   check_machine(report, pool, entry)
-  check_program(report, pool, entry)
+  check_program(report, pool, entry, image)
   entry.disk = check_disk(report, pool)
   return entry
 end
 
--- The same as training_input.read, for this form, wrapped. options.region: where the job is to run, if that is said.
+-- The same as training_input.read, for this form, wrapped. options.region: where the job is to run, if that is said; options.image: of
+-- pools that name none.
 function worker_pools.read(tree, report, options)
   local read = schema.read(tree, fields.custom_job, report, true)
   local spec = read.jobSpec or schema.empty(schema.place(read))
@@ -138,7 +141,7 @@ function worker_pools.read(tree, report, options)
     elseif is_skipped(pool) then
       if position == 1 then report:error(schema.place(pool), "%s is empty: the first pool is the chief", schema.path(pool)) end
     else
-      job.roles[#job.roles + 1] = read_pool(report, pool, position)
+      job.roles[#job.roles + 1] = read_pool(report, pool, position, options.image)
     end
   end
   if job.output and not job.output:find "^gs://[%w][%w._-]+" then

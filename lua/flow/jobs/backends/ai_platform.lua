@@ -25,6 +25,9 @@ end
 
 function ai_platform.check(job, report)
   cloud.check(job, report, "AI Platform")
+  if job.package then
+    report:error("--package-path", "containers of AI Platform see no bucket: put the files into the image (--write-dockerfile)")
+  end
   if job.what[1] or not job.roles[1].image then return end
   if next(job.env) then
     report:error("--env", "AI Platform has variables only for a command that is named: flowlua submit %s ... train.lua", job.name)

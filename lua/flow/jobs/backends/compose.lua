@@ -3,6 +3,7 @@
 local job_of = require "flow.jobs.job"
 local json = require "flow.json"
 local mounts = require "flow.jobs.mounts"
+local package_of = require "flow.jobs.package"
 local shell = require "flow.shell"
 local writer = require "flow.jobs.yaml_writer"
 
@@ -10,6 +11,8 @@ local compose = { name = "compose", client = "docker" }
 
 local FILE, SECRET_FILE = "compose.yaml", "secret.env"
 local KEY = "/run/flowlua/credentials.json"
+local ARCHIVE = "code.tar.gz"
+local PACKAGE = "/run/flowlua/" .. ARCHIVE
 -- Memory that containers share with nobody; 64 MB, the default, has no room for gradients.
 local SHARED_MEMORY = "1gb"
 local POLICIES = { Never = "no", OnFailure = "on-failure", Always = "always" }
@@ -54,6 +57,7 @@ local function volumes_of(job)
     add(source, mount.path, mount.read_only)
   end
   if job.git then add("code", job.git.path) end
+  if job.package then add("./" .. ARCHIVE, PACKAGE, true) end
   if job.credentials then
     add(job.credentials:sub(1, 1) == "/" and job.credentials or job.folder_of_call .. "/" .. job.credentials, KEY, true)
   end
@@ -80,7 +84,7 @@ local function restart_of(job)
 end
 
 local function service_of(job, role, index, cluster)
-  local command, arguments = job_of.command(job, role), job_of.arguments(job, role)
+  local command, arguments = job_of.command(job, role, PACKAGE), job_of.arguments(job, role)
   if command and job.max_seconds then command = { "timeout", "-k", "30", ("%.14g"):format(job.max_seconds), unpack(command) } end
   local name, options = service_name(role.role, index), job.options
   return name, {
@@ -120,6 +124,7 @@ function compose.files(job)
   end
   local files = { { name = FILE, text = writer.encode { name = job.name:lower(), services = services,
                                                          volumes = next(volumes) and volumes or nil } } }
+  if job.package then files[2] = { name = ARCHIVE, text = package_of.pack(job.package), binary = true } end
   if cluster then table.insert(files, 1, { name = SECRET_FILE, text = "FLOW_SECRET=" .. job.secret .. "\n", secret = true }) end
   return files
 end

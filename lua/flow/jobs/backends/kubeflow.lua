@@ -65,7 +65,7 @@ local function mpi_job(job)
   local ranks = 0
   for _, each in ipairs(job.roles) do ranks = ranks + each.count end
   local arguments = { "-n", tostring(ranks) }
-  for _, list in ipairs { { "-x", "FLOW_THREADS" }, job_of.command(job, role), job_of.arguments(job, role) } do
+  for _, list in ipairs { { "-x", "FLOW_THREADS" }, pod.command(job, role), job_of.arguments(job, role) } do
     if list[1] ~= "-x" or job.threads then for _, text in ipairs(list) do arguments[#arguments + 1] = text end end
   end
   local environment = { FLOW_THREADS = job.threads and tostring(job.threads) or nil }

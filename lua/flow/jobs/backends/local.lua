@@ -59,6 +59,7 @@ function on_this_machine.files(job, folder)
     for _, text in ipairs(list) do command[#command + 1] = text end
   end
   local lines = { "#!/bin/sh", "cd " .. quote(job.folder_of_call) .. " || exit 1" }
+  if job.package then lines[3] = ("cd %s || exit 1"):format(quote(job.package.root)) end
   local names = {}
   for name in pairs(job.env) do names[#names + 1] = name end
   table.sort(names)

@@ -25,6 +25,9 @@ function pai_dlc.check(job, report)
   elseif options.ecs_spec ~= "" and (options.cpus ~= "" or options.memory ~= "") then
     report:error("--ecs-spec", "says what --cpus and --memory say: leave one")
   end
+  if job.package then
+    report:error("--package-path", "PAI-DLC takes code from its sources, --code-source-id, or from the image (--write-dockerfile)")
+  end
   if options.engine == "mpi" then report:error("--engine", "a TFJob's tasks meet by TF_CONFIG: --engine ring") end
   if job.credentials then report:error("--credentials", "a key would stand in the request: mount it, or give the workspace a role") end
   if job.git and options.code_source_id == "" then

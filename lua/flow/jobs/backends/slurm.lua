@@ -3,11 +3,12 @@
 
 local job_of = require "flow.jobs.job"
 local mounts = require "flow.jobs.mounts"
+local package_of = require "flow.jobs.package"
 local shell = require "flow.shell"
 
 local slurm = { name = "slurm", client = "sbatch", id = "^(%d+)" }
 
-local FILE, SECRET_FILE = "job.sh", "secret"
+local FILE, SECRET_FILE, ARCHIVE = "job.sh", "secret", "code.tar.gz"
 local quote = shell.quote
 
 local function has_others(job)
@@ -79,7 +80,7 @@ local function cluster_lines(job)
 end
 
 function slurm.files(job, folder)
-  local command = job_of.command(job, job.roles[1])
+  local command = job_of.command(job, job.roles[1], folder .. "/" .. ARCHIVE)
   for _, text in ipairs(job_of.arguments(job, job.roles[1])) do command[#command + 1] = text end
   local lines = { "#!/bin/bash", table.concat(directives(job), "\n"), "set -e" }
   local function add(text, ...) lines[#lines + 1] = select("#", ...) > 0 and text:format(...) or text end
@@ -111,6 +112,7 @@ function slurm.files(job, folder)
     add("%s %s", start, shell.line(command))
   end
   local files = { { name = FILE, text = table.concat(lines, "\n") .. "\n" } }
+  if job.package then files[2] = { name = ARCHIVE, text = package_of.pack(job.package), binary = true } end
   if job.tasks > 1 and not mpi then table.insert(files, 1, { name = SECRET_FILE, text = job.secret .. "\n", secret = true }) end
   return files
 end

@@ -4,16 +4,20 @@ local cloud = require "flow.jobs.cloud"
 local document = require "flow.jobs.document"
 local job_of = require "flow.jobs.job"
 local json = require "flow.json"
+local package_of = require "flow.jobs.package"
 local schema = require "flow.jobs.schema"
 local writer = require "flow.jobs.yaml_writer"
 
 local vertex = { name = "vertex", client = "gcloud", id = "(projects/%S+/customJobs/%d+)" }
 
-local FILE, REQUEST = "custom_job.yaml", "request.json"
+local FILE, REQUEST, ARCHIVE = "custom_job.yaml", "request.json", "code.tar.gz"
 local POSITIONS = { chief = 1, worker = 2, ps = 3, evaluator = 4 }
 
 function vertex.check(job, report)
   cloud.check(job, report, "Vertex AI")
+  if job.package and not job.options.staging_bucket:find "^gs://[%w][%w._-]+" then
+    report:error("--package-path", "needs --staging-bucket gs://BUCKET, through which the files go")
+  end
   for _, role in ipairs(job.roles) do
     if not role.machine and job.form ~= "vertex" then
       report:error(role.place or "", "%s has no machine of Compute Engine, which Vertex AI needs: e.g. n1-standard-4", role.title)
@@ -43,6 +47,11 @@ local function environment_of(job, role)
   return #list > 0 and list or nil
 end
 
+-- The packed files in the bucket, without gs://.
+local function archive_of(job)
+  return ("%s/flowlua/%s/%s"):format(job.options.staging_bucket:gsub("^gs://", ""):gsub("/+$", ""), job.name, ARCHIVE)
+end
+
 local function pool_of(job, role)
   local mounts = {}
   for _, mount in ipairs(job.mounts) do
@@ -53,7 +62,8 @@ local function pool_of(job, role)
     machineSpec = { machineType = role.machine, acceleratorType = role.gpu, acceleratorCount = role.gpu_count }, replicaCount = role.count,
     diskSpec = role.disk and { bootDiskType = role.disk.type, bootDiskSizeGb = role.disk.gigabytes } or nil,
     nfsMounts = #mounts > 0 and mounts or nil,
-    containerSpec = { imageUri = role.image, command = job_of.command(job, role), args = #arguments > 0 and arguments or nil,
+    containerSpec = { imageUri = role.image, command = job_of.command(job, role, job.package and "/gcs/" .. archive_of(job)),
+                      args = #arguments > 0 and arguments or nil,
                       env = environment_of(job, role) },
   }
 end
@@ -87,8 +97,10 @@ function vertex.files(job)
   local encryption = job.read and job.read.encryptionSpec and { kmsKeyName = job.read.encryptionSpec.kmsKeyName } or nil
   local request = { displayName = job.display, labels = job.labels, encryptionSpec = encryption, jobSpec = spec }
   setmetatable(spec.workerPoolSpecs, nil)
-  return { { name = FILE, text = writer.encode(spec), secret = true },
-           { name = REQUEST, text = json.encode(request) .. "\n", secret = true } }
+  local files = { { name = FILE, text = writer.encode(spec), secret = true },
+                  { name = REQUEST, text = json.encode(request) .. "\n", secret = true } }
+  if job.package then files[3] = { name = ARCHIVE, text = package_of.pack(job.package), binary = true } end
+  return files
 end
 
 function vertex.submit(job, folder)
@@ -100,7 +112,8 @@ function vertex.submit(job, folder)
     table.sort(parts)
     command[#command + 1] = "--labels=" .. table.concat(parts, ",")
   end
-  return { command }
+  if not job.package then return { command } end
+  return { cloud.gcloud(job, "storage", "cp", folder .. "/" .. ARCHIVE, "gs://" .. archive_of(job)), command }
 end
 
 function vertex.commands(job)
