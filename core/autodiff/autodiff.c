@@ -3,6 +3,7 @@
 #include "graph/tape.h"
 #include "autodiff/gradients.h"
 #include "autodiff/apply.h"
+#include "autodiff/parts.h"
 #include "base/float_state.h"
 #include "graph/variable.h"
 #include <string.h>
@@ -13,6 +14,7 @@ typedef struct pass {
   int           value_count;     /* values that existed before the pass; rules append more */
   char         *wanted;          /* [value]: some source reaches it */
   flow_tensor **gradients;       /* [value]: sum so far; references */
+  flow_parts    parts;           /* of values that slices read, not yet added up */
 } pass;
 
 /* gradients[value] += gradient; takes over the reference. */
@@ -29,6 +31,19 @@ static flow_status accumulate(pass *p, int value, flow_tensor *gradient)
   flow_tensor_release(before);
   p->gradients[value] = sum;
   return FLOW_OK;
+}
+
+static flow_status accumulate_taken(void *state, int value, flow_tensor *gradient) { return accumulate(state, value, gradient); }
+
+/* gradients[value] is complete afterwards. */
+static flow_status settle(pass *p, int value)
+{
+  if (value >= p->value_count || p->parts.first[value] < 0) return FLOW_OK;
+  flow_tensor *whole;
+  FLOW_TRY(flow_graph_tensor(p->graph, value, &whole));
+  flow_status status = flow_parts_take(&p->parts, p->context, value, whole, accumulate_taken, p);
+  flow_tensor_release(whole);
+  return status;
 }
 
 static void mark_sources(const pass *p, const flow_tape *tape, flow_tensor *const *tensors, flow_variable *const *variables, int count)
@@ -62,7 +77,10 @@ static flow_status step_back(pass *p, int index)
   /* A copy: rules append nodes to the same graph in a trace, which may move the array. */
   flow_node node = p->graph->nodes[index];
   int flows = 0, n = node.input_count, m = node.output_count;
-  for (int i = 0; i < m; i++) flows |= node.outputs[i] < p->value_count && p->gradients[node.outputs[i]] != NULL;
+  for (int i = 0; i < m; i++) {
+    FLOW_TRY(settle(p, node.outputs[i]));
+    flows |= node.outputs[i] < p->value_count && p->gradients[node.outputs[i]] != NULL;
+  }
   if (!flows || !flow_gradient_of(node.op)) return FLOW_OK;   /* no rule: a source may still lie here */
 
   void *block;
@@ -82,8 +100,9 @@ static flow_status step_back(pass *p, int index)
                                 .output_gradients = output_gradients, .needed = needed, .input_gradients = input_gradients };
     if (status == FLOW_OK) status = flow_gradient_of(node.op)(&step);
     for (int i = 0; i < n; i++) {
-      if (status == FLOW_OK && input_gradients[i] && needed[i]) status = accumulate(p, node.inputs[i], input_gradients[i]);
-      else flow_tensor_release(input_gradients[i]);
+      if (status != FLOW_OK || !input_gradients[i] || !needed[i]) flow_tensor_release(input_gradients[i]);
+      else if (step.is_part) status = flow_parts_add(&p->parts, node.inputs[i], input_gradients[i], &node.attributes);
+      else status = accumulate(p, node.inputs[i], input_gradients[i]);
     }
     for (int i = 0; i < n + m; i++) flow_tensor_release(inputs[i]);   /* inputs and outputs are side by side */
   }
@@ -112,11 +131,14 @@ static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, 
   *out = NULL;
   if (!variable) {
     int v = tensor ? flow_tape_find(tape, tensor) : -1;
+    if (v >= 0) FLOW_TRY(settle(p, v));
     if (v >= 0 && v < p->value_count && p->gradients[v]) *out = flow_tensor_retain(p->gradients[v]);
     return FLOW_OK;
   }
   for (int v = 0; v < p->value_count; v++) {
-    if (p->graph->values[v].variable != variable || !p->wanted[v] || !p->gradients[v]) continue;
+    if (p->graph->values[v].variable != variable || !p->wanted[v]) continue;
+    FLOW_TRY(settle(p, v));
+    if (!p->gradients[v]) continue;
     if (!*out) {
       *out = flow_tensor_retain(p->gradients[v]);
       continue;
@@ -183,9 +205,11 @@ flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_ten
   pass p = { .context = context, .graph = tape->graph, .value_count = tape->graph->value_count };
   int end = tape->end >= 0 ? tape->end : tape->graph->node_count;
   void *block;
-  FLOW_TRY(flow_alloc_zero((sizeof(flow_tensor *) + 1) * (size_t)(p.value_count + 1), &block));
+  FLOW_TRY(flow_alloc_zero((sizeof(flow_tensor *) + sizeof(int) + 1) * (size_t)(p.value_count + 1), &block));
   p.gradients = block;
-  p.wanted = (char *)(p.gradients + p.value_count + 1);
+  p.parts.first = (int *)(p.gradients + p.value_count + 1);
+  p.wanted = (char *)(p.parts.first + p.value_count + 1);
+  for (int v = 0; v < p.value_count; v++) p.parts.first[v] = -1;
   mark_sources(&p, tape, tensors, variables, count);
   mark_reached(&p, tape->begin, end);
   flow_status status = FLOW_OK;
@@ -197,6 +221,7 @@ flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_ten
   for (int i = 0; i < count && status == FLOW_OK; i++)
     status = collect(&p, tape, tensors ? tensors[i] : NULL, variables ? variables[i] : NULL, &out[i]);
   for (int v = 0; v < p.value_count; v++) flow_tensor_release(p.gradients[v]);
+  flow_parts_clear(&p.parts);
   flow_free(block);
   if (status != FLOW_OK)
     for (int i = 0; i < count; i++) {

@@ -145,8 +145,9 @@ static flow_attributes slice_of(const flow_attributes *attributes, const flow_te
 flow_status flow_gradient_slice(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;
-  flow_attributes attributes = slice_of(step->attributes, step->inputs[0]);
-  return flow_apply1(step->context, FLOW_OP_slice_gradient, step->output_gradients[0], NULL, NULL, &attributes, &step->input_gradients[0]);
+  step->input_gradients[0] = flow_tensor_retain(step->output_gradients[0]);
+  step->is_part = 1;
+  return FLOW_OK;
 }
 
 flow_status flow_gradient_slice_gradient(flow_gradient_step *step)

@@ -152,11 +152,48 @@ static void test_ops_out_of_memory(void **state)
   }
 }
 
+/* ---- slices -------------------------------------------------------------------------------------------------------------------- */
+
+/* The sum of the squares of a stretch of v, a variable of six numbers. */
+static flow_tensor *squares(flow_tensor *v, int64_t begin, int64_t end, int64_t step)
+{
+  const flow_attributes part = { .slice = { .rank = 1, .begin = { begin }, .end = { end }, .step = { step } } };
+  flow_tensor *x = op3(FLOW_OP_slice, v, NULL, NULL, &part);
+  return sum_of(OP2(mul, x, x));
+}
+
+/* Gradients of parts that do not overlap are joined; of others each is as large as the whole. */
+static void test_gradients_of_parts(void **state)
+{
+  (void)state;
+  flow_variable *v = variable_of(VECTOR(1, 2, 3, 4, 5, 6), "v");
+  static const int64_t parts[2][3][3] = { { { 4, 5, 1 }, { 0, 2, 1 }, { 2, 3, 1 } }, { { 1, 4, 1 }, { 0, 2, 1 }, { 1, 6, 2 } } };
+  for (int kind = 0; kind < 2; kind++) {
+    flow_tape *tape;
+    flow_tensor *gradient, *out;
+    OK(flow_trace_begin(context));
+    OK(flow_tape_begin(context, &tape));
+    keep(tape, release_tape);
+    flow_tensor *read = reading(v), *target = squares(read, 0, 0, 1);
+    for (int i = 0; i < 3; i++) target = OP2(add, target, squares(read, parts[kind][i][0], parts[kind][i][1], parts[kind][i][2]));
+    OK(flow_tape_end(context, tape));
+    OK(flow_tape_gradient(context, tape, target, NULL, &v, 1, &gradient));
+    keep(gradient, release_tensor);
+    flow_instance *instance = instance_of(PLAN(gradient), 1);
+    assert_int_equal(count_op(instance->plan, FLOW_OP_concat), kind == 0);
+    assert_int_equal(count_op(instance->plan, FLOW_OP_slice_gradient) > 0, kind == 1);
+    run(instance, NULL, 0, &out);
+    if (kind == 0) EXPECT(out, 2, 4, 6, 0, 10, 0);
+    else EXPECT(out, 2, 12, 6, 16, 0, 12);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_writes_after_recording), GRAPH_TEST(test_sources), GRAPH_TEST(test_nested_tapes),
     GRAPH_TEST(test_out_of_memory), GRAPH_TEST(test_ops_out_of_memory),
+    GRAPH_TEST(test_gradients_of_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
