@@ -6,8 +6,8 @@
 #include "graph/context.h"
 #include "models/model.h"
 
-/* The second pair is for layers that divide a size by a number that does not divide the first ones. */
-static const int64_t STAND_INS[][2] = { { 6720, 13440 }, { 115315200, 230630400 } };
+/* The second pair is for layers that divide a size by a number that does not divide the first ones. Files may make constants as large. */
+static const int64_t STAND_INS[][2] = { { 1680, 3360 }, { 3603600, 7207200 } };
 
 static int has_unknown(const flow_signature *signature)
 {

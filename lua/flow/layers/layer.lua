@@ -241,6 +241,8 @@ function Layer:_run(inputs, list, training)
   if self._policy.name ~= "float32" and self._autocasts then return run_in_policy(self, inputs, list, training) end
   return self:call(inputs, { training = training })
 end
+-- The shapes and dtypes of its outputs: see symbolic.infer. Models that are graphs ask their layers.
+function Layer:_infer(list, single, training) return symbolic.infer(self, list, single, training) end
 function Layer.fields._autocasts() return true end
 function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
 

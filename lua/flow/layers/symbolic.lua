@@ -116,8 +116,8 @@ end
 -- Pairs of sizes that stand in for those that are not known: what comes out with another size for the second of a pair is not known either.
 -- So no shape rule, and no layer, has to know about unknown sizes. They are larger than what a layer could need at least, and multiples of
 -- many numbers, for layers that divide a size; the second pair is for what divides by others. Nothing is computed, and no memory is taken
--- for the tensors; but a layer written in Lua may loop over a size, so it sees the first pair only.
-local STAND_INS = { { 6720, 13440 }, { 115315200, 230630400 } }
+-- for the tensors; but a layer written in Lua may loop over a size, or make constants of it, so it sees the first pair only.
+local STAND_INS = { { 1680, 3360 }, { 3603600, 7207200 } }
 
 -- Whether a size but that of the batch is not known, of a list of { shape = }.
 function symbolic.has_unknown(list)
@@ -175,9 +175,10 @@ local function join_outputs(layer, outputs, others)
   return outputs
 end
 
--- The outputs of the layer, with -1 for the sizes that are not known. If the layer takes no stand-in, an unknown size is taken to be the
--- one that another input has there: { -1, 3 } and { 5, 3 } can be added where both have five rows.
-local function infer_outputs(layer, list, single, training)
+-- What the layer gives for a list of inputs { shape =, dtype = }: a list of the same, with -1 for the sizes that are not known; single =
+-- true: it gives one tensor. If the layer takes no stand-in, an unknown size is taken to be the one that another input has there: { -1, 3 }
+-- and { 5, 3 } can be added where both have five rows.
+function symbolic.infer(layer, list, single, training)
   local function call(filled) return trace_call(layer, filled, single, training) end
   if not symbolic.has_unknown(list) then return call(list) end
   local in_c, first_problem = layer._handle or rawget(layer, "_operation")
@@ -203,7 +204,7 @@ function symbolic.call(layer, inputs, options)
     shapes[i] = list[i].shape
   end
   layer:_ensure_built(shapes, single)
-  local found = infer_outputs(layer, list, single, options.training or false)
+  local found = layer:_infer(list, single, options.training or false)
   local node = { layer = layer, inputs = {}, outputs = {}, single = single, options = options, position = #layer._nodes + 1 }
   for i = 1, #list do node.inputs[i] = list[i] end
   for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i) end
@@ -216,7 +217,7 @@ function symbolic.build(layer, specs)
   local shapes = {}
   for i, spec in ipairs(specs) do shapes[i] = spec.shape end
   layer:_ensure_built(shapes, #specs == 1)
-  infer_outputs(layer, specs, #specs == 1, false)
+  layer:_infer(specs, #specs == 1, false)
 end
 
 ---- ops ----------------------------------------------------------------------------------------------------------------------------

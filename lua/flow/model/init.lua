@@ -215,7 +215,35 @@ local function run_graph(self, list, training)
   return one_or_list(results)
 end
 
+-- Shapes of the outputs for inputs of which sizes may be unknown: every layer says what it makes of what the layers before it gave, so that
+-- sizes need not fit through all of them. Where its Input has a size, an unknown one is taken to be that.
+local function infer_graph(self, list, single, training)
+  local values = {}
+  for i, input in ipairs(self.inputs) do
+    local shape, wanted = { unpack(list[i].shape) }, input.shape
+    if #list ~= #self.inputs or #shape ~= #wanted then return symbolic.infer(self, list, single, training) end
+    for axis = 2, #shape do
+      if shape[axis] < 0 then shape[axis] = wanted[axis] end
+      local fits = wanted[axis] < 0 or shape[axis] == wanted[axis] or object.is(self, Sequential)
+      if not fits then return symbolic.infer(self, list, single, training) end      -- which says so
+    end
+    values[input] = { shape = shape, dtype = input.dtype }
+  end
+  for _, node in ipairs(self._order) do
+    if not values[node.outputs[1]] then
+      local inputs, own = {}, node.options and node.options.training
+      for i, input in ipairs(node.inputs) do inputs[i] = values[input] end
+      if own == nil then own = training end
+      for i, output in ipairs(node.layer:_infer(inputs, node.single, own)) do values[node.outputs[i]] = output end
+    end
+  end
+  local results = { single = #self.outputs == 1 }
+  for i, output in ipairs(self.outputs) do results[i] = values[output] end
+  return results
+end
+
 function Functional:_run(_, list, training) return run_graph(self, list, training) end
+function Functional:_infer(list, single, training) return infer_graph(self, list, single, training) end
 function Functional:_call(inputs, options)
   return Layer._call(self, named_data.complete(self, "the input", "inputs", inputs), options)
 end
@@ -309,6 +337,10 @@ function Sequential:build(shape)
     rawset(self, "_input", false)
     error(problem, 0)
   end
+end
+
+function Sequential:_infer(list, single, training)
+  return rawget(self, "inputs") and infer_graph(self, list, single, training) or symbolic.infer(self, list, single, training)
 end
 
 function Sequential:_run(_, list, training)
