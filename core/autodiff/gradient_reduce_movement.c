@@ -104,17 +104,50 @@ flow_status flow_gradient_transpose(flow_gradient_step *step)
   return flow_apply1(step->context, FLOW_OP_transpose, step->output_gradients[0], NULL, NULL, &inverse, &step->input_gradients[0]);
 }
 
-/* Each input gets its stretch of g. Inputs joined along a symbolic axis have no fixed place in the result. */
+/* Inputs joined along the rows of a batch, each a multiple of them: g is {sum of the multiples, rows, elements of a row}, in which each
+ * input has a place that does not depend on the number of rows. */
+static flow_status gradient_of_joined_rows(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0];
+  flow_attributes units = { .shape = { .rank = 3, .dims = { 0, -1, 1 } } }, part = { .slice = { .rank = 3 } };
+  for (int i = 1; i < g->rank; i++) {
+    if (g->shape[i] < 0)
+      return flow_fail(FLOW_UNSUPPORTED, "concat: the gradient of joining batches needs all sizes but the number of rows; found %s",
+                       flow_shape_text(g->rank, g->shape));
+    units.shape.dims[2] *= g->shape[i];      /* g exists, so this is no overflow */
+  }
+  for (int i = 0; i < step->input_count; i++) {
+    if (step->inputs[i]->shape[0] >= 0)
+      return flow_fail(FLOW_UNSUPPORTED, "concat: the gradient of joining %lld rows and those of a batch needs their number, which is not "
+                       "known while tracing; join along another axis, or run it eagerly", (long long)step->inputs[i]->shape[0]);
+    units.shape.dims[0] -= step->inputs[i]->shape[0];
+  }
+  for (int i = 0; i < 3; i++) {
+    part.slice.end[i] = INT64_MAX;
+    part.slice.step[i] = 1;
+  }
+  int64_t at = 0;
+  for (int i = 0; i < step->input_count; i++) {
+    part.slice.begin[0] = at;
+    at -= step->inputs[i]->shape[0];
+    part.slice.end[0] = at;
+    if (!step->needed[i]) continue;
+    flow_expression e = flow_expression_of(step->context);
+    flow_tensor *all = flow_express(&e, FLOW_OP_reshape, g, NULL, NULL, &units);
+    flow_tensor *own = all ? flow_express(&e, FLOW_OP_slice, all, NULL, NULL, &part) : NULL;
+    FLOW_TRY(flow_expression_take(&e, own ? flow_express_reshape_like(&e, own, step->inputs[i]) : NULL, &step->input_gradients[i]));
+  }
+  return FLOW_OK;
+}
+
+/* Each input gets its stretch of g. */
 flow_status flow_gradient_concat(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];
   if (g == NULL) return FLOW_OK;
   int rank = g->rank, axis = step->attributes->axis.axis;
   if (axis < 0) axis += rank;
-  if (g->shape[axis] < 0 && step->input_count > 1) {
-    return flow_fail(FLOW_UNSUPPORTED, "concat: the gradient of joining batches needs the number of rows, which is not known while "
-                     "tracing; join along another axis, or run it eagerly");
-  }
+  if (g->shape[axis] < 0 && step->input_count > 1) return gradient_of_joined_rows(step);
   flow_attributes part = { .slice = { .rank = rank } };
   for (int i = 0; i < rank; i++) {
     part.slice.end[i] = INT64_MAX;

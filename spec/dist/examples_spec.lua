@@ -63,3 +63,31 @@ describe("lua/examples/multi_worker.lua", function()
     end)
   end
 end)
+
+-- Steps of a model's own. What is compared is weaker than the figures in the scripts, which are of one machine.
+describe("lua/examples of own steps learn:", function()
+  local function check(script, arguments, pattern, sound)
+    local text = run("%q %q %s", support.program, examples .. script, arguments)
+    local a, b, c = text:match(pattern)
+    assert.truthy(a, text)
+    assert.truthy(sound(tonumber(a), tonumber(b), tonumber(c)), text)
+  end
+
+  it("vae.lua", function()
+    check("vae.lua", "--epochs 4", "test loss (%S+) in the first epoch, (%S+) in the last", function(first, last)
+      return last < 0.9 * first
+    end)
+  end)
+  it("gan.lua", function()
+    check("gan.lua", "--epochs 5", "400 pictures: (%d+) digits, read with a confidence of (%S+)", function(digits, confidence)
+      return digits >= 2 and confidence > 0.3
+    end)
+  end)
+  it("wgan_gp.lua", function()
+    check("wgan_gp.lua", "--epochs 8", "distance (%S+) at most, (%S+) in the last epoch", function(most, last) return last < most / 2 end)
+  end)
+  it("distillation.lua", function()
+    check("distillation.lua", "--epochs 6", "teacher: test accuracy (%S+).*alone: test accuracy (%S+).*a teacher: test accuracy (%S+)",
+      function(teacher, alone, student) return teacher > 0.8 and student > alone end)
+  end)
+end)

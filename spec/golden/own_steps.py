@@ -2,8 +2,8 @@
 
     /tmp/keras/bin/python spec/golden/own_steps.py
 
-writes own_steps.lua: what an autoencoder with a KL term, a GAN, a WGAN with gradient penalty and a distilled student of Keras report in five
-batches, of which the last is smaller, and their weights then. Noise is data, so that both sides have the same.
+writes own_steps.lua: what an autoencoder with a KL term, a GAN, a WGAN with gradient penalty and a distilled student of Keras report in
+five batches, of which the last is smaller, and their weights then. Noise is data, so that both sides have the same.
 """
 import os
 import textwrap
@@ -135,7 +135,8 @@ def run(model, *arrays):
     data = tf.data.Dataset.from_tensor_slices(arrays).batch(BATCH)
     note = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append({k: float(v) for k, v in logs.items()}))
     model.fit(data, verbose=0, callbacks=[note])
-    parts = [part for part in (getattr(model, name, None) for name in ("encoder", "decoder", "generator", "discriminator", "student")) if part]
+    names = ("encoder", "decoder", "generator", "discriminator", "student")
+    parts = [getattr(model, name) for name in names if getattr(model, name, None)]
     weights = [w.ravel().tolist() for part in parts for w in part.get_weights()]
     return {"logs": seen, "weights": weights}
 

@@ -1,6 +1,7 @@
 -- own_steps_spec.lua: Keras' guide "Customizing what happens in fit()", line by line, and what else steps of a model's own may do under
 -- compile and fit.
-local message_of = require("spec.support.init").message_of
+local support = require "spec.support.init"
+local message_of = support.message_of
 local flow = require "flow"
 local layers = flow.layers
 
@@ -241,5 +242,220 @@ describe("a step that compares tensors", function()
     local history = model:fit(x, y, { epochs = 4, verbose = 0, batch_size = 40, validation_data = { x, y } }).history
     assert.truthy(history.loss[4] < history.loss[1] and history.val_loss[4] < history.val_loss[1])
     assert.same({ 40, 1 }, model:predict(x, { verbose = 0 }).shape)
+  end)
+end)
+
+-- An autoencoder with noise, its own optimizer and metric, a field that is a number, and Dropout.
+local Noisy = flow.Model:extend "Noisy"
+function Noisy:init(options)
+  self.width = options.width
+  self.net = flow.Sequential { layers.Dense(options.width, { activation = "relu" }), layers.Dropout(0.2), layers.Dense(4) }
+  self.total = flow.metrics.Mean { name = "total" }
+end
+function Noisy:call(x) return self.net(x) end
+function Noisy:metrics() return { self.total } end
+function Noisy:compile(rate)
+  flow.Model.compile(self)
+  self.own_optimizer = flow.optimizers.Adam(rate)
+end
+function Noisy:train_step(x)
+  x = flow.is_tensor(x) and x or x[1]
+  local noise = 0.1 * flow.random.normal(flow.shape(x))
+  local tape = flow.GradientTape()
+  local loss = tape:record(function() return (self(x + noise, { training = true }) - x):square():mean() end)
+  self.own_optimizer:apply_gradients(tape:gradient(loss, self.trainable_weights), self.trainable_weights)
+  self.total:update_state(loss)
+  return { total = self.total:result(), share = self.total:result() / 2, last = loss, rate = 3 }
+end
+function Noisy:test_step(x)
+  self.total:update_state((self(x[1]) - x[1]):square():mean())
+  return { total = self.total:result() }
+end
+function Noisy:predict_step(data) return { self(data[1]), data[1] * 2 } end
+
+local numbers = flow.random.normal({ 50, 4 }, { seed = 5 })
+
+local function new_noisy()
+  flow.clear_session()
+  flow.set_random_seed(7)
+  local model = Noisy { width = 8 }
+  model:compile(0.05)
+  return model
+end
+
+describe("a model with steps of its own", function()
+  it("goes on from a backup with the same bits, in the middle of an epoch, with arrays and data sets", function()
+    local function shuffled() return flow.data.Dataset.from_tensor_slices(numbers):shuffle(50, { seed = 2 }):batch(8) end
+    for _, make in ipairs { function() return numbers, 8 end, shuffled } do
+      local folder = support.folder()
+      local function fit(stop_at)
+        local model, seen, data, size = new_noisy(), 0, make()
+        local ok, history = pcall(model.fit, model, data, { epochs = 3, verbose = 0, batch_size = size, callbacks = {
+          flow.callbacks.LambdaCallback { on_train_batch_end = function()
+            seen = seen + 1
+            if seen == stop_at then error("bang") end
+          end },
+          stop_at ~= false and flow.callbacks.BackupAndRestore(folder .. "/backup", { save_freq = 2 }) or nil } })
+        return ok, ok and history.history or history, model
+      end
+      local sound, expected, whole = fit(false)
+      assert.truthy(sound, expected)
+      assert.falsy((fit(11)))
+      local ok, history, model = fit(nil)
+      assert.truthy(ok, history)
+      same_weights(whole, model)
+      assert.same(expected, history)
+      for i, v in ipairs(whole.own_optimizer.variables) do
+        assert.same(v:value():totable(), model.own_optimizer.variables[i]:value():totable())
+      end
+    end
+  end)
+
+  it("runs by single batches, in executions, and forgets nothing between them", function()
+    local model = new_noisy()
+    local results = model:train_on_batch(numbers)
+    assert.near(results.total, results.last, 1e-6)
+    assert.near(results.total / 2, results.share, 1e-6)
+    assert.equal(3, results.rate)
+    assert.truthy(model:test_on_batch(numbers).total > 0)
+    local outputs = model:predict_on_batch(numbers)
+    assert.same((numbers * 2):totable(), outputs[2]:totable())
+    assert.same({ 50, 4 }, model:predict(numbers, { verbose = 0 })[1].shape)
+    assert.equal(1, model.own_optimizer.iterations)
+  end)
+
+  it("is saved with its class and read back", function()
+    local model = new_noisy()
+    model:fit(numbers, { verbose = 0 })
+    local path = support.folder() .. "/noisy.keras"
+    model:save(path)
+    local again = flow.load_model(path, { custom_objects = { Noisy = Noisy }, compile = false })
+    same_weights(model, again)
+    again:compile(0.05)
+    assert.truthy(again:fit(numbers, { verbose = 0 }).history.total[1] > 0)
+  end)
+
+  it("scales losses in mixed precision as the built-in step does", function()
+    local Own = flow.Model:extend "Own"
+    function Own:train_step(data)
+      local x, y = unpack(data)
+      local tape = flow.GradientTape()
+      local _, scaled = tape:record(function()
+        local loss = self:compute_loss(x, y, self(x, { training = true }))
+        return loss, self.optimizer:scale_loss(loss)
+      end)
+      self.optimizer:apply_gradients(tape:gradient(scaled, self.trainable_variables), self.trainable_variables)
+      return {}
+    end
+    flow.mixed_precision.set_global_policy("mixed_float16")
+    local x, y = regression(64)
+    local models = {}
+    for i, class in ipairs { Own, flow.Model } do
+      models[i] = new_model(class)
+      models[i]:compile { optimizer = "adam", loss = "mse" }
+      models[i]:fit(x, y, { epochs = 2, verbose = 0 })
+    end
+    flow.mixed_precision.set_global_policy("float32")
+    same_weights(models[1], models[2])
+    assert.equal(models[2].optimizer.iterations, models[1].optimizer.iterations)
+  end)
+
+  it("adds what layers add to the loss, and losses that are sums, once, whatever the number of replicas", function()
+    local function train(replicas, loss)
+      flow.set_random_seed(2)
+      local devices, model = {}, nil
+      for i = 1, replicas do devices[i] = ("cpu:%d"):format(i - 1) end
+      flow.distribute.MirroredStrategy { devices = devices }.scope(function()
+        local inputs = flow.Input { 4 }
+        model = (flow.Model:extend "Plain") { inputs = inputs, outputs = layers.Dense(4, { kernel_regularizer = "l2" })(inputs) }
+        model:compile { optimizer = flow.optimizers.SGD(0.01), loss = loss }
+      end)
+      return model:fit(numbers, numbers, { epochs = 2, batch_size = 16, shuffle = false, verbose = 0 }).history.loss, model:get_weights()
+    end
+    for _, loss in ipairs { "mse", flow.losses.MeanSquaredError { reduction = "sum" } } do
+      local one, weights = train(1, loss)
+      for replicas = 2, 3 do
+        local several, theirs = train(replicas, loss)
+        for i, value in ipairs(one) do assert.near(value, several[i], 1e-5 * value) end
+        for i, w in ipairs(weights) do assert.truthy((w - theirs[i]):abs():max():item() < 1e-5) end
+      end
+    end
+  end)
+
+  it("says what is wrong with what a step returns", function()
+    local Own = flow.Model:extend "Own"
+    function Own:init() self.dense = layers.Dense(2) end
+    function Own:call(x) return self.dense(x) end
+    function Own:train_step(data) return self.what(self.dense(data[1])) end
+    local function message(what)
+      local model = Own()
+      model.what = what
+      model:compile()
+      local ok, text = pcall(model.fit, model, numbers, { verbose = 0 })
+      assert.falsy(ok)
+      return text
+    end
+    assert.truthy(message(function(t) return t end):find("train_step returns a table of names with numbers, such as { loss", 1, true))
+    assert.truthy(message(function(t) return { loss = t } end):find('"loss" has the shape {None, 2}, expected one number', 1, true))
+    assert.truthy(message(function() return { loss = "x" } end):find('"loss" is the string "x", expected a number', 1, true))
+  end)
+end)
+
+describe("rows of a batch in a trace", function()
+  it("stand in shapes and formulas, and draw what the same shape draws eagerly", function()
+    local f = flow.fn(function(x)
+      local n = flow.shape(x)[1]
+      return flow.random.normal({ n, 3 }, { seed = 7 }), flow.random.truncated_normal({ n }, { seed = 8 }),
+        flow.random.randint({ n, 2 }, 0, 10, { seed = 9 }), flow.random.uniform(x.shape, { seed = 10 }), x:sum() / n,
+        flow.concat({ flow.ones { n, 1 }, flow.zeros { n, 1 } }, 1) + flow.zeros { 2 * n, 1 }, x:reshape { n, 2, 2 },
+        flow.full({ 1, 4 }, 2):broadcast_to { n, 4 }
+    end)
+    for rows = 5, 3, -1 do
+      local normal, truncated, whole, uniform, mean, both, reshaped, spread = f(flow.ones { rows, 4 })
+      assert.same(flow.random.normal({ rows, 3 }, { seed = 7 }):totable(), normal:totable())
+      assert.same(flow.random.truncated_normal({ rows }, { seed = 8 }):totable(), truncated:totable())
+      assert.same(flow.random.randint({ rows, 2 }, 0, 10, { seed = 9 }):totable(), whole:totable())
+      assert.same(flow.random.uniform({ rows, 4 }, { seed = 10 }):totable(), uniform:totable())
+      assert.equal(4, mean:item())
+      assert.equal(rows, both:sum():item())
+      assert.same({ 2 * rows, 1 }, both.shape)
+      assert.same({ rows, 2, 2 }, reshaped.shape)
+      assert.equal(8 * rows, spread:sum():item())
+    end
+    assert.equal(1, f.traces)
+  end)
+
+  it("are told apart in the gradient of batches that were joined", function()
+    local function gradients(x, y)
+      local tape = flow.GradientTape()
+      tape:watch { x, y }
+      local loss = tape:record(function()
+        local all = flow.concat({ x, flow.concat({ y, x * 2 }, 1), y }, 1)
+        return (all ^ 2 * flow.concat({ x, x, x, x }, 1)):sum()
+      end)
+      return unpack(tape:gradient(loss, { x, y }))
+    end
+    local traced = flow.fn(gradients)
+    for rows = 4, 2, -1 do
+      local x, y = flow.random.normal({ rows, 2, 3 }, { seed = 1 }), flow.random.normal({ rows, 2, 3 }, { seed = 2 })
+      local dx, dy = gradients(x, y)
+      local of_x, of_y = traced(x, y)
+      assert.truthy((dx - of_x):abs():max():item() < 1e-5 and (dy - of_y):abs():max():item() < 1e-5)
+    end
+    assert.same({ 1, nil }, { traced.traces, (next(traced.fixed)) })
+  end)
+
+  it("are refused where they cannot be, and are numbers outside of traces", function()
+    assert.same({ 2, 3 }, flow.shape(flow.zeros { 2, 3 }))
+    local kept
+    flow.fn(function(x)
+      kept = flow.shape(x)[1]
+      return x
+    end)(flow.zeros { 2, 3 })
+    assert.truthy(message_of(function() flow.zeros { kept } end):find("the rows of a batch in a trace that has ended", 1, true))
+    local model = new_noisy()
+    function model.train_step(_, x) return { loss = flow.zeros { 3, flow.shape(x[1])[1] }:sum() } end
+    assert.truthy(message_of(function() model:fit(numbers, { verbose = 0 }) end)
+      :find("dimension 2 is the rows of a batch, which only the first one can be", 1, true))
   end)
 end)

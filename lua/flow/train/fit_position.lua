@@ -14,6 +14,7 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
+local training = require "flow.train.compile"
 local model_steps = require "flow.train.model_steps"
 local steps = require "flow.train.steps"
 local batches = require "flow.train.batches"
@@ -186,6 +187,7 @@ end
 function position.prepare(run)
   local model = run.model
   if run.train.feed then
+    training.seed(model)      -- drawn before layers draw their weights, as the first batch does it
     local specs = {}
     for i, spec in ipairs(run.train.feed.dataset.element_spec) do
       specs[i] = { dtype = spec.dtype, shape = { -1, unpack(spec.shape, 2) } }
