@@ -288,6 +288,10 @@ describe("a generator", function()
     assert.truthy(message_of(function() it() end):find("it broke", 1, true))
     local wrong = Dataset.from_generator(function() return function() return "text" end end, { output_signature = { dtype = "int32" } })
     assert.truthy(message_of(function() wrong:iter()() end):find("from_generator: expected a tensor", 1, true))
+    local n = 0
+    local growing = Dataset.from_generator(function() return function() n = n + 1 return flow.ones { n } end end):iter()
+    assert.equal("from_generator: component 1 of an element is float32 {2}, expected float32 {1}; sizes that differ are -1 in the " ..
+      "output_signature", message_of(function() growing() end))
   end)
 end)
 
