@@ -27,6 +27,19 @@ local function listed(folder)
   return list
 end
 
+describe("TensorBoard", function()
+  it("without a folder writes to the one that Vertex AI names, or to logs", function()
+    local ffi = require "ffi"
+    pcall(ffi.cdef, "int setenv(const char *name, const char *value, int overwrite); int unsetenv(const char *name);")
+    ffi.C.setenv("AIP_TENSORBOARD_LOG_DIR", "/somewhere", 1)
+    local of_vertex = flow.callbacks.TensorBoard()
+    ffi.C.unsetenv("AIP_TENSORBOARD_LOG_DIR")
+    assert.equal("/somewhere", of_vertex.log_dir)
+    assert.equal("logs", flow.callbacks.TensorBoard().log_dir)
+    assert.equal("mine", flow.callbacks.TensorBoard("mine").log_dir)
+  end)
+end)
+
 describe("TensorBoard as Keras':", function()
   for _, case in ipairs(cases) do
     it(case.name, function()

@@ -156,3 +156,84 @@ local gpus = cases.gpus
   end)
 end)
 
+
+describe("whatever a file says", function()
+  if not yaml.available() then return it("is answered", function() pending("libyaml is not installed") end) end
+
+  local CONFIGS = { [[
+labels: {a: b}
+trainingInput:
+  scaleTier: CUSTOM
+  region: us-central1
+  masterType: n1-highcpu-16
+  masterConfig:
+    imageUri: i
+    containerCommand: [a]
+    containerArgs: [b]
+    diskConfig: {bootDiskType: pd-ssd, bootDiskSizeGb: 100}
+    acceleratorConfig: {count: 4, type: NVIDIA_TESLA_T4}
+  workerCount: 2
+  workerType: n1-highcpu-16
+  workerConfig: {acceleratorConfig: {count: 4, type: NVIDIA_TESLA_T4}}
+  evaluatorCount: 1
+  evaluatorType: n1-highmem-8
+  runtimeVersion: '2.1'
+  packageUris: [gs://a/b]
+  jobDir: gs://bucket/x
+  args: ["--epochs", "3"]
+  scheduling: {maxRunningTime: 7200s, priority: 1}
+]], [[
+displayName: x
+jobSpec:
+  workerPoolSpecs:
+  - machineSpec: {machineType: n1-standard-8, acceleratorType: NVIDIA_TESLA_T4, acceleratorCount: 1}
+    replicaCount: 1
+    diskSpec: {bootDiskType: pd-ssd, bootDiskSizeGb: 100}
+    nfsMounts: [{server: a, path: /b, mountPoint: /c}]
+    containerSpec: {imageUri: i, command: [flowlua, t.lua], args: [a], env: [{name: a, value: y}]}
+  - {}
+  - {machineSpec: {machineType: n1-standard-8}, pythonPackageSpec: {executorImageUri: i, pythonModule: m, packageUris: [a]}}
+  baseOutputDirectory: {outputUriPrefix: gs://bucket}
+  scheduling: {timeout: 3600s}
+]] }
+  local VALUES = { '""', "~", "abc", "-1", "0", "1e9", "true", "[]", "{}", "[a, [b], {c: d}, 3]", "{a: {b: c}, count: x}",
+    "[{}, {}, {}, {}, {}]", "[~, 1]" }
+
+  -- Calls f(put, node) for each node below a node; put(other) puts another one into its place.
+  local function each(node, f)
+    local list, places = node.entries or node.items or {}, {}
+    for place in pairs(list) do places[#places + 1] = place end
+    for _, place in ipairs(places) do
+      local old = list[place]
+      f(function(other) list[place] = other end, old)
+      each(old, f)
+    end
+  end
+
+  it("is answered by findings or by files, never by an error of ours", function()
+    local count, wrong = 0, {}
+    for _, text in ipairs(CONFIGS) do
+      local tree = yaml.parse(text, "f")
+      each(tree, function(put, old)
+        for _, value in ipairs(VALUES) do
+          put((yaml.parse("v: " .. value, "f").entries.v))
+          for backend in pairs(submission.BACKENDS) do
+            count = count + 1
+            local parsed = flags.parse { "job", "--backend", backend, "--region", "us-central1", "--workspace-id", "1", "--ecs-spec", "e",
+                                         count % 2 == 0 and "t.lua" or nil }
+            parsed.tree = tree
+            local ok, problem = pcall(function()
+              local job, report = submission.read(parsed)
+              if report.errors == 0 then submission.preview(job) end
+            end)
+            problem = not ok and tostring(problem)
+            if problem and not problem:find "^[^\n]*_spec%.lua:%d+: " then wrong[#wrong + 1] = value .. ": " .. problem end
+          end
+        end
+        put(old)
+      end)
+    end
+    assert.equal("", table.concat(wrong, "\n"))
+    assert.is_true(count > 5000, count)
+  end)
+end)

@@ -45,6 +45,8 @@ return function()
   say("devices", table.concat(flow.config.list_devices(), ", "))
   local check = flow.tensor { { 1, 2 }, { 3, 4 } }:matmul(flow.eye(2)):sum():item()
   say("self-test", check == 10 and "a matrix product is right" or ("a matrix product is WRONG: %g instead of 10"):format(check))
+  local yaml = require("flow.jobs.yaml").available()
+  say("YAML", yaml and "libyaml, for the files of flowlua submit" or "not read: libyaml is not installed (Debian: libyaml-0-2); JSON is")
   lines[#lines + 1] = ""
   for index = 0, native.C.flow_plugin_count() - 1 do
     say(native.string(native.C.flow_plugin_name(index)), plugin_state(index))

@@ -4,6 +4,8 @@
 -- plain = }, where a plain scalar was written without quotes and may mean a number, true or null. Each has a place: "config.yaml:7",
 -- "--worker-count" or "CustomJob".
 
+local json = require "flow.json"
+
 local document = {}
 
 function document.map(place) return { kind = "map", place = place, keys = {}, entries = {} } end
@@ -55,7 +57,7 @@ end
 -- The tree as values of Lua: plain scalars as numbers and booleans where they read so.
 function document.to_value(node)
   if node.kind == "list" then
-    local list = {}
+    local list = json.list()
     for i, item in ipairs(node.items) do list[i] = document.to_value(item) end
     return list
   elseif node.kind == "map" then

@@ -81,7 +81,8 @@ local function check_program(self, parsed, report)
   local command = self.roles[1] and self.roles[1].command
   if not self.what[1] and self.module then self.what = { "-m", self.module } end
   -- A container's command that is flowlua with a script names that script.
-  if not self.what[1] and command and command[1]:match "[^/]*$" == "flowlua" and #command == (command[2] == "-m" and 3 or 2) then
+  local program = command and command[1] and command[1]:match "[^/]*$"
+  if not self.what[1] and program == "flowlua" and #command == (command[2] == "-m" and 3 or 2) then
     self.what = { command[2], command[3] }
   end
   if self.options.package_path == "" then return end

@@ -30,7 +30,6 @@ function submission.read(parsed)
   local name = parsed.options.backend
   if name ~= "" then submission.backend(name) end
   local job, report = job_of.read(parsed)
-  job.folder_of_call = shell.read("pwd -P"):gsub("\n$", "")
   if report.errors == 0 then submission.backend(job.backend).check(job, report) end
   return job, report
 end
@@ -57,7 +56,10 @@ local function write_secret(path, text)
   pipe:close()
 end
 
+-- The folder that a job's files go to. Keeps in the job which one it was called in, from which the key's path counts.
 local function folder_of(job)
+  job.folder_of_call = shell.read("pwd -P"):gsub("\n$", "")
+  if job.credentials and job.credentials:sub(1, 1) ~= "/" then job.credentials = job.folder_of_call .. "/" .. job.credentials end
   local folder = job.options.output_dir ~= "" and files.path(job.options.output_dir) or registry.folder(job.name)
   if folder:sub(1, 1) ~= "/" then folder = job.folder_of_call .. "/" .. folder end
   return folder

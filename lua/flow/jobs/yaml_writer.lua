@@ -2,6 +2,7 @@
 -- quoted, as JSON quotes it.
 
 local errors = require "flow.errors"
+local json = require "flow.json"
 
 local writer = {}
 
@@ -10,9 +11,7 @@ local FIRST = { "apiVersion", "kind", "jobId", "displayName", "metadata", "name"
 local rank = {}
 for i, key in ipairs(FIRST) do rank[key] = i end
 
-local List = {}
--- An empty list is `[]`, not `{}`.
-function writer.list(t) return setmetatable(t or {}, List) end
+local LIST = getmetatable(json.list())      -- an empty list is `[]`, not `{}`, if json.list marked it
 
 -- Words that YAML 1.1 or 1.2 reads as something else.
 local WORDS = {}
@@ -47,7 +46,7 @@ local function keys_of(value)
   return keys
 end
 
-local function is_list(value) return getmetatable(value) == List or value[1] ~= nil end
+local function is_list(value) return getmetatable(value) == LIST or value[1] ~= nil end
 
 local add
 
@@ -80,7 +79,7 @@ function add(lines, lead, value, indent)
   end
 end
 
--- One document; a map, or a list that writer.list marked or that has entries.
+-- One document; a map, or a list that json.list marked or that has entries.
 function writer.encode(value)
   local lines = {}
   if next(value) == nil then return is_list(value) and "[]\n" or "{}\n" end

@@ -58,9 +58,7 @@ local function volumes_of(job)
   end
   if job.git then add("code", job.git.path) end
   if job.package then add("./" .. ARCHIVE, PACKAGE, true) end
-  if job.credentials then
-    add(job.credentials:sub(1, 1) == "/" and job.credentials or job.folder_of_call .. "/" .. job.credentials, KEY, true)
-  end
+  if job.credentials then add(job.credentials, KEY, true) end
   return #list > 0 and list or nil
 end
 

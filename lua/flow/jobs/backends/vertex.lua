@@ -78,7 +78,7 @@ local function spec_of(job)
     spec.serviceAccount, spec.network = job.service_account, job.network
     spec.scheduling = job.max_seconds and { timeout = cloud.seconds(job.max_seconds) } or nil
   end
-  local pools, last = writer.list {}, 0
+  local pools, last = json.list {}, 0
   for _, role in ipairs(job.roles) do
     local position = POSITIONS[role.role]
     local before, pool = given[position], pool_of(job, role)
@@ -96,7 +96,6 @@ function vertex.files(job)
   local spec = spec_of(job)
   local encryption = job.read and job.read.encryptionSpec and { kmsKeyName = job.read.encryptionSpec.kmsKeyName } or nil
   local request = { displayName = job.display, labels = job.labels, encryptionSpec = encryption, jobSpec = spec }
-  setmetatable(spec.workerPoolSpecs, nil)
   local files = { { name = FILE, text = writer.encode(spec), secret = true },
                   { name = REQUEST, text = json.encode(request) .. "\n", secret = true } }
   if job.package then files[3] = { name = ARCHIVE, text = package_of.pack(job.package), binary = true } end
