@@ -150,7 +150,7 @@ FLOW_API flow_status flow_optimizer_apply_scaled(flow_context *context, flow_opt
                                                  flow_tensor *const *gradients, flow_variable *const *variables, int count);
 
 /* An update that the caller makes of an optimizer of flow_optimizer_new_custom, with the arguments of flow_optimizer_apply_scaled: begin
- * divides the gradients by the loss scale, clips them and sums them over replicas; the caller computes and assigns; end counts the update and
+ * divides the gradients by the loss scale, sums them over replicas, accumulates and clips them; the caller computes and assigns; end counts the update and
  * moves the loss scale. What was begun and is not to end is released. */
 typedef struct flow_update flow_update;
 FLOW_API flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
@@ -159,7 +159,8 @@ FLOW_API flow_status flow_update_begin(flow_context *context, flow_optimizer *op
 FLOW_API flow_status  flow_update_gradient(const flow_update *update, int index, flow_tensor **out);
 /* The rate, a float32 scalar. Borrowed. */
 FLOW_API flow_tensor *flow_update_rate(const flow_update *update);
-/* A float32 scalar: where it is 0 the caller leaves all variables as they were; NULL: there is no loss scale. Borrowed. */
+/* A float32 scalar: where it is 0 the caller leaves all variables as they were, since a loss scale skips the update, or gradients are only
+ * accumulated; NULL: neither can be. Borrowed. */
 FLOW_API flow_tensor *flow_update_guard(const flow_update *update);
 /* The part of variables[index] that it loses first, over the rate; 0: none. */
 FLOW_API double       flow_update_decay(const flow_update *update, int index);
@@ -171,8 +172,10 @@ FLOW_API void         flow_update_release(flow_update *update);      /* NULL is 
 FLOW_API flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name);
 /* A float32 scalar that may be assigned. Borrowed; NULL: there is a schedule. */
 FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
-/* The number of updates, an int64 scalar. Borrowed. */
+/* The number of updates, or, with gradient_accumulation_steps, of calls, an int64 scalar. Borrowed. */
 FLOW_API flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);
+/* How many calls make one update: gradient_accumulation_steps; 1: each does. */
+FLOW_API double      flow_optimizer_accumulation_steps(const flow_optimizer *optimizer);
 /* Slots of all variables, in Keras' order: m0 v0 m1 v1 ... */
 FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);
 /* A view into the arena of the slots. Borrowed. */

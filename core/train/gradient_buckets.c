@@ -43,11 +43,10 @@ static flow_status join(buckets *b, flow_tensor **out)
   return FLOW_OK;
 }
 
-flow_status flow_optimizer_pack(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
-                                flow_tensor **out)
+flow_status flow_optimizer_pack(flow_context *context, flow_tensor *const *gradients, int count, flow_tensor **out)
 {
   const flow_graph *graph = flow_context_trace(context);
-  if (!graph || graph->replicas == 1 || flow_optimizer_sums_each(optimizer))
+  if (!graph || graph->replicas == 1)
     return flow_apply(context, FLOW_OP_pack, gradients, count, NULL, out);
   void *block;
   double limit = context->bucket_bytes > 0 ? context->bucket_bytes : BUCKET_BYTES;

@@ -20,15 +20,47 @@ static flow_tensor *sum_of_squares(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_sum, e_square(e, x), NULL, NULL, &all);
 }
 
-/* g / divisor (NULL: g), then g limit / max(|g|, limit); limit 0: without this. */
-static flow_status scale_and_clip(flow_context *context, flow_tensor *gradient, flow_tensor *divisor, double limit, flow_tensor **out)
+flow_status flow_optimizer_unscale(flow_context *context, flow_tensor *divisor, flow_tensor *const *gradients, int count,
+                                   flow_tensor **unscaled)
 {
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < count && status == FLOW_OK; i++) {
+    if (!gradients[i]) continue;
+    if (divisor) status = flow_apply1(context, FLOW_OP_div, gradients[i], divisor, NULL, NULL, &unscaled[i]);
+    else unscaled[i] = flow_tensor_retain(gradients[i]);
+  }
+  return status;
+}
+
+/* Elements [begin, end) of a flat gradient g: g limit / max(|g|, limit). */
+static flow_status clip_part(flow_context *context, flow_tensor *flat, int64_t begin, int64_t end, double limit, flow_tensor **out)
+{
+  flow_attributes part = { .slice = { .rank = 1, .begin = { begin }, .end = { end }, .step = { 1 } } };
   flow_expression e = flow_expression_of(context);
-  if (divisor) gradient = e_div(&e, gradient, divisor);
-  if (!gradient || !(limit > 0)) return flow_expression_take(&e, gradient, out);
+  flow_tensor *gradient = flow_express(&e, FLOW_OP_slice, flat, NULL, NULL, &part);
   flow_tensor *norm = flow_express(&e, FLOW_OP_sqrt, sum_of_squares(&e, gradient), NULL, NULL, NULL);
-  flow_tensor *number = flow_express_number(&e, gradient, limit);
+  flow_tensor *number = flow_express_number(&e, norm, limit);
   return flow_expression_take(&e, e_div(&e, e_mul(&e, gradient, number), e_maximum(&e, norm, number)), out);
+}
+
+flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, const flow_run *r, flow_tensor **gradient)
+{
+  double limit = option_of(optimizer, "clipnorm");
+  void *block;
+  if (!(limit > 0)) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)r->count, &block));
+  flow_tensor **parts = block, *clipped;
+  const int64_t *offsets = r->home->offsets + r->first;
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < r->count && status == FLOW_OK; i++)
+    status = clip_part(context, *gradient, offsets[i] - offsets[0], offsets[i + 1] - offsets[0], limit, &parts[i]);
+  if (status == FLOW_OK) status = flow_apply(context, FLOW_OP_pack, parts, r->count, NULL, &clipped);
+  flow_tensors_release(parts, r->count);
+  flow_free(block);
+  FLOW_TRY(status);
+  flow_tensor_release(*gradient);
+  *gradient = clipped;
+  return FLOW_OK;
 }
 
 static flow_status clip_value(flow_context *context, flow_tensor *gradient, double limit, flow_tensor **out)
@@ -37,24 +69,6 @@ static flow_status clip_value(flow_context *context, flow_tensor *gradient, doub
   flow_tensor *low = flow_express_number(&e, gradient, -limit), *high = flow_express_number(&e, gradient, limit);
   return flow_expression_take(&e, e_minimum(&e, e_maximum(&e, gradient, low), high), out);
 }
-
-flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *divisor,
-                                     flow_tensor *const *gradients, int count, flow_tensor **clipped)
-{
-  double limit = option_of(optimizer, "clipnorm");
-  flow_status status = FLOW_OK;
-  for (int i = 0; i < count && status == FLOW_OK; i++) {
-    flow_tensor *whole = NULL;
-    if (!gradients[i]) continue;
-    if (flow_optimizer_sums_each(optimizer)) status = flow_sum_over_replicas(context, gradients[i], &whole);
-    else whole = flow_tensor_retain(gradients[i]);
-    if (status == FLOW_OK) status = scale_and_clip(context, whole, divisor, limit, &clipped[i]);
-    flow_tensor_release(whole);
-  }
-  return status;
-}
-
-int flow_optimizer_sums_each(const flow_optimizer *optimizer) { return option_of(optimizer, "clipnorm") > 0; }
 
 static flow_tensor **at(flow_tensor **first, int index, size_t stride)
 {

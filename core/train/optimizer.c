@@ -73,8 +73,10 @@ static flow_status check_arguments(const flow_optimizer *optimizer)
   static const char *const not_negative[] = { "learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm" };
   const char *class = optimizer->class->name, *clip = NULL;
   const flow_arguments *arguments = optimizer->arguments;
-  if (!flow_argument_is_null(arguments, "gradient_accumulation_steps"))
-    return flow_fail(FLOW_UNSUPPORTED, "%s: option \"gradient_accumulation_steps\" is not supported yet; leave it out", class);
+  int64_t steps = flow_argument_integer(arguments, "gradient_accumulation_steps");
+  if (!flow_argument_is_null(arguments, "gradient_accumulation_steps") && (steps < 0 || steps == 1))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: gradient_accumulation_steps is %lld, expected a whole number from 2", class,
+                     (long long)steps);
   double share = flow_argument_number(arguments, "ema_momentum");
   if (!(share >= 0 && share <= 1))
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: ema_momentum is %g, expected a number from 0 to 1", class, share);
@@ -129,7 +131,15 @@ static void name_slots(flow_optimizer *optimizer)
 {
   name_own_slots(optimizer);
   optimizer->slot_kinds = optimizer->own_kinds;
-  if (flow_argument_boolean(optimizer->arguments, "use_ema")) optimizer->slot_names[optimizer->slot_kinds++] = "average";
+  optimizer->average_kind = optimizer->accumulator_kind = -1;
+  if (flow_argument_boolean(optimizer->arguments, "use_ema")) {
+    optimizer->average_kind = optimizer->slot_kinds++;
+    optimizer->slot_names[optimizer->average_kind] = "average";
+  }
+  if (optimizer->accumulation_steps) {
+    optimizer->accumulator_kind = optimizer->slot_kinds++;
+    optimizer->slot_names[optimizer->accumulator_kind] = "gradient_accumulator";
+  }
 }
 
 static flow_status make_scalars(flow_optimizer *optimizer)
@@ -147,6 +157,8 @@ static flow_status complete(flow_optimizer *optimizer, const char *name, const f
   if (!(optimizer->name = flow_duplicate_text(name ? name : class->default_name))) return FLOW_OUT_OF_MEMORY;
   FLOW_TRY(flow_arguments_complete(class->name, class->parameters, arguments, &optimizer->arguments));
   FLOW_TRY(check_arguments(optimizer));
+  if (!flow_argument_is_null(optimizer->arguments, "gradient_accumulation_steps"))
+    optimizer->accumulation_steps = flow_argument_integer(optimizer->arguments, "gradient_accumulation_steps");
   FLOW_TRY(flow_optimizer_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "learning_rate"), optimizer->name,
                                  "learning_rate", &optimizer->learning_rate));
   FLOW_TRY(flow_optimizer_scalar(FLOW_INT64, 0, optimizer->name, "iteration", &optimizer->iterations));
@@ -216,11 +228,16 @@ int flow_optimizer_class_index(const flow_optimizer *optimizer) { return flow_op
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)           { return optimizer->learning_rate; }
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)              { return optimizer->iterations; }
 
+double flow_optimizer_accumulation_steps(const flow_optimizer *optimizer)
+{
+  return optimizer->accumulation_steps ? (double)optimizer->accumulation_steps : 1;
+}
+
 flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable)
 {
   int index, home = flow_optimizer_home(optimizer, variable, &index);
-  if (home < 0 || optimizer->slot_kinds == optimizer->own_kinds) return NULL;
-  return optimizer->slot_variables[flow_optimizer_slot_index(optimizer, optimizer->arenas[home], index, optimizer->own_kinds)];
+  if (home < 0 || optimizer->average_kind < 0) return NULL;
+  return optimizer->slot_variables[flow_optimizer_slot_index(optimizer, optimizer->arenas[home], index, optimizer->average_kind)];
 }
 
 int flow_optimizer_slot_count(const flow_optimizer *optimizer)

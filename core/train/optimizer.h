@@ -15,8 +15,8 @@
 #include "ops/optimizer_layout.h"
 #include "train/schedules.h"
 
-/* The slots of a class, and averages of the weights. */
-enum { FLOW_MAX_SCALARS = 2, FLOW_MOST_SLOT_KINDS = FLOW_MAX_SLOT_KINDS + 1 };
+/* The slots of a class, averages of the weights, and accumulated gradients. */
+enum { FLOW_MAX_SCALARS = 2, FLOW_MOST_SLOT_KINDS = FLOW_MAX_SLOT_KINDS + 2 };
 
 /* What the formula of an update works with: flat float32 tensors, and scalars. It puts the new weights and slots in the places of the old
  * ones. Written with the calls of autodiff/expression.h: it runs at once or in a trace. */
@@ -78,11 +78,13 @@ struct flow_optimizer {
   flow_arguments *arguments;
   const flow_optimizer_layout *layout;           /* NULL: updates are formulas */
   flow_attributes attributes;                    /* of its ops */
-  flow_variable  *learning_rate, *iterations;    /* no learning_rate: rates come from the schedule, or from the caller if it is NULL */
+  int64_t         accumulation_steps;            /* 0: every call updates */
+  flow_variable  *learning_rate, *iterations;    /* iterations counts calls; no learning_rate: rates come from the schedule, or from the caller if it is NULL */
   flow_schedule  *schedule;
   flow_exclusion *exclusions;
   int             exclusion_count, exclusion_capacity;
-  int             own_kinds, slot_kinds;         /* those of the class; with use_ema there is one more, the averages of the weights */
+  int             own_kinds, slot_kinds;         /* those of the class come first */
+  int             average_kind, accumulator_kind;   /* use_ema, gradient_accumulation_steps; -1: without */
   const char     *slot_names[FLOW_MOST_SLOT_KINDS];
   flow_arena    **arenas;
   int             arena_count, arena_capacity;
@@ -101,6 +103,7 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
 /* optimizer_arenas.c: the arena of a variable (-1: none) and its place there; the run of variables [first, first + count) of an
  * arena, made at first use, *out is its index; where a slot's handle stands in slot_variables. */
 int         flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index);
+int         flow_optimizer_variable_count(const flow_optimizer *optimizer);      /* in all arenas */
 flow_status flow_optimizer_run(flow_optimizer *optimizer, const flow_arena *home, int first, int count, int *out);
 /* Moves what an optimizer keeps once for all variables: iterations, learning rate, scalars. */
 flow_status flow_optimizer_move_scalars(flow_optimizer *optimizer, flow_place *place);
@@ -108,18 +111,16 @@ int         flow_optimizer_slot_index(const flow_optimizer *optimizer, const flo
 void        flow_arena_release(flow_arena *a);
 void        flow_run_release(flow_run *r);
 
-/* gradient_clipping.c: what Keras does with gradients before an update. `each` sees the gradients of variables (NULL where there
- * is none), divides them by divisor (NULL: by nothing) and fills `clipped` with new references; `together` sees the flat gradients of all runs, `stride` bytes apart, and
- * puts others in their places. */
-flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *divisor,
-                                     flow_tensor *const *gradients, int count, flow_tensor **clipped);
+/* gradient_clipping.c: what Keras does with gradients before an update. `unscale` divides the gradients of variables (NULL where there is
+ * none) by divisor (NULL: by nothing) into `unscaled`, new references. `clip_each` clips the flat gradient of a run by the norms of its
+ * variables, `clip_together` those of all runs, `stride` bytes apart: they put others in their places. */
+flow_status flow_optimizer_unscale(flow_context *context, flow_tensor *divisor, flow_tensor *const *gradients, int count,
+                                   flow_tensor **unscaled);
+flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, const flow_run *r, flow_tensor **gradient);
 flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
                                          size_t stride);
-/* Whether gradients are clipped one by one, and therefore summed over replicas one by one. */
-int         flow_optimizer_sums_each(const flow_optimizer *optimizer);
 /* gradient_buckets.c: the gradients of neighbours in the arena as one flat tensor, summed over replicas. New reference. */
-flow_status flow_optimizer_pack(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
-                                flow_tensor **out);
+flow_status flow_optimizer_pack(flow_context *context, flow_tensor *const *gradients, int count, flow_tensor **out);
 
 /* optimizer_config.c: the optimizer as Keras serializes it: {"module": "keras.optimizers", "class_name", "config", "registered_name"}. The caller
  * deletes it; NULL when memory is out. */

@@ -35,6 +35,13 @@ int flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *va
   return -1;
 }
 
+int flow_optimizer_variable_count(const flow_optimizer *optimizer)
+{
+  int count = 0;
+  for (int a = 0; a < optimizer->arena_count; a++) count += optimizer->arenas[a]->count;
+  return count;
+}
+
 /* Elements of a flat tensor's storage from `offset` on, as a tensor of the given shape. */
 static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, flow_tensor **out)
 {
@@ -109,7 +116,7 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
 int flow_optimizer_slot_index(const flow_optimizer *optimizer, const arena *a, int variable, int kind)
 {
   int own = optimizer->own_kinds, together = optimizer->class->interleaved < own ? optimizer->class->interleaved : own;
-  if (kind == own) return a->first_slot + variable;      /* Keras makes averages first */
+  if (kind >= own) return a->first_slot + a->count * (kind - own) + variable;      /* Keras makes averages first, then accumulators */
   int first = a->first_slot + a->count * (optimizer->slot_kinds - own);
   return first + (kind < together ? variable * together + kind : a->count * kind + variable);
 }

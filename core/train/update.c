@@ -34,10 +34,11 @@ static flow_status next_rate(flow_context *context, flow_optimizer *optimizer, f
   return status;
 }
 
-/* Does an update by the optimizer's op, and makes new versions of what it writes. Eagerly this takes no memory, so it cannot fail. guard:
- * where it is 0 nothing is written; NULL: there is none. */
-static flow_status run_op(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *guard, const run_update *u)
+/* Does an update by the optimizer's op. Eagerly this takes no memory, so it cannot fail. */
+static flow_status run_op(const pending *all, const run_update *u)
 {
+  flow_context *context = all->context;
+  flow_optimizer *optimizer = all->optimizer;
   const run *r = &optimizer->runs[u->run];
   const flow_optimizer_layout *layout = optimizer->layout;
   flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL };
@@ -45,13 +46,15 @@ static flow_status run_op(flow_context *context, flow_optimizer *optimizer, flow
   if (!r->home->decays[r->first]) attributes.optimizer.weight_decay = 0;
   int count = flow_optimizer_inputs(layout, &attributes);
   inputs[0] = flow_tensor_retain(u->gradient);
-  inputs[layout->rate] = flow_tensor_retain(rate);
-  if (guard) inputs[count++] = flow_tensor_retain(guard);
+  inputs[layout->rate] = flow_tensor_retain(all->rate);
+  if (all->guard) inputs[count++] = flow_tensor_retain(all->guard);
   flow_status status = flow_variable_handle(context, r->parameters, &inputs[1]);
   for (int s = 0; s < optimizer->own_kinds && status == FLOW_OK; s++)
     status = flow_variable_handle(context, r->slots[s], &inputs[layout->slots[s]]);
-  if (layout->iterations >= 0 && status == FLOW_OK)
-    status = flow_variable_handle(context, optimizer->iterations, &inputs[layout->iterations]);
+  if (layout->iterations >= 0 && status == FLOW_OK) {
+    if (all->done) inputs[layout->iterations] = flow_tensor_retain(all->done);
+    else status = flow_variable_handle(context, optimizer->iterations, &inputs[layout->iterations]);
+  }
   if (status == FLOW_OK) status = flow_apply(context, layout->op, inputs, count, &attributes, NULL);
   for (int i = 0; i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(inputs[i]);
   return status;
@@ -100,8 +103,8 @@ static flow_status read_state(pending *all, run_update *u)
 /* The number of this update, from 1, as float32. */
 static flow_status read_step(pending *all)
 {
-  flow_tensor *done;
-  FLOW_TRY(flow_update_read_late(all->context, all->optimizer->iterations, &done));
+  flow_tensor *done = flow_tensor_retain(all->done);
+  if (!done) FLOW_TRY(flow_update_read_late(all->context, all->optimizer->iterations, &done));
   flow_expression e = flow_expression_of(all->context);
   flow_tensor *number = flow_express_cast(&e, done, FLOW_FLOAT32);
   flow_status status = flow_expression_take(&e, e_add(&e, number, flow_express_number(&e, number, 1)), &all->number);
@@ -153,12 +156,12 @@ flow_status flow_update_write(flow_context *context, flow_variable *variable, fl
   return status;
 }
 
-flow_status flow_update_keep_guarded(const pending *all, flow_variable *variable, flow_tensor **made)
+flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, flow_variable *variable, flow_tensor **made)
 {
   flow_tensor *before, *kept;
-  if (!all->step.guard) return FLOW_OK;
-  FLOW_TRY(flow_update_read_late(all->context, variable, &before));
-  flow_status status = flow_apply1(all->context, FLOW_OP_where, all->step.guard, *made, before, NULL, &kept);
+  if (!guard) return FLOW_OK;
+  FLOW_TRY(flow_update_read_late(context, variable, &before));
+  flow_status status = flow_apply1(context, FLOW_OP_where, guard, *made, before, NULL, &kept);
   flow_tensor_release(before);
   FLOW_TRY(status);
   flow_tensor_release(*made);
@@ -192,55 +195,6 @@ static flow_status check_gradient(const flow_optimizer *optimizer, const flow_te
   return FLOW_OK;
 }
 
-/* Whether variable `next` of the arena lies right after `next - 1` in memory and is treated alike. */
-static int follows(const arena *home, int next)
-{
-  const flow_tensor *before = home->variables[next - 1]->tensor, *after = home->variables[next]->tensor;
-  size_t bytes = sizeof(float) * (size_t)(home->offsets[next] - home->offsets[next - 1]);
-  return before->storage == after->storage && before->data + bytes == after->data && home->decays[next - 1] == home->decays[next];
-}
-
-/* Packs the gradients of every maximal run that has some. by_home[i]: the gradient for variable i of the arena, or NULL. */
-static flow_status prepare_arena(flow_context *context, flow_optimizer *optimizer, const arena *home, flow_tensor *const *by_home,
-                                 run_update *updates, int *count)
-{
-  for (int first = 0, end; first < home->count; first = end) {
-    end = first + 1;
-    if (!by_home[first]) continue;
-    while (end < home->count && by_home[end] && follows(home, end)) end++;
-    run_update *u = &updates[*count];
-    FLOW_TRY(flow_optimizer_run(optimizer, home, first, end - first, &u->run));
-    FLOW_TRY(flow_optimizer_pack(context, optimizer, by_home + first, end - first, &u->gradient));
-    ++*count;
-  }
-  return FLOW_OK;
-}
-
-static flow_status prepare(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
-                           flow_variable *const *variables, int count, run_update *updates, int *update_count)
-{
-  for (int a = 0; a < optimizer->arena_count; a++) {
-    const arena *home = optimizer->arenas[a];
-    void *block;
-    int any = 0, index = 0;
-    FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)(home->count + 1), &block));
-    flow_tensor **by_home = block;
-    flow_status status = FLOW_OK;
-    for (int i = 0; i < count && status == FLOW_OK; i++)
-      if (gradients[i] && flow_optimizer_home(optimizer, variables[i], &index) == a) {
-        if (by_home[index])
-          status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" stands twice in the list", optimizer->class->name,
-                             variables[i]->name);
-        by_home[index] = gradients[i];
-        any = 1;
-      }
-    if (any && status == FLOW_OK) status = prepare_arena(context, optimizer, home, by_home, updates, update_count);
-    flow_free(block);
-    FLOW_TRY(status);
-  }
-  return FLOW_OK;
-}
-
 /* What gradients are divided by first: the loss scale, or else loss_scale_factor; NULL: neither. New reference. */
 static flow_status loss_divisor(flow_context *context, const flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor **out)
 {
@@ -253,20 +207,23 @@ static flow_status loss_divisor(flow_context *context, const flow_optimizer *opt
 void flow_update_release(flow_update *all)
 {
   if (!all) return;
-  for (int i = 0; i < all->count; i++) {
+  for (int i = 0; i < all->count + all->idle_count; i++) {
     flow_tensor_release(all->list[i].gradient);
+    flow_tensor_release(all->list[i].accumulated);
     for (int k = 0; k <= FLOW_MAX_SLOT_KINDS; k++) {
       flow_tensor_release(all->list[i].state[k]);
       flow_tensor_release(all->list[i].made[k]);
     }
   }
   for (int i = 0; i < all->variable_count; i++) {
-    flow_tensor_release(all->clipped[i]);
+    flow_tensor_release(all->unscaled[i]);
     flow_variable_release(all->variables[i]);
   }
   for (int i = 0; i < FLOW_MAX_SCALARS; i++) flow_tensor_release(all->scalars[i]);
   flow_scale_step_release(&all->step);
   flow_tensor_release(all->number);
+  flow_tensor_release(all->guard);
+  flow_tensor_release(all->done);
   flow_tensor_release(all->divisor);
   flow_tensor_release(all->rate);
   flow_tensor_release(all->one);
@@ -282,11 +239,15 @@ static flow_status begin(pending *all, flow_tensor *given_rate, flow_tensor *con
   FLOW_TRY(flow_tensor_scalar(FLOW_INT64, 1, &all->one));
   FLOW_TRY(next_rate(context, optimizer, given_rate, &all->rate));
   FLOW_TRY(loss_divisor(context, optimizer, all->scale, &all->divisor));
-  FLOW_TRY(flow_optimizer_clip_each(context, optimizer, all->divisor, gradients, count, all->clipped));
-  FLOW_TRY(prepare(context, optimizer, all->clipped, all->variables, count, all->list, &all->count));
+  FLOW_TRY(flow_optimizer_unscale(context, all->divisor, gradients, count, all->unscaled));
+  FLOW_TRY(flow_update_find_runs(all));
   if (all->scale) FLOW_TRY(flow_scale_step_make(context, all->scale, &all->list[0].gradient, all->count, sizeof(run_update), &all->step));
+  all->guard = flow_tensor_retain(all->step.guard);
+  FLOW_TRY(flow_update_accumulate(all));
+  for (int i = 0; i < all->count; i++)
+    FLOW_TRY(flow_optimizer_clip_each(context, optimizer, &optimizer->runs[all->list[i].run], &all->list[i].gradient));
   FLOW_TRY(flow_optimizer_clip_together(context, optimizer, &all->list[0].gradient, all->count, sizeof(run_update)));
-  if (!optimizer->class->formula && optimizer->slot_kinds == optimizer->own_kinds) return FLOW_OK;
+  if (!optimizer->class->formula && optimizer->average_kind < 0) return FLOW_OK;
   FLOW_TRY(read_step(all));
   if (!optimizer->class->formula) return FLOW_OK;
   for (int i = 0; i < all->count; i++) FLOW_TRY(read_state(all, &all->list[i]));
@@ -297,10 +258,12 @@ static flow_status begin(pending *all, flow_tensor *given_rate, flow_tensor *con
 static flow_status guard_formulas(pending *all)
 {
   const flow_optimizer *optimizer = all->optimizer;
-  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(flow_update_keep_guarded(all, optimizer->scalars[i], &all->scalars[i]));
+  for (int i = 0; i < optimizer->scalar_count; i++)
+    FLOW_TRY(flow_update_keep_guarded(all->context, all->guard, optimizer->scalars[i], &all->scalars[i]));
   for (int i = 0; i < all->count; i++)
     for (int k = 0; k <= optimizer->own_kinds; k++)
-      FLOW_TRY(flow_update_keep_guarded(all, target_of(&optimizer->runs[all->list[i].run], k), &all->list[i].made[k]));
+      FLOW_TRY(flow_update_keep_guarded(all->context, all->guard, target_of(&optimizer->runs[all->list[i].run], k),
+                                        &all->list[i].made[k]));
   return FLOW_OK;
 }
 
@@ -323,6 +286,7 @@ static flow_status write_formulas(pending *all)
 /* What every update ends with: the number of updates, and the loss scale. */
 static flow_status finish(pending *all)
 {
+  FLOW_TRY(flow_update_write_accumulated(all));
   FLOW_TRY(flow_variable_assign_add(all->context, all->optimizer->iterations, all->scale ? all->step.advance : all->one));
   return all->scale ? flow_scale_step_finish(all->context, all->scale, &all->step) : FLOW_OK;
 }
@@ -330,7 +294,7 @@ static flow_status finish(pending *all)
 static flow_status apply_ops(pending *all)
 {
   for (int i = 0; i < all->count; i++) {
-    FLOW_TRY(run_op(all->context, all->optimizer, all->rate, all->step.guard, &all->list[i]));
+    FLOW_TRY(run_op(all, &all->list[i]));
     FLOW_TRY(flow_update_write_averages(all, &all->list[i]));
     FLOW_TRY(renew(all->context, all->optimizer, &all->list[i]));
   }
@@ -370,12 +334,13 @@ flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, 
   void *block;
   FLOW_TRY(check(optimizer, rate, gradients, variables, count));
   if (scale) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(optimizer->iterations->tensor)));
-  FLOW_TRY(flow_alloc_zero(sizeof(pending) + (sizeof(run_update) + 2 * sizeof(void *)) * (size_t)(count + 1), &block));
+  int most = flow_optimizer_variable_count(optimizer);      /* the most runs */
+  FLOW_TRY(flow_alloc_zero(sizeof(pending) + sizeof(run_update) * (size_t)(most + 1) + 2 * sizeof(void *) * (size_t)(count + 1), &block));
   pending *all = block;
   *all = (pending){ .context = context, .optimizer = optimizer, .scale = scale, .variable_count = count };
   all->list = (run_update *)(all + 1);
-  all->clipped = (flow_tensor **)(all->list + count + 1);
-  all->variables = (flow_variable **)(all->clipped + count + 1);
+  all->unscaled = (flow_tensor **)(all->list + most + 1);
+  all->variables = (flow_variable **)(all->unscaled + count + 1);
   for (int i = 0; i < count; i++) all->variables[i] = flow_variable_retain(variables[i]);
   flow_status status = begin(all, rate, gradients);
   if (status == FLOW_OK) *out = all;
@@ -386,7 +351,7 @@ flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, 
 /* ---- by the caller ---------------------------------------------------------------------------------------------------------- */
 
 flow_tensor *flow_update_rate(const flow_update *update)  { return update->rate; }
-flow_tensor *flow_update_guard(const flow_update *update) { return update->step.guard; }
+flow_tensor *flow_update_guard(const flow_update *update) { return update->guard; }
 
 double flow_update_decay(const flow_update *update, int index)
 {
@@ -416,7 +381,7 @@ flow_status flow_update_gradient(const flow_update *update, int index, flow_tens
   *out = NULL;
   if (index < 0 || index >= update->variable_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_update_gradient: there is no variable %d of %d", index, update->variable_count);
-  if (!update->clipped[index]) return FLOW_OK;
+  if (!update->unscaled[index]) return FLOW_OK;
   const run_update *u = find_flat(update, index, &offset);
   if (!u) return flow_fail(FLOW_INVALID_STATE, "flow_update_gradient: variable %d was moved meanwhile", index);
   const flow_tensor *variable = update->variables[index]->tensor;
@@ -432,7 +397,7 @@ flow_status flow_update_end(flow_update *update)
 {
   FLOW_DEFAULT_FLOATS;
   flow_status status = FLOW_OK;
-  for (int i = 0; i < update->count && update->optimizer->slot_kinds > update->optimizer->own_kinds && status == FLOW_OK; i++) {
+  for (int i = 0; i < update->count && update->optimizer->average_kind >= 0 && status == FLOW_OK; i++) {
     status = flow_update_write_averages(update, &update->list[i]);
     if (status == FLOW_OK) status = renew(update->context, update->optimizer, &update->list[i]);
   }

@@ -1,4 +1,4 @@
-/* update.h: an update under way, for the files that make it: update.c and update_averages.c. */
+/* update.h: an update under way, for the files that make it: update.c and update_*.c. */
 #ifndef FLOW_TRAIN_UPDATE_H
 #define FLOW_TRAIN_UPDATE_H
 
@@ -11,6 +11,7 @@ typedef struct flow_run_update {
   flow_tensor *gradient;                              /* flat; a reference, as are the others */
   flow_tensor *state[1 + FLOW_MAX_SLOT_KINDS];        /* what a formula reads, and what it made */
   flow_tensor *made[1 + FLOW_MAX_SLOT_KINDS];
+  flow_tensor *accumulated;                           /* what the accumulator becomes */
 } flow_run_update;
 
 /* All updates of a call; for a formula, the number of this one, from 1, and its new scalars. */
@@ -19,10 +20,12 @@ struct flow_update {
   flow_optimizer  *optimizer;
   flow_loss_scale *scale;
   flow_tensor     *one, *rate, *divisor, *number, *scalars[FLOW_MAX_SCALARS];
-  flow_scale_step  step;
-  int              count, variable_count;
-  flow_run_update *list;
-  flow_tensor    **clipped;                           /* [variable_count], as is the next; NULL: there is no gradient */
+  flow_tensor     *done;                              /* the number of updates before, int64; NULL: the variable's */
+  flow_tensor     *guard;                             /* where it is 0 weights and slots stay as they are; NULL: they change */
+  flow_scale_step  step;                              /* where its guard is 0 nothing changes but the scale */
+  int              count, idle_count, variable_count;
+  flow_run_update *list;                              /* [count], then runs without gradients, whose accumulators are emptied */
+  flow_tensor    **unscaled;                          /* [variable_count], as is the next; NULL: there is no gradient */
   flow_variable  **variables;                         /* references */
 };
 
@@ -30,9 +33,15 @@ struct flow_update {
 flow_status flow_update_read_late(flow_context *context, flow_variable *variable, flow_tensor **out);
 /* Writes what was made. Eagerly this takes no memory. */
 flow_status flow_update_write(flow_context *context, flow_variable *variable, flow_tensor *made);
-/* Where the guard is 0, *made becomes what the variable was. */
-flow_status flow_update_keep_guarded(const flow_update *update, flow_variable *variable, flow_tensor **made);
+/* Where the guard is 0, *made becomes what the variable was; NULL: there is none. */
+flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, flow_variable *variable, flow_tensor **made);
+/* update_runs.c: fills the list of runs, with their gradients packed and summed over replicas. Fails if a variable stands twice. */
+flow_status flow_update_find_runs(flow_update *update);
 /* update_averages.c: with use_ema, the averages of the weights of one run, which is updated. */
 flow_status flow_update_write_averages(const flow_update *update, const flow_run_update *of_run);
+/* update_accumulation.c: with gradient_accumulation_steps, the gradients of this update in place of those of the call, and the guard that
+ * lets it happen; then what the call leaves. */
+flow_status flow_update_accumulate(flow_update *update);
+flow_status flow_update_write_accumulated(const flow_update *update);
 
 #endif

@@ -17,7 +17,7 @@ static flow_tensor *average(flow_expression *e, const flow_update *all, flow_ten
 static flow_status write_guarded(const flow_update *all, flow_variable *variable, flow_tensor *made)
 {
   flow_tensor *kept = flow_tensor_retain(made);
-  flow_status status = flow_update_keep_guarded(all, variable, &kept);
+  flow_status status = flow_update_keep_guarded(all->context, all->step.guard, variable, &kept);
   if (status == FLOW_OK) status = flow_update_write(all->context, variable, kept);
   flow_tensor_release(kept);
   return status;
@@ -28,8 +28,8 @@ flow_status flow_update_write_averages(const flow_update *all, const flow_run_up
   const flow_optimizer *optimizer = all->optimizer;
   const flow_run *r = &optimizer->runs[u->run];
   flow_tensor *before, *weight, *mean = NULL, *overwritten = NULL;
-  if (optimizer->slot_kinds == optimizer->own_kinds) return FLOW_OK;
-  FLOW_TRY(flow_update_read_late(all->context, r->slots[optimizer->own_kinds], &before));
+  if (optimizer->average_kind < 0) return FLOW_OK;
+  FLOW_TRY(flow_update_read_late(all->context, r->slots[optimizer->average_kind], &before));
   flow_status status = flow_update_read_late(all->context, r->parameters, &weight);
   if (status != FLOW_OK) {
     flow_tensor_release(before);
@@ -48,7 +48,7 @@ flow_status flow_update_write_averages(const flow_update *all, const flow_run_up
   }
   status = flow_expression_end(&e);
   if (status == FLOW_OK && overwritten != weight) status = write_guarded(all, r->parameters, overwritten);
-  if (status == FLOW_OK) status = write_guarded(all, r->slots[optimizer->own_kinds], mean);
+  if (status == FLOW_OK) status = write_guarded(all, r->slots[optimizer->average_kind], mean);
   flow_tensor_release(before);
   flow_tensor_release(weight);
   flow_tensor_release(mean);

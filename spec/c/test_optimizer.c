@@ -232,14 +232,16 @@ static flow_optimizer *optimizer_from(const char *config)
   return keep(optimizer, release_optimizer);
 }
 
-/* An eager update that runs out of memory has changed nothing, so that it can be tried again. config: SGD with a rate of 1. */
-static void apply_out_of_memory(const char *config)
+/* An eager update that runs out of memory has changed nothing, so that it can be tried again. config: SGD with a rate of 1 that
+ * accumulates the gradients of `calls` others before. */
+static void apply_out_of_memory(const char *config, int calls)
 {
   for (int n = 0;; n++) {
     int before = kept_count;
     flow_variable *v[3] = { variable_of(VECTOR(1), "a"), variable_of(VECTOR(2), "b"), variable_of(VECTOR(3), "c") };
     flow_optimizer *sgd = optimizer_from(config);
     flow_tensor *g = VECTOR(1), *gradients[3] = { g, NULL, g };
+    for (int i = 0; i < calls; i++) OK(flow_optimizer_apply(context, sgd, gradients, v, 3));
     flow_fail_allocation(n);
     flow_status status = flow_optimizer_apply(context, sgd, gradients, v, 3);
     flow_fail_allocation(-1);
@@ -247,13 +249,13 @@ static void apply_out_of_memory(const char *config)
       assert_int_equal(status, FLOW_OUT_OF_MEMORY);
       EXPECT(v[0]->tensor, 1);
       EXPECT(v[2]->tensor, 3);
-      assert_true(flow_variable_number(flow_optimizer_iterations(sgd)) == 0);
+      assert_true(flow_variable_number(flow_optimizer_iterations(sgd)) == calls);
       OK(flow_optimizer_apply(context, sgd, gradients, v, 3));
     }
     EXPECT(v[0]->tensor, 0);
     EXPECT(v[1]->tensor, 2);
     EXPECT(v[2]->tensor, 2);
-    assert_true(flow_variable_number(flow_optimizer_iterations(sgd)) == 1);
+    assert_true(flow_variable_number(flow_optimizer_iterations(sgd)) == calls + 1);
     release_kept_down_to(before);
     if (status == FLOW_OK) {
       assert_true(n > 10);
@@ -268,11 +270,12 @@ static void apply_out_of_memory(const char *config)
 static void test_apply_out_of_memory(void **state)
 {
   (void)state;
-  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1}}");
-  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"clipnorm\":9}}");
-  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"clipvalue\":9}}");
-  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"global_clipnorm\":9}}");
-  apply_out_of_memory(SCHEDULED);
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1}}", 0);
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"clipnorm\":9}}", 0);
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"clipvalue\":9}}", 0);
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"global_clipnorm\":9}}", 0);
+  apply_out_of_memory(SCHEDULED, 0);
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"gradient_accumulation_steps\":2}}", 1);
 }
 
 static void test_config_out_of_memory(void **state)

@@ -275,6 +275,16 @@ OPTIMIZERS += [
     optimizer("Adam", "use_ema", learning_rate=0.05, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=3, weight_decay=0.1),
     optimizer("Nadam", "use_ema", learning_rate=0.02, use_ema=True, ema_overwrite_frequency=1),
     optimizer("Lion", "use_ema", learning_rate=0.05, use_ema=True, ema_momentum=0.9),
+    optimizer("SGD", "gradient_accumulation_steps", learning_rate=0.1, momentum=0.9, gradient_accumulation_steps=3),
+    optimizer("Adam", "gradient_accumulation_steps, clipnorm, weight_decay", learning_rate=0.05, clipnorm=0.4, weight_decay=0.1,
+              gradient_accumulation_steps=2),
+    optimizer("AdamW", "gradient_accumulation_steps, global_clipnorm, ExponentialDecay",
+              ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}], global_clipnorm=0.5,
+              gradient_accumulation_steps=4),
+    optimizer("Nadam", "gradient_accumulation_steps, use_ema", learning_rate=0.02, use_ema=True, ema_momentum=0.7,
+              ema_overwrite_frequency=2, gradient_accumulation_steps=2),
+    optimizer("Lion", "gradient_accumulation_steps, loss_scale_factor, clipvalue", learning_rate=0.05, loss_scale_factor=3.0,
+              clipvalue=0.1, gradient_accumulation_steps=3),
 ]
 
 SCHEDULES = [

@@ -227,7 +227,8 @@ def run_optimizers(seeds):
                 where += [results.add("variable %d after step %d" % (i + 1, step + 1), v) for i, v in enumerate(variables)]
         exclude = case.get("exclude")
         entries.append({"name": case["name"], "optimizer": case["optimizer"], "options": case["options"], "schedule": case.get("schedule"),
-                        "exclude": None if exclude is None else exclude + 1, "variables": starts, "steps": steps, "results": where})
+                        "exclude": None if exclude is None else exclude + 1, "variables": starts, "steps": steps, "results": where,
+                        "iterations": int(optimizer.iterations)})
     results.save("optimizers")
     return entries
 

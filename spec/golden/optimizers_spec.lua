@@ -24,7 +24,7 @@ describe("optimizers as in Keras:", function()
           if step == #case.steps then golden.check("optimizers", case.results[#variables + i], variable:value(), 1e-6) end
         end
       end
-      assert.are.equal(#case.steps, optimizer.iterations)
+      assert.are.equal(case.iterations, optimizer.iterations)
     end)
   end
 end)

@@ -275,7 +275,8 @@ local OPTIMIZER_VALUES = {
   learning_rate = numbers(0.001, 0.1), weight_decay = numbers(0, 0.1), clipnorm = numbers(0.1, 1), clipvalue = numbers(0.1, 1),
   global_clipnorm = numbers(0.1, 1), beta_1 = numbers(0.5, 0.95), beta_2 = numbers(0.9, 0.999), epsilon = numbers(1e-7, 1e-3),
   momentum = numbers(0, 0.9), rho = numbers(0.5, 0.95), initial_accumulator_value = numbers(0.01, 1),
-  use_ema = false, ema_momentum = false, ema_overwrite_frequency = false, loss_scale_factor = false, gradient_accumulation_steps = false,
+  use_ema = false, ema_momentum = false, ema_overwrite_frequency = false, loss_scale_factor = false,
+  gradient_accumulation_steps = function(draw) return draw.integer(2, 4) end,
 }
 local SCHEDULES = {
   function(draw, s) return s.ExponentialDecay(0.05, draw.integer(1, 5), draw.number(0.5, 1), { staircase = draw.chance(0.5) }) end,

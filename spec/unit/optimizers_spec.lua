@@ -303,8 +303,8 @@ describe("clipping and weight decay", function()
       problem_of(function() optimizers.SGD { clipnorm = 1, clipvalue = 2 } end))
     assert.equal("SGD: global_clipnorm is -1, expected a number of at least 0",
       problem_of(function() optimizers.SGD { global_clipnorm = -1 } end))
-    assert.truthy(problem_of(function() optimizers.SGD { gradient_accumulation_steps = 2 } end)
-      :find('"gradient_accumulation_steps" is not supported yet', 1, true))
+    assert.equal("SGD: gradient_accumulation_steps is 1, expected a whole number from 2",
+      problem_of(function() optimizers.SGD { gradient_accumulation_steps = 1 } end))
   end)
 
   it("keep slots in Keras' order", function()

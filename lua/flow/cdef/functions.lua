@@ -229,6 +229,7 @@ return {
   flow_optimizer_exclude_from_weight_decay = "int flow_optimizer_exclude_from_weight_decay(flow_optimizer *,flow_variable *,const char *)",
   flow_optimizer_learning_rate = "flow_variable *flow_optimizer_learning_rate(flow_optimizer *)",
   flow_optimizer_iterations = "flow_variable *flow_optimizer_iterations(flow_optimizer *)",
+  flow_optimizer_accumulation_steps = "double flow_optimizer_accumulation_steps(const flow_optimizer *)",
   flow_optimizer_slot_count = "int flow_optimizer_slot_count(const flow_optimizer *)",
   flow_optimizer_slot = "flow_variable *flow_optimizer_slot(const flow_optimizer *,int)",
   flow_optimizer_average = "flow_variable *flow_optimizer_average(const flow_optimizer *,const flow_variable *)",

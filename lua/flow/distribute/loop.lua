@@ -65,7 +65,7 @@ end
 
 local function updates_of(self)
   local count = 0
-  for _, optimizer in pairs(self.optimizers) do count = count + optimizer.iterations end
+  for _, optimizer in pairs(self.optimizers) do count = count + optimizer:_calls() end
   return count
 end
 

@@ -161,7 +161,10 @@ local function define(Optimizer)
 
   -- In update_step these are tensors, since in a traced function they have no value yet; elsewhere numbers.
   function Custom.fields.iterations(self)
-    if rawget(self, "_rate") then return variable.wrap(C.flow_optimizer_iterations(self.handle)):value() end
+    if rawget(self, "_rate") then
+      local calls, steps = variable.wrap(C.flow_optimizer_iterations(self.handle)):value(), C.flow_optimizer_accumulation_steps(self.handle)
+      return steps > 1 and ((calls - calls % steps):to("float64") / steps):to("int64") or calls
+    end
     return Optimizer.fields.iterations(self)
   end
 

@@ -121,7 +121,8 @@ local function rate_in_lua(self)
   return schedule:_rate(variable.wrap(C.flow_optimizer_iterations(self.handle)):value():to("float32"))
 end
 
--- optimizer:apply_gradients(gradients, variables): one update; in a traced function a part of its plan. A gradient may be nil.
+-- optimizer:apply_gradients(gradients, variables): one update; in a traced function a part of its plan. A gradient may be nil. Returns how
+-- often it was called.
 function Optimizer:apply_gradients(gradients, variables)
   if variables == nil and type(gradients) == "table" then      -- Keras' form: a list of {gradient, variable}
     local pairs_list = gradients
@@ -156,7 +157,7 @@ function Optimizer:apply_gradients(gradients, variables)
   if servers then servers:collect(inner, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables)
   else inner:_apply(rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables) end
   native.keep { gradients, variables, rate }      -- until here, whatever an optimizer written in Lua calls
-  return self.iterations
+  return self:_calls()
 end
 
 -- One update. scale: a flow_loss_scale, or nil; gradients and handles: arrays of the library.
@@ -231,11 +232,15 @@ end
 
 -- The rate of the next update, a number. Assigning one is an error where a schedule gives it.
 function Optimizer.fields.learning_rate(self)
-  if self._schedule then return self._schedule(self.iterations) end
+  if self._schedule then return self._schedule(self:_calls()) end
   return C.flow_variable_number(C.flow_optimizer_learning_rate(self.handle))
 end
 
-function Optimizer.fields.iterations(self) return C.flow_variable_number(C.flow_optimizer_iterations(self.handle)) end
+-- How often it was applied.
+function Optimizer:_calls() return C.flow_variable_number(C.flow_optimizer_iterations(self.handle)) end
+
+-- The number of updates: with gradient_accumulation_steps = n one in n calls is one.
+function Optimizer.fields.iterations(self) return math.floor(self:_calls() / C.flow_optimizer_accumulation_steps(self.handle)) end
 
 function Optimizer.setters.learning_rate(self, value)
   if self._schedule then
