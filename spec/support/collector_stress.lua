@@ -1,11 +1,11 @@
 -- collector_stress.lua: what collector_spec.lua runs: pieces of programs, once as usual and once with a whole collection whenever Lua looks
--- whether it is time for one, which is at every allocation. Prints "NAME same" where both give the same numbers. For the library a tensor
--- that was freed while somebody uses it is closed, and it says so.
+-- whether it is time for one, which is at every allocation, or before every call of the library. How many there are follows from the
+-- piece. Prints "NAME same" where both give the same numbers. For the library a tensor that was freed while somebody uses it is closed,
+-- and it says so.
 --
 --   luajit spec/support/collector_stress.lua DEVICE interpreted | compiled | hooked [CASE]
 --
--- compiled: loops become machine code at once, in which a tensor lives until its pointer is read. hooked: collections between other
--- instructions, too.
+-- compiled: loops become machine code at once, in which a tensor lives until its pointer is read. hooked: collections before calls.
 local device, mode, wanted = arg[1], arg[2], arg[3]
 local flow = require "flow"
 local layers = flow.layers
@@ -99,17 +99,18 @@ local function new_model()
   return flow.Model { inputs = input, outputs = layers.Dense(3)(Scale()(layers.Flatten()(x))) }
 end
 
+local begin_collections, end_collections
+
 -- What another case is for is left alone where collections are many.
-local function without_hook(f, ...)
-  local hook, mask, count = debug.gethook()
-  debug.sethook()
+local function quietly(f, ...)
+  end_collections()
   local result = f(...)
-  debug.sethook(hook, mask, count)
+  begin_collections()
   return result
 end
 
 local function compiled_model()
-  local model = without_hook(new_model)
+  local model = quietly(new_model)
   model:compile { optimizer = flow.optimizers.SGD(0.05, { momentum = 0.9 }),
                   metrics = { "accuracy", flow.metrics.SparseTopKCategoricalAccuracy(2) },
                   loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
@@ -161,7 +162,7 @@ case("checkpoints", function(results)
   local folder = os.tmpname()
   os.remove(folder)
   local model, x, y = compiled_model(), data(8)
-  without_hook(model.fit, model, x, y, { epochs = 1, verbose = 0 })
+  quietly(model.fit, model, x, y, { epochs = 1, verbose = 0 })
   local step = flow.Variable(0)
   local checkpoint = flow.train.Checkpoint { model = model, optimizer = model.optimizer, step = step }
   local manager = flow.train.CheckpointManager(checkpoint, folder, { max_to_keep = 1 })
@@ -207,14 +208,33 @@ local function collect_before_c()
   if debug.getinfo(2, "f").func == ffi_call then collectgarbage() end
 end
 
--- A cycle begins when the last one has ended (pause 0), and is one step (multiplier 0).
-local function run_with_collections(f)
-  local pause, multiplier = collectgarbage("setpause", mode == "compiled" and 101 or 0), collectgarbage("setstepmul", 0)
-  if mode == "hooked" then debug.sethook(collect_before_c, "c") end
-  local ok, results = xpcall(run, debug.traceback, f)
-  debug.sethook()
+local collecting, pause, multiplier = false, nil, nil
+
+-- A cycle begins when the last one has ended (pause 0), and is one step (multiplier 0); the first one is the collection here.
+function begin_collections()
+  if not collecting then return end
+  if mode ~= "hooked" then
+    pause, multiplier = collectgarbage("setpause", mode == "compiled" and 101 or 0), collectgarbage("setstepmul", 0)
+    collectgarbage()
+  else
+    debug.sethook(collect_before_c, "c")
+  end
+end
+
+function end_collections()
+  if not collecting then return end
+  if mode == "hooked" then return debug.sethook() end
   collectgarbage("setpause", pause)
   collectgarbage("setstepmul", multiplier)
+  collectgarbage()
+end
+
+local function run_with_collections(f)
+  collecting = true
+  begin_collections()
+  local ok, results = xpcall(run, debug.traceback, f)
+  end_collections()
+  collecting = false
   return ok, results
 end
 
