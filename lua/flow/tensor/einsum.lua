@@ -1,9 +1,9 @@
 -- einsum.lua: flow.einsum("bij,bjk->bik", a, b): products of tensors summed over the labels that the result lacks, as numpy.einsum defines
--- them. Each pair of operands becomes one matmul, with the labels that both and the result have as axes of its batch. Used by ops.lua.
+-- them. Each pair of operands becomes one matmul, with the labels that both and the result have as axes of its batch. ops.lua loads it when
+-- it is first called.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
-local takes = require("flow.signature").takes
 
 local raise = errors.raise
 local WHAT = "flow.einsum"
@@ -78,7 +78,7 @@ local function joined(...)
   return list
 end
 
-return function(ops, define)
+return function(ops)
   -- x with its axes in the order of `wanted`.
   local function ordered(x, labels, wanted)
     local position, order, moved = set_of(labels), {}, false
@@ -189,8 +189,7 @@ return function(ops, define)
     return sizes
   end
 
-  takes "equation, operands..."
-  define(ops, function(equation, ...)
+  return function(equation, ...)
     local list = {}
     for i = 1, select("#", ...) do list[i] = ops.operand((select(i, ...)), nil, WHAT) end
     local inputs, output = parse(equation, #list)
@@ -207,5 +206,5 @@ return function(ops, define)
     local wanted = set_of(output)
     x, labels = sum_rest(x, labels, function(label) return wanted[label] end)
     return ordered(x, labels, output)
-  end, "einsum")
+  end
 end

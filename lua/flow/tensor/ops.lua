@@ -409,6 +409,12 @@ define(function(labels, count, options)
 end, "one_hot")
 
 require "flow.tensor.array_ops" (ops, define, axis_from, function(rows, indices) return apply2(ids.gather, rows, indices) end)
-require "flow.tensor.einsum" (ops, define_op.of_any)
+
+local einsum      -- most programs have none
+takes "equation, operands..."
+define_op.of_any(ops, function(...)
+  einsum = einsum or require "flow.tensor.einsum" (ops)
+  return einsum(...)
+end, "einsum")
 
 return ops
