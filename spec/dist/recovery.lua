@@ -11,7 +11,8 @@ local flow = require "flow"
 local ffi = require "ffi"
 
 local options = flow.args { data = "shuffled", kill = "", preempt = "", folder = ".", epochs = 4, fits = 1, models = 1, callbacks = false,
-                            stop_launcher = 0 }      -- the batch after which it gets SIGTERM
+                            stop_launcher = 0,       -- the batch after which it gets SIGTERM
+                            wide = 32 }              -- units: 384 make a matrix whose gradient reaches the optimizer as factors
 ffi.cdef "int getppid(void); int kill(int process, int signal);"
 
 flow.set_random_seed(7)
@@ -26,8 +27,8 @@ local strategy = flow.distribute.MultiWorkerMirroredStrategy()
 local models = {}
 strategy.scope(function()
   for i = 1, options.models do
-    models[i] = flow.Sequential { flow.Input { 8 }, flow.layers.Dense(32, { activation = "relu" }), flow.layers.Dropout(0.2),
-                                  flow.layers.BatchNormalization(), flow.layers.Dense(3) }
+    models[i] = flow.Sequential { flow.Input { 8 }, flow.layers.Dense(options.wide, { activation = "relu" }), flow.layers.Dropout(0.2),
+                                  flow.layers.BatchNormalization(), flow.layers.Dense(options.wide / 4), flow.layers.Dense(3) }
     models[i]:compile { optimizer = flow.optimizers.Adam(0.01), metrics = { "accuracy" },
                         loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
   end

@@ -60,4 +60,13 @@ describe("a worker that is killed", function()
     local wanted = train(2, "", "FLOW_SHARED_MEMORY=0")
     assert.equal(wanted, (train(2, "--kill worker:1@9", "FLOW_SHARED_MEMORY=0")))
   end)
+
+  it("comes back where the rows of a large matrix travel", function()
+    for _, environment in ipairs { "FLOW_SHARED_MEMORY=0", "FLOW_SHARED_MEMORY=1" } do
+      for _, data in ipairs { "shuffled", "tensors" } do
+        local arguments = "--wide 384 --epochs 2 --data " .. data
+        assert.equal(train(2, arguments, environment), (train(2, arguments .. " --kill worker:1@9,worker:0@13", environment)))
+      end
+    end
+  end)
 end)
