@@ -138,8 +138,8 @@ FLOW_API flow_status flow_server_link_send(flow_server_link *link, const char *t
 FLOW_API flow_status flow_server_links_await(flow_server_link *const *links, int count, double within);
 /* The text of the answer, and its `count` bytes: borrowed until the next message. */
 FLOW_API const char *flow_server_link_answer(const flow_server_link *link, char **bytes, double *count);
-/* Makes memory for messages, which the server opens by what is written to `where`, before it answers the next message. FLOW_UNSUPPORTED: this
- * process cannot. */
+/* Makes memory for messages, which the server opens by what is written to `where`, before it answers the next message. bytes 0: takes it
+ * away again, since the server could not. FLOW_UNSUPPORTED: this process cannot. */
 FLOW_API flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size);
 
 /* ---- watching a training ----------------------------------------------------------------------------------------------

@@ -57,4 +57,213 @@ describe("parameter servers", function()
     end
     assert.equal("376", said(text, "worker:0", "iterations"))      -- 8 epochs of 47 batches: each batch once
   end)
+
+  for victim = 1, 2 do
+    it(("a worker that is killed in the middle is started again, and each batch counts: worker:%d"):format(victim), function()
+      local text = launch("--workers 3 --parameter-servers 2 --max-restarts 1",
+        ("--optimizer adam --epochs 6 --kill worker:%d --pause %s/killed"):format(victim, support.folder()))
+      assert.truthy(text:find(("worker:%d was killed by SIGKILL; it starts again"):format(victim), 1, true), text)
+      assert.is_true(tonumber(said(text, "worker:0", "accuracy")) > 0.9, text)
+      assert.equal("282", said(text, "worker:0", "iterations"))
+      for i = 1, 2 do assert.equal(said(text, "worker:0", "sum"), said(text, "worker:" .. i, "sum"), text) end
+    end)
+  end
+
+  it("memory that both share carries the values, with the same bits", function()
+    local through = launch("--workers 1 --parameter-servers 2", "--optimizer adam")
+    local text, code = support.run("FLOW_SHARED_MEMORY=0 " .. BEGIN:gsub("^cd", ";cd") .. ("launch --workers 1 --parameter-servers 2 %s "
+      .. "-- --optimizer adam"):format(SCRIPT))
+    assert.equal(0, code, text)
+    assert.equal(said(text, "worker:0", "sum"), said(through, "worker:0", "sum"))
+  end)
+
+  it("all roles end when the chief has: evaluator, servers and workers, and nothing is left", function()
+    local folder = support.folder()
+    local path = support.file("roles.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local x, y = flow.datasets.mnist { path = "lua/examples/digits" }
+      local model
+      strategy.scope(function()
+        model = flow.Sequential { flow.layers.Input { 28, 28 }, flow.layers.Flatten(), flow.layers.Rescaling(1 / 255),
+                                  flow.layers.Dense(10) }
+        model:compile { optimizer = "adam", loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+      end)
+      local folder, role = arg[1], strategy.cluster_resolver.task_type
+      print("process " .. io.open("/proc/self/stat"):read "*n")
+      if role == "evaluator" then
+        local evaluator = flow.train.SidecarEvaluator { model = model, data = { x, y }, checkpoint_dir = folder, max_evaluations = 2,
+                                                        callbacks = { flow.callbacks.TensorBoard(folder .. "/logs") } }
+        print("evaluated " .. evaluator:start())
+        io.open(folder .. "/evaluated", "w"):close()
+        return
+      end
+      model:fit(x, y, { epochs = 2, verbose = 0, callbacks = {
+        flow.callbacks.ModelCheckpoint(folder .. "/m-{epoch:02d}.weights.h5", { save_weights_only = true }) } })
+      while role == "chief" and not io.open(folder .. "/evaluated") do os.execute "sleep 0.1" end
+      print "done"]])
+    local text, code = support.run(BEGIN .. ("launch --chief --workers 3 --parameter-servers 2 --evaluator %s -- %s"):format(path, folder))
+    assert.equal(0, code, text)
+    assert.equal(4, select(2, text:gsub("%] done", "")), text)
+    assert.equal("2", said(text, "evaluator:0", "evaluated"))
+    assert.equal(2, select(2, text:gsub("the chief has ended, and so does ps:", "")), text)
+    for process in text:gmatch "process (%d+)" do assert.is_nil(io.open("/proc/" .. process .. "/stat"), text) end
+    local _, found = support.run(("ls %s/logs/validation/ | grep -q tfevents"):format(folder))
+    assert.equal(0, found)
+  end)
+
+  it("a coordinator's functions run on all workers, and their results and failures come to the chief", function()
+    local path = support.file("coordinator.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local coordinator = flow.distribute.coordinator.ClusterCoordinator(strategy)
+      assert(coordinator == flow.distribute.ClusterCoordinator(strategy))
+      local weight
+      strategy.scope(function() weight = flow.Variable({ 4, 2 }, { name = "weight" }) end)
+      local optimizer = flow.optimizers.SGD(0.25)
+      local data = coordinator:create_per_worker_dataset(function()
+        return flow.data.Dataset.range(1):map(function(i) return i * 0 + 1 end):repeat_()
+      end)
+      local iterator = data:iter()
+      local step = flow.fn(function(one)
+        local tape = flow.GradientTape()
+        local loss = tape:record(function() return (weight * one:to("float32")):sum() end)
+        optimizer:apply_gradients(tape:gradient(loss, { weight }), { weight })
+        return loss
+      end)
+      local count
+      strategy.scope(function() count = flow.Variable(0, { dtype = "int64", trainable = false, name = "count" }) end)
+      local function counted(n) count:assign_add(n) return { n, flow.tensor { n, n } }, "told" end
+      local losses = {}
+      for i = 1, 8 do losses[i] = coordinator:schedule(step, { iterator }) end
+      coordinator:join()
+      print("weight " .. table.concat(weight:totable(), " ") .. " after " .. optimizer.iterations)
+      local total = 0
+      for i = 1, 8 do total = math.max(total, losses[i]:fetch():item()) end
+      print("first " .. total)
+      local values = {}
+      for i = 1, 6 do values[i] = coordinator:schedule(counted, { i }) end
+      local got, told = values[6]:fetch()
+      print("result " .. got[1] .. " " .. got[2][2]:item() .. " " .. told)
+      coordinator:join()
+      print("count " .. count:item() .. " " .. tostring(coordinator:done()))
+      coordinator:schedule(function() error("no luck", 0) end)
+      local ok, problem = pcall(coordinator.join, coordinator)
+      if strategy.cluster_resolver.is_chief then print("failed " .. tostring(ok) .. " " .. problem:match("has failed: (.*)")) end
+      coordinator:schedule(counted, { 10 })
+      coordinator:join()
+      print("again " .. count:item())]])
+    for workers = 1, 3 do
+      local text, code = support.run(BEGIN .. ("launch --workers %d --parameter-servers 2 %s"):format(workers, path))
+      assert.equal(0, code, text)
+      for i = 0, workers - 1 do
+        local task = "worker:" .. i
+        assert.equal("2 0 after 8", said(text, task, "weight"))
+        assert.equal("6", said(text, task, "first"))
+        assert.equal("6 6 told", said(text, task, "result"))
+        assert.equal("21 true", said(text, task, "count"))
+        assert.equal("31", said(text, task, "again"))
+      end
+      assert.equal("false no luck", said(text, "worker:0", "failed"))
+    end
+  end)
+end)
+
+-- TensorFlow's rules (sharded_variable.py) applied to shapes by hand.
+describe("partitioners", function()
+  local flow = require "flow"
+  local distribute = flow.distribute
+  for _, case in ipairs {
+    { "FixedShards 3", distribute.FixedShardsPartitioner(3), { 10, 4 }, 3 },
+    { "FixedShards 3 of 2 rows", distribute.FixedShardsPartitioner(3), { 2, 4 }, 2 },
+    { "MinSize of 1 MiB, up to 8", distribute.MinSizePartitioner(256 * 1024, 8), { 1024, 256 }, 4 },
+    { "MinSize of a bit more", distribute.MinSizePartitioner(256 * 1024, 8), { 1025, 256 }, 5 },
+    { "MinSize, limited", distribute.MinSizePartitioner(256 * 1024, 3), { 1024, 256 }, 3 },
+    { "MinSize by default", distribute.MinSizePartitioner(), { 4096, 256 }, 1 },
+    { "MinSize of a small one", distribute.MinSizePartitioner(256 * 1024, 8), { 10 }, 1 },
+    { "MaxSize", distribute.MaxSizePartitioner(4096), { 100, 16 }, 2 },
+    { "MaxSize of rows that are too large", distribute.MaxSizePartitioner(16), { 5, 16 }, 5 },
+    { "MaxSize, limited", distribute.MaxSizePartitioner(16, 2), { 5, 16 }, 2 },
+  } do
+    it(case[1], function()
+      local list = case[2](case[3], "float32")
+      assert.equal(case[4], list[1])
+      for axis = 2, #case[3] do assert.equal(1, list[axis]) end
+    end)
+  end
+end)
+
+describe("what cannot be", function()
+  local function refused(environment, code, wanted)
+    local path = support.file("refused.lua", code)
+    local text, status = support.run(environment .. " " .. BEGIN:gsub("^cd", ";cd") .. path)
+    assert.is_true(status ~= 0, text)
+    assert.truthy(text:find(wanted, 1, true), text)
+  end
+
+  it("a cluster without parameter servers, or without workers", function()
+    refused("unset TF_CONFIG", "flow = require 'flow' flow.distribute.ParameterServerStrategy()", "the cluster has no parameter server")
+    refused([[export TF_CONFIG='{"cluster":{"ps":["127.0.0.1:2222"]},"task":{"type":"ps","index":0}}']],
+      "flow = require 'flow' flow.distribute.ParameterServerStrategy()", "no task that trains")
+    refused([[export TF_CONFIG='{"cluster":{"ps":["10.0.0.1:2222"],"worker":["10.0.0.2:2222"]},"task":{"type":"worker","index":0}}';
+      unset FLOW_SECRET FLOW_INSECURE]], "flow = require 'flow' flow.distribute.ParameterServerStrategy()", "there is no secret")
+  end)
+
+  it("another secret, optimizers written in Lua, callbacks of batches, a partitioner that cuts another axis", function()
+    local function launched(code, wanted)
+      local text = support.run(BEGIN .. "launch --workers 1 --parameter-servers 1 --kill-after 1 " .. support.file("bad.lua", code))
+      assert.truthy(text:find(wanted, 1, true), text)
+    end
+    local model = [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy { variable_partitioner = PARTITIONER }
+      local model
+      strategy.scope(function()
+        model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1) }
+        model:compile { optimizer = OPTIMIZER, loss = "mse" }
+      end)
+      model:fit(flow.zeros { 4, 2 }, flow.zeros { 4, 1 }, { verbose = 0, callbacks = CALLBACKS })]]
+    local own = [[local flow = require "flow"
+      local Own = flow.optimizers.Optimizer:extend("Own")
+      function Own:update_step(gradient, variable, rate) variable:assign_sub(gradient * rate) end
+      OPTIMIZER = Own { learning_rate = 0.1 }
+      ]]
+    launched(own .. model, "is written in Lua, but its updates run on the parameter servers")
+    launched("OPTIMIZER = require('flow').optimizers.SGD { use_ema = true }\n" .. model, "use_ema is not supported by parameter servers")
+    launched("OPTIMIZER = 'sgd' CALLBACKS = { require('flow').callbacks.LambdaCallback { on_train_batch_end = print } }\n" .. model,
+      "callbacks that look at each batch are not supported")
+    launched("OPTIMIZER = 'sgd' PARTITIONER = function(shape) return { 1, 2 } end\n" .. model, "cut along their first axis only")
+  end)
+
+  it("tasks whose secrets, versions or scripts differ say so", function()
+    local script = support.file("differs.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local links = strategy._store.links
+      local hello = { is = "hello", protocol = 1, version = "0.0.1", name = "worker:9", chief = false, cluster = "", process = 1 }
+      print(select(2, pcall(links.ask, links, 1, hello)))
+      strategy.scope(function() flow.Variable(flow.zeros { arg[1] and 3 or 2 }, { name = "v" }) end)
+      strategy._store:define()
+      if strategy.cluster_resolver.is_chief then os.execute "sleep 3" end]])
+    local function cluster(secret, argument)
+      local path = support.file("cluster.sh", ([[
+        port=$((20000 + $$ %% 20000))
+        cluster="{ \"ps\": [\"127.0.0.1:$port\"], \"chief\": [\"127.0.0.1:$((port + 1))\"], \"worker\": [\"127.0.0.1:$((port + 2))\"] }"
+        cd %s; export FLOWLUA_PATH=%slua FLOW_START_WITHIN=10
+        task() {
+          export TF_CONFIG="{ \"cluster\": $cluster, \"task\": { \"type\": \"$1\", \"index\": 0 } }" FLOW_SECRET=$2
+          exec timeout 20 %s %s $3
+        }
+        (task ps 0123456789abcdef) & (task chief 0123456789abcdef) &
+        sleep 1; (task worker %s %s); echo "code $?"; wait]]):format(support.root, support.root, support.program, script, secret, argument))
+      return support.run("bash " .. path)
+    end
+    local text = cluster("fedcba9876543210", "")
+    assert.truthy(text:find("is FLOW_SECRET the same in all tasks?", 1, true), text)
+    assert.truthy(text:find("code 1", 1, true), text)
+    text = cluster("0123456789abcdef", "other")
+    assert.truthy(text:find('worker:0 has the variable "v" float32 {3} where the chief has "v" float32 {2}', 1, true), text)
+    assert.truthy(text:find("worker:9 is flowlua 0.0.1 (protocol 1), ps:0 is flowlua", 1, true), text)
+    assert.truthy(text:find("code 1", 1, true), text)
+  end)
 end)

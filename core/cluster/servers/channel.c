@@ -42,13 +42,20 @@ void flow_channel_release(flow_channel *channel)
 {
   if (!channel) return;
   flow_link_release(channel->link);
-  if (channel->region) munmap(channel->region, (size_t)channel->region_bytes + SHARED_FROM);
+  flow_channel_leave_region(channel);
   flow_free(channel->room);
   flow_free(channel->words);
   flow_free(channel->frame);
   flow_free(channel->read);
   flow_free(channel->sending);
   flow_free(channel);
+}
+
+void flow_channel_leave_region(flow_channel *channel)
+{
+  if (channel->region) munmap(channel->region, (size_t)channel->region_bytes + SHARED_FROM);
+  channel->region = NULL;
+  channel->region_bytes = 0;
 }
 
 int flow_channel_is_open(const flow_channel *channel) { return channel->link->phase == FLOW_LINK_OPEN; }

@@ -1,6 +1,6 @@
-/* core/cluster/servers: parameter servers, which keep the variables of an asynchronous training. server.c is the end that listens, server_link.c
- * a worker's end; both hold channels. What messages mean is Lua's (lua/flow/distribute/servers). Uses base, cluster, control's links, and
- * memory that processes share, of transport.
+/* core/cluster/servers: parameter servers, which keep the variables of an asynchronous training. server.c is the end that listens,
+ * server_link.c a worker's end; both hold channels. What messages mean is Lua's (lua/flow/distribute/server_task.lua). Uses base, cluster,
+ * control's links, and memory that processes share, of transport.
  *
  * channel.h: messages over a link (control/link.h). A message is a text, in a frame that is sealed where there is a secret, and bytes after
  * it: numbers of variables, which travel as they are, or lie in memory that both processes share. Only who has sealed the frame can begin a
@@ -48,9 +48,11 @@ int         flow_channel_is_sent(const flow_channel *channel);
 flow_status flow_channel_send(flow_channel *channel, const char *text, size_t text_bytes, const flow_pieces *pieces);
 /* The message that has come is done with: its text and bytes are gone. */
 void        flow_channel_next(flow_channel *channel);
-/* This many bytes of memory for messages, which the other process opens by what is written to `where`; or opens it. The file's descriptor is
- * the caller's to close. FLOW_UNSUPPORTED: processes share none here. */
+/* This many bytes of memory for messages, which the other process opens by what is written to `where`; or opens it. The file's descriptor
+ * is the caller's to close. FLOW_UNSUPPORTED: processes share none here. */
 flow_status flow_channel_make_region(flow_channel *channel, int64_t bytes, char *where, size_t size, int *descriptor);
 flow_status flow_channel_open_region(flow_channel *channel, int64_t bytes, const char *where);
+/* Messages go through the connection again. */
+void        flow_channel_leave_region(flow_channel *channel);
 
 #endif

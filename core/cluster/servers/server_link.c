@@ -103,6 +103,10 @@ void flow_server_link_close(flow_server_link *link)
 
 flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size)
 {
+  if (bytes == 0) {
+    flow_channel_leave_region(link->channel);
+    return FLOW_OK;
+  }
   if (!(bytes > 0 && bytes < 9e15)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g bytes of memory cannot be shared", bytes);
   return flow_channel_make_region(link->channel, (int64_t)bytes, where, (size_t)size, &link->lends);
 }

@@ -1,10 +1,11 @@
--- init.lua: flow.train: Checkpoint, CheckpointManager, latest_checkpoint, as tf.train has them; files are safetensors.
+-- init.lua: flow.train: Checkpoint, CheckpointManager, latest_checkpoint, SidecarEvaluator, as tf.train has them; files are safetensors.
 --
 -- The room: flow.train: checkpoints of any objects. May use: tensor, layers, data, distribute, saving.
 
 local checkpoint = require "flow.checkpoint.checkpoint"
 local manager = require "flow.checkpoint.manager"
 local directory = require "flow.checkpoint.directory"
+local sidecar = require "flow.checkpoint.sidecar_evaluator"
 local signature = require "flow.signature"
 
 local train = signature.module "flow.train"
@@ -14,5 +15,7 @@ signature.takes "checkpoint, directory, max_to_keep?, { keep_checkpoint_every_n_
   step_counter?, init_fn?, async: boolean = false }"
 train.CheckpointManager = manager.CheckpointManager
 train.latest_checkpoint = directory.latest_checkpoint
+signature.takes "model, data, checkpoint_dir, steps?: count, max_evaluations?: count, callbacks?"
+train.SidecarEvaluator = sidecar.SidecarEvaluator
 
 return train

@@ -17,6 +17,7 @@ local mirrored = require "flow.distribute.mirrored"
 local multi_worker = require "flow.distribute.multi_worker"
 local parameter_server = require "flow.distribute.parameter_server"
 local partitioners = require "flow.distribute.partitioners"
+local coordinator = require "flow.distribute.coordinator"
 local status = require "flow.distribute.status"
 local cost = require "flow.distribute.cost"
 
@@ -29,6 +30,8 @@ distribute = signature.module("flow.distribute", {
   MultiWorkerMirroredStrategy = multi_worker.MultiWorkerMirroredStrategy,
   ParameterServerStrategy = parameter_server.ParameterServerStrategy,
   Server = parameter_server.Server,
+  ClusterCoordinator = coordinator.ClusterCoordinator,
+  coordinator = named("flow.distribute.coordinator", { ClusterCoordinator = coordinator.ClusterCoordinator }),
   FixedShardsPartitioner = partitioners.FixedShardsPartitioner,
   MinSizePartitioner = partitioners.MinSizePartitioner,
   MaxSizePartitioner = partitioners.MaxSizePartitioner,

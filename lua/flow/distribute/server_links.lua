@@ -3,6 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"
+local host = require "flow.host"
 local server_task = require "flow.distribute.server_task"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -54,6 +55,16 @@ function Links:ask(server, message, pieces)
   list[0] = self._list[server]
   check(C.flow_server_links_await(list, 1, FOR_EVER))
   return answer_of(self, server)
+end
+
+-- Messages of at most so many bytes go through memory from now on, if the server is on this machine and can open it.
+function Links:share(server, bytes)
+  if host.getenv "FLOW_SHARED_MEMORY" == "0" then return false end
+  local where = native.array("char", 128)
+  if C.flow_server_link_share(self._list[server], bytes, where, 128) ~= 0 then return false end
+  local shared = self:ask(server, { is = "share", bytes = bytes, where = native.string(where) }).shared
+  if not shared then check(C.flow_server_link_share(self._list[server], 0, where, 128)) end
+  return shared
 end
 
 -- Asks all servers at once: message_of(server) is a message and its pieces; take(server, said, bytes, count) sees the answers.

@@ -21,7 +21,7 @@ local partitioners = require "flow.distribute.partitioners"
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
 local WHAT = "ParameterServerStrategy"
-local AT_ONCE = 100      -- parts in a message
+local AT_ONCE, LEAST_SHARED = 100, 65536      -- parts in a message; bytes that are worth memory of both processes
 local KEPT = { float32 = 4, float64 = 8, int32 = 4, int64 = 8 }      -- bytes of an element
 
 local Store = {}
@@ -33,7 +33,8 @@ local out_tensor, out_update = native.out("flow_tensor"), native.out("flow_updat
 function server_variables.new(links, partitioner, staleness)
   local self = setmetatable({ links = links, _partitioner = partitioner or false, staleness = staleness or false, _entries = {},
                                    _known = setmetatable({}, { __mode = "k" }), _made = 0, _defined = 0, _parts = {}, _optimizers = {},
-                                   _hides = false, _trains = false, fits = 0, is_chief = links.is_chief, _counts = {} }, Store)
+                                   _hides = false, _trains = false, fits = 0, is_chief = links.is_chief, _counts = {},
+                               _shared = {} }, Store)
   for server = 1, links.count do self._parts[server] = {} end
   return self
 end
@@ -146,6 +147,15 @@ local function difference(changes, entry)
   return "+", bytes_of(known)
 end
 
+-- Memory for messages of all values, where the server is on this machine.
+local function share(self, server)
+  local bytes = 0
+  for _, part in ipairs(self._parts[server]) do bytes = bytes + part.bytes end
+  if self._shared[server] or bytes < LEAST_SHARED then return end
+  self._shared[server] = true
+  self.links:share(server, bytes)
+end
+
 ---- definitions --------------------------------------------------------------------------------------------------------------------------
 
 -- Makes the servers know all variables that are registered, with the chief's values; the others wait for the chief.
@@ -162,6 +172,7 @@ function Store:define()
       for i = first + 1, first + #list do parts[i].new = i > said.filled end
     end
     self._counts[server] = #parts
+    share(self, server)
   end
   self._defined = #self._entries
   if not self.is_chief then return self:pull() end

@@ -29,13 +29,17 @@ function answers.open(server, _, message, event)
   local scope = scope_of(server, message.scope)
   scope.phase, scope.count = scope.phase + 1, message.count >= 0 and message.count or math.huge
   scope.info, scope.bytes = message.info, bytes_of(event)
-  scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed = 0, {}, {}, 0, {}, nil
+  scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
+  for key, result in pairs(scope.results) do
+    if result.phase < scope.phase - 1 then scope.results[key] = nil end
+  end
   return { phase = scope.phase }
 end
 
 -- One item more, with its text and bytes.
 function answers.add(server, _, message, event)
   local scope = scope_of(server, message.scope)
+  if scope.failed then return { failed = scope.failed } end
   scope.items[scope.count] = { text = message.item, bytes = bytes_of(event) }
   scope.count = scope.count + 1
   return { item = scope.count - 1 }
@@ -53,8 +57,13 @@ local function note_done(scope, peer, message, event)
   if scope.phase ~= message.phase or scope.held[peer] ~= message.done then return end
   scope.held[peer] = nil
   if message.ended then scope.count = math.min(scope.count, message.done) else scope.finished = scope.finished + 1 end
+  if message.failed then
+    scope.failed = scope.failed or message.failed
+    scope.next, scope.again, scope.count = math.huge, {}, scope.finished      -- and what is held now
+    for _ in pairs(scope.held) do scope.count = scope.count + 1 end
+  end
   if message.result then
-    scope.results[scope.phase .. ":" .. message.done] = { text = message.result, bytes = event and bytes_of(event) }
+    scope.results[scope.phase .. ":" .. message.done] = { text = message.result, bytes = event and bytes_of(event), phase = scope.phase }
   end
 end
 
@@ -84,18 +93,27 @@ function answers.take(server, peer, message, event)
     local about = scope.items[item]
     return { item = item, text = about and about.text }, about and pieces_of(about.bytes)
   end
-  if peer.chief and scope.finished >= scope.count then return { finished = scope.finished } end
+  if peer.chief and scope.finished >= scope.count then return { finished = scope.finished, failed = scope.failed } end
   return not message.waits and { wait = true } or nil
 end
 
--- What an item came to, as soon as it is there.
+-- Whether all items of a phase are done.
+function answers.status(server, _, message)
+  local scope = scope_of(server, message.scope)
+  return { done = scope.phase > message.phase or scope.finished >= scope.count, failed = scope.failed }
+end
+
+local function has_items(scope) return #scope.again > 0 or scope.next < scope.count end
+
+-- What an item came to, as soon as it is there; that it is not there yet if there is work to do meanwhile.
 function answers.result(server, _, message)
   local scope = scope_of(server, message.scope)
   local found = scope.results[message.phase .. ":" .. message.item]
-  if not found then
-    if scope.phase > message.phase then return { error = "its result is not kept any more: fetch results before the next join" } end
-    return nil
+  if not found and scope.failed then return { failed = scope.failed } end
+  if not found and scope.phase > message.phase then
+    return { error = "a result of schedule is kept until the join after the next one; fetch it before" }
   end
+  if not found then return has_items(scope) and { wait = true } or nil end
   return { result = found.text }, pieces_of(found.bytes)
 end
 

@@ -363,7 +363,7 @@ end
 fn.fn = signature.guard("flow.fn", function(f)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("flow.fn takes a function, got %s", errors.describe(f)) end
-  if type(f) == "table" and getmetatable(f) == metatable then return f end
+  if fn.is(f) then return f end
   local where = "a callable table"
   if type(f) == "function" then
     local info = debug.getinfo(f, "S")
@@ -371,6 +371,9 @@ fn.fn = signature.guard("flow.fn", function(f)
   end
   return new(f, where, C.flow_context_next_seed(context))
 end)
+
+-- Whether this is such a function.
+function fn.is(f) return type(f) == "table" and getmetatable(f) == metatable end
 
 -- The same of `around`, which calls f and takes its place: it draws the random numbers that f, traced by itself, would draw.
 function fn.in_place_of(f, around)

@@ -80,7 +80,7 @@ end
 
 -- Tells signatures of plans apart.
 function placement.text(p)
-  return p and p.count > 1 and ("placement %d"):format(p.id) or "alone"
+  return p and (p.count > 1 or rawget(p, "servers")) and ("placement %d"):format(p.id) or "alone"
 end
 
 -- Whether the rows of p's replicas can be put together.

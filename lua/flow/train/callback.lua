@@ -36,6 +36,7 @@ Callback.set_state = false
 for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train", "_before_end" } do Callback[hook] = false end
 -- Of those that write files all along (distribute/saving.lua): _path() says where to; _silent: another worker writes it.
 Callback._path, Callback._silent = false, false
+Callback._is_stock = false       -- whether it is one of the library's
 Callback._draws_bar = false      -- whether it draws the bar, so that the loop draws none
 callback.Callback, callback.HOOKS = Callback, HOOKS
 
@@ -65,7 +66,9 @@ end
 
 -- One of those that stand in flow.callbacks; what it takes says the text above its init.
 function callback.stock(name, parent)
-  return callable(object.class(name, parent or Callback), name)
+  local class = object.class(name, parent or Callback)
+  class._is_stock = true
+  return callable(class, name)
 end
 
 -- What a callback of the class was given becomes its fields; false stands for what was left out.

@@ -4,6 +4,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local object = require "flow.object"
 local log = require "flow.log"
 local batches = require "flow.train.batches"
 local training = require "flow.train.compile"
@@ -11,12 +12,13 @@ local steps = require "flow.train.steps"
 local tensor = require "flow.tensor"
 local History = require "flow.train.history"
 local codec = require "flow.state_codec"
+local crew = require "flow.distribute.server_crew"
 
 local raise = errors.raise
 local WHAT = "ParameterServerStrategy"
 local fit_servers = {}
 
-local BATCH_HOOKS = { "on_train_batch_begin", "on_train_batch_end", "_after_batch" }
+local BATCH_HOOKS = { "on_train_batch_begin", "on_train_batch_end" }
 
 -- The store of variables (distribute/server_variables.lua) of the model's strategy, or nil.
 function fit_servers.of(model)
@@ -82,32 +84,6 @@ local function run_item(model, pass, state, item)
   return done > 0 and rows or 0
 end
 
--- Takes items of the scope until it is closed or, for the chief, the phase is finished: the last answer. begin(answer, bytes, count): a new
--- phase; run(item): its rows.
-local function work(store, scope, phase, begin, run)
-  local message, fresh = { is = "take", scope = scope, phase = phase }, false
-  while true do
-    local said, bytes, count = store.links:ask(1, message)
-    message = { is = "take", scope = scope, phase = message.phase }
-    if said.closed or said.finished then
-      store:pace(false)
-      return said
-    elseif said.wait then
-      store:pace(false)                      -- nobody waits for who has nothing to do
-      message.waits, fresh = true, false
-    elseif said.phase then
-      message.phase, fresh = said.phase, false
-      begin(said, bytes, count)
-    else
-      store:pace(true)
-      if not fresh then store:pull() end
-      local rows = run(said.item)
-      if rows > 0 then store:push() end
-      fresh, message.done, message.ended = true, said.item, rows == 0 or nil
-    end
-  end
-end
-
 ---- the chief -----------------------------------------------------------------------------------------------------------------------------
 
 -- What the others need to read the same batches.
@@ -119,14 +95,24 @@ local function describe_epoch(model, pass, run, state)
   return codec.encode(info, none), pieces
 end
 
+-- As in Keras: workers do not keep step, so that there is no batch that callbacks could look at.
+local function check_callback(member)
+  local asks
+  for _, option in ipairs { "save_freq", "update_freq" } do
+    local every = rawget(member, option)
+    if every and every ~= "epoch" then asks = option end
+  end
+  for _, hook in ipairs(member._is_stock and {} or BATCH_HOOKS) do asks = asks or member[hook] and hook end
+  if asks then
+    raise("%s: fit: callbacks that look at each batch are not supported (%s of %s): workers do not keep step", WHAT, asks,
+      object.title(member))
+  end
+end
+
 -- The batches of an epoch on all workers; as fit.lua's run_batches.
 function fit_servers.lead(model, pass, list, bar, number, stops, run)
   local store = fit_servers.of(model)
-  for _, hook in ipairs(BATCH_HOOKS) do
-    if list:has(hook) then
-      raise("%s: fit: callbacks that look at each batch are not supported (%s): workers do not keep step", WHAT, hook)
-    end
-  end
+  for _, member in ipairs(list.members) do check_callback(member) end
   if run.batch > 0 then raise("%s: fit: a backup of the middle of an epoch cannot be continued here: save at epochs", WHAT) end
   local state = { number = number, at = 0, position = pass.feed and pass.feed:state(true) or nil }
   local count = pass.limit or pass.feed and pass.feed:expected() or pass.source and batches.count(pass.source) or math.huge
@@ -138,11 +124,11 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
   if pieces then store.links:ask(1, { is = "expect", bytes = tonumber(pieces.bytes[0]) }) end
   local said = store.links:ask(1, { is = "open", scope = run.scope, count = count, info = info }, pieces)
   local interrupted, done = false, 0
-  local last = work(store, run.scope, said.phase, nil, function(item)
+  local last = crew.work(store, { scope = run.scope, phase = said.phase, run = function(item)
     local rows = run_item(model, pass, state, item)
     if rows > 0 then bar:advance(1, rows) end
-    return rows
-  end)
+    return { ended = rows == 0 or nil }
+  end })
   done = last.finished or done
   store:pull()
   if pass.feed then
@@ -185,9 +171,9 @@ function fit_servers.follow(model, pass)
   local store, history, state = fit_servers.of(model), History(), nil
   register(model, store)
   log.info("fit: this worker computes what the chief hands out; bars, callbacks and validation are the chief's")
-  local last = work(store, next_scope(store), 0, function(said, bytes, count)
+  local last = crew.work(store, { scope = next_scope(store), phase = 0, begin = function(said, bytes, count)
     state = begin_epoch(model, pass, codec.decode(said.info, none), bytes, count)
-  end, function(item) return run_item(model, pass, state, item) end)
+  end, run = function(item) return { ended = run_item(model, pass, state, item) == 0 or nil } end })
   if pass.feed then pass.feed:close() end
   store:pull()
   local told = codec.decode(last.closed, none)

@@ -1,0 +1,79 @@
+-- server_crew.lua: what a worker of an asynchronous training does with the work that ps:0 hands out (server_work.lua): it takes an item and
+-- the variables, computes, sends what has changed, and takes the next one.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local codec = require "flow.state_codec"
+local json = require "flow.json"
+local tensor = require "flow.tensor"
+
+local C, raise = native.C, errors.raise
+local crew = {}
+
+---- values in messages -------------------------------------------------------------------------------------------------------------------
+
+-- A value (state_codec.lua) as text and pieces of bytes.
+function crew.encode(value, what)
+  local tensors, about = {}, {}
+  local text = codec.encode(value, function(t)
+    tensors[#tensors + 1] = tensor.on_host(t):contiguous()
+    return ("%d"):format(#tensors)
+  end, what)
+  local n = #tensors
+  local pieces = { n = n, keep = tensors, at = native.array("const void *", n + 1), bytes = native.array("int64_t", n + 1) }
+  for i, t in ipairs(tensors) do
+    pieces.at[i - 1], pieces.bytes[i - 1] = native.data(t), t.size * C.flow_dtype_size(native.dtype(t.dtype))
+    about[i] = { dtype = t.dtype, shape = json.list { unpack(t.shape) } }
+  end
+  return json.encode { value = text, tensors = json.list(about) }, pieces
+end
+
+-- And back; bytes: `count` of them.
+function crew.decode(text, bytes, count, what)
+  local described, tensors, offset = json.decode(text, what), {}, 0
+  for i, about in ipairs(described.tensors) do
+    local t = tensor.new(native.dtype(about.dtype), { unpack(about.shape) })
+    local size = t.size * C.flow_dtype_size(native.dtype(about.dtype))
+    if offset + size > count then raise("%s: a message has %.0f bytes of tensors, too few", what, count) end
+    native.copy(native.data(t), bytes + offset, size)
+    tensors[i], offset = t, offset + size
+  end
+  return codec.decode(described.value, function(name) return tensors[tonumber(name)] end, what)
+end
+
+---- the loop ------------------------------------------------------------------------------------------------------------------------------
+
+-- Takes items of a scope's phase. job: { scope =, phase =,
+--   read(said, bytes, count)     reads what is said of an item, or nil
+--   run(item, read)              computes it and returns how it went: { ended = the data has no such item, result =, pieces =, failed = }
+--   begin(said, bytes, count)    a new phase, after which it goes on; without it a new phase ends the loop
+--   returns =                    the loop ends when there is nothing to do now, else it waits }
+-- Returns the last answer.
+function crew.work(store, job)
+  local message, pieces, fresh = { is = "take", scope = job.scope, phase = job.phase }, nil, false
+  while true do
+    local said, bytes, count = store.links:ask(1, message, pieces)
+    message, pieces = { is = "take", scope = job.scope, phase = message.phase }, nil
+    if said.closed or said.finished or said.phase and not job.begin then
+      store:pace(false)
+      return said
+    elseif said.wait then
+      store:pace(false)                      -- nobody waits for who has nothing to do
+      if job.returns then return said end
+      message.waits, fresh = true, false
+    elseif said.phase then
+      message.phase, fresh = said.phase, false
+      job.begin(said, bytes, count)
+    else
+      local read = job.read and job.read(said, bytes, count)
+      store:pace(true)
+      if not fresh then store:pull() end
+      local how = job.run(said.item, read) or {}
+      if not how.ended and not how.failed then store:push() end
+      fresh = true
+      message.done, message.ended, message.failed, message.result, pieces = said.item, how.ended, how.failed, how.result, how.pieces
+    end
+  end
+end
+
+return crew
