@@ -102,7 +102,10 @@ local function check_callback(member)
     local every = rawget(member, option)
     if every and every ~= "epoch" then asks = option end
   end
-  for _, hook in ipairs(member._is_stock and {} or BATCH_HOOKS) do asks = asks or member[hook] and hook end
+  for _, hook in ipairs(BATCH_HOOKS) do      -- the library's own look at batches where the options say so; a LambdaCallback has its hooks
+    local own = rawget(member, hook) or not member._is_stock and member[hook]
+    asks = asks or own and hook
+  end
   if asks then
     raise("%s: fit: callbacks that look at each batch are not supported (%s of %s): workers do not keep step", WHAT, asks,
       object.title(member))
