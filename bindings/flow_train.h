@@ -42,6 +42,13 @@ FLOW_API const char *flow_layer_class_argument_type(int index, int argument);
 FLOW_API const char *flow_layer_class_argument_default(int index, int argument);
 /* One line: what the layer computes. */
 FLOW_API const char *flow_layer_class_doc(int index);
+/* Name of an input of a class whose calls take several: "query", or "mask[2]" for entry 2 of a list. Borrowed, static; NULL: no more, and
+ * for the first one that inputs have no names. */
+FLOW_API const char *flow_layer_class_input(int index, int input);
+/* Name of an option of such calls. Borrowed, static; NULL: no more. */
+FLOW_API const char *flow_layer_class_option(int index, int option);
+/* The most outputs that a call has. */
+FLOW_API int         flow_layer_class_outputs(int index);
 
 /* A layer. name NULL: made from the class, unique in the process. Copies the arguments. FLOW_INVALID_ARGUMENT names an argument
  * that is unknown, missing or out of range. New reference. */
@@ -50,15 +57,22 @@ FLOW_API flow_status flow_layer_new(const char *class_name, const char *name, co
 FLOW_API void        flow_layer_release(flow_layer *layer);
 /* Borrowed, as long as the layer. */
 FLOW_API const char *flow_layer_name(const flow_layer *layer);
-/* Creates the variables for these input shapes (-1 = batch). Seed: of the initializers that have none of their own. */
+/* Creates the variables for these input shapes (-1 = batch; rank -1: an input with a name that is not given). Seed: of the initializers that have none of their own. */
 FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
 /* Whether it has its variables. */
 FLOW_API int         flow_layer_built(const flow_layer *layer);
+/* The part of the layer, such as "query_dense", in which Keras' files keep variable `index`; NULL: the layer itself. -1: how they call the
+ * layer; NULL: as its class, in snake case. Borrowed. */
+FLOW_API const char *flow_layer_variable_group(const flow_layer *layer, int index);
 /* The dtype policy: "float32", "mixed_bfloat16" or "mixed_float16". Borrowed. */
 FLOW_API const char *flow_layer_policy(const flow_layer *layer);
 /* Applies the layer: runs it, or appends it to the open trace. Builds it first if it was not. training: 1 where it behaves as in
  * training. Returns a new reference. */
 FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+/* The same of a class whose inputs have names, flow_layer_class_input: NULL stands for one that is not given. options: of the call, NULL:
+ * none. Returns new references in outputs, which has room for flow_layer_class_outputs; those that the options did not ask for are NULL. */
+FLOW_API flow_status flow_layer_call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
+                                           const flow_arguments *options, int training, flow_tensor **outputs);
 /* How many variables it has: trainable ones first, then the others, as Keras stores them. */
 FLOW_API int         flow_layer_variable_count(const flow_layer *layer);
 /* Borrowed. */

@@ -70,6 +70,24 @@ const char *flow_layer_class_doc(int index)
   return class ? class->doc : NULL;
 }
 
+const char *flow_layer_class_input(int index, int input)
+{
+  const flow_layer_class *class = class_at(index);
+  return class && input >= 0 && input < flow_layer_named_inputs(class) ? class->input_names[input] : NULL;
+}
+
+const char *flow_layer_class_option(int index, int option)
+{
+  const flow_layer_class *class = class_at(index);
+  return class && class->options && option >= 0 && option < flow_argument_count(class->options) ? class->options[option].name : NULL;
+}
+
+int flow_layer_class_outputs(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class ? flow_layer_outputs(class) : 0;
+}
+
 static int choice_at(int kind, int index, flow_argument_choice *choice)
 {
   if (index < 0 || (kind != FLOW_CHOICE_INITIALIZER && kind != FLOW_CHOICE_REGULARIZER)) return 0;
@@ -137,7 +155,7 @@ flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input
   FLOW_TRY(flow_alloc_zero(sizeof *inputs * (size_t)input_count, (void **)&inputs));
   flow_status status = FLOW_OK;
   for (int i = 0; i < input_count && status == FLOW_OK; i++) {
-    if (ranks[i] < 0 || ranks[i] > FLOW_MAX_RANK || (ranks[i] > 0 && !shapes[i])) {
+    if (ranks[i] < (layer->class->input_names ? -1 : 0) || ranks[i] > FLOW_MAX_RANK || (ranks[i] > 0 && !shapes[i])) {
       status = flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_build: input %d has %d dimensions, expected 0 to %d", i + 1, ranks[i],
                          FLOW_MAX_RANK);
       break;
@@ -156,10 +174,32 @@ int flow_layer_built(const flow_layer *layer) { return alive(layer) && layer->bu
 flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
                             flow_tensor **out)
 {
+  flow_tensor *outputs[FLOW_LAYER_MOST_OUTPUTS];
   FLOW_TRY(check_layer("flow_layer_call", context, layer));
   if (!inputs || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_call: %s is NULL", inputs ? "out" : "inputs");
   for (int i = 0; i < count; i++) FLOW_TRY(flow_check_tensor("flow_layer_call: input", inputs[i]));
-  return flow_layer_run(context, layer, inputs, count, training, out);
+  FLOW_TRY(flow_layer_run(context, layer, inputs, count, NULL, training, outputs));
+  *out = outputs[0];
+  return FLOW_OK;
+}
+
+flow_status flow_layer_call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
+                                  const flow_arguments *options, int training, flow_tensor **outputs)
+{
+  FLOW_TRY(check_layer("flow_layer_call_named", context, layer));
+  if (!inputs || !outputs) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_call_named: %s is NULL", inputs ? "outputs" : "inputs");
+  if (!layer->class->input_names)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_call_named: the inputs of %s have no names: call flow_layer_call",
+                     layer->class->name);
+  for (int i = 0; i < count; i++)
+    if (inputs[i]) FLOW_TRY(flow_check_tensor("flow_layer_call_named: input", inputs[i]));
+  return flow_layer_run(context, layer, inputs, count, options, training, outputs);
+}
+
+const char *flow_layer_variable_group(const flow_layer *layer, int index)
+{
+  if (!alive(layer) || index >= layer->variable_count) return NULL;
+  return index < 0 ? layer->class->group : layer->groups[index];
 }
 
 int flow_layer_variable_count(const flow_layer *layer) { return alive(layer) ? layer->variable_count : 0; }

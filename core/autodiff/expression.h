@@ -13,7 +13,7 @@
 #include "ops/op.h"
 #include "autodiff/gradients.h"
 
-enum { FLOW_EXPRESSION_MOST = 64 };   /* tensors; the longest rule makes some 20 */
+enum { FLOW_EXPRESSION_MOST = 128 };   /* tensors; the longest formula, attention with heads, makes some 70 */
 
 typedef struct flow_expression {
   flow_context *context;

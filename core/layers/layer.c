@@ -74,11 +74,36 @@ static flow_status check_input_count(const flow_layer *layer, int count)
                          count);
 }
 
+int flow_layer_outputs(const flow_layer_class *class) { return class->most_outputs ? class->most_outputs : 1; }
+
+int flow_layer_named_inputs(const flow_layer_class *class)
+{
+  int count = 0;
+  while (class->input_names && class->input_names[count]) count++;
+  return count;
+}
+
+int flow_layer_find_input(const flow_layer_class *class, const char *name, int entry)
+{
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, entry ? "%s[%d]" : "%s", name, entry);
+  for (int i = 0; i < flow_layer_named_inputs(class); i++)
+    if (strcmp(class->input_names[i], wanted) == 0) return i;
+  return -1;
+}
+
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   FLOW_DEFAULT_FLOATS;
+  flow_signature named[FLOW_LAYER_MOST_INPUTS];
   if (layer->built) return FLOW_OK;
   FLOW_TRY(check_input_count(layer, count));
+  if (layer->class->input_names) {
+    for (int i = 0; i < layer->class->max_inputs; i++) named[i] = i < count ? inputs[i] : (flow_signature){ .rank = -1 };
+    for (int i = 0; i < layer->class->min_inputs; i++)
+      if (named[i].rank < 0) return flow_layer_fail(layer, "the input %s is missing", layer->class->input_names[i]);
+    inputs = named;
+  }
   if (layer->class->build) {
     flow_status status = layer->class->build(context, layer, count, inputs);
     if (status != FLOW_OK) {
@@ -92,36 +117,63 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
   return FLOW_OK;
 }
 
-/* In the dtype of the layer's policy: so are the inputs, and the variables as they are read. */
-static flow_status call_class(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
-                              flow_tensor **out)
+static flow_status call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
+                              const flow_arguments *given, int training, flow_tensor **outputs)
 {
+  flow_tensor *all[FLOW_LAYER_MOST_INPUTS] = { NULL };
+  flow_arguments *options;
+  memcpy(all, inputs, sizeof *all * (size_t)count);
+  for (int i = 0; i < layer->class->min_inputs; i++)
+    if (!all[i]) return flow_layer_fail(layer, "the input %s is missing", layer->class->input_names[i]);
+  FLOW_TRY(flow_arguments_complete(layer->class->name, layer->class->options, given, &options));
+  flow_named_call call = { .inputs = all, .options = options, .training = training };
+  flow_status status = layer->class->call_named(context, layer, &call, outputs);
+  flow_arguments_release(options);
+  return status;
+}
+
+/* In the dtype of the layer's policy: so are the inputs, and the variables as they are read. */
+static flow_status call_class(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
+                              const flow_arguments *options, int training, flow_tensor **outputs)
+{
+  const flow_layer_class *class = layer->class;
   void *block;
   FLOW_TRY(flow_alloc(sizeof(flow_tensor *) * (size_t)count, &block));
   flow_tensor **cast = block;
-  int before = flow_context_set_autocast(context, layer->class->full_precision ? FLOW_FLOAT32 : flow_policy_dtype(layer));
+  int before = flow_context_set_autocast(context, class->full_precision ? FLOW_FLOAT32 : flow_policy_dtype(layer));
   flow_status status = flow_policy_cast_inputs(context, layer, inputs, count, cast);
-  if (status == FLOW_OK) status = layer->class->call(context, layer, cast, count, training, out);
+  if (status == FLOW_OK)
+    status = class->input_names ? call_named(context, layer, cast, count, options, training, outputs)
+                                : class->call(context, layer, cast, count, training, outputs);
   flow_context_set_autocast(context, before);
-  if (status == FLOW_OK) status = flow_policy_cast_output(context, layer, out);
+  if (status == FLOW_OK) {
+    for (int i = 0; i < flow_layer_outputs(class) && status == FLOW_OK; i++)
+      if (outputs[i]) status = flow_policy_cast_output(context, layer, &outputs[i]);
+    if (status != FLOW_OK) flow_tensors_release(outputs, flow_layer_outputs(class));
+  }
   for (int i = 0; i < count; i++) flow_tensor_release(cast[i]);
   flow_free(block);
   return status;
 }
 
-flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+static flow_status make_for(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count)
+{
+  flow_signature *signatures;
+  FLOW_TRY(flow_alloc(sizeof *signatures * (size_t)count, (void **)&signatures));
+  for (int i = 0; i < count; i++) signatures[i] = inputs[i] ? flow_signature_of(inputs[i]) : (flow_signature){ .rank = -1 };
+  flow_status status = flow_layer_make(context, layer, count, signatures);
+  flow_free(signatures);
+  return status;
+}
+
+flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, const flow_arguments *options,
+                           int training, flow_tensor **outputs)
 {
   FLOW_DEFAULT_FLOATS;
+  for (int i = 0; i < flow_layer_outputs(layer->class); i++) outputs[i] = NULL;
   FLOW_TRY(check_input_count(layer, count));
-  if (!layer->built) {
-    flow_signature *signatures;
-    FLOW_TRY(flow_alloc(sizeof *signatures * (size_t)count, (void **)&signatures));
-    for (int i = 0; i < count; i++) signatures[i] = flow_signature_of(inputs[i]);
-    flow_status status = flow_layer_make(context, layer, count, signatures);
-    flow_free(signatures);
-    FLOW_TRY(status);
-  }
-  flow_status status = call_class(context, layer, inputs, count, training, out);
+  if (!layer->built) FLOW_TRY(make_for(context, layer, inputs, count));
+  flow_status status = call_class(context, layer, inputs, count, options, training, outputs);
   return status == FLOW_OK ? FLOW_OK : name_failure(layer, status);
 }
 

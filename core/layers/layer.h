@@ -10,7 +10,13 @@
 #include "layers/express.h"
 #include "ops/op.h"
 
-enum { FLOW_LAYER_MAX_VARIABLES = 8, FLOW_LAYER_MAGIC = 0x464c4c59, FLOW_LAYER_DEAD = 0x444c4c59 };
+enum {
+  FLOW_LAYER_MAX_VARIABLES = 10,
+  FLOW_LAYER_MOST_INPUTS = 8,      /* with names */
+  FLOW_LAYER_MOST_OUTPUTS = 2,
+  FLOW_LAYER_MAGIC = 0x464c4c59,
+  FLOW_LAYER_DEAD = 0x444c4c59
+};
 
 typedef struct flow_layer_class flow_layer_class;
 
@@ -47,11 +53,19 @@ struct flow_layer {
   int                     variable_count, trainable_count;   /* trainable first; those are frozen while `trainable` is 0 */
   flow_variable          *variables[FLOW_LAYER_MAX_VARIABLES];
   const char             *regularizers[FLOW_LAYER_MAX_VARIABLES];   /* names of their arguments; NULL: the record has none */
+  const char             *groups[FLOW_LAYER_MAX_VARIABLES];         /* the layer's part that Keras' files keep it in, or NULL */
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t                 build_shape[FLOW_MAX_RANK];
   uint64_t                stream;                       /* random stream: from the layer's name */
   uint64_t                eager_draws;                  /* calls that drew random numbers outside of all traces */
 };
+
+/* One call of a layer whose inputs have names. */
+typedef struct flow_named_call {
+  flow_tensor *const   *inputs;          /* in the order of the record's input_names; NULL: not given */
+  const flow_arguments *options;         /* all of the record's options */
+  int                   training;
+} flow_named_call;
 
 struct flow_layer_class {
   const char          *name;             /* Keras' class name */
@@ -63,9 +77,17 @@ struct flow_layer_class {
   flow_status (*build)(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
   /* Runs the layer's ops; *out is a new reference. */
   flow_status (*call)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+  /* Of a layer that is called on several tensors which have names, in place of `call`: those names, ended by NULL, of which the first
+   * min_inputs must be given. "query" is an argument of its own, "mask[2]" entry 2 of a list. build() finds rank -1 for what is missing. */
+  const char *const   *input_names;
+  const flow_argument *options;          /* what such a call takes besides, but for training */
+  int                  most_outputs;     /* 0: one */
+  /* Gives the outputs as new references; those that the options did not ask for are NULL, as they are before. */
+  flow_status (*call_named)(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs);
   /* (optional, default: nothing) Checks the arguments against each other, once, at construction. */
   flow_status (*check)(flow_layer *layer);
   const char          *doc;
+  const char          *group;            /* of Keras' files; NULL: the name in snake case */
   int                  trains_alone;     /* called by itself it acts as in training: it prepares data */
   int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
@@ -81,8 +103,14 @@ int                     flow_layer_class_lookup(const char *name);   /* class na
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out);
 void        flow_layer_destroy(flow_layer *layer);
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
-flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
-                           flow_tensor **out);
+/* options: of the call, NULL: none. outputs: room for flow_layer_outputs of them; what was not asked for is NULL. */
+flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, const flow_arguments *options,
+                           int training, flow_tensor **outputs);
+int         flow_layer_outputs(const flow_layer_class *class);
+/* How many inputs with names a record has; 0: its inputs have none. */
+int         flow_layer_named_inputs(const flow_layer_class *class);
+/* Which input the argument `name` of a call is, or entry `entry` from 1 of it, where it is a list (0: it is none); -1: none. */
+int         flow_layer_find_input(const flow_layer_class *class, const char *name, int entry);
 
 /* Creates variable `index` of the layer: name "<layer>/<suffix>", initialized by the initializer argument `initializer`
  * (or zeros/ones by name when it is not an argument), float32. Replicas hold one value of what is trainable and average

@@ -31,7 +31,7 @@ flow_status flow_policy_cast_inputs(flow_context *context, const flow_layer *lay
   for (int i = 0; i < count; i++) cast[i] = NULL;
   for (int i = 0; i < count; i++) {
     flow_status status = FLOW_OK;
-    if (is_cast(inputs[i]->dtype, wanted)) status = cast_to(context, inputs[i], wanted, &cast[i]);
+    if (inputs[i] && is_cast(inputs[i]->dtype, wanted)) status = cast_to(context, inputs[i], wanted, &cast[i]);
     else cast[i] = flow_tensor_retain(inputs[i]);
     if (status == FLOW_OK) continue;
     while (i-- > 0) {

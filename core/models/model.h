@@ -38,6 +38,8 @@ typedef struct flow_model_call {
   const flow_operation *operation;
   const flow_json *config, *entry;       /* of an operation: its config and its call, borrowed from the description */
   int        *operands;                  /* owned */
+  int         inputs[FLOW_LAYER_MOST_INPUTS];   /* of a layer whose inputs have names: which of them each operand is */
+  flow_arguments *options;               /* owned; of such a layer; NULL: none */
   int         operand_count, result;     /* the first result; others of an operation stand after it */
   int         result_count;
   int         training;                  /* 0, 1: whatever the step is; -1: as the step */
@@ -88,6 +90,8 @@ flow_status flow_model_read_compiled(flow_model *model);
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs);
 /* One of them: values has the results of those before it, and gets its own. */
 flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training);
+/* Makes the layer of a call for operands of these signatures, unless it is made. */
+flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands);
 /* model_build.c: makes every variable, by traces that are thrown away. */
 flow_status flow_model_build(flow_context *context, flow_model *model);
 

@@ -94,7 +94,7 @@ static flow_status build_call(flow_context *context, const flow_model_call *call
     operands[i] = signatures[call->operands[i]];
     unknown |= has_unknown(&operands[i]);
   }
-  if (call->layer) FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, operands));
+  if (call->layer) FLOW_TRY(flow_model_make_layer(context, call, operands));
   if (!unknown) return try_call(context, &a, results);
   joined.joins = 1;
   flow_status status = try_pair(context, a, STAND_INS[0], results);

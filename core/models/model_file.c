@@ -35,6 +35,20 @@ static int __attribute__((format(printf, 3, 4))) extend(walker *w, int length, c
   return length + more < (int)sizeof w->path ? length + more : 0;
 }
 
+/* The variables of a layer (NULL: none), those of its parts in groups of their own beside its group, which is the path. */
+static flow_status visit_layer(walker *w, const char *name, const flow_layer *layer, int length)
+{
+  int count = layer ? layer->variable_count : 0, own = 0;
+  while (own < count && !layer->groups[own]) own++;
+  FLOW_TRY(w->visit(w->state, w->path, name, layer ? layer->variables : NULL, own));
+  for (int begin = own, end; begin < count; begin = end) {
+    for (end = begin + 1; end < count && strcmp(layer->groups[end], layer->groups[begin]) == 0;) end++;
+    if (!extend(w, length, "/%s/vars", layer->groups[begin])) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", name);
+    FLOW_TRY(w->visit(w->state, w->path, layer->groups[begin], layer->variables + begin, end - begin));
+  }
+  return FLOW_OK;
+}
+
 /* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. */
 static flow_status walk_part(walker *w, const flow_model_part *part, int length)
 {
@@ -42,14 +56,16 @@ static flow_status walk_part(walker *w, const flow_model_part *part, int length)
   flow_layer *layer = part->layer;
   if (!extend(w, length, "%svars", slash))
     return flow_fail(FLOW_CORRUPT_DATA, "the models are nested too deep for paths of %d bytes", MOST_PATH);
-  FLOW_TRY(w->visit(w->state, w->path, part->name, layer ? layer->variables : NULL, layer ? layer->variable_count : 0));
+  FLOW_TRY(visit_layer(w, part->name, layer, length));
   for (int i = 0; i < part->part_count; i++) {
     const flow_model_part *child = &part->parts[i];
     char class[128];
     int number = 0;
     if ((part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) || child->kind == FLOW_PART_OPERATION) continue;
     for (int k = 0; k < i; k++) number += same_class(&part->parts[k], child);
-    flow_snake_case(child->class_name, class, sizeof class);
+    const char *group = child->layer ? child->layer->class->group : NULL;
+    if (group) snprintf(class, sizeof class, "%s", group);
+    else flow_snake_case(child->class_name, class, sizeof class);
     int inner = number ? extend(w, length, "%slayers/%s_%d", slash, class, number) : extend(w, length, "%slayers/%s", slash, class);
     if (!inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", child->name);
     FLOW_TRY(walk_part(w, child, inner));
@@ -336,7 +352,10 @@ void flow_model_release(flow_model *model)
   if (model->is_shared) flow_model_unshare(model);
   model->magic = 0;
   flow_sharing_release(model->sharing);
-  for (int i = 0; i < model->call_count; i++) flow_free(model->calls[i].operands);
+  for (int i = 0; i < model->call_count; i++) {
+    flow_free(model->calls[i].operands);
+    flow_arguments_release(model->calls[i].options);
+  }
   flow_optimizer_release(model->optimizer);
   flow_loss_scale_release(model->loss_scale);
   flow_arguments_release(model->loss_options);

@@ -1,5 +1,6 @@
 /* model_read.c: config.json, as keras.src.saving.serialization_lib writes it, becomes parts, and the parts calls. The file is hostile:
  * every member is checked for its kind, nesting and the number of calls are bounded. */
+#include <stdio.h>
 #include <string.h>
 
 #include "layers/config.h"
@@ -107,6 +108,7 @@ static flow_status add_call(flow_model *model, const flow_model_part *part, cons
   model->value_count += given;
   flow_model_call call = { .layer = part->layer, .operation = part->operation, .config = member(part->entry, "config"), .entry = entry,
                            .operands = block, .operand_count = count, .result = *result, .result_count = given, .training = -1 };
+  for (int i = 0; i < count && i < FLOW_LAYER_MOST_INPUTS; i++) call.inputs[i] = i;
   model->calls[model->call_count++] = call;
   return FLOW_OK;
 }
@@ -127,6 +129,7 @@ static const flow_json *end_at(const flow_json *ends, int index)
 static int output_count(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
+  if (part->kind == FLOW_PART_LAYER) return flow_layer_outputs(part->layer->class);
   return part->kind == FLOW_PART_FUNCTIONAL ? end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 
@@ -181,6 +184,78 @@ static flow_status check_call(const flow_model_part *part, const flow_json *args
   return FLOW_OK;
 }
 
+/* The operands of a call of a layer whose inputs have names. */
+typedef struct named_operands { int operands[FLOW_LAYER_MOST_INPUTS], inputs[FLOW_LAYER_MOST_INPUTS], count, waits; } named_operands;
+
+/* value: a tensor, or a list of them, for the argument `name`. waits: one of them is not made yet. */
+static flow_status add_named(const flow_model_part *whole, const results *all, const flow_model_part *part, const char *name,
+                             const flow_json *value, named_operands *named)
+{
+  int is_list = flow_json_is(value, FLOW_JSON_LIST), entry = 0;
+  for (const flow_json *item = is_list ? value->child : value; item; item = is_list ? item->next : NULL) {
+    int input = flow_layer_find_input(part->layer->class, name, is_list ? ++entry : 0), taken = 0;
+    const flow_json *history = member(member(item, "config"), "keras_history");
+    if (flow_json_is(item, FLOW_JSON_NULL)) continue;
+    for (int i = 0; i < named->count; i++) taken |= named->inputs[i] == input;
+    if (input < 0 || taken || !history)
+      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has the argument %s, which is not supported in that place", part->name, name);
+    FLOW_TRY(find_value(whole, all, history, 0, &named->operands[named->count]));
+    named->waits |= named->operands[named->count] < 0;
+    named->inputs[named->count++] = input;
+  }
+  return FLOW_OK;
+}
+
+/* The name of argument `position` of such a call: inputs that are entries of one list are one argument. */
+static const char *argument_at(const flow_layer_class *class, int position, char name[64])
+{
+  name[0] = '\0';
+  for (int i = 0; i < flow_layer_named_inputs(class); i++) {
+    size_t length = strcspn(class->input_names[i], "[");
+    if (strlen(name) == length && strncmp(name, class->input_names[i], length) == 0) continue;
+    snprintf(name, 64, "%.*s", (int)length, class->input_names[i]);
+    if (position-- == 0) return name;
+  }
+  return NULL;
+}
+
+static flow_status make_named_call(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
+                                   const flow_json *entry, int *outputs, int *made)
+{
+  const flow_layer_class *class = part->layer->class;
+  const flow_json *args = member(entry, "args"), *kwargs = member(entry, "kwargs"), *item;
+  named_operands named = { .count = 0 };
+  flow_arguments *options;
+  char name[64];
+  int position = 0;
+  flow_status status = FLOW_OK;
+  FLOW_JSON_EACH(item, args) {
+    if (!flow_json_is(item, FLOW_JSON_NULL) && !argument_at(class, position, name))
+      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has %d arguments by position, which is not supported", part->name,
+                       flow_json_count(args));
+    if (!flow_json_is(item, FLOW_JSON_NULL)) FLOW_TRY(add_named(whole, all, part, name, item, &named));
+    position++;
+  }
+  FLOW_TRY(flow_arguments_new(&options));
+  for (item = flow_json_is(kwargs, FLOW_JSON_OBJECT) ? kwargs->child : NULL; item && status == FLOW_OK; item = item->next) {
+    if (strcmp(item->key, "training") == 0 || flow_json_is(item, FLOW_JSON_NULL)) continue;
+    if (flow_argument_find(class->options, item->key) >= 0) status = flow_config_set(options, item->key, item);
+    else status = add_named(whole, all, part, item->key, item, &named);
+  }
+  if (status == FLOW_OK && !named.waits) {
+    status = expand(model, part, named.operands, named.count, 0, outputs);
+    if (status == FLOW_OK) {
+      flow_model_call *call = &model->calls[model->call_count - 1];
+      memcpy(call->inputs, named.inputs, sizeof named.inputs);
+      call->options = options;
+      *made = 1;
+      return FLOW_OK;
+    }
+  }
+  flow_arguments_release(options);
+  return status;
+}
+
 /* The tensors among the operands of an operation; *made: they are there. The other operands are read when it runs. */
 static flow_status make_operation(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
                                   const flow_json *entry, int *outputs, int *made)
@@ -212,12 +287,15 @@ static flow_status make_call(flow_model *model, const flow_model_part *whole, co
   int operands[FLOW_MAX_OPERANDS], count = 0, outputs[FLOW_MAX_OPERANDS], outputs_of_part = output_count(part);
   *made = 0;
   if (!first || outputs_of_part > FLOW_MAX_OPERANDS) return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
-  FLOW_TRY(check_call(part, args, member(call, "kwargs")));
+  int first_call = model->call_count, named = part->kind == FLOW_PART_LAYER && part->layer->class->input_names != NULL;
+  if (!named) FLOW_TRY(check_call(part, args, member(call, "kwargs")));
   if (part->kind == FLOW_PART_OPERATION) {
     FLOW_TRY(make_operation(model, whole, all, part, call, outputs, made));
     return *made ? add_results(found, outputs, outputs_of_part, flow_json_count(calls)) : FLOW_OK;
   }
-  const flow_json *list = flow_json_is(first, FLOW_JSON_LIST) ? first->child : first;
+  if (named) FLOW_TRY(make_named_call(model, whole, all, part, call, outputs, made));
+  if (named && !*made) return FLOW_OK;
+  const flow_json *list = named ? NULL : flow_json_is(first, FLOW_JSON_LIST) ? first->child : first;
   for (tensor = list; tensor; tensor = flow_json_is(first, FLOW_JSON_LIST) ? tensor->next : NULL) {
     const char *class = text_member(tensor, "class_name");
     if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MAX_OPERANDS)
@@ -225,8 +303,7 @@ static flow_status make_call(flow_model *model, const flow_model_part *whole, co
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }
-  int first_call = model->call_count;
-  FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
+  if (!named) FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
   const flow_json *training = member(member(call, "kwargs"), "training");
   for (int i = first_call; flow_json_is(training, FLOW_JSON_BOOLEAN) && i < model->call_count; i++)
     if (model->calls[i].training < 0) model->calls[i].training = flow_json_is_true(training);
@@ -275,7 +352,11 @@ static flow_status expand_functional(flow_model *model, const flow_model_part *p
 static flow_status expand(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs)
 {
   if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
-  if (part->kind == FLOW_PART_LAYER) return add_call(model, part, NULL, inputs, count, 1, outputs);
+  if (part->kind == FLOW_PART_LAYER) {
+    FLOW_TRY(add_call(model, part, NULL, inputs, count, output_count(part), outputs));
+    for (int i = 1; i < output_count(part); i++) outputs[i] = outputs[0] + i;
+    return FLOW_OK;
+  }
   if (part->kind == FLOW_PART_OPERATION)
     return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" stands where only layers can be", part->name);
   if (part->kind == FLOW_PART_INPUT) return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" is called as a layer", part->name);

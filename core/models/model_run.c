@@ -22,6 +22,16 @@ static flow_status cast_input(flow_context *context, const flow_model_input *inp
   return flow_apply(context, FLOW_OP_cast, &given, 1, &attributes, out);
 }
 
+flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands)
+{
+  flow_signature named[FLOW_LAYER_MOST_INPUTS];
+  int names = flow_layer_named_inputs(call->layer->class);
+  if (!names) return flow_layer_make(context, call->layer, call->operand_count, operands);
+  for (int i = 0; i < names; i++) named[i] = (flow_signature){ .rank = -1 };
+  for (int i = 0; i < call->operand_count; i++) named[call->inputs[i]] = operands[i];
+  return flow_layer_make(context, call->layer, names, named);
+}
+
 flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training)
 {
   flow_tensor *operands[FLOW_MAX_OPERANDS];
@@ -33,9 +43,13 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   }
   if (!call->layer)
     return flow_operation_run(context, call->operation, call->config, call->entry, operands, call->operand_count, &values[call->result]);
-  FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, signatures));
+  flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL }, **inputs = operands;
+  int count = call->operand_count, names = flow_layer_named_inputs(call->layer->class);
+  FLOW_TRY(flow_model_make_layer(context, call, signatures));
+  for (int i = 0; i < count && names; i++) named[call->inputs[i]] = operands[i];
+  if (names) inputs = named, count = names;
   if (call->training >= 0) training = call->training;
-  return flow_layer_run(context, call->layer, operands, call->operand_count, training, &values[call->result]);
+  return flow_layer_run(context, call->layer, inputs, count, call->options, training, &values[call->result]);
 }
 
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs)

@@ -319,3 +319,50 @@ TRAINING = [
     {"name": "odd shapes, SGD", "net": "odd", "size": 31, "optimizer": "SGD", "options": SGD, "from_logits": True,
      "batch": 5, "batches": 3, "steps": 9, "range": (-1.0, 1.0)},
 ]
+
+
+def attention(layer, name, shapes, arguments, named=None, masks=(), call=None, more=None, **options):
+    """A layer called on several tensors: `arguments` and `named` are positions in `shapes`, from 0, or lists of them. masks: those that are
+    0 or 1. call: what else the call is given."""
+    return plain(layer, name, shapes=shapes, **options) | {
+        "classes": [2 if i in masks else None for i in range(len(shapes))],
+        "call": {"arguments": arguments, "named": named or {}, "options": call or {}}} | (more or {})
+
+
+QKV = [[2, 5, 6], [2, 4, 7], [2, 4, 3]]
+SELF = [[3, 6, 8], [3, 6, 6], [3, 6]]
+HEADS = {"num_heads": 3, "key_dim": 4}
+GROUPS = {"head_dim": 4, "num_query_heads": 6, "num_key_value_heads": 2}
+CAUSAL, SCORES = {"use_causal_mask": True}, {"return_attention_scores": True}
+LAYERS += [
+    attention("MultiHeadAttention", "", QKV[:2], [0, 1], **HEADS),
+    attention("MultiHeadAttention", "with a key", QKV, [0, 1], {"key": 2}, value_dim=5, **HEADS),
+    attention("MultiHeadAttention", "causal, of itself", SELF[:1], [0, 0], call=CAUSAL, **HEADS),
+    attention("MultiHeadAttention", "a mask, without biases", SELF[:2], [0, 0, 0], {"attention_mask": 1}, masks=[1], use_bias=False,
+              **HEADS),
+    attention("MultiHeadAttention", "a mask, causal, a window", SELF[:2], [0, 0], {"attention_mask": 1}, masks=[1], call=CAUSAL,
+              sliding_window=3, **HEADS),
+    attention("MultiHeadAttention", "masks of value and key", [[3, 6, 8], [3, 6], [3, 6]], [0, 0], {"value_mask": 1, "key_mask": 2},
+              masks=[1, 2], **HEADS),
+    attention("MultiHeadAttention", "another output", QKV[:2], [0, 1], output_shape=[3, 2], use_gate=True, **HEADS),
+    attention("MultiHeadAttention", "the scores", SELF[:2], [0, 0], {"attention_mask": 1}, masks=[1], call=SCORES, more={"output": 1},
+              **HEADS),
+    attention("MultiHeadAttention", "dropout in inference", SELF[:2], [0, 0], {"attention_mask": 1}, masks=[1], dropout=0.5, **HEADS),
+    attention("MultiHeadAttention", "over both axes", [[2, 3, 4, 5], [2, 2, 3, 5]], [0, 1], **HEADS),
+    attention("MultiHeadAttention", "over both axes, a mask", [[2, 3, 2, 5], [2, 3, 2, 3, 2]], [0, 0], {"attention_mask": 1}, masks=[1],
+              **HEADS),
+    attention("MultiHeadAttention", "over the second of three", [[2, 3, 4, 5], [2, 3, 6, 5]], [0, 1], attention_axes=[2], **HEADS),
+    attention("GroupQueryAttention", "", SELF[:1], [0, 0], **GROUPS),
+    attention("GroupQueryAttention", "a key, causal", [[2, 5, 6], [2, 4, 6], [2, 4, 6]], [0, 1, 2], call=CAUSAL, use_bias=False, **GROUPS),
+    attention("GroupQueryAttention", "all masks, the scores", [[2, 5, 6], [2, 4, 6], [2, 5, 4], [2, 5], [2, 4]], [0, 1],
+              {"attention_mask": 2, "query_mask": 3, "value_mask": 4}, masks=[2, 3, 4], call=SCORES, more={"output": 1}, **GROUPS),
+    attention("GroupQueryAttention", "a gate and a window", SELF[:1], [0, 0], use_gate=True, sliding_window=2, **GROUPS),
+    attention("Attention", "", [[2, 5, 6], [2, 4, 6]], [[0, 1]]),
+    attention("Attention", "with a key, scaled, causal", [[2, 5, 6], [2, 4, 7], [2, 4, 6]], [[0, 1, 2]], call=CAUSAL, use_scale=True),
+    attention("Attention", "masks", [[2, 5, 6], [2, 4, 6], [2, 5], [2, 4]], [[0, 1]], {"mask": [2, 3]}, masks=[2, 3], call=CAUSAL),
+    attention("Attention", "concat, scaled", [[2, 5, 6], [2, 4, 6]], [[0, 1]], use_scale=True, score_mode="concat"),
+    attention("Attention", "the scores", [[2, 5, 6], [2, 4, 6]], [[0, 1]], call=SCORES, more={"output": 1}),
+    attention("AdditiveAttention", "", [[2, 5, 6], [2, 4, 6]], [[0, 1]]),
+    attention("AdditiveAttention", "with a key, causal, not scaled", [[2, 5, 6], [2, 4, 7], [2, 4, 6]], [[0, 1, 2]], call=CAUSAL,
+              use_scale=False),
+]

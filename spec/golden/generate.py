@@ -131,38 +131,63 @@ def to_float64(array):
 
 # ---- families -------------------------------------------------------------------------------------------------------
 
+def call_layer(layer, call, inputs):
+    def tensors(value):
+        return [tensors(entry) for entry in value] if isinstance(value, list) else inputs[value]
+    return layer(*tensors(call["arguments"]), **{name: tensors(value) for name, value in call["named"].items()}, **call["options"])
+
+
+def lua_call(case):
+    """The call with positions from 1; None: one tensor, or one list of all."""
+    def positions(value):
+        return [positions(entry) for entry in value] if isinstance(value, list) else value + 1
+    if "call" not in case:
+        return None
+    call = case["call"]
+    return {"arguments": positions(call["arguments"]), "named": {name: positions(value) for name, value in call["named"].items()},
+            "options": call["options"]}
+
+
 def run_layers(seeds):
     """Output, gradients of every input and trainable weight for a random gradient of the output, statistics after the call."""
     results, entries = Results(), []
     for case in LAYERS:
         keras.backend.clear_session()
         keras.config.set_floatx("float32" if case.get("float32") else "float64")     # some gradients of TensorFlow are float32 only
-        inputs = [keras.Input(tuple(shape[1:])) for shape in case["inputs"]]
-        layer = getattr(keras.layers, case["layer"])(**case.get("options", {}))
-        model = keras.Model(inputs if len(inputs) > 1 else inputs[0], layer(inputs if len(inputs) > 1 else inputs[0]))
         low, high = case.get("range", (-1.0, 1.0))
-        classes = case.get("classes")      # inputs are indices below it: they have no gradient
-        tensors = [seeds.labels(shape, classes) if classes else seeds.uniform(shape, low, high) for shape in case["inputs"]]
+        classes = case.get("classes")      # of each input, or of all: indices below it, which have no gradient
+        classes = classes if isinstance(classes, list) else [classes] * len(case["inputs"])
+        inputs = [keras.Input(tuple(shape[1:]), dtype="int32" if of and "call" in case else None)
+                  for shape, of in zip(case["inputs"], classes)]
+        layer = getattr(keras.layers, case["layer"])(**case.get("options", {}))
+        outputs = call_layer(layer, case["call"], inputs) if "call" in case else layer(inputs if len(inputs) > 1 else inputs[0])
+        if "output" in case:
+            outputs = outputs[case["output"]]
+        model = keras.Model(inputs if len(inputs) > 1 else inputs[0], outputs)
+        tensors = [seeds.labels(shape, of) if of else seeds.uniform(shape, low, high) for shape, of in zip(case["inputs"], classes)]
         weights = [seeds.weight(variable) for variable in model.weights]
         model.set_weights([make(tensor).astype(np.float64) for tensor in weights])
         convert = tf.constant if case.get("float32") else to_float64
         x = [convert(make(tensor)) for tensor in tensors]
         with tf.GradientTape() as tape:
-            for tensor in [] if classes else x:
-                tape.watch(tensor)
+            for tensor, of in zip(x, classes):
+                if not of:
+                    tape.watch(tensor)
             y = model(x if len(x) > 1 else x[0], training=case.get("training", False))
         upstream = seeds.uniform(y.shape)
-        sources = ([] if classes else x) + [variable.value for variable in model.trainable_variables]
+        numbers = [tensor for tensor, of in zip(x, classes) if not of]
+        sources = numbers + [variable.value for variable in model.trainable_variables]
         gradients = tape.gradient(y, sources, output_gradients=convert(make(upstream)))
         where = [results.add("output", y)]
-        count = 0 if classes else len(x)
+        gradients = [tf.zeros_like(source) if g is None else g for source, g in zip(sources, gradients)]
+        count = len(numbers)
         where += [results.add("gradient of input %d" % (i + 1), g) for i, g in enumerate(gradients[:count])]
         where += [results.add("gradient of weight %d" % (i + 1), tf.convert_to_tensor(g)) for i, g in enumerate(gradients[count:])]
         if case.get("training"):
             where += [results.add("state %d" % (i + 1), v) for i, v in enumerate(model.non_trainable_variables)]
         entries.append({"name": case["name"], "layer": case["layer"], "options": case.get("options", {}),
                         "training": case.get("training", False), "inputs": tensors, "weights": weights, "upstream": upstream,
-                        "results": where})
+                        "results": where, "call": lua_call(case), "output": case["output"] + 1 if "output" in case else None})
     keras.config.set_floatx("float64")
     results.save("layers")
     return entries

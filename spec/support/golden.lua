@@ -91,12 +91,41 @@ function golden.same_bits(a, b)
   return ffi.C.memcmp(a:data(), b:data(), 4 * size_of(golden.dims(a))) == 0
 end
 
+--- The case's options with attention_axes as Lua counts them: from 1.
+function golden.options(case)
+  local options = {}
+  for name, value in pairs(case.options) do options[name] = value end
+  local axes = options.attention_axes and {}
+  for i, axis in ipairs(options.attention_axes or {}) do axes[i] = axis + 1 end
+  options.attention_axes = axes
+  return options
+end
+
+--- Calls a layer as a case of golden.manifest.layers says, on tensors of any kind.
+function golden.call_layer(case, layer, inputs)
+  if not case.call then return layer(#inputs > 1 and inputs or inputs[1]) end
+  local function tensors(value)
+    if type(value) == "number" then return inputs[value] end
+    local list = {}
+    for i, entry in ipairs(value) do list[i] = tensors(entry) end
+    return list
+  end
+  local arguments, options = tensors(case.call.arguments), {}
+  for name, value in pairs(case.call.named) do options[name] = tensors(value) end
+  for name, value in pairs(case.call.options) do options[name] = value end
+  arguments[#arguments + 1] = options
+  local result = layer(unpack(arguments))
+  return case.output and result[case.output] or result
+end
+
 --- A model of the one layer of a case of golden.manifest.layers, with the case's weights.
 function golden.layer_model(case)
   local inputs = {}
-  for i, entry in ipairs(case.inputs) do inputs[i] = flow.Input { unpack(entry.shape, 2) } end
-  inputs = #inputs > 1 and inputs or inputs[1]
-  local model = flow.Model { inputs = inputs, outputs = flow.layers[case.layer](case.options)(inputs) }
+  for i, entry in ipairs(case.inputs) do
+    inputs[i] = flow.Input({ unpack(entry.shape, 2) }, { dtype = case.call and entry.classes and "int32" or nil })
+  end
+  local layer = flow.layers[case.layer](golden.options(case))
+  local model = flow.Model { inputs = #inputs > 1 and inputs or inputs[1], outputs = golden.call_layer(case, layer, inputs) }
   model:set_weights(golden.make_all(case.weights))
   return model
 end

@@ -109,6 +109,10 @@ local VALUES = {
   ["LayerNormalization.axis"] = some_axes, ["Normalization.axis"] = function() return { -1 } end,
   shared_axes = function(draw, shape) return { draw.integer(1, #shape) } end,
   mean = function(draw) return draw.number(-1, 1) end, variance = function(draw) return draw.number(0.1, 2) end,
+  num_heads = integers(1, 3), key_dim = integers(1, 5), value_dim = integers(1, 4), dropout = numbers(0, 0.9),
+  sliding_window = integers(1, 4), attention_axes = function() return { 2 } end, head_dim = integers(1, 4),
+  output_shape = function(draw) return draw.pick { { 3 }, { 2, 3 } } end, num_query_heads = function() return 4 end,
+  num_key_value_heads = function(draw) return draw.pick { 1, 2, 4 } end, score_mode = texts("dot", "concat"),
   -- Keras' defaults only: others are refused, or warned of, by name.
   mask_zero = false, rms_scaling = false, output_padding = false, synchronized = false,
 }
@@ -171,6 +175,7 @@ local IMAGES_ONLY = { Resizing = true, CenterCrop = true }
 local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3 }
 
 local function shape_for(class, draw)
+  if class:find("Attention$") then return SEQUENCE end
   if class:find("2D") or class:find("^Random") or IMAGES_ONLY[class] then return IMAGE end
   if class:find("1D") then return SEQUENCE end
   if class == "RepeatVector" then return VECTOR end
@@ -195,6 +200,16 @@ local function model_of(class, options, shape, draw)
     local inputs = {}
     for i = 1, draw.integer(2, MERGING[class]) do inputs[i] = input() end
     return flow.Model { inputs = inputs, outputs = layer(inputs), name = some_name(draw) }
+  end
+  if class:find("Attention$") then
+    local a, b, c = input(), input(), input()
+    local call = { use_causal_mask = draw.chance(0.5) or nil, return_attention_scores = draw.chance(0.5) or nil }
+    local in_lists = class == "Attention" or class == "AdditiveAttention"
+    if not in_lists and draw.chance(0.3) then call.key = c end
+    local outputs = in_lists and layer(draw.chance(0.5) and { a, b } or { a, b, c }, call) or layer(a, b, call)
+    local model = { outputs = call.return_attention_scores and { outputs[2], outputs[1] } or outputs, name = some_name(draw) }
+    model.inputs = { c, b, a }
+    return flow.Model(model)
   end
   local kind = draw.integer(1, 4)
   if kind == 1 and class ~= "Embedding" then return flow.Sequential({ layers.Input(shape), layer }, { name = some_name(draw) }) end

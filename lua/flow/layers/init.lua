@@ -9,6 +9,7 @@ local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local symbolic = require "flow.layers.symbolic"
 local Layer = require "flow.layers.layer"
+local several = require "flow.layers.several"
 
 local C, raise = native.C, errors.raise
 
@@ -19,7 +20,7 @@ local layers = signature.module("flow.layers", { Layer = Layer }, function(modul
 end)
 
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
-local AXIS = { axis = true }
+local AXIS = { axis = true, attention_axes = true }
 
 local zero_based
 function zero_based(what, name, value)
@@ -41,6 +42,8 @@ local function define(index)
   end
   local positional, trains_alone = C.flow_layer_class_positional(index), C.flow_layer_class_trains_alone(index) ~= 0
   function class.fields._trains_alone() return trains_alone end
+  local named_inputs = several.record(index)
+  if named_inputs then function class.fields._named_inputs() return named_inputs end end
   signature.of_record(class, "flow.layers." .. name, parameters, positional, function(...)
     local named = arguments.named(name, parameters, positional, ...)
     local axes = named.axis

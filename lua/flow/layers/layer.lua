@@ -18,6 +18,7 @@ local arguments = require "flow.arguments"
 local placement = require "flow.tensor.placement"
 local mixed_precision = require "flow.layers.mixed_precision"
 local penalties = require "flow.layers.added_losses"
+local several = require "flow.layers.several"
 local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -146,20 +147,22 @@ local function build_native(self, shapes)
   local count = #shapes
   local ranks, pointers, keep = native.array("int", count), native.array("const int64_t *", count), {}
   for i = 1, count do
-    local dims, rank = native.dims(shapes[i])
-    keep[i], pointers[i - 1], ranks[i - 1] = dims, dims, rank
+    local dims, rank = native.dims(shapes[i] or {})
+    keep[i], pointers[i - 1], ranks[i - 1] = dims, dims, shapes[i] and rank or -1
   end
   native.keep(keep)
   native.try(C.flow_layer_build, context, self._handle, count, ranks, pointers)
 end
 
 -- Builds the layer for these input shapes unless it is built. single: build() gets the shape itself, not a list of shapes.
--- A build that fails leaves the layer unbuilt and without the weights that it had added.
-function Layer:_ensure_built(shapes, single)
+-- A build that fails leaves the layer unbuilt and without the weights that it had added. Of a call on several tensors: of_arguments, what
+-- build() gets in their place, or named, { name =, shape = } of each input with a name, of which shapes[i] is false where it is not given.
+function Layer:_ensure_built(shapes, single, of_arguments, named)
   if self._built then return end
   local built_for = {}
-  for i = 1, #shapes do built_for[i] = batch_shape(shapes[i]) end
+  for i, shape in ipairs(named or shapes) do built_for[i] = batch_shape(named and shape.shape or shape) end
   rawset(self, "_input_shape", single and built_for[1] or built_for)
+  rawset(self, "_named_shapes", named or of_arguments and {} or false)
   if self._handle then
     build_native(self, shapes)                                 -- as they are, for what an error says
     local made = {}
@@ -167,7 +170,8 @@ function Layer:_ensure_built(shapes, single)
     placement.share_new(made)
   else
     local before = #self._own
-    local ok, problem = pcall(self.build, self, self._input_shape)
+    local own = of_arguments and self.build ~= Layer.build      -- that of all layers takes one shape, and does nothing here
+    local ok, problem = pcall(self.build, self, unpack(own and of_arguments or { self._input_shape }))
     if not ok then
       for i = #self._own, before + 1, -1 do self._own[i] = nil end
       error(problem, 0)
@@ -224,26 +228,33 @@ end
 local FLOATS = { float32 = true, float16 = true, bfloat16 = true }
 
 -- Calls a layer written in Lua in the dtype of its policy: so are the inputs, and the weights as they are read.
-local function run_in_policy(self, inputs, list, training)
+local function run_in_policy(self, inputs, list, training, call)
   local dtype = self._policy.compute_dtype
-  for i, x in ipairs(list) do
-    if FLOATS[x.dtype] and x.dtype ~= dtype then list[i] = x:to(dtype) end
-  end
+  local function cast(x) return FLOATS[x.dtype] and x.dtype ~= dtype and x:to(dtype) or x end
+  for i, x in ipairs(list) do list[i] = cast(x) end
   local before
+  local function run()
+    if call then return several.run(self, call, training, cast) end
+    return self:call(inputs == list and list or list[1], { training = training })
+  end
   return native.between(function() before = C.flow_context_set_autocast(context, native.dtype(dtype)) end,
-    function() if before then C.flow_context_set_autocast(context, before) end end,
-    self.call, self, inputs == list and list or list[1], { training = training })
+    function() if before then C.flow_context_set_autocast(context, before) end end, run)
 end
 
--- Runs the built layer on a tensor or a list of tensors.
-function Layer:_run(inputs, list, training)
-  if self._handle then return run_native(self, list, training) end
-  if self._policy.name ~= "float32" and self._autocasts then return run_in_policy(self, inputs, list, training) end
+-- Runs the built layer on a tensor or a list of tensors, or for a call on several tensors (several.lua).
+function Layer:_run(inputs, list, training, call)
+  if self._handle and not call then return run_native(self, list, training) end
+  if not self._handle and self._policy.name ~= "float32" and self._autocasts then
+    return run_in_policy(self, inputs, list, training, call)
+  end
+  if call then return several.run(self, call, training) end
   return self:call(inputs, { training = training })
 end
 -- The shapes and dtypes of its outputs: see symbolic.infer. Models that are graphs ask their layers.
-function Layer:_infer(list, single, training) return symbolic.infer(self, list, single, training) end
+function Layer:_infer(list, single, training, as_call) return symbolic.infer(self, list, single, training, as_call) end
 function Layer.fields._autocasts() return true end
+function Layer.fields._takes_several() return true end      -- where it is written in Lua
+function Layer.fields._named_inputs() return nil end        -- of a built-in class: see several.record
 function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
 
 takes "inputs, options"
@@ -252,23 +263,43 @@ function Layer:call()
 end
 
 -- The same, inherited by layers called inside, in a form that costs no closure; see native.between.
-local function run_inherited(self, inputs, list, training, before, own)
+local function run_inherited(self, inputs, list, training, before, own, call)
   own.training = training
-  local result = self:_run(inputs, list, training)
+  local result = self:_run(inputs, list, training, call)
   own.training = before
   return result
 end
 
 local CALL = { training = true }
+local is_single = several.is_single
 
--- Whether inputs is one tensor, or what becomes one (nested lists of numbers), and not a list of several.
-local function is_single(inputs)
-  if type(inputs) ~= "table" or getmetatable(inputs) then return true end
-  local first = inputs[1]
-  return not native.is_tensor(first) and not (type(first) == "table" and getmetatable(first))
+-- Runs the built layer as the outermost call, or as one inside of another, whose training it inherits.
+local function run_call(self, inputs, list, training, call)
+  local own = scopes.own()
+  local before = own.training      -- of the call that runs in this coroutine; nil outside of all calls
+  if before == nil then penalties.clear(self) end
+  if training == nil then training = before end
+  if training == nil then training = self._trains_alone end
+  local ok, result = pcall(run_inherited, self, inputs, list, training, before, own, call)
+  if not ok then
+    own.training = before
+    error(result, 0)
+  end
+  return result
 end
 
-function Layer:_call(inputs, options)
+local function call_several(self, ...)
+  local call, training, is_symbolic = several.read(self, ...)
+  if is_symbolic then return symbolic.call_several(self, call, training, several) end
+  local first_call = not self._built
+  several.build(self, call, symbolic.dims)
+  local result = run_call(self, call.list, call.list, training, call)
+  if first_call and native.is_tensor(result) then rawset(self, "_output_shape", batch_shape(symbolic.dims(result))) end
+  return result
+end
+
+function Layer:_call(inputs, options, ...)
+  if several.is_needed(self, inputs, options, ...) then return call_several(self, inputs, options, ...) end
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
   if options ~= nil and (type(options) ~= "table" or getmetatable(options) or options[1] ~= nil) then
     raise("%s: its second argument is %s; several inputs are one list, layer({ a, b }), options a table of names, { training = true }",
@@ -290,17 +321,7 @@ function Layer:_call(inputs, options)
     for i = 1, #list do shapes[i] = symbolic.dims(list[i]) end
     self:_ensure_built(shapes, single)
   end
-  local own = scopes.own()
-  local before = own.training      -- of the call that runs in this coroutine; nil outside of all calls
-  if before == nil then penalties.clear(self) end
-  local training = options.training
-  if training == nil then training = before end
-  if training == nil then training = self._trains_alone end
-  local ok, result = pcall(run_inherited, self, inputs, list, training, before, own)
-  if not ok then
-    own.training = before
-    error(result, 0)
-  end
+  local result = run_call(self, inputs, list, options.training)
   if first_call and native.is_tensor(result) then rawset(self, "_output_shape", batch_shape(symbolic.dims(result))) end
   return result
 end

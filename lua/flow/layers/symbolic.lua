@@ -92,13 +92,13 @@ local function describe_output(t)
   return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
 end
 
--- The outputs of the layer for inputs of these shapes and dtypes: { shape =, dtype = } for each; single: the layer gives one tensor, not a
--- list.
-local function trace_call(layer, list, single, training)
+-- The outputs of the layer for inputs of these shapes and dtypes: { shape =, dtype = } for each; single: the layer is called on one
+-- tensor, not on a list; as_call(list): the call on several tensors (several.lua), or nil.
+local function trace_call(layer, list, single, training, as_call)
   return in_scratch_trace(function()
     local traced = {}
     for i = 1, #list do traced[i] = trace_input(list[i].shape, list[i].dtype) end
-    local result = layer:_run(single and traced[1] or traced, traced, training)
+    local result = layer:_run(single and traced[1] or traced, traced, training, as_call and as_call(traced))
     if native.is_tensor(result) then return { describe_output(result), single = true } end
     if type(result) ~= "table" or #result == 0 then
       raise("%s: call() returned %s, expected a tensor or a list of tensors", object.title(layer), errors.describe(result))
@@ -178,8 +178,8 @@ end
 -- What the layer gives for a list of inputs { shape =, dtype = }: a list of the same, with -1 for the sizes that are not known; single =
 -- true: it gives one tensor. If the layer takes no stand-in, an unknown size is taken to be the one that another input has there: { -1, 3 }
 -- and { 5, 3 } can be added where both have five rows.
-function symbolic.infer(layer, list, single, training)
-  local function call(filled) return trace_call(layer, filled, single, training) end
+function symbolic.infer(layer, list, single, training, as_call)
+  local function call(filled) return trace_call(layer, filled, single, training, as_call) end
   if not symbolic.has_unknown(list) then return call(list) end
   local in_c, first_problem = layer._handle or rawget(layer, "_operation")
   local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, in_c and { STAND_INS[2], {} } or nil }
@@ -192,20 +192,17 @@ function symbolic.infer(layer, list, single, training)
   error(("%s (sizes that are not known stand as %d and %d here)"):format(first_problem, unpack(STAND_INS[1])), 0)
 end
 
--- Adds a call of `layer` on symbolic tensors: a node; returns its output, or a list of outputs.
-function symbolic.call(layer, inputs, options)
-  local single = symbolic.is(inputs)
-  local list = single and { inputs } or inputs
-  local shapes = {}
+local function check_inputs(layer, list)
   for i = 1, errors.check_list(object.title(layer) .. ": the inputs", list) do
     if not symbolic.is(list[i]) then
       raise("%s: input %d is %s; symbolic inputs cannot be mixed with values", object.title(layer), i, errors.describe(list[i]))
     end
-    shapes[i] = list[i].shape
   end
-  layer:_ensure_built(shapes, single)
-  local found = layer:_infer(list, single, options.training or false)
-  local node = { layer = layer, inputs = {}, outputs = {}, single = single, options = options, position = #layer._nodes + 1 }
+end
+
+-- Adds the node of a call; returns its output, or a list of outputs.
+local function add_node(layer, list, found, node)
+  node.layer, node.inputs, node.outputs, node.position = layer, {}, {}, #layer._nodes + 1
   for i = 1, #list do node.inputs[i] = list[i] end
   for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i) end
   layer._nodes[#layer._nodes + 1] = node
@@ -218,6 +215,24 @@ function symbolic.build(layer, specs)
   for i, spec in ipairs(specs) do shapes[i] = spec.shape end
   layer:_ensure_built(shapes, #specs == 1)
   layer:_infer(specs, #specs == 1, false)
+end
+
+-- Adds a call of `layer` on a symbolic tensor or a list of them.
+function symbolic.call(layer, inputs, options)
+  local single, shapes = symbolic.is(inputs), {}
+  local list = single and { inputs } or inputs
+  check_inputs(layer, list)
+  for i = 1, #list do shapes[i] = list[i].shape end
+  layer:_ensure_built(shapes, single)
+  return add_node(layer, list, layer:_infer(list, single, options.training or false), { single = single, options = options })
+end
+
+-- The same of a call on several tensors. several: what knows of them.
+function symbolic.call_several(layer, call, training, several)
+  check_inputs(layer, call.list)
+  several.build(layer, call, function(t) return t.shape end)
+  local found = layer:_infer(call.list, false, training or false, function(list) return several.replace(call, list) end)
+  return add_node(layer, call.list, found, { call = call, options = { training = training } })
 end
 
 ---- ops ----------------------------------------------------------------------------------------------------------------------------

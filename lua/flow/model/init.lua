@@ -11,6 +11,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local symbolic = require "flow.layers.symbolic"
 local Layer = require "flow.layers.layer"
+local several = require "flow.layers.several"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local placement = require "flow.tensor.placement"
@@ -54,6 +55,8 @@ end
 function Model.fields._placement() return nil end
 function Model.fields._device() return -1 end
 function Model.fields._autocasts() return false end          -- its layers do
+function Functional.fields._takes_several() return false end
+function Sequential.fields._takes_several() return false end
 function Model.fields.distribute_strategy(self)
   local p = self._placement
   return p and p.strategy or require("flow.distribute").get_strategy()
@@ -202,7 +205,9 @@ local function run_graph(self, list, training)
       for i, input in ipairs(node.inputs) do arguments_list[i] = values[input] end
       local own = node.options and node.options.training
       if own == nil then own = training end
-      local result = node.layer(node.single and arguments_list[1] or arguments_list, { training = own })
+      local result
+      if node.call then result = node.layer(unpack(several.unpacked(several.replace(node.call, arguments_list), own)))
+      else result = node.layer(node.single and arguments_list[1] or arguments_list, { training = own }) end
       if native.is_tensor(result) then
         values[node.outputs[1]] = result
       else
@@ -234,7 +239,8 @@ local function infer_graph(self, list, single, training)
       local inputs, own = {}, node.options and node.options.training
       for i, input in ipairs(node.inputs) do inputs[i] = values[input] end
       if own == nil then own = training end
-      for i, output in ipairs(node.layer:_infer(inputs, node.single, own)) do values[node.outputs[i]] = output end
+      local as_call = node.call and function(filled) return several.replace(node.call, filled) end
+      for i, output in ipairs(node.layer:_infer(inputs, node.single, own, as_call)) do values[node.outputs[i]] = output end
     end
   end
   local results = { single = #self.outputs == 1 }

@@ -10,6 +10,7 @@ local json = require "flow.json"
 local models = require "flow.model"
 local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
+local symbolic = require "flow.layers.symbolic"
 local operations = require "flow.saving.operations"
 
 local C, raise = native.C, errors.raise
@@ -72,6 +73,21 @@ local function calls_of(model)
   return calls, index
 end
 
+-- The args and kwargs of a call on several tensors.
+local function several_json(call, reference)
+  local function value_json(value)
+    if symbolic.is(value) then return reference(value) end
+    if type(value) ~= "table" then return value end
+    local list = json.list()
+    for i, entry in ipairs(value) do list[i] = entry and value_json(entry) or json.null end
+    return list
+  end
+  local args, kwargs = json.list(), {}
+  for i, value in ipairs(call.arguments) do args[i] = value_json(value) end
+  for name, value in pairs(call.options) do kwargs[name] = value_json(value) end
+  return { args = args, kwargs = kwargs }
+end
+
 local function functional_entry(model)
   local calls, index = calls_of(model)
   -- An input that no output depends on is not among the calls: its layer has one.
@@ -88,6 +104,8 @@ local function functional_entry(model)
         local call = { args = json.list(), kwargs = {} }
         if operations.is(layer) then
           call.args, call.kwargs = operations.arguments(layer, node, reference)
+        elseif node.call then
+          call = several_json(node.call, reference)
         elseif node.single then
           call.args[1] = reference(node.inputs[1])
         else
@@ -133,7 +151,14 @@ function config.entry(layer)
   else entry = custom_entry(layer) end
   local shape = rawget(layer, "_input_shape")
   if shape and object.is(layer, models.Functional) then shape = nil end
-  if shape then entry.build_config = { input_shape = shapes_json(shape) }
+  local named = rawget(layer, "_named_shapes")
+  if named and not named[1] then      -- of a layer written in Lua that is called on several tensors: the call builds it
+    entry.build_config = nil
+  elseif named and not named[1].name:find "%[" then
+    local shapes = {}
+    for i, one in ipairs(named) do shapes[one.name .. "_shape"] = shape_json(shape[i]) end
+    entry.build_config = { shapes_dict = shapes }
+  elseif shape then entry.build_config = { input_shape = shapes_json(shape) }
   elseif object.is(layer, models.Functional) then entry.build_config = { input_shape = json.null } end
   return entry
 end
@@ -261,7 +286,7 @@ local function resolve(value, made, what)
   if constant then return constant end
   local list = {}
   for i = 1, #value do
-    list[i] = resolve(value[i], made, what)
+    list[i] = value[i] ~= json.null and resolve(value[i], made, what)      -- false: an entry that is not given
     if list[i] == nil then return nil end
   end
   return list
@@ -272,17 +297,24 @@ local function run_call(layer, call, made, reader)
   if not args then return nil end
   local kwargs = type(call.kwargs) == "table" and call.kwargs ~= json.null and call.kwargs or {}
   if type(layer) == "function" then return layer(args, kwargs) end
+  local several, list, options = layer._named_inputs or not layer._handle and layer._takes_several, {}, {}
   for name, value in pairs(kwargs) do
-    if name ~= "training" and given(value) then
+    if name ~= "training" and given(value) and not several then
       raise("%s: the call of %q has the argument %s, which is not supported", reader.path, layer.name or "?", name)
     end
+    if given(value) then
+      options[name] = resolve(value, made, reader.path)
+      if options[name] == nil then return nil end
+    end
   end
-  for i = 2, #args do
-    if given(args[i]) then raise("%s: the call of %q has %d arguments, only one is supported", reader.path, layer.name, #args) end
+  for i = 1, #args do
+    if i > 1 and given(args[i]) and not several then
+      raise("%s: the call of %q has %d arguments, only one is supported", reader.path, layer.name, #args)
+    end
+    if given(args[i]) then list[i] = args[i] end
   end
-  local training = kwargs.training
-  if training == json.null then training = nil end
-  return layer(args[1], { training = training })
+  list[#list + 1] = options
+  return layer(unpack(list))
 end
 
 local function outputs_list(result)

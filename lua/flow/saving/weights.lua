@@ -49,7 +49,8 @@ local function walk_list(path, list, visit, seen)
   local used = {}
   for _, layer in ipairs(list) do
     if not operations.is(layer) then
-      local name = names.snake(layer.class_name)
+      local group = layer._handle and C.flow_layer_variable_group(layer._handle, -1)
+      local name = group and group ~= nil and native.string(group) or names.snake(layer.class_name)
       used[name] = (used[name] or -1) + 1
       walk(join(path, used[name] == 0 and name or name .. "_" .. used[name]), layer, visit, seen)
     end
@@ -74,10 +75,32 @@ local function walk_fields(path, layer, visit, seen)
   end
 end
 
+-- Visits a layer's own variables, then those of its parts, such as the "query_dense" of MultiHeadAttention.
+local function walk_parts(path, layer, visit)
+  local variables, own, parts = own_variables(layer), {}, {}
+  for i, v in ipairs(variables) do
+    local group = layer._handle and C.flow_layer_variable_group(layer._handle, i - 1)
+    if group and group ~= nil then
+      local name = native.string(group)
+      if not parts[name] then
+        parts[name] = {}
+        parts[#parts + 1] = name
+      end
+      table.insert(parts[name], v)
+    else
+      own[#own + 1] = v
+    end
+  end
+  visit(join(path, "vars"), layer.name, own, layer)
+  for _, name in ipairs(parts) do
+    visit(join(path, name .. "/vars"), parts[name][1].name:match "([^/]+)/[^/]+$", parts[name], layer)
+  end
+end
+
 function walk(path, layer, visit, seen)
   if seen[layer] then return end      -- a layer that is used twice is stored where it is met first
   seen[layer] = true
-  visit(join(path, "vars"), layer.name, object.is(layer, models.Model) and {} or own_variables(layer), layer)
+  if object.is(layer, models.Model) then visit(join(path, "vars"), layer.name, {}, layer) else walk_parts(path, layer, visit) end
   if object.is(layer, models.Sequential) or object.is(layer, models.Functional) then
     walk_list(join(path, "layers"), listed(layer), visit, seen)
   elseif not layer._handle and not object.is(layer, layers.InputLayer) then

@@ -1,0 +1,58 @@
+/* attention.h: what the layers of attention share: their masks, the weights softmax(scores), and the projections into heads and back of
+ * MultiHeadAttention and GroupQueryAttention (Vaswani et al., Attention Is All You Need, 2017; Ainslie et al., GQA, 2023). */
+#ifndef FLOW_LAYERS_ATTENTION_H
+#define FLOW_LAYERS_ATTENTION_H
+
+#include "layers/express.h"
+#include "layers/layer.h"
+
+/* The options of a call; the inputs of one with heads. */
+extern const flow_argument flow_attention_options[];
+extern const char *const   flow_attention_heads_inputs[];
+
+/* The last parameters of both layers with heads. */
+#define FLOW_ATTENTION_PROJECTIONS                                      \
+  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },   \
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },              \
+  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },             \
+  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },               \
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                \
+  { "kernel_constraint", FLOW_ABSENT, "null", NULL },                   \
+  { "bias_constraint", FLOW_ABSENT, "null", NULL },                     \
+  { "use_gate", FLOW_BOOLEAN, "false", NULL },                          \
+  { "seed", FLOW_INTEGER, "null", NULL },                               \
+  FLOW_LAYER_COMMON
+
+/* Where key_heads is less than heads, each of them serves heads / key_heads heads of the query. */
+typedef struct flow_attention_heads {
+  int64_t heads, key_heads, key_dim, value_dim;
+  int     own_output;                     /* whether the argument output_shape is there; else the output has the size of the query */
+  const char *const *groups;              /* parts in Keras' files: query, key, gate, value, output */
+} flow_attention_heads;
+
+/* Keras' check of argument "dropout". */
+flow_status flow_attention_check_dropout(const flow_layer *layer);
+/* Creates the kernels and biases for inputs in the order of flow_attention_heads_inputs. */
+flow_status flow_attention_build(flow_context *context, flow_layer *layer, const flow_attention_heads *heads,
+                                 const flow_signature *inputs);
+/* The call, which attends to `axes`, counted from 0: outputs[0] like the query, outputs[1] the weights {batch, heads, query steps, key steps}
+ * where they were asked for. */
+flow_status flow_attention_call(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, const int *axes,
+                                int axis_count, const flow_named_call *call, flow_tensor **outputs);
+
+/* {queries, keys} of bool: whether key j is not after query i (window: and both are less than that many steps apart, where that is not 0;
+ * causal 0: only that). */
+flow_tensor *flow_attention_band(flow_expression *e, int64_t queries, int64_t keys, int causal, int64_t window);
+/* Both masks, of which one may be NULL. */
+flow_tensor *flow_attention_both(flow_expression *e, flow_tensor *a, flow_tensor *b);
+/* x with an axis of 1 before `axis`, counted from the end: -1 is after the last. */
+flow_tensor *flow_attention_expand(flow_expression *e, flow_tensor *x, int axis);
+/* In training, the layer's argument dropout on weights. */
+flow_tensor *flow_attention_dropout(flow_expression *e, flow_layer *layer, flow_tensor *weights, int training);
+flow_tensor *flow_attention_multiply(flow_expression *e, flow_tensor *a, flow_tensor *b, int transpose_b);
+flow_tensor *flow_attention_softmax(flow_expression *e, flow_tensor *scores);
+/* Ends a call: new references to the output and, if the options ask for them, the weights. */
+flow_status  flow_attention_give(flow_expression *e, const flow_named_call *call, flow_tensor *y, flow_tensor *weights,
+                                 flow_tensor **outputs);
+
+#endif

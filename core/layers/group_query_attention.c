@@ -1,0 +1,57 @@
+/* group_query_attention.c: GroupQueryAttention (Ainslie et al. 2023): MultiHeadAttention in which num_query_heads / num_key_value_heads
+ * heads of the query share one of the key and the value. */
+#include "layers/attention.h"
+
+static const flow_argument parameters[] = {
+  { "head_dim", FLOW_INTEGER, NULL, NULL },
+  { "num_query_heads", FLOW_INTEGER, NULL, NULL },
+  { "num_key_value_heads", FLOW_INTEGER, NULL, NULL },
+  { "dropout", FLOW_NUMBER, "0", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  { "sliding_window", FLOW_INTEGER, "null", NULL },
+  { "flash_attention", FLOW_ABSENT, "null", NULL },
+  FLOW_ATTENTION_PROJECTIONS
+};
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "head_dim", "num_query_heads", "num_key_value_heads", NULL };
+  static const char *const window[] = { "sliding_window", NULL };
+  FLOW_TRY(flow_layer_check_positive(layer, positive));
+  if (!flow_argument_is_null(layer->arguments, "sliding_window")) FLOW_TRY(flow_layer_check_positive(layer, window));
+  long long of_query = flow_argument_integer(layer->arguments, "num_query_heads");
+  long long of_key = flow_argument_integer(layer->arguments, "num_key_value_heads");
+  if (of_query % of_key != 0)
+    return flow_layer_fail(layer, "num_query_heads must be a multiple of num_key_value_heads, found %lld and %lld", of_query, of_key);
+  return flow_attention_check_dropout(layer);
+}
+
+static flow_attention_heads heads_of(const flow_layer *layer)
+{
+  static const char *const groups[] = { "_query_dense", "_key_dense", "_gate_dense", "_value_dense", "_output_dense" };
+  int64_t dim = flow_argument_integer(layer->arguments, "head_dim");
+  return (flow_attention_heads){ .heads = flow_argument_integer(layer->arguments, "num_query_heads"),
+                                 .key_heads = flow_argument_integer(layer->arguments, "num_key_value_heads"),
+                                 .key_dim = dim, .value_dim = dim, .groups = groups };
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  flow_attention_heads heads = heads_of(layer);
+  return flow_attention_build(context, layer, &heads, inputs);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+{
+  static const int steps[] = { 1 };
+  flow_attention_heads heads = heads_of(layer);
+  return flow_attention_call(context, layer, &heads, steps, 1, call, outputs);
+}
+
+const flow_layer_class flow_layer_group_query_attention = {
+  .name = "GroupQueryAttention", .alias = "GroupedQueryAttention", .group = "grouped_query_attention", .positional = 7,
+  .parameters = parameters, .min_inputs = 2, .max_inputs = 7, .input_names = flow_attention_heads_inputs,
+  .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call, .check = check,
+  .doc = "MultiHeadAttention whose heads share those of key and value in groups."
+};

@@ -1,0 +1,76 @@
+/* multi_head_attention.c: MultiHeadAttention: for each head, the mean of the values weighted by softmax(query . key / sqrt(key_dim)); the
+ * heads side by side times a last kernel. attention.c has the formulas. */
+#include "layers/attention.h"
+
+static const flow_argument parameters[] = {
+  { "num_heads", FLOW_INTEGER, NULL, NULL },
+  { "key_dim", FLOW_INTEGER, NULL, NULL },
+  { "value_dim", FLOW_INTEGER, "null", NULL },
+  { "dropout", FLOW_NUMBER, "0", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  { "output_shape", FLOW_SHAPE, "null", NULL },
+  { "attention_axes", FLOW_SHAPE, "null", NULL },
+  { "sliding_window", FLOW_INTEGER, "null", NULL },
+  { "flash_attention", FLOW_ABSENT, "null", NULL },
+  FLOW_ATTENTION_PROJECTIONS
+};
+
+static flow_status check(flow_layer *layer)
+{
+  int own_values = !flow_argument_is_null(layer->arguments, "value_dim");
+  const char *const positive[] = { "num_heads", "key_dim", own_values ? "value_dim" : NULL, NULL };
+  static const char *const window[] = { "sliding_window", NULL }, *const output[] = { "output_shape", NULL };
+  FLOW_TRY(flow_layer_check_positive(layer, positive));
+  if (!flow_argument_is_null(layer->arguments, "sliding_window")) FLOW_TRY(flow_layer_check_positive(layer, window));
+  if (!flow_argument_is_null(layer->arguments, "output_shape")) FLOW_TRY(flow_layer_check_positive(layer, output));
+  return flow_attention_check_dropout(layer);
+}
+
+static flow_attention_heads heads_of(const flow_layer *layer)
+{
+  static const char *const groups[] = { "query_dense", "key_dense", "_gate_dense", "value_dense", "output_dense" };
+  flow_attention_heads heads = { .heads = flow_argument_integer(layer->arguments, "num_heads"), .own_output = 1, .groups = groups };
+  heads.key_heads = heads.heads;
+  heads.key_dim = flow_argument_integer(layer->arguments, "key_dim");
+  heads.value_dim = heads.key_dim;
+  if (!flow_argument_is_null(layer->arguments, "value_dim")) heads.value_dim = flow_argument_integer(layer->arguments, "value_dim");
+  return heads;
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  flow_attention_heads heads = heads_of(layer);
+  return flow_attention_build(context, layer, &heads, inputs);
+}
+
+/* Without attention_axes, all but the first and the last. */
+static flow_status axes_of(const flow_layer *layer, int rank, int axes[FLOW_MAX_RANK], int *count)
+{
+  const double *given;
+  double single = flow_argument_number(layer->arguments, "attention_axes");
+  *count = 0;
+  if (flow_argument_is_null(layer->arguments, "attention_axes")) {
+    for (int axis = 1; axis < rank - 1; axis++) axes[(*count)++] = axis;
+    return FLOW_OK;
+  }
+  int of = flow_argument_list(layer->arguments, "attention_axes", &given);
+  if (of == 0) given = &single, of = 1;
+  if (of > FLOW_MAX_RANK) return flow_layer_fail(layer, "attention_axes has %d entries, at most %d are possible", of, FLOW_MAX_RANK);
+  for (int i = 0; i < of; i++) axes[(*count)++] = (int)given[i] < 0 ? (int)given[i] + rank : (int)given[i];
+  return FLOW_OK;
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+{
+  int axes[FLOW_MAX_RANK], count;
+  flow_attention_heads heads = heads_of(layer);
+  FLOW_TRY(axes_of(layer, call->inputs[0]->rank, axes, &count));
+  return flow_attention_call(context, layer, &heads, axes, count, call, outputs);
+}
+
+const flow_layer_class flow_layer_multi_head_attention = {
+  .name = "MultiHeadAttention", .positional = 9, .parameters = parameters, .min_inputs = 2, .max_inputs = 7,
+  .input_names = flow_attention_heads_inputs, .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call,
+  .check = check, .doc = "For each step of query, what num_heads heads find in value where key is like it."
+};

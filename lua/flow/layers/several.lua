@@ -1,0 +1,251 @@
+-- several.lua: layers that are called on several tensors, layer(query, value, { key = key, use_causal_mask = true }).
+--
+-- A built-in one has names for its inputs: those given by position are the first, any may be given by its name. One written in Lua gets
+-- what was given by position, and then one table of all that was given by name, with training among it:
+--   function Cross:call(query, value, options) ... options.key ... end
+--
+-- Such a call is a table: arguments, what was given by position: tensors, or lists of them; options, what was given by name, without
+-- training; list, all tensors of both: the arguments', then the options' in the order of their names.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local symbolic = require "flow.layers.symbolic"
+local ops = require "flow.tensor.ops"
+local arguments = require "flow.arguments"
+
+local C, raise = native.C, errors.raise
+local several = {}
+
+---- what is given -------------------------------------------------------------------------------------------------------------
+
+-- Whether inputs is one tensor, or what becomes one (nested lists of numbers), and not a list of several.
+function several.is_single(inputs)
+  if type(inputs) ~= "table" or getmetatable(inputs) then return true end
+  local first = inputs[1]
+  return not native.is_tensor(first) and not (type(first) == "table" and getmetatable(first))
+end
+
+-- A tensor, a variable or a symbolic tensor.
+local function is_operand(value)
+  if native.is_tensor(value) or symbolic.is(value) then return true end
+  local metatable = type(value) == "table" and getmetatable(value)
+  return metatable and metatable.__tensor ~= nil
+end
+
+-- A list of them; false stands for one that is not given.
+local function is_operands(value)
+  if type(value) ~= "table" or getmetatable(value) or #value == 0 then return false end
+  for _, entry in ipairs(value) do
+    if entry ~= false and not is_operand(entry) then return false end
+  end
+  return true
+end
+
+-- What a built-in class says of its calls, by its number: names: each input to its position from 0; arguments: the names, in order, with
+-- one for the entries of a list; options: a set. nil: its inputs have no names.
+function several.record(index)
+  if C.flow_layer_class_input(index, 0) == nil then return nil end
+  local record = { names = {}, arguments = {}, options = {}, count = 0, outputs = C.flow_layer_class_outputs(index) }
+  while C.flow_layer_class_input(index, record.count) ~= nil do
+    local name = native.string(C.flow_layer_class_input(index, record.count))
+    record.names[name], record.count = record.count, record.count + 1
+    local base = name:match "^[^%[]*"
+    if record.arguments[#record.arguments] ~= base then record.arguments[#record.arguments + 1] = base end
+  end
+  local option = 0
+  while C.flow_layer_class_option(index, option) ~= nil do
+    record.options[native.string(C.flow_layer_class_option(index, option))] = true
+    option = option + 1
+  end
+  return record
+end
+
+-- Whether a layer is called on several tensors, or with more than training beside one.
+function several.is_needed(layer, _, options, ...)
+  if layer._named_inputs then return true end
+  if layer._handle or not layer._takes_several then return false end
+  if select("#", ...) > 0 then return true end
+  if options == nil then return false end
+  if type(options) ~= "table" or getmetatable(options) or options[1] ~= nil then return true end
+  for name in pairs(options) do
+    if name ~= "training" then return true end
+  end
+  return false
+end
+
+local function sorted_names(options)
+  local names = {}
+  for name in pairs(options) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+-- value with f of each tensor in place of it.
+local function map(value, f)
+  if is_operand(value) then return f(value) end
+  if not is_operands(value) then return value end
+  local list = {}
+  for i, entry in ipairs(value) do list[i] = entry and f(entry) end
+  return list
+end
+
+local function map_call(call, f)
+  local result = { arguments = {}, options = {}, list = {} }
+  local function each(t)
+    result.list[#result.list + 1] = f(t)
+    return result.list[#result.list]
+  end
+  for i, value in ipairs(call.arguments) do result.arguments[i] = map(value, each) end
+  for _, name in ipairs(sorted_names(call.options)) do result.options[name] = map(call.options[name], each) end
+  return result
+end
+
+-- The call with the tensors of `list` in place of its own.
+function several.replace(call, list)
+  local position = 0
+  return map_call(call, function()
+    position = position + 1
+    return list[position]
+  end)
+end
+
+-- What calls the layer once more: layer(unpack(list)).
+function several.unpacked(call, training)
+  local list, options = { unpack(call.arguments) }, { training = training }
+  for name, value in pairs(call.options) do options[name] = value end
+  list[#list + 1] = options
+  return list
+end
+
+-- The call that the arguments of layer(...) are, and training.
+function several.read(layer, ...)
+  local title, count, options = object.title(layer), select("#", ...), {}
+  while count > 0 and (select(count, ...)) == nil do count = count - 1 end
+  local last = (select(math.max(count, 1), ...))
+  if count > 0 and arguments.is_options(last) then count, options = count - 1, last end
+  while count > 0 and (select(count, ...)) == nil do count = count - 1 end
+  if count == 0 and next(options) == nil then raise("%s: called without an input", title) end
+  local given, training = { arguments = {}, options = {} }, options.training
+  for i = 1, count do
+    local value = (select(i, ...))
+    if value == nil then raise("%s: argument %d is nil", title, i) end
+    given.arguments[i] = (symbolic.is(value) or is_operands(value)) and value or ops.operand(value, nil, title)
+  end
+  if training ~= nil and type(training) ~= "boolean" then
+    raise("%s: training is true or false, got %s", title, errors.describe(training))
+  end
+  local known = layer._named_inputs
+  if known then
+    local names = { training = true }
+    for name in pairs(known.options) do names[name] = true end
+    for _, name in ipairs(known.arguments) do names[name] = true end
+    errors.check_options(title, options, names)
+  end
+  for name, value in pairs(options) do
+    if type(name) ~= "string" then raise("%s: give tensors by position, or by name", title) end
+    local is_plain = known and known.options[name] or not known and not is_operand(value) and not is_operands(value)
+    if name ~= "training" then
+      if is_plain or symbolic.is(value) or is_operands(value) then given.options[name] = value
+      elseif value ~= false then given.options[name] = ops.operand(value, nil, title .. ": " .. name) end
+    end
+  end
+  local is_symbolic = false
+  local call = map_call(given, function(t)
+    is_symbolic = is_symbolic or symbolic.is(t)
+    return symbolic.is(t) and t or ops.operand(t, nil, title)
+  end)
+  if #call.list == 0 then raise("%s: called without an input", title) end
+  return call, training, is_symbolic
+end
+
+---- built-in layers -------------------------------------------------------------------------------------------------------------
+
+-- The tensors of a call by the positions of their names, from 1; false: not given.
+local function by_name(layer, call)
+  local record, list = layer._named_inputs, {}
+  local title = object.title(layer)
+  for i = 1, record.count do list[i] = false end
+  local function put(name, value)
+    local position = record.names[name]
+    if not position then
+      local base, entry = name:match "^([^%[]*)%[?(%d*)"
+      local wrong = entry == "" and "takes a list of tensors, got one tensor" or record.names[base] and "takes one tensor, got a list" or
+        ("takes a list with fewer than %s tensors"):format(entry)
+      raise("%s: %s %s", title, base, wrong)
+    end
+    if list[position + 1] then raise("%s: %s is given twice, by position and by name", title, name) end
+    list[position + 1] = value
+  end
+  local function add(name, value)
+    if is_operand(value) then return put(name, value) end
+    for i, entry in ipairs(value) do
+      if entry then put(("%s[%d]"):format(name, i), entry) end
+    end
+  end
+  for i, value in ipairs(call.arguments) do
+    local name = record.arguments[i]
+    if not name then
+      raise("%s takes %d tensors at most, got %d: give options in a table, { use_causal_mask = true }", title, #record.arguments,
+        #call.arguments)
+    end
+    add(name, value)
+  end
+  for name, value in pairs(call.options) do
+    if not record.options[name] then add(name, value) end
+  end
+  return list
+end
+
+local function run_native(layer, call, training)
+  local record, list = layer._named_inputs, by_name(layer, call)
+  local pointers, plain = native.array("flow_tensor *", record.count), {}
+  for name, value in pairs(call.options) do
+    if record.options[name] then plain[name] = value end
+  end
+  local options, outputs = arguments.native(object.title(layer), plain), native.out("flow_tensor", record.outputs)
+  for i, t in ipairs(list) do
+    if t then pointers[i - 1] = native.pointer(t) end
+  end
+  native.keep(list)
+  native.keep(options)
+  native.try(C.flow_layer_call_named, native.context, layer._handle, pointers, record.count, options, training and 1 or 0, outputs)
+  local results = {}
+  for i = 1, record.outputs do
+    if outputs[i - 1] ~= nil then results[#results + 1] = native.tensor(outputs[i - 1]) end
+  end
+  return #results == 1 and results[1] or results
+end
+
+---- building and running ---------------------------------------------------------------------------------------------------------
+
+-- Builds the layer for a call. shape_of(tensor): its shape.
+function several.build(layer, call, shape_of)
+  if layer._built then return end
+  if layer._handle then
+    local shapes, names, given = {}, {}, {}
+    for i, t in ipairs(by_name(layer, call)) do shapes[i] = t and shape_of(t) end
+    for name, position in pairs(layer._named_inputs.names) do names[position + 1] = name end
+    for i, shape in ipairs(shapes) do      -- Keras builds by the tensors that are no masks
+      if shape and not names[i]:find "mask" then given[#given + 1] = { name = names[i], shape = shape } end
+    end
+    layer:_ensure_built(shapes, false, nil, given)
+  else
+    local shapes, of_arguments = {}, {}
+    for i, t in ipairs(call.list) do shapes[i] = shape_of(t) end
+    for i, value in ipairs(call.arguments) do
+      of_arguments[i] = is_operand(value) and shape_of(value) or {}
+      for k, entry in ipairs(is_operand(value) and {} or value) do of_arguments[i][k] = shape_of(entry) end
+    end
+    layer:_ensure_built(shapes, #call.list == 1, of_arguments)
+  end
+end
+
+-- Runs the built layer. cast(tensor): a tensor as a layer written in Lua gets it.
+function several.run(layer, call, training, cast)
+  if layer._handle then return run_native(layer, call, training) end
+  call = cast and map_call(call, cast) or call
+  return layer:call(unpack(several.unpacked(call, training)))
+end
+
+return several
