@@ -43,12 +43,18 @@ typedef struct flow_worker_options {
   double rejoin_within;         /* seconds in which all tasks have to come back for a further generation (flow_worker_rejoin); 0: 600. Above 0 flow_worker_open,
                                    * too, waits for one that is lost meanwhile */
   const char *gradient_dtype;   /* what gradients travel as between machines, the same in all tasks: "float32", "bfloat16", "float16"; NULL: float32 */
+  /* min_workers above 0: a generation may begin with this many workers, the chief among them, where the others have not been there for
+   * shrink_after seconds (0: 5); who comes later takes part in the next one, for which flow_worker_let_in and steps make room. shards: the number
+   * of workers that take part divides it; 0: any number. RING only. */
+  int min_workers, shards;
+  double shrink_after;
   int pairwise;                 /* nonzero, the same in all tasks: numbers are added up in the order of a balanced tree over the workers, whatever carries them */
 } flow_worker_options;
 
 /* Waits until all tasks of the cluster are there; flow_log has a line with the own address, and every 5 s one with who is missing. context:
  * its interrupt flag ends waiting, here and later; it outlives the worker. The cluster is copied. A cluster of one worker waits for nobody. Tasks listen on their
- * own address until close. FLOW_IO_ERROR: that cannot be; FLOW_INVALID_STATE: somebody did not come, or does not fit; the message says who. */
+ * own address until close. FLOW_IO_ERROR: that cannot be; FLOW_INVALID_STATE: somebody did not come, or does not fit; the message says who.
+ * FLOW_NOT_FOUND: the others went on without this worker, and have finished. */
 FLOW_API flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out);
 /* Ends at once; without goodbye the others see a lost task. NULL is fine. */
 FLOW_API void        flow_worker_close(flow_worker *worker);
@@ -62,8 +68,10 @@ FLOW_API flow_status flow_worker_preempt(flow_worker *worker);
 /* Whether the generation is over since a worker was preempted, and not since one was lost. */
 FLOW_API int         flow_worker_was_preempted(flow_worker *worker);
 
-FLOW_API int         flow_worker_count(const flow_worker *worker);       /* of workers */
-FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* from 0, which is the chief */
+FLOW_API int         flow_worker_count(const flow_worker *worker);       /* of workers that take part */
+FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* among them; from 0, which is the chief */
+/* The number among all workers of the cluster of the one with this rank; -1: there is none. */
+FLOW_API int         flow_worker_task(const flow_worker *worker, int rank);
 /* "worker:1 10.0.0.2:2222": borrowed, until the thread has asked for three more; "" where there is no such worker. */
 FLOW_API const char *flow_worker_name(const flow_worker *worker, int rank);
 FLOW_API const char *flow_worker_engine(const flow_worker *worker);      /* borrowed: what carries the sums: "tcp", "mpi"; "": a single worker */
@@ -99,9 +107,17 @@ FLOW_API flow_status flow_worker_lookup(flow_worker *worker, const char *key, do
 
 /* After a failure by which flow_worker_check fails, too: waits until all tasks are there again, at most rejoin_within seconds, and connects to
  * them. No call and no step is under way. step: how far the state of this worker is, by any count that grows on all alike; -1: it has none. Keys and texts of publish are gone, calls are counted
- * from 0, and groups of devices have to be connected again. FLOW_ABORTED: they did not come, or the chief has finished; FLOW_UNSUPPORTED:
+ * from 0, and groups of devices have to be connected again. FLOW_ABORTED: they did not come, or the chief has finished; FLOW_NOT_FOUND: they went
+ * on without this one, and have finished; FLOW_UNSUPPORTED:
  * under MPI, which ends all ranks with the first one. */
 FLOW_API flow_status flow_worker_rejoin(flow_worker *worker, double step);
+/* Whether the generation is over since a worker has come with which the next one is larger, and none was lost. */
+FLOW_API int         flow_worker_has_grown(flow_worker *worker);
+/* What comes until flow_worker_hold(worker, 0) is not to be interrupted for a worker that has come; calls nest. */
+FLOW_API void        flow_worker_hold(flow_worker *worker, int holds);
+/* A place where all workers can pause, as the beginning of each step is. FLOW_ABORTED at the chief, and soon everywhere: a worker has come, and
+ * flow_worker_rejoin comes next. */
+FLOW_API flow_status flow_worker_let_in(flow_worker *worker);
 /* The worker that had the newest state when the generation began, and its step: -1, and worker 0, where nobody had trained yet. */
 FLOW_API int         flow_worker_newest(const flow_worker *worker, double *step);
 /* apart: from here on calls and steps are those of a single worker, whose rank is 0, and reach nobody; 0: no longer. Instances are replicated for

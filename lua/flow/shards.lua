@@ -28,6 +28,13 @@ end
 
 function shards.count() return count end
 
+-- How many of so many workers the shards can be spread over evenly.
+function shards.workers(count_of_workers)
+  local workers = count_of_workers
+  while count % workers ~= 0 do workers = workers - 1 end
+  return workers
+end
+
 -- How many replicas a strategy has on the devices of this process, one of `workers`.
 function shards.replicas(what, names, workers)
   if not count then return #names end

@@ -34,6 +34,10 @@ static void sim_enter(simulation *sim, int number)
     sim_check_request(sim, number, "goodbye", flow_protocol_goodbye(node->protocol, sim->now, 0));
     return;
   }
+  if (number == 0 && flow_protocol_newcomer(node->protocol) >= 0) {
+    sim_check_request(sim, number, "pause", flow_protocol_pause(node->protocol, sim->now));
+    return;
+  }
   node->entered_generation = node->generation;
   node->entered_step = step;
   snprintf(name, sizeof name, "step %d", step);
@@ -84,6 +88,11 @@ static void sim_started(simulation *sim, int number, const flow_action *action)
       SIM_BREAK(sim, "nodes %d and %d have generation %d from two chiefs", number, i, (int)action->generation);
     }
   }
+  const int *members;
+  int count = flow_protocol_members(node->protocol, &members), elastic = sim->min_workers > 0;
+  if (count != sim->nodes && (!elastic || (sim->shards > 0 && sim->shards % count != 0))) {
+    SIM_BREAK(sim, "generation %d has %d of %d tasks, with %d shards", (int)action->generation, count, sim->nodes, sim->shards);
+  }
   node->generation = action->generation;
   node->chief_process = chief;
   node->running = 1;
@@ -132,11 +141,13 @@ static void sim_answered(simulation *sim, int number, const flow_action *action)
     if (action->count != 8 || memcmp(action->bytes, name, 7) != 0) SIM_BREAK(sim, "node %d: a value is not what was set", number);
   }
   if ((int)action->request != node->awaiting) return;
-  for (int i = 0; i < sim->nodes; i++) {
-    const sim_node *other = &sim->node[i];
+  const int *members;
+  int count = flow_protocol_members(node->protocol, &members);
+  for (int i = 0; i < count; i++) {
+    const sim_node *other = &sim->node[members[i]];
     int there = other->entered_generation > node->generation ||
                 (other->entered_generation == node->generation && other->entered_step >= (int)node->step);
-    if (!there) SIM_BREAK(sim, "node %d passes step %d where node %d never was", number, (int)node->step, i);
+    if (!there) SIM_BREAK(sim, "node %d passes step %d where node %d never was", number, (int)node->step, members[i]);
   }
   node->step++;
   node->awaiting = 0;
@@ -214,7 +225,8 @@ static void sim_boot(simulation *sim, int number)
   sim_node *node = &sim->node[number];
   if (node->protocol || node->finished || node->failed) return;
   const flow_protocol_options options = { .cluster = node->cluster, .job = node->job, .version = node->version,
-                                          .incarnation = (uint64_t)number * 1000 + (uint64_t)node->process + 1 };
+                                          .incarnation = ((uint64_t)number * 1000 + (uint64_t)node->process + 1) * 40503,
+                                          .min_workers = sim->min_workers, .shards = sim->shards, .shrink_after = sim->shrink_after };
   node->wakeup = -1;
   node->step = 0;
   node->frozen_until = 0;

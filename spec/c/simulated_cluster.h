@@ -3,7 +3,7 @@
  * a broken promise is a sentence in `broken`, and the run ends.
  *
  * Each process runs the same little program: join; in each step meet the others at a barrier (every fifth step the chief sets a value
- * that the others get); after an abort join again; after the last step say goodbye. */
+ * that the others get); after an abort join again; after the last step say goodbye. The chief pauses before a step for who has come. */
 #ifndef FLOW_SPEC_SIMULATED_CLUSTER_H
 #define FLOW_SPEC_SIMULATED_CLUSTER_H
 
@@ -59,6 +59,8 @@ typedef struct simulation {
   unsigned long long random;
   double         now, slowest;                    /* slowest: seconds a message takes at most */
   unsigned       order;
+  int            min_workers, shards;             /* of all processes' options; set after sim_begin */
+  double         shrink_after;
   int            starves;                         /* memory is out at some time, which is then the end of a process */
   int            nodes, steps, verbose, connection_count;
   sim_event     *events;

@@ -291,6 +291,11 @@ static int run_schedule(unsigned long long seed, int verbose, int *hopeful)
   s->verbose = verbose;
   s->slowest = delays[sim_random(s, 4)];
   double over = 60, spread = sim_random(s, 3) == 0 ? 40 : 0.5;
+  if (sim_random(s, 2) == 0) {
+    s->min_workers = 1 + (int)sim_random(s, (unsigned)nodes);
+    s->shards = sim_random(s, 2) ? 8 : 0;
+    s->shrink_after = sim_real(s, 0.01, 10);
+  }
   for (int i = 0; i < nodes; i++) {
     int comes = sim_random(s, 40) != 0;
     if (comes) sim_plan(s, sim_real(s, 0, spread), SIM_BOOT, i, 0);

@@ -12,8 +12,9 @@
 
 typedef struct flow_control flow_control;
 
-/* A generation as this process joined it: its number, and who has the state of the highest step. */
-typedef struct flow_generation { uint64_t number; int source; double step; } flow_generation;
+/* A generation as this process joined it: its number, who has the state of the highest step, and the tasks that take part, in ascending
+ * order; `members` is valid until the next one is joined. */
+typedef struct flow_generation { uint64_t number; int source; double step; const int *members; int count; } flow_generation;
 
 /* cluster: borrowed, lives longer. options: as for the protocol; cluster and incarnation are filled in. log: receives one line, on any
  * thread, and calls nothing of the control plane; NULL: nobody. FLOW_INVALID_ARGUMENT without a secret on a network; FLOW_IO_ERROR if the address cannot be
@@ -32,13 +33,18 @@ void        flow_control_count(flow_control *control, const _Atomic uint32_t *ca
 void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
                                const char *(*tick)(void *state, const char *finished), void *state);
 
-/* Waits for the next generation, which may be over when this returns: flow_control_check tells. */
+/* Waits for the next generation, which may be over when this returns: flow_control_check tells. FLOW_NOT_FOUND: there is none, since the
+ * others, who went on without this task, have finished. */
 flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out);
 void        flow_control_progress(flow_control *control, double step, const char *doing);
 /* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence of its end, and who was the culprit (-1: nobody). */
 flow_status flow_control_check(flow_control *control, int *culprit);
-/* Whether the last generation ended since its culprit was preempted: it means to come back. */
-int         flow_control_was_preempted(flow_control *control);
+/* Why the last generation ended. */
+flow_end    flow_control_end(flow_control *control);
+/* Whether the chief, which this process is, has been joined by a task with which the next generation would be larger. Takes no lock. */
+int         flow_control_has_newcomer(const flow_control *control);
+/* Ends the generation, so that the next one begins with it. */
+flow_status flow_control_pause(flow_control *control);
 /* Whether there will be no generation any more. */
 int         flow_control_has_ended(flow_control *control);
 /* Waits at most this many seconds for the end of the generation; 1: it is over. */

@@ -41,7 +41,7 @@ static void end_generation(flow_control *control, const flow_action *action)
 {
   control->generation_lives = 0;
   control->culprit = action->kind == FLOW_ACTION_ABORTED ? action->task : -1;
-  control->preempted = action->kind == FLOW_ACTION_ABORTED && action->request == 1;
+  control->end = action->kind == FLOW_ACTION_ABORTED ? (flow_end)action->request : FLOW_END_LOST;
   snprintf(control->verdict, sizeof control->verdict, "%s", action->text);
   if (action->kind != FLOW_ACTION_ABORTED) control->ended = action->kind;
   if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->watch_state, control->verdict);
@@ -62,7 +62,7 @@ static void carry_out(flow_control *control, const flow_action *action)
   case FLOW_ACTION_STARTED:
     control->generation_lives = 1;
     control->finished[0] = '\0';
-    control->generation = (flow_generation){ action->generation, action->task, action->step };
+    control->generation = (flow_generation){ .number = action->generation, .source = action->task, .step = action->step };
     return;
   case FLOW_ACTION_FINISHED: snprintf(control->finished, sizeof control->finished, "%s", action->text); return;
   case FLOW_ACTION_RESULT: answer(control, action); return;
@@ -81,6 +81,7 @@ flow_status flow_control_settle(flow_control *control, flow_status status)
     for (int i = 0; i < control->link_count; i++) control->links[i]->phase = FLOW_LINK_BROKEN;
     end_generation(control, &(flow_action){ .kind = FLOW_ACTION_FAILED, .text = "the control plane had no memory to go on" });
   }
+  atomic_store(&control->newcomer, flow_protocol_newcomer(control->protocol) >= 0);
   pthread_cond_broadcast(&control->changed);
   return status;
 }

@@ -1,5 +1,6 @@
 /* control_calls.c: what the threads of a process ask of its control plane. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -80,8 +81,11 @@ flow_status flow_control_join(flow_control *control, double step, const char *si
     if (is_wanted_no_more(control)) status = fail_interrupted("the other tasks");
     else wait_for_change(control, INFINITY);
   }
-  if (status == FLOW_OK && control->ended) status = fail_ended(control);
+  if (status == FLOW_OK && control->ended == FLOW_ACTION_DONE) {
+    status = flow_fail(FLOW_NOT_FOUND, "the other workers have finished without this one, which stood by");
+  } else if (status == FLOW_OK && control->ended) status = fail_ended(control);
   *out = control->generation;
+  out->count = flow_protocol_members(control->protocol, &out->members);
   return leave(control, status);
 }
 
@@ -102,12 +106,20 @@ flow_status flow_control_check(flow_control *control, int *culprit)
   return status;
 }
 
-int flow_control_was_preempted(flow_control *control)
+flow_end flow_control_end(flow_control *control)
 {
   enter(control);
-  int preempted = control->preempted;
+  flow_end end = control->end;
   pthread_mutex_unlock(&control->lock);
-  return preempted;
+  return end;
+}
+
+int flow_control_has_newcomer(const flow_control *control) { return atomic_load(&control->newcomer); }
+
+flow_status flow_control_pause(flow_control *control)
+{
+  enter(control);
+  return leave(control, flow_control_settle(control, flow_protocol_pause(control->protocol, flow_control_now())));
 }
 
 int flow_control_has_ended(flow_control *control)

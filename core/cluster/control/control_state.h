@@ -53,7 +53,9 @@ struct flow_control {
   flow_control_call      *calls;
   uint32_t        next_request;
   char            finished[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];     /* a task of the generation that has said goodbye; "": none */
-  int             generation_lives, culprit, preempted, ended;
+  int             generation_lives, culprit, ended;
+  flow_end        end;
+  _Atomic int     newcomer;
   flow_generation generation;
   char            verdict[FLOW_MOST_TEXT + 1];   /* why the generation, or everything, ended */
   uint8_t         bytes[FLOW_READ_BYTES];

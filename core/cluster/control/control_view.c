@@ -36,7 +36,7 @@ static void view_other(const flow_protocol *protocol, int task, double now, flow
   }
   const flow_peer *peer = &protocol->peers[task];
   out->known = peer->connection >= 0;
-  out->state = names[peer->standing];
+  out->state = peer->standing == FLOW_JOINED && flow_chief_is_running(protocol) ? "standing by" : names[peer->standing];
   out->step = fmax(peer->step, 0);
   out->calls = peer->calls;
   out->silent = fmax(now - peer->heard, 0);

@@ -7,7 +7,7 @@
 #include "base/status.h"
 
 enum {
-  FLOW_PROTOCOL_VERSION = 3,        /* of messages and of how they are answered */
+  FLOW_PROTOCOL_VERSION = 4,        /* of messages and of how they are answered */
   FLOW_MOST_NAME = 255, FLOW_MOST_TEXT = 1000, FLOW_MOST_VALUE = 65536,      /* bytes of texts without their zero, and of a value */
   FLOW_MOST_MESSAGE = 1 + 48 + 2 * (FLOW_MOST_NAME + 3) + FLOW_MOST_TEXT + 3 + FLOW_MOST_VALUE + 4,
 };
@@ -19,10 +19,11 @@ typedef enum flow_control_kind {
   FLOW_MESSAGE_RETRY,      /* chief: not now; text: why. The connection is closed */
   FLOW_MESSAGE_REFUSE,     /* chief: never; text: why, naming both sides */
   FLOW_MESSAGE_JOIN,       /* member: ready for the next generation; step: of its state, name: of its model */
-  FLOW_MESSAGE_START,      /* chief: the generation begins; task: who has the state of the highest step */
+  FLOW_MESSAGE_START,      /* chief: the generation begins; task: who has the state of the highest step, value: which tasks take part,
+                            * their numbers in ascending order, 4 bytes each; empty: all */
   FLOW_MESSAGE_PING,       /* both, once a heartbeat; name: what the sender is doing, request: how many common calls it has begun */
   FLOW_MESSAGE_REPORT,     /* member: I cannot go on; text: why; task: a flow_fault */
-  FLOW_MESSAGE_ABORT,      /* chief: the generation is over; task: the culprit, text: what it did, request: whether it was preempted */
+  FLOW_MESSAGE_ABORT,      /* chief: the generation is over; task: the culprit, text: what it did, request: a flow_end */
   FLOW_MESSAGE_SET,        /* member: store value under name */
   FLOW_MESSAGE_GET,        /* member: the value under name, as soon as there is one */
   FLOW_MESSAGE_ENTER,      /* member: at the barrier of that name */
@@ -30,8 +31,16 @@ typedef enum flow_control_kind {
   FLOW_MESSAGE_GOODBYE,    /* member: done (task 0), or preempted (task 1) */
   FLOW_MESSAGE_FAREWELL,   /* chief: everybody is done */
   FLOW_MESSAGE_FINISHED,   /* chief: that task has said GOODBYE */
+  FLOW_MESSAGE_STANDBY,    /* chief, after JOIN: a generation is under way without the receiver, which waits for a later one; text: why */
   FLOW_MESSAGE_KINDS
 } flow_control_kind;
+
+/* Why a generation is over. */
+typedef enum flow_end {
+  FLOW_END_LOST = 0,       /* a task is lost, or has failed */
+  FLOW_END_PREEMPTED,      /* a task has to make way, and means to come back */
+  FLOW_END_GROWN,          /* a task has come, and takes part in the next one */
+} flow_end;
 
 /* Who is to blame for what a task reports. */
 typedef enum flow_fault {

@@ -143,21 +143,11 @@ flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *tex
   return flow_protocol_act(protocol, &(flow_action){ .kind = kind, .generation = protocol->generation, .text = text });
 }
 
-flow_status flow_protocol_started(flow_protocol *protocol, uint64_t generation, int source, double step)
-{
-  protocol->standing = FLOW_RUNNING;
-  protocol->joining = 0;
-  protocol->obstacle[0] = '\0';
-  protocol->generation = generation;
-  const flow_action action = { .kind = FLOW_ACTION_STARTED, .task = source, .generation = generation, .step = step };
-  return flow_protocol_act(protocol, &action);
-}
-
-flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, int preempted)
+flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, flow_end end)
 {
   protocol->standing = FLOW_WELCOMED;
   FLOW_TRY(fail_requests(protocol, text));
-  const flow_action action = { .kind = FLOW_ACTION_ABORTED, .task = culprit, .request = preempted != 0,
+  const flow_action action = { .kind = FLOW_ACTION_ABORTED, .task = culprit, .request = (uint32_t)end,
                                .generation = protocol->generation, .text = text };
   return flow_protocol_act(protocol, &action);
 }
@@ -195,6 +185,10 @@ static flow_status check_options(const flow_protocol_options *options)
     if (!(times[i] >= 0 && times[i] < 1e9)) return flow_fail(FLOW_INVALID_ARGUMENT, "a control plane's times are seconds from 0, got %g",
                                                              times[i]);
   }
+  if (options->min_workers < 0 || options->shards < 0 || !(options->shrink_after >= 0 && options->shrink_after < 1e9)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a control plane with min_workers %d, %d shards, and %g s to wait", options->min_workers,
+                     options->shards, options->shrink_after);
+  }
   if (strnlen(options->job, FLOW_MOST_NAME + 1) > FLOW_MOST_NAME || strnlen(options->version, FLOW_MOST_NAME + 1) > FLOW_MOST_NAME) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "the job's id and the version have at most %d bytes", FLOW_MOST_NAME);
   }
@@ -211,9 +205,10 @@ flow_status flow_protocol_new(const flow_protocol_options *options, double now, 
   size_t job = strlen(options->job) + 1, version = strlen(options->version) + 1;
   void *block, *peers = NULL;
   int tasks = number_of(cluster, FLOW_JOB_PS, cluster->count[FLOW_JOB_PS]);
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_protocol) + job + version, &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_protocol) + (size_t)tasks * sizeof(int) + job + version, &block));
   flow_protocol *protocol = block;
-  char *texts = (char *)(protocol + 1);
+  protocol->members = (int *)(protocol + 1);
+  char *texts = (char *)(protocol->members + tasks);
   protocol->cluster = cluster;
   protocol->tasks = tasks;
   protocol->self = number_of(cluster, cluster->job, cluster->index);
@@ -226,6 +221,7 @@ flow_status flow_protocol_new(const flow_protocol_options *options, double now, 
   protocol->options.dead_after = otherwise(options->dead_after, 10);
   protocol->options.start_within = otherwise(options->start_within, 300);
   protocol->options.rejoin_within = otherwise(options->rejoin_within, 600);
+  protocol->options.shrink_after = otherwise(options->shrink_after, 5);
   protocol->now = protocol->next_ping = protocol->next_dial = now;
   protocol->next_notice = now + NOTICE_EVERY;
   protocol->step = -1;
@@ -239,7 +235,7 @@ flow_status flow_protocol_new(const flow_protocol_options *options, double now, 
     }
     protocol->peers = peers;
     protocol->standing = FLOW_WELCOMED;
-    for (int i = 0; i < tasks; i++) protocol->peers[i] = (flow_peer){ .connection = -1, .step = -1 };
+    for (int i = 0; i < tasks; i++) protocol->peers[i] = (flow_peer){ .connection = -1, .step = -1, .gone = now };
   }
   *out = protocol;
   return FLOW_OK;
@@ -323,6 +319,7 @@ static flow_status take_time(flow_protocol *protocol, double now)
 double flow_protocol_deadline(const flow_protocol *protocol)
 {
   int answered = protocol->self != 0 && protocol->standing >= FLOW_WELCOMED;
+  if (protocol->stands_by) return INFINITY;
   return answered ? protocol->deadline + protocol->options.dead_after : protocol->deadline;
 }
 
@@ -482,4 +479,10 @@ flow_status flow_protocol_report(flow_protocol *protocol, double now, const char
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted)
 {
   return settle(protocol, say_goodbye(protocol, now, preempted));
+}
+
+flow_status flow_protocol_pause(flow_protocol *protocol, double now)
+{
+  flow_status status = advance(protocol, now);
+  return settle(protocol, status == FLOW_OK ? flow_chief_pause(protocol) : status);
 }

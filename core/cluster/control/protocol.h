@@ -15,6 +15,8 @@
  *   - Who slept (was stopped, swapped out) for long accuses nobody: silence of others is counted from the beginning, and a chief that slept for so long
  *     that the others may have given it up names itself.
  *   - A chief that comes again waits for all tasks, like the first.
+ *   - With min_workers a generation may begin without tasks that are not there (protocol_generation.c). Who joins while one is under way
+ *     stands by: the next one begins with it, when the program of the chief comes to a place where it can pause.
  *
  * After each call actions are to be fetched until there are none. Where memory is out, an event or join, report, goodbye ends this process's
  * part without further words: the driver closes all connections, and the others see a task that is lost. Not thread-safe. */
@@ -41,6 +43,9 @@ typedef struct flow_protocol_options {
   uint64_t incarnation;             /* a random number: tells two processes that are the same task apart */
   double heartbeat, dead_after;     /* seconds; 0: 1 and 10 */
   double start_within, rejoin_within;   /* how long to wait for the first generation and for further ones; 0: 300 and 600 */
+  int    min_workers;               /* a generation may begin with this many tasks, the chief among them; 0: only with all */
+  int    shards;                    /* with min_workers: the number of tasks that take part divides it; 0: any number will do */
+  double shrink_after;              /* with min_workers: seconds for which others wait for a task that is not there; 0: 5 */
 } flow_protocol_options;
 
 /* FLOW_INVALID_ARGUMENT if the cluster says nothing of this process. now: seconds of a clock that never goes back. */
@@ -69,6 +74,8 @@ double      flow_protocol_wakeup(const flow_protocol *protocol);
 
 /* ---- requests of this process. FLOW_INVALID_STATE: not now --------------------------------------------------------------------------- */
 
+/* The numbers of the tasks that take part in the newest generation, in ascending order; returns how many. They stay until the next STARTED. */
+int         flow_protocol_members(const flow_protocol *protocol, const int **members);
 /* Ready for the next generation. step: of the state that this process has (-1: none); signature: of what all tasks have to have in common, as its
  * model ("": nothing, longer ones are cut). STARTED, or FAILED, follows. */
 flow_status flow_protocol_join(flow_protocol *protocol, double now, double step, const char *signature);
@@ -85,6 +92,10 @@ void        flow_protocol_calls(flow_protocol *protocol, uint32_t calls);
 /* This process cannot go on: ABORTED follows, with whom the chief holds responsible. Unless it is this process's own fault the chief waits a
  * moment whether another one turns out to be lost. */
 flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, flow_fault fault);
+/* Of the chief: whether the next generation would have more tasks than this one, and which task has come; -1: it would not. */
+int         flow_protocol_newcomer(const flow_protocol *protocol);
+/* Of the chief: ends the generation, so that the next one begins with who has come. No-op if nobody has. */
+flow_status flow_protocol_pause(flow_protocol *protocol, double now);
 /* No more work here. DONE follows when all tasks have said so; at once if preempted (this process is to end, though its work is not done), which
  * ends the generation. */
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted);
@@ -96,11 +107,11 @@ typedef enum flow_action_kind {
   FLOW_ACTION_CLOSE,     /* the connection, after what was sent; no event follows */
   FLOW_ACTION_DIAL,      /* the chief's address, in text; connected or closed follows */
   FLOW_ACTION_STARTED,   /* a generation; task: who has the newest state, step: its step */
-  FLOW_ACTION_ABORTED,   /* the generation is over; task: the culprit, text: the sentence, request: 1: it was preempted */
+  FLOW_ACTION_ABORTED,   /* the generation is over; task: the culprit, text: the sentence, request: a flow_end */
   FLOW_ACTION_RESULT,    /* of a request; status, bytes: a value, text: why it failed */
   FLOW_ACTION_NOTICE,    /* a line for the log */
   FLOW_ACTION_FINISHED,  /* another task has said goodbye: it comes to nothing any more; text: its name */
-  FLOW_ACTION_DONE,      /* the last: everybody is done */
+  FLOW_ACTION_DONE,      /* the last: everybody is done. After join, before STARTED: without this process, which stood by */
   FLOW_ACTION_FAILED,    /* the last: there is no hope; text: the sentence */
 } flow_action_kind;
 

@@ -11,7 +11,7 @@ static const char PREEMPTED[] = "was preempted (its process was asked to end, as
 static const double REPORT_GRACE = 0.5;      /* seconds from a report to the verdict: often the culprit's own connection closes meanwhile */
 static const double RECENT_HEARTBEATS = 3;   /* a task that was heard within this many is alive: another process is not the same task */
 
-static int running(const flow_protocol *protocol)
+int flow_chief_is_running(const flow_protocol *protocol)
 {
   return protocol->standing == FLOW_RUNNING || protocol->standing == FLOW_FINISHED;
 }
@@ -69,18 +69,17 @@ static flow_status end_all(flow_protocol *protocol, const flow_control_message *
   return flow_protocol_end(protocol, kind, text);
 }
 
-static flow_status give_up(flow_protocol *protocol, const char *text)
+flow_status flow_chief_give_up(flow_protocol *protocol, const char *text)
 {
   return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_REFUSE, .text = text }, FLOW_ACTION_FAILED, text);
 }
 
 /* ---- a generation's end -------------------------------------------------------------------------------------------------------------- */
 
-/* The sentence goes to all tasks of the generation, which then may join the next one. */
-static flow_status abort_generation(flow_protocol *protocol, int culprit, const char *text, int preempted)
+flow_status flow_chief_abort(flow_protocol *protocol, int culprit, const char *text, flow_end end)
 {
   char words[FLOW_LIMIT_TEXT + 64];
-  const flow_control_message message = { .kind = FLOW_MESSAGE_ABORT, .task = culprit, .request = preempted != 0,
+  const flow_control_message message = { .kind = FLOW_MESSAGE_ABORT, .task = culprit, .request = (uint32_t)end,
                                          .generation = protocol->generation, .text = text };
   protocol->suspect = -1;
   flow_store_clear(protocol);
@@ -91,40 +90,43 @@ static flow_status abort_generation(flow_protocol *protocol, int culprit, const 
     if (peer->standing == FLOW_RUNNING) peer->standing = peer->connection >= 0 ? FLOW_WELCOMED : FLOW_ABSENT;
     FLOW_TRY(flow_protocol_send(protocol, peer->connection, &message));
   }
-  if (protocol->standing == FLOW_RUNNING) return flow_protocol_aborted(protocol, culprit, text, preempted);
+  if (protocol->standing == FLOW_RUNNING) return flow_protocol_aborted(protocol, culprit, text, end);
   snprintf(words, sizeof words, "%s has finished, there is no further generation: %s", flow_protocol_task(protocol, 0), text);
   return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_REFUSE, .text = words }, FLOW_ACTION_DONE, text);
 }
 
-/* A task is gone. what: "closed its connection", "silent for 10.0 s". Its connection is closed if there still is one. */
-static flow_status part_from(flow_protocol *protocol, int task, const char *what, int preempted)
+static flow_status part_from(flow_protocol *protocol, int task, const char *what, flow_end end)
 {
   flow_peer *peer = peer_of(protocol, task);
   int before = peer->standing, connection = peer->connection;
   char text[FLOW_LIMIT_TEXT];
-  if (before == FLOW_RUNNING && running(protocol)) {
+  if (before == FLOW_RUNNING && flow_chief_is_running(protocol)) {
     flow_text to = flow_text_into(text, sizeof text);
     flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, task), what);
     if (newest_step(protocol) >= 0) flow_text_add(&to, " at step %.0f", newest_step(protocol));
     if (peer->doing[0]) flow_text_add(&to, ", in %s", peer->doing);
     if (peer->place[0]) flow_text_add(&to, "; it was %s", peer->place);
-    FLOW_TRY(abort_generation(protocol, task, text, preempted));
+    FLOW_TRY(flow_chief_abort(protocol, task, text, end));
     if (protocol->standing == FLOW_ENDED) return FLOW_OK;      /* which closed all connections */
   } else if (before != FLOW_FINISHED) {
     FLOW_TRY(flow_protocol_notice(protocol, "%s %s", flow_protocol_task(protocol, task), what));
   }
   peer->connection = -1;
   if (before != FLOW_FINISHED) peer->standing = FLOW_ABSENT;
+  peer->gone = protocol->now;
   return flow_protocol_close(protocol, connection);
 }
 
-static flow_status lose(flow_protocol *protocol, int task, const char *what) { return part_from(protocol, task, what, 0); }
+flow_status flow_chief_lose(flow_protocol *protocol, int task, const char *what)
+{
+  return part_from(protocol, task, what, FLOW_END_LOST);
+}
 
 flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault)
 {
   char words[FLOW_LIMIT_TEXT];
   int own = fault == FLOW_FAULT_OWN, better = fault == FLOW_FAULT_LATE && protocol->suspicion == FLOW_FAULT_UNKNOWN;
-  if (!running(protocol) || (protocol->suspect >= 0 && !own && !better)) return FLOW_OK;
+  if (!flow_chief_is_running(protocol) || (protocol->suspect >= 0 && !own && !better)) return FLOW_OK;
   double step = task == 0 ? protocol->step : protocol->peers[task].step;
   protocol->suspect = task;
   protocol->suspicion = fault;
@@ -133,7 +135,7 @@ flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *t
   flow_text_add(&to, "%s reports", flow_protocol_task(protocol, task));
   if (step >= 0) flow_text_add(&to, " at step %.0f", step);
   flow_text_add(&to, ": %.700s", text);
-  if (own) return abort_generation(protocol, task, memcpy(words, protocol->report, sizeof words), 0);
+  if (own) return flow_chief_abort(protocol, task, memcpy(words, protocol->report, sizeof words), FLOW_END_LOST);
   return FLOW_OK;
 }
 
@@ -155,66 +157,7 @@ static flow_status decide(flow_protocol *protocol)
   }
   if (late > 4) flow_text_add(&to, " and %d more", late - 4);
   flow_text_add(&to, "%s%.700s", late ? " did not come: " : "", protocol->report);
-  return abort_generation(protocol, late ? culprit : protocol->suspect, text, 0);
-}
-
-/* ---- a generation's beginning -------------------------------------------------------------------------------------------------------- */
-
-/* Begins when all are ready; the newest state is that of the highest step, of several tasks the first one's. */
-static flow_status try_start(flow_protocol *protocol)
-{
-  uint64_t generation = protocol->generation;
-  int source = 0;
-  double step = protocol->step;
-  char text[FLOW_LIMIT_TEXT];
-  if (protocol->standing != FLOW_JOINED) return FLOW_OK;
-  if (protocol->misfit) return give_up(protocol, memcpy(text, protocol->misfit_text, sizeof text));
-  for (int i = 1; i < protocol->tasks; i++) {
-    const flow_peer *peer = peer_of(protocol, i);
-    if (peer->standing == FLOW_FINISHED) {
-      snprintf(text, sizeof text, "%s has finished its work: there cannot be another generation", flow_protocol_task(protocol, i));
-      return give_up(protocol, text);
-    }
-    if (peer->standing != FLOW_JOINED) return FLOW_OK;
-    if (peer->generation > generation) generation = peer->generation;
-    if (peer->step > step) {
-      step = peer->step;
-      source = i;
-    }
-  }
-  generation++;
-  const flow_control_message start = { .kind = FLOW_MESSAGE_START, .task = source, .generation = generation, .step = step,
-                               .incarnation = protocol->options.incarnation };
-  for (int i = 1; i < protocol->tasks; i++) {
-    protocol->peers[i].standing = FLOW_RUNNING;
-    protocol->peers[i].generation = generation;
-  }
-  FLOW_TRY(send_all(protocol, &start));
-  return flow_protocol_started(protocol, generation, source, step);
-}
-
-static int has_joined(const flow_protocol *protocol, int task)
-{
-  return (task == 0 ? protocol->standing : protocol->peers[task].standing) == FLOW_JOINED;
-}
-
-flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message)
-{
-  flow_peer *peer = peer_of(protocol, task);
-  if (task > 0) {
-    if (peer->standing != FLOW_WELCOMED) return lose(protocol, task, "joined twice");
-    peer->standing = FLOW_JOINED;
-    peer->step = message->step;
-    if (message->generation > peer->generation) peer->generation = message->generation;
-  }
-  snprintf(peer->signature, sizeof peer->signature, "%s", message->name);
-  int first = 0;
-  while (first < protocol->tasks && (first == task || !has_joined(protocol, first))) first++;
-  if (first == protocol->tasks || strcmp(protocol->peers[first].signature, peer->signature) == 0) return try_start(protocol);
-  char text[FLOW_LIMIT_TEXT];
-  snprintf(text, sizeof text, "%s and %s do not fit together: %s and %s", flow_protocol_task(protocol, first),
-           flow_protocol_task(protocol, task), protocol->peers[first].signature, peer->signature);
-  return give_up(protocol, text);
+  return flow_chief_abort(protocol, late ? culprit : protocol->suspect, text, FLOW_END_LOST);
 }
 
 /* ---- HELLO --------------------------------------------------------------------------------------------------------------------------- */
@@ -244,9 +187,9 @@ static flow_status make_room(flow_protocol *protocol, const flow_control_message
   } else if (peer->connection < 0) {
     return FLOW_OK;
   } else if (peer->incarnation == hello->incarnation) {
-    return lose(protocol, hello->task, "lost its connection");
+    return flow_chief_lose(protocol, hello->task, "lost its connection");
   } else if (silence >= RECENT_HEARTBEATS * protocol->options.heartbeat) {
-    return lose(protocol, hello->task, "was started again");
+    return flow_chief_lose(protocol, hello->task, "was started again");
   } else {
     snprintf(obstacle, (size_t)size, "%s is another process, which was heard %.1f s ago: is it started twice?", name, silence);
   }
@@ -272,14 +215,15 @@ static flow_status greet(flow_protocol *protocol, int stranger, const flow_contr
   flow_mismatch found = flow_hello_check(protocol, hello, text, sizeof text);
   if (found != FLOW_FITS) {
     FLOW_TRY(turn_away(protocol, connection, FLOW_MESSAGE_REFUSE, text));
-    if (found == FLOW_OTHER_PROGRAM && hello->task > 0 && hello->task < protocol->tasks && !running(protocol)) {
+    int of_this = found == FLOW_OTHER_PROGRAM && hello->task > 0 && hello->task < protocol->tasks;
+    if (of_this && !protocol->options.min_workers && !flow_chief_is_running(protocol)) {
       protocol->misfit = hello->task;
       memcpy(protocol->misfit_text, text, sizeof text);
     }
     flow_protocol_turned_away(protocol, text);
     int last_words = protocol->misfit && protocol->standing == FLOW_JOINED;      /* which say the same */
     if (!last_words) FLOW_TRY(flow_protocol_notice(protocol, "turned away: %s", text));
-    return try_start(protocol);
+    return flow_chief_try_start(protocol);
   }
   FLOW_TRY(make_room(protocol, hello, text, sizeof text));
   if (protocol->standing == FLOW_ENDED) return flow_protocol_close(protocol, connection);
@@ -311,19 +255,19 @@ static void tell_finished(flow_protocol *protocol, int task)
 flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted)
 {
   char text[FLOW_LIMIT_TEXT];
-  int now_running = running(protocol);
+  int now_running = flow_chief_is_running(protocol);
   int *standing = task == 0 ? &protocol->standing : &protocol->peers[task].standing;
   if (!now_running || preempted || *standing != FLOW_RUNNING) {
-    if (task > 0) return part_from(protocol, task, preempted ? PREEMPTED : "left", preempted);
+    if (task > 0) return part_from(protocol, task, preempted ? PREEMPTED : "left", preempted ? FLOW_END_PREEMPTED : FLOW_END_LOST);
     snprintf(text, sizeof text, "%s %s at step %.0f", flow_protocol_task(protocol, 0), PREEMPTED, protocol->step);
-    const flow_control_message over = { .kind = FLOW_MESSAGE_ABORT, .task = 0, .request = preempted != 0,
+    const flow_control_message over = { .kind = FLOW_MESSAGE_ABORT, .task = 0, .request = preempted ? FLOW_END_PREEMPTED : FLOW_END_LOST,
                                         .generation = protocol->generation, .text = text };
     return end_all(protocol, &over, FLOW_ACTION_DONE, "");
   }
   *standing = FLOW_FINISHED;
   tell_finished(protocol, task);
   for (int i = 1; i < protocol->tasks; i++) {
-    if (protocol->peers[i].standing != FLOW_FINISHED) return FLOW_OK;
+    if (protocol->peers[i].standing == FLOW_RUNNING) return FLOW_OK;
   }
   if (protocol->standing != FLOW_FINISHED) return FLOW_OK;
   return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_FAREWELL }, FLOW_ACTION_DONE, "");
@@ -370,7 +314,7 @@ flow_status flow_chief_received(flow_protocol *protocol, int connection, const f
   case FLOW_MESSAGE_SET:
   case FLOW_MESSAGE_GET:
   case FLOW_MESSAGE_ENTER: return works ? flow_store_request(protocol, task, message) : FLOW_OK;
-  default: return lose(protocol, task, "sent what only the chief sends");
+  default: return flow_chief_lose(protocol, task, "sent what only the chief sends");
   }
 }
 
@@ -382,7 +326,7 @@ flow_status flow_chief_closed(flow_protocol *protocol, int connection, const cha
   if (task < 0) return FLOW_OK;
   protocol->peers[task].connection = -1;
   snprintf(what, sizeof what, "lost its connection (%.300s)", why);
-  return lose(protocol, task, what);
+  return flow_chief_lose(protocol, task, what);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------------------------- */
@@ -408,7 +352,7 @@ static flow_status check_silence(flow_protocol *protocol)
     const flow_peer *peer = peer_of(protocol, i);
     if (peer->connection < 0 || protocol->now < peer->heard + protocol->options.dead_after) continue;      /* as flow_chief_wakeup rounds */
     snprintf(what, sizeof what, "silent for %.1f s", protocol->now - peer->heard);
-    FLOW_TRY(lose(protocol, i, what));
+    FLOW_TRY(flow_chief_lose(protocol, i, what));
   }
   for (int i = protocol->stranger_count - 1; i >= 0 && protocol->standing != FLOW_ENDED; i--) {
     if (protocol->now < protocol->strangers[i].since + protocol->options.dead_after) continue;
@@ -425,9 +369,9 @@ static flow_status wake_up(flow_protocol *protocol, double slept)
   char text[FLOW_LIMIT_TEXT];
   for (int i = 1; i < protocol->tasks; i++) protocol->peers[i].heard = protocol->now;
   for (int i = 0; i < protocol->stranger_count; i++) protocol->strangers[i].since = protocol->now;
-  if (slept + protocol->options.heartbeat < protocol->options.dead_after || !running(protocol)) return FLOW_OK;
+  if (slept + protocol->options.heartbeat < protocol->options.dead_after || !flow_chief_is_running(protocol)) return FLOW_OK;
   snprintf(text, sizeof text, "%s stood still for %.1f s at step %.0f", flow_protocol_task(protocol, 0), slept, protocol->step);
-  return abort_generation(protocol, 0, text, 0);
+  return flow_chief_abort(protocol, 0, text, FLOW_END_LOST);
 }
 
 flow_status flow_chief_timer(flow_protocol *protocol, double slept)
@@ -449,8 +393,10 @@ flow_status flow_chief_timer(flow_protocol *protocol, double slept)
   if (protocol->joining && protocol->now >= protocol->deadline) {
     flow_text_add(&list, "gave up after %.0f s, missing: ", protocol->now - protocol->asked);
     list_missing(protocol, &list);
-    return give_up(protocol, text);
+    if (protocol->options.min_workers > 0) flow_text_add(&list, "; at least %d tasks have to be there", protocol->options.min_workers);
+    return flow_chief_give_up(protocol, text);
   }
+  if (protocol->options.min_workers > 0) FLOW_TRY(flow_chief_try_start(protocol));
   if (protocol->joining && protocol->now >= protocol->next_notice) {
     list_missing(protocol, &list);
     FLOW_TRY(flow_protocol_notice(protocol, "waiting %.0f s for %s", protocol->now - protocol->asked, text));
@@ -465,5 +411,5 @@ double flow_chief_wakeup(const flow_protocol *protocol)
     if (protocol->peers[i].connection >= 0) next = fmin(next, protocol->peers[i].heard + protocol->options.dead_after);
   }
   for (int i = 0; i < protocol->stranger_count; i++) next = fmin(next, protocol->strangers[i].since + protocol->options.dead_after);
-  return fmin(next, flow_store_wakeup(protocol));
+  return fmin(next, fmin(flow_chief_start_wakeup(protocol), flow_store_wakeup(protocol)));
 }

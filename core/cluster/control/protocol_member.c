@@ -8,6 +8,8 @@
 
 static const double FIRST_PAUSE = 0.05, LONGEST_PAUSE = 1.0;     /* seconds between two attempts to reach the chief; doubled each time */
 
+static const double STANDING_BY_NOTICE_EVERY = 60;
+
 static flow_status send_join(flow_protocol *protocol)
 {
   const flow_control_message join = { .kind = FLOW_MESSAGE_JOIN, .generation = protocol->generation, .step = protocol->step,
@@ -49,13 +51,18 @@ flow_status flow_member_closed(flow_protocol *protocol, const char *why)
   protocol->standing = FLOW_ABSENT;
   protocol->pause = before >= FLOW_WELCOMED ? FIRST_PAUSE : fmin(fmax(2 * protocol->pause, FIRST_PAUSE), LONGEST_PAUSE);
   protocol->next_dial = protocol->now + protocol->pause;
+  if (protocol->stands_by) {
+    protocol->stands_by = 0;
+    protocol->asked = protocol->now;
+    protocol->deadline = protocol->now + (protocol->generation > 0 ? protocol->options.rejoin_within : protocol->options.start_within);
+  }
   if (why != protocol->obstacle) snprintf(protocol->obstacle, sizeof protocol->obstacle, "%s", why);
   if (before == FLOW_FINISHED) return flow_protocol_end(protocol, FLOW_ACTION_DONE, "");
   if (before != FLOW_RUNNING) return FLOW_OK;
   flow_text to = flow_text_into(text, sizeof text);
   flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, 0), why);
   if (protocol->step >= 0) flow_text_add(&to, " at step %.0f of %s", protocol->step, flow_protocol_task(protocol, protocol->self));
-  flow_status status = flow_protocol_aborted(protocol, 0, text, 0);
+  flow_status status = flow_protocol_aborted(protocol, 0, text, FLOW_END_LOST);
   protocol->standing = FLOW_ABSENT;
   return status;
 }
@@ -71,10 +78,20 @@ static flow_status start(flow_protocol *protocol, const flow_control_message *me
 {
   char text[128];
   if (protocol->standing == FLOW_JOINED && message->generation > protocol->generation) {
-    return flow_protocol_started(protocol, message->generation, message->task, message->step);
+    flow_status status = flow_protocol_started(protocol, message);
+    return status == FLOW_CORRUPT_DATA ? hang_up(protocol, flow_last_error()) : status;
   }
   snprintf(text, sizeof text, "starts generation %.0f where %.0f was", (double)message->generation, (double)protocol->generation);
   return hang_up(protocol, text);
+}
+
+/* Waits as long as the chief lives: it may take for ever until there is a generation with this task. */
+static flow_status stand_by(flow_protocol *protocol, const flow_control_message *message)
+{
+  if (protocol->standing != FLOW_JOINED) return FLOW_OK;
+  protocol->stands_by = 1;
+  snprintf(protocol->obstacle, sizeof protocol->obstacle, "%s", message->text);
+  return flow_protocol_notice(protocol, "%s", message->text);
 }
 
 static flow_status leave_generation(flow_protocol *protocol, const flow_control_message *message)
@@ -84,7 +101,7 @@ static flow_status leave_generation(flow_protocol *protocol, const flow_control_
     return flow_protocol_end(protocol, FLOW_ACTION_DONE, message->text);
   }
   if (protocol->standing != FLOW_RUNNING || message->generation != protocol->generation) return FLOW_OK;
-  return flow_protocol_aborted(protocol, message->task, message->text, message->request == 1);
+  return flow_protocol_aborted(protocol, message->task, message->text, (flow_end)message->request);
 }
 
 static flow_status finish(flow_protocol *protocol, int kind, const char *text)
@@ -116,7 +133,8 @@ flow_status flow_member_received(flow_protocol *protocol, const flow_control_mes
     if (message->generation == protocol->generation) flow_protocol_finished(protocol, message->task);
     return FLOW_OK;
   case FLOW_MESSAGE_FAREWELL:
-    return protocol->standing == FLOW_FINISHED ? finish(protocol, FLOW_ACTION_DONE, "") : FLOW_OK;
+    return protocol->standing == FLOW_FINISHED || protocol->stands_by ? finish(protocol, FLOW_ACTION_DONE, "") : FLOW_OK;
+  case FLOW_MESSAGE_STANDBY: return stand_by(protocol, message);
   default: return hang_up(protocol, "sends what only members send");
   }
 }
@@ -128,6 +146,10 @@ static int reachable(const flow_protocol *protocol) { return protocol->standing 
 static flow_status notice(flow_protocol *protocol)
 {
   double waited = protocol->now - protocol->asked;
+  if (protocol->stands_by) {
+    protocol->next_notice = protocol->now + STANDING_BY_NOTICE_EVERY;
+    return flow_protocol_notice(protocol, "has waited %.0f s: %s", waited, protocol->obstacle);
+  }
   if (reachable(protocol)) {
     return flow_protocol_notice(protocol, "waiting %.0f s for the other tasks; %s says which", waited, flow_protocol_task(protocol, 0));
   }

@@ -1,4 +1,4 @@
-/* protocol_state.h: what protocol.c, protocol_chief.c, protocol_store.c and protocol_member.c share. */
+/* protocol_state.h: what the files protocol*.c share. */
 #ifndef FLOW_CLUSTER_CONTROL_PROTOCOL_STATE_H
 #define FLOW_CLUSTER_CONTROL_PROTOCOL_STATE_H
 
@@ -25,7 +25,7 @@ typedef struct flow_peer {
   uint64_t incarnation, generation;    /* the last generation that it knows */
   uint64_t rival;                      /* another process that says that it is this task, 0: none has; since when */
   double   rival_since;
-  double   heard, step;
+  double   heard, step, gone, joined;  /* gone: since when it is not there; joined: when it was ready last */
   uint32_t calls;                      /* that it has begun */
   int      waiting;                    /* requests that are not answered */
   char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
@@ -54,6 +54,7 @@ struct flow_protocol {
   const flow_cluster *cluster;
   flow_protocol_options options;       /* with the defaults filled in; job and version point after this struct */
   int      tasks, self;                /* number of tasks; this one's */
+  int     *members, member_count;      /* the tasks that take part in the newest generation; room for all */
   char     hash[24];
   double   now;                        /* the newest event's time */
 
@@ -63,6 +64,7 @@ struct flow_protocol {
   uint64_t generation;                 /* the newest that this process knows */
   uint32_t calls;
   double   step, asked, deadline;      /* asked, deadline: of the generation that is waited for */
+  int      stands_by;                  /* a member: a generation is under way without this process, which waits as long as the chief lives */
   char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
   uint32_t requests[FLOW_MOST_REQUESTS];
   int      request_count;              /* not answered yet */
@@ -72,7 +74,8 @@ struct flow_protocol {
   /* members: the connection to the chief */
   int      connection, dialing, greeted;       /* greeted: a WELCOME came over this connection */
   double   heard, next_dial, pause;
-  char     obstacle[FLOW_LIMIT_TEXT];   /* member: why the chief was not reached; chief: who was turned away. For notices and last words */
+  char     obstacle[FLOW_LIMIT_TEXT];   /* member: why the chief was not reached, or why it stands by; chief: who was turned away. For
+                                         * notices and last words */
 
   /* the chief */
   flow_peer     *peers;                /* one per task */
@@ -100,9 +103,8 @@ flow_status flow_protocol_close(flow_protocol *protocol, int connection);
 flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* DONE or FAILED. */
 flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *text);
-flow_status flow_protocol_started(flow_protocol *protocol, uint64_t generation, int source, double step);
 /* Ends this process's part of the generation: ABORTED, and a failed RESULT for each open request. */
-flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, int preempted);
+flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, flow_end end);
 /* Until when this process waits for a generation. Who has reached the chief leaves the verdict to it, which knows who is missing. */
 double flow_protocol_deadline(const flow_protocol *protocol);
 /* FINISHED. Where memory is out it is left unsaid: this process would only wait longer. */
@@ -118,13 +120,33 @@ flow_status flow_chief_received(flow_protocol *protocol, int connection, const f
 flow_status flow_chief_closed(flow_protocol *protocol, int connection, const char *why);
 flow_status flow_chief_timer(flow_protocol *protocol, double slept);
 double      flow_chief_wakeup(const flow_protocol *protocol);
-/* What a member's JOIN, REPORT, GOODBYE do, and the chief's own. */
-flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message);
+/* Whether there is a generation; it may be one whose chief has said goodbye. */
+int         flow_chief_is_running(const flow_protocol *protocol);
+/* REFUSE, to everybody, and the end of this process's part. */
+flow_status flow_chief_give_up(flow_protocol *protocol, const char *text);
+/* Ends the generation for all who take part in it, with this sentence: they may join the next one. */
+flow_status flow_chief_abort(flow_protocol *protocol, int culprit, const char *text, flow_end end);
+/* A task is gone. what: "closed its connection", "silent for 10.0 s". Its connection is closed if there still is one. */
+flow_status flow_chief_lose(flow_protocol *protocol, int task, const char *what);
+/* What a member's REPORT and GOODBYE do, and the chief's own. */
 flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault);
 flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted);
 /* RESULT to a task, itself included. */
 flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t request, flow_status status, const char *text,
                               const flow_store_entry *entry);
+
+/* ---- protocol_generation.c ----------------------------------------------------------------------------------------------------------- */
+
+/* START, of the chief and of members. FLOW_CORRUPT_DATA: it names tasks that there are not, or not this one. */
+flow_status flow_protocol_started(flow_protocol *protocol, const flow_control_message *start);
+/* What a member's JOIN does, and the chief's own. */
+flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message);
+/* Begins a generation if who is needed for it is ready. */
+flow_status flow_chief_try_start(flow_protocol *protocol);
+/* What flow_protocol_pause does. */
+flow_status flow_chief_pause(flow_protocol *protocol);
+/* When the chief stops waiting for tasks that are not there. */
+double      flow_chief_start_wakeup(const flow_protocol *protocol);
 
 /* ---- protocol_handshake.c ---------------------------------------------------------------------------------------------------------------- */
 

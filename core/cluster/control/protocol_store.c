@@ -142,6 +142,12 @@ static flow_status set(flow_protocol *protocol, int task, const flow_control_mes
 
 /* ---- barriers ------------------------------------------------------------------------------------------------------------------------ */
 
+static int takes_part(const flow_protocol *protocol, int task)
+{
+  int standing = task == 0 ? protocol->standing : protocol->peers[task].standing;
+  return standing == FLOW_RUNNING || standing == FLOW_FINISHED;
+}
+
 static int count_entered(const flow_protocol *protocol, const char *name, int task, int *entered)
 {
   int count = 0;
@@ -177,7 +183,7 @@ static flow_status enter(flow_protocol *protocol, int task, const flow_control_m
   const flow_waiter *first = find_waiter(protocol, message->name, 1);
   double since = first ? first->since : protocol->now, until = first ? first->until : protocol->now + message->seconds;
   FLOW_TRY(add_waiter(protocol, task, message, since, until));
-  return count + 1 == protocol->tasks ? answer_waiters(protocol, message->name, 1, FLOW_OK, "", NULL) : FLOW_OK;
+  return count + 1 == protocol->member_count ? answer_waiters(protocol, message->name, 1, FLOW_OK, "", NULL) : FLOW_OK;
 }
 
 /* "worker:2 b:1 (at step 812)": the first four that have not entered. */
@@ -186,7 +192,7 @@ static void list_missing(flow_protocol *protocol, const char *name, flow_text *t
   int missing = 0, entered;
   for (int i = 0; i < protocol->tasks; i++) {
     count_entered(protocol, name, i, &entered);
-    if (entered || ++missing > 4) continue;
+    if (entered || !takes_part(protocol, i) || ++missing > 4) continue;
     flow_text_add(text, "%s%s (at step %.0f)", missing > 1 ? ", " : "", flow_protocol_task(protocol, i),
                   i == 0 ? protocol->step : protocol->peers[i].step);
   }

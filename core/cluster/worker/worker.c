@@ -207,7 +207,9 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
   const flow_environment environment = { get_variable, worker };
   const flow_protocol_options protocol = { .job = options->job ? options->job : "", .version = flow_version(),
                                           .heartbeat = options->heartbeat, .dead_after = options->dead_after,
-                                          .start_within = options->start_within, .rejoin_within = options->rejoin_within };
+                                          .start_within = options->start_within, .rejoin_within = options->rejoin_within,
+                                          .min_workers = options->min_workers, .shards = options->shards,
+                                          .shrink_after = options->shrink_after };
   FLOW_TRY(flow_control_open(worker->cluster, &environment, &protocol, log_line, worker, &worker->control));
   flow_control_count(worker->control, &worker->begun);
   flow_control_watch(worker->control, worker->context, take_verdict, look_at_waiting, worker);
@@ -227,6 +229,11 @@ flow_status flow_worker_connect(flow_worker *worker, double step)
   char signature[FLOW_MOST_SIGNATURE];
   snprintf(signature, sizeof signature, "communication by %s", worker->transport);
   FLOW_TRY(flow_control_join(worker->control, step, signature, &worker->generation));
+  flow_worker_set_apart(worker, worker->apart);
+  if (worker->generation.count == 1) {
+    snprintf(worker->engine, sizeof worker->engine, "nobody else");
+    return FLOW_OK;
+  }
   flow_control_progress(worker->control, worker->progress, "opening the transport");
   if (worker->communicator && strcmp(worker->communicator->transport->name, worker->transport) != 0) {
     flow_communicator_close(worker->communicator);
@@ -270,9 +277,9 @@ static flow_status check_options(const flow_worker_options *options)
 {
   const struct { const char *name; double value; } times[] = {
     { "timeout_seconds", options->timeout_seconds }, { "start_within", options->start_within }, { "heartbeat", options->heartbeat },
-    { "dead_after", options->dead_after }, { "rejoin_within", options->rejoin_within },
+    { "dead_after", options->dead_after }, { "rejoin_within", options->rejoin_within }, { "shrink_after", options->shrink_after },
   };
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 6; i++) {
     if (times[i].value >= 0 && times[i].value <= 1e6) continue;
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s is %g seconds; it must be from 0 (the default) to a million", times[i].name,
                      times[i].value);
@@ -314,6 +321,10 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   worker->announcements = block;
   worker->transport = choose_transport(worker, wanted);
   worker->pairwise = options->pairwise;
+  worker->elastic = options->min_workers > 0;
+  if (worker->elastic && is_mpi(worker)) {
+    return flow_fail(FLOW_UNSUPPORTED, "min_workers: MPI ends all ranks with the first one that is lost; use RING to go on with fewer");
+  }
   return meet(worker, options);
 }
 
@@ -372,7 +383,10 @@ flow_status flow_worker_preempt(flow_worker *worker)
   return worker->control ? flow_control_goodbye(worker->control, 1) : FLOW_OK;
 }
 
-int flow_worker_was_preempted(flow_worker *worker) { return worker && worker->control && flow_control_was_preempted(worker->control); }
+int flow_worker_was_preempted(flow_worker *worker)
+{
+  return worker && worker->control && flow_control_end(worker->control) == FLOW_END_PREEMPTED;
+}
 
 /* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */
 

@@ -12,6 +12,8 @@ const char *flow_worker_name(const flow_worker *worker, int rank)
   static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
   static _Thread_local unsigned next;
   if (!worker || rank < 0 || rank >= flow_cluster_workers(worker->cluster)) return "";
+  if (worker->control) rank = flow_worker_task(worker, rank);
+  if (rank < 0) return "";
   char *text = texts[next++ % 4], name[FLOW_TASK_NAME_SIZE];
   int chiefs = flow_cluster_count(worker->cluster, FLOW_JOB_CHIEF);
   int job = rank < chiefs ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER, index = rank < chiefs ? rank : rank - chiefs;

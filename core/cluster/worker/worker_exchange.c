@@ -121,6 +121,7 @@ _Static_assert(sizeof(flow_run_announcement) <= sizeof(((flow_announcement *)0)-
 
 static flow_status all_gather(flow_exchange *self, const void *mine, int64_t bytes, void *all)
 {
+  FLOW_TRY(flow_worker_let_in((flow_worker *)self));
   return flow_worker_gather((flow_worker *)self, FLOW_CALL_STEP, "", mine, bytes, all);
 }
 

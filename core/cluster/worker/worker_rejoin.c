@@ -1,5 +1,6 @@
-/* worker_rejoin.c: a worker in the generation after the one that ended: who was left keeps what it has and waits until all tasks are there
- * again; who was started again has nothing yet and, until it has caught up with the others, goes its way apart from them. */
+/* worker_rejoin.c: a worker in the generation after the one that ended: who was left keeps what it has and waits until all tasks, or as
+ * many as it takes, are there again; who was started again has nothing yet and, until it has caught up with the others, goes its way apart
+ * from them. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,22 +39,58 @@ flow_status flow_worker_rejoin(flow_worker *worker, double step)
   for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     forget_generation(worker);
     flow_status status = flow_worker_connect(worker, step);
-    if (status == FLOW_OK || status == FLOW_INTERRUPTED || flow_control_check(worker->control, &culprit) == FLOW_OK) return status;
+    int final = status == FLOW_OK || status == FLOW_INTERRUPTED || status == FLOW_NOT_FOUND;
+    if (final || flow_control_check(worker->control, &culprit) == FLOW_OK) return status;
     if (flow_control_has_ended(worker->control)) return flow_fail_prefix(FLOW_ABORTED, "%s", "");
   }
   return flow_fail_prefix(FLOW_ABORTED, "%d generations ended before they began; the last one: ", MOST_ATTEMPTS);
 }
 
+/* Of a task among those that take part. */
+static int rank_of(const flow_worker *worker, int task)
+{
+  int rank = 0;
+  while (rank < worker->generation.count && worker->generation.members[rank] != task) rank++;
+  return rank;
+}
+
 int flow_worker_newest(const flow_worker *worker, double *step)
 {
   *step = worker && worker->control ? worker->generation.step : -1;
-  return *step >= 0 ? worker->generation.source : 0;
+  return *step >= 0 ? rank_of(worker, worker->generation.source) : 0;
 }
 
 void flow_worker_set_apart(flow_worker *worker, int apart)
 {
   if (!worker || !worker->control) return;
   worker->apart = apart != 0;
-  worker->exchange.workers = apart ? 1 : flow_cluster_workers(worker->cluster);
-  worker->exchange.worker = apart ? 0 : flow_cluster_id(worker->cluster);
+  worker->exchange.workers = apart ? 1 : worker->generation.count;
+  worker->exchange.worker = apart ? 0 : rank_of(worker, flow_cluster_id(worker->cluster));
+  worker->exchange.grows = worker->elastic && !apart;
+}
+
+/* ---- workers that come later --------------------------------------------------------------------------------------------------------- */
+
+int flow_worker_task(const flow_worker *worker, int rank)
+{
+  if (!worker || !worker->control) return rank;
+  return rank >= 0 && rank < worker->generation.count ? worker->generation.members[rank] : -1;
+}
+
+int flow_worker_has_grown(flow_worker *worker)
+{
+  return worker && worker->control && flow_control_end(worker->control) == FLOW_END_GROWN;
+}
+
+void flow_worker_hold(flow_worker *worker, int holds)
+{
+  if (worker) worker->held += holds ? 1 : -1;
+}
+
+flow_status flow_worker_let_in(flow_worker *worker)
+{
+  if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_let_in: worker is NULL");
+  if (!worker->control || worker->held > 0 || worker->apart || !flow_control_has_newcomer(worker->control)) return FLOW_OK;
+  FLOW_TRY(flow_control_pause(worker->control));
+  return flow_worker_check(worker);
 }

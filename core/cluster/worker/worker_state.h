@@ -38,6 +38,8 @@ struct flow_worker {
   struct flow_device_exchange **devices;        /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
   int                device_count, device_capacity;
   flow_generation    generation;                /* of the control plane: the one that this worker has joined last */
+  int                elastic;                   /* generations need not have all workers */
+  int                held;                      /* flow_worker_hold: by how many calls */
   const char        *transport;                 /* what carries the sums: "tcp", "mpi" */
   int                pairwise;
   int                gradient_dtype;            /* of the options, where the transport adds it up */

@@ -150,7 +150,7 @@ static uint64_t plan_key(const flow_plan *plan)
 static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
 {
   void *block;
-  if (!exchange || exchange->workers == 1) return FLOW_OK;
+  if (!exchange || (exchange->workers == 1 && !exchange->grows)) return FLOW_OK;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_run_announcement) * (size_t)exchange->workers, &block));
   set->announcements = block;
   FLOW_TRY(flow_alloc_zero(2 * sizeof(int64_t) * (size_t)(exchange->workers + 1), &block));

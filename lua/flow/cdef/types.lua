@@ -160,6 +160,8 @@ typedef struct flow_worker_options {
  const char *job;
  double rejoin_within;
  const char *gradient_dtype;
+ int min_workers, shards;
+ double shrink_after;
  int pairwise;
 } flow_worker_options;
 typedef struct flow_server_event { int peer, left; const char *text; char *bytes; double count; } flow_server_event;

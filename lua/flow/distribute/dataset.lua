@@ -76,13 +76,19 @@ local function shard(dataset, p)
   return data.wrap(native.own(out, C.flow_dataset_release), { dataset })
 end
 
+-- What a worker has of its own would have to be read by others when it is lost.
+local function refuse_own(what)
+  raise("%s: workers that may go on with fewer (min_workers) read the same data: use auto_shard_policy DATA, which AUTO is then", what)
+end
+
 -- How the workers of a placement read a data set in batches of the global size: "shared" or "own", the data set of this worker, and the
 -- rows of a batch, or nil where workers may know different numbers.
 function datasets.arrange(what, dataset, p)
   need_batches(what, dataset)
   local policy = C.flow_dataset_auto_shard_policy(dataset._handle)
   local rows = C.flow_dataset_batch_rows(dataset._handle)
-  if p.workers == 1 or policy == POLICY.DATA then return "shared", dataset, rows end
+  if p.workers == 1 or policy == POLICY.DATA or p.elastic and policy == POLICY.AUTO then return "shared", dataset, rows end
+  if p.elastic then refuse_own(what) end
   local own, reason = dataset
   if policy == POLICY.AUTO then
     own, reason = shard(dataset:with_options { auto_shard_policy = "FILE" }, p)
@@ -132,6 +138,7 @@ end
 
 function datasets.from_function(strategy, dataset_fn)
   local what, p = "distribute_datasets_from_function", strategy._placement
+  if p.elastic then refuse_own(what) end
   if type(dataset_fn) ~= "function" then raise("%s takes a function of an input context, got %s", what, errors.describe(dataset_fn)) end
   local dataset = need_batches(what, dataset_fn(object.new(InputContext, {
     num_input_pipelines = p.workers, input_pipeline_id = p.worker_index, num_replicas_in_sync = p.count,

@@ -95,10 +95,13 @@ local function make_step(self)
     if self.own or self.strategy:_others() then self.strategy:_leave(false) end
     native.raise_interrupted("%s, after step %d: this process was asked to end", WHAT, self.done)
   elseif native.interrupted() then native.raise_interrupted("interrupted") end
+  local others = self.own and self.strategy:_others()
+  if others then others:let_in() end
   note(self)
   self.runs = true
   local values = next_batch(self)
-  self.f(self.done + 1, unpack(values, 1, values.n))
+  if others then others:without_pause(self.f, self.done + 1, unpack(values, 1, values.n))
+  else self.f(self.done + 1, unpack(values, 1, values.n)) end
   self.usual = updates_of(self) - self.noted.updates
   self.done, self.runs, self.made = self.done + 1, false, self.made + 1
 end

@@ -22,7 +22,7 @@ local host = require "flow.host"
 
 local C, raise = native.C, errors.raise
 local WHAT = "MultiWorkerMirroredStrategy"
-local REJOIN_WITHIN = 600      -- seconds
+local REJOIN_WITHIN, SHRINK_AFTER = 600, 5      -- seconds
 
 local MultiWorker = object.class(WHAT, strategies.Strategy)
 
@@ -54,29 +54,35 @@ end
 
 local function time_text(seconds) return seconds > 0 and ("%g s"):format(seconds) or "default" end
 
--- The connection to the others, after all have found that they fit together and have one random state. recovers: of recovery_of.
-local function join(resolver, options, replicas, recovers)
+-- The connection to the others, after all have found that they fit together and have one random state. local_replicas(workers): how many
+-- there are with so many workers; recovers: of recovery_of.
+local function join(resolver, options, local_replicas, recovers)
   local times = communication.times(options)
   status.say { state = "waiting for the workers" }
-  local worker = workers.open(resolver._handle, options, times, shards.count() ~= nil,
-    recovers and (recovers.rejoin_within or REJOIN_WITHIN))
+  local worker = workers.open(resolver._handle, options, times, shards.count() ~= nil, recovers and recovers.waits)
   status.say { state = "running" }
   status.watch(worker.handle)
-  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ncompression: %s, factors: %s"):format(replicas,
-    shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after), options.compression,
-    tostring(options.factors))
+  local elastic = recovers and recovers.waits.min_workers
+  local function settings()
+    return ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ncompression: %s, factors: %s\nmin_workers: %s"):format(
+      local_replicas(worker.count), shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after),
+      options.compression, tostring(options.factors), elastic or "all")
+  end
   for left = recovers and recovers.max_restarts or 0, 0, -1 do
     rawset(worker, "behind", worker.newest_step >= 0)
+    local text = settings()
     worker:set_apart(worker.behind)
     local ok, problem = pcall(function()
-      worker:agree("settings", settings)
+      worker:agree("settings", text)
       worker:share_random_state()
       worker:set_apart(false)      -- until the placement is made, which is that of all
     end)
     if ok then break end
-    if left == 0 or C.flow_worker_check(worker.handle) == 0 or not pcall(worker.rejoin, worker, -1) then
+    local back, why = false, problem
+    if left > 0 and C.flow_worker_check(worker.handle) ~= 0 then back, why = pcall(worker.rejoin, worker, -1) end
+    if not back then
       pcall(worker.close, worker, true)
-      error(problem, 0)
+      error(getmetatable(why) == script.Exit and why or problem, 0)
     end
   end
   if worker.behind then log.info("%s: the others are further: this worker was started again and catches up with them", WHAT) end
@@ -101,22 +107,39 @@ local function number_of(given, name, least)
   return number
 end
 
--- Whether workers wait for one that is lost, and how: { max_restarts =, rejoin_within = }, or nil. count: workers of the cluster.
+-- The same of seconds.
+local function seconds_of(given, option, name)
+  local told = given == nil and name and host.getenv(name) or ""
+  local seconds = given or tonumber(told)
+  if told ~= "" and not seconds or seconds and not (seconds > 0 and seconds < 1e6) then
+    raise("%s: %s is a number of seconds above 0, got %s", WHAT, given and option or name, errors.describe(given or told))
+  end
+  return seconds
+end
+
+-- Whether workers wait for one that is lost, and how: { max_restarts =, waits = of worker.lua }, or nil. count: workers of the cluster.
 local function recovery_of(given, count)
   local restarts = number_of(given.max_restarts, "FLOW_MAX_RESTARTS", 0)
   local least = number_of(given.min_workers, "FLOW_MIN_WORKERS", 1)
+  local after = seconds_of(given.shrink_after, "shrink_after", "FLOW_SHRINK_AFTER")
   if restarts == nil and given.rejoin_timeout == nil and least == nil then return nil end
-  if given.rejoin_timeout and not (given.rejoin_timeout > 0 and given.rejoin_timeout < 1e6) then
-    raise("%s: rejoin_timeout is a number of seconds above 0, got %s", WHAT, errors.describe(given.rejoin_timeout))
-  end
+  local rejoin_within = seconds_of(given.rejoin_timeout, "rejoin_timeout") or REJOIN_WITHIN
   if least and least > count then
     raise("%s: min_workers is %d, but the cluster has %d workers", WHAT, least, count)
   elseif least and least < count then
-    log.warning("%s: min_workers = %d: training does not go on with fewer than all %d workers yet; they wait for the one that is lost",
-      WHAT, least, count)
+    if not shards.count() then
+      log.warning("%s: min_workers = %d goes with flow.config.enable_op_determinism { shards = N }, by which results do not depend on the "
+        .. "number of workers; without shards all %d wait for the one that is lost", WHAT, least, count)
+    elseif shards.count() == 1 then
+      raise("%s: min_workers = %d, but a single shard cannot be shared: set shards to 2 or more", WHAT, least)
+    end
   end
   if restarts == 0 then return nil end
-  return { max_restarts = restarts or 100, rejoin_within = given.rejoin_timeout }
+  local waits = { rejoin_within = rejoin_within }
+  if least and least < count and shards.count() then
+    waits.min_workers, waits.shards, waits.shrink_after = least, shards.count(), after or SHRINK_AFTER
+  end
+  return { max_restarts = restarts or 100, waits = waits }
 end
 
 local function make(given, options, restarts)
@@ -129,17 +152,19 @@ local function make(given, options, restarts)
   end
   local worker
   if not resolver.is_chief then status.leave() end
-  local replicas = shards.replicas(WHAT, list, count)
+  local recovers = job ~= "evaluator" and recovery_of(restarts, count) or nil
+  local elastic = recovers and recovers.waits.min_workers
+  local function local_replicas(workers_now) return shards.replicas(WHAT, list, workers_now) end
+  local_replicas(elastic and shards.workers(count) or count)      -- or it cannot be
   devices.used(WHAT)
-  local recovers = job ~= "evaluator" and recovery_of(restarts, count)
-  if count > 1 then
-    worker = join(resolver, options, replicas, recovers)
-  end
-  local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, replicas = replicas,
+  if count > 1 then worker = join(resolver, options, local_replicas, recovers) end
+  local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, workers = elastic and count or nil,
+                                                  replicas = local_replicas(worker and worker.count or 1),
                                                   bucket_bytes = options.bytes_per_pack, factors = options.factors,
                                                   gradient_bytes = options.compression ~= "none" and 2 or 4 })
   rawset(strategy, "cluster_resolver", resolver)
   rawset(strategy, "communication_options", options)
+  rawset(strategy, "_shrink_after", elastic and recovers.waits.shrink_after or false)
   rawset(strategy, "_recovery", worker and recovers and recovery.new(recovers.max_restarts, not worker.behind) or false)
   if worker and recovers then rawset(worker, "recovers", function(...) return recovery.guard(strategy, ...) end) end
   if job ~= "evaluator" then connect(strategy, list, options.implementation) end
@@ -165,9 +190,14 @@ function MultiWorker:_set_apart(apart)
   rawset(self._placement, "shared", setmetatable({}, { __mode = "k" }))      -- all workers share what functions use for the first time
 end
 
--- After a worker was lost: waits until all are there again. step: of what this worker has, -1: nothing.
+-- After a worker was lost, or has come: waits until all are there, or as many as go on. step: of what this worker has, -1: nothing.
 function MultiWorker:_rejoin(step)
-  self._worker:rejoin(step)
+  local worker, p = self._worker, self._placement
+  worker:rejoin(step)
+  if p.elastic then
+    placement.move(p, p.count / worker.count, worker.rank)
+    rawset(self, "_ids", false)
+  end
   self:_set_apart(false)
   connect(self, self.extended.worker_devices, self.communication_options.implementation)
 end
@@ -191,8 +221,10 @@ local multi_worker = signature.module "flow.distribute"
 
 -- MultiWorkerMirroredStrategy { cluster_resolver = ..., communication_options = ... }. With one worker it is as MirroredStrategy. With any
 -- of the last three, or with FLOW_MAX_RESTARTS or FLOW_MIN_WORKERS, the workers wait for one that is lost, and go on (recovery.lua).
--- max_restarts: how many times, 100; rejoin_timeout: how many seconds each time, 600.
-signature.takes "cluster_resolver?, communication_options?, { min_workers?: count, max_restarts?: whole, rejoin_timeout?: number }"
+-- max_restarts: how many times, 100; rejoin_timeout: how many seconds each time, 600. min_workers, with shards: they go on with this many,
+-- the chief among them, where another has not come back within shrink_after seconds, 5, and with it when it comes later.
+signature.takes("cluster_resolver?, communication_options?, { min_workers?: count, max_restarts?: whole, rejoin_timeout?: number, "
+  .. "shrink_after?: number }")
 function multi_worker.MultiWorkerMirroredStrategy(resolver, options, restarts)
   return make(resolver, communication.check(WHAT, options), restarts)
 end

@@ -113,21 +113,44 @@ local function take_over(self, worker, stretch)
   rawset(worker, "behind", false)
 end
 
+-- "worker:0, worker:2": those that take part, the first eight.
+local function names_of(worker)
+  local names = {}
+  for rank = 0, math.min(worker.count, 8) - 1 do names[rank + 1] = worker:name_of(rank):match("^%S+") end
+  return table.concat(names, ", ") .. (worker.count > 8 and (" and %d more"):format(worker.count - 8) or "")
+end
+
+-- Who goes on. The chief says it once for all, where workers come and go.
+local function tell_members(strategy)
+  local worker, p = strategy._worker, strategy._placement
+  if not p.elastic then
+    log.info("all %d workers are there: they go on from the newest state", worker.count)
+  elseif worker.rank == 0 then
+    log.info("training goes on with %d of %d workers, from the newest state: %s (%d shards, %d on each)", worker.count, p.workers,
+      names_of(worker), p.count, p.replicas)
+  end
+end
+
 -- Waits for the next generation. step: of this worker's state, -1: it has none; problem: why it is needed.
 local function rejoin(self, strategy, step, problem)
   local worker = strategy._worker
-  local preempted = worker:was_preempted()
-  if self.left == 0 and not preempted then
+  local grown = worker:has_grown()
+  local uncounted = grown or worker:was_preempted()
+  if self.left == 0 and not uncounted then
     log.warning("%d workers have come back already, which is what max_restarts allows", self.most)
     error(problem, 0)
   end
-  if not preempted then self.left = self.left - 1 end
+  if not uncounted then self.left = self.left - 1 end
   local told = native.string(C.flow_last_error())
   if C.flow_worker_check(worker.handle) ~= 0 then told = native.string(C.flow_last_error()) end
-  log.warning("%s; waiting until it is there again", told)
+  local within = strategy._placement.elastic and strategy._shrink_after
+  if not grown then
+    log.warning("%s; waiting %s", told, within and ("%g s until it is there again, then for those that are left"):format(within)
+      or "until it is there again")
+  elseif worker.rank == 0 then log.info("%s: the workers pause for it", told) end
   strategy:_rejoin(step)
   if worker.newest_step < 0 then raise("all workers were lost: nobody has the state any more; start the job again") end
-  if step >= 0 then log.info("all %d workers are there: they go on from the newest state", worker.count) end
+  if step >= 0 then tell_members(strategy) end
 end
 
 local function step_of(self, stretch)
@@ -218,7 +241,11 @@ function recovery.whole(self, strategy, stretch, f)
     if over then return recovery.result(self) or f() end
     return stretch.result or f()
   end
-  stretch.result = recovery.run(self, strategy, stretch, f, function() return recovery.result(self) or f() end)
+  local worker = strategy._worker
+  stretch.result = recovery.run(self, strategy, stretch, function()
+    worker:let_in()
+    return worker:without_pause(f)
+  end, function() return recovery.result(self) or f() end)
   recovery.leave(self, stretch, stretch.result)
   return stretch.result
 end
@@ -239,7 +266,8 @@ end
 -- At the end of the program: waits for the others, and for those among them who are lost meanwhile.
 function recovery.finish(self, strategy)
   local worker, last, pending = strategy._worker, self.last, self.pending
-  if not last or self.inside or self.broken then return end      -- a program that ends in the middle of a stretch waits for nobody
+  if not last or not worker._handle then return end
+  if self.inside or self.broken then return end      -- a program that ends in the middle of a stretch waits for nobody
   if worker.apart then strategy:_set_apart(false) end
   local ended = setmetatable({ where = function() return DONE end, step = function() return 0 end, opens = false }, { __index = last })
   recovery.run(self, strategy, ended, function()

@@ -53,11 +53,12 @@ local function scope_of(strategy)
 end
 
 -- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil;
--- bucket_bytes, factors, gradient_bytes: of CommunicationOptions, or nil; replicas: how many of them there are, if not one on each device.
+-- bucket_bytes, factors, gradient_bytes: of CommunicationOptions, or nil; replicas: how many of them there are, if not one on each device;
+-- workers: how many there may be, if they come and go.
 function strategies.make(class, fields)
   local p = placement.new { devices = fields.devices, worker = fields.worker and fields.worker.handle, replicas = fields.replicas,
                              bucket_bytes = fields.bucket_bytes, factors = fields.factors,
-                             gradient_bytes = fields.gradient_bytes, pairwise = shards.count() ~= nil }
+                             gradient_bytes = fields.gradient_bytes, workers = fields.workers, pairwise = shards.count() ~= nil }
   local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
                                        _placement = p, _worker = fields.worker or false, _recovery = false, _functions = {}, _ids = false,
                                        _draws = draws.new() })

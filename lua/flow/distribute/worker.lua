@@ -7,6 +7,7 @@ local object = require "flow.object"
 local random = require "flow.tensor.random"
 local tensor = require "flow.tensor"
 local codec = require "flow.state_codec"
+local script = require "flow.command_line"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -16,9 +17,15 @@ local worker = {}
 local open_one           -- of this Lua state
 local out_tensor = native.out("flow_tensor")
 
+-- The others went on without this worker, and have finished: there is nothing that it could do, and it has not failed.
+local function end_unneeded()
+  error(setmetatable({ code = 0, text = native.string(C.flow_last_error()) }, script.Exit), 0)
+end
+
 -- Waits until all workers of the cluster (a flow_cluster) are there. options, times: of communication.lua. pairwise: sums have one
--- order, whatever the number of workers. rejoin_within: seconds in which a lost worker has to come back, or nil.
-function worker.open(cluster, chosen, times, pairwise, rejoin_within)
+-- order, whatever the number of workers. recovers: nil, or { rejoin_within =, seconds in which a lost worker has to come back, and, if they
+-- can go on with fewer, min_workers =, shards =, shrink_after = }.
+function worker.open(cluster, chosen, times, pairwise, recovers)
   if open_one and open_one._handle then
     raise("this process takes part in its cluster already: use the strategy that was made first, or strategy:close() it")
   end
@@ -26,10 +33,12 @@ function worker.open(cluster, chosen, times, pairwise, rejoin_within)
   options.implementation = chosen.implementation
   options.gradient_dtype = chosen.compression == "none" and "float32" or chosen.compression
   for name, seconds in pairs(times) do options[name] = seconds end
-  options.rejoin_within = rejoin_within or 0
+  for name, value in pairs(recovers or {}) do options[name] = value end
   options.pairwise = pairwise and 1 or 0
   local out = native.out("flow_worker")
-  check(C.flow_worker_open(context, cluster, options, out))
+  local status = tonumber(C.flow_worker_open(context, cluster, options, out))
+  if status == C.FLOW_NOT_FOUND then end_unneeded() end
+  check(status)
   local handle = native.own(out, C.flow_worker_close)      -- the collector does not wait for others: hosts call strategy:close()
   open_one = object.new(Worker, { _handle = handle, _steps = 0, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
                                   engine = native.string(C.flow_worker_engine(handle)),
@@ -63,12 +72,19 @@ local out_step = native.array("double", 1)
 function Worker:_note_newest()
   rawset(self, "newest", C.flow_worker_newest(handle_of(self), out_step))
   rawset(self, "newest_step", out_step[0])
+  rawset(self, "rank", C.flow_worker_rank(handle_of(self)))
+  rawset(self, "count", C.flow_worker_count(handle_of(self)))
   rawset(self, "speaker", self.newest)
 end
 
--- When a worker was lost: waits until all are there again. step: of this worker's state; -1: it has none.
+-- When a worker was lost: waits until all are there again, or as many as go on. step: of this worker's state; -1: it has none.
 function Worker:rejoin(step)
-  check(C.flow_worker_rejoin(handle_of(self), step))
+  local status = tonumber(C.flow_worker_rejoin(handle_of(self), step))
+  if status == C.FLOW_NOT_FOUND then
+    self:close(false)
+    end_unneeded()
+  end
+  check(status)
   rawset(self, "_counters", {})
   rawset(self, "_published", {})
   self:_note_newest()
@@ -141,6 +157,25 @@ end
 -- Whether the generation is over since another worker was preempted, and not lost.
 function Worker:was_preempted()
   return C.flow_worker_was_preempted(handle_of(self)) ~= 0
+end
+
+-- Whether the generation is over since a worker has come, and none was lost.
+function Worker:has_grown()
+  return C.flow_worker_has_grown(handle_of(self)) ~= 0
+end
+
+-- A place where the workers can pause for one that has come, as the beginning of a step is; raises then.
+function Worker:let_in()
+  check(C.flow_worker_let_in(handle_of(self)))
+end
+
+-- f(...), in which they do not pause, since all of it would be done again.
+function Worker:without_pause(f, ...)
+  C.flow_worker_hold(handle_of(self), 1)
+  local results = { pcall(f, ...) }
+  if self._handle then C.flow_worker_hold(self._handle, 0) end
+  if not results[1] then error(results[2], 0) end
+  return unpack(results, 2, table.maxn(results))
 end
 
 local function bytes_of(pointer)

@@ -37,15 +37,24 @@ end
 
 -- devices: names, all of GPUs or all of CPUs. replicas: how many they have, if not one each. pairwise: the sums over them have one order
 -- (shards.lua). bucket_bytes: of gradients that are added up at once, 0: as the library likes. factors: as CommunicationOptions has it;
--- gradient_bytes: of an element of a gradient that travels.
+-- gradient_bytes: of an element of a gradient that travels. workers: with how many others the process may work, if not with those that are
+-- there; then, elastic, they come and go (placement.move), and there always is a worker.
 function placement.new(options)
   local worker, names = options.worker, options.devices
   local workers, replicas = worker and C.flow_worker_count(worker) or 1, options.replicas or #names
   made = made + 1
-  return { replicas = replicas, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0, count = replicas * workers,
-           worker = worker, pairwise = options.pairwise or false, bucket_bytes = options.bucket_bytes or 0, id = made,
+  return { replicas = replicas, workers = options.workers or workers, elastic = options.workers ~= nil, count = replicas * workers,
+           worker_index = worker and C.flow_worker_rank(worker) or 0, worker = worker, id = made,
+           pairwise = options.pairwise or false, bucket_bytes = options.bucket_bytes or 0,
            factors = options.factors, gradient_bytes = options.gradient_bytes or 4,
            device = devices.number(names[1]), group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
+end
+
+-- Workers have come or gone: this process has other ones of the same replicas. Instances and functions of before are of no use any more.
+function placement.move(p, replicas, worker_index)
+  if p.replicas == replicas and p.worker_index == worker_index then return end
+  made = made + 1
+  p.replicas, p.worker_index, p.id = replicas, worker_index, made
 end
 
 -- The placement of the strategy by which this Lua state is one of several workers, or nil.

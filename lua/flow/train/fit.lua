@@ -268,7 +268,7 @@ local function open_fit(model, data, validation, options, recovers)
         interrupted, preempted = workers.any(model, here, native.preempted())
         if preempted then make_way(model, run) end
       end
-      fit_position.hold_pass(run, validate)
+      fit_position.hold_pass(run, run.recovery and run.recovery:hold(validate) or validate)
       if interrupted then rawset(model, "stop_training", true) end
       for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- a part of the data gives none
     end

@@ -14,6 +14,14 @@ local data_draws = require "flow.distribute.data_draws"
 
 local fit_recovery = {}
 
+-- Steps that a run's passes hold, made for workers that take part no more, or for this one alone.
+local function forget_steps(run)
+  for _, pass in pairs { run.train, run.test } do
+    pass.step = false
+    if pass.feed then pass.feed.step = false end
+  end
+end
+
 -- Whose workers train a model; joins: one that was made outside of all scopes, too.
 local function strategy_of(model, joins)
   local p = model._placement or joins and placement.joined()
@@ -117,7 +125,7 @@ end
 -- A run is ready for its first epoch. Returns whether the others have ended this fit already; then history is theirs.
 function Recovery:enter(run, history)
   local own, first = self.own, run.model._train_steps
-  self.run = run
+  self.run, self.history = run, history
   recovery.enter(own)
   note_model(own.models, run.model)
   self.stretch = {
@@ -125,15 +133,13 @@ function Recovery:enter(run, history)
     where = function() return ("%d %s"):format(run.epoch, run.hooked) end,
     share = function(worker)
       data_draws.let_go(own.draws)
+      if self.strategy._placement.elastic then forget_steps(run) end
       local state = share_models(own, worker, function() return { first = first, run = fit_position.get_progress(run) } end)
       first = state.first
       fit_position.set_progress(run, state.run, worker.rank)
     end,
   }
-  for _, pass in pairs(self.strategy._worker.apart and { run.train, run.test } or {}) do      -- what was made for this worker alone
-    pass.step = false
-    if pass.feed then pass.feed.step = false end
-  end
+  if self.strategy._worker.apart then forget_steps(run) end
   self.over = recovery.catch_up(own, self.strategy, self.stretch, function(where)
     local epoch, hooked = (where or ""):match("^(%d+) (%a+)$")
     if hooked == "true" then run.list:call("on_epoch_begin", tonumber(epoch), {}) end      -- as the others did when it began
@@ -148,9 +154,16 @@ end
 -- Calls f, which does the next epoch or the rest of it, again when a worker was lost and has come back. Returns whether there is another.
 function Recovery:run_epoch(f)
   return recovery.run(self.own, self.strategy, self.stretch, f, function()
+    local result = recovery.result(self.own)
+    if result then self.history:set_state(result) end
     self.over = true
     return false
   end)
+end
+
+-- f(), such as a validation, which does not pause for a worker that comes.
+function Recovery:hold(f)
+  return function() return self.strategy._worker:without_pause(f) end
 end
 
 -- The last epoch has ended. Who leaves this fit out has the others' History.

@@ -275,12 +275,12 @@ function steps.get(model, kind, tensors, layout, capacity, own, usual)
   end
   local placed = model._placement
   local part = math.ceil(capacity / parts_of(placed, own))
-  if not step.instance or step.part < part then
+  if not step.instance or step.part < part or placed and step.placed ~= placed.id then
     drop_instance(step)
     native.try(C.flow_instance_new, step.plan, part, out_instance)
     local instance = native.own(out_instance, C.flow_instance_release)
     placement.replicate(placed, instance)
-    step.instance, step.part = instance, part
+    step.instance, step.part, step.placed = instance, part, placed and placed.id
   end
   step.capacity = step.part * parts_of(placed, own)
   C.flow_instance_share_rows(step.instance, own and 0 or 1)
