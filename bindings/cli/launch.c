@@ -239,6 +239,8 @@ static int run_supervised(lua_State *L)
   double kill_after = luaL_checknumber(L, -1);
   lua_getfield(L, 1, "max_restarts");
   int max_restarts = (int)luaL_optinteger(L, -1, 0);
+  lua_getfield(L, 1, "min_workers");
+  int min_workers = (int)luaL_optinteger(L, -1, 0);
   char **without = take_list(L, 1, "without");
   lua_getfield(L, 1, "tasks");
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -253,7 +255,7 @@ static int run_supervised(lua_State *L)
     lost = take_task(L, lua_gettop(L), without, &tasks[i]);
   }
   int reason = errno;
-  if (!lost) lua_pushinteger(L, supervise(tasks, count, kill_after, max_restarts));
+  if (!lost) lua_pushinteger(L, supervise(tasks, count, kill_after, max_restarts, min_workers));
   close_logs(tasks, count);
   return lost ? fail(L, lost, strerror(reason)) : 1;
 }

@@ -153,3 +153,17 @@ int processes_exit_code(int status)
 {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
+
+int processes_wait_for(pid_t child, const sigset_t *watched)
+{
+  int status = 0;
+  for (;;) {
+    int number = sigwaitinfo(watched, NULL);
+    if (number > 0 && number != SIGCHLD) kill(child, number);
+    pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child || (ended < 0 && errno == ECHILD)) break;
+  }
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  processes_end_all();
+  return processes_exit_code(status);
+}

@@ -35,4 +35,8 @@ void processes_describe(int status, char *text, size_t size);
 /* As a shell counts: 128 and the signal. */
 int  processes_exit_code(int status);
 
+/* Passes on the signals that are watched, and blocked, to a child until it ends; returns its exit code. If a signal ended it, its children
+ * end, too. */
+int  processes_wait_for(pid_t child, const sigset_t *watched);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 static const double FIRST_PAUSE = 0.1, LONGEST_PAUSE = 60, LONG_LIFE = 5;      /* seconds */
 
@@ -23,4 +24,15 @@ void restart_prepare(char **environment)
     if (strncmp(*from, name, sizeof name - 1) != 0) *to++ = *from;
   }
   *to = NULL;
+}
+
+const char *restart_describe_end(const supervised_task *task, int status, char *how, size_t size)
+{
+  remote_describe(&task->remote, status, how, size);
+  for (int to = 1; to >= 0 && task->ranks; to--) {                          /* stderr tells which was first */
+    if (task->streams[to].failed < 0) continue;
+    if (WIFEXITED(status) && WEXITSTATUS(status) > 128) processes_describe(WEXITSTATUS(status) - 128, how, size);      /* as a shell */
+    return task->rank_writers[task->streams[to].failed].name;
+  }
+  return task->writer.name;
 }

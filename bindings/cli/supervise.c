@@ -34,6 +34,7 @@ typedef struct job {
   int    signals, lifeline;            /* descriptors: signalfd; a pipe whose other end the caller's process has */
   int    told_of_loss;
   int    restarts, max_restarts;
+  int    min_workers;                  /* tasks that decide which the job may go on with, the first among them; 0: all */
   int    one_done;                     /* a task that decides has ended with 0 */
   const sigset_t *mask;                /* of the tasks */
 } job;
@@ -144,22 +145,10 @@ static void take_signal(job *self, int number)
 
 /* ---- the end of tasks ---------------------------------------------------------------------------------------------------------------- */
 
-/* How a task ended; returns its name, or that of the rank which was first. */
-static const char *describe_end(const supervised_task *task, int status, char *how, size_t size)
-{
-  remote_describe(&task->remote, status, how, size);
-  for (int to = 1; to >= 0 && task->ranks; to--) {                          /* stderr tells which was first */
-    if (task->streams[to].failed < 0) continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) > 128) processes_describe(WEXITSTATUS(status) - 128, how, size);      /* as a shell */
-    return task->rank_writers[task->streams[to].failed].name;
-  }
-  return task->writer.name;
-}
-
 static void tell_failure(job *self, const supervised_task *task, int status, int begins)
 {
   char how[400], names[200];
-  const char *name = describe_end(task, status, how, sizeof how);
+  const char *name = restart_describe_end(task, status, how, sizeof how);
   if (begins && running(self, 0) > 0) {
     say(self, "%s %s; %s: %g s to end", name, how, running_names(self, names, sizeof names), self->kill_after);
   } else {
@@ -179,7 +168,7 @@ static int plan_restart(job *self, supervised_task *task, int status)
   if (!preempted && self->restarts == self->max_restarts) return 0;
   self->restarts += !preempted;
   task->restart_at = now + restart_pause(now - task->started, preempted ? &none : &task->failures);
-  const char *name = describe_end(task, status, how, sizeof how), *what = task->ranks ? "the job" : "it";
+  const char *name = restart_describe_end(task, status, how, sizeof how), *what = task->ranks ? "the job" : "it";
   if (preempted) say(self, "%s was preempted; %s starts again", name, what);
   else say(self, "%s %s; %s starts again (%d of %d)", name, how, what, self->restarts, self->max_restarts);
   return 1;
@@ -193,9 +182,26 @@ static void drop_restarts(job *self, const supervised_task *done)
     supervised_task *task = &self->tasks[i];
     if (task->restart_at <= 0) continue;
     task->restart_at = 0;
-    if (!self->code) self->code = 1;
+    if (!self->code && self->min_workers == 0) self->code = 1;
     say(self, "%s is not started again: %s is done, nobody waits for it", task->writer.name, done->writer.name);
   }
+}
+
+/* The job goes on without a task that failed, unless it is the first, the chief, or too few are left. */
+static int does_without(job *self, const supervised_task *task, int status)
+{
+  char how[400];
+  int enough = self->one_done || running(self, 1) >= self->min_workers;
+  if (self->min_workers == 0 || self->phase != RUNNING || self->signal || !task->decides || task == self->tasks || !enough) return 0;
+  const char *name = restart_describe_end(task, status, how, sizeof how);
+  say(self, "%s %s; the others go on without it", name, how);
+  return 1;
+}
+
+/* The chief is done. Who was started again and does not know yet will not find it. */
+static void end_late_tasks(job *self)
+{
+  for (int i = 0; i < self->count; i++) if (self->tasks[i].process && self->tasks[i].failures > 0) begin_grace(self);
 }
 
 static void take_end(job *self, supervised_task *task, int status)
@@ -205,7 +211,9 @@ static void take_end(job *self, supervised_task *task, int status)
   if (task->remote.input >= 0) close(task->remote.input);
   task->remote.input = -1;
   if (code == 0 && task->decides) drop_restarts(self, task);
+  if (code == 0 && task == self->tasks && self->min_workers > 0) end_late_tasks(self);
   if (code != 0 && plan_restart(self, task, status)) return;
+  if (code != 0 && does_without(self, task, status)) code = 0;
   if (code != 0 && self->phase < TERMINATED) {
     int obeyed = self->signal && code == 128 + self->signal, begins = self->phase == RUNNING;
     if (!self->code) self->code = code;
@@ -445,22 +453,7 @@ static int supervise_children(job self, const sigset_t *watched)
   return self.code;
 }
 
-/* Signals go to the process that has the tasks, until it ends. */
-static int wait_for(pid_t child, const sigset_t *watched)
-{
-  int status = 0;
-  for (;;) {
-    int number = sigwaitinfo(watched, NULL);
-    if (number > 0 && number != SIGCHLD) kill(child, number);
-    pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child || (ended < 0 && errno == ECHILD)) break;
-  }
-  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  processes_end_all();
-  return processes_exit_code(status);
-}
-
-int supervise(supervised_task *tasks, int count, double kill_after, int max_restarts)
+int supervise(supervised_task *tasks, int count, double kill_after, int max_restarts, int min_workers)
 {
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
   sigset_t watched, mask;
@@ -480,14 +473,14 @@ int supervise(supervised_task *tasks, int count, double kill_after, int max_rest
   pid_t child = pipe2(lifeline, O_CLOEXEC) == 0 ? fork() : -1;
   if (child == 0) {
     close(lifeline[1]);
-    _exit(supervise_children((job){ .tasks = tasks, .count = count, .kill_after = kill_after, .max_restarts = max_restarts, .mask = &mask,
-                                    .lifeline = lifeline[0] }, &watched));
+    _exit(supervise_children((job){ .tasks = tasks, .count = count, .kill_after = kill_after, .max_restarts = max_restarts,
+                                    .min_workers = min_workers, .mask = &mask, .lifeline = lifeline[0] }, &watched));
   }
   if (child < 0) fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
   for (int i = 0; i < count; i++) if (tasks[i].start.listens >= 0) close(tasks[i].start.listens);
   if (child > 0) {
     close(lifeline[0]);
-    code = wait_for(child, &watched);
+    code = processes_wait_for(child, &watched);
     close(lifeline[1]);
   }
   prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);

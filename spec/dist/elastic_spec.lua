@@ -4,26 +4,28 @@
 local support = require "spec.support.init"
 local processes = require "spec.support.processes"
 
-local function digest_of(text) return text:match("digest (%d+ of %d+ values, %d+ epochs)") end
+local function digest_of(text) return text:match("digest (%d+ of %d+ values)") end
 
 local references = {}
 
 -- What one process leaves that does it all.
-local function reference(arguments)
-  if not references[arguments] then
-    local text, code = support.run(("env FLOW_THREADS=1 FLOWLUA_PATH=%slua timeout -k 5 60 %s %sspec/dist/recovery.lua --folder %s %s")
-      :format(support.root, support.program, support.root, support.folder(), arguments))
+local function reference(script, arguments)
+  local key = script .. arguments
+  if not references[key] then
+    local text, code = support.run(("env FLOW_THREADS=1 FLOWLUA_PATH=%slua timeout -k 5 60 %s %sspec/dist/%s --folder %s %s")
+      :format(support.root, support.program, support.root, script, support.folder(), arguments))
     assert.equal(0, code, text)
-    references[arguments] = assert(digest_of(text), text)
+    references[key] = assert(digest_of(text), text)
   end
-  return references[arguments]
+  return references[key]
 end
 
 -- A run of workers with these lives (processes.lua). kills: which of them end, where. Returns all that was said, and how many were there at
--- the end.
-local function train(lives, arguments, kills, environment)
-  local wanted, there = reference(arguments), 0
-  local said, all = processes.run(lives, ("%s %sspec/dist/recovery.lua --folder {folder} %s %s"):format(support.program, support.root,
+-- the end. script: recovery.lua, if it is not told.
+local function train(lives, arguments, kills, environment, script)
+  script = script or "recovery.lua"
+  local wanted, there = reference(script, arguments), 0
+  local said, all = processes.run(lives, ("%s %sspec/dist/%s --folder {folder} %s %s"):format(support.program, support.root, script,
     arguments, kills), "FLOW_MIN_WORKERS=1 FLOW_SHRINK_AFTER=0.5 " .. (environment or ""))
   for worker, list in ipairs(said) do
     for life, one in ipairs(list) do
@@ -94,6 +96,23 @@ describe("workers that come later", function()
     local text, there = train({ { "", "" }, { "" } }, "--shards 4", "--kill worker:0@9")
     assert.equal(2, there, text)
   end)
+end)
+
+describe("a loop with recovery", function()
+  for _, case in ipairs {
+    { "is done without workers that never come back", { { "" }, { "" }, { "" }, { "" } }, "--kill worker:2@5,worker:1@11+", 2 },
+    { "is done without one that is lost between two updates", { { "" }, { "" } }, "--updates 2 --kill worker:1@7/", 1 },
+    { "takes in workers that start late", { { "" }, { "batch@2" }, { "" }, { "batch@3" } }, "--await 4", 4 },
+    { "takes in one that was killed, between two updates", { { "" }, { "", "batch@9" } }, "--updates 2 --await 2 --kill worker:1@5/", 2 },
+  } do
+    local name, lives, how, wanted = unpack(case)
+    it(name .. ", and no bit differs", function()
+      local updates = how:match("%-%-updates %d") or ""
+      local text, there = train(lives, "--shards 4 " .. updates, how, nil, "loop.lua")
+      assert.equal(wanted, there, text)
+      expect(text, ("training goes on with %d of %d workers"):format(wanted, #lives))
+    end)
+  end
 end)
 
 describe("min_workers", function()

@@ -45,7 +45,9 @@ end)
 
 describe("flowlua launch --min-workers", function()
   local function launch(options, script, environment)
-    return support.run(("env %s %s launch %s %s"):format(environment or "", program, options, support.file("task.lua", script or "")))
+    local code, arguments = (script or ""):match "^(.-)( %-%- [%d ]+)$"
+    return support.run(("env %s %s launch %s %s%s"):format(environment or "", program, options,
+      support.file("task.lua", code or script or ""), arguments or ""))
   end
 
   it("is what the tasks' strategies find in FLOW_MIN_WORKERS", function()
@@ -56,9 +58,27 @@ describe("flowlua launch --min-workers", function()
     assert.truthy(text:find("least\tnil\n", 1, true), text)
   end)
 
+  it("goes on without workers that fail once too often, as long as so many are left and the first one is", function()
+    local FAILS = [[local me = os.getenv("TF_CONFIG"):match '"index":(%d)'
+      if me == arg[1] or me == arg[2] then os.exit(3) end
+      os.execute "sleep 0.7" print("done", me)]]
+    local text, code = launch("--workers 3 --min-workers 1", FAILS .. " -- 1 2")
+    assert.equal(0, code, text)
+    for worker = 1, 2 do
+      assert.truthy(text:find(("flowlua launch: worker:%d exited with 3; the others go on without it"):format(worker), 1, true), text)
+    end
+    text, code = launch("--workers 3 --min-workers 1 --max-restarts 2", FAILS .. " -- 2")
+    assert.equal(0, code, text)
+    assert.equal(2, select(2, text:gsub("it starts again", "")), text)
+    assert.truthy(text:find("worker:2 exited with 3; the others go on without it", 1, true), text)
+    text, code = launch("--workers 3 --min-workers 2 --kill-after 0.1", FAILS .. " -- 1 2")
+    assert.equal(3, code, text)
+    text, code = launch("--workers 3 --min-workers 1 --kill-after 0.1", FAILS .. " -- 0")
+    assert.equal(3, code, text)
+  end)
+
   it("is checked by the launcher and by the strategy", function()
     for options, sentence in pairs {
-      ["--min-workers 2"] = "--min-workers goes with --max-restarts: without it the first worker that fails ends the others",
       ["--min-workers 3 --max-restarts 1"] = "--min-workers 3: the cluster has 2",
       ["--min-workers 1.5 --max-restarts 1"] = "--min-workers is a whole number from 0 to 1000, got 1.5",
       ["--min-workers 2 --max-restarts 1 --engine mpi"] = "--min-workers goes with --engine ring: mpirun ends all ranks",

@@ -5,8 +5,8 @@
 --   flowlua spec/dist/recovery.lua --preempt alone:0@5 --callbacks --folder DIR
 --   FLOW_MIN_WORKERS=1 flowlua spec/dist/recovery.lua --shards 4 --kill worker:2@5 --await 4 --folder DIR
 --
--- NAME@N: after its Nth batch; NAME@begin: when it makes its strategy; NAME@test: in its second validation; NAME@end: after fit. worker:0
--- leaves a file "batch@N" after its Nth batch, and computes slowly as long as there are fewer workers than --await says.
+-- NAME@N: after its Nth batch; NAME@begin: when it makes its strategy; NAME@test: in its second validation; NAME@end: after fit.
+-- --await: tasks.after_batch.
 package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
 local tasks = require "spec.support.tasks"
 local flow = require "flow"
@@ -16,7 +16,7 @@ local options = flow.args { data = "shuffled", kill = "", preempt = "", folder =
                             stop_launcher = 0,       -- the batch after which it gets SIGTERM
                              shards = 0, await = 0,
                              wide = 32 }              -- units: 384 make a matrix whose gradient reaches the optimizer as factors
-ffi.cdef "int getppid(void); int usleep(unsigned microseconds); int kill(int process, int signal);"
+ffi.cdef "int getppid(void); int kill(int process, int signal);"
 
 flow.set_random_seed(7)
 if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
@@ -54,10 +54,7 @@ local Killer = flow.callbacks.Callback:extend "Killer"
 local batches, tests = 0, 0
 function Killer:on_train_batch_end()
   batches = batches + 1
-  if tasks.name == "worker:0" then
-    io.open(("%s/batch@%d"):format(options.folder, batches), "w"):close()
-    if strategy._worker and strategy._worker.count < options.await then ffi.C.usleep(3e5) end
-  end
+  tasks.after_batch(options.folder, batches, strategy, options.await)
   die_at(batches)
   if batches == options.stop_launcher and tasks.name == "worker:0" then ffi.C.kill(ffi.C.getppid(), 15) end
 end

@@ -1,10 +1,12 @@
 -- cells.lua: the cells of the fault matrix: what happens, at which moment, to whom, on which kind of cluster, and what must follow.
 --
 -- cells.all() lists them, each { name =, kind =, fault =, moment =, victims =, comes_back =, after =, within =, ... }:
---   kind         memory (RING, one machine), tcp (RING, no shared memory), mpi, net (RING, a network namespace for each worker)
---   comes_back   whether lost workers are started again, and waited for
+--   kind         memory (RING, one machine), tcp (RING, no shared memory), mpi, net (RING, a network namespace for each worker),
+--                elastic (memory, with 4 shards: the others go on without who is lost, at once)
+--   comes_back   whether lost workers are started again, and waited for; elastic: whether they are started again
 --   after        "equal": all goes on, the results are those of a run without a fault, to the bit
 --                "named": it ends in time, every other worker says who it was; started again it ends equal, from the backup
+--                "without": as "equal", of all that are there at the end; the others stood by, or are those that were lost
 --                "over": all others were done: their results are those of a run without a fault, and the launcher names who was lost
 --                "refused": the victim says that its secret is another one, the launcher names it
 --                "full": every worker says that the disk is full; started again with an empty one, it ends equal
@@ -12,10 +14,13 @@
 
 local cells = {}
 
-cells.WORKERS = 3
+cells.SHARDS = { elastic = 4 }      -- of a kind; the others have none
+-- How many workers a cell's cluster has.
+function cells.workers(cell) return cells.SHARDS[cell.kind] or 3 end
 local MOMENTS = { "start", "step", "save", "end" }
 local BEFORE_THE_END = { "start", "step", "save" }
 local EVERYONE = { "0", "1", "2" }
+local MEMBERS = { "1", "3", "1,2" }      -- not the chief, who is waited for
 local PAIRS = { "0,1", "1,2", "0,2" }
 
 -- Seconds until the others know.
@@ -66,6 +71,12 @@ function cells.all()
   add(list, "memory", true, { "kill" }, { "end" }, PAIRS, "over")
   add(list, "memory", true, { "stop_3" }, MOMENTS, EVERYONE, "equal")
   add(list, "memory", true, { "stop_30" }, MOMENTS, EVERYONE, "equal")
+  -- The others go on without who is lost, and with who comes back.
+  add(list, "elastic", false, { "kill", "terminate" }, { "step", "save" }, MEMBERS, "without")
+  add(list, "elastic", true, { "kill", "terminate" }, { "step", "save" }, MEMBERS, "without")
+  add(list, "elastic", true, { "kill" }, { "start", "step", "save" }, { "0" }, "without")
+  add(list, "elastic", true, { "stop_3" }, { "step", "save" }, EVERYONE, "without")
+  add(list, "elastic", true, { "stop_30" }, { "step" }, MEMBERS, "without")
   -- The job ends.
   add(list, "memory", false, { "kill", "terminate" }, BEFORE_THE_END, EVERYONE, "named", AT_ONCE)
   add(list, "memory", false, { "kill", "terminate" }, { "end" }, EVERYONE, "over")

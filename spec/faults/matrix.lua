@@ -17,9 +17,9 @@ end
 -- ---- a job: three workers, once ------------------------------------------------------------------------------------
 
 -- The processes of a job that are still there.
-local function left_of(folder)
+local function left_of(cell, folder)
   local left = {}
-  for worker = 0, cells.WORKERS - 1 do
+  for worker = 0, cells.workers(cell) - 1 do
     local process = read(("%s/worker:%d.pid"):format(folder, worker))
     local command = process and read(("/proc/%s/cmdline"):format(process))
     if command and command:find("member.lua", 1, true) then left[#left + 1] = process end
@@ -29,7 +29,7 @@ end
 
 -- Runs the workers of `cell` to their end in a folder; fault: whether it strikes. Returns the exit status, or nil if the limit was reached.
 local function run(cell, place, folder, fault)
-  for worker = 0, cells.WORKERS - 1 do
+  for worker = 0, cells.workers(cell) - 1 do
     for _, kind in ipairs { "pid", "failed", "digest", "batches" } do os.remove(("%s/worker:%d.%s"):format(folder, worker, kind)) end
   end
   os.remove(folder .. "/status")
@@ -43,7 +43,7 @@ local function run(cell, place, folder, fault)
   local deadline = now() + options.limit
   while not (read(folder .. "/status") or ""):find "\n" do
     if now() > deadline then
-      shell(("kill -9 -%s %s 2>&1"):format(group, table.concat(left_of(folder), " ")))
+      shell(("kill -9 -%s %s 2>&1"):format(group, table.concat(left_of(cell, folder), " ")))
       return nil
     end
     coroutine.yield()
@@ -61,7 +61,7 @@ local function is_victim(cell, worker) return ("," .. cell.victims .. ","):find(
 
 local function judge_equal(cell, folder, status, survivors)
   if status ~= 0 then return ("ended with status %s instead of going on"):format(status) end
-  for worker = 0, cells.WORKERS - 1 do
+  for worker = 0, cells.workers(cell) - 1 do
     local name = ("%s/worker:%d."):format(folder, worker)
     local digest, batches = read(name .. "digest"), tonumber(read(name .. "batches"))
     if survivors and is_victim(cell, worker) then digest, batches = wanted[cell.kind].digest, 0 end
@@ -69,6 +69,19 @@ local function judge_equal(cell, folder, status, survivors)
       return ("worker:%d ends with %s, without the fault with %s"):format(worker, digest, wanted[cell.kind].digest)
     end
     if batches > wanted[cell.kind].batches + 1 then return ("worker:%d made %d steps"):format(worker, batches) end
+  end
+end
+
+-- Who is there at the end has the bits of a run without a fault; the chief is.
+local function judge_without(cell, folder, status)
+  if status ~= 0 then return ("ended with status %s instead of going on"):format(status) end
+  for worker = 0, cells.workers(cell) - 1 do
+    local digest = read(("%s/worker:%d.digest"):format(folder, worker))
+    local failed = read(("%s/worker:%d.failed"):format(folder, worker))
+    if failed and not is_victim(cell, worker) then return ("worker:%d failed: %s"):format(worker, failed) end
+    if digest and digest ~= wanted[cell.kind].digest or not digest and worker == 0 then
+      return ("worker:%d ends with %s, without the fault with %s"):format(worker, digest or "nothing", wanted[cell.kind].digest)
+    end
   end
 end
 
@@ -99,7 +112,7 @@ end
 local function judge_named(cell, folder, status)
   if status == 0 then return "ended with status 0" end
   local slowest, at = 0, struck(folder, cell)
-  for worker = 0, cells.WORKERS - 1 do
+  for worker = 0, cells.workers(cell) - 1 do
     if not is_victim(cell, worker) then
       local seconds, sentence = (read(("%s/worker:%d.failed"):format(folder, worker)) or ""):match "^(%S+) (.*)"
       -- mpirun ends all its processes as soon as it sees one die, and who never came is not known to be dead: then the launcher names it.
@@ -118,7 +131,7 @@ local function judge_full(cell, folder, status)
   if status == 0 then return "ended with status 0" end
   -- mpirun may end those who did not speak yet.
   if cell.kind == "mpi" and (read(folder .. "/err") or ""):find "No space" then return nil end
-  for worker = 0, cells.WORKERS - 1 do
+  for worker = 0, cells.workers(cell) - 1 do
     local sentence = read(("%s/worker:%d.failed"):format(folder, worker))
     if not sentence then return ("worker:%d did not say why it ended"):format(worker) end
     if not sentence:find "No space" then return ("worker:%d does not say that the disk is full: %s"):format(worker, sentence) end
@@ -127,6 +140,7 @@ end
 
 local judges = {
   equal = function(cell, folder, status) return judge_equal(cell, folder, status), nil, false end,
+  without = function(cell, folder, status) return judge_without(cell, folder, status), nil, false end,
   named = function(cell, folder, status)
     local wrong, figure = judge_named(cell, folder, status)
     return wrong, figure, true
@@ -156,7 +170,7 @@ local function try(cell, place, folder)
   local wrong, figure, ended = judges[cell.after](cell, folder, status)
   if wrong then return wrong end
   pause(0.2)                                                      -- a killed process takes a moment to go
-  local left = left_of(folder)
+  local left = left_of(cell, folder)
   if #left > 0 then return "processes are left: " .. table.concat(left, " ") end
   if ended then                                                   -- the user starts it again: from the backup, to the same end
     if cell.fault == "full" then os.remove(folder .. "/backup/fill") end

@@ -10,11 +10,13 @@ local flow = require "flow"
 local ffi = require "ffi"
 local layers = flow.layers
 
-local options = flow.args { folder = "", victims = "", moment = "", fault = "", backup = "", seed = 1, engine = "AUTO" }
+local options = flow.args { folder = "", victims = "", moment = "", fault = "", backup = "", seed = 1, engine = "AUTO",
+                            shards = 0, pace = 0 }      -- milliseconds that a step takes at least
 ffi.cdef [[
   typedef struct { long seconds, nanoseconds; } member_time;
   int clock_gettime(int clock, member_time *time);
   int getpid(void);
+  int usleep(unsigned microseconds);
   int setenv(const char *name, const char *value, int overwrite);
 ]]
 
@@ -51,6 +53,7 @@ reach "start"
 local batches = 0
 local function train()
   flow.set_random_seed(options.seed)
+  if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
   local strategy = flow.distribute.MultiWorkerMirroredStrategy {
     communication_options = { implementation = options.engine, start_within = 40 },
   }
@@ -69,6 +72,7 @@ local function train()
   function Watch:on_train_batch_end()
     batches = batches + 1
     if batches == 3 then reach "step" end
+    if options.pace > 0 then ffi.C.usleep(1000 * options.pace) end
     if batches % 5 == 4 then reach "save" end                     -- the backup is made after the next step
   end
   local callbacks = { Watch() }
@@ -98,6 +102,7 @@ end
 
 local ok, left = pcall(train)
 leave("batches", tostring(batches))
+if not ok and type(left) == "table" and left.code == 0 then error(left, 0) end      -- it stood by
 if not ok then
   leave("failed", now(), " ", (tostring(left):gsub("\n.*", "")))
   error(left, 0)

@@ -39,9 +39,13 @@ end
 
 local function launch(program)
   return function(cell, _, arguments)
-    return ("export FLOW_SHARED_MEMORY=%d\n%s launch --workers %d --threads 1 --kill-after 3 --engine %s %s spec/faults/member.lua -- "
-      .. "--engine %s %s"):format(cell.kind == "tcp" and 0 or 1, program, cells.WORKERS, cell.kind == "mpi" and "mpi" or "ring",
-      cell.comes_back and "--max-restarts 6" or "", cell.kind == "mpi" and "MPI" or "RING", arguments)
+    local options = cell.comes_back and "--max-restarts 6" or ""
+    if cells.SHARDS[cell.kind] then
+      options, arguments = options .. " --min-workers 1", ("--shards %d --pace 30 %s"):format(cells.SHARDS[cell.kind], arguments)
+    end
+    return ("export FLOW_SHARED_MEMORY=%d FLOW_SHRINK_AFTER=1.5\n%s launch --workers %d --threads 1 --kill-after 3 --engine %s %s "
+      .. "spec/faults/member.lua -- --engine %s %s"):format(cell.kind == "tcp" and 0 or 1, program, cells.workers(cell),
+      cell.kind == "mpi" and "mpi" or "ring", options, cell.kind == "mpi" and "MPI" or "RING", arguments)
   end
 end
 
@@ -51,17 +55,17 @@ end
 local function namespace(lane, worker) return ("flow%d_%d"):format(lane, worker) end
 local function address(lane, worker) return ("10.77.%d.%d"):format(lane, worker + 1) end
 
-local function take_down(lane)
-  for worker = 0, cells.WORKERS - 1 do
+local function take_down(cell, lane)
+  for worker = 0, cells.workers(cell) - 1 do
     os.execute(("ip netns del %s 2>/dev/null; ip link del flow%dv%d 2>/dev/null"):format(namespace(lane, worker), lane, worker))
   end
   os.execute(("ip link del flow%d 2>/dev/null"):format(lane))
 end
 
-local function set_up(lane, folder)
-  take_down(lane)
+local function set_up(cell, lane, folder)
+  take_down(cell, lane)
   local commands = { ("ip link add flow%d type bridge && ip link set flow%d up"):format(lane, lane) }
-  for worker = 0, cells.WORKERS - 1 do
+  for worker = 0, cells.workers(cell) - 1 do
     local name, outer = namespace(lane, worker), ("flow%dv%d"):format(lane, worker)
     commands[#commands + 1] = ("ip netns add %s && ip link add %s type veth peer name e0 netns %s"):format(name, outer, name)
     commands[#commands + 1] = ("ip link set %s master flow%d up && ip -n %s addr add %s/24 dev e0"):format(outer, lane, name,
@@ -84,9 +88,9 @@ end
 local function each_in_its_own(program, lane)
   return function(cell, folder, arguments)
     local addresses, lines = {}, { "export FLOW_SHARED_MEMORY=0 FLOW_THREADS=1 FLOW_SECRET=0123456789abcdef0123456789abcdef" }
-    for worker = 0, cells.WORKERS - 1 do addresses[worker + 1] = ('"%s:2222"'):format(address(lane, worker)) end
+    for worker = 0, cells.workers(cell) - 1 do addresses[worker + 1] = ('"%s:2222"'):format(address(lane, worker)) end
     if cell.comes_back then lines[2] = "export FLOW_MAX_RESTARTS=6" end
-    for worker = 0, cells.WORKERS - 1 do
+    for worker = 0, cells.workers(cell) - 1 do
       local config = ('{"cluster":{"worker":[%s]},"task":{"type":"worker","index":%d}}'):format(table.concat(addresses, ","), worker)
       local script = ("%s/run.%d"):format(folder, worker)
       local file = assert(io.open(script, "w"))
@@ -96,7 +100,7 @@ local function each_in_its_own(program, lane)
       lines[#lines + 1] = ("TF_CONFIG='%s' ip netns exec %s sh %s &\njob%d=$!"):format(config, namespace(lane, worker), script, worker)
     end
     lines[#lines + 1] = "status=0"
-    for worker = 0, cells.WORKERS - 1 do lines[#lines + 1] = ("wait $job%d || status=1"):format(worker) end
+    for worker = 0, cells.workers(cell) - 1 do lines[#lines + 1] = ("wait $job%d || status=1"):format(worker) end
     lines[#lines + 1] = "(exit $status)"
     return table.concat(lines, "\n")
   end
@@ -108,13 +112,13 @@ function places.open(cell, lane, options)
   local folder = ("%s/%s"):format(options.folder, (cell.name:gsub("/", "-")))
   if folder:sub(1, 1) ~= "/" then folder = ("%s/%s"):format(os.getenv "PWD", folder) end
   os.execute(("umount %s/backup 2>/dev/null; rm -rf %s; mkdir -p %s/backup"):format(folder, folder, folder))
-  local place = { folder = folder, lane = lane, program = options.program }
+  local place = { folder = folder, cell = cell, lane = lane, program = options.program }
   if cell.fault == "full" then
     place.mounted = folder .. "/backup"
     assert(os.execute(("mount -t tmpfs -o size=4m none %s"):format(place.mounted)) == 0, "a small disk cannot be mounted")
   end
   if cell.kind == "net" then
-    set_up(lane, folder)
+    set_up(cell, lane, folder)
     place.namespaces, place.commands = true, each_in_its_own(options.program, lane)
   else
     place.commands = launch(options.program)
@@ -123,7 +127,7 @@ function places.open(cell, lane, options)
 end
 
 function places.close(place, keep)
-  if place.namespaces then take_down(place.lane) end
+  if place.namespaces then take_down(place.cell, place.lane) end
   if place.mounted then os.execute("umount " .. place.mounted) end
   if not keep then os.execute("rm -rf " .. place.folder) end
 end

@@ -2,7 +2,7 @@
 --- A script in spec/dist finds it by package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
 local ffi = require "ffi"
 
-ffi.cdef "int raise(int signal);"
+ffi.cdef "int raise(int signal); int usleep(unsigned microseconds);"
 
 local tasks = {}
 
@@ -22,6 +22,14 @@ function tasks.signal_at(folder, list, signal, place)
     end
     if before then before:close() end
   end
+end
+
+--- What worker:0 does after a step: it leaves a file "batch@N", for those who come then, and goes slowly as long as fewer than `wanted`
+--- workers take part.
+function tasks.after_batch(folder, number, strategy, wanted)
+  if tasks.name ~= "worker:0" then return end
+  io.open(("%s/batch@%d"):format(folder, number), "w"):close()
+  if strategy._worker and strategy._worker.count < wanted then ffi.C.usleep(3e5) end
 end
 
 --- Adds the values of variables to a list of texts, to the last bit.

@@ -31,7 +31,8 @@ task that fails ends the others; the exit code is its own, 128 and the number of
   --evaluator              an evaluator beside the cluster
   --max-restarts N         starts a chief or worker that fails again, N times in all (0); the others wait for it and go on. mpirun ends all:
                            then the whole job starts again, from its backup
-  --min-workers N          with how many workers the script may go on while others are started again (all)
+  --min-workers N          with how many workers the script may go on without the others, the first one among them; for scripts with
+                           shards (all)
   --threads T              threads of each task (the cores, shared out)
   --status-port P          shows how it goes at http://127.0.0.1:P/, /status (JSON) and /metrics (Prometheus); 0.0.0.0:P: to other machines
   --log-dir DIR            writes what each task says to DIR/worker-0.log ..., too
@@ -77,9 +78,6 @@ local function check_options(options)
     refuse("--kill-after is a number of seconds, got %.14g", options.kill_after)
   end
   if options.engine ~= "ring" and options.engine ~= "mpi" then refuse("--engine is ring or mpi, got %q", options.engine) end
-  if options.min_workers > 0 and options.max_restarts == 0 then
-    refuse("--min-workers goes with --max-restarts: without it the first worker that fails ends the others")
-  end
   if options.ssh ~= "" and options.hosts == "" then refuse("--ssh goes with --hosts: which machines?") end
 end
 
@@ -204,7 +202,8 @@ local function run_here(host, options, command)
       log = log_of(host, options, task.job, task.index), environment = environment,
     }
   end
-  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = LAUNCHERS, tasks = list }
+  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, min_workers = options.min_workers,
+    without = LAUNCHERS, tasks = list }
 end
 
 ---- on other machines -----------------------------------------------------------------------------------------------------
@@ -224,7 +223,8 @@ local function run_on_hosts(host, options, command)
       environment = {},
     }
   end
-  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = {}, tasks = list }
+  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, min_workers = options.min_workers,
+    without = {}, tasks = list }
 end
 
 ---- by mpirun ------------------------------------------------------------------------------------------------------------

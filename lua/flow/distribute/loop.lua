@@ -96,8 +96,8 @@ local function make_step(self)
     native.raise_interrupted("%s, after step %d: this process was asked to end", WHAT, self.done)
   elseif native.interrupted() then native.raise_interrupted("interrupted") end
   local others = self.own and self.strategy:_others()
-  if others then others:let_in() end
   note(self)
+  if others then others:let_in() end
   self.runs = true
   local values = next_batch(self)
   if others then others:without_pause(self.f, self.done + 1, unpack(values, 1, values.n))
