@@ -130,9 +130,9 @@ static flow_status check_launcher(const flow_environment *environment, const flo
   if (!get(environment, launcher->sign) || !trains || beside) return FLOW_OK;
   FLOW_TRY(read_ranks(environment, launcher, &rank, &size));
   if (size == 1 || (size == workers && rank == id)) return FLOW_OK;
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s makes this %s of %d workers, %s process %d of %d: unset it under mpirun, or "
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s makes this %s of %d workers, %s process %d of %d: unset %s under mpirun, or "
                    "start each task by itself", cluster->source, flow_task_name(cluster->job, cluster->index, name), workers,
-                   launcher->source, rank, size);
+                   launcher->source, rank, size, cluster->source);
 }
 
 flow_status flow_cluster_from(const flow_environment *environment, int with_launchers, const char *task_type, int task_index,

@@ -170,6 +170,9 @@ end
 takes("model: any, to_file: path = 'model.svg', { show_shapes?: boolean, show_dtype?: boolean, show_layer_names?: boolean, " ..
   "rankdir?: 'TB'|'LR', expand_nested?: boolean }")
 function utils.plot_model(model, file, options)
+  if type(model) ~= "table" or type(getmetatable(model)) ~= "table" or not model.layers then
+    raise("flow.utils.plot_model: expected a model, got %s", errors.describe(model))
+  end
   return require("flow.plot").model(model, file, options)
 end
 

@@ -5,7 +5,6 @@
 --   whole = false          not run in integers; the reason stands beside it
 --   empty = "message"      what the op says about a batch without rows, where that is an error
 --   traced = false         not run in a trace; the reason stands beside it
---   gradient_pins_rows     its gradient is traced for one number of rows at a time
 --   rounding               tolerance where results legitimately differ in rounding from run to run of another shape
 local flow = require "flow"
 local backend = require "spec.support.backend"
@@ -111,8 +110,7 @@ add("transpose", { { -1, 5, 9 } }, { name = "within rows", attributes = { transp
 add("transpose", { { -1, 5, 9 } }, { name = "of rows", attributes = { transpose = { rank = 3, axes = { 2, 1, 0 } } } })
 add("concat", { { -1, 5, 9 }, { -1, 2, 9 }, { -1, 1, 9 } }, { name = "middle axis", attributes = { axis = { axis = 1 } } })
 add("concat", { { -1, 5, 3 }, { -1, 5, 17 } }, { name = "last axis", attributes = { axis = { axis = -1 } } })
-add("concat", { { -1, 5, 3 }, { -1, 5, 3 } }, { name = "rows", attributes = { axis = { axis = 0 } },
-  gradient_pins_rows = true })     -- where a part begins depends on the rows
+add("concat", { { -1, 5, 3 }, { -1, 5, 3 } }, { name = "rows", attributes = { axis = { axis = 0 } } })
 local ALL = 2 ^ 62
 add("slice", { { -1, 5, 9 } }, { name = "within rows",
   attributes = { slice = { rank = 3, begin = { 0, 1, 2 }, ["end"] = { ALL, 4, ALL }, step = { 1, 1, 3 } } } })

@@ -289,7 +289,7 @@ for _, case in ipairs(cases) do
           local inputs = backend.rows(case, whole, 1, rows)
           backend.each(backend.near, gradients(inputs, rows), f(unpack(inputs)), #case.inputs, rows .. " rows, gradient", 1e-5)
         end
-        if batched then assert.equal(case.gradient_pins_rows and 2 or 1, f.traces) end
+        if batched then assert.equal(1, f.traces) end
       end)
     end
 

@@ -217,13 +217,13 @@ describe("the parts of two workers", function()
   it("are of whole batches, where all compute them", function()
     said = {}
     local ds = Dataset.range(9):batch(4)
-    assert.same({ "shared", ds }, { arranged(ds, 1) })
+    assert.same({ "shared", ds, 4 }, { arranged(ds, 1) })      -- 4: what all know of the size of a batch
     assert.same({}, said)                                  -- the chief says it
-    assert.same({ "shared", ds }, { arranged(ds, 0) })
+    assert.same({ "shared", ds, 4 }, { arranged(ds, 0) })
     assert.same({ "info auto_shard_policy AUTO is DATA here, all workers compute everything and take their part of each batch: the "
       .. "pipeline begins with range, which reads no list of files" }, said)
     local by_data = ds:with_options { auto_shard_policy = "DATA" }
-    assert.same({ "shared", by_data }, { arranged(by_data, 0) })
+    assert.same({ "shared", by_data, 4 }, { arranged(by_data, 0) })
   end)
 
   it("are batches of their own, of the size of a part, of the files of each", function()

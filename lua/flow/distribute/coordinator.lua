@@ -111,7 +111,7 @@ local function run(self, order)
 end
 
 local function job_of(self)
-  return { scope = "coordinator", phase = self._phase, run = function(_, order) return run(self, order) end,
+  return { scope = "coordinator", phase = self._phase, knows = #self._functions, run = function(_, order) return run(self, order) end,
            read = function(said, bytes, count) return crew.decode(said.text, bytes, count, WHAT) end }
 end
 
@@ -152,7 +152,7 @@ function Coordinator:schedule(f, args)
     rawset(self, "_published", true)
   end
   local text, pieces = crew.encode({ f = number, arguments = outgoing(args or {}), count = count }, "the arguments of schedule")
-  local said = self._store.links:ask(1, { is = "add", scope = "coordinator", item = text }, pieces)
+  local said = self._store.links:ask(1, { is = "add", scope = "coordinator", item = text, needs = number }, pieces)
   if said.failed then self:_end_phase() end
   check_failure(said)
   rawset(value, "_item", said.item)
@@ -173,15 +173,17 @@ function Coordinator:join()
   if self._store.is_chief then check_failure(said) end
 end
 
--- Whether all that was scheduled is done. A worker that is not the chief computes what there is to do before it answers.
+-- Whether all that was scheduled is done. A worker that is not the chief computes what there is to do, after which it is: what the chief
+-- has scheduled since then its script has not come to.
 function Coordinator:done()
   if not self._store.is_chief then
     local job = job_of(self)
     job.returns = true
     crew.work(self._store, job)
+    return true
   end
   local said = self._store.links:ask(1, { is = "status", scope = "coordinator", phase = self._phase })
-  if self._store.is_chief and said.failed then
+  if said.failed then
     self:_end_phase()
     check_failure(said)
   end
@@ -191,7 +193,8 @@ end
 -- What a scheduled function has returned, as soon as it is there.
 local function get(value)
   local self = value._coordinator
-  local asked = { is = "result", scope = "coordinator", phase = value._phase, item = value._item }
+  local asked = { is = "result", scope = "coordinator", phase = value._phase, item = value._item,
+                  knows = #self._functions }
   local said, bytes, count = self._store.links:ask(1, asked)
   while not (said.result or said.failed) do      -- there is work, which may be this
     local job = job_of(self)

@@ -47,13 +47,14 @@ end
 --   read(said, bytes, count)     reads what is said of an item, or nil
 --   run(item, read)              computes it and returns how it went: { ended = the data has no such item, result =, pieces =, failed = }
 --   begin(said, bytes, count)    a new phase, after which it goes on; without it a new phase ends the loop
---   returns =                    the loop ends when there is nothing to do now, else it waits }
+--   returns =                    the loop ends when there is nothing to do now, else it waits
+--   knows =                      the number of functions of the scope that this process has met; nil: it can do all items }
 -- Returns the last answer.
 function crew.work(store, job)
-  local message, pieces, fresh = { is = "take", scope = job.scope, phase = job.phase }, nil, false
+  local message, pieces, fresh = { is = "take", scope = job.scope, phase = job.phase, knows = job.knows }, nil, false
   while true do
     local said, bytes, count = store.links:ask(1, message, pieces)
-    message, pieces = { is = "take", scope = job.scope, phase = message.phase }, nil
+    message, pieces = { is = "take", scope = job.scope, phase = message.phase, knows = job.knows }, nil
     if said.closed or said.finished or said.phase and not job.begin then
       store:pace(false)
       return said

@@ -36,11 +36,11 @@ function answers.open(server, _, message, event)
   return { phase = scope.phase }
 end
 
--- One item more, with its text and bytes.
+-- One item more, with its text and bytes. needs: only who knows that number of functions, or more, can do it.
 function answers.add(server, _, message, event)
   local scope = scope_of(server, message.scope)
   if scope.failed then return { failed = scope.failed } end
-  scope.items[scope.count] = { text = message.item, bytes = bytes_of(event) }
+  scope.items[scope.count] = { text = message.item, bytes = bytes_of(event), needs = message.needs }
   scope.count = scope.count + 1
   return { item = scope.count - 1 }
 end
@@ -67,12 +67,24 @@ local function note_done(scope, peer, message, event)
   end
 end
 
-local function next_item(scope)
-  while #scope.again > 0 do
-    local item = table.remove(scope.again, 1)
-    if item < scope.count then return item end
+-- Whether who knows that number of functions (nil: all) can do an item.
+local function fits(scope, item, knows)
+  local about = scope.items[item]
+  return not knows or not about or not about.needs or about.needs <= knows
+end
+
+-- The position in scope.again, or `true` for scope.next, of the item that comes next for who knows that number of functions; nil: none.
+local function find_item(scope, knows)
+  for position, item in ipairs(scope.again) do
+    if item < scope.count and fits(scope, item, knows) then return position end
   end
-  if scope.next >= scope.count then return nil end
+  return scope.next < scope.count and fits(scope, scope.next, knows) or nil
+end
+
+local function next_item(scope, knows)
+  local found = find_item(scope, knows)
+  if not found then return nil end
+  if found ~= true then return table.remove(scope.again, found) end
   scope.next = scope.next + 1
   return scope.next - 1
 end
@@ -87,7 +99,7 @@ function answers.take(server, peer, message, event)
   if scope.phase ~= message.phase then
     return { phase = scope.phase, info = scope.info }, pieces_of(scope.bytes)
   end
-  local item = next_item(scope)
+  local item = next_item(scope, message.knows)
   if item then
     scope.held[peer] = item
     local about = scope.items[item]
@@ -103,8 +115,6 @@ function answers.status(server, _, message)
   return { done = scope.phase > message.phase or scope.finished >= scope.count, failed = scope.failed }
 end
 
-local function has_items(scope) return #scope.again > 0 or scope.next < scope.count end
-
 -- What an item came to, as soon as it is there; that it is not there yet if there is work to do meanwhile.
 function answers.result(server, _, message)
   local scope = scope_of(server, message.scope)
@@ -113,7 +123,7 @@ function answers.result(server, _, message)
   if not found and scope.phase > message.phase then
     return { error = "a result of schedule is kept until the join after the next one; fetch it before" }
   end
-  if not found then return has_items(scope) and { wait = true } or nil end
+  if not found then return find_item(scope, message.knows) and { wait = true } or nil end
   return { result = found.text }, pieces_of(found.bytes)
 end
 

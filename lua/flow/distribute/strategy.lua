@@ -119,6 +119,8 @@ local function check_arguments(f, list)
   local metatable = type(f) == "table" and getmetatable(f)
   if type(f) ~= "function" and not (metatable and metatable.__call) then
     raise("strategy:run takes a function and a list of its arguments, got %s", errors.describe(f))
+  elseif type(f) == "function" and debug.getinfo(f, "S").what == "C" then
+    raise("strategy:run takes a function written in Lua, got one of Lua's own library")
   end
   if list ~= nil and (type(list) ~= "table" or getmetatable(list)) then
     raise("strategy:run: the arguments are a list such as { x, y }, got %s", errors.describe(list))
