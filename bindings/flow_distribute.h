@@ -138,7 +138,7 @@ FLOW_API flow_status flow_server_open(const flow_context *context, const flow_cl
 FLOW_API void        flow_server_close(flow_server *server);
 /* The next message, in turns. FLOW_TIMED_OUT: none came within these seconds; FLOW_INTERRUPTED. */
 FLOW_API flow_status flow_server_next(flow_server *server, double within, flow_server_event *out);
-/* Answers a peer's message: `count` pieces of so many bytes, which are copied. A peer that is lost is none to answer: FLOW_OK. */
+/* Answers a peer's message with `count` pieces of the given sizes, which are copied. If the peer is lost, nothing is sent: FLOW_OK. */
 FLOW_API flow_status flow_server_reply(flow_server *server, int peer, const char *text, int length, const void *const *pieces, const int64_t *bytes, int count);
 /* Opens memory that a peer on this machine has made, `where` it said; bytes of messages that fit in it lie there from then on, in both directions. */
 FLOW_API flow_status flow_server_share(flow_server *server, int peer, double bytes, const char *where);

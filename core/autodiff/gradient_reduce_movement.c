@@ -114,7 +114,7 @@ static flow_status gradient_of_joined_rows(flow_gradient_step *step)
     if (g->shape[i] < 0)
       return flow_fail(FLOW_UNSUPPORTED, "concat: the gradient of joining batches needs all sizes but the number of rows; found %s",
                        flow_shape_text(g->rank, g->shape));
-    units.shape.dims[2] *= g->shape[i];      /* g exists, so this is no overflow */
+    units.shape.dims[2] *= g->shape[i];      /* cannot overflow, since g exists */
   }
   for (int i = 0; i < step->input_count; i++) {
     if (step->inputs[i]->shape[0] >= 0)

@@ -36,7 +36,7 @@ static int count(const flow_protocol *protocol, int standing)
   return found;
 }
 
-/* How many of so many tasks can take part. */
+/* How many of the given number of tasks can take part. */
 static int usable(const flow_protocol *protocol, int tasks)
 {
   int shards = protocol->options.shards;
