@@ -140,10 +140,12 @@ int flow_control_await_end(flow_control *control, double within)
   return over;
 }
 
-/* Waits, locked, for the answer of a request that was made with this status; the call lives on the caller's stack. */
+/* Waits, locked, for the answer of a request that was made with this status; the call lives on the caller's stack. Where the request came
+ * after the end of the generation, the failure says why that ended. */
 static flow_status wait_for(flow_control *control, flow_control_call *waiting, flow_status status)
 {
   flow_control_wake(control);
+  if (status == FLOW_INVALID_STATE && !control->generation_lives && control->verdict[0]) status = fail_ended(control);
   while (status == FLOW_OK && !waiting->done && !control->ended) {
     if (interrupted(control) || (waiting->meets && is_wanted_no_more(control))) status = fail_interrupted("an answer of the chief");
     else wait_for_change(control, INFINITY);
