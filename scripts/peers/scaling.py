@@ -221,6 +221,7 @@ def report(jobs):
 
 
 def write(jobs, path, options):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"batch_per_replica": BATCH, "threads_per_replica": 1, "seconds": options.seconds,
                    "jobs": [{"peer": job.peer, "what": job.what, "replicas": job.replicas, "images_per_second": job.rates,

@@ -1,13 +1,15 @@
 """Golden values: what Keras computes, for the specs of this folder to compare with.
 
     python3 -m venv /tmp/keras && /tmp/keras/bin/pip install tensorflow-cpu
-    /tmp/keras/bin/python spec/golden/generate.py
+    /tmp/keras/bin/python spec/golden/generate.py [FAMILY ...]
 
-writes manifest.lua (what each case is and where its results lie) and values/*.npy (the results, float32 in one row per family).
+writes manifest/FAMILY.lua (what each case is and where its results lie) and values/FAMILY.npy (the results, float32 in one row) of
+all families, or of some. Each file of layer_cases is a family, layers/NAME; cases.py has the others.
 Inputs and weights are not stored: both sides compute them from a formula (`uniform`, spec/support/golden.lua), so that a
 case with four million weights costs a line. Everything but the metrics is run in float64, for the truth to be better than
 what is measured with it. A training case must also come out nearly the same in float32: else it would measure luck.
 """
+import importlib
 import json
 import os
 import sys
@@ -20,7 +22,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from cases import LAYERS, LOSSES, METRICS, OPTIMIZERS, SCHEDULES, TRAINING
+from cases import LOSSES, METRICS, OPTIMIZERS, SCHEDULES, TRAINING
 from nets import NETS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -52,8 +54,8 @@ def make(tensor):
 class Seeds:
     """Numbers the tensors of a family, so that no two are alike. Each family counts from a number of its own: a new case leaves
     the others alone, of which some were chosen for being insensitive to rounding."""
-    def __init__(self, family):
-        self.last = {"layers": 1000, "losses": 204, "optimizers": 226, "metrics": 308, "training": 314}[family]
+    def __init__(self, first):
+        self.last = first
 
     def uniform(self, shape, low=-1.0, high=1.0):
         self.last += 1
@@ -148,10 +150,10 @@ def lua_call(case):
             "options": call["options"]}
 
 
-def run_layers(seeds):
+def run_layers(name, cases, seeds):
     """Output, gradients of every input and trainable weight for a random gradient of the output, statistics after the call."""
     results, entries = Results(), []
-    for case in LAYERS:
+    for case in cases:
         keras.backend.clear_session()
         keras.config.set_floatx("float32" if case.get("float32") else "float64")     # some gradients of TensorFlow are float32 only
         low, high = case.get("range", (-1.0, 1.0))
@@ -189,7 +191,7 @@ def run_layers(seeds):
                         "training": case.get("training", False), "inputs": tensors, "weights": weights, "upstream": upstream,
                         "results": where, "call": lua_call(case), "output": case["output"] + 1 if "output" in case else None})
     keras.config.set_floatx("float64")
-    results.save("layers")
+    results.save(name)
     return entries
 
 
@@ -325,27 +327,50 @@ def run_training(seeds):
     return entries
 
 
-def main():
-    os.makedirs(os.path.join(HERE, "values"), exist_ok=True)
-    tf.config.threading.set_intra_op_parallelism_threads(2)
-    keras.config.set_floatx("float64")
-    families = {"layers": run_layers(Seeds("layers")), "losses": run_losses(Seeds("losses")),
-                "optimizers": run_optimizers(Seeds("optimizers")), "schedules": run_schedules()}
-    keras.config.set_floatx("float32")
-    families["optimizer_configs"] = run_optimizer_configs()
-    families["metrics"] = run_metrics(Seeds("metrics"))
-    families["training"] = run_training(Seeds("training"))      # sets floatx itself
-    with open(os.path.join(HERE, "manifest.lua"), "w") as file:
+# What makes the entries of a family, and the number from which its seeds count.
+FAMILIES = {"losses": (run_losses, 204), "optimizers": (run_optimizers, 226), "schedules": (run_schedules, None),
+            "optimizer_configs": (run_optimizer_configs, None), "metrics": (run_metrics, 308), "training": (run_training, 314)}
+
+
+def layer_families():
+    """The modules of layer_cases by the name of their family: CASES, and the number FIRST_SEED, of which each has another."""
+    names = sorted(name[:-3] for name in os.listdir(os.path.join(HERE, "layer_cases")) if name.endswith(".py"))
+    return {"layers/" + name: importlib.import_module("layer_cases." + name) for name in names}
+
+
+def run(family, layers):
+    """The family's entries."""
+    keras.config.set_floatx("float32" if family in ("optimizer_configs", "metrics") else "float64")
+    if family in layers:
+        return run_layers(family, layers[family].CASES, Seeds(layers[family].FIRST_SEED))
+    run_family, first_seed = FAMILIES[family]
+    return run_family(*[Seeds(first_seed)] if first_seed else [])
+
+
+def write_manifest(family, entries):
+    path = os.path.join(HERE, "manifest", family + ".lua")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
         file.write("-- Generated by spec/golden/generate.py with Keras %s and TensorFlow %s. Do not edit.\n"
                    % (keras.__version__, tf.__version__))
         file.write("return {\n")
-        for family, entries in families.items():
-            file.write("  %s = {\n" % family)
-            for entry in entries:
-                file.write("    %s,\n" % to_lua(entry))
-            file.write("  },\n")
+        for entry in entries:
+            file.write("  %s,\n" % to_lua(entry))
         file.write("}\n")
-    print(", ".join("%d %s" % (len(entries), family) for family, entries in families.items()))
+
+
+def main():
+    layers = layer_families()
+    wanted = sys.argv[1:] or [*layers, *FAMILIES]
+    unknown = [name for name in wanted if name not in layers and name not in FAMILIES]
+    if unknown:
+        sys.exit("generate.py: there is no family %s; there are %s" % (", ".join(unknown), ", ".join([*layers, *FAMILIES])))
+    os.makedirs(os.path.join(HERE, "values", "layers"), exist_ok=True)
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    for family in wanted:
+        entries = run(family, layers)
+        write_manifest(family, entries)
+        print("%d %s" % (len(entries), family))
 
 
 if __name__ == "__main__":

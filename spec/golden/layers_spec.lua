@@ -29,13 +29,13 @@ end
 local function check(case, model, results)
   for i, where in ipairs(case.results) do
     if where.name:match("^state") then break end
-    golden.check("layers", where, results[i], i == 1 and FORWARD or GRADIENT)
+    golden.check(case.family, where, results[i], i == 1 and FORWARD or GRADIENT)
   end
   if case.training then
     local weights = model:get_weights()
     local states = #model.non_trainable_variables
     for i = 1, states do
-      golden.check("layers", case.results[#case.results - states + i], weights[#weights - states + i], FORWARD)
+      golden.check(case.family, case.results[#case.results - states + i], weights[#weights - states + i], FORWARD)
     end
   end
 end

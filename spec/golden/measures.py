@@ -88,7 +88,7 @@ def run_metrics(seeds):
 
 
 def main():
-    seeds = Seeds("losses")
+    seeds = Seeds(204)
     seeds.last = 9000
     write_entries("measures", list(run_losses(seeds)) + list(run_metrics(seeds)))
 

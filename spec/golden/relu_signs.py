@@ -24,8 +24,8 @@ def unit(count, seed):
 
 
 def read_case():
-    """Images, labels, weights and Keras' losses of the case, from manifest.lua."""
-    with open(os.path.join(HERE, "manifest.lua")) as file:
+    """Images, labels, weights and Keras' losses of the case, from manifest/training.lua."""
+    with open(os.path.join(HERE, "manifest", "training.lua")) as file:
         line = next(line for line in file if '{ name = "%s"' % NAME in line)
     tensors = []
     for shape, seed, rest in re.findall(r"{ shape = { ([\d, ]+) }, seed = (\d+), ([^}]+) }", line):

@@ -68,7 +68,7 @@ def run(seeds):
 
 
 def main():
-    seeds = Seeds("losses")
+    seeds = Seeds(204)
     seeds.last = 12000
     write_entries("sample_weights", list(run(seeds)))
 

@@ -9,10 +9,27 @@ require "spec.support.precision"
 
 ffi.cdef "int memcmp(const void *a, const void *b, size_t bytes);"
 
-local golden = { manifest = require "spec.golden.manifest" }
+local golden = {}
+local folder = debug.getinfo(1, "S").source:match("^@(.*)support/golden%.lua$") .. "golden/"
+local families = {}          -- the values that were read, by family
 
-local folder = debug.getinfo(1, "S").source:match("^@(.*)support/golden%.lua$") .. "golden/values/"
-local families = {}
+--- golden.manifest.losses, ...: the cases of a family; golden.manifest.layers: those of all families layers/NAME, with their family.
+golden.manifest = setmetatable({}, { __index = function(manifest, name)
+  local cases = {}
+  if name == "layers" then
+    for _, file in ipairs(flow.io.gfile.listdir(folder .. "manifest/layers")) do
+      local family = "layers/" .. file:match("^(.*)%.lua$")
+      for _, case in ipairs(dofile(folder .. "manifest/" .. family .. ".lua")) do
+        case.family = family
+        cases[#cases + 1] = case
+      end
+    end
+  else
+    cases = dofile(folder .. "manifest/" .. name .. ".lua")
+  end
+  manifest[name] = cases
+  return cases
+end })
 
 --- Fills `into` with value(u): u is the same sequence as `unit` in generate.py.
 local function each_unit(into, count, seed, value) sequence(into, count, seed * 668265263, value) end
@@ -53,9 +70,9 @@ function golden.make_all(entries)
   return list
 end
 
---- The stored result `where` of a family ("layers", ...): its values, counted from 0, and their number.
+--- The stored result `where` of a family ("losses", "layers/basics", ...): its values, counted from 0, and their number.
 function golden.stored(family, where)
-  if not families[family] then families[family] = flow.load_npy(folder .. family .. ".npy") end
+  if not families[family] then families[family] = flow.load_npy(folder .. "values/" .. family .. ".npy") end
   return ffi.cast("const float *", families[family]:data()) + where.offset, size_of(where.shape)
 end
 
