@@ -83,9 +83,6 @@ set(FLOW_TEST_NAMES)
 if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
   file(GLOB FLOW_TEST_FILES CONFIGURE_DEPENDS spec/c/test_*.c)
   list(FILTER FLOW_TEST_FILES EXCLUDE REGEX "/test_host\\.c$")
-  if(FLOW_CUDA)
-    list(FILTER FLOW_TEST_FILES EXCLUDE REGEX "/test_cuda_nccl\\.c$")      # below: it runs what others run emulated
-  endif()
   foreach(file ${FLOW_TEST_FILES})
     get_filename_component(name ${file} NAME_WE)
     list(APPEND FLOW_TEST_NAMES ${name})
@@ -118,7 +115,9 @@ target_link_options(flow_tests PRIVATE ${FLOW_EMULATED_LINKING})
 add_dependencies(flow_tests flow_emulated)
 # Sources that know of emulated GPUs, beside those of the back end itself
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_runtime.c ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_backend.c
-  ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_failures.c APPEND PROPERTY COMPILE_DEFINITIONS FLOW_EMULATED=1)
+  ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_failures.c ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_nccl.c
+  ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_contexts.c
+  APPEND PROPERTY COMPILE_DEFINITIONS FLOW_EMULATED=1)
 if(CMOCKA_LIBRARY)                         # test_cuda_failures lets calls of the emulated runtime fail: those that it defines in their place
   set(file spec/c/test_cuda_failures.c)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
@@ -136,20 +135,6 @@ if(FLOW_CUDA AND CMOCKA_LIBRARY)
   target_include_directories(nvidia_numbers SYSTEM PRIVATE ${FLOW_CUDA_HOME}/include ${NCCL_INCLUDE})
   target_include_directories(emulated_numbers PRIVATE ${FLOW_EMULATION})
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_headers.c APPEND PROPERTY COMPILE_DEFINITIONS FLOW_CUDA=1)
-
-  add_library(fake_nccl SHARED spec/cuda/fake_nccl.c)
-  set_target_properties(fake_nccl PROPERTIES OUTPUT_NAME nccl SOVERSION 2 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/cuda/fake_nccl
-    C_VISIBILITY_PRESET default)
-  target_include_directories(fake_nccl SYSTEM PRIVATE ${FLOW_CUDA_HOME}/include ${NCCL_INCLUDE})
-  flow_pick(files FLOW_CUDA_FILES nccl.c libraries.c)
-  add_executable(test_cuda_nccl spec/c/test_cuda_nccl.c ${files} $<TARGET_OBJECTS:flow_objects> ${FLOW_KERNEL_OBJECTS})
-  target_compile_definitions(test_cuda_nccl PRIVATE FLOW_CUDA=1 FLOW_EMULATED=0 FLOW_FAKE_NCCL="${CMAKE_BINARY_DIR}/cuda/fake_nccl")
-  target_include_directories(test_cuda_nccl PRIVATE spec/c)
-  target_include_directories(test_cuda_nccl SYSTEM PRIVATE ${FLOW_CUDA_HOME}/include ${CUDNN_INCLUDE} ${NCCL_INCLUDE})
-  target_link_libraries(test_cuda_nccl PRIVATE ${CMOCKA_LIBRARY} ${FLOW_CUDA_HOME}/lib64/libcudart_static.a Threads::Threads ${FLOW_ZLIB} rt
-    ${CMAKE_DL_LIBS} m)
-  add_dependencies(test_cuda_nccl fake_nccl flow_emulated)
-  add_test(NAME test_cuda_nccl COMMAND test_cuda_nccl WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endif()
 foreach(name ${FLOW_TEST_NAMES} ${FLOW_TEST_PROGRAMS})
   list(APPEND links COMMAND ${CMAKE_COMMAND} -E create_symlink flow_tests ${name})

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <pthread.h>
@@ -49,8 +50,11 @@ static flow_status run_product(flow_queue *queue, char *data)
                                    .alignment = FLOW_LIBRARY_ALIGNMENT };
   flow_attributes none = { 0 };
   flow_call call = { .op = FLOW_OP_matmul, .attributes = &none, .queue = queue };
+  int before, after;
+  is(cudaSuccess, cudaGetDevice(&before));
   const flow_library_plan *plan = flow_library_plan_product(&call, &formula);
-  is_as_before("flow_library_plan_product");
+  is(cudaSuccess, cudaGetDevice(&after));
+  assert_int_equal(before, after);
   assert_non_null(plan);
   return flow_library_multiply(&call, plan, data, data + 256, NULL, data + 512, data + 1024);
 }
@@ -109,6 +113,87 @@ static void the_back_end_leaves_the_current_device(void **state)
   gpu->queue_release(queue);
   gpu->queue_release(here);
   is_as_before("queue_release");
+}
+
+static flow_status record_and_replay(flow_queue *queue, flow_queue *other, char *data)
+{
+  flow_recording *recording;
+  FLOW_TRY(gpu->record_begin(queue));
+  FLOW_TRY(gpu->follow(other, queue));
+  FLOW_TRY(gpu->clear(other, data, 16));
+  FLOW_TRY(gpu->follow(queue, other));
+  FLOW_TRY(gpu->record_end(queue, &recording));
+  flow_status status = gpu->replay(queue, recording);
+  gpu->recording_release(recording);
+  return status;
+}
+
+static flow_status add_up_alone(flow_queue *queue, float *data)
+{
+  flow_communicator *communicator;
+  flow_transport_options options = { .timeout = 60, .group = "alone", .store = &store, .queue = queue };
+  FLOW_TRY(flow_cuda_nccl_transport.open(0, 1, &options, &communicator));
+  flow_status status = flow_cuda_nccl_transport.all_reduce(communicator, FLOW_FLOAT32, data, 4);
+  if (status == FLOW_OK) status = flow_cuda_nccl_transport.barrier(communicator);
+  flow_cuda_nccl_transport.abort(communicator, "enough");
+  flow_cuda_nccl_transport.close(communicator);
+  return status;
+}
+
+static flow_status use_queues(flow_queue *queue, flow_queue *other)
+{
+  char *data, values[2 * BYTES] = { 0 };
+  FLOW_TRY(gpu->allocate(queue, 2 * BYTES, (void **)&data));
+  FLOW_TRY(gpu->upload(queue, data, values, 2 * BYTES));
+  FLOW_TRY(gpu->follow(other, queue));
+  FLOW_TRY(gpu->copy(other, data + BYTES, data, BYTES));
+  FLOW_TRY(gpu->follow(queue, other));
+  flow_batch_table table = { .from = data + 256, .to = data + 512, .rows = 4, .row_bytes = 16 };
+  FLOW_TRY(gpu->take_batch(queue, &table, 1, NULL, 0, 2, (const flow_batch_step *)(void *)data));
+  FLOW_TRY(run_product(queue, data));
+  FLOW_TRY(record_and_replay(queue, other, data));
+  FLOW_TRY(add_up_alone(queue, (float *)(void *)data));
+  FLOW_TRY(gpu->download(queue, values, data, 2 * BYTES));
+  gpu->release(queue, data);
+  return gpu->synchronize(queue);
+}
+
+/* Each step on a thread of its own, which has chosen no device: the first one is current there. */
+static void *use_second_device(void *unused)
+{
+  static flow_queue *queue, *other;
+  static int step;
+  (void)unused;
+  flow_status status = FLOW_OK;
+  switch (step++) {
+    case 0: status = flow_cuda_table.open(1, &devices[1]); gpu = devices[1]->functions; break;
+    case 1: status = gpu->queue_new(devices[1], &queue); break;
+    case 2: status = gpu->queue_new(devices[1], &other); break;
+    case 3: status = use_queues(queue, other); break;
+    case 4: gpu->queue_release(other); gpu->queue_release(queue); break;
+    default: status = gpu->free_memory(devices[1]) > 0 ? FLOW_OK : FLOW_INTERNAL; break;
+  }
+  if (status != FLOW_OK) print_error("step %d: %s\n", step, flow_last_error());
+  return status == FLOW_OK ? NULL : "failed";
+}
+
+static void a_process_on_one_device_makes_no_context_on_another(void **state)
+{
+  (void)state;
+  int status;
+  pid_t child = fork();
+  if (child == 0) {
+    void *failed = NULL;
+    setenv("FLOW_EMULATED_ONLY", "1", 1);
+    for (int step = 0; step < 6 && !failed; step++) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, use_second_device, NULL);
+      pthread_join(thread, &failed);
+    }
+    _exit(failed != NULL);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
 }
 
 /* All there is, to and fro between two queues: the second one waits and trims the pool. */
@@ -196,6 +281,7 @@ int main(void)
 {
   setenv("FLOW_EMULATED_MEMORY", "8388608", 1);
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_process_on_one_device_makes_no_context_on_another),      /* first: the settings are read once */
     cmocka_unit_test(the_back_end_leaves_the_current_device), cmocka_unit_test(what_one_queue_releases_another_can_have),
     cmocka_unit_test(ranks_gather_and_broadcast),
   };

@@ -229,6 +229,7 @@ static void a_device_that_fails_for_good_is_told(void **state)
 static int set_up(void **state)
 {
   (void)state;
+  assert_int_equal(cudaSetDevice(0), cudaSuccess);      /* as a host does that uses CUDA itself */
   assert_int_equal(flow_cuda_table.open(1, &device), FLOW_OK);
   gpu = device->functions;
   return 0;

@@ -1,5 +1,5 @@
-/* test_cuda_nccl.c: the transport "nccl" as far as it goes without a GPU: NCCL itself up to the point where it asks for the device, then
- * the communicator's own part, how it waits and gives up, over a stand-in of NCCL whose ranks are threads (spec/cuda/fake_nccl.c). */
+/* test_cuda_nccl.c: the transport "nccl" on emulated devices and the emulated NCCL (spec/cuda/emulation/nccl.c): ranks meet, wait, give up,
+ * and say why. NVIDIA's library itself is asked by spec/cuda/bootstrap.c. */
 #define _GNU_SOURCE                      /* pthread_tryjoin_np */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,34 +8,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-
-#if FLOW_CUDA
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "base/memory.h"
 #include "cuda/runtime/runtime.h"
 #include "transport/transport.h"
 
-enum { MOST_RANKS = 4, MOST_KEYS = 16 };
+enum { MOST_RANKS = 4, MOST_KEYS = 16, COUNT = 1000 };
 
-/* ---- what the runtime would do on a device, on the host ------------------------------------------------------------------------- */
+static const flow_accelerator_functions *gpu;
+static flow_queue *queues[MOST_RANKS];
+static const flow_transport *const nccl = &flow_cuda_nccl_transport;
 
-static _Atomic int opened_to_peers;
-flow_status flow_runtime_enter(const flow_cuda_device *device, int *before) { (void)device; *before = 0; return FLOW_OK; }
-void flow_runtime_leave(const flow_cuda_device *device, int before) { (void)device, (void)before; }
-flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out) { (void)queue; return flow_alloc(bytes, out); }
-void flow_runtime_release(flow_queue *queue, void *memory) { (void)queue; flow_free(memory); }
-flow_status flow_runtime_open_to_peers(const flow_cuda_device *of) { (void)of; opened_to_peers++; return FLOW_OK; }
-flow_status flow_runtime_flush(flow_queue *queue) { (void)queue; return FLOW_OK; }
-flow_status flow_runtime_synchronize(flow_queue *queue) { (void)queue; return FLOW_OK; }
-flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes) { (void)queue; memset(to, 0, bytes); return FLOW_OK; }
+static int set_up(void **state)
+{
+  (void)state;
+  for (int r = 0; r < MOST_RANKS; r++) {
+    const flow_accelerator *device;
+    assert_int_equal(flow_cuda_table.open(r, &device), FLOW_OK);
+    gpu = device->functions;
+    assert_int_equal(gpu->queue_new(device, &queues[r]), FLOW_OK);
+  }
+  return 0;
+}
 
-static flow_cuda_device device;
-static flow_queue queues[MOST_RANKS];
+static int tear_down(void **state)
+{
+  (void)state;
+  for (int r = 0; r < MOST_RANKS; r++) gpu->queue_release(queues[r]);
+  return 0;
+}
 
 /* ---- a store between threads ---------------------------------------------------------------------------------------------------- */
 
@@ -80,10 +84,9 @@ static const flow_store store = { set_key, get_key, NULL };
 
 static flow_status open_one(int rank, int size, const char *group, double timeout, flow_communicator **out)
 {
-  queues[rank].device = &device;
   *out = NULL;
-  flow_transport_options options = { .timeout = timeout, .group = group, .store = &store, .queue = &queues[rank] };
-  return flow_cuda_nccl_transport.open(rank, size, &options, out);
+  flow_transport_options options = { .timeout = timeout, .group = group, .store = &store, .queue = queues[rank] };
+  return nccl->open(rank, size, &options, out);
 }
 
 static void says(const char *part)
@@ -91,56 +94,36 @@ static void says(const char *part)
   if (!strstr(flow_last_error(), part)) fail_msg("\"%s\" does not contain \"%s\"", flow_last_error(), part);
 }
 
-/* ---- NCCL itself ----------------------------------------------------------------------------------------------------------------- */
-
-/* In a child, which finds the real library. 0: as expected, 77: there is a GPU, or no NCCL. */
-static int try_real_nccl(void)
+static void *device_memory(int rank, size_t bytes)
 {
-  int count;
-  flow_communicator *communicator;
-  unsetenv("FLOW_CUDA_LIBS");
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return 77;
-  flow_status status = open_one(0, 2, "real", 20, &communicator);
-  if (status == FLOW_NOT_FOUND) return 77;
-  int key = find_key("nccl/real");
-  int good = status == FLOW_IO_ERROR && strstr(flow_last_error(), "opening the transport nccl: NCCL: ") && key >= 0
-    && stored[key].count == 128 && !communicator;
-  if (!good) fprintf(stderr, "status %d, key %d: %s\n", (int)status, key, flow_last_error());
-  return good ? 0 : 1;
+  void *memory;
+  assert_int_equal(gpu->allocate(queues[rank], bytes, &memory), FLOW_OK);
+  assert_int_equal(gpu->clear(queues[rank], memory, bytes), FLOW_OK);
+  return memory;
 }
 
-static void nccl_itself_gives_an_id_and_misses_the_device(void **state)
-{
-  (void)state;
-  int status;
-  fflush(NULL);
-  pid_t child = fork();
-  if (child == 0) _exit(try_real_nccl());
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) skip();
-  assert_int_equal(WEXITSTATUS(status), 0);
-}
+/* ---- three ranks ----------------------------------------------------------------------------------------------------------------- */
 
-/* ---- the communicator ------------------------------------------------------------------------------------------------------------- */
-
-typedef struct rank_of_three { int rank; float sums[1000]; char text[8]; int gathered[3]; double wide; } rank_of_three;
+typedef struct device_part { double wide; float sums[COUNT]; int mine, gathered[3]; char text[8]; } device_part;
+typedef struct rank_of_three { int rank; device_part *memory, values; } rank_of_three;
 
 static void *work_of_three(void *argument)
 {
   rank_of_three *self = argument;
+  device_part *here = self->memory, *v = &self->values;
+  flow_queue *queue = queues[self->rank];
   flow_communicator *communicator;
-  const flow_transport *nccl = &flow_cuda_nccl_transport;
   if (open_one(self->rank, 3, "three", 60, &communicator) != FLOW_OK) return "open";
-  for (int i = 0; i < 1000; i++) self->sums[i] = (float)(i + self->rank * 1000);
-  if (nccl->all_reduce(communicator, FLOW_FLOAT32, self->sums, 1000) != FLOW_OK) return "all_reduce";
-  self->wide = 0.5 + self->rank;
-  if (nccl->all_reduce(communicator, FLOW_FLOAT64, &self->wide, 1) != FLOW_OK) return "all_reduce of float64";
-  snprintf(self->text, sizeof self->text, "rank %d", self->rank);
-  if (nccl->broadcast(communicator, 2, self->text, sizeof self->text) != FLOW_OK) return "broadcast";
-  int mine = 10 + self->rank;
-  if (nccl->all_gather(communicator, &mine, sizeof mine, self->gathered) != FLOW_OK) return "all_gather";
+  *v = (device_part){ .wide = 0.5 + self->rank, .mine = 10 + self->rank };
+  for (int i = 0; i < COUNT; i++) v->sums[i] = (float)(i + self->rank * 1000);
+  snprintf(v->text, sizeof v->text, "rank %d", self->rank);
+  if (gpu->upload(queue, here, v, sizeof *v) != FLOW_OK) return "upload";
+  if (nccl->all_reduce(communicator, FLOW_FLOAT32, here->sums, COUNT) != FLOW_OK) return "all_reduce";
+  if (nccl->all_reduce(communicator, FLOW_FLOAT64, &here->wide, 1) != FLOW_OK) return "all_reduce of float64";
+  if (nccl->broadcast(communicator, 2, here->text, sizeof here->text) != FLOW_OK) return "broadcast";
+  if (nccl->all_gather(communicator, &here->mine, sizeof here->mine, here->gathered) != FLOW_OK) return "all_gather";
   if (nccl->barrier(communicator) != FLOW_OK) return "barrier";
+  if (gpu->download(queue, v, here, sizeof *v) != FLOW_OK) return "download";
   nccl->close(communicator);
   return NULL;
 }
@@ -148,21 +131,28 @@ static void *work_of_three(void *argument)
 static void three_ranks_add_up(void **state)
 {
   (void)state;
-  opened_to_peers = 0;
   pthread_t threads[3];
-  rank_of_three ranks[3] = { { .rank = 0 }, { .rank = 1 }, { .rank = 2 } };
-  for (int r = 2; r >= 0; r--) assert_int_equal(pthread_create(&threads[r], NULL, work_of_three, &ranks[r]), 0);
+  rank_of_three *ranks = calloc(3, sizeof *ranks);
+  assert_non_null(ranks);
+  for (int r = 2; r >= 0; r--) {
+    ranks[r] = (rank_of_three){ .rank = r, .memory = device_memory(r, sizeof(device_part)) };
+    assert_int_equal(pthread_create(&threads[r], NULL, work_of_three, &ranks[r]), 0);
+  }
   for (int r = 0; r < 3; r++) {
     void *failed;
     pthread_join(threads[r], &failed);
     if (failed) fail_msg("rank %d: %s", r, (char *)failed);
-    for (int i = 0; i < 1000; i++) assert_float_equal(ranks[r].sums[i], 3 * i + 3000, 0);
-    assert_float_equal(ranks[r].wide, 4.5, 0);
-    assert_string_equal(ranks[r].text, "rank 2");
-    for (int i = 0; i < 3; i++) assert_int_equal(ranks[r].gathered[i], 10 + i);
+    const device_part *v = &ranks[r].values;
+    for (int i = 0; i < COUNT; i++) assert_float_equal(v->sums[i], 3 * i + 3000, 0);
+    assert_float_equal(v->wide, 4.5, 0);
+    assert_string_equal(v->text, "rank 2");
+    for (int i = 0; i < 3; i++) assert_int_equal(v->gathered[i], 10 + i);
+    gpu->release(queues[r], ranks[r].memory);
   }
-  assert_int_equal(opened_to_peers, 3);
+  free(ranks);
 }
+
+/* ---- ranks that do not come, and ends --------------------------------------------------------------------------------------------- */
 
 static void a_rank_that_does_not_come_is_not_waited_for_forever(void **state)
 {
@@ -182,9 +172,8 @@ static void *open_second(void *argument)
 
 static void *wait_for_nobody(void *argument)
 {
-  float one = 1;
-  flow_status status = flow_cuda_nccl_transport.all_reduce(argument, FLOW_FLOAT32, &one, 1);
-  return status == FLOW_ABORTED && strstr(flow_last_error(), "all_reduce: worker 1 is gone") ? NULL : "not aborted";
+  flow_status status = nccl->barrier(argument);
+  return status == FLOW_ABORTED && strstr(flow_last_error(), "barrier: worker 1 is gone") ? NULL : "not aborted";
 }
 
 static void abort_lets_those_go_who_wait(void **state)
@@ -199,43 +188,42 @@ static void abort_lets_those_go_who_wait(void **state)
   assert_null(failed);
   assert_int_equal(pthread_create(&thread, NULL, wait_for_nobody, first), 0);
   usleep(20000);
-  flow_cuda_nccl_transport.abort(first, "worker 1 is gone");
-  flow_cuda_nccl_transport.abort(first, "said twice");
+  nccl->abort(first, "worker 1 is gone");
+  nccl->abort(first, "said twice");
   pthread_join(thread, &failed);
-  assert_null(failed);
-  assert_int_equal(flow_cuda_nccl_transport.barrier(first), FLOW_ABORTED);
+  if (failed) fail_msg("%s", (char *)failed);
+  assert_int_equal(nccl->barrier(first), FLOW_ABORTED);
   says("worker 1 is gone");
-  flow_cuda_nccl_transport.close(first);
-  flow_cuda_nccl_transport.close(second);
+  nccl->close(first);
+  nccl->close(second);
 }
 
 static void *close_held(void *argument)
 {
-  flow_cuda_nccl_transport.close(argument);
+  nccl->close(argument);
   return NULL;
 }
 
-/* A sum of 54,321 elements is as one that a graph holds: NCCL's abort returns when the graph is gone. */
+/* NCCL's abort returns when the last graph with the communicator's operations is gone. */
 static void abort_does_not_wait_for_recordings_but_close_does(void **state)
 {
   (void)state;
-  static float data[54321];
   pthread_t thread;
   flow_communicator *communicator;
-  void *library = dlopen(FLOW_FAKE_NCCL "/libnccl.so.2", RTLD_NOW);
-  void (*release)(void) = NULL;
-  assert_non_null(library);
-  *(void **)&release = dlsym(library, "fake_nccl_release_graphs");
+  flow_recording *recording;
+  float *data = device_memory(0, COUNT * sizeof *data);
   assert_int_equal(open_one(0, 1, "held", 60, &communicator), FLOW_OK);
-  assert_int_equal(flow_cuda_nccl_transport.all_reduce(communicator, FLOW_FLOAT32, data, 54321), FLOW_OK);
-  flow_cuda_nccl_transport.abort(communicator, "worker 1 is gone");
-  assert_int_equal(flow_cuda_nccl_transport.all_reduce(communicator, FLOW_FLOAT32, data, 1), FLOW_ABORTED);
+  assert_int_equal(gpu->record_begin(queues[0]), FLOW_OK);
+  assert_int_equal(nccl->all_reduce(communicator, FLOW_FLOAT32, data, COUNT), FLOW_OK);
+  assert_int_equal(gpu->record_end(queues[0], &recording), FLOW_OK);
+  nccl->abort(communicator, "worker 1 is gone");
+  assert_int_equal(nccl->all_reduce(communicator, FLOW_FLOAT32, data, 1), FLOW_ABORTED);
   assert_int_equal(pthread_create(&thread, NULL, close_held, communicator), 0);
   usleep(20000);
   assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
-  release();
+  gpu->recording_release(recording);
   pthread_join(thread, NULL);
-  dlclose(library);
+  gpu->release(queues[0], data);
 }
 
 static void *end_opening(void *argument)
@@ -251,25 +239,27 @@ static void opening_can_be_ended(void **state)
   pthread_t thread;
   int ended = 0;
   flow_communicator *communicator = NULL;
-  flow_transport_options options = { .timeout = 60, .group = "ended", .store = &store, .queue = &queues[0], .ended = &ended };
+  flow_transport_options options = { .timeout = 60, .group = "ended", .store = &store, .queue = queues[0], .ended = &ended };
   assert_int_equal(pthread_create(&thread, NULL, end_opening, &ended), 0);
-  assert_int_equal(flow_cuda_nccl_transport.open(0, 2, &options, &communicator), FLOW_ABORTED);
+  assert_int_equal(nccl->open(0, 2, &options, &communicator), FLOW_ABORTED);
   pthread_join(thread, NULL);
   says("another rank cannot be opened");
   assert_null(communicator);
 }
 
+/* More than the memory has. */
 static void a_failure_of_nccl_is_told_and_stays(void **state)
 {
   (void)state;
-  static float data[12345];
   flow_communicator *communicator;
+  float *data = device_memory(0, COUNT * sizeof *data);
   assert_int_equal(open_one(0, 1, "single", 60, &communicator), FLOW_OK);
-  assert_int_equal(flow_cuda_nccl_transport.all_reduce(communicator, FLOW_FLOAT32, data, 12345), FLOW_IO_ERROR);
-  says("all_reduce: NCCL: system error: the fake one");
-  assert_int_equal(flow_cuda_nccl_transport.all_reduce(communicator, FLOW_FLOAT32, data, 1), FLOW_IO_ERROR);
-  says("NCCL: system error");
-  flow_cuda_nccl_transport.close(communicator);
+  assert_int_equal(nccl->all_reduce(communicator, FLOW_FLOAT32, data, COUNT + 1), FLOW_IO_ERROR);
+  says("all_reduce: NCCL: unhandled cuda error: Cuda failure 'a sum writes 4004 bytes");
+  assert_int_equal(nccl->all_reduce(communicator, FLOW_FLOAT32, data, 1), FLOW_IO_ERROR);
+  says("NCCL: unhandled cuda error");
+  nccl->close(communicator);
+  gpu->release(queues[0], data);
 }
 
 static void wrong_options_are_refused(void **state)
@@ -277,9 +267,9 @@ static void wrong_options_are_refused(void **state)
   (void)state;
   flow_communicator *communicator = NULL;
   flow_transport_options options = { .timeout = 1, .group = "x", .store = &store };
-  assert_int_equal(flow_cuda_nccl_transport.open(0, 1, &options, &communicator), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(nccl->open(0, 1, &options, &communicator), FLOW_INVALID_ARGUMENT);
   says("needs a device's queue");
-  assert_int_equal(flow_cuda_nccl_transport.open(-1, -1, &options, &communicator), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(nccl->open(-1, -1, &options, &communicator), FLOW_INVALID_ARGUMENT);
   says("needs rank and size");
   assert_int_equal(set_key(NULL, "nccl/short", "abc", 3), FLOW_OK);
   assert_int_equal(open_one(1, 2, "short", 1, &communicator), FLOW_CORRUPT_DATA);
@@ -288,27 +278,13 @@ static void wrong_options_are_refused(void **state)
 
 int main(void)
 {
-  setenv("FLOW_CUDA_LIBS", FLOW_FAKE_NCCL, 1);
+  setenv("FLOW_EMULATED_GPUS", "4", 1);
+  setenv("FLOW_EMULATED_MEMORY", "8388608", 1);
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(nccl_itself_gives_an_id_and_misses_the_device), cmocka_unit_test(three_ranks_add_up),
-    cmocka_unit_test(a_rank_that_does_not_come_is_not_waited_for_forever), cmocka_unit_test(abort_lets_those_go_who_wait),
-    cmocka_unit_test(abort_does_not_wait_for_recordings_but_close_does), cmocka_unit_test(opening_can_be_ended),
-    cmocka_unit_test(a_failure_of_nccl_is_told_and_stays), cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(three_ranks_add_up), cmocka_unit_test(a_rank_that_does_not_come_is_not_waited_for_forever),
+    cmocka_unit_test(abort_lets_those_go_who_wait), cmocka_unit_test(abort_does_not_wait_for_recordings_but_close_does),
+    cmocka_unit_test(opening_can_be_ended), cmocka_unit_test(a_failure_of_nccl_is_told_and_stays),
+    cmocka_unit_test(wrong_options_are_refused),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, set_up, tear_down);
 }
-
-#else
-
-static void the_cuda_toolkit_is_missing(void **state)
-{
-  (void)state;
-  skip();
-}
-
-int main(void)
-{
-  const struct CMUnitTest tests[] = { cmocka_unit_test(the_cuda_toolkit_is_missing) };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
-#endif

@@ -13,7 +13,7 @@ static const agreement_number list[] = {
   /* errors */
   VALUE(cudaSuccess) VALUE(cudaErrorInvalidValue) VALUE(cudaErrorMemoryAllocation) VALUE(cudaErrorInvalidConfiguration)
   VALUE(cudaErrorInsufficientDriver) VALUE(cudaErrorNoDevice) VALUE(cudaErrorInvalidDevice) VALUE(cudaErrorInvalidKernelImage)
-  VALUE(cudaErrorInvalidResourceHandle) VALUE(cudaErrorSymbolNotFound) VALUE(cudaErrorNotReady) VALUE(cudaErrorNotSupported)
+  VALUE(cudaErrorInvalidResourceHandle) VALUE(cudaErrorIllegalAddress) VALUE(cudaErrorSymbolNotFound) VALUE(cudaErrorNotReady) VALUE(cudaErrorNotSupported)
   VALUE(cudaErrorStreamCaptureUnsupported) VALUE(cudaErrorStreamCaptureInvalidated) VALUE(cudaErrorStreamCaptureMerge)
   VALUE(cudaErrorStreamCaptureUnmatched) VALUE(cudaErrorStreamCaptureUnjoined) VALUE(cudaErrorStreamCaptureIsolation)
   VALUE(cudaErrorCapturedEvent) VALUE(cudaErrorStreamCaptureWrongThread) VALUE(cudaErrorUnknown)
@@ -24,6 +24,7 @@ static const agreement_number list[] = {
   VALUE(cudaMemAccessFlagsProtNone) VALUE(cudaMemAccessFlagsProtRead) VALUE(cudaMemAccessFlagsProtReadWrite)
   VALUE(cudaMemPoolAttrReleaseThreshold) VALUE(cudaMemPoolAttrReservedMemCurrent) VALUE(cudaMemPoolAttrUsedMemCurrent)
   VALUE(cudaStreamCaptureModeGlobal) VALUE(cudaStreamCaptureModeThreadLocal) VALUE(cudaStreamCaptureModeRelaxed)
+  VALUE(cudaEnableDefault) VALUE(cudaDriverEntryPointSuccess) VALUE(cudaDriverEntryPointSymbolNotFound)
   VALUE(cudaJitMaxRegisters) VALUE(cudaLibraryHostUniversalFunctionAndDataTable)
   /* types and the fields that are used */
   TYPE(cudaError_t) TYPE(cudaStream_t) TYPE(cudaEvent_t) TYPE(cudaGraph_t) TYPE(cudaGraphExec_t) TYPE(cudaMemPool_t) TYPE(cudaLibrary_t)

@@ -328,6 +328,23 @@ describe("a model on a GPU", function()
     for i = 1, 3 do assert.near(expected[i], found[i], 1e-5) end
   end)
 
+  it("makes no context on a GPU that it does not use", function()
+    local script = support.file("second.lua", [[
+      local layers = flow.layers
+      local model = flow.Sequential { layers.Input { 8, 8, 3 }, layers.Conv2D(4, 3, { activation = "relu" }), layers.MaxPooling2D(),
+        layers.BatchNormalization(), layers.Flatten(), layers.Dropout(0.5), layers.Dense(3, { activation = "softmax" }) }
+      model:compile { optimizer = "adam", loss = "sparse_categorical_crossentropy", metrics = { "accuracy" } }
+      local x = flow.random.uniform({ 10, 8, 8, 3 }, { seed = 1 })
+      local y = flow.random.uniform({ 10 }, { maxval = 3, dtype = "int32", seed = 2 })
+      local history = model:fit(x, y, { batch_size = 4, epochs = 2, verbose = 0, validation_data = { x, y } })
+      print(model.weights[1]:value().device, #history.history.val_loss, model:predict(x, { verbose = 0 }).shape[2])
+    ]])
+    local output, code = support.run(("FLOW_PLUGINS=%s FLOW_EMULATED_ONLY=1 FLOW_DEVICE=gpu:1 %s %s 2>&1")
+      :format(emulated.folder, support.program, script))
+    assert.equal("gpu:1\t2\t3\n", output)
+    assert.equal(0, code)
+  end)
+
   it("learns in a loop of its own", function()
     local function run()
       local model, optimizer = net(), flow.optimizers.SGD { learning_rate = 0.1 }

@@ -38,12 +38,22 @@ static flow_status fail_broken(const nccl_communicator *self, const char *operat
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
 
-typedef struct abortion { const flow_nccl *nccl; ncclComm_t comm; } abortion;
+/* NCCL chooses the communicator's device and then again the thread's, which makes a context there. synchronize: the stream to wait for
+ * before, or NULL. */
+static void end_communicator(const flow_nccl *nccl, ncclComm_t comm, const flow_cuda_device *device, cudaStream_t synchronize)
+{
+  int before, entered = flow_runtime_enter(device, &before) == FLOW_OK;
+  if (synchronize) cudaStreamSynchronize(synchronize);
+  nccl->ncclCommAbort(comm);
+  if (entered) flow_runtime_leave(device, before);
+}
+
+typedef struct abortion { const flow_nccl *nccl; ncclComm_t comm; const flow_cuda_device *device; } abortion;
 
 static void *end_operations(void *argument)
 {
   abortion *what = argument;
-  what->nccl->ncclCommAbort(what->comm);
+  end_communicator(what->nccl, what->comm, what->device, NULL);
   flow_free(what);
   return NULL;
 }
@@ -54,11 +64,11 @@ static void start_abort(nccl_communicator *self)
   void *block;
   flow_status status = flow_alloc(sizeof(abortion), &block);
   if (status == FLOW_OK) {
-    *(abortion *)block = (abortion){ self->nccl, self->comm };
+    *(abortion *)block = (abortion){ self->nccl, self->comm, self->queue->device };
     self->aborting = flow_thread_start(&self->aborter, "flow-nccl", end_operations, block) == 0;
     if (!self->aborting) flow_free(block);
   }
-  if (!self->aborting) self->nccl->ncclCommAbort(self->comm);
+  if (!self->aborting) end_communicator(self->nccl, self->comm, self->queue->device, NULL);
 }
 
 /* Ends what the device still does, too. */
@@ -123,8 +133,10 @@ static int is_enqueued(nccl_communicator *self, ncclResult_t state)
 
 static int is_carried_out(nccl_communicator *self, ncclResult_t state)
 {
+  int before;
+  if (flow_runtime_enter(self->queue->device, &before) != FLOW_OK) return 0;
   cudaError_t error = cudaStreamQuery(self->queue->stream);
-  if (error != cudaSuccess) cudaGetLastError();
+  flow_runtime_leave(self->queue->device, before);
   return state == ncclSuccess && error != cudaErrorNotReady;
 }
 
@@ -216,8 +228,8 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 static void close_rank(flow_communicator *communicator)
 {
   nccl_communicator *self = (nccl_communicator *)communicator;
-  if (self->comm && !flow_failure_is_set(&self->failure)) cudaStreamSynchronize(self->queue->stream);
-  if (self->comm) self->nccl->ncclCommAbort(self->comm);
+  cudaStream_t stream = flow_failure_is_set(&self->failure) ? NULL : self->queue->stream;
+  if (self->comm) end_communicator(self->nccl, self->comm, self->queue->device, stream);
   if (self->aborting) flow_thread_join(&self->aborter);
   flow_runtime_release(self->queue, self->scratch);
   pthread_mutex_destroy(&self->lock);

@@ -55,8 +55,8 @@ flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, 
     if (flow_cuda_error_ != cudaSuccess) return flow_runtime_fail(device, what, flow_cuda_error_); \
   } while (0)
 
-/* Makes the device the thread's current one; `before` is what flow_runtime_leave restores, for a host that uses CUDA itself. No error is
- * left for the thread's next look. */
+/* Makes the device the thread's current one; `before` is what flow_runtime_leave restores, for a host that uses CUDA itself, unless nobody
+ * has made a context there. No error is left for the thread's next look. */
 flow_status flow_runtime_enter(const flow_cuda_device *device, int *before);
 void        flow_runtime_leave(const flow_cuda_device *device, int before);
 

@@ -35,6 +35,27 @@ flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, 
                    cudaGetErrorString(error), (int)error);
 }
 
+typedef int context_state_function(int device, unsigned *flags, int *active);      /* cuDevicePrimaryCtxGetState of cuda.h */
+static context_state_function *context_state;
+
+static void find_context_state(void)
+{
+  enum { SINCE = 7000 };
+  void *found = NULL;
+  enum cudaDriverEntryPointQueryResult result;
+  cudaError_t error = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &found, SINCE, cudaEnableDefault, &result);
+  if (error == cudaSuccess && result == cudaDriverEntryPointSuccess) memcpy(&context_state, &found, sizeof found);
+}
+
+static int has_context(int device)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  unsigned flags;
+  int active = 0;
+  pthread_once(&once, find_context_state);
+  return context_state && context_state(device, &flags, &active) == 0 && active;
+}
+
 flow_status flow_runtime_enter(const flow_cuda_device *device, int *before)
 {
   *before = device->base.index;
@@ -43,11 +64,12 @@ flow_status flow_runtime_enter(const flow_cuda_device *device, int *before)
   return FLOW_OK;
 }
 
-/* What failed was told, or nobody asked. */
+/* What failed was told, or nobody asked. A thread that chose no device has the first one; to choose it would make its context, which
+ * takes memory of a GPU that others may use: such a thread keeps this device. */
 void flow_runtime_leave(const flow_cuda_device *device, int before)
 {
   cudaGetLastError();
-  if (before != device->base.index) cudaSetDevice(before);
+  if (before != device->base.index && has_context(before)) cudaSetDevice(before);
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------------------- */
@@ -277,6 +299,15 @@ static cudaError_t find_kernel(const cudaLibrary_t *libraries, const char *name,
   return error;
 }
 
+/* CUDA loads a kernel when it is first used in a context, by default, and none while a stream is captured. */
+static flow_status touch_kernels(const flow_cuda_device *device)
+{
+  struct cudaFuncAttributes unused;
+  for (int i = 0; i < CUDA_KERNEL_COUNT; i++)
+    FLOW_CUDA_TRY(device, "loading a kernel", cudaFuncGetAttributes(&unused, (const void *)kernels[i]));
+  return FLOW_OK;
+}
+
 static flow_status load_kernels(const flow_cuda_device *device)
 {
   static const char *const names[CUDA_KERNEL_COUNT] = {
@@ -286,14 +317,14 @@ static flow_status load_kernels(const flow_cuda_device *device)
 #undef ELEMENT
 #undef BLOCK
   };
-  if (kernels_loaded) return FLOW_OK;
+  if (kernels_loaded) return touch_kernels(device);
   cudaLibrary_t libraries[IMAGES];
   for (int i = 0; i < IMAGES; i++) {
     FLOW_CUDA_TRY(device, "loading the kernels", cudaLibraryLoadData(&libraries[i], images[i], NULL, NULL, 0, NULL, NULL, 0));
   }
   for (int i = 0; i < CUDA_KERNEL_COUNT; i++) FLOW_CUDA_TRY(device, names[i], find_kernel(libraries, names[i], &kernels[i]));
   kernels_loaded = 1;
-  return FLOW_OK;
+  return touch_kernels(device);
 }
 
 /* What is released stays in the pool. */
@@ -332,9 +363,29 @@ static void identify(flow_cuda_device *device)
   snprintf(device->base.identity, sizeof device->base.identity, "%s of machine %s", bus, machine);
 }
 
-static flow_status start_device(flow_cuda_device *device, int index)
+static flow_status start_device(flow_cuda_device *device, const struct cudaDeviceProp *properties)
 {
   static char isas[FLOW_CUDA_DEVICES][16];
+  int index = device->base.index;
+  FLOW_TRY(load_kernels(device));
+  FLOW_TRY(make_pool(device));
+  device->multiprocessors = properties->multiProcessorCount;
+  int found_cudnn = describe(device, properties, isas[index], sizeof isas[index]);
+  identify(device);
+  device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels, .half_floats = 1,
+                                         .transposed_bytes = found_cudnn ? FLOW_LIBRARY_ALIGNMENT : 0,
+                                         .mixes_half_floats = flow_cuda_mixes_half_floats };
+  device->base.functions = &functions;
+  device->base.memory_bytes = (double)properties->totalGlobalMem;
+  device->base.traffic = &device->traffic;
+  device->opened = 1;
+  return FLOW_OK;
+}
+
+/* Loading kernels makes a context on whichever device is current. */
+static flow_status enter_and_start(flow_cuda_device *device, int index)
+{
+  int before;
   struct cudaDeviceProp properties;
   device->base.index = index;
   FLOW_CUDA_TRY(device, "asking what it is", cudaGetDeviceProperties(&properties, index));
@@ -342,19 +393,10 @@ static flow_status start_device(flow_cuda_device *device, int index)
     return flow_fail(FLOW_UNSUPPORTED, "gpu:%d is an %s of compute capability %d.%d; flowlua needs %d.%d or newer", index, properties.name,
                      properties.major, properties.minor, LEAST_ARCHITECTURE / 10, LEAST_ARCHITECTURE % 10);
   }
-  FLOW_TRY(load_kernels(device));
-  FLOW_TRY(make_pool(device));
-  device->multiprocessors = properties.multiProcessorCount;
-  int found_cudnn = describe(device, &properties, isas[index], sizeof isas[index]);
-  identify(device);
-  device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels, .half_floats = 1,
-                                         .transposed_bytes = found_cudnn ? FLOW_LIBRARY_ALIGNMENT : 0,
-                                         .mixes_half_floats = flow_cuda_mixes_half_floats };
-  device->base.functions = &functions;
-  device->base.memory_bytes = (double)properties.totalGlobalMem;
-  device->base.traffic = &device->traffic;
-  device->opened = 1;
-  return FLOW_OK;
+  FLOW_TRY(flow_runtime_enter(device, &before));
+  flow_status status = start_device(device, &properties);
+  flow_runtime_leave(device, before);
+  return status;
 }
 
 static flow_status open_device(int index, const flow_accelerator **out)
@@ -367,7 +409,7 @@ static flow_status open_device(int index, const flow_accelerator **out)
   }
   pthread_mutex_lock(&lock);
   flow_cuda_device *device = &devices[index];
-  flow_status status = device->opened ? FLOW_OK : start_device(device, index);
+  flow_status status = device->opened ? FLOW_OK : enter_and_start(device, index);
   if (status == FLOW_OK) *out = &device->base;
   pthread_mutex_unlock(&lock);
   return status;

@@ -40,7 +40,7 @@ static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
   return error == cudaErrorMemoryAllocation ? fail_full(device, bytes) : flow_runtime_fail(device, "memory", error);
 }
 
-flow_status flow_runtime_open_to_peers(const flow_cuda_device *device)
+static flow_status open_to_peers(const flow_cuda_device *device)
 {
   struct cudaMemAccessDesc peers[FLOW_CUDA_DEVICES];
   int count = 0, devices = 0, reaches = 0;
@@ -54,6 +54,15 @@ flow_status flow_runtime_open_to_peers(const flow_cuda_device *device)
   }
   if (count > 0) FLOW_CUDA_TRY(device, "opening memory to other GPUs", cudaMemPoolSetAccess(device->pool, peers, (size_t)count));
   return FLOW_OK;
+}
+
+flow_status flow_runtime_open_to_peers(const flow_cuda_device *device)
+{
+  int before;
+  FLOW_TRY(flow_runtime_enter(device, &before));
+  flow_status status = open_to_peers(device);
+  flow_runtime_leave(device, before);
+  return status;
 }
 
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out)

@@ -27,8 +27,8 @@ static flow_status order(flow_queue *queue, flow_queue *other)
   FLOW_TRY(flow_runtime_flush(other));
   FLOW_TRY(flow_runtime_enter(other->device, &before));
   cudaError_t error = cudaEventRecord(other->event, other->stream);
-  flow_runtime_leave(other->device, before);
   if (error == cudaSuccess) error = cudaStreamWaitEvent(queue->stream, other->event, 0);
+  flow_runtime_leave(other->device, before);
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "following another queue", error);
 }
 
@@ -48,8 +48,11 @@ flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other)
 
 static flow_status begin(flow_queue *queue, flow_cuda_capture *capture)
 {
-  FLOW_CUDA_TRY(queue->device, "a recording", cudaStreamBeginCapture(queue->stream, cudaStreamCaptureModeThreadLocal));
-  return join(queue, capture);
+  int before;
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
+  cudaError_t error = cudaStreamBeginCapture(queue->stream, cudaStreamCaptureModeThreadLocal);
+  flow_runtime_leave(queue->device, before);
+  return error == cudaSuccess ? join(queue, capture) : flow_runtime_fail(queue->device, "a recording", error);
 }
 
 flow_status flow_runtime_record_begin(flow_queue *queue)

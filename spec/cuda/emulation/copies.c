@@ -48,7 +48,7 @@ static cudaError_t allocate(void **out, size_t bytes)
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
 {
   if (flags != cudaHostAllocPortable) return cudaErrorNotSupported;
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(allocate(out, bytes));
 }
 
@@ -88,7 +88,7 @@ static cudaError_t free_pinned(void *address)
 
 cudaError_t cudaFreeHost(void *address)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(free_pinned(address));
 }
 
@@ -148,7 +148,7 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcp
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(copy(to, from, bytes, kind, stream));
 }
 
@@ -162,6 +162,6 @@ static cudaError_t set(void *to, int value, size_t bytes, cudaStream_t stream)
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(set(to, value, bytes, stream));
 }

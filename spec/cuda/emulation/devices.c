@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +37,7 @@ cudaError_t emulated_refuse(const char *format, ...)
 cudaError_t cudaGetLastError(void)
 {
   cudaError_t error = last;
-  last = cudaSuccess;
+  last = error == cudaErrorIllegalAddress ? error : cudaSuccess;      /* one that ended a context stays */
   return error;
 }
 
@@ -52,6 +53,7 @@ const char *cudaGetErrorString(cudaError_t error)
     case cudaErrorInvalidKernelImage:       return "device kernel image is invalid";
     case cudaErrorInvalidResourceHandle:    return "invalid resource handle";
     case cudaErrorSymbolNotFound:           return "named symbol not found";
+    case cudaErrorIllegalAddress:           return "an illegal memory access was encountered";
     case cudaErrorNotReady:                 return "device not ready";
     case cudaErrorNotSupported:             return "operation not supported";
     case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
@@ -76,7 +78,7 @@ static double setting(const char *name, double otherwise, double most)
   return value >= 0 && value <= most ? value : otherwise;
 }
 
-static int count, is_shared;
+static int count, is_shared, only;
 static size_t bytes;
 
 static void look(void)
@@ -84,6 +86,7 @@ static void look(void)
   count = (int)setting("FLOW_EMULATED_GPUS", 2, EMULATED_DEVICES);
   bytes = (size_t)setting("FLOW_EMULATED_MEMORY", 0x1p30, 0x1p40) / 65536 * 65536;
   is_shared = getenv("FLOW_EMULATED_SHARED") != NULL;
+  only = (int)setting("FLOW_EMULATED_ONLY", -1, EMULATED_DEVICES);
   emulated_seed((uint64_t)setting("FLOW_EMULATED_SEED", 1, 0x1p53));
 }
 
@@ -115,12 +118,50 @@ cudaError_t cudaGetDevice(int *device)
   return emulated_leave(check_device(current));
 }
 
+static struct context { int made; cudaError_t ended; } contexts[EMULATED_DEVICES];
+
+cudaError_t emulated_context(int device)
+{
+  EMULATED_TRY(check_device(device));
+  if (only >= 0 && only != device) return emulated_refuse("a context is made on gpu:%d, though nobody uses it", device);
+  EMULATED_TRY(emulated_memory_start(device));
+  contexts[device].made = 1;
+  return contexts[device].ended;
+}
+
+void emulated_end_context(int device, cudaError_t error) { contexts[device].ended = error; }
+
+cudaError_t emulated_begin(void)
+{
+  emulated_lock();
+  cudaError_t error = emulated_context(current);
+  return error == cudaSuccess ? error : emulated_leave(error);
+}
+
+static int context_state(int device, unsigned *flags, int *active)
+{
+  emulated_lock();
+  *flags = 0;
+  *active = check_device(device) == cudaSuccess && contexts[device].made;
+  emulated_unlock();
+  return 0;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version, unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *result)
+{
+  int found = strcmp(name, "cuDevicePrimaryCtxGetState") == 0 && version >= 7000 && flags == cudaEnableDefault;
+  *function = NULL;
+  if (found) *(int (**)(int, unsigned *, int *))function = context_state;
+  *result = found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+
 /* As with CUDA the device's context begins here. */
 cudaError_t cudaSetDevice(int device)
 {
   emulated_lock();
-  cudaError_t error = check_device(device);
-  if (error == cudaSuccess) error = emulated_memory_start(device);
+  cudaError_t error = emulated_context(device);
   if (error == cudaSuccess) current = device;
   return emulated_leave(error);
 }

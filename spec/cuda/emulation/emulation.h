@@ -9,10 +9,13 @@
  *     text names both. Which bytes a kernel touches is told by the op's call (launches.c).
  *   - What CUDA refuses is refused: streams of another device than the current one, what is not allowed while streams are captured,
  *     memory that is out of a device's reach.
+ *   - What a call needs a context for makes one for the thread's current device, which is the first one where nobody chose another. A
+ *     kernel is loaded when it is first used on a device, which a capture does not survive. What ends a kernel ends its device's context:
+ *     every later call gives that error.
  * There are no legacy stream, no allocations in graphs, and one dimension of blocks and threads.
  * FLOW_EMULATED_GPUS (2), FLOW_EMULATED_MEMORY (bytes of each, 2^30), FLOW_EMULATED_SEED (1) and FLOW_EMULATED_PROTECT=0 (memory stays
  * readable, for debuggers) are read once; FLOW_EMULATED_SHARED: another process that is told the same has the same devices, as far as
- * their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL. Everything happens under one lock; functions here are called with it
+ * their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL. FLOW_EMULATED_ONLY=N: a context on another device than N is refused. Everything happens under one lock; functions here are called with it
  * held unless they say otherwise. */
 #ifndef FLOW_CUDA_EMULATION_H
 #define FLOW_CUDA_EMULATION_H
@@ -32,6 +35,13 @@ enum { EMULATED_DEVICES = 8, EMULATED_LANES = 64, EMULATED_TEXT = 512 };
 
 void emulated_lock(void);
 void emulated_unlock(void);
+/* The lock, for a call that needs the context of the thread's current device: the function returns its error where there is one. */
+#define EMULATED_BEGIN() EMULATED_TRY(emulated_begin())
+cudaError_t emulated_begin(void);
+/* The device's context, or why it has none, with the lock held. */
+cudaError_t emulated_context(int device);
+/* Every later call that needs the device's context gives this error. */
+void emulated_end_context(int device, cudaError_t error);
 /* Unlocks, and keeps an error as the thread's last one. Every function of the interface returns by it. */
 cudaError_t emulated_leave(cudaError_t error);
 /* cudaErrorUnknown with a text of the thread's: what CUDA would not find out. */

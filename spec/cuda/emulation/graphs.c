@@ -112,7 +112,7 @@ static cudaError_t begin(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(begin(stream, mode));
 }
 
@@ -171,7 +171,7 @@ static cudaError_t end(cudaStream_t stream, cudaGraph_t *graph)
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(end(stream, graph));
 }
 
@@ -198,14 +198,14 @@ static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(instantiate(exec, graph, flags));
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
   if (!graph) return cudaErrorInvalidValue;
-  emulated_lock();
+  EMULATED_BEGIN();
   emulated_nodes_release(graph->nodes);
   flow_free(graph);
   return emulated_leave(cudaSuccess);
@@ -215,7 +215,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
   if (!exec) return cudaErrorInvalidValue;
-  emulated_lock();
+  EMULATED_BEGIN();
   emulated_nodes_release(exec->nodes);
   flow_free(exec);
   return emulated_leave(cudaSuccess);
@@ -239,7 +239,7 @@ static cudaError_t check_launch(cudaGraphExec_t exec, cudaStream_t stream)
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(check_launch(exec, stream));
 }
 
@@ -264,6 +264,6 @@ static cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(launch(exec, stream));
 }

@@ -104,7 +104,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum c
                                 enum cudaLibraryOption *library_options, void **library_values, unsigned library_count)
 {
   (void)options, (void)values, (void)library_options, (void)library_values;
-  emulated_lock();
+  EMULATED_BEGIN();
   int known = code == flow_cuda_families_fatbin || code == flow_cuda_libraries_fatbin;
   *library = (cudaLibrary_t)(uintptr_t)code;
   return emulated_leave(count || library_count ? cudaErrorNotSupported : known ? cudaSuccess : cudaErrorInvalidKernelImage);
@@ -113,7 +113,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum c
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *out, cudaLibrary_t library, const char *name)
 {
   int of_library = (const void *)library == flow_cuda_libraries_fatbin;
-  emulated_lock();
+  EMULATED_BEGIN();
   for (int i = 0; i < CUDA_KERNEL_COUNT; i++) {
     if (is_of_library[i] != of_library || strcmp(kernels[i].name, name) != 0) continue;
     *out = (cudaKernel_t)(uintptr_t)&kernels[i];
@@ -124,12 +124,31 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *out, cudaLibrary_t library, const
 
 /* ---- launches ---------------------------------------------------------------------------------------------------------------- */
 
+static char is_loaded[EMULATED_DEVICES][CUDA_KERNEL_COUNT];
+
+/* Loading takes memory, and waits for the device perhaps: what a capture forbids. */
+static cudaError_t load(const struct kernel *kernel)
+{
+  if (kernel < kernels || kernel >= kernels + CUDA_KERNEL_COUNT) return cudaErrorInvalidResourceHandle;
+  char *loaded = &is_loaded[emulated_device()][kernel - kernels];
+  if (!*loaded) EMULATED_TRY(emulated_check_unsafe());
+  *loaded = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
+{
+  EMULATED_BEGIN();
+  *attributes = (struct cudaFuncAttributes){ .sharedSizeBytes = BLOCK_SHARED, .maxThreadsPerBlock = BLOCK_THREADS };
+  return emulated_leave(load(kernel));
+}
+
 /* Each kernel has two parameters: its arguments, and how many elements or blocks there are. */
 static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block, void **parameters, size_t shared, cudaStream_t stream)
 {
   enum { MOST_THREADS = 1024 };
   EMULATED_TRY(emulated_check_current(stream));
-  if (kernel < kernels || kernel >= kernels + CUDA_KERNEL_COUNT) return cudaErrorInvalidResourceHandle;
+  EMULATED_TRY(load(kernel));
   if (grid.x < 1 || grid.x > INT32_MAX || block.x < 1 || block.x > MOST_THREADS || shared > 0) return cudaErrorInvalidConfiguration;
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1) return cudaErrorNotSupported;
   if (block.x > BLOCK_THREADS) return cudaErrorInvalidConfiguration;      /* than kernels.cu promises */
@@ -142,7 +161,7 @@ static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block, vo
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **parameters, size_t shared, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(launch(kernel, grid, block, parameters, shared, stream));
 }
 

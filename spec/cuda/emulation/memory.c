@@ -251,7 +251,6 @@ static cudaError_t allocate(void **out, size_t bytes)
 {
   emulated_block *block;
   EMULATED_TRY(emulated_check_unsafe());
-  EMULATED_TRY(emulated_memory_start(emulated_device()));
   EMULATED_TRY(take(&memories[emulated_device()], NULL, -1, bytes, &block));
   emulated_memory_open();
   memset(block->start, 0xff, bytes);
@@ -262,7 +261,7 @@ static cudaError_t allocate(void **out, size_t bytes)
 
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(allocate(out, bytes));
 }
 
@@ -290,13 +289,13 @@ static cudaError_t free_block(void *address)
 
 cudaError_t cudaFree(void *address)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(free_block(address));
 }
 
 cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   const memory *self = &memories[emulated_device()];
   *total = self->size;
   *left = self->size - held(self, 0, 1);
@@ -322,21 +321,21 @@ static cudaError_t make_pool(cudaMemPool_t *pool, const struct cudaMemPoolProps 
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(make_pool(pool, properties));
 }
 
 /* Pools keep all they have here. */
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(pool && value && attribute == cudaMemPoolAttrReleaseThreshold ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
 {
   if (attribute != cudaMemPoolAttrReservedMemCurrent && attribute != cudaMemPoolAttrUsedMemCurrent) return cudaErrorInvalidValue;
-  emulated_lock();
+  EMULATED_BEGIN();
   *(uint64_t *)value = held(&memories[pool->device], 1, attribute == cudaMemPoolAttrReservedMemCurrent);
   return emulated_leave(cudaSuccess);
 }
@@ -355,7 +354,7 @@ static cudaError_t set_access(cudaMemPool_t pool, const struct cudaMemAccessDesc
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(set_access(pool, list, count));
 }
 
@@ -376,7 +375,7 @@ static cudaError_t trim(cudaMemPool_t pool, size_t bytes)
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(trim(pool, bytes));
 }
 
@@ -416,7 +415,7 @@ static cudaError_t allocate_from(void **out, size_t bytes, cudaMemPool_t pool, c
 
 cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(allocate_from(out, bytes, pool, stream));
 }
 
@@ -439,7 +438,7 @@ static cudaError_t release(void *address, cudaStream_t stream)
 /* What is wrong is told who waits for the stream, too: hosts that clean up look at no results. */
 cudaError_t cudaFreeAsync(void *address, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   cudaError_t error = release(address, stream);
   if (error != cudaSuccess && emulated_check_stream(stream) == cudaSuccess) emulated_fail_lane(&emulated_lanes[stream->lane], error);
   return emulated_leave(error);

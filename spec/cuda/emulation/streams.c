@@ -61,7 +61,6 @@ static cudaError_t make_stream(cudaStream_t *out, unsigned flags)
   void *made;
   int lane = find_lane();
   if (flags != cudaStreamNonBlocking) return cudaErrorNotSupported;
-  EMULATED_TRY(emulated_memory_start(emulated_device()));
   if (lane < 0 || flow_alloc_zero(sizeof **out, &made) != FLOW_OK) return cudaErrorMemoryAllocation;
   *out = streams[lane] = made;
   **out = (struct CUstream_st){ .device = emulated_device(), .lane = lane };
@@ -70,7 +69,7 @@ static cudaError_t make_stream(cudaStream_t *out, unsigned flags)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(make_stream(stream, flags));
 }
 
@@ -88,7 +87,7 @@ static cudaError_t destroy(cudaStream_t stream)
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(destroy(stream));
 }
 
@@ -112,7 +111,7 @@ static cudaError_t wait_for(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(wait_for(stream));
 }
 
@@ -129,7 +128,7 @@ static cudaError_t query(cudaStream_t stream)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(query(stream));
 }
 
@@ -138,7 +137,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 static cudaError_t make_event(cudaEvent_t *out)
 {
   void *made;
-  EMULATED_TRY(emulated_memory_start(emulated_device()));
   if (flow_alloc_zero(sizeof **out, &made) != FLOW_OK) return cudaErrorMemoryAllocation;
   *out = made;
   (*out)->device = emulated_device();
@@ -148,14 +146,14 @@ static cudaError_t make_event(cudaEvent_t *out)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
   (void)flags;
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(make_event(event));
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
   if (!event) return cudaErrorInvalidResourceHandle;
-  emulated_lock();
+  EMULATED_BEGIN();
   if (event->capture) emulated_capture_release(event->capture);
   flow_free(event->tail.list);
   flow_free(event);
@@ -182,7 +180,7 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(record(event, stream));
 }
 
@@ -204,7 +202,7 @@ static cudaError_t follow(cudaStream_t stream, const struct CUevent_st *event)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
   (void)flags;
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(follow(stream, event));
 }
 
@@ -224,6 +222,6 @@ static cudaError_t wait_for_event(const struct CUevent_st *event)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-  emulated_lock();
+  EMULATED_BEGIN();
   return emulated_leave(wait_for_event(event));
 }
