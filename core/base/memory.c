@@ -1,5 +1,6 @@
-/* memory.c: the one door to the heap: aligned blocks, counted, with failures on demand for tests. Large blocks are kept for the next
- * one of their size: fresh pages from the kernel, which it has to clear, cost more than most of what is computed in them.
+/* memory.c: the one door to the heap: aligned blocks, counted, with failures on demand for tests. Freed blocks are kept for the next ones
+ * of their size: fresh pages from the kernel, which has to clear them, cost more than most of what is computed in them, and the allocator
+ * more than an op on a few elements.
  *
  * Every block is preceded by one cache line that remembers its size, so that flow_free can keep the count of live
  * bytes. posix_memalign is the host's allocator: what it interposes (jemalloc, sanitizers) works here too. */
@@ -10,15 +11,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/futex.h"
+
 #define HEADER_BYTES    ((size_t)64)
 #define LARGE_BYTES     ((size_t)4 << 20)      /* below, a huge page would mostly hold nothing */
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define MOST_BYTES      ((size_t)1 << 46)      /* beyond every machine; keeps sums of sizes far from overflow */
 
-/* Pictures and batches, but not whole data sets; of what is free, no more than a host would miss. */
-#define LEAST_KEPT_BYTES ((size_t)128 << 10)     /* from here on glibc asks the kernel for pages */
-#define MOST_KEPT_BYTES  ((size_t)64 << 20)
-#define MOST_KEPT        64
+/* Pictures and batches, but not whole data sets; of what is free, no more than a host would miss, nor longer than it takes a loop to come
+ * around. What garbage of tensors may build up (lua/flow/ffi.lua) fits. */
+#define MOST_KEPT_BYTES  ((size_t)96 << 20)
+#define KEPT_NANOSECONDS 5000000000
+#define TIMED_BYTES      ((size_t)64 << 10)     /* smaller blocks are not worth a look at the clock */
+#define SMALL_BYTES      ((size_t)512)          /* up to here capacities are multiples of cache lines, beyond eighths of powers of two */
 
 /* Sanitizers must see that a freed block is free. */
 #ifndef __has_feature
@@ -30,7 +35,14 @@
 #define KEEPS_BLOCKS 1
 #endif
 
-typedef struct block_header { size_t bytes; } block_header;
+typedef struct block_header {
+  size_t bytes, capacity;                      /* as asked for; as there are */
+  /* Of a block that is kept: its neighbours among all, by age, and among those of its capacity. */
+  struct block_header *older, *newer, *below, *above;
+  int64_t freed_at;                            /* nanoseconds */
+} block_header;
+
+_Static_assert(sizeof(block_header) <= HEADER_BYTES, "a header is one cache line");
 
 static _Atomic int64_t live_bytes;
 static _Atomic int64_t allocation_count;
@@ -64,47 +76,86 @@ static int must_fail_now(void)
 
 /* ---- blocks kept for their size ------------------------------------------------------------------------------------------ */
 
-/* Oldest first. Nobody waits for the lock: who does not get it at once goes to the allocator, so that a child forked while a
- * thread held it works on. */
-static struct { _Atomic int taken; int count; size_t bytes; block_header *blocks[MOST_KEPT]; } kept;
+enum { SMALL_CLASSES = SMALL_BYTES / HEADER_BYTES, CLASSES = SMALL_CLASSES + 8 * 20 };
 
-static int try_kept(void) { return !atomic_exchange_explicit(&kept.taken, 1, memory_order_acquire); }
+/* Nobody waits for the lock: who does not get it at once goes to the allocator, so that a child forked while a thread held it works on. */
+static struct {
+  _Atomic int   taken;
+  size_t        bytes;
+  int64_t       now;                           /* when a block was last looked at by the clock */
+  block_header *oldest, *newest;
+  block_header *top[CLASSES];                  /* the newest of each capacity: it may still be in the processor's caches */
+} kept;
+
+static int try_kept(void) { return KEEPS_BLOCKS && !atomic_exchange_explicit(&kept.taken, 1, memory_order_acquire); }
 static void leave_kept(void) { atomic_store_explicit(&kept.taken, 0, memory_order_release); }
 
-static block_header *take_out(int index)
+/* Which blocks can serve `bytes`, and their capacity: of it at most an eighth is unused, whose pages nobody touches. -1: only a block of
+ * its own, which is not kept. */
+static int class_of(size_t bytes, size_t *capacity)
 {
-  block_header *block = kept.blocks[index];
-  kept.bytes -= block->bytes;
-  kept.count--;
-  memmove(&kept.blocks[index], &kept.blocks[index + 1], sizeof *kept.blocks * (size_t)(kept.count - index));
-  return block;
+  *capacity = bytes;
+  if (!KEEPS_BLOCKS || bytes > MOST_KEPT_BYTES / 2) return -1;
+  if (bytes <= SMALL_BYTES) {
+    size_t lines = bytes ? (bytes + HEADER_BYTES - 1) / HEADER_BYTES : 1;
+    *capacity = lines * HEADER_BYTES;
+    return (int)lines - 1;
+  }
+  int power = 63 - __builtin_clzll((unsigned long long)bytes - 1);      /* 2^power < bytes <= 2^(power + 1) */
+  size_t step = ((size_t)1 << power) / 8, eighths = (bytes - ((size_t)1 << power) + step - 1) / step;
+  *capacity = ((size_t)1 << power) + eighths * step;
+  return SMALL_CLASSES + 8 * (power - 9) + (int)eighths - 1;
 }
 
-/* A kept block of this size; NULL: there is none. */
-static block_header *reuse(size_t bytes)
+static void take_out(block_header *block, int class)
 {
-  block_header *found = NULL;
-  if (bytes < LEAST_KEPT_BYTES || bytes > MOST_KEPT_BYTES / 2 || !try_kept()) return NULL;
-  for (int i = kept.count - 1; i >= 0 && !found; i--) {      /* the newest: it may still be in the processor's caches */
-    if (kept.blocks[i]->bytes == bytes) found = take_out(i);
-  }
+  if (block->older) block->older->newer = block->newer;
+  else kept.oldest = block->newer;
+  if (block->newer) block->newer->older = block->older;
+  else kept.newest = block->older;
+  if (block->below) block->below->above = block->above;
+  if (block->above) block->above->below = block->below;
+  else kept.top[class] = block->below;
+  kept.bytes -= block->capacity;
+}
+
+static block_header *reuse(int class)
+{
+  if (class < 0 || !try_kept()) return NULL;
+  block_header *found = kept.top[class];
+  if (found) take_out(found, class);
   leave_kept();
   return found;
 }
 
-/* Frees the oldest blocks until `bytes` more can be kept. */
+/* Frees the oldest blocks until `bytes` more can be kept, and those that nobody has wanted for long. */
 static void make_room(size_t bytes)
 {
-  while (kept.count > 0 && (kept.count == MOST_KEPT || kept.bytes > MOST_KEPT_BYTES - bytes)) free(take_out(0));
+  for (block_header *block; (block = kept.oldest);) {
+    size_t capacity;
+    if (kept.bytes <= MOST_KEPT_BYTES - bytes && kept.now - block->freed_at <= KEPT_NANOSECONDS) return;
+    take_out(block, class_of(block->capacity, &capacity));
+    free(block);
+  }
 }
 
 /* 0: the block is not kept. */
 static int keep(block_header *block)
 {
-  if (!KEEPS_BLOCKS || block->bytes < LEAST_KEPT_BYTES || block->bytes > MOST_KEPT_BYTES / 2 || !try_kept()) return 0;
-  make_room(block->bytes);
-  kept.bytes += block->bytes;
-  kept.blocks[kept.count++] = block;
+  size_t capacity;
+  int class = class_of(block->capacity, &capacity);
+  if (class < 0 || !try_kept()) return 0;
+  if (capacity >= TIMED_BYTES) kept.now = flow_now_nanoseconds();
+  make_room(capacity);
+  block->freed_at = kept.now;
+  block->older = kept.newest;
+  block->below = kept.top[class];
+  block->newer = block->above = NULL;
+  if (block->older) block->older->newer = block;
+  else kept.oldest = block;
+  if (block->below) block->below->above = block;
+  kept.newest = kept.top[class] = block;
+  kept.bytes += capacity;
   leave_kept();
   return 1;
 }
@@ -118,13 +169,13 @@ void flow_memory_trim(void)
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------------------- */
 
-static block_header *allocate(size_t bytes)
+static block_header *allocate(size_t capacity)
 {
   void *base = NULL;
-  int large = bytes >= LARGE_BYTES;
-  if (posix_memalign(&base, large ? HUGE_PAGE_BYTES : HEADER_BYTES, HEADER_BYTES + bytes) != 0) return NULL;
-  if (large) madvise(base, HEADER_BYTES + bytes, MADV_HUGEPAGE);   /* advice only: without it pages are small */
-  ((block_header *)base)->bytes = bytes;
+  int large = capacity >= LARGE_BYTES;
+  if (posix_memalign(&base, large ? HUGE_PAGE_BYTES : HEADER_BYTES, HEADER_BYTES + capacity) != 0) return NULL;
+  if (large) madvise(base, HEADER_BYTES + capacity, MADV_HUGEPAGE);   /* advice only: without it pages are small */
+  ((block_header *)base)->capacity = capacity;
   return base;
 }
 
@@ -133,17 +184,20 @@ flow_status flow_alloc(size_t bytes, void **out)
   *out = NULL;
   block_header *base = NULL;
   if (bytes <= MOST_BYTES && !must_fail_now()) {
-    base = reuse(bytes);
-    if (!base) base = allocate(bytes);
+    size_t capacity;
+    int class = class_of(bytes, &capacity);
+    base = reuse(class);
+    if (!base) base = allocate(capacity);
     if (!base) {
       flow_memory_trim();
-      base = allocate(bytes);
+      base = allocate(capacity);
     }
   }
   if (!base) {
     return flow_fail(FLOW_OUT_OF_MEMORY, "out of memory: %.0f bytes asked for while %.0f bytes are in use; release tensors "
                      "or use smaller batches", (double)bytes, flow_live_bytes());
   }
+  base->bytes = bytes;
   atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);
   atomic_fetch_add_explicit(&allocation_count, 1, memory_order_relaxed);
   *out = (char *)base + HEADER_BYTES;

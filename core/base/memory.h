@@ -11,8 +11,8 @@
 flow_status flow_alloc(size_t bytes, void **out);
 flow_status flow_alloc_zero(size_t bytes, void **out);
 void        flow_free(void *block);            /* NULL is fine */
-/* Freed blocks from 128 KB to 32 MB are kept for the next ones of the same size, the process's newest 64 MB of them: this gives them
- * back to the system. They count as free everywhere. */
+/* Freed blocks of up to 48 MB are kept for the next ones of about the same size: of the process's newest ones 96 MB at most, and for 5 s
+ * if nothing of their size is wanted while others are freed. This gives them back to the system. They count as free everywhere. */
 void        flow_memory_trim(void);
 
 /* Counts memory of another kind in flow_live_bytes; negative: it was given back. */

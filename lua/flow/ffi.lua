@@ -221,14 +221,21 @@ function native.try(f, ...)
 end
 
 -- Memory the collector does not see: past a limit that follows what survived the last collection, collect in full.
--- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is.
-local SLACK = 128 * 1024 * 1024
-local limit = SLACK
+-- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is. Blocks of little garbage are still in
+-- the processor's caches when they are used again, so there is little while collections take little of the time.
+local LEAST_SLACK, MOST_SLACK = 16 * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
+local slack, last_collection = LEAST_SLACK, os.clock()
+local limit = slack
 function native.collect_others()      -- than what is kept for a call
   local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a full collection would undo
+  local started = os.clock()
   collectgarbage()
   if stopped then collectgarbage("stop") end
-  limit = C.flow_live_bytes() * 1.5 + SLACK
+  local now = os.clock()
+  local share = (now - started) / (now - last_collection)
+  if share > 0.3 then slack = math.min(2 * slack, MOST_SLACK) elseif share < 0.1 then slack = math.max(slack / 2, LEAST_SLACK) end
+  last_collection = now
+  limit = C.flow_live_bytes() * 1.5 + slack
 end
 function native.collect()
   forget_kept()

@@ -244,7 +244,7 @@ static void large_blocks_are_used_again(void **state)
   assert_int_equal(flow_alloc(SIZE, &first), FLOW_OK);
   flow_free(first);
   assert_true(flow_live_bytes() == before);                  /* a kept block counts as free */
-  assert_int_equal(flow_alloc(SIZE + 64, &other), FLOW_OK);  /* only for its own size */
+  assert_int_equal(flow_alloc(SIZE + 64, &other), FLOW_OK);  /* not for more than it has room for */
   assert_int_equal(flow_alloc(SIZE, &second), FLOW_OK);
   assert_ptr_not_equal(other, first);
 #if !defined __SANITIZE_ADDRESS__
@@ -261,6 +261,32 @@ static void large_blocks_are_used_again(void **state)
   assert_true(flow_live_bytes() == before);
 }
 
+/* A block serves sizes that fill most of it, small ones and large ones. */
+static void blocks_serve_sizes_near_their_own(void **state)
+{
+  (void)state;
+#if defined __SANITIZE_ADDRESS__
+  skip();
+#endif
+  const size_t sizes[][2] = { { 200, 250 }, { 2000, 1990 }, { 40000, 40900 }, { 400000, 393300 }, { 40 << 20, (40 << 20) - 4096 } };
+  void *first, *second;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    double before = flow_live_bytes();
+    flow_memory_trim();
+    assert_int_equal(flow_alloc(sizes[i][0], &first), FLOW_OK);
+    flow_free(first);
+    assert_int_equal(flow_alloc(sizes[i][1], &second), FLOW_OK);
+    assert_ptr_equal(second, first);
+    assert_true(flow_live_bytes() == before + (double)sizes[i][1]);
+    flow_free(second);
+    assert_int_equal(flow_alloc(sizes[i][0] / 2, &second), FLOW_OK);
+    assert_ptr_not_equal(second, first);
+    flow_free(second);
+    assert_true(flow_live_bytes() == before);
+  }
+  flow_memory_trim();
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -273,6 +299,7 @@ int main(void)
     cmocka_unit_test(blocks_are_aligned_and_counted),
     cmocka_unit_test(zeroed_blocks_are_zero),
     cmocka_unit_test(large_blocks_are_used_again),
+    cmocka_unit_test(blocks_serve_sizes_near_their_own),
     cmocka_unit_test(allocation_fails_when_told_to),
     cmocka_unit_test(impossible_sizes_are_refused),
     cmocka_unit_test(arrays_grow_and_keep_their_contents),

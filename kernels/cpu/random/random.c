@@ -38,10 +38,11 @@ static void uniform_floats(const flow_call *call, uint64_t key, int64_t first, i
   int bits = precision(call->outputs[0].dtype), exponent;
   frexp(high, &exponent);
   double limit = high - ldexp(1, exponent - bits);     /* what is larger might round to high, which is excluded */
+  double unit = ldexp(1, -bits);
   for (int64_t i = 0; i < n; i += 4) {
     flow_philox_block block = flow_philox(key, (uint64_t)(first + i) / 4, 0);
     for (int64_t j = 0; j < 4 && i + j < n; j++) {
-      double y = low + (high - low) * ldexp(block.word[j] >> (32 - bits), -bits);
+      double y = low + (high - low) * (unit * (block.word[j] >> (32 - bits)));
       if (y > limit) y = limit;
       x[i + j] = y < low ? low : y;
     }

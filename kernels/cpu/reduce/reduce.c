@@ -15,6 +15,7 @@
 typedef struct reduction {
   flow_columns_function columns[FLOW_KIND_COUNT];
   void                (*run)(const float *x, int64_t n, double *accumulator);   /* of packed floats */
+  void                (*few)(const float *x, int64_t rows, int64_t row_stride, int64_t n, double *accumulators);   /* of rows of these */
   double                identity;          /* of doubles and conditions */
   int64_t               integer_identity;
   int                   needs_elements;    /* there is no result of nothing */
@@ -231,21 +232,29 @@ static void reduce_part(const flow_call *call, int64_t part, int64_t parts)
              (char *)call->outputs[0].data + first * split->out_stride * (int64_t)l.out_size, 0);
 }
 
-/* Rows that are one run of packed floats each, {n, c} to {n}: their results are gathered and stored together. Returns 0
- * if the layout needs the general way. */
-static int reduce_runs(const reduction *op, layout *l, const char *x, int64_t rows, int64_t row_stride, char *out, int64_t out_stride)
+/* The results of `rows` runs of packed floats, {n, c} to {n}: gathered and stored together. A few floats do not pay for a run's start. */
+static void reduce_runs(const reduction *op, const layout *l, const float *x, int64_t rows, int64_t row_stride, char *out,
+                        int64_t out_stride)
 {
-  if (l->kind != FLOW_KIND_FLOAT || !l->direct || l->rank > 0 || l->reduced_rank > 0 || l->column.size != 1 || l->row.stride != 1) return 0;
-  _Alignas(64) char accumulators[FLOW_BLOCK_BYTES];
+  enum { FEW_FLOATS = 8 };
+  _Alignas(64) double accumulators[FLOW_BLOCK_LENGTH];
   flow_store_function store = FLOW_ISA_NAME(store)[FLOW_KIND_DOUBLE][l->out_dtype];
-  for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH) {
+  for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH, x += FLOW_BLOCK_LENGTH * row_stride) {
     int64_t count = rows - row < FLOW_BLOCK_LENGTH ? rows - row : FLOW_BLOCK_LENGTH;
-    set_identity(op, FLOW_KIND_DOUBLE, accumulators, count);
-    for (int64_t i = 0; i < count; i++)
-      op->run((const float *)x + (row + i) * row_stride, l->row.size, (double *)accumulators + i);
+    if (l->row.size > 0 && l->row.size <= FEW_FLOATS) {
+      op->few(x, count, row_stride, l->row.size, accumulators);
+    } else {
+      set_identity(op, FLOW_KIND_DOUBLE, accumulators, count);
+      for (int64_t i = 0; i < count; i++) op->run(x + i * row_stride, l->row.size, accumulators + i);
+    }
     store(accumulators, out + row * out_stride * (int64_t)l->out_size, out_stride, count);
   }
-  return 1;
+}
+
+/* Whether each result is that of one run of packed floats, and all of a row lie along one axis. */
+static int has_runs(const layout *l)
+{
+  return l->kind == FLOW_KIND_FLOAT && l->direct && l->rank <= 1 && l->reduced_rank == 0 && l->column.size == 1 && l->row.stride == 1;
 }
 
 flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -264,8 +273,15 @@ flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int
   char *to = out->data;
   int64_t rows = in->rank > 0 ? in->shape[0] : 1, row_stride = in->rank > 0 ? in->strides[0] : 0;
   int64_t out_stride = in->rank == 0 ? 0 : out->strides[0];
-  if (in->rank > 0 && reduce_runs(&reductions[call->op], &l, x, rows, row_stride, to, out_stride)) return FLOW_OK;
-  for (int64_t row = 0; row < rows; row++)
+  int runs = in->rank > 0 && has_runs(&l);
+  if (runs && l.rank == 0) {
+    reduce_runs(&reductions[call->op], &l, in->data, rows, row_stride, to, out_stride);
+    return FLOW_OK;
+  }
+  for (int64_t row = 0; row < rows && runs; row++)
+    reduce_runs(&reductions[call->op], &l, (const float *)in->data + row * row_stride, l.kept[0].size, l.kept[0].stride,
+                to + row * out_stride * (int64_t)l.out_size, l.kept[0].out_stride);
+  for (int64_t row = 0; row < rows && !runs; row++)
     reduce_all(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, 0);
   return FLOW_OK;
 }

@@ -193,12 +193,38 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
   *accumulator += vd_sum(((low[0] + low[1]) + (low[2] + low[3])) + ((high[0] + high[1]) + (high[2] + high[3])));
 }
 
+/* Many rows of a few packed floats each, {n, 3} to {n}: accumulators[row] = op(x[row][0], x[row][1], ...), in order. */
+#define FEW_ROWS(op, T, count)                                                                                         \
+  static void few_##op##_##count(const float *x, int64_t rows, int64_t row_stride, int64_t n, double *accumulators)    \
+  {                                                                                                                    \
+    const int64_t columns = count ? count : n;                                                                         \
+    FLOW_NO_OVERLAP                                                                                                    \
+    for (int64_t r = 0; r < rows; r++) {                                                                               \
+      T a = (T)x[r * row_stride];                                                                                      \
+      for (int64_t j = 1; j < columns; j++) a = combine_##op(a, (T)x[r * row_stride + j]);                             \
+      accumulators[r] = (double)a;                                                                                     \
+    }                                                                                                                  \
+  }
+#define FEW_FLOATS(op, T)                                                                                              \
+  FEW_ROWS(op, T, 2)                                                                                                   \
+  FEW_ROWS(op, T, 3)                                                                                                   \
+  FEW_ROWS(op, T, 4)                                                                                                   \
+  FEW_ROWS(op, T, 0)                                                                                                   \
+  static void few_##op##_FLOAT(const float *x, int64_t rows, int64_t row_stride, int64_t n, double *accumulators)      \
+  {                                                                                                                    \
+    if (n == 2) few_##op##_2(x, rows, row_stride, n, accumulators);                                                    \
+    else if (n == 3) few_##op##_3(x, rows, row_stride, n, accumulators);                                               \
+    else if (n == 4) few_##op##_4(x, rows, row_stride, n, accumulators);                                               \
+    else few_##op##_0(x, rows, row_stride, n, accumulators);                                                           \
+  }
+
 #define WIDE_COLUMNS(op)                       \
   COLUMNS(op, DOUBLE, double, double)          \
   COLUMNS(op, INTEGER, int64_t, INTEGER_##op)
 #define NUMBER_BLOCKS(op, identity)            \
   FLOAT_COLUMNS(op)                            \
   FLOAT_RUN(op, identity)                      \
+  FEW_FLOATS(op, float)                        \
   WIDE_COLUMNS(op)
 
 /* The type integers are combined in: unsigned where they may overflow. */
@@ -208,6 +234,7 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
 #define INTEGER_min  int64_t
 
 WIDE_COLUMNS(sum)
+FEW_FLOATS(sum, double)
 WIDE_COLUMNS(prod)
 NUMBER_BLOCKS(max, -INFINITY)
 NUMBER_BLOCKS(min, INFINITY)
@@ -216,7 +243,7 @@ COLUMNS(any, BOOL, uint8_t, uint8_t)
 COLUMNS(all, BOOL, uint8_t, uint8_t)
 
 /* What reduce.c knows of each op: column functions by kind, the run of floats, identities; see `reduction` there. */
-#define OF_NUMBERS(op)  { columns_##op##_FLOAT, columns_##op##_DOUBLE, columns_##op##_INTEGER, NULL }, run_##op##_FLOAT
+#define OF_NUMBERS(op)  { columns_##op##_FLOAT, columns_##op##_DOUBLE, columns_##op##_INTEGER, NULL }, run_##op##_FLOAT, few_##op##_FLOAT
 #define REDUCTION_sum   OF_NUMBERS(sum), .identity = 0
 #define REDUCTION_prod  { NULL, columns_prod_DOUBLE, columns_prod_INTEGER, NULL }, .identity = 1, .integer_identity = 1
 #define REDUCTION_max   OF_NUMBERS(max), .identity = -INFINITY, .integer_identity = INT64_MIN, .needs_elements = 1
