@@ -128,25 +128,14 @@ static void run_member(flow_region *region, int member, int members, void *argum
     flow_segment_run(lead, region, &lead->members[member], s, member, members);
 }
 
-/* Runs shorter than this gain less from other threads than waking them costs. */
-static const double worth_a_team = 60e-6;
+static double rows_of(const flow_instance *lead) { return lead->part.rows > 0 ? (double)lead->part.rows : 1; }
 
-/* How many members the next run takes. The first runs go alone and are timed (the second finds caches and pages warm), so
- * that a small plan never wakes the team. Results do not depend on it. */
-static int choose_members(const flow_instance *lead, int replicas)
+/* How many members the next run takes. */
+static int choose_members(flow_instance *lead, int replicas)
 {
-  double rows = lead->part.rows > 0 ? (double)lead->part.rows : 1;
   int members = flow_team_size();
-  if (lead->runs_alone < 2 || lead->seconds_per_row * rows < worth_a_team) return 1;
+  if (!flow_pace_choose(&lead->pace, rows_of(lead))) return 1;
   return replicas > 1 && members > replicas ? replicas : members;
-}
-
-/* A run by one member took this long. */
-static void note_time_alone(flow_instance *lead, double seconds)
-{
-  double each = seconds / (double)(lead->part.rows > 0 ? lead->part.rows : 1);
-  if (lead->runs_alone == 0 || each < lead->seconds_per_row) lead->seconds_per_row = each;
-  if (lead->runs_alone < 2) lead->runs_alone++;
 }
 
 /* ---- a run -------------------------------------------------------------------------------------------------------------------- */
@@ -186,7 +175,7 @@ static flow_status execute_on_cpu(flow_replica_set *set)
     return flow_failure_raise(&run->verdict);
   }
   run->committed = 1;
-  if (members == 1) note_time_alone(lead, flow_clock() - started);
+  flow_pace_note(&lead->pace, members > 1, rows_of(lead), flow_clock() - started);
   return flow_failure_raise(&run->late);
 }
 

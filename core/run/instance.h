@@ -21,6 +21,7 @@
 #include "ops/wide_sum.h"
 #include "plan/memory_plan.h"
 #include "plan/plan.h"
+#include "run/pace.h"
 #include "run/run_state.h"
 
 enum { FLOW_MAX_SLOTS = FLOW_SUM_SLOTS };
@@ -100,8 +101,7 @@ struct flow_instance {
   size_t        undo_bytes;
   flow_member  *members;
   int           member_count;
-  int           runs_alone;            /* runs without the team so far, up to 2 ... */
-  double        seconds_per_row;       /* ... and the shortest of them */
+  flow_pace     pace;                  /* whether runs go by the team */
   flow_device_run  *device;            /* the plan runs on a device, where arena and undo_memory lie; NULL: on the CPU */
   flow_device_sums *sums;              /* of a replica on a device whose sums go through the host; else NULL */
   flow_run_part part;                  /* what it does of the current run */

@@ -1,0 +1,84 @@
+/* test_pace.c: whether runs go by the team or by one thread, on machines made up of numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "run/pace.h"
+
+enum { ROWS = 4 };
+
+/* Seconds of a run by one thread and by the team; by the team every `late`-th run (0: none) takes `slice` longer. */
+typedef struct machine { double alone, together, slice; int late, runs; } machine;
+
+typedef struct outcome { double seconds; int by_team; } outcome;
+
+static outcome run(flow_pace *pace, machine *on, int runs)
+{
+  outcome result = { 0 };
+  for (int i = 0; i < runs; i++) {
+    int team = flow_pace_choose(pace, ROWS);
+    double seconds = team ? on->together : on->alone;
+    if (team && on->late && ++on->runs % on->late == 0) seconds += on->slice;
+    flow_pace_note(pace, team, ROWS, seconds);
+    result.seconds += seconds;
+    result.by_team += team;
+  }
+  return result;
+}
+
+static void small_runs_never_wake_the_team(void **state)
+{
+  (void)state;
+  flow_pace pace = { 0 };
+  assert_int_equal(run(&pace, &(machine){ .alone = 20e-6, .together = 1e-6 }, 10000).by_team, 0);
+}
+
+static void runs_go_by_the_team_where_that_is_faster(void **state)
+{
+  (void)state;
+  flow_pace pace = { 0 };
+  outcome all = run(&pace, &(machine){ .alone = 2e-3, .together = 1e-3 }, 10000);
+  assert_in_range(all.by_team, 9700, 9998);
+}
+
+static void one_thread_works_alone_beside_a_busy_neighbour(void **state)
+{
+  (void)state;
+  for (int late = 1; late <= 16; late *= 2) {
+    flow_pace pace = { 0 };
+    outcome all = run(&pace, &(machine){ .alone = 200e-6, .together = 190e-6, .slice = 5e-3, .late = late }, 20000);
+    assert_true(all.seconds < 1.15 * 20000 * 200e-6);
+  }
+}
+
+static void the_team_comes_back_when_the_neighbour_has_gone(void **state)
+{
+  (void)state;
+  flow_pace pace = { 0 };
+  machine computer = { .alone = 1e-3, .together = 0.5e-3, .slice = 5e-3, .late = 2 };
+  assert_in_range(run(&pace, &computer, 5000).by_team, 2, 500);
+  computer.late = 0;
+  assert_in_range(run(&pace, &computer, 5000).by_team, 4000, 5000);
+}
+
+static void an_accident_changes_nothing(void **state)
+{
+  (void)state;
+  flow_pace pace = { 0 };
+  outcome all = run(&pace, &(machine){ .alone = 2e-3, .together = 1e-3, .slice = 5e-3, .late = 500 }, 10000);
+  assert_in_range(all.by_team, 9500, 9998);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(small_runs_never_wake_the_team),
+    cmocka_unit_test(runs_go_by_the_team_where_that_is_faster),
+    cmocka_unit_test(one_thread_works_alone_beside_a_busy_neighbour),
+    cmocka_unit_test(the_team_comes_back_when_the_neighbour_has_gone),
+    cmocka_unit_test(an_accident_changes_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
