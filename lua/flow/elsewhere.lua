@@ -1,5 +1,19 @@
 -- elsewhere.lua: where to find what scripts for Keras and TensorFlow have under another name. Loaded when somebody asks for such a name.
 
+local ENVIRONMENT = "os.getenv reads variables; a cluster need not stand in TF_CONFIG: "
+  .. "flow.distribute.ClusterResolver { cluster = {...}, task = { type = \"worker\", index = 0 } }"
+local MESH = "models are not cut over devices: MirroredStrategy and MultiWorkerMirroredStrategy give each replica the whole model"
+local BIGQUERY = "tables are exported to files first: flow.data.TFRecordDataset and flow.data.load_csv read these"
+local RESOLVER = "ClusterResolver() reads TF_CONFIG, CLUSTER_SPEC, and the variables of Kubernetes, Slurm and MPI"
+
+local strategies = {
+  TPUStrategy = "there are CPUs and GPUs: MirroredStrategy() takes those of a machine, MultiWorkerMirroredStrategy() those of several",
+  CentralStorageStrategy = "MirroredStrategy() keeps the variables of all replicas equal",
+  Mesh = MESH, DTensor = MESH, ModelParallel = MESH, DeviceMesh = MESH, LayoutMap = MESH,
+  CollectiveHints = "CommunicationOptions { bytes_per_pack = ... } says it",
+  InputOptions = "data sets are cut by with_options { auto_shard_policy = ... }, and read ahead by prefetch(n)",
+}
+
 return {
   flow = {
     preprocessing = "flow.image_dataset_from_directory reads pictures, and layers such as layers.RandomFlip change them",
@@ -11,11 +25,28 @@ return {
     convert_to_tensor = "flow.tensor(value) makes a tensor",
     constant_initializer = "initializers are in flow.initializers",
     estimator = "model:fit trains, and callbacks.BackupAndRestore(folder) goes on where a run was stopped",
+    profiler = "flow.profile(f) prints where time goes",
+    Module = "layers are made by flow.layers.Layer:extend(name), models by flow.Model:extend(name)",
+    gfile = "files and folders are in flow.io",
+    compat = "there is one version: what compat.v1 has is not here",
+    tf = "what scripts call tf is flow itself",
+    environ = ENVIRONMENT, os = ENVIRONMENT, setenv = ENVIRONMENT,
+    distribution = MESH, mesh = MESH, dtensor = MESH, experimental = "what tf.experimental has is in flow itself, or not here",
   },
-  ["flow.config"] = { experimental = "devices are in flow.config: list_physical_devices, set_logical_devices" },
-  ["flow.distribute"] = {
-    TPUStrategy = "there are CPUs and GPUs: MirroredStrategy() takes those of a machine, MultiWorkerMirroredStrategy() those of several",
-    CentralStorageStrategy = "MirroredStrategy() keeps the variables of all replicas equal",
+  ["flow.config"] = {
+    experimental = "devices are in flow.config: list_physical_devices, set_logical_devices",
+    set_visible_devices = "CUDA_VISIBLE_DEVICES in the environment hides GPUs, and MirroredStrategy { devices = {...} } takes some",
+  },
+  ["flow.data"] = { BigQuery = BIGQUERY, BigQueryClient = BIGQUERY },
+  ["flow.distribute"] = strategies,
+  ["flow.distribute.experimental"] = strategies,
+  ["flow.distribute.cluster_resolver"] = {
+    SlurmClusterResolver = RESOLVER, KubernetesClusterResolver = RESOLVER, GCEClusterResolver = RESOLVER,
+    TPUClusterResolver = "there are CPUs and GPUs, no TPUs; ClusterResolver() reads the cluster from the environment",
+  },
+  ["flow.io"] = { bigquery = BIGQUERY },
+  ["flow.train"] = {
+    ClusterSpec = "flow.distribute.ClusterResolver { cluster = { worker = {...} }, task = {...} } says who takes part",
   },
   ["flow.models"] = { Layer = "layers are made by flow.layers.Layer:extend(name)" },
   ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3" },

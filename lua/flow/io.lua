@@ -1,6 +1,7 @@
 -- io.lua: flow.io: files and folders, as tf.io.gfile has them.
 --
 --   flow.io.makedirs("runs/7")            flow.io.exists(path)     flow.io.isdir(path)      flow.io.join("runs", "7", "log.csv")
+--   flow.io.dirname("runs/7/log.csv")     flow.io.basename("runs/7/log.csv")
 --   flow.io.listdir("runs")               flow.io.glob("runs/*/*.keras")
 --   flow.io.copy(from, to, overwrite)     flow.io.rename(from, to, overwrite)     flow.io.remove(file)     flow.io.rmtree(folder)
 --
@@ -70,6 +71,15 @@ function io.join(...)
   end
   return joined
 end
+
+-- What a path has before its last slash, and after it, as Python's os.path has them: dirname "/a/b" is "/a", of "b" "".
+takes "path: text"
+function io.dirname(path)
+  local folder = path:match("^(.*/)") or ""
+  return (folder:find("[^/]") and folder:gsub("/+$", "") or folder)
+end
+takes "path: text"
+function io.basename(path) return path:match("([^/]*)$") end
 
 local out_listing = native.out("flow_listing")
 

@@ -78,7 +78,9 @@ describe("flow", function()
             local called = model[method](model, flow.ones { 2, 2 }, flow.ones { 2, 1 }, { [name] = 1 })
             return called
           end
-          return (objects[module] or flow[module:match("%.(.*)$")])[name]
+          local found = objects[module] or flow
+          for part in (objects[module] and "" or module:match("%.(.*)$")):gmatch "[^.]+" do found = found[part] end
+          return found[name]
         end)
         assert.truthy(text and text:find(": " .. place, 1, true), module .. "." .. name .. ": " .. tostring(text))
       end

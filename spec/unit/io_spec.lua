@@ -91,6 +91,17 @@ describe("flow.io", function()
     assert.are.equal("", flow.io.join())
   end)
 
+  -- what Python 3.11's os.path says
+  it("takes paths apart as os.path.dirname and basename", function()
+    for path, parts in pairs {
+      ["/a/b"] = { "/a", "b" }, b = { "", "b" }, ["/b"] = { "/", "b" }, ["a/b/"] = { "a/b", "" },
+      ["//"] = { "//", "" }, ["a//b"] = { "a", "b" },
+      ["gs://bucket/x"] = { "gs://bucket", "x" },
+    } do
+      assert.same(parts, { flow.io.dirname(path), flow.io.basename(path) })
+    end
+  end)
+
   it("finds buckets where they are mounted, and says what to mount", function()
     local before = flow.io.mounts.gs
     finally(function() flow.io.mounts.gs, flow.io.mounts.s3 = before, nil end)

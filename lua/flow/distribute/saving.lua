@@ -199,14 +199,17 @@ end
 
 -- All workers call this with a folder that the chief writes to. If some do not see what it writes, the chief says which, once.
 function saving.check_shared(worker, folder, what)
-  local path = worker.rank == 0 and leave_token(folder) or ""
-  local told, unseen = nil, {}
-  worker:with_speaker(0, function() told = worker:broadcast_text(path:match "[^/]*$") end)
-  local seen = told == "" or is_seen(worker, folder .. "/" .. told) ~= false
-  for _, name in ipairs(worker:gather_texts(seen and "" or worker.name)) do
-    if name ~= "" then unseen[#unseen + 1] = name end
-  end
+  local path, unseen = worker.rank == 0 and leave_token(folder) or "", {}
+  local ok, problem = pcall(function()
+    local told
+    worker:with_speaker(0, function() told = worker:broadcast_text(path:match "[^/]*$") end)
+    local seen = told == "" or is_seen(worker, folder .. "/" .. told) ~= false
+    for _, name in ipairs(worker:gather_texts(seen and "" or worker.name)) do
+      if name ~= "" then unseen[#unseen + 1] = name end
+    end
+  end)
   if path ~= "" then pcall(io.remove, path) end
+  if not ok then error(problem, 0) end
   if worker.rank > 0 or #unseen == 0 then return end
   local names = table.concat(unseen, ", ", 1, math.min(#unseen, 4)) .. (#unseen > 4 and (" and %d more"):format(#unseen - 4) or "")
   tell_unshared(what, names .. (#unseen == 1 and " does" or " do"), folder)
