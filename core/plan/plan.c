@@ -1,5 +1,6 @@
 /* plan.c: from a traced graph to a plan: dead nodes out, commit tail last, segments, lifetimes. */
 #include "plan/plan.h"
+#include "plan/lifetimes.h"
 #include "plan/passes/advance_updates.h"
 #include "base/float_state.h"
 #include "graph/variable.h"
@@ -198,14 +199,32 @@ static int is_small(const flow_graph *graph, const flow_node *node)
   return 1;
 }
 
-/* Takes all nodes that can join a ROWS segment now. Aliases ride along: they do nothing. */
+/* What a node adds up over rows. */
+static size_t sum_bytes(const flow_graph *graph, const flow_node *node)
+{
+  size_t bytes = 0;
+  for (int i = 0; i < node->output_count; i++) {
+    const flow_signature *signature = signature_of(graph, node->outputs[i]);
+    if (!flow_node_row_output(graph, node, i))
+      bytes += (size_t)flow_shape_size(signature->rank, signature->dims) * (size_t)flow_dtype_size(signature->dtype);
+  }
+  return bytes;
+}
+
+/* Takes the nodes that can join a ROWS segment now. Aliases ride along: they do nothing. Each slot of rows has sums of its own, so a
+ * segment ends before they take so much that there could be few slots only (core/run/chunks.c): gradients of large layers stand alone. */
 static int take_rows(schedule *s, int segment, int tail)
 {
+  const size_t most = (size_t)8 << 20;
   flow_graph *graph = s->graph;
   int first = s->plan->order_count;
+  size_t sums = 0;
   for (int n = 0; n < graph->node_count; n++) {
     const flow_node *node = &graph->nodes[n];
     if (!waits(s, n, tail) || !flow_node_by_rows(graph, node) || !ready(s, node, 1)) continue;
+    size_t added = flow_op(node->op)->flags & FLOW_OP_ALIAS ? 0 : sum_bytes(graph, node);
+    if (added > 0 && sums > 0 && sums + added > most) break;
+    sums += added;
     take(s, n);
     for (int i = 0; i < node->output_count; i++) s->rows_here[node->outputs[i]] = (char)flow_node_row_output(graph, node, i);
   }
@@ -297,50 +316,6 @@ static flow_status make_segments(schedule *s)
   return take_ready(s, 1, &capacity);
 }
 
-/* ---- lifetimes -------------------------------------------------------------------------------------------------------- */
-
-static void use_value(flow_plan *plan, int value, int segment)
-{
-  flow_lifetime *life = &plan->lifetimes[plan->roots[value]];
-  if (life->last_use < segment) life->last_use = segment;
-  if (life->defined != segment) life->local = 0;
-}
-
-static flow_status find_lifetimes(flow_plan *plan)
-{
-  flow_graph *graph = plan->graph;
-  void *block;
-  FLOW_TRY(flow_alloc(sizeof(flow_lifetime) * (size_t)(graph->value_count + 1), &block));
-  plan->lifetimes = block;
-  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(graph->value_count + 1), &block));
-  plan->roots = block;
-  for (int v = 0; v < graph->value_count; v++) {
-    plan->roots[v] = flow_graph_root(graph, v);
-    plan->lifetimes[v] = (flow_lifetime){ .defined = -1, .last_use = -1 };
-  }
-  for (int s = 0; s < plan->segment_count; s++)
-    for (int k = 0; k < plan->segments[s].count; k++) {
-      const flow_node *node = &graph->nodes[plan->order[plan->segments[s].first + k]];
-      for (int i = 0; i < node->output_count; i++) {
-        if (plan->roots[node->outputs[i]] != node->outputs[i]) continue;   /* an alias makes nothing */
-        plan->lifetimes[node->outputs[i]] = (flow_lifetime){
-          .defined = s, .last_use = flow_op(node->op)->flags & FLOW_OP_COLLECTIVE ? plan->segment_count : s,
-          .local = plan->segments[s].by_rows && flow_node_row_output(graph, node, i) };
-      }
-    }
-  for (int s = 0; s < plan->segment_count; s++)
-    for (int k = 0; k < plan->segments[s].count; k++) {
-      const flow_node *node = &graph->nodes[plan->order[plan->segments[s].first + k]];
-      for (int i = 0; i < node->input_count; i++) use_value(plan, node->inputs[i], s);
-    }
-  for (int i = 0; i < plan->output_count; i++) use_value(plan, plan->outputs[i], plan->segment_count);
-  for (int k = 0; k < plan->order_count; k++) {      /* parts of a sum are read when it is needed, which may be late */
-    const flow_node *node = &graph->nodes[plan->order[k]];
-    if (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) use_value(plan, node->inputs[0], plan->segment_count);
-  }
-  return FLOW_OK;
-}
-
 /* ---- making ------------------------------------------------------------------------------------------------------------- */
 
 /* The values to return. A variable's storage is copied first: the commit tail may overwrite it. */
@@ -428,7 +403,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
     if (flow_op(graph->nodes[plan->order[k - 1]].op)->flags & FLOW_OP_CHECKS && plan->undo_end < k) plan->undo_end = k;
   flow_free(block);
   if (status != FLOW_OK) return status;
-  return find_lifetimes(plan);
+  return flow_find_lifetimes(plan);
 }
 
 flow_status flow_plan_make(flow_graph *graph, flow_tensor *const *outputs, int count, flow_plan **out)

@@ -6,8 +6,17 @@
 #include "plan/memory_plan.h"
 #include "run/instance.h"
 
-/* Partial sums of one segment may take this much; beyond, fewer slots are used. */
-static const size_t max_partial_bytes = (size_t)64 << 20;
+/* Partial sums of one segment may take this much; beyond, fewer slots are used, but for some threads there are slots as long as the sums
+ * of large layers leave memory. */
+static const size_t usual_partial_bytes = (size_t)64 << 20, most_partial_bytes = (size_t)256 << 20;
+enum { FEW_SLOTS = 4 };
+
+static int slots_for_sums(size_t bytes)
+{
+  int slots = FLOW_MAX_SLOTS;
+  while (slots > 1 && bytes * (size_t)slots > (slots > FEW_SLOTS ? usual_partial_bytes : most_partial_bytes)) slots /= 2;
+  return slots;
+}
 
 /* Share of the second-level cache that a chunk may fill: the rest holds weights and what the next op writes. Sums depend on how rows are
  * grouped into chunks, so where there are any the size is the instruction set's, not this machine's. */
@@ -96,8 +105,7 @@ flow_status flow_size_stage(flow_instance *instance, int s, flow_block *blocks, 
   FLOW_TRY(place_locals(instance, s, 1, blocks, block_of));
   stage->sums = partial > 0;
   stage->most_chunk = rows_that_fit(instance, s, stage->sums);
-  stage->most_slots = stage->sums ? FLOW_MAX_SLOTS : CHUNKS_PER_THREAD * flow_team_size();
-  while (stage->sums && stage->most_slots > 1 && partial * (size_t)stage->most_slots > max_partial_bytes) stage->most_slots /= 2;
+  stage->most_slots = stage->sums ? slots_for_sums(partial) : CHUNKS_PER_THREAD * flow_team_size();
   flow_divide_rows(stage, instance->capacity);
   FLOW_TRY(place_locals(instance, s, stage->chunk, blocks, block_of));
   if (stage->local_bytes > instance->local_bytes) instance->local_bytes = stage->local_bytes;

@@ -3,13 +3,16 @@ local flow = require "flow"
 local nets = require "flow.cli.bench_nets"
 local steps = require "flow.train.steps"
 
--- Entries of a step. Lines of its description: "segment kind op variant shapes".
-local function entries(model, kind, shape, batch)
+local function description(model, kind, shape, batch)
   local x = flow.zeros { batch, unpack(shape) }
   local y = kind == "train" and flow.zeros({ batch }, { dtype = "int32" }) or nil
-  local step = steps.get(model, kind, { x, y }, { x = 1, y = y and 1 or 0, weights = 0 }, batch)
+  return steps.describe(steps.get(model, kind, { x, y }, { x = 1, y = y and 1 or 0, weights = 0 }, batch))
+end
+
+-- Entries of a step. Lines of its description: "segment kind op variant shapes".
+local function entries(...)
   local list = {}
-  for op, variant in steps.describe(step):gmatch("%s*%d+ %l+%s+([%w_]+)%s+([%w_]+)") do list[#list + 1] = { op = op, variant = variant } end
+  for op, variant in description(...):gmatch("%s*%d+ %l+%s+([%w_]+)%s+([%w_]+)") do list[#list + 1] = { op = op, variant = variant } end
   return list
 end
 
@@ -38,5 +41,20 @@ describe("the kernels of", function()
   it("a call that nobody wrote fast kernels for are called plain", function()
     local x = flow.ones({ 6, 6 }, { dtype = "float64" })
     assert.equal("plain", flow.profile(function() return x:matmul(x) end).rows[1].variant)
+  end)
+
+  -- 8 layers of 9 MB: their gradients in one segment would leave memory for the sums of one thread.
+  it("a net of large convolutions trains by several threads", function()
+    local list = { flow.layers.Input { 4, 4, 512 } }
+    for i = 1, 8 do list[i + 1] = flow.layers.Conv2D(512, 3, { padding = "same", activation = "relu" }) end
+    list[#list + 1] = flow.layers.GlobalAveragePooling2D()
+    local model, segments = flow.Sequential(list), 0
+    model:compile { optimizer = "sgd", loss = "sparse_categorical_crossentropy" }
+    for slots in description(model, "train", { 4, 4, 512 }, 8):gmatch("rows: (%d+) slots") do
+      segments = segments + 1
+      assert.is_true(tonumber(slots) >= 4, slots .. " slots")
+    end
+    assert.is_true(segments >= 8)
+    model:close()
   end)
 end)
