@@ -1,6 +1,7 @@
 -- calls.lua: what functions take, parsed from their texts (signature.lua), and calls read by it. Loaded when the first call needs it: most
 -- programs make few that do.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 
@@ -111,7 +112,31 @@ local function parse_list(text, by_name)
   return list
 end
 
--- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method = }.
+-- What the library's records call the kinds of arguments.
+local TYPES = { integer = "a whole number", number = "a number", boolean = "true or false", text = "a text",
+  pair = "a whole number or a pair of them",
+  numbers = "a number or a list of them", activation = "an activation, by name", initializer = "an initializer, by name or as an object",
+  regularizer = "a regularizer, by name or as an object" }
+
+-- Types and defaults of a record of the library, for people.
+local function describe_parameters(entry, record)
+  local i = 0
+  for _, list in ipairs { record.positional, record.options or {} } do
+    for _, parameter in ipairs(list) do
+      local type_name, default = entry.type_of(i), entry.default_of(i)
+      if type_name ~= nil then parameter.type_text = TYPES[native.string(type_name)] end
+      if default ~= nil then
+        local text = native.string(default)
+        if text:find(",") then text = "{ " .. text:gsub(",", ", ") .. " }"
+        elseif not tonumber(text) and text ~= "true" and text ~= "false" and text ~= "null" then text = "'" .. text .. "'" end
+        parameter.default_text = text ~= "null" and text or "nil"
+      end
+      i = i + 1
+    end
+  end
+end
+
+-- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method =, rest = }.
 local record_of
 function record_of(entry)
   if entry.record then return entry.record end
@@ -128,9 +153,10 @@ function record_of(entry)
   elseif entry.text then
     local text, form = entry.text:match("^(.-)%s+%-%- (.*)$")
     text, record.form = text or entry.text, form
-    local head, braces = text:match("^(.-),?%s*{(.*)}%s*$")
+    local head, braces, rest = text:match("^(.-),?%s*{(.*)}[%s,]*(.-)%s*$")
     record.positional = parse_list(head or text, record.by_name)
     record.options = braces and parse_list(braces, record.by_name) or nil
+    record.rest = rest and rest ~= "" and rest or nil      -- what follows the options, of functions that read their calls themselves
   else
     record.positional = {}
     for i = entry.method and 2 or 1, huge do
@@ -140,6 +166,7 @@ function record_of(entry)
       record.by_name[name] = record.positional[#record.positional]
     end
   end
+  if entry.type_of then describe_parameters(entry, record) end
   local last = record.positional[#record.positional]
   record.variadic = last and last.variadic or false
   entry.record = record
@@ -147,6 +174,11 @@ function record_of(entry)
 end
 
 calls.record_of = record_of
+
+-- What a parameter is, "a whole number from 0"; nil: anything.
+function calls.kind_text(parameter)
+  return parameter.type_text or parameter.kind and describe_kind(parameter.kind)
+end
 
 local function usage_of(parameter)
   local text = parameter.name .. (parameter.variadic and "..." or "")
@@ -160,6 +192,7 @@ function calls.usage(record)
   for i, parameter in ipairs(record.positional) do parts[i] = usage_of(parameter) end
   for i, parameter in ipairs(record.options or {}) do options[i] = usage_of(parameter) end
   if #options > 0 then parts[#parts + 1] = "{ " .. table.concat(options, ", ") .. " }" end
+  parts[#parts + 1] = record.rest
   if #parts == 0 then return "no arguments" end
   return "(" .. table.concat(parts, ", ") .. ")"
 end
@@ -282,6 +315,16 @@ function calls.read(entry, ...)
   if not record.options then return unpack(values, 1, n) end
   values[n + 1] = options
   return unpack(values, 1, n + 1)
+end
+
+-- The arguments of a call of at most four, whose last is a table with names, by position: if all names are those of parameters; else the
+-- table is a value. signature.sort calls this.
+function calls.sort(entry, last, ...)
+  local record = record_of(entry)
+  for name in pairs(last) do
+    if name ~= 1 and not record.by_name[name] then return ... end
+  end
+  return calls.read(entry, ...)
 end
 
 -- The same as a table by names.

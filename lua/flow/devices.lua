@@ -176,7 +176,7 @@ function devices.within(number, f, ...)
 end
 
 -- flow.device("gpu:0", f, ...): f's results; what f makes is there.
-signature.takes("device, f, ...", true)
+signature.takes("device, f: callable, arguments...", true)
 function devices.device(name, f, ...)
   if type(f) ~= "function" then raise("flow.device takes a device and a function, got %s", errors.describe(f)) end
   return devices.within(devices.number(name), f, ...)

@@ -156,7 +156,7 @@ native.context = state.context
 native.hooks = state.hooks
 native.shape_hooks = state.shape_hooks
 native.anchors = state.anchors      -- memory lent by flow.frombuffer: { memory =, keeper = }
-native.methods = {}
+native.methods, native.fields = {}, {}
 native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc, native.copy =
   ffi.new, ffi.cast, ffi.string, ffi.sizeof, ffi.typeof, ffi.gc, ffi.copy
 

@@ -1,8 +1,8 @@
 -- init.lua: what `require "flow"` returns. Tensors and ops are here at once; layers, models, data and the other parts are
 -- loaded when a script first names them. A name that does not exist is an error, never nil.
 --
--- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks, repl,
--- jobs, models, utils.
+-- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks,
+-- reference, repl, jobs, models, utils.
 
 require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
@@ -52,7 +52,7 @@ function own.is_variable(value)
 end
 
 -- Calls f and releases at once every tensor that became garbage meanwhile; returns f's results.
-takes("f: callable, ...", true)
+takes("f: callable, arguments...", true)
 function own.tidy(f, ...)
   signature.check_callable("flow.tidy", f)
   local function finish(...)
@@ -84,15 +84,16 @@ local parts = {
   summary = { "flow.callbacks.events" }, utils = { "flow.utils" }, keras = { "flow.keras" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
   train = { "flow.checkpoint" }, nn = { "flow.distribute.nn" }, mixed_precision = { "flow.layers.mixed_precision" },
-  jobs = { "flow.jobs" },
+  jobs = { "flow.jobs" }, help = { "flow.reference", "help" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 
 -- What a part has from rooms above it is passed to it when it is loaded.
 local pass = {
-  repl = function(repl) repl.flow = flow end,      -- what its users call flow
-  keras = function(keras) keras.above.flow = flow end,
-  distribute = function(distribute)
+  ["flow.reference"] = function(reference) reference.flow = flow end,
+  ["flow.repl"] = function(repl) repl.flow = flow end,      -- what its users call flow
+  ["flow.keras"] = function(keras) keras.above.flow = flow end,
+  ["flow.distribute"] = function(distribute)
     distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
   end,
 }
@@ -106,6 +107,11 @@ local function strict(module)
 end
 
 return setmetatable(flow, {
+  names = function()
+    local names = {}
+    for name in pairs(parts) do names[#names + 1] = name end
+    return names
+  end,
   __index = function(_, name)
     local part = parts[name]
     if not part then
@@ -116,7 +122,7 @@ return setmetatable(flow, {
       errors.raise("flow has no field %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), names))
     end
     local value = require(part[1])
-    if pass[name] then pass[name](value) end
+    if pass[part[1]] then pass[part[1]](value) end
     if part[2] then value = value[part[2]] end
     if value == nil then errors.raise("flow.%s is not part of this build", name) end
     if not part[2] and not getmetatable(value) then setmetatable(value, strict(name)) end

@@ -12,6 +12,7 @@ local SAME = { "layers", "Model", "Sequential", "Input", "models", "optimizers",
 
 -- What require "flow" returns, which is passed here when flow.keras is first named.
 local keras = { above = {} }
+errors.namespaces[keras] = "flow.keras"
 local function flow() return keras.above.flow end
 
 local ops = signature.module("flow.keras.ops", nil, function(_, name)
@@ -35,7 +36,11 @@ local FOUND = {
 }
 for _, name in ipairs(SAME) do FOUND[name] = function() return flow()[name] end end
 
-return setmetatable(keras, { __index = function(_, name)
+return setmetatable(keras, { names = function()
+  local names = {}
+  for name in pairs(FOUND) do names[#names + 1] = name end
+  return names
+end, __index = function(_, name)
   local find = FOUND[name]
   if not find then
     raise("flow.keras has no %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), FOUND))

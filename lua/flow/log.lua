@@ -14,8 +14,12 @@ local function send(level, text, ...)
   if log.sink then log.sink(level, text) else C.flow_log(levels[level], text) end
 end
 
--- Text that a user asked for: progress, summaries. Further arguments are formatted into text.
-function log.print(text, ...) send("print", text, ...) end
+-- Text that a user asked for: progress, summaries. Further arguments are formatted into text. log.latest: the last such text, which the
+-- prompt does not show again.
+function log.print(text, ...)
+  log.latest = select("#", ...) > 0 and text:format(...) or text
+  send("print", "%s", log.latest)
+end
 function log.info(text, ...) send("info", text, ...) end
 function log.warning(text, ...) send("warning", text, ...) end
 

@@ -10,6 +10,24 @@ function names.snake(class)
   return native.text(native.C.flow_snake_case, class)
 end
 
+-- The class of a record whose name is in snake case, which find(name) knows; nil: it has none.
+function names.camel(name, find)
+  local class = ("_" .. name):gsub("_(%l)", string.upper):gsub("^Kl", "KL"):gsub("^Logcosh$", "LogCoshError")
+  return find(class) >= 0 and class or nil
+end
+
+-- The names of records, which name(index) gives up to NULL, and of their classes.
+function names.of_records(name, find)
+  local list, index = {}, 0
+  while name(index) ~= nil do
+    local own = native.string(name(index))
+    list[#list + 1] = own
+    list[#list + 1] = names.camel(own, find)
+    index = index + 1
+  end
+  return list
+end
+
 -- The next free automatic name of a class.
 function names.auto(class)
   local base = names.snake(class)

@@ -21,7 +21,7 @@
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 
-local object = {}
+local object = { classes = setmetatable({}, { __mode = "k" }) }      -- classes: all that there are
 
 local function lookup(class, kind, key)
   while class do
@@ -106,7 +106,7 @@ end
 function object.class(name, parent, receiver)
   local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {}, settable = {} }
   class.receiver = receiver or parent and parent.receiver or receiver_of(name)
-  signature.namespaces[class] = name
+  signature.namespaces[class], object.classes[class] = name, true
   class.metatable = {
     class = class,
     __index = function(self, key)
@@ -187,6 +187,12 @@ end
 -- Of a class whose instances carry fields that others give them; returns it.
 function object.open(class)
   rawset(class, "is_open", true)
+  return class
+end
+
+-- Of a class that users see nothing of: the reference leaves it out; returns it.
+function object.hide(class)
+  rawset(class, "is_hidden", true)
   return class
 end
 

@@ -89,7 +89,7 @@ local function measure(path, f, ...)
 end
 
 local module = signature.module "flow"
-signature.takes("f, { trace }, ...", true)
+signature.takes("f: callable, { trace?: path }, arguments...", true)
 function module.profile(f, options, ...)
   if type(f) ~= "function" then raise("flow.profile takes a function, got %s", errors.describe(f)) end
   if not is_options(options) then return measure(nil, f, options, ...) end

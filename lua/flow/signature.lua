@@ -58,6 +58,7 @@ end
 ---- records -----------------------------------------------------------------------------------------------------------------
 
 local entries = setmetatable({}, { __mode = "k" })      -- by the guarded function
+signature.entries = entries
 
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method = }.
 function signature.record_of(entry)
@@ -80,6 +81,11 @@ function signature.usage(record)
   return require("flow.calls").usage(record)
 end
 
+-- What a parameter of a record is, or nil.
+function signature.kind_text(parameter)
+  return require("flow.calls").kind_text(parameter)
+end
+
 -- The arguments of a call as the function gets them.
 function signature.read(entry, ...)
   return require("flow.calls").read(entry, ...)
@@ -87,12 +93,12 @@ end
 local read = signature.read
 
 -- The same as a table by names; self: of a method.
-local function read_named(entry, self, ...)
+function signature.read_named(entry, self, ...)
   return require("flow.calls").read_named(entry, self, ...)
 end
 
 -- Raises that an argument is one too many.
-local function too_many(entry, value)
+function signature.too_many(entry, value)
   require("flow.calls").too_many(record_of(entry), value)
 end
 
@@ -102,78 +108,57 @@ local namespaces = errors.namespaces
 signature.namespaces = namespaces
 
 -- Raises if the first argument of a function is the module that it stands in: flow:tensor(x).
-local function refuse_namespace(entry, first)
+function signature.refuse_namespace(entry, first)
   if first ~= nil and namespaces[first] then
     raise("%s is not a method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
   end
 end
 
--- The same for a class that makes its objects itself, and the first argument of that.
-function signature.refuse_colon(class, first)
-  if first ~= nil and namespaces[first] and entries[class] then refuse_namespace(entries[class], first) end
-end
-
 -- Raises for a function whose first argument is a module, or that got `extra` as one argument too many.
 function signature.refuse(entry, extra, first)
-  refuse_namespace(entry, first)
-  too_many(entry, extra)
+  signature.refuse_namespace(entry, first)
+  signature.too_many(entry, extra)
 end
 local refuse = signature.refuse
 
-local function refuse_method(entry, class, self, extra)
-  local metatable = getmetatable(self)
-  if not metatable or not metatable[class] then
-    raise("%s is a method, it was called with a dot: write %s(...), with a colon", entry.title:match("[^:]*$"), entry.title)
-  end
-  too_many(entry, extra)
+-- The last of up to four arguments.
+local function last_of(a, b, c, d)
+  if d ~= nil then return d elseif c ~= nil then return c elseif b ~= nil then return b end
+  return a
 end
+
+-- The arguments by position, also where the last one is a table of names; one of them is a table.
+local function sort(entry, a, b, c, d)
+  local last = last_of(a, b, c, d)
+  if type(last) == "table" and getmetatable(last) == nil and is_named(last) then
+    return require("flow.calls").sort(entry, last, a, b, c, d)
+  end
+  return a, b, c, d
+end
+signature.sort = sort
 
 -- The guards of functions by their number of parameters: one more must be nil. They keep compiled code free of `...`.
 local FUNCTIONS = {
   [0] = function(f, e) return function(x) if x ~= nil then refuse(e, x, x) end return f() end end,
-  function(f, e) return function(a, x) if x ~= nil or namespaces[a] then refuse(e, x, a) end return f(a) end end,
-  function(f, e) return function(a, b, x) if x ~= nil or namespaces[a] then refuse(e, x, a) end return f(a, b) end end,
-  function(f, e) return function(a, b, c, x) if x ~= nil or namespaces[a] then refuse(e, x, a) end return f(a, b, c) end end,
-  function(f, e) return function(a, b, c, d, x) if x ~= nil or namespaces[a] then refuse(e, x, a) end return f(a, b, c, d) end end,
-}
-
--- The same of methods; an object's metatable has its classes as keys.
-local METHODS = {
-  [0] = function(f, e, class) return function(self, x)
-    local m = getmetatable(self)
-    if x ~= nil or not m or not m[class] then refuse_method(e, class, self, x) end
-    return f(self)
+  function(f, e) return function(a, x)
+    if x ~= nil or namespaces[a] then refuse(e, x, a) end
+    if type(a) == "table" then a = sort(e, a) end
+    return f(a)
   end end,
-  function(f, e, class) return function(self, a, x)
-    local m = getmetatable(self)
-    if x ~= nil or not m or not m[class] then refuse_method(e, class, self, x) end
-    return f(self, a)
+  function(f, e) return function(a, b, x)
+    if x ~= nil or namespaces[a] then refuse(e, x, a) end
+    if type(a) == "table" or type(b) == "table" then return f(sort(e, a, b)) end
+    return f(a, b)
   end end,
-  function(f, e, class) return function(self, a, b, x)
-    local m = getmetatable(self)
-    if x ~= nil or not m or not m[class] then refuse_method(e, class, self, x) end
-    return f(self, a, b)
+  function(f, e) return function(a, b, c, x)
+    if x ~= nil or namespaces[a] then refuse(e, x, a) end
+    return f(sort(e, a, b, c))
   end end,
-  function(f, e, class) return function(self, a, b, c, x)
-    local m = getmetatable(self)
-    if x ~= nil or not m or not m[class] then refuse_method(e, class, self, x) end
-    return f(self, a, b, c)
-  end end,
-  function(f, e, class) return function(self, a, b, c, d, x)
-    local m = getmetatable(self)
-    if x ~= nil or not m or not m[class] then refuse_method(e, class, self, x) end
-    return f(self, a, b, c, d)
+  function(f, e) return function(a, b, c, d, x)
+    if x ~= nil or namespaces[a] then refuse(e, x, a) end
+    return f(sort(e, a, b, c, d))
   end end,
 }
-
--- Of a method that takes whatever it is given.
-local function any_method(f, e, class)
-  return function(self, ...)
-    local m = getmetatable(self)
-    if not m or not m[class] then refuse_method(e, class, self) end
-    return f(self, ...)
-  end
-end
 
 function signature.needs_reading(text)
   return text:find("[:={?]") ~= nil or text:find("...", 1, true) ~= nil or text:find(" -- ", 1, true) ~= nil
@@ -228,17 +213,17 @@ function signature.guard(title, f, text, reads_itself)
   if type(reads_itself) == "table" then
     entry.is_data = reads_itself.is_data
     return register(function(...)
-      if namespaces[(...)] then refuse_namespace(entry, (...)) end
-      return f(read_named(entry, nil, ...))
+      if namespaces[(...)] then signature.refuse_namespace(entry, (...)) end
+      return f(signature.read_named(entry, nil, ...))
     end, entry)
   elseif reads_itself then
     return register(function(...)
-      if namespaces[(...)] then refuse_namespace(entry, (...)) end
+      if namespaces[(...)] then signature.refuse_namespace(entry, (...)) end
       return f(...)
     end, entry)
   elseif text and needs_reading(text) then
     return register(function(...)
-      if namespaces[(...)] then refuse_namespace(entry, (...)) end
+      if namespaces[(...)] then signature.refuse_namespace(entry, (...)) end
       return f(read(entry, ...))
     end, entry)
   end
@@ -247,103 +232,9 @@ function signature.guard(title, f, text, reads_itself)
   return register(FUNCTIONS[text and count_of(text) or info.nparams](f, entry), entry)
 end
 
--- A method of a class, guarded. inherited: the method of a parent that it overrides, false: the parent names it, or nil.
-function signature.guard_method(title, class, f, text, inherited, reads_itself)
-  local entry = { title = title, f = f, text = text, method = true, class = class }
-  local info = debug.getinfo(f, "Su")
-  if type(reads_itself) == "table" then
-    entry.is_data = reads_itself.is_data
-    return register(function(self, ...)
-      local m = getmetatable(self)
-      if not m or not m[class] then refuse_method(entry, class, self) end
-      return f(self, read_named(entry, self, ...))
-    end, entry)
-  end
-  if reads_itself then return register(any_method(f, entry, class), entry) end
-  if text and needs_reading(text) then
-    return register(function(self, ...)
-      local m = getmetatable(self)
-      if not m or not m[class] then refuse_method(entry, class, self) end
-      return f(self, read(entry, ...))
-    end, entry)
-  end
-  local above = inherited and entries[inherited]
-  if not errors.is_ours(info.source) or not text and (inherited == false or info.isvararg) or above and above.any then
-    entry.any = true
-    return register(any_method(f, entry, class), entry)
-  end
-  local count = text and count_of(text) or info.nparams - 1
-  entry.count = math.max(count, above and above.count or 0)
-  if above and not text and above.count and above.count > count then entry.like, entry.skip = above, 0 end
-  return register(METHODS[entry.count](f, entry, class), entry)
-end
-
 -- What the method of an op knows: the op's entry without its first parameter.
 function signature.method_of(entry, title)
   return { title = title, f = entry.f, text = false, method = true, like = entry, skip = 1 }
-end
-
--- A method that hands its arguments to a guarded function or method, whose first is self, or what convert(self) makes of it.
-function signature.forward(title, class, f, convert)
-  local entry = { title = title, f = f, text = false, method = true, like = entries[f], skip = entries[f] and entries[f].method and 0 or 1 }
-  local call = convert and function(self, ...) return f(convert(self), ...) end or f
-  return register(any_method(call, entry, class), entry)
-end
-
--- Guards what is defined in a class: functions whose first parameter is self are methods, those of a parent belong to classes, others are
--- functions.
-function signature.in_class(class, key, f, inherited)
-  local text, reads_itself = pop()
-  text = text or entries[f] and entries[f].text
-  f = signature.unguarded(f)
-  if type(key) ~= "string" or key:find("^_") then return f end
-  local first = debug.getlocal(f, 1)
-  if key == "init" and text then      -- what its class takes when it is called
-    local guarded = signature.guard_method(class.name, class, f, text, nil, reads_itself)
-    entries[class] = signature.entry(class.name, f, text)
-    return guarded
-  elseif first == "self" or first == "_" then
-    return signature.guard_method(class.receiver .. ":" .. key, class, f, text, inherited, reads_itself)
-  elseif first == "parent" or first == "class" or not errors.is_ours(debug.getinfo(f, "S").source) then
-    return f
-  end
-  return signature.guard(class.name .. "." .. key, f, text, reads_itself)
-end
-
--- A constructor that reads its calls by a record of the library: parameters are its names in order, of which `positional` may be given by
--- position. call(...) makes the object.
-function signature.of_record(class, title, parameters, positional, call)
-  local list, options = table.concat(parameters, "?, ", 1, positional), table.concat(parameters, "?, ", positional + 1)
-  local text = list .. (list ~= "" and "?" or "") .. (options ~= "" and (list ~= "" and ", { " or "{ ") .. options .. "? }" or "")
-  local entry = signature.entry(title, call, text)
-  local function guarded(...)
-    if namespaces[(...)] then refuse_namespace(entry, (...)) end
-    return call(...)
-  end
-  register(guarded, entry)
-  if class then
-    entries[class], namespaces[class] = entry, title
-    getmetatable(class).__call = function(_, ...) return guarded(...) end
-  end
-  return guarded
-end
-
--- A constructor: what calling a class does. title: "flow.Model".
-function signature.constructor(class, title, f)
-  local guarded = signature.guard(title, f, pop())      -- the text, and whether f reads its calls itself
-  namespaces[class] = title
-  entries[class] = entries[guarded]
-  getmetatable(class).__call = function(_, ...) return guarded(...) end
-end
-
--- A table for the methods of objects that are not instances of a class (object.lua), which have this metatable.
-function signature.methods(receiver, metatable)
-  local methods = {}
-  metatable[methods] = true
-  return setmetatable(methods, { __newindex = function(_, key, f)
-    local text, reads_itself = pop()
-    rawset(methods, key, signature.guard_method(receiver .. ":" .. key, methods, f, text, nil, reads_itself))
-  end })
 end
 
 ---- modules -----------------------------------------------------------------------------------------------------------------
@@ -354,7 +245,7 @@ local function guard_of_module(module, title, key, f)
   if first == "class" then return f end      -- for classes written in Lua, which stand first
   if first ~= "self" then return signature.guard(title .. "." .. key, f, pop()) end
   local class = getmetatable(module)
-  class[class] = true
+  class[class] = true      -- the module is its own class
   return signature.guard_method(title .. ":" .. key, class, f, (pop()))
 end
 
@@ -392,4 +283,13 @@ function signature.internal(module)
   return getmetatable(module).internal
 end
 
-return signature
+-- names(): a list of what a module has that its table gets when it is asked for.
+function signature.names_of(module, names)
+  getmetatable(module).names = names
+end
+
+-- What classes need is in class_signature.lua.
+return setmetatable(signature, { __index = function(_, name)
+  require "flow.class_signature"
+  return rawget(signature, name)
+end })

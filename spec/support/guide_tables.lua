@@ -5,6 +5,7 @@ local tables = {}
 
 local flow = require "flow"
 local native = require "flow.ffi"
+local camel = require("flow.names").camel
 local C = native.C
 
 -- What is the same everywhere, or is refused unless it has its default.
@@ -38,10 +39,6 @@ local function row(...)
 end
 
 local function quoted(name) return "`" .. name .. "`" end
-
-local function camel(name)
-  return (("_" .. name):gsub("_(%l)", string.upper):gsub("^Kl", "KL"):gsub("^Logcosh$", "LogCoshError"))
-end
 
 function tables.layers()
   local lines, found, index = { "| layer | arguments | result |", "|---|---|---|" }, {}, 0
@@ -96,8 +93,8 @@ end
 function tables.losses()
   local lines = { "| loss | class |", "|---|---|" }
   for _, name in ipairs(names(C.flow_loss_name)) do
-    local has_class = pcall(function() return flow.losses[camel(name)] end)
-    lines[#lines + 1] = row(quoted(name), has_class and quoted(camel(name)) or "")
+    local class = camel(name, C.flow_loss_find)
+    lines[#lines + 1] = row(quoted(name), class and quoted(class) or "")
   end
   return lines
 end
@@ -107,8 +104,9 @@ function tables.metrics()
   for _, name in ipairs(names(C.flow_loss_name)) do losses[name] = true end
   for _, name in ipairs(names(C.flow_metric_name)) do
     if not losses[name] then
-      found[camel(name)] = true
-      lines[#lines + 1] = row(quoted(camel(name)), ('or "%s"'):format(name))
+      local class = camel(name, C.flow_metric_find)
+      found[class] = true
+      lines[#lines + 1] = row(quoted(class), ('or "%s"'):format(name))
     end
   end
   local classes = {}

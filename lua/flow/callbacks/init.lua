@@ -20,11 +20,16 @@ local MODULES = {
   TerminateOnNaN = "terminate_on_nan", VerifyReplicas = "verify_replicas",
 }
 
+local function known_names()
+  local known = { "Callback", "History" }
+  for key in pairs(MODULES) do known[#known + 1] = key end
+  return known
+end
+signature.names_of(callbacks, known_names)
+
 function by_name(name)
   if not MODULES[name] then
-    local known = { Callback = true, History = true }
-    for key in pairs(MODULES) do known[key] = true end
-    errors.raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known))
+    errors.raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known_names()))
   end
   local class = require("flow.callbacks." .. MODULES[name])
   rawset(callbacks, name, class)

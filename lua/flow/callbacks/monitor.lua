@@ -8,6 +8,7 @@ local log = require "flow.log"
 
 local C = native.C
 local Monitor = require("flow.train.callback").stock("Monitor")
+require("flow.object").hide(Monitor)
 
 local BETTER_LESS = { "loss", "error", "entropy", "divergence", "hinge" }
 local BETTER_MORE = { "accuracy", "precision", "recall", "auc", "iou", "f1_score", "r2_score", "similarity" }

@@ -9,7 +9,7 @@ local sidecar = require "flow.checkpoint.sidecar_evaluator"
 local signature = require "flow.signature"
 
 local train = signature.module "flow.train"
-signature.takes("objects, more", true)
+signature.takes("objects?: table, more?: table", true)
 train.Checkpoint = checkpoint.Checkpoint
 signature.takes "checkpoint, directory, max_to_keep?, { keep_checkpoint_every_n_hours?, checkpoint_name = 'ckpt', checkpoint_interval?, \
   step_counter?, init_fn?, async: boolean = false }"

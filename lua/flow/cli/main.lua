@@ -60,8 +60,8 @@ local function traceback(message)
     local described = getmetatable(message) and getmetatable(message).__tostring and tostring(message)
     message = described or "an error that is not text: " .. type(message)
   end
-  local frames = debug.traceback("", 2):gsub("\n[^\n]*flow[/\\]cli[/\\]main%.lua.*$", "")   -- the frames of this file
-  return { text = tostring(message), trace = tostring(message) .. frames }
+  message = tostring(message)
+  return { text = message, trace = message .. require("flow.traceback").text(message, 2) }
 end
 
 local PREEMPTED = 128 + 15      -- the exit code after SIGTERM, as a shell counts

@@ -328,8 +328,9 @@ end
 ---- the function --------------------------------------------------------------------------------------------------------------
 
 -- A Dataset of (pictures, labels), or of pictures without labels; for subset = "both" a list of two.
-signature.takes("directory, { labels, label_mode, class_names, color_mode, batch_size, image_size, shuffle, seed, validation_split, "
-  .. "subset, interpolation, follow_links, crop_to_aspect_ratio, pad_to_aspect_ratio, data_format, format, verbose, on_error }, ...", true)
+signature.takes("directory: path, { labels?, label_mode?, class_names?, color_mode?, batch_size?, image_size?, shuffle?, seed?, "
+  .. "validation_split?, subset?, interpolation?, follow_links?, crop_to_aspect_ratio?, pad_to_aspect_ratio?, data_format?, format?, "
+  .. "verbose?, on_error? }, more...", true)
 function loader.from_directory(...)
   local data, options = require "flow.data", loader.options(...)
   local datasets = {}

@@ -239,7 +239,7 @@ function Dataset.from_generator(f, options)
   end
   if type(specs) == "table" and (specs.dtype or specs.shape) then specs = { specs } end
   local components, count = elements.components("from_generator", specs)
-  local number = Iterator.register(function()
+  local number = Iterator._register(function()
     local next_element, state, control = f(unpack(options.args or {}))
     if type(next_element) ~= "function" and not (type(next_element) == "table" and getmetatable(next_element)) then
       raise("from_generator: the function returned %s, expected an iterator", errors.describe(next_element))
@@ -402,7 +402,7 @@ function Dataset:interleave(f, cycle, block_length, num_parallel_calls)
   end
   local first = { peek(self) }
   if first[1] == nil then return self end      -- nothing to interleave, and nothing to learn the signature from
-  local callback = Iterator.register_function(dataset_of, is_text)
+  local callback = Iterator._register_function(dataset_of, is_text)
   local like = dataset_of(first)
   local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, like._handle, cycle, block_length,
     parallel ~= 0 and 1 or 0, out)

@@ -18,14 +18,14 @@ local out = native.out("flow_iterator")
 local callbacks, last_callback = setmetatable({}, { __mode = "v" }), 0
 
 -- begin() returns the function that gives a pass its next list of values; specs: what these are.
-function Iterator.register(begin, specs)
+function Iterator._register(begin, specs)
   last_callback = last_callback + 1
   callbacks[last_callback] = { id = last_callback, begin = begin, specs = specs }
   return callbacks[last_callback]
 end
 
 -- dataset_of(values) returns the Dataset for an element; is_text: of the element's components.
-function Iterator.register_function(dataset_of, is_text)
+function Iterator._register_function(dataset_of, is_text)
   last_callback = last_callback + 1
   callbacks[last_callback] = { id = last_callback, dataset_of = dataset_of, is_text = is_text }
   return callbacks[last_callback]

@@ -67,6 +67,11 @@ distribute = signature.module("flow.distribute", {
   return value
 end)
 signature.internal(distribute).above = above
+signature.names_of(distribute, function()
+  local names = {}
+  for name in pairs(above) do names[#names + 1] = name end
+  return names
+end)
 
 -- Shows numbers of a loop that is not fit's, where the status is shown: flow.distribute.report { step = 300, loss = 0.2 }. Each call is a
 -- point of the curves.

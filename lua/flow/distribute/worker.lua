@@ -12,7 +12,7 @@ local script = require "flow.command_line"
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
 
-local Worker = object.class("Worker")
+local Worker = object.hide(object.class("Worker"))
 local worker = {}
 local open_one           -- of this Lua state
 local out_tensor = native.out("flow_tensor")

@@ -53,7 +53,8 @@ local function define(index)
     local layer = Layer.from_record(class, named)
     rawset(layer, "_axes", axes or false)                 -- as they were given
     return layer
-  end)
+  end, function(i) return C.flow_layer_class_argument_type(index, i) end,
+    function(i) return C.flow_layer_class_argument_default(index, i) end)
   layers[name] = class
   return class
 end

@@ -21,7 +21,7 @@ local named_data = require "flow.model.named_data"
 local C, raise = native.C, errors.raise
 
 local Model = object.open(object.class("Model", Layer, "model"))
-local Functional = object.class("Functional", Model)
+local Functional = object.hide(object.class("Functional", Model))
 local Sequential = object.class("Sequential", Model)
 local models = { Model = Model, Functional = Functional, Sequential = Sequential }
 

@@ -26,7 +26,7 @@ internal.ending = ending
 
 -- history:plot("history.svg", { title =, metrics =, width =, height =, yscale = "log" }) writes a picture; history:plot() shows the
 -- curves in the terminal and returns what it printed.
-takes("history, file, { title, metrics, width, height, yscale }", true)
+takes("history, file?: path, { title?, metrics?, width?, height?, yscale? }", true)
 function plot.history(history, file, options, extra)
   if type(file) == "table" and options == nil then file, options = nil, file end
   if extra ~= nil then raise("history:plot takes (file, options); %s is one argument too many", errors.describe(extra)) end

@@ -13,6 +13,8 @@ local library = native.other_library("edit.so.2", [[
   void using_history(void);
   char **rl_completion_matches(const char *text, char *(*generator)(const char *, int));
   char **(*rl_attempted_completion_function)(const char *text, int start, int end);
+  char *rl_line_buffer;
+  char *rl_completer_word_break_characters;
   int rl_completion_append_character;
   int mkdir(const char *path, unsigned int mode);
   void free(void *memory);
@@ -30,22 +32,27 @@ local function history_path()
   return state .. "/flowlua/history"
 end
 
--- complete(text) returns the list of what the word may become.
+-- Words end at these; ":" and "." belong to the word, and so does "?" at its beginning.
+local BREAKS = native.cast("char *", " \t\n\"'`@$><=;|&{(),+-*/%^#[]~")
+
+-- complete(word, before) returns the list of what the word may become; before: the line before it.
 function editor.open(complete)
   if not library then return end
   library.using_history()
   local path = history_path()
   if path then library.read_history(path) end
-  local matches = {}
+  library.rl_completer_word_break_characters = BREAKS
+  local matches, before = {}, ""
   local generator = native.cast("char *(*)(const char *, int)", function(text, state)
     if state == 0 then
-      local ok, list = pcall(complete, native.string(text))
+      local ok, list = pcall(complete, native.string(text), before)
       matches = ok and list or {}
     end
     local match = matches[state + 1]
     return match and library.strdup(match) or nil       -- libedit frees it
   end)
-  library.rl_attempted_completion_function = function(text)
+  library.rl_attempted_completion_function = function(text, start)
+    before = native.string(library.rl_line_buffer):sub(1, start)
     return library.rl_completion_matches(text, generator)
   end
   library.rl_completion_append_character = 0

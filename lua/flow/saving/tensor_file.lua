@@ -44,7 +44,7 @@ end
 
 ---- writing -----------------------------------------------------------------------------------------------------------------
 
-local Writer = object.class("TensorWriter")
+local Writer = object.hide(object.class("TensorWriter"))
 
 function tensor_file.writer()
   check(C.flow_tensor_writer_new(writer_out))
@@ -87,7 +87,7 @@ end
 
 ---- reading -----------------------------------------------------------------------------------------------------------------
 
-local File = object.class("TensorFile")
+local File = object.hide(object.class("TensorFile"))
 
 function tensor_file.open(path, member, options)
   local open = options and options.trusted and C.flow_tensor_file_open_trusted or C.flow_tensor_file_open

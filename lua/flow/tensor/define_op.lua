@@ -7,7 +7,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 
-local is_tensor, namespaces = native.is_tensor, signature.namespaces
+local is_tensor, namespaces, sort = native.is_tensor, signature.namespaces, signature.sort
 
 local function apply_of(value)
   local metatable = type(value) == "table" and getmetatable(value)
@@ -32,6 +32,7 @@ local PLAIN = {
     local function op(a, x)
       if x ~= nil then signature.refuse(e, x, a) end
       if type(a) == "table" then
+        a = sort(e, a)
         local call = deferred(e, a)
         if call then return call(op, a) end
       end
@@ -43,6 +44,7 @@ local PLAIN = {
     local function op(a, b, x)
       if x ~= nil then signature.refuse(e, x, a) end
       if type(a) == "table" or type(b) == "table" then
+        a, b = sort(e, a, b)
         local call = deferred(e, a, b)
         if call then return call(op, a, b) end
       end
@@ -54,6 +56,7 @@ local PLAIN = {
     local function op(a, b, c, x)
       if x ~= nil then signature.refuse(e, x, a) end
       if type(a) == "table" or type(b) == "table" or type(c) == "table" then
+        a, b, c = sort(e, a, b, c)
         local call = deferred(e, a, b, c)
         if call then return call(op, a, b, c) end
       end
@@ -71,6 +74,8 @@ local function reading(f, e, positional)
       or c ~= nil and positional < 3 or d ~= nil and positional < 4 then
       if namespaces[a] then signature.refuse(e, nil, a) end
       a, b, c, d = signature.read(e, a, b, c, d, x)
+    elseif type(a) == "table" then
+      a, b, c, d = sort(e, a, b, c, d)
     end
     if type(a) == "table" or type(b) == "table" or type(c) == "table" then
       local call = deferred(e, a, b, c, d)
@@ -116,6 +121,9 @@ end
 function define.variadic(ops, f, name)
   local entry = signature.entry("flow." .. name, f, signature.pop())
   local function op(x, ...)
+    local last = ...
+    if last == nil then last = x end
+    if type(last) == "table" and getmetatable(last) == nil and signature.is_named(last) then return op(signature.read(entry, x, ...)) end
     local call = type(x) == "table" and deferred(entry, x)
     if call then return call(op, x, ...) end
     return f(x, ...)
@@ -131,7 +139,12 @@ end
 function define.of_any(ops, f, name)
   local entry = signature.entry("flow." .. name, f, signature.pop())
   local function op(...)
-    if namespaces[(...)] then signature.refuse(entry, nil, (...)) end
+    local first = ...
+    if namespaces[first] then signature.refuse(entry, nil, first) end
+    if type(first) == "table" and getmetatable(first) == nil and signature.is_named(first) then
+      local value, list = signature.read(entry, ...)
+      return op(value, unpack(list or {}))
+    end
     for i = 1, select("#", ...) do
       local call = apply_of((select(i, ...)))
       if call then return call(op, ...) end

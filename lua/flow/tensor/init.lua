@@ -328,7 +328,7 @@ end
 
 ---- fields -------------------------------------------------------------------------------------------------------------------
 
-local fields = {}
+local fields = native.fields
 
 local function shape_table(p)
   local shape = {}

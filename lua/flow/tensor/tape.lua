@@ -39,7 +39,7 @@ end
 local out = native.out("flow_tape")
 
 -- Runs f(...) while the tape records, and returns its results.
-takes("f: callable, ...", true)
+takes("f: callable, arguments...", true)
 function Tape:record(f, ...)
   if self.recording then raise("this tape records already") end
   if type(f) ~= "function" and not (type(f) == "table" and getmetatable(f) and getmetatable(f).__call) then

@@ -24,7 +24,7 @@ function History:on_epoch_end(epoch, logs)
 end
 
 -- history:plot("history.svg" [, options]) writes a picture; without a file the curves come as text in the terminal, and are returned.
-takes("file, { title, metrics, width, height, yscale }", true)
+takes("file?: path, { title?, metrics?, width?, height?, yscale? }", true)
 function History:plot(file, options, extra)
   return require("flow.plot").history(self, file, options, extra)
 end

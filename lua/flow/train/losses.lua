@@ -7,6 +7,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
+local names = require "flow.names"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.replica_ops"
 local extend = require "flow.user_class"
@@ -17,6 +18,7 @@ local context = native.context
 local by_name
 local losses = signature.module("flow.losses", {}, function(_, name) return by_name(name) end)
 local internal = signature.internal(losses)
+signature.names_of(losses, function() return names.of_records(C.flow_loss_name, C.flow_loss_find) end)
 local Loss = object.class("Loss")
 local out = native.out("flow_tensor")
 
@@ -86,7 +88,10 @@ local function without_class(self, y_true, y_pred, weights)
   return values * valid, weights
 end
 
+local CALL = signature.entry("loss", function(y_true, y_pred, sample_weight) return y_true, y_pred, sample_weight end, false)
+
 function Loss:_call(y_true, y_pred, weights)
+  y_true, y_pred, weights = signature.sort(CALL, y_true, y_pred, weights)
   if rawget(self, "ignore_class") then
     local values, counts = without_class(self, ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), weights)
     return reduce(values, counts, self.reduction)

@@ -25,6 +25,7 @@ local context = native.context
 local by_name
 local metrics = signature.module("flow.metrics", {}, function(_, name) return by_name(name) end)
 local internal = signature.internal(metrics)
+signature.names_of(metrics, function() return names.of_records(C.flow_metric_name, C.flow_metric_find) end)
 local Metric = object.class("Metric")
 local Sum = object.class("Sum", Metric)
 local Mean = object.class("Mean", Metric)
@@ -40,7 +41,7 @@ local function count(x, rows_only)
   native.try(C.flow_apply, context, element_count, inputs, 1, attributes, out)
   return native.tensor(out[0])
 end
-function metrics.rows(x) return count(x, true) end
+function internal.rows(x) return count(x, true) end
 
 ---- all metrics -----------------------------------------------------------------------------------------------------------------
 
@@ -67,7 +68,7 @@ function internal.pending(value)
 end
 
 -- A new metric. Its field config says how a file describes it, { class_name =, config = }; without one a file cannot hold it.
-function metrics.new(class, name, fields)
+function internal.new(class, name, fields)
   local self = object.new(class, fields or {})
   rawset(self, "name", name)
   rawset(self, "variables", {})

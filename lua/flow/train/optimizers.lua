@@ -48,7 +48,8 @@ local function define(index)
       check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
     end
     return self
-  end)
+  end, function(i) return C.flow_optimizer_class_argument_type(index, i) end,
+    function(i) return C.flow_optimizer_class_argument_default(index, i) end)
   optimizers[class_name] = class
   kinds[#kinds + 1] = class_name:lower()
 end

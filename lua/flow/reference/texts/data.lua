@@ -1,0 +1,248 @@
+-- data.lua: what flow.help says of data sets, files and helpers: see reference/texts.lua for the form.
+return [==[
+Dataset.from_tensor_slices: The rows of a tensor, or of several side by side: { x, y }.
+  local ds = flow.data.Dataset.from_tensor_slices { flow.ones { 4, 2 }, flow.zeros { 4 } }
+  print(ds:len())      --> 4
+Dataset.from_tensors: One element: a tensor, or several side by side.
+  print(flow.data.Dataset.from_tensors(flow.ones { 4 }):len())      --> 1
+Dataset.from_generator: The elements that a function's iterator returns.
+  local ds = flow.data.Dataset.from_generator(function()
+    local i = 0
+    return function()
+      i = i + 1
+      if i <= 3 then return flow.tensor(i) end
+    end
+  end, { output_signature = { { shape = {}, dtype = "float32" } } })
+  for x in ds:iter() do print(x:item()) end
+Dataset.range: Whole numbers from start (0) up to, but without, stop.
+  print(flow.data.Dataset.range(5):len())      --> 5
+Dataset.list_files: The paths that match a pattern, shuffled unless shuffle = false.
+  flow.io.write("a.txt", "a")
+  print(flow.data.Dataset.list_files("*.txt", false):len())      --> 1
+Dataset.zip: The elements of data sets side by side.
+  print(flow.data.Dataset.zip({ flow.data.Dataset.range(2), flow.data.Dataset.range(3) }):len())      --> 2
+dataset:batch: Batches of batch_size elements; the last is smaller, or dropped.
+  print(flow.data.Dataset.range(5):batch(2):len())      --> 3
+dataset:padded_batch: Batches whose elements differ in size, filled up with zeros.
+  print(flow.data.Dataset.range(4):batch(3):padded_batch(2, { padded_shapes = { -1 } }):len())      --> 1
+dataset:unbatch: The rows of batches as elements.
+  print(flow.data.Dataset.range(4):batch(2):unbatch():cardinality() ~= 0)      --> true
+dataset:rebatch: Batches of another size.
+  for x in flow.data.Dataset.range(4):batch(2):rebatch(4):iter() do print(x.shape[1]) end      --> 4
+dataset:map: The elements as a function changes them; it is traced once and runs in C threads.
+  local ds = flow.data.Dataset.range(3):map(function(x) return x * 2 end)
+  for x in ds:iter() do print(x:item()) end
+dataset:filter: The elements for which a function gives true.
+  local ds = flow.data.Dataset.range(4):filter(function(x) return x:gt(1) end)
+  for x in ds:iter() do print(x:item()) end
+dataset:shuffle: The elements in random order, drawn from a buffer of buffer_size.
+  print(flow.data.Dataset.range(4):shuffle(4, { seed = 1 }):len())      --> 4
+dataset:repeat_: The elements again and again, or count times.
+  print(flow.data.Dataset.range(4):repeat_(2):len())      --> 8
+dataset:take: The first elements.
+  print(flow.data.Dataset.range(4):take(2):len())      --> 2
+dataset:skip: All but the first elements.
+  print(flow.data.Dataset.range(4):skip(1):len())      --> 3
+dataset:shard: Every num_shards-th element, from index on, which counts from 0.
+  print(flow.data.Dataset.range(4):shard(2, 0):len())      --> 2
+dataset:cache: Keeps the elements of the first pass in memory, or in a file.
+  print(flow.data.Dataset.range(4):cache():len())      --> 4
+dataset:prefetch: Prepares elements while earlier ones are used.
+  print(flow.data.Dataset.range(4):prefetch(flow.AUTOTUNE):len())      --> 4
+dataset:interleave: The elements of the data sets that a function makes of each element, in turn.
+  local ds = flow.data.Dataset.range(2):interleave(function() return flow.data.Dataset.range(2) end)
+  for x in ds:iter() do print(x:item()) end
+dataset:flat_map: The elements of the data sets that a function makes, one after the other.
+  local ds = flow.data.Dataset.range(2):flat_map(function() return flow.data.Dataset.range(2) end)
+  for x in ds:iter() do print(x:item()) end
+dataset:concatenate: The elements of another data set after its own.
+  print(flow.data.Dataset.range(2):concatenate(flow.data.Dataset.range(3)):len())      --> 5
+dataset:enumerate: The number of each element, from start (0), beside it.
+  for i, x in flow.data.Dataset.range(2):enumerate():iter() do print(i:item(), x:item()) end
+dataset:reduce: One value from all elements: f(state, element) gives the next state.
+  print(flow.data.Dataset.range(4):reduce(flow.tensor(0), function(sum, x) return sum + x end):item())      --> 6
+dataset:apply: What a function makes of the data set.
+  print(flow.data.Dataset.range(4):apply(function(ds) return ds:take(1) end):len())      --> 1
+dataset:iter: A pass over the elements, for a for loop.
+  for x in flow.data.Dataset.range(2):iter() do print(x:item()) end
+dataset:len: The number of elements; an error if it is infinite or unknown.
+  print(flow.data.Dataset.range(4):len())      --> 4
+dataset:cardinality: The number of elements; -1: infinite, -2: unknown.
+  print(flow.data.Dataset.range(4):repeat_():cardinality())      --> -1
+dataset:with_options: The same elements, with options such as { auto_shard_policy = "DATA" }.
+  print(flow.data.Dataset.range(4):with_options({ auto_shard_policy = "DATA" }):len())      --> 4
+dataset:options: The options of the data set.
+  print(flow.data.Dataset.range(4):options() ~= nil)      --> true
+dataset:stats: What each stage did in the last pass.
+  local ds = flow.data.Dataset.range(2)
+  for _ in ds:iter() do end
+  print(type(ds:stats()))      --> table
+iterator:next: The next element, or nil.
+  print(flow.data.Dataset.range(2):iter():next():item())      --> 0
+iterator:get_next: The next element for each replica; an error at the end.
+  local strategy = flow.distribute.MirroredStrategy()
+  local it = strategy:experimental_distribute_dataset(flow.data.Dataset.range(2):batch(2)):iter()
+  print(it:get_next() ~= nil)      --> true
+iterator:save: The position as a text.
+  local it = flow.data.Dataset.range(3):iter()
+  it:next()
+  print(#it:save() > 0)      --> true
+iterator:restore: Goes on at a position that save() returned.
+  local ds = flow.data.Dataset.range(3)
+  local it = ds:iter()
+  it:next()
+  local again = ds:iter()
+  again:restore(it:save())
+  print(again:next():item())      --> 1
+iterator:skip: Leaves elements out.
+  local it = flow.data.Dataset.range(3):iter()
+  it:skip(2)
+  print(it:next():item())      --> 2
+iterator:stats: What each stage has done so far.
+  print(type(flow.data.Dataset.range(3):iter():stats()))      --> table
+iterator:close: Ends the pass and releases its memory.
+  flow.data.Dataset.range(3):iter():close()
+flow.data.Options: Options of a data set, as tf.data.Options() has them.
+  local options = flow.data.Options()
+  options.experimental_distribute.auto_shard_policy = flow.data.AutoShardPolicy.OFF
+  print(flow.data.Dataset.range(2):with_options(options):len())      --> 2
+flow.data.TFRecordDataset: The records of TFRecord files as texts.
+  local writer = flow.data.TFRecordWriter("a.tfrecord")
+  writer:write("hello")
+  writer:close()
+  for record in flow.data.TFRecordDataset("a.tfrecord"):iter() do print(record) end
+flow.data.TFRecordWriter: Writes records into a TFRecord file.
+  local writer = flow.data.TFRecordWriter("a.tfrecord")
+  writer:write("hello")
+  writer:close()
+flow.data.parse_example: What ds:map takes to parse records of tf.train.Example.
+  local writer = flow.data.TFRecordWriter("a.tfrecord")
+  writer:write_example({ label = 3 }, { label = "int64" })
+  writer:close()
+  local ds = flow.data.TFRecordDataset("a.tfrecord"):map(flow.data.parse_example { label = "int64" })
+  for label in ds:iter() do print(label) end
+flow.data.serialize_example: A record of tf.train.Example of named values.
+  print(#flow.data.serialize_example({ label = 3 }, { label = "int64" }) > 0)      --> true
+flow.data.load_csv: The columns of a .csv file as tensors by name.
+  flow.io.write("a.csv", "x,y\n1,2\n3,4\n")
+  print(flow.data.load_csv("a.csv").x)
+writer:write: Adds a record.
+  local writer = flow.data.TFRecordWriter("a.tfrecord")
+  writer:write("hello")
+  writer:close()
+writer:write_example: Adds a record of tf.train.Example.
+  local writer = flow.data.TFRecordWriter("a.tfrecord")
+  writer:write_example({ label = 3 }, { label = "int64" })
+  writer:close()
+writer:close: Writes what is left and closes the file.
+  flow.data.TFRecordWriter("a.tfrecord"):close()
+writer:flush: Writes what is left.
+  local writer = flow.summary.create_file_writer("logs")
+  writer:flush()
+  writer:close()
+flow.summary.create_file_writer: Writes event files for TensorBoard.
+  local writer = flow.summary.create_file_writer("logs")
+  writer:scalar("loss", 0.5, 1)
+  writer:close()
+writer:scalar: A number at a step.
+  local writer = flow.summary.create_file_writer("logs")
+  writer:scalar("loss", 0.5, 1)
+  writer:close()
+writer:histogram: A histogram of values at a step.
+  local writer = flow.summary.create_file_writer("logs")
+  writer:histogram("weights", flow.arange(10), 1)
+  writer:close()
+writer:image: Pictures at a step.
+  local writer = flow.summary.create_file_writer("logs")
+  writer:image("pictures", flow.zeros({ 1, 4, 4, 3 }, { dtype = "uint8" }), 1)
+  writer:close()
+writer:text: A text at a step.
+  local writer = flow.summary.create_file_writer("logs")
+  writer:text("note", "hello", 1)
+  writer:close()
+writer:keras_model: The graph of a model, as its JSON.
+  local writer = flow.summary.create_file_writer("logs")
+  writer:keras_model("keras", flow.Sequential({ layers.Input { 2 }, layers.Dense(1) }):to_json(), 0)
+  writer:close()
+flow.image_dataset_from_directory: The pictures of a folder with one subfolder for each class, as batches.
+  for _, class in ipairs { "a", "b" } do
+    flow.io.makedirs("pictures/" .. class)
+    flow.image.save("pictures/" .. class .. "/1.png", flow.zeros({ 4, 4, 3 }, { dtype = "uint8" }))
+  end
+  local ds = flow.image_dataset_from_directory("pictures", { image_size = { 4, 4 }, batch_size = 2 })
+  print(table.concat(ds.class_names, " "))      --> a b
+flow.datasets.mnist: The handwritten digits of IDX files in a folder: x_train, y_train, x_test, y_test.
+  print(pcall(flow.datasets.mnist, { path = "nowhere" }))
+flow.datasets.mnist.load_data: The same, under Keras' name.
+  print(pcall(flow.datasets.mnist.load_data, "nowhere"))
+flow.datasets.load_idx: The tensor of an IDX file, .gz or not.
+  print(pcall(flow.datasets.load_idx, "nowhere"))
+flow.utils.to_categorical: Labels, from 0, as rows with a single 1.
+  print(flow.utils.to_categorical(flow.tensor { 0, 1 }, 2))
+flow.utils.normalize: Rows divided by their norm.
+  print(flow.utils.normalize(flow.tensor { { 3, 4 } }))
+flow.utils.pad_sequences: Lists of different lengths as one tensor, filled up and cut.
+  print(flow.utils.pad_sequences({ { 1 }, { 2, 3 } }))
+flow.utils.split_dataset: Two data sets of the first and the last elements.
+  local left = flow.utils.split_dataset(flow.data.Dataset.range(4), { left_size = 3 })
+  print(left:len())      --> 3
+flow.utils.plot_model: Writes the graph of a model's layers as a picture.
+  flow.utils.plot_model(flow.Sequential { layers.Input { 2 }, layers.Dense(1) }, "m.svg")
+flow.utils.set_random_seed: The seed of all that is drawn from now on.
+  flow.utils.set_random_seed(1)
+flow.utils.pack_x_y_sample_weight: A batch as { x, y, sample_weight }.
+  print(#flow.utils.pack_x_y_sample_weight(1, 2))      --> 2
+flow.utils.unpack_x_y_sample_weight: x, y and sample_weight of a batch.
+  print(flow.utils.unpack_x_y_sample_weight { 1, 2 })
+flow.io.exists: Whether a path leads to something.
+  print(flow.io.exists("nowhere"))      --> false
+flow.io.isdir: Whether a path leads to a folder.
+  print(flow.io.isdir("."))      --> true
+flow.io.makedirs: Makes a folder and those above it.
+  flow.io.makedirs("a/b")
+flow.io.listdir: The names in a folder, sorted.
+  flow.io.makedirs("a/b")
+  print(flow.io.listdir("a")[1])      --> b
+flow.io.glob: The paths that match a pattern or a list of them, sorted.
+  flow.io.write("a.txt", "a")
+  print(flow.io.glob("*.txt")[1])      --> a.txt
+flow.io.join: Parts of a path with slashes between them.
+  print(flow.io.join("runs", "7"))      --> runs/7
+flow.io.path: The path of this machine that a path means: gs://bucket/file is /gcs/bucket/file.
+  print(flow.io.path("a.txt"))      --> a.txt
+flow.io.copy: Copies a file.
+  flow.io.write("a.txt", "a")
+  flow.io.copy("a.txt", "b.txt", true)
+flow.io.rename: Gives a file or a folder another name.
+  flow.io.write("a.txt", "a")
+  flow.io.rename("a.txt", "c.txt", true)
+flow.io.remove: Removes a file.
+  flow.io.write("a.txt", "a")
+  flow.io.remove("a.txt")
+flow.io.rmtree: Removes a folder and all in it.
+  flow.io.makedirs("a/b")
+  flow.io.rmtree("a")
+flow.io.write: Writes a text as a whole file: readers see the old content or the new, never a part.
+  flow.io.write("a.txt", "hello")
+flow.io.gfile.GFile: A file as Lua's io.open gives it.
+  local file = flow.io.gfile.GFile("a.txt", "w")
+  file:write("hello")
+  file:close()
+flow.args: The command line of a script, typed by its defaults.
+  local args = flow.args({ epochs = 3 }, { "--epochs", "5" })
+  print(args.epochs)      --> 5
+flow.log: The natural logarithm; and where messages go: flow.log.sink = function(level, text) ... end.
+  print(flow.log(flow.tensor { 1 }):item())      --> 0
+flow.log.print: Prints what a user asked for, where messages go.
+  flow.log.print("%d epochs", 3)
+flow.log.info: Says what a user may want to know, where messages go.
+  flow.log.info("%d epochs", 3)
+flow.log.warning: Says what a user should know, where messages go.
+  flow.log.warning("%d epochs", 3)
+flow.help: What there is to know of a function, a class, a method or a name; without one, where to begin.
+  flow.help "model:fit"
+  flow.help(flow.layers.Dense)
+flow.repl: The prompt inside of another program: input(prompt) returns a line or nil, output(text) shows one.
+  local lines = { "1 + 1" }
+  flow.repl(function() return table.remove(lines, 1) end, print)      --> 2
+]==]

@@ -1,0 +1,187 @@
+-- layers.lua: what flow.help says of layers: examples; what a layer does says its record. See reference/texts.lua for the form.
+return [==[
+flow.layers.Layer: The class that layers written in Lua extend: build() makes weights, call() computes.
+  local Scale = layers.Layer:extend("Scale")
+  function Scale:build() self.gain = self:add_weight { name = "gain", shape = {}, initializer = "ones" } end
+  function Scale:call(x) return x * self.gain end
+  print(Scale()(flow.ones { 1, 2 }))
+flow.layers.Input: A symbolic tensor to build a model from; the shape is that of one sample.
+  local input = layers.Input { 4 }
+  local model = flow.Model { inputs = input, outputs = layers.Dense(2)(input) }
+  print(model:count_params())      --> 10
+flow.layers.InputLayer: Shape and dtype of a model's input; the batch is not counted in shape.
+  print(flow.Sequential({ layers.InputLayer { input_shape = { 4 } }, layers.Dense(2) }):count_params())      --> 10
+flow.layers.Dense:
+  print(layers.Dense(3, { activation = "relu" })(flow.ones { 2, 4 }).shape[2])      --> 3
+flow.layers.Activation:
+  print(layers.Activation("tanh")(flow.ones { 1, 2 }))
+flow.layers.Add:
+  print(layers.Add()({ flow.ones { 1, 2 }, flow.ones { 1, 2 } }))
+flow.layers.Subtract:
+  print(layers.Subtract()({ flow.ones { 1, 2 }, flow.ones { 1, 2 } }))
+flow.layers.Multiply:
+  print(layers.Multiply()({ flow.ones { 1, 2 }, flow.ones { 1, 2 } }))
+flow.layers.Average:
+  print(layers.Average()({ flow.ones { 1, 2 }, flow.zeros { 1, 2 } }))
+flow.layers.Maximum:
+  print(layers.Maximum()({ flow.ones { 1, 2 }, flow.zeros { 1, 2 } }))
+flow.layers.Minimum:
+  print(layers.Minimum()({ flow.ones { 1, 2 }, flow.zeros { 1, 2 } }))
+flow.layers.Concatenate:
+  print(layers.Concatenate()({ flow.ones { 1, 2 }, flow.zeros { 1, 3 } }).shape[2])      --> 5
+flow.layers.Attention:
+  local x = flow.ones { 1, 3, 4 }
+  print(layers.Attention()({ x, x }).shape[3])      --> 4
+flow.layers.AdditiveAttention:
+  local x = flow.ones { 1, 3, 4 }
+  print(layers.AdditiveAttention()({ x, x }).shape[3])      --> 4
+flow.layers.MultiHeadAttention:
+  local x = flow.ones { 1, 3, 4 }
+  print(layers.MultiHeadAttention { num_heads = 2, key_dim = 4 }(x, x).shape[3])      --> 4
+flow.layers.GroupQueryAttention:
+  local x = flow.ones { 1, 3, 4 }
+  print(layers.GroupQueryAttention { head_dim = 4, num_query_heads = 2, num_key_value_heads = 1 }(x, x).shape[3])      --> 4
+flow.layers.AlphaDropout:
+  print(layers.AlphaDropout(0.5)(flow.ones { 1, 4 }))
+flow.layers.Dropout:
+  print(layers.Dropout(0.5)(flow.ones { 1, 4 }, { training = true }).shape[2])      --> 4
+flow.layers.SpatialDropout1D:
+  print(layers.SpatialDropout1D(0.5)(flow.ones { 1, 4, 2 }).shape[2])      --> 4
+flow.layers.SpatialDropout2D:
+  print(layers.SpatialDropout2D(0.5)(flow.ones { 1, 4, 4, 2 }).shape[2])      --> 4
+flow.layers.GaussianDropout:
+  print(layers.GaussianDropout(0.5)(flow.ones { 1, 4 }))
+flow.layers.GaussianNoise:
+  print(layers.GaussianNoise(0.1)(flow.ones { 1, 4 }))
+flow.layers.AveragePooling1D:
+  print(layers.AveragePooling1D(2)(flow.ones { 1, 4, 3 }).shape[2])      --> 2
+flow.layers.AveragePooling2D:
+  print(layers.AveragePooling2D(2)(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 2
+flow.layers.MaxPooling1D:
+  print(layers.MaxPooling1D(2)(flow.ones { 1, 4, 3 }).shape[2])      --> 2
+flow.layers.MaxPooling2D:
+  print(layers.MaxPooling2D(2)(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 2
+flow.layers.GlobalAveragePooling1D:
+  print(layers.GlobalAveragePooling1D()(flow.ones { 1, 4, 3 }).shape[2])      --> 3
+flow.layers.GlobalAveragePooling2D:
+  print(layers.GlobalAveragePooling2D()(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 3
+flow.layers.GlobalMaxPooling1D:
+  print(layers.GlobalMaxPooling1D()(flow.ones { 1, 4, 3 }).shape[2])      --> 3
+flow.layers.GlobalMaxPooling2D:
+  print(layers.GlobalMaxPooling2D()(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 3
+flow.layers.BatchNormalization:
+  print(layers.BatchNormalization()(flow.ones { 2, 4 }).shape[2])      --> 4
+flow.layers.LayerNormalization:
+  print(layers.LayerNormalization()(flow.tensor { { 1, 2, 3 } }))
+flow.layers.UnitNormalization:
+  print(layers.UnitNormalization()(flow.tensor { { 3, 4 } }))
+flow.layers.Normalization:
+  local normalization = layers.Normalization()
+  normalization:adapt(flow.tensor { { 1 }, { 3 } })
+  print(normalization(flow.tensor { { 2 } }):item())      --> 0
+flow.layers.CenterCrop:
+  print(layers.CenterCrop(2, 2)(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 2
+flow.layers.Resizing:
+  print(layers.Resizing(2, 3)(flow.ones { 1, 4, 4, 3 }).shape[3])      --> 3
+flow.layers.Rescaling:
+  print(layers.Rescaling(1 / 255)(flow.full({ 1, 1 }, 255)):item())      --> 1
+flow.layers.RandomContrast:
+  print(layers.RandomContrast(0.2)(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 4
+flow.layers.RandomFlip:
+  print(layers.RandomFlip("horizontal")(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 4
+flow.layers.RandomRotation:
+  print(layers.RandomRotation(0.1)(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 4
+flow.layers.RandomZoom:
+  print(layers.RandomZoom(0.1)(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 4
+flow.layers.Conv1D:
+  print(layers.Conv1D(8, 3)(flow.ones { 1, 5, 2 }).shape[2])      --> 3
+flow.layers.Conv2D:
+  print(layers.Conv2D(8, 3, { padding = "same", activation = "relu" })(flow.ones { 1, 5, 5, 3 }).shape[4])      --> 8
+flow.layers.Conv1DTranspose:
+  print(layers.Conv1DTranspose(8, 3, { strides = 2 })(flow.ones { 1, 5, 2 }).shape[2])      --> 11
+flow.layers.Conv2DTranspose:
+  print(layers.Conv2DTranspose(8, 3, { strides = 2, padding = "same" })(flow.ones { 1, 5, 5, 2 }).shape[2])      --> 10
+flow.layers.DepthwiseConv1D:
+  print(layers.DepthwiseConv1D(3)(flow.ones { 1, 5, 2 }).shape[3])      --> 2
+flow.layers.DepthwiseConv2D:
+  print(layers.DepthwiseConv2D(3)(flow.ones { 1, 5, 5, 2 }).shape[4])      --> 2
+flow.layers.SeparableConv1D:
+  print(layers.SeparableConv1D(8, 3)(flow.ones { 1, 5, 2 }).shape[3])      --> 8
+flow.layers.SeparableConv2D:
+  print(layers.SeparableConv2D(8, 3)(flow.ones { 1, 5, 5, 2 }).shape[4])      --> 8
+flow.layers.Cropping1D:
+  print(layers.Cropping1D(1)(flow.ones { 1, 5, 2 }).shape[2])      --> 3
+flow.layers.Cropping2D:
+  print(layers.Cropping2D(1)(flow.ones { 1, 5, 5, 2 }).shape[2])      --> 3
+flow.layers.ZeroPadding1D:
+  print(layers.ZeroPadding1D(1)(flow.ones { 1, 5, 2 }).shape[2])      --> 7
+flow.layers.ZeroPadding2D:
+  print(layers.ZeroPadding2D(1)(flow.ones { 1, 5, 5, 2 }).shape[2])      --> 7
+flow.layers.UpSampling1D:
+  print(layers.UpSampling1D(2)(flow.ones { 1, 5, 2 }).shape[2])      --> 10
+flow.layers.UpSampling2D:
+  print(layers.UpSampling2D(2)(flow.ones { 1, 5, 5, 2 }).shape[2])      --> 10
+flow.layers.ELU:
+  print(layers.ELU()(flow.tensor { { -1, 2 } }))
+flow.layers.LeakyReLU:
+  print(layers.LeakyReLU(0.1)(flow.tensor { { -1, 2 } }))
+flow.layers.PReLU:
+  print(layers.PReLU()(flow.tensor { { -1, 2 } }))
+flow.layers.ReLU:
+  print(layers.ReLU { max_value = 1 }(flow.tensor { { -1, 2 } }))
+flow.layers.Softmax:
+  print(layers.Softmax()(flow.tensor { { 1, 2 } }))
+flow.layers.Embedding:
+  print(layers.Embedding(10, 4)(flow.tensor({ { 1, 2 } }, { dtype = "int32" })).shape[3])      --> 4
+flow.layers.Flatten:
+  print(layers.Flatten()(flow.ones { 2, 3, 4 }).shape[2])      --> 12
+flow.layers.Identity:
+  print(layers.Identity()(flow.ones { 1, 2 }))
+flow.layers.Permute:
+  print(layers.Permute { 2, 1 }(flow.ones { 1, 3, 4 }).shape[2])      --> 4
+flow.layers.RepeatVector:
+  print(layers.RepeatVector(3)(flow.ones { 1, 4 }).shape[2])      --> 3
+flow.layers.Reshape:
+  print(layers.Reshape { 2, 3 }(flow.ones { 1, 6 }).shape[2])      --> 2
+Layer.extend: A class of layers of your own: init(), build(input_shape) and call(x) are yours to write.
+  local Twice = layers.Layer:extend("Twice")
+  function Twice:call(x) return x * 2 end
+  print(Twice()(flow.ones { 1, 2 }))
+layer:add_weight: A variable of the layer: { name =, shape =, initializer =, trainable =, regularizer = }.
+  local Bias = layers.Layer:extend("Bias")
+  function Bias:build(shape) self.b = self:add_weight { name = "b", shape = { shape[#shape] }, initializer = "zeros" } end
+  function Bias:call(x) return x + self.b end
+  print(Bias()(flow.ones { 1, 2 }))
+layer:add_loss: Adds a number, computed in call(), to what training makes small.
+  local Penalty = layers.Layer:extend("Penalty")
+  function Penalty:call(x)
+    self:add_loss((x * x):mean() * 0.01)
+    return x
+  end
+  print(Penalty()(flow.ones { 1, 2 }))
+layer:build: Makes the layer's variables for an input shape, whose batch is -1.
+  local dense = layers.Dense(2)
+  dense:build { -1, 3 }
+  print(dense:count_params())      --> 8
+layer:call: What the layer computes; a layer of your own defines it.
+  local Twice = layers.Layer:extend("Twice")
+  function Twice:call(x) return x * 2 end
+  print(Twice()(flow.ones { 1 , 1 }):item())      --> 2
+layer:adapt: Learns mean and variance of data, a tensor or a data set.
+  local normalization = layers.Normalization()
+  normalization:adapt(flow.tensor { { 1 }, { 3 } })
+layer:count_params: The number of all weights.
+  local dense = layers.Dense(2)
+  dense(flow.ones { 1, 3 })
+  print(dense:count_params())      --> 8
+layer:get_weights: The values of all variables as a list of tensors.
+  local dense = layers.Dense(2)
+  dense(flow.ones { 1, 3 })
+  print(#dense:get_weights())      --> 2
+layer:set_weights: Sets all variables, in the order of get_weights().
+  local dense = layers.Dense(1)
+  dense(flow.ones { 1, 1 })
+  dense:set_weights { flow.tensor { { 5 } }, flow.tensor { 0 } }
+layer:get_config: The arguments that make the layer again, as a table.
+  print(layers.Dense(2):get_config().units)      --> 2
+]==]

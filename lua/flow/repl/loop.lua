@@ -1,0 +1,130 @@
+-- loop.lua: entries of the prompt. An expression's values are printed (a trailing ; silences them) and kept as _; an entry goes on over
+-- several lines until it is complete; ?name and help(name) tell what there is to know; an error or Ctrl-C returns to the prompt.
+
+local native = require "flow.ffi"
+local log = require "flow.log"
+local traceback = require "flow.traceback"
+local show = require "flow.repl.show"
+local style = require "flow.repl.style"
+local complete = require "flow.repl.complete"
+local new_session = require "flow.repl.session"
+
+local repl = { show = show, complete = complete.words }      -- repl.flow, what the prompt calls flow, is set by who loads this room
+
+-- Compiles input. Returns the chunk and whether its values are to be printed, or nil, whether more lines are needed, and
+-- the error.
+function repl.compile(text)
+  text = text:gsub("^%s*=", "")      -- = 5, as the program lua has it
+  local silent = text:match("^(.*);%s*$")
+  local expression = loadstring("return " .. (silent or text), "=stdin")
+  if expression then return expression, not silent end
+  local chunk, message = loadstring(text, "=stdin")
+  if chunk then return chunk, false end
+  return nil, message:find("'<eof>'", 1, true) ~= nil, message
+end
+
+local function explain(message)
+  if type(message) ~= "string" then
+    local metatable = getmetatable(message)
+    return metatable and metatable.__tostring and tostring(message) or "an error that is not text: " .. show(message)
+  end
+  return message .. traceback.text(message, 2)
+end
+
+-- Runs one complete input; write(text) receives what is to be shown. environment: of its globals, by default _G. What was typed is
+-- interpreted: compiled loops do not notice Ctrl-C. Functions that it calls are compiled as ever.
+function repl.evaluate(chunk, prints, write, environment)
+  jit.off(chunk, true)
+  if environment then setfenv(chunk, environment) end
+  log.latest = nil
+  local function finish(ok, ...)
+    if not ok then
+      write(style.of("error", tostring((...))))
+      return false
+    end
+    local count = select("#", ...)
+    if count > 0 then _G._ = (...) end
+    if prints and count > 0 and not (count == 1 and log.latest ~= nil and (...) == log.latest) then      -- a plot is drawn once
+      local parts = {}
+      for i = 1, count do parts[i] = show((select(i, ...))) end
+      write(table.concat(parts, "\t"))
+    end
+    return true
+  end
+  return finish(xpcall(chunk, explain))
+end
+
+-- Shows what ?text asks for, or why there is nothing.
+local function ask(text, session, write)
+  local value
+  if text:find("^[%a_][%w_]*$") then value = rawget(_G, text) end
+  local ok, message = pcall(session.environment.help, (value == nil or type(value) == "string") and (text ~= "" and text or nil) or value)
+  if not ok then write(style.of("error", (tostring(message):gsub("^[^\n]-:%d+: ", "")))) end
+end
+
+local BANNER = "Ctrl-C interrupts, Ctrl-D leaves, an expression shows its value, ?name tells what there is to know of a name."
+
+-- A session until the input ends. host: { arm, isatty } as the program gives them, both optional; read(prompt) and write(text) for other
+-- front ends.
+function repl.run(host, banner)
+  local write = host.write or function(text) io.write(text, "\n") io.flush() end
+  local editor = not host.read and require "flow.repl.editor"
+  local terminal = host.isatty and host.isatty(0)
+  style.open(terminal and host.isatty(1) or false)
+  complete.flow = repl.flow
+  require("flow.reference").flow = repl.flow
+  if rawget(_G, "flow") == nil then _G.flow = repl.flow end
+  local session = new_session(write)
+  local read = host.read
+  local pending = ""
+  if not read then
+    if terminal then
+      editor.open(function(word, before)
+        return complete.words(word, (pending == "" and "" or pending .. "\n") .. before, session.names())
+      end)
+      read = editor.read
+    else
+      read = function() return io.read("*l") end
+    end
+  end
+  if terminal and banner then write(banner .. "\n" .. BANNER) end
+
+  while true do
+    if host.arm then host.arm() end
+    local ok, line = pcall(read, pending == "" and "> " or ">> ")
+    if not ok then                      -- Ctrl-C at the prompt drops what was typed
+      pending = ""
+      write("")
+    elseif line == nil then
+      if native.interrupted() then
+        pending = ""
+        write("")
+      else
+        break
+      end
+    else
+      local text = pending == "" and line or pending .. "\n" .. line
+      if pending == "" and text:find("^%s*%?") then
+        if terminal and editor then editor.remember(text) end
+        ask(text:match("^%s*%?%s*(.-)%s*$"), session, write)
+      elseif text:find("%S") then
+        local chunk, flag, message = repl.compile(text)
+        if chunk then
+          if terminal and editor then editor.remember(text) end
+          if host.arm then host.arm() end
+          repl.evaluate(chunk, flag, write, session.environment)
+          session.note(text)
+          pending = ""
+        elseif flag then
+          pending = text
+        else
+          write(style.of("error", message))
+          pending = ""
+        end
+      end
+    end
+  end
+  if terminal and editor then editor.close() end
+end
+
+return repl

@@ -1,0 +1,38 @@
+-- traceback.lua: the calls of a user's code that led to an error: those inside of lua/flow, of C, and of the program around the script say
+-- nothing to who wrote the script.
+
+local errors = require "flow.errors"
+
+local traceback = {}
+
+local function name_of(info)
+  if info.what == "main" then return "in main chunk" end
+  if info.name then return ("in function '%s'"):format(info.name) end
+  return ("in function <%s:%d>"):format(info.short_src, info.linedefined)
+end
+
+-- Whether an error is a fault of lua/flow itself: then every frame counts.
+local function is_fault(message)
+  local file = message:match("^(%S+%.lua):%d+: ")
+  return file ~= nil and (errors.is_ours("@" .. file) or file:find("^%.%.%..*flow/[%w_/]+%.lua$") ~= nil)
+end
+
+-- The text after the message of an error, "" where the message names the only line there is. level: of the caller's caller, as error()
+-- counts. skip(info): whether a frame is left out besides.
+function traceback.text(message, level, skip)
+  if is_fault(message) then return debug.traceback("", level + 1) end
+  local lines = {}
+  level = level + 1
+  while true do
+    local info = debug.getinfo(level, "Snl")
+    if not info then break end
+    if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) and not (skip and skip(info)) then
+      lines[#lines + 1] = ("\n\t%s:%d: %s"):format(info.short_src, info.currentline, name_of(info))
+    end
+    level = level + 1
+  end
+  if #lines < 2 then return "" end
+  return "\nstack traceback:" .. table.concat(lines)
+end
+
+return traceback

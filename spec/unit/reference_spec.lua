@@ -1,0 +1,73 @@
+-- reference_spec.lua: every public name, found by walking through flow, has one record: a sentence and an example, which runs and prints
+-- what it shows. A name that has none is listed: its record belongs into a file of lua/flow/reference/texts.
+local support = require "spec.support.init"
+local flow = require "flow"
+local reference = require "flow.reference"
+local texts = require "flow.reference.texts"
+local signature = require "flow.signature"
+
+local _ = flow.help      -- the walk begins at flow
+local all = reference.all()
+
+describe("the reference", function()
+  it("has a record of what it takes, a sentence and an example for every public name", function()
+    assert.is_true(#all > 550, #all)
+    local without = {}
+    for _, item in ipairs(all) do
+      for what, value in pairs { record = signature.of(item.f) or item.name:find("extend$") or item.name:find("^flow%.log"),
+                                 sentence = item.doc or false, example = item.example or false } do
+        if not value then without[#without + 1] = item.name .. ": no " .. what end
+      end
+    end
+    table.sort(without)
+    assert.equal("", table.concat(without, "\n"))
+  end)
+
+  it("has no record of a name that is not there", function()
+    local names, gone = {}, {}
+    for _, item in ipairs(all) do
+      for _, name in ipairs(item.names) do names[name] = true end
+    end
+    for _, name in ipairs(texts.names()) do
+      if not names[name] then gone[#gone + 1] = name end
+    end
+    table.sort(gone)
+    assert.equal("", table.concat(gone, "\n"))
+  end)
+
+  it("has examples that run and print what they show", function()
+    local folder = support.folder()
+    local output = support.run(("cd %s && luajit %sspec/support/examples.lua"):format(folder, support.root))
+    os.execute("rm -rf " .. folder)
+    assert.equal(("%d examples ran\n"):format(#all), output)
+  end)
+end)
+
+describe("flow.help", function()
+  local function text(...) return reference.text(...) end
+
+  it("tells what a function takes, by name or by value", function()
+    local page = text "flow.one_hot"
+    assert.equal(page, text(flow.one_hot))
+    assert.truthy(page:find('flow.one_hot(labels, num_classes, { dtype = "float32" })', 1, true), page)
+    assert.truthy(page:find("Labels, counted from 0, as rows with a single 1.", 1, true), page)
+    assert.truthy(page:find("print(flow.one_hot(", 1, true), page)
+    assert.truthy(text("Dense"):find("kernel_initializer = \"glorot_uniform\": an initializer", 1, true))
+    assert.equal(text "model:fit", text "Model.fit" ~= nil and text "model.fit")
+    assert.truthy(text(flow.layers.Dense(1)):find("^flow.layers.Dense%("))
+  end)
+
+  it("lists modules, says where to begin, and what else a name may mean", function()
+    assert.truthy(text(flow.callbacks):find("^flow.callbacks: .*EarlyStopping"))
+    assert.truthy(text("callbacks"):find("^flow.callbacks: .*EarlyStopping"))
+    assert.truthy(text():find("help(flow.layers)", 1, true))
+    assert.truthy(text("mean_squared_error"):find("There are also flow.metrics.mean_squared_error", 1, true))
+  end)
+
+  it("names what is near, and what other libraries call something", function()
+    local function message(what) return support.message_of(function() flow.help(what) end) end
+    assert.equal('there is no help for "Dnse"; did you mean "Dense"?', message "Dnse")
+    assert.equal("there is no help for \"reduce_mean\": flow.mean(x, axis, keepdims)", message "reduce_mean")
+    assert.equal("help takes a name, a function, a class or an object of flow, got the number 5", message(5))
+  end)
+end)
