@@ -237,6 +237,12 @@ FLOW_API flow_status flow_tensor_view(flow_tensor *source, int rank, const int64
 FLOW_API flow_tensor *flow_tensor_retain(flow_tensor *tensor);
 /* One reference less; the last one frees it. NULL is fine. From any thread. */
 FLOW_API void        flow_tensor_release(flow_tensor *tensor);
+/* The mask that the tensor carries, as a layer sets one on its output: bool, of the tensor's first axes, such as {batch, steps}; false
+ * where a step does not count. Ops give tensors without one. Borrowed; NULL: none. */
+FLOW_API flow_tensor *flow_tensor_mask(const flow_tensor *tensor);
+/* Lets it carry another one, of which it keeps a reference; NULL: none. A tensor that several threads share has to have its mask before.
+ * FLOW_INVALID_ARGUMENT for a mask that has a mask. */
+FLOW_API flow_status flow_tensor_set_mask(flow_tensor *tensor, flow_tensor *mask);
 
 /* Its flow_dtype. */
 FLOW_API int         flow_tensor_dtype(const flow_tensor *tensor);

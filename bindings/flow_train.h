@@ -73,6 +73,12 @@ FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, f
  * none. Returns new references in outputs, which has room for flow_layer_class_outputs; those that the options did not ask for are NULL. */
 FLOW_API flow_status flow_layer_call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
                                            const flow_arguments *options, int training, flow_tensor **outputs);
+/* The mask of what the layer makes of these inputs, whose masks are the entries of masks, NULL: none (of several tensors with names: those of
+ * the first argument). *out: a new reference, or NULL: none. */
+FLOW_API flow_status flow_layer_compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks,
+                                             int count, flow_tensor **out);
+/* Whether the layers of a class hand masks on. */
+FLOW_API int         flow_layer_class_masks(int index);
 /* How many variables it has: trainable ones first, then the others, as Keras stores them. */
 FLOW_API int         flow_layer_variable_count(const flow_layer *layer);
 /* Borrowed. */
@@ -121,6 +127,10 @@ FLOW_API const char *flow_metric_argument(int metric, int argument);
 FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
 /* sum(values x weights) / number of values; weights may be NULL; an empty batch gives 0. */
 FLOW_API flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
+
+/* The weights of values whose y_pred carries a mask: 0 where it leaves them out, else 1, or, mean, values / values that count, so that
+ * flow_loss_reduce gives the mean of those. float32 in the shape of the mask; new reference. */
+FLOW_API flow_status flow_loss_mask_weights(flow_context *context, flow_tensor *mask, int mean, flow_tensor **out);
 
 /* The index of an optimizer: "SGD", "adam"; -1. The arguments of index -1 are those that every optimizer has. */
 FLOW_API int         flow_optimizer_class_find(const char *name);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "layers/config.h"
+#include "layers/masks.h"
 #include "layers/regularizers.h"
 
 /* ---- records ----------------------------------------------------------------------------------------------------------- */
@@ -194,6 +195,25 @@ flow_status flow_layer_call_named(flow_context *context, flow_layer *layer, flow
   for (int i = 0; i < count; i++)
     if (inputs[i]) FLOW_TRY(flow_check_tensor("flow_layer_call_named: input", inputs[i]));
   return flow_layer_run(context, layer, inputs, count, options, training, outputs);
+}
+
+flow_status flow_layer_compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks,
+                                    int count, flow_tensor **out)
+{
+  FLOW_TRY(check_layer("flow_layer_compute_mask", context, layer));
+  if (!inputs || !masks || !out || count < 1)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_compute_mask: inputs, masks or out is NULL, or there are no inputs");
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_tensor("flow_layer_compute_mask: input", inputs[i]));
+    if (masks[i]) FLOW_TRY(flow_check_tensor("flow_layer_compute_mask: mask", masks[i]));
+  }
+  return flow_masks_compute(context, layer, inputs, masks, count, out);
+}
+
+int flow_layer_class_masks(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class ? class->supports_masking : 0;
 }
 
 const char *flow_layer_variable_group(const flow_layer *layer, int index)

@@ -36,6 +36,13 @@ flow_status flow_loss_values(flow_context *context, int loss, const flow_argumen
   return flow_loss_run(context, flow_loss_record(loss), options, y_true, y_pred, out);
 }
 
+flow_status flow_loss_mask_weights(flow_context *context, flow_tensor *mask, int mean, flow_tensor **out)
+{
+  if (!context || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_mask_weights: %s is NULL", context ? "out" : "context");
+  FLOW_TRY(flow_check_tensor("flow_loss_mask_weights: mask", mask));
+  return flow_loss_mask(context, mask, mean, out);
+}
+
 flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out)
 {
   if (!context || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_reduce: %s is NULL", context ? "out" : "context");

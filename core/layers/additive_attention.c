@@ -35,5 +35,6 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 const flow_layer_class flow_layer_additive_attention = {
   .name = "AdditiveAttention", .positional = 2, .parameters = parameters, .min_inputs = 2, .max_inputs = 6,
   .input_names = flow_attention_inputs, .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call,
-  .check = check, .doc = "Attention with a learned sum of tanh(query + key) in place of the product."
+  .check = check, .supports_masking = 1,
+  .doc = "Attention with a learned sum of tanh(query + key) in place of the product."
 };

@@ -47,5 +47,6 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 const flow_layer_class flow_layer_attention_layer = {
   .name = "Attention", .positional = 4, .parameters = parameters, .min_inputs = 2, .max_inputs = 6, .input_names = flow_attention_inputs,
   .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call, .check = check,
+  .supports_masking = 1,
   .doc = "Of a list {query, value, key}: for each query, the mean of the values weighted by how its keys fit."
 };

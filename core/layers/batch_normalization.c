@@ -114,11 +114,37 @@ static flow_tensor *sum_over_replicas(flow_expression *e, flow_tensor *x)
   return flow_express_keep(e, status, total);
 }
 
-/* The same with the mean and variance of the whole batch, over all replicas. */
-static flow_tensor *normalize_together(flow_expression *e, const flow_layer *layer, flow_tensor *x, int rank, int64_t size)
+/* (x - mean) / sqrt(variance + epsilon) * gamma + beta of a batch's own mean and variance, which move the averages. */
+static flow_tensor *normalize_with(flow_expression *e, const flow_layer *layer, flow_tensor *centred, flow_tensor *mean,
+                                   flow_tensor *variance, int64_t size)
 {
   variable_indices indices = indices_of(layer);
   double momentum = flow_argument_number(layer->arguments, "momentum"), epsilon = flow_argument_number(layer->arguments, "epsilon");
+  flow_tensor *shifted = e_add(e, variance, flow_express_number(e, variance, epsilon));
+  flow_tensor *factor = e_mul(e, flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL), parameter(e, layer, indices.gamma, 1, size));
+  move_average(e, layer->variables[indices.mean], mean, momentum);
+  move_average(e, layer->variables[indices.variance], variance, momentum);
+  return e_add(e, e_mul(e, centred, factor), parameter(e, layer, indices.beta, 0, size));
+}
+
+/* With the mean and variance of what a mask, which broadcasts to x, keeps. Keras adds 1e-7 to their number. */
+static flow_tensor *normalize_masked(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *mask, int rank, int64_t size)
+{
+  flow_attributes all_but_last = { .reduce = { .count = rank - 1 } };
+  for (int i = 0; i < rank - 1; i++) all_but_last.reduce.axes[i] = i;
+  flow_tensor *zero = flow_express_number(e, x, 0);
+  flow_tensor *kept = flow_express_cast(e, flow_express_broadcast_like(e, mask, x), FLOW_FLOAT32);
+  flow_tensor *count = flow_express(e, FLOW_OP_sum, kept, NULL, NULL, &all_but_last);
+  count = e_add(e, count, flow_express_number(e, x, 1e-7));
+  flow_tensor *mean = e_div(e, flow_express(e, FLOW_OP_sum, e_where(e, mask, x, zero), NULL, NULL, &all_but_last), count);
+  flow_tensor *centred = e_sub(e, x, mean);
+  flow_tensor *squares = flow_express(e, FLOW_OP_sum, e_square(e, e_where(e, mask, centred, zero)), NULL, NULL, &all_but_last);
+  return normalize_with(e, layer, centred, mean, e_div(e, squares, count), size);
+}
+
+/* The same with the mean and variance of the whole batch, over all replicas. */
+static flow_tensor *normalize_together(flow_expression *e, const flow_layer *layer, flow_tensor *x, int rank, int64_t size)
+{
   flow_attributes all_but_last = { .reduce = { .count = rank - 1 } };
   for (int i = 0; i < rank - 1; i++) all_but_last.reduce.axes[i] = i;
   flow_tensor *count = sum_over_replicas(e, flow_express(e, FLOW_OP_element_count, x, NULL, NULL, &all_but_last));
@@ -127,11 +153,7 @@ static flow_tensor *normalize_together(flow_expression *e, const flow_layer *lay
   flow_tensor *centred = e_sub(e, x, mean);
   flow_tensor *squares = sum_over_replicas(e, flow_express(e, FLOW_OP_sum, e_square(e, centred), NULL, NULL, &all_but_last));
   flow_tensor *variance = flow_express(e, FLOW_OP_divide_no_nan, squares, count, NULL, NULL);
-  flow_tensor *shifted = e_add(e, variance, flow_express_number(e, variance, epsilon));
-  flow_tensor *factor = e_mul(e, flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL), parameter(e, layer, indices.gamma, 1, size));
-  move_average(e, layer->variables[indices.mean], mean, momentum);
-  move_average(e, layer->variables[indices.variance], variance, momentum);
-  return e_add(e, e_mul(e, centred, factor), parameter(e, layer, indices.beta, 0, size));
+  return normalize_with(e, layer, centred, mean, variance, size);
 }
 
 static int synchronizes(const flow_context *context, const flow_layer *layer)
@@ -167,18 +189,36 @@ static flow_tensor *move_axis(flow_expression *e, flow_tensor *x, int rank, int 
   return flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &attributes);
 }
 
-static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+enum { INPUTS, MASK };
+static const char *const input_names[] = { "inputs", "mask", NULL };
+static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
+
+/* The mask with an axis for the last one of x, and then moved as x is. */
+static flow_tensor *mask_like(flow_expression *e, flow_tensor *mask, flow_tensor *x, int axis)
 {
-  (void)count;
-  flow_signature input = flow_signature_of(inputs[0]);
-  int axis, last = input.rank - 1;
+  int64_t dims[FLOW_MAX_RANK];
+  for (int i = 0; i < mask->rank; i++) dims[i] = mask->shape[i];
+  dims[mask->rank] = 1;
+  mask = flow_express_reshape(e, flow_express_cast(e, mask, FLOW_BOOL), x->rank, dims);
+  return axis == x->rank - 1 ? mask : move_axis(e, flow_express_broadcast_like(e, mask, x), x->rank, axis, x->rank - 1);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **out)
+{
+  flow_tensor *x = call->inputs[INPUTS], *mask = call->inputs[MASK];
+  flow_signature input = flow_signature_of(x);
+  int axis, last = input.rank - 1, training = call->training;
   int64_t size;
   FLOW_TRY(check_input(layer, &input, &axis, &size));
+  if (mask && mask->rank != last)
+    return flow_layer_fail(layer, "mask %s of the input %s: it must have one dimension less", flow_tensor_shape_text(mask),
+                           flow_tensor_shape_text(x));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *x = inputs[0];
+  if (mask && training && layer->trainable) mask = mask_like(&e, mask, x, axis);
   if (axis != last) x = move_axis(&e, x, input.rank, axis, last);
   flow_tensor *y;
   if (!training || !layer->trainable) y = normalize_by_averages(&e, layer, x);
+  else if (mask) y = normalize_masked(&e, layer, x, mask, input.rank, size);
   else if (synchronizes(context, layer)) y = normalize_together(&e, layer, x, input.rank, size);
   else y = normalize_by_batch(&e, layer, x, size);
   if (axis != last) y = move_axis(&e, y, input.rank, last, axis);
@@ -186,8 +226,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_batch_normalization = {
-  .name = "BatchNormalization", .positional = 9, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = build, .call = call, .check = check,
+  .name = "BatchNormalization", .positional = 9, .parameters = parameters, .min_inputs = 1, .max_inputs = 2,
+  .input_names = input_names, .options = no_options, .build = build, .call_named = call, .check = check,
   .full_precision = 1,
+  .supports_masking = 1,
   .doc = "Shifts and scales each channel to mean 0 and variance 1, then by the learned beta and gamma."
 };

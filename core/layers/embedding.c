@@ -1,5 +1,5 @@
 /* embedding.c: Embedding: rows of a table {input_dim, output_dim} by their index, from 0; an index that is not in the table is an
- * error. Input of another dtype is cast to int32, as in Keras. */
+ * error. Input of another dtype is cast to int32, as in Keras. With mask_zero the output carries a mask that leaves out index 0. */
 #include "layers/express.h"
 #include "layers/layer.h"
 
@@ -17,8 +17,6 @@ static const flow_argument parameters[] = {
 static flow_status check(flow_layer *layer)
 {
   static const char *const positive[] = { "input_dim", "output_dim", NULL };
-  if (flow_argument_boolean(layer->arguments, "mask_zero"))
-    return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": mask_zero = true is not supported; leave it out", layer->class->name, layer->name);
   return flow_layer_check_positive(layer, positive);
 }
 
@@ -39,7 +37,17 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return flow_expression_take(&e, flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL), out);
 }
 
+static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
+                                flow_tensor **out)
+{
+  (void)masks; (void)count;
+  if (!flow_argument_boolean(layer->arguments, "mask_zero")) return FLOW_OK;
+  flow_expression e = flow_expression_of(context);
+  return flow_expression_take(&e, e_ne(&e, inputs[0], flow_express_number(&e, inputs[0], 0)), out);
+}
+
 const flow_layer_class flow_layer_embedding = {
   .name = "Embedding", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .doc = "A vector of output_dim numbers for each index below input_dim."
+  .check = check, .supports_masking = 1, .compute_mask = compute_mask,
+  .doc = "A vector of output_dim numbers for each index below input_dim."
 };

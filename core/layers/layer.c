@@ -12,6 +12,7 @@
 #include "graph/variable.h"
 #include "layers/express.h"
 #include "layers/initializers.h"
+#include "layers/masks.h"
 #include "layers/policy.h"
 #include "tensor/axis.h"
 
@@ -117,16 +118,14 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
   return FLOW_OK;
 }
 
-static flow_status call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
-                              const flow_arguments *given, int training, flow_tensor **outputs)
+static flow_status call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, const flow_arguments *given,
+                              int training, flow_tensor **outputs)
 {
-  flow_tensor *all[FLOW_LAYER_MOST_INPUTS] = { NULL };
   flow_arguments *options;
-  memcpy(all, inputs, sizeof *all * (size_t)count);
   for (int i = 0; i < layer->class->min_inputs; i++)
-    if (!all[i]) return flow_layer_fail(layer, "the input %s is missing", layer->class->input_names[i]);
+    if (!inputs[i]) return flow_layer_fail(layer, "the input %s is missing", layer->class->input_names[i]);
   FLOW_TRY(flow_arguments_complete(layer->class->name, layer->class->options, given, &options));
-  flow_named_call call = { .inputs = all, .options = options, .training = training };
+  flow_named_call call = { .inputs = inputs, .options = options, .training = training };
   flow_status status = layer->class->call_named(context, layer, &call, outputs);
   flow_arguments_release(options);
   return status;
@@ -142,8 +141,10 @@ static flow_status call_class(flow_context *context, flow_layer *layer, flow_ten
   flow_tensor **cast = block;
   int before = flow_context_set_autocast(context, class->full_precision ? FLOW_FLOAT32 : flow_policy_dtype(layer));
   flow_status status = flow_policy_cast_inputs(context, layer, inputs, count, cast);
+  for (int i = 0; i < count && status == FLOW_OK; i++)
+    if (cast[i] && cast[i] != inputs[i]) status = flow_tensor_set_mask(cast[i], inputs[i]->mask);
   if (status == FLOW_OK)
-    status = class->input_names ? call_named(context, layer, cast, count, options, training, outputs)
+    status = class->input_names ? call_named(context, layer, cast, options, training, outputs)
                                 : class->call(context, layer, cast, count, training, outputs);
   flow_context_set_autocast(context, before);
   if (status == FLOW_OK) {
@@ -151,7 +152,30 @@ static flow_status call_class(flow_context *context, flow_layer *layer, flow_ten
       if (outputs[i]) status = flow_policy_cast_output(context, layer, &outputs[i]);
     if (status != FLOW_OK) flow_tensors_release(outputs, flow_layer_outputs(class));
   }
-  for (int i = 0; i < count; i++) flow_tensor_release(cast[i]);
+  for (int i = 0; i < count; i++) {
+    if (cast[i] && class->clears_masks) flow_tensor_set_mask(cast[i], NULL);
+    flow_tensor_release(cast[i]);
+  }
+  flow_free(block);
+  return status;
+}
+
+/* The call, and the mask of its output. */
+static flow_status call_with_masks(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
+                                   const flow_arguments *options, int training, flow_tensor **outputs)
+{
+  void *block;
+  int masked;
+  FLOW_TRY(flow_alloc(sizeof(flow_tensor *) * (size_t)count, &block));
+  flow_tensor **masks = block;
+  flow_masks_of_inputs(layer, inputs, count, masks, &masked);
+  for (int i = 0; i < masked; i++) flow_tensor_retain(masks[i]);      /* the call may take them off the inputs */
+  flow_status status = call_class(context, layer, inputs, count, options, training, outputs);
+  if (status == FLOW_OK) {
+    status = flow_masks_pass(context, layer, inputs, masks, masked, outputs);
+    if (status != FLOW_OK) flow_tensors_release(outputs, flow_layer_outputs(layer->class));
+  }
+  flow_tensors_release(masks, masked);
   flow_free(block);
   return status;
 }
@@ -170,10 +194,22 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
                            int training, flow_tensor **outputs)
 {
   FLOW_DEFAULT_FLOATS;
+  flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL };
+  unsigned filled = 0;
   for (int i = 0; i < flow_layer_outputs(layer->class); i++) outputs[i] = NULL;
   FLOW_TRY(check_input_count(layer, count));
   if (!layer->built) FLOW_TRY(make_for(context, layer, inputs, count));
-  flow_status status = call_class(context, layer, inputs, count, options, training, outputs);
+  if (layer->class->input_names) {
+    memcpy(named, inputs, sizeof *named * (size_t)count);
+    flow_masks_fill(layer, named, &filled);
+    inputs = named;
+    count = flow_layer_named_inputs(layer->class);
+  }
+  int masked = layer->class->compute_mask != NULL;
+  for (int i = 0; i < count && !masked; i++) masked = inputs[i] && inputs[i]->mask;
+  masked |= filled != 0;
+  flow_status status = (masked ? call_with_masks : call_class)(context, layer, inputs, count, options, training, outputs);
+  flow_masks_release(named, filled);
   return status == FLOW_OK ? FLOW_OK : name_failure(layer, status);
 }
 

@@ -58,6 +58,7 @@ struct flow_layer {
   int64_t                 build_shape[FLOW_MAX_RANK];
   uint64_t                stream;                       /* random stream: from the layer's name */
   uint64_t                eager_draws;                  /* calls that drew random numbers outside of all traces */
+  int                     ended_masks;                  /* whether it said that masks end here */
 };
 
 /* One call of a layer whose inputs have names. */
@@ -90,6 +91,12 @@ struct flow_layer_class {
   const char          *group;            /* of Keras' files; NULL: the name in snake case */
   int                  trains_alone;     /* called by itself it acts as in training: it prepares data */
   int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
+  /* Masks: masks.h says how a layer gets those of its inputs. supports_masking: the output has the mask of the first input, or what
+   * compute_mask gives; else masks end here, with a warning. clears_masks: as in Keras, the inputs have no masks any more after the call. */
+  int                  supports_masking, clears_masks;
+  /* (optional) masks[i]: of inputs[i], NULL: none. *out: a new reference, or NULL as it is before: none. */
+  flow_status (*compute_mask)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
+                              flow_tensor **out);
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
   void (*config)(const flow_layer *layer, flow_json *config);
 };

@@ -25,6 +25,39 @@ static int shapes_match(const flow_tensor *a, const flow_tensor *b)
   return 1;
 }
 
+flow_tensor *flow_merge_mask_of(flow_expression *e, const flow_tensor *x)
+{
+  flow_tensor *mask = e->status == FLOW_OK ? x->mask : NULL;
+  int64_t dims[FLOW_MAX_RANK];
+  if (!mask || mask->rank + 1 > FLOW_MAX_RANK) return NULL;
+  for (int i = 0; i < mask->rank; i++) dims[i] = mask->shape[i];
+  dims[mask->rank] = 1;
+  return flow_express_reshape(e, flow_express_cast(e, mask, FLOW_BOOL), mask->rank + 1, dims);
+}
+
+flow_status flow_merge_masks(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
+                             flow_tensor **out)
+{
+  (void)layer; (void)inputs;
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *merged = count > 0 ? masks[0] : NULL;
+  for (int i = 0; i < count; i++)
+    if (!masks[i]) return FLOW_OK;
+  for (int i = 1; i < count; i++) merged = e_logical_or(&e, merged, masks[i]);
+  return merged ? flow_expression_take(&e, merged, out) : flow_expression_end(&e);
+}
+
+/* One input more, with masks of which one may be NULL; *kept: where the result so far counts, NULL: everywhere, or nobody knows. */
+static flow_tensor *join(flow_expression *e, int op, flow_tensor *so_far, flow_tensor **kept, flow_tensor *x, flow_tensor *mask)
+{
+  if (op == FLOW_OP_maximum || op == FLOW_OP_minimum) {
+    if (mask) x = e_where(e, mask, x, so_far);
+    if (*kept) so_far = e_where(e, *kept, so_far, x);
+    *kept = mask && *kept ? e_logical_or(e, *kept, mask) : NULL;
+  }
+  return flow_express(e, op, so_far, x, NULL, NULL);
+}
+
 flow_status flow_merge(const flow_layer *layer, flow_expression *e, flow_tensor *const *inputs, int count, int op, const char *verb,
                        flow_tensor **out)
 {
@@ -35,7 +68,12 @@ flow_status flow_merge(const flow_layer *layer, flow_expression *e, flow_tensor 
       return flow_layer_fail(layer, "inputs 1 and %d have shapes %s and %s, which cannot be %s", i + 1, flow_tensor_shape_text(inputs[0]),
                              flow_tensor_shape_text(inputs[i]), verb);
   }
+  /* Keras forgets the mask of what changes its rank. */
+  flow_tensor *kept = inputs[0]->rank == rank ? flow_merge_mask_of(e, inputs[0]) : NULL;
   *out = raise_rank(e, inputs[0], rank);
-  for (int i = 1; i < count; i++) *out = flow_express(e, op, *out, raise_rank(e, inputs[i], rank), NULL, NULL);
+  for (int i = 1; i < count; i++) {
+    flow_tensor *mask = inputs[i]->rank == rank ? flow_merge_mask_of(e, inputs[i]) : NULL;
+    *out = join(e, op, *out, &kept, raise_rank(e, inputs[i], rank), mask);
+  }
   return FLOW_OK;
 }

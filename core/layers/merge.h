@@ -5,10 +5,17 @@
 #include "layers/express.h"
 #include "layers/layer.h"
 
-/* Joins the inputs with a binary op from the first to the last, broadcast per sample as in Keras. `verb` ends the message about
+/* Joins the inputs with a binary op from the first to the last, broadcast per sample as in Keras. For a maximum or a minimum
+ * the other input's value stands in the place of what a mask leaves out. `verb` ends the message about
  * shapes that do not fit: "added". Result borrowed from the expression. */
 flow_status flow_merge(const flow_layer *layer, flow_expression *e, flow_tensor *const *inputs, int count, int op, const char *verb,
                        flow_tensor **out);
+
+/* A flow_layer_class's compute_mask: a step counts where it does in one of the inputs, if all have masks. */
+flow_status flow_merge_masks(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
+                             flow_tensor **out);
+/* The mask of x with an axis for the features, {batch, steps, 1}, or NULL; borrowed from the expression. */
+flow_tensor *flow_merge_mask_of(flow_expression *e, const flow_tensor *x);
 
 extern const flow_argument flow_merge_parameters[];
 

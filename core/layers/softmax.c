@@ -1,4 +1,4 @@
-/* softmax.c: Softmax along one axis. */
+/* softmax.c: Softmax along one axis; what a mask leaves out counts as a very small number, and is 0 afterwards. */
 #include "layers/express.h"
 #include "layers/layer.h"
 
@@ -7,17 +7,39 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+enum { INPUTS, MASK };
+static const char *const input_names[] = { "inputs", "mask", NULL };
+static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
+
+/* Keras' check: the dimensions of the mask, last to first, are 1 or those of the input. */
+static flow_status check_mask(const flow_layer *layer, const flow_tensor *x, const flow_tensor *mask)
 {
-  (void)count; (void)training;
+  int fits = mask->rank <= x->rank;
+  for (int i = 1; i <= mask->rank && fits; i++) {
+    int64_t own = mask->shape[mask->rank - i], of_input = x->shape[x->rank - i];
+    fits = own == 1 || own == of_input || (own < 0) != (of_input < 0);
+  }
+  if (fits) return FLOW_OK;
+  return flow_layer_fail(layer, "mask %s does not broadcast to the input %s", flow_tensor_shape_text(mask), flow_tensor_shape_text(x));
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+{
   int axis;
-  FLOW_TRY(flow_layer_axis(layer, "axis", inputs[0]->rank, &axis));
+  flow_tensor *x = call->inputs[INPUTS], *mask = call->inputs[MASK];
+  FLOW_TRY(flow_layer_axis(layer, "axis", x->rank, &axis));
+  if (mask) FLOW_TRY(check_mask(layer, x, mask));
   flow_attributes attributes = { .axis = { axis } };
   flow_expression e = flow_expression_of(context);
-  return flow_expression_take(&e, flow_express(&e, FLOW_OP_softmax, inputs[0], NULL, NULL, &attributes), out);
+  if (mask && mask->dtype != FLOW_BOOL) mask = e_gt(&e, mask, flow_express_number(&e, mask, 0.5));
+  if (mask) x = e_where(&e, mask, x, flow_express_number(&e, x, x->dtype == FLOW_FLOAT16 ? -3e4 : -1e9));
+  flow_tensor *y = flow_express(&e, FLOW_OP_softmax, x, NULL, NULL, &attributes);
+  if (mask && y) y = e_where(&e, mask, y, flow_express_number(&e, y, 0));
+  return flow_expression_take(&e, y, outputs);
 }
 
 const flow_layer_class flow_layer_softmax = {
-  .name = "Softmax", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "Softmax", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 2, .input_names = input_names,
+  .options = no_options, .call_named = call, .supports_masking = 1,
   .doc = "e^x / sum of e^x along axis."
 };

@@ -12,5 +12,6 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 
 const flow_layer_class flow_layer_subtract = {
   .name = "Subtract", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 2, .max_inputs = 2, .call = call,
+  .supports_masking = 1, .compute_mask = flow_merge_masks,
   .doc = "The first of two inputs less the second."
 };

@@ -91,7 +91,7 @@ static flow_status add_penalties(flow_context *context, const flow_model_part *p
 /* Loss, gradients and the optimizer's update, as effects of the open trace. */
 static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
 {
-  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL, *target = NULL;
+  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL, *weights = NULL, *target = NULL;
   flow_tape *tape;
   int count = flow_model_trainable(model, NULL);
   void *block;
@@ -105,7 +105,8 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
     status = flow_model_call_all(context, model, inputs, 1, outputs);
     flow_tensor *targets = inputs[model->input_count];
     if (status == FLOW_OK) status = flow_loss_run(context, model->loss, model->loss_options, targets, outputs[0], &values);
-    if (status == FLOW_OK) status = flow_loss_mean(context, values, NULL, loss);
+    if (status == FLOW_OK && outputs[0]->mask) status = flow_loss_mask(context, outputs[0]->mask, 1, &weights);
+    if (status == FLOW_OK) status = flow_loss_mean(context, values, weights, loss);
     if (status == FLOW_OK) status = add_penalties(context, &model->root, loss);
     if (status == FLOW_OK && model->loss_scale) status = flow_loss_scale_loss(context, model->loss_scale, *loss, &target);
     else if (status == FLOW_OK) target = flow_tensor_retain(*loss);
@@ -117,6 +118,7 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
     flow_tape_release(tape);
   }
   flow_tensor_release(values);
+  flow_tensor_release(weights);
   flow_tensor_release(target);
   flow_tensors_release(outputs, model->output_count);
   flow_tensors_release(gradients, count);

@@ -199,7 +199,22 @@ void flow_tensor_release(flow_tensor *tensor)
   if (atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) > 1) return;
   if (tensor->storage) storage_release(tensor->storage);
   flow_counted_release((flow_counted *)tensor->graph);
+  flow_tensor_release(tensor->mask);
   tensor_struct_free(tensor);
+}
+
+flow_tensor *flow_tensor_mask(const flow_tensor *tensor) { return tensor && tensor->magic == FLOW_TENSOR_MAGIC ? tensor->mask : NULL; }
+
+flow_status flow_tensor_set_mask(flow_tensor *tensor, flow_tensor *mask)
+{
+  FLOW_TRY(flow_check_tensor("flow_tensor_set_mask: tensor", tensor));
+  if (mask) FLOW_TRY(flow_check_tensor("flow_tensor_set_mask: mask", mask));
+  if (mask && (mask == tensor || mask->mask))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a mask is a tensor of its own, which has no mask itself");
+  flow_tensor *before = tensor->mask;
+  tensor->mask = flow_tensor_retain(mask);
+  flow_tensor_release(before);
+  return FLOW_OK;
 }
 
 void flow_tensors_release(flow_tensor **tensors, int count)

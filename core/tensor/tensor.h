@@ -37,6 +37,7 @@ struct flow_tensor {
   char              *data;        /* first element, inside storage */
   struct flow_graph *graph;       /* symbolic: the graph (a reference) ... */
   int                value;       /* ... and the value in it */
+  flow_tensor       *mask;        /* which of its steps count, as a layer said of its output (layers/masks.h); NULL: all. A reference */
 };
 
 /* Releases `count` tensors, of which some may be NULL, and puts NULL in their places. */

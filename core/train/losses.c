@@ -1,5 +1,6 @@
 /* losses.c: Keras' losses as formulas of ops. Probabilities are clipped to [1e-7, 1 - 1e-7]; where the op that made y_pred is
  * known to be the matching softmax or sigmoid, its input is used instead, which is exact and saves the logarithm. */
+#include "autodiff/apply.h"
 #include "graph/context.h"
 #include "train/losses.h"
 #include "train/loss_formulas.h"
@@ -347,4 +348,18 @@ flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tens
   flow_tensor *sum = flow_express(&e, FLOW_OP_sum, weighted, NULL, NULL, NULL);
   flow_tensor *count = flow_express(&e, FLOW_OP_element_count, values, NULL, NULL, NULL);
   return flow_expression_take(&e, e_divide_no_nan(&e, sum, count), out);
+}
+
+flow_status flow_loss_mask(flow_context *context, flow_tensor *mask, int mean, flow_tensor **out)
+{
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *kept = flow_express_cast(&e, flow_express_cast(&e, mask, FLOW_BOOL), FLOW_FLOAT32), *total = NULL, *valid = NULL;
+  if (!mean) return flow_expression_take(&e, kept, out);
+  flow_tensor *own_total = flow_express(&e, FLOW_OP_element_count, mask, NULL, NULL, NULL);
+  flow_tensor *own_valid = flow_express(&e, FLOW_OP_sum, kept, NULL, NULL, NULL);
+  flow_status status = e.status == FLOW_OK ? flow_sum_over_replicas(context, own_total, &total) : e.status;
+  total = flow_express_keep(&e, status, total);
+  if (status == FLOW_OK) status = flow_sum_over_replicas(context, own_valid, &valid);
+  valid = flow_express_keep(&e, status, valid);
+  return flow_expression_take(&e, e_mul(&e, kept, e_divide_no_nan(&e, total, valid)), out);
 }

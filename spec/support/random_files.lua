@@ -87,7 +87,7 @@ local VALUES = {
   input_dim = integers(7, 9), output_dim = integers(1, 4), padding = texts("valid", "same"), data_format = texts("channels_last"),
   ["ZeroPadding2D.padding"] = sides(3), cropping = sides(2), ["Conv1D.padding"] = texts("valid", "same", "causal"),
   ["UpSampling1D.size"] = integers(1, 3), ["ZeroPadding1D.padding"] = pairs_of(0, 3), ["Cropping1D.cropping"] = pairs_of(0, 2),
-  momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
+  mask_value = numbers(-1, 1), momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
   rate = numbers(0, 0.9), stddev = numbers(0, 1), alpha = numbers(0.1, 2), negative_slope = numbers(0, 0.5), max_value = numbers(0.5, 6),
   threshold = numbers(0, 0.5), ["Rescaling.scale"] = by_channel(-2, 2), offset = by_channel(-1, 1), fill_value = numbers(0, 1),
   interpolation = function(draw) return draw.pick(RESIZING) end, fill_mode = texts("reflect", "wrap", "constant", "nearest"),
@@ -114,7 +114,7 @@ local VALUES = {
   output_shape = function(draw) return draw.pick { { 3 }, { 2, 3 } } end, num_query_heads = function() return 4 end,
   num_key_value_heads = function(draw) return draw.pick { 1, 2, 4 } end, score_mode = texts("dot", "concat"),
   -- Keras' defaults only: others are refused, or warned of, by name.
-  mask_zero = false, rms_scaling = false, output_padding = false, synchronized = false,
+  rms_scaling = false, output_padding = false, synchronized = false,
 }
 
 local function choice(kind, draw)

@@ -58,8 +58,6 @@ describe("layers refuse", function()
     assert.truthy(problem_of(function() layers.Dense(2, { input_dim = 3 }) end):find(
       'Dense: unknown option "input_dim"; use layers.Input { n } before this layer. It takes: ', 1, true))
     assert.truthy(problem_of(function() layers.Embedding(0, 2) end):find("input_dim", 1, true))
-    assert.truthy(problem_of(function() layers.Embedding { input_dim = 3, output_dim = 2, mask_zero = true } end):find(
-      "mask_zero = true is not supported", 1, true))
   end)
 
   it("an index that is not in the table while a model trains, by its sample", function()

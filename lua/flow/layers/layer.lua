@@ -225,30 +225,11 @@ local function run_native(self, list, training)
   return native.tensor(out_tensor[0])
 end
 
-local FLOATS = { float32 = true, float16 = true, bfloat16 = true }
-
--- Calls a layer written in Lua in the dtype of its policy: so are the inputs, and the weights as they are read.
-local function run_in_policy(self, inputs, list, training, call)
-  local dtype = self._policy.compute_dtype
-  local function cast(x) return FLOATS[x.dtype] and x.dtype ~= dtype and x:to(dtype) or x end
-  for i, x in ipairs(list) do list[i] = cast(x) end
-  local before
-  local function run()
-    if call then return several.run(self, call, training, cast) end
-    return self:call(inputs == list and list or list[1], { training = training })
-  end
-  return native.between(function() before = C.flow_context_set_autocast(context, native.dtype(dtype)) end,
-    function() if before then C.flow_context_set_autocast(context, before) end end, run)
-end
-
 -- Runs the built layer on a tensor or a list of tensors, or for a call on several tensors (several.lua).
 function Layer:_run(inputs, list, training, call)
-  if self._handle and not call then return run_native(self, list, training) end
-  if not self._handle and self._policy.name ~= "float32" and self._autocasts then
-    return run_in_policy(self, inputs, list, training, call)
-  end
+  if not self._handle then return require("flow.layers.own_calls").run(self, inputs, list, training, call) end
   if call then return several.run(self, call, training) end
-  return self:call(inputs, { training = training })
+  return run_native(self, list, training)
 end
 -- The shapes and dtypes of its outputs: see symbolic.infer. Models that are graphs ask their layers.
 function Layer:_infer(list, single, training, as_call) return symbolic.infer(self, list, single, training, as_call) end
@@ -256,6 +237,17 @@ function Layer.fields._autocasts() return true end
 function Layer.fields._takes_several() return true end      -- where it is written in Lua
 function Layer.fields._named_inputs() return nil end        -- of a built-in class: see several.record
 function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
+
+-- Whether it hands the masks of its inputs on; the mask of its output from that of its inputs: masks.lua.
+function Layer.fields.supports_masking(self)
+  if self._handle then return C.flow_layer_class_masks(C.flow_layer_class_find(self.class_name)) ~= 0 end
+  return self.compute_mask ~= Layer.compute_mask
+end
+takes "inputs, mask?"
+function Layer:compute_mask(inputs, mask)
+  if not self._handle then return mask end
+  return require("flow.layers.masks").compute(self, inputs, mask)
+end
 
 takes "inputs, options"
 function Layer:call()
@@ -454,7 +446,8 @@ function Layer:get_config()
   if self._handle then return json.decode(native.text(C.flow_layer_config, self._handle)) end
   local config = { name = self.name, trainable = self._trainable }
   for key, value in pairs(self._assignments) do
-    if type(value) == "number" or type(value) == "string" or type(value) == "boolean" then config[key] = value end
+    local is_plain = type(value) == "number" or type(value) == "string" or type(value) == "boolean"
+    if is_plain and key ~= "supports_masking" then config[key] = value end
   end
   return config
 end

@@ -43,7 +43,8 @@ local function is_operands(value)
 end
 
 -- What a built-in class says of its calls, by its number: names: each input to its position from 0; arguments: the names, in order, with
--- one for the entries of a list; options: a set. nil: its inputs have no names.
+-- one for the entries of a list; options: a set; alone: whether its first input, one tensor, may be enough, and has a mask. nil: its inputs
+-- have no names.
 function several.record(index)
   if C.flow_layer_class_input(index, 0) == nil then return nil end
   local record = { names = {}, arguments = {}, options = {}, count = 0, outputs = C.flow_layer_class_outputs(index) }
@@ -53,6 +54,7 @@ function several.record(index)
     local base = name:match "^[^%[]*"
     if record.arguments[#record.arguments] ~= base then record.arguments[#record.arguments + 1] = base end
   end
+  record.alone = record.names.mask ~= nil and record.names[record.arguments[1]] == 0
   local option = 0
   while C.flow_layer_class_option(index, option) ~= nil do
     record.options[native.string(C.flow_layer_class_option(index, option))] = true
@@ -61,10 +63,11 @@ function several.record(index)
   return record
 end
 
--- Whether a layer is called on several tensors, or with more than training beside one.
+-- Whether a layer is called on several tensors, or with more than training beside one: with a mask.
 function several.is_needed(layer, _, options, ...)
-  if layer._named_inputs then return true end
-  if layer._handle or not layer._takes_several then return false end
+  local named = layer._named_inputs
+  if named and not named.alone then return true end
+  if not named and (layer._handle or not layer._takes_several) then return false end
   if select("#", ...) > 0 then return true end
   if options == nil then return false end
   if type(options) ~= "table" or getmetatable(options) or options[1] ~= nil then return true end
@@ -229,6 +232,7 @@ function several.build(layer, call, shape_of)
     for i, shape in ipairs(shapes) do      -- Keras builds by the tensors that are no masks
       if shape and not names[i]:find "mask" then given[#given + 1] = { name = names[i], shape = shape } end
     end
+    if #given == 1 and layer._named_inputs.alone then return layer:_ensure_built({ given[1].shape }, true) end
     layer:_ensure_built(shapes, false, nil, given)
   else
     local shapes, of_arguments = {}, {}
@@ -241,10 +245,21 @@ function several.build(layer, call, shape_of)
   end
 end
 
--- Runs the built layer. cast(tensor): a tensor as a layer written in Lua gets it.
-function several.run(layer, call, training, cast)
+-- What a call has for the first argument.
+function several.first(layer, call)
+  local named = layer._named_inputs
+  if call.arguments[1] == nil and named then return call.options[named.arguments[1]] end
+  return call.arguments[1]
+end
+
+-- The same call with cast(tensor), by default itself, of each of its tensors.
+function several.copy(call, cast)
+  return map_call(call, cast or function(t) return t end)
+end
+
+-- Runs the built layer.
+function several.run(layer, call, training)
   if layer._handle then return run_native(layer, call, training) end
-  call = cast and map_call(call, cast) or call
   return layer:call(unpack(several.unpacked(call, training)))
 end
 

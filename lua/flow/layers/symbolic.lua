@@ -36,6 +36,9 @@ local function new(shape, dtype, layer, node, index)
   return object.new(Symbolic, { name = layer.name, shape = shape, dtype = dtype, layer = layer, node = node, index = index })
 end
 
+-- Its mask, as a layer says of its output: symbolic_masks.lua.
+function Symbolic.fields._keras_mask(self) return require("flow.layers.symbolic_masks").of(self) end
+
 function symbolic.is(value)
   return object.is(value, Symbolic)
 end
@@ -222,6 +225,12 @@ function symbolic.call(layer, inputs, options)
   local single, shapes = symbolic.is(inputs), {}
   local list = single and { inputs } or inputs
   check_inputs(layer, list)
+  local named = single and options.training == nil and layer._named_inputs
+  local mask = named and named.alone and inputs._keras_mask
+  if mask then      -- as in Keras, what takes a mask is called with it
+    local call = { arguments = { inputs }, options = { mask = mask }, list = { inputs, mask } }
+    return symbolic.call_several(layer, call, nil, require "flow.layers.several")
+  end
   for i = 1, #list do shapes[i] = list[i].shape end
   layer:_ensure_built(shapes, single)
   return add_node(layer, list, layer:_infer(list, single, options.training or false), { single = single, options = options })

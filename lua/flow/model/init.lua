@@ -97,7 +97,7 @@ end
 -- Casts an input to what its Input asks for and gives it the trailing dimension of 1 that the data may leave out. In Sequential models the
 -- layers say which sizes they take, as in Keras: the model may have been built for the size of its first batch.
 local function fit_input(self, x, wanted)
-  local found = symbolic.dims(x)
+  local found, given = symbolic.dims(x), x
   if native.dtype_names[C.flow_tensor_dtype(native.pointer(x))] ~= wanted.dtype then x = x:to(wanted.dtype) end
   local n = #wanted.shape
   if #found == n - 1 and wanted.shape[n] == 1 then x, found[n] = x:expand_dims(-1), 1
@@ -108,6 +108,7 @@ local function fit_input(self, x, wanted)
     raise("%s: input \"%s\" has shape %s, expected %s", object.title(self), wanted.name, symbolic.shape_text(found),
       symbolic.shape_text(wanted.shape))
   end
+  if x ~= given and given._keras_mask then x._keras_mask = given._keras_mask end
   return x
 end
 

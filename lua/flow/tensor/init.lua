@@ -362,6 +362,11 @@ function fields.device(t) return devices.name(C.flow_tensor_device(pointer(t))) 
 function fields.rank(t) return C.flow_tensor_rank(pointer(t)) end
 function fields.size(t) return C.flow_tensor_size(pointer(t)) end
 fields.ndim = fields.rank
+-- Which of its steps count, as a layer set it; nil: it has no mask. Ops give tensors without one.
+function fields._keras_mask(t)
+  local mask = C.flow_tensor_mask(pointer(t))
+  return mask ~= nil and native.tensor(C.flow_tensor_retain(mask)) or nil
+end
 
 local function unknown_rows(what)
   raise("%s is the number of rows of the batch, which a traced function does not know: use flow.shape(x)[1], or -1 in reshape, or run it "
@@ -398,6 +403,7 @@ function hooks.index(t, key)
 end
 
 function hooks.newindex(t, key, value)
+  if key == "_keras_mask" then return check(C.flow_tensor_set_mask(pointer(t), value ~= nil and pointer(value) or nil)) end
   if type(key) == "string" then raise("a tensor's field %q cannot be set", key) end
   tensor.assign(t, key, value)
 end

@@ -64,6 +64,19 @@ function internal.align_weights(weights, values, by_row)
   return weights
 end
 
+-- The weights of values whose y_pred carries a mask: those given, or nil, times 0 where it leaves a value out. mean: the others count as
+-- much more as there are fewer, so that a mean is over them alone.
+function internal.mask_weights(y_pred, weights, mean)
+  local mask = native.is_tensor(y_pred) and y_pred._keras_mask
+  if not mask then return weights end
+  native.try(C.flow_loss_mask_weights, context, native.pointer(mask), mean and 1 or 0, out)
+  local kept = native.tensor(out[0])
+  if weights == nil then return kept end
+  kept, weights = losses.same_rank(kept, ops.operand(weights, "float32", "sample_weight"))
+  if weights.rank < kept.rank then return kept * losses.align_weights(weights, kept) end
+  return weights * losses.align_weights(kept, weights)
+end
+
 -- sum(values * weights) / number of values.
 local function reduce(values, weights, reduction)
   if weights ~= nil then weights = losses.align_weights(weights, values) end
@@ -76,9 +89,10 @@ end
 -- As Keras, values of labels that are ignore_class count nothing, in the divisor of a mean either: the others count that much more. How
 -- many there are the replicas that share a batch find out together. Returns values and weights.
 local function without_class(self, y_true, y_pred, weights)
-  local valid = y_true:ne(self.ignore_class)
+  local valid, mask = y_true:ne(self.ignore_class), y_pred._keras_mask
   local values = self:call(ops.where(valid, y_true, 0), y_pred)
   if valid.rank == values.rank + 1 then valid = valid:squeeze(-1) end
+  if mask then valid = ops.logical_and(valid, mask) end
   valid = valid:to(values.dtype)
   weights = weights == nil and valid or losses.align_weights(weights, values) * valid
   if self.reduction == "sum_over_batch_size" or self.reduction == "mean" then
@@ -96,7 +110,9 @@ function Loss:_call(y_true, y_pred, weights)
     local values, counts = without_class(self, ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), weights)
     return reduce(values, counts, self.reduction)
   end
-  return reduce(self:call(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")), weights, self.reduction)
+  y_pred = ops.operand(y_pred, nil, "y_pred")
+  weights = losses.mask_weights(y_pred, weights, self.reduction == "sum_over_batch_size" or self.reduction == "mean")
+  return reduce(self:call(ops.operand(y_true, nil, "y_true"), y_pred), weights, self.reduction)
 end
 
 -- Values per sample; classes that extend Loss define their own.

@@ -213,7 +213,7 @@ function Mean:_traced_result()
 end
 
 function MeanOfValues:update_state(y_true, y_pred, weights)
-  accumulate(self, self:values(y_true, y_pred), weights)
+  accumulate(self, self:values(y_true, y_pred), losses.mask_weights(y_pred, weights))
 end
 
 local function values_of(index, options, y_true, y_pred)
