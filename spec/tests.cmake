@@ -76,9 +76,9 @@ add_executable(slow_link spec/dist/slow_link.c)
 # What a host sees is tested by programs of their own, which link the library from outside.
 find_path(CMOCKA_INCLUDE cmocka.h)
 find_library(CMOCKA_LIBRARY cmocka)
-set(FLOW_RUNNER_FILES spec/dist/transport_ranks.c spec/dist/worker_ranks.c)
+set(FLOW_RUNNER_FILES spec/dist/transport_ranks.c spec/dist/worker_ranks.c spec/cuda/cuda_kernels.c)
 set(FLOW_TEST_SUPPORT spec/dist/transport_calls.c spec/c/simulated_cluster.c spec/c/simulated_network.c)      # what several of them use
-set(FLOW_TEST_PROGRAMS transport_ranks worker_ranks)
+set(FLOW_TEST_PROGRAMS transport_ranks worker_ranks cuda_kernels)
 set(FLOW_TEST_NAMES)
 if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
   file(GLOB FLOW_TEST_FILES CONFIGURE_DEPENDS spec/c/test_*.c)

@@ -26,6 +26,25 @@ describe("plans for GPUs", function()
     assert.are.same(formulas_of(lines), asked)
   end)
 
+  it("are of convolutions alone where FLOW_CUDA_FUSION says so", function()
+    local fused = {}
+    for level = 0, 2 do
+      local path = support.file("formulas", "")
+      local output, code = support.run(("FLOW_CUDA_FUSION=%d FLOW_EMULATED_FORMULAS=%s %s/bin/cuda_formulas"):format(level, path, build))
+      assert.are.same({ "", 0 }, { output, code })
+      fused[level] = { sums = 0, relus = 0 }
+      for line in io.lines(path) do
+        if line:find("^convolution data .*bias=1") then fused[level].sums = fused[level].sums + 1 end
+        if line:find("^convolution .*relu=1") or line:find("^convolution forward .*bias=1") then
+          fused[level].relus = fused[level].relus + 1
+        end
+      end
+    end
+    assert.are.same({ sums = 0, relus = 0 }, fused[0])
+    assert.are.equal(0, fused[1].sums)
+    assert.is_true(fused[2].sums > 0 and fused[1].relus > 0 and fused[2].relus > 0)
+  end)
+
   it("exist for every formula, as the table says", function()
     local output, code = support.run(("FLOW_BUILD=%s %sscripts/cuda-plans"):format(build, support.root))
     if code == 3 then return pending((output:gsub("^cuda%-plans: ", ""):gsub("\n$", ""))) end

@@ -7,9 +7,14 @@
  * activations of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what of that no
  * engine does is left to own kernels after it.
  *
+ * FLOW_CUDA_FUSION says how much a plan may do at once, for finding out which plan is wrong: 0: a convolution alone; 1: bias and relu after
+ * it, and the relu before dx; 2, the default: also sums of dx.
+ *
  *   forward   [widen x] -> [transpose w] -> convolve (+ bias, relu) [-> pool]
  *   gradient  [mask or spread g to dz] -> [transpose w] -> dx (stopped, sums);  [widen x] -> dw of dz [-> transpose back];
  *             sums of g -> db */
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cuda/library/channel_sums.h"
 #include "cuda/device/empty.h"
@@ -37,6 +42,21 @@ typedef struct work {
   flow_channel_sums db_sums, dx_sums;
   size_t        x, w, z, dw, db_between, dx_between, sums, aligned_bias, workspace, bytes;
 } work;
+
+static int most_fused = 2;
+
+static void read_most_fused(void)
+{
+  const char *text = getenv("FLOW_CUDA_FUSION");
+  if (text && text[0] >= '0' && text[0] <= '2' && !text[1]) most_fused = text[0] - '0';
+}
+
+static int fusion(void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, read_most_fused);
+  return most_fused;
+}
 
 static int64_t whole_bundles(int64_t channels, int dtype)
 {
@@ -129,8 +149,8 @@ static int prepare_forward(const flow_call *call, work *s)
   flow_library_convolution *c = &s->forward;
   size_t size = (size_t)flow_dtype_size(c->dtype);
   c->direction = FLOW_LIBRARY_FORWARD;
-  c->bias = s->has_bias;
-  c->relu = s->relu && !s->pooled;
+  c->bias = s->has_bias && fusion() > 0;
+  c->relu = s->relu && !s->pooled && fusion() > 0;
   s->forward_plan = flow_library_plan_convolution(call, c);
   if (!s->forward_plan) return 0;
   if (s->widens) s->x = take(s, x_size(c), size);
@@ -145,7 +165,8 @@ static int prepare_forward(const flow_call *call, work *s)
 static const flow_library_plan *plan_data(const flow_call *call, work *s)
 {
   const flow_library_plan *plan = NULL;
-  for (int more = s->stops + s->wants_sums; !plan && more >= 0; more--) {
+  int most = s->stops + s->wants_sums;
+  for (int more = most < fusion() ? most : fusion(); !plan && more >= 0; more--) {
     s->data.relu = more > 0;
     s->data.add = more > 0 && s->adds;
     s->data.bias = more > 1;
@@ -281,6 +302,17 @@ static flow_status pool(const flow_call *call, const work *s, const void *z)
   return flow_cuda_launch(call, CUDA_pool_argmax, result_rows(s) * a.bundles, &a, sizeof a);
 }
 
+/* What a plan leaves out. */
+static flow_status finish(const flow_call *call, const work *s, void *y, const void *bias)
+{
+  const flow_library_convolution *c = &s->forward;
+  int width = width_of(c->channels_out, c->dtype), relu = s->relu && !s->pooled;
+  if ((!bias || c->bias) && relu == c->relu) return FLOW_OK;
+  end_image_arguments a = { .y = y, .bias = c->bias ? NULL : bias, .bundles = c->channels_out / width, .dtype = c->dtype, .width = width,
+                            .relu = relu };
+  return flow_cuda_launch(call, CUDA_end_image, y_size(c) / width, &a, sizeof a);
+}
+
 /* The gradient of what the convolution gave, before activation and pooling. */
 static flow_status mask(const flow_call *call, const work *s, void *dz)
 {
@@ -363,7 +395,9 @@ flow_status flow_library_convolution_run(const flow_call *call, int phase, int64
   const void *w;
   FLOW_TRY(bring_filter(call, &s, &s.forward, &call->inputs[1], &w));
   FLOW_TRY(flow_library_convolve(call, s.forward_plan, &(flow_library_operands){
-    .first = s.widens ? shared + s.x : x->data, .second = w, .bias = bias, .result = z, .workspace = shared + s.workspace }));
+    .first = s.widens ? shared + s.x : x->data, .second = w, .bias = s.forward.bias ? bias : NULL, .result = z,
+    .workspace = shared + s.workspace }));
+  FLOW_TRY(finish(call, &s, z, bias));
   return s.pooled ? pool(call, &s, z) : FLOW_OK;
 }
 

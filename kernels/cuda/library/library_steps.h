@@ -234,6 +234,25 @@ BODY void mask_gradient(int64_t i, const mask_gradient_arguments *a)
   write_bundle(a->dz, a->dtype, a->width, i, g);
 }
 
+/* y + bias, then relu, in place. Bundle i; bias: of a pixel's channels, or NULL. */
+typedef struct end_image_arguments { void *y; const void *bias; int64_t bundles; int32_t dtype, width, relu, unused; } end_image_arguments;
+
+BODY void end_image(int64_t i, const end_image_arguments *a)
+{
+  float y[MOST_WIDTH], bias[MOST_WIDTH];
+  int64_t bundle;
+  split(i, a->bundles, &bundle);
+  read_bundle(a->y, a->dtype, a->width, i, y);
+  for (int k = 0; k < MOST_WIDTH; k++) bias[k] = 0;
+  if (a->bias) read_bundle(a->bias, a->dtype, a->width, bundle, bias);
+  for (int k = 0; k < MOST_WIDTH; k++) {
+    if (k >= a->width) continue;
+    y[k] += bias[k];
+    if (a->relu && y[k] <= 0) y[k] = 0;
+  }
+  write_bundle(a->y, a->dtype, a->width, i, y);
+}
+
 /* ---- the gradient of a bias ------------------------------------------------------------------------------------------------------ */
 
 /* sums[slice][channel] of the rows of g that count: those with a maximum, or with y > 0, or all. A slice is slice_rows rows, channels are
@@ -278,7 +297,7 @@ BODY void total_channels(int64_t i, const total_channels_arguments *a)
 }
 
 #define LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \
-  ELEMENT(widen_image) ELEMENT(transpose_filter) ELEMENT(transpose_filter_back) ELEMENT(pool_argmax) ELEMENT(spread_argmax) ELEMENT(mask_gradient) \
+  ELEMENT(widen_image) ELEMENT(transpose_filter) ELEMENT(transpose_filter_back) ELEMENT(pool_argmax) ELEMENT(spread_argmax) ELEMENT(mask_gradient) ELEMENT(end_image) \
   BLOCK(sum_channels, 2) ELEMENT(total_channels)
 
 #endif
