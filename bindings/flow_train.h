@@ -204,7 +204,13 @@ FLOW_API double      flow_optimizer_accumulation_steps(const flow_optimizer *opt
 FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);
 /* A view into the arena of the slots. Borrowed. */
 FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
-
+/* The variables that have slots, those of the first build first. Borrowed; NULL: there is no such variable. */
+FLOW_API int            flow_optimizer_variable_count(const flow_optimizer *optimizer);
+FLOW_API flow_variable *flow_optimizer_variable(const flow_optimizer *optimizer, int index);
+/* How many slots each of them has; one of these. Borrowed; NULL: there is none. The decay of its weights in an update; 0: none. */
+FLOW_API int            flow_optimizer_slot_kinds(const flow_optimizer *optimizer);
+FLOW_API flow_variable *flow_optimizer_slot_of(const flow_optimizer *optimizer, const flow_variable *variable, int kind);
+FLOW_API double         flow_optimizer_decay_of(const flow_optimizer *optimizer, const flow_variable *variable);
 /* The moving average of a variable that the optimizer trains with use_ema, among the slots. Borrowed; NULL: there is none. */
 FLOW_API flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable);
 

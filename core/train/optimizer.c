@@ -233,11 +233,32 @@ double flow_optimizer_accumulation_steps(const flow_optimizer *optimizer)
   return optimizer->accumulation_steps ? (double)optimizer->accumulation_steps : 1;
 }
 
-flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable)
+flow_variable *flow_optimizer_variable(const flow_optimizer *optimizer, int index)
+{
+  for (int i = 0; i < optimizer->arena_count && index >= 0; index -= optimizer->arenas[i++]->count) {
+    if (index < optimizer->arenas[i]->count) return optimizer->arenas[i]->variables[index];
+  }
+  return NULL;
+}
+
+int flow_optimizer_slot_kinds(const flow_optimizer *optimizer) { return optimizer->slot_kinds; }
+
+flow_variable *flow_optimizer_slot_of(const flow_optimizer *optimizer, const flow_variable *variable, int kind)
 {
   int index, home = flow_optimizer_home(optimizer, variable, &index);
-  if (home < 0 || optimizer->average_kind < 0) return NULL;
-  return optimizer->slot_variables[flow_optimizer_slot_index(optimizer, optimizer->arenas[home], index, optimizer->average_kind)];
+  if (home < 0 || kind < 0 || kind >= optimizer->slot_kinds) return NULL;
+  return optimizer->slot_variables[flow_optimizer_slot_index(optimizer, optimizer->arenas[home], index, kind)];
+}
+
+flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable)
+{
+  return flow_optimizer_slot_of(optimizer, variable, optimizer->average_kind);
+}
+
+double flow_optimizer_decay_of(const flow_optimizer *optimizer, const flow_variable *variable)
+{
+  int index, home = flow_optimizer_home(optimizer, variable, &index);
+  return home >= 0 && optimizer->arenas[home]->decays[index] ? flow_argument_number(optimizer->arguments, "weight_decay") : 0;
 }
 
 int flow_optimizer_slot_count(const flow_optimizer *optimizer)

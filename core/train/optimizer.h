@@ -103,7 +103,6 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
 /* optimizer_arenas.c: the arena of a variable (-1: none) and its place there; the run of variables [first, first + count) of an
  * arena, made at first use, *out is its index; where a slot's handle stands in slot_variables. */
 int         flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index);
-int         flow_optimizer_variable_count(const flow_optimizer *optimizer);      /* in all arenas */
 flow_status flow_optimizer_run(flow_optimizer *optimizer, const flow_arena *home, int first, int count, int *out);
 /* Moves what an optimizer keeps once for all variables: iterations, learning rate, scalars. */
 flow_status flow_optimizer_move_scalars(flow_optimizer *optimizer, flow_place *place);

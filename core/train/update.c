@@ -355,11 +355,7 @@ flow_tensor *flow_update_guard(const flow_update *update) { return update->guard
 
 double flow_update_decay(const flow_update *update, int index)
 {
-  int place;
-  if (index < 0 || index >= update->variable_count) return 0;
-  int home = flow_optimizer_home(update->optimizer, update->variables[index], &place);
-  if (home < 0 || !update->optimizer->arenas[home]->decays[place]) return 0;
-  return flow_argument_number(update->optimizer->arguments, "weight_decay");
+  return index >= 0 && index < update->variable_count ? flow_optimizer_decay_of(update->optimizer, update->variables[index]) : 0;
 }
 
 /* The place of a variable's gradient among the flat ones: which, and the element where it begins there. */

@@ -87,6 +87,7 @@ function parameter_server.ParameterServerStrategy(given, partitioner, options)
   rawset(strategy, "_store", connect(resolver, partitioner, options.max_staleness))
   rawset(strategy._placement, "servers", strategy._store)
   saving.is_left_to_chief = not resolver.is_chief
+  saving.prepare = resolver.is_chief and function() strategy._store:fetch() end
   strategy.extended.should_checkpoint, strategy.extended.should_save_summary = resolver.is_chief, resolver.is_chief
   at_exit.add(strategy, function(orderly) strategy:_leave(orderly) end)
   log.info("%s with cluster_spec = %s, task_type = '%s', task_id = %d", WHAT, native.text(C.flow_cluster_text, resolver._handle),
@@ -98,7 +99,7 @@ function ParameterServer:_leave(orderly)
   if not self._store then return end
   at_exit.remove(self)
   rawset(self._placement, "closed", true)
-  saving.is_left_to_chief = false
+  saving.is_left_to_chief, saving.prepare = false, false
   if orderly then pcall(self._store.links.ask_all, self._store.links, function() return { is = "bye" } end) end
   self._store.links:close()
   rawset(self, "_store", false)

@@ -30,6 +30,7 @@ local FOR_EVER = 1e6        -- seconds; the chief says how it went, or is lost
 
 local busy = false          -- a write that belongs to a larger one is part of it
 saving.is_left_to_chief = false      -- this process follows the chief of parameter servers, and writes nothing
+saving.prepare = false      -- called before this process writes: what is kept elsewhere comes here
 
 ---- texts that workers leave for each other -------------------------------------------------------------------------------------------
 
@@ -168,6 +169,7 @@ end
 -- kind: writes of another kind than users' are counted by themselves.
 function saving.once(worker, path, f, kind)
   if saving.is_left_to_chief then return nil, false end
+  if saving.prepare and not busy then saving.prepare() end
   if busy or not alive(worker) and not (worker and worker._handle and worker.recovers) then return alone(f) end
   return worker:guard(once, worker, path, f, kind)
 end

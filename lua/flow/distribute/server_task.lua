@@ -103,13 +103,45 @@ local function iterations_of(optimizer)
   return C.flow_variable_number(C.flow_optimizer_iterations(optimizer.handle))
 end
 
----- steps -----------------------------------------------------------------------------------------------------------------------------
-
 local function take_bytes(part, event, offset)
   if offset + part.bytes > event.count then raise("a message of %.0f bytes has too few for %q", tonumber(event.count), part.name) end
   native.copy(native.data(part.change), event.bytes + offset, part.bytes)
   return offset + part.bytes
 end
+
+local function assign_number(handle, value, dtype)
+  native.try(C.flow_variable_assign, context, handle, native.pointer(tensor.tensor(value, { dtype = dtype, device = "cpu" })))
+end
+
+-- The numbers that an optimizer keeps once for all variables, after these were assigned.
+local function set_scalars(known, values)
+  local list, count = json.list {}, C.flow_optimizer_slot_count(known.handle)
+  for i = C.flow_optimizer_variable_count(known.handle) * C.flow_optimizer_slot_kinds(known.handle), count - 1 do
+    local scalar = C.flow_optimizer_slot(known.handle, i)
+    if values then assign_number(scalar, values[#list + 1] or raise("a scalar of the optimizer is missing"), "float32") end
+    list[#list + 1] = C.flow_variable_number(scalar)
+  end
+  return list
+end
+
+-- One slot of the parts that an optimizer has, in their order, and what it has once for all; or takes these.
+function answers.slots(server, _, message, event)
+  local known, pieces, offset = server.by_number[message.number] or raise("there is no optimizer %d", message.number), {}, 0
+  for index, part in ipairs(server.parts) do
+    local slot = known.has[index] and C.flow_optimizer_slot_of(known.handle, part.variable, message.kind) or nil
+    if slot ~= nil and message.sets then
+      offset = take_bytes(part, event, offset)
+      native.try(C.flow_variable_assign, context, slot, native.pointer(part.change))
+    elseif slot ~= nil then
+      pieces[#pieces + 1] = { data_of { variable = slot }, part.bytes }
+    end
+  end
+  local scalars = set_scalars(known, message.sets and message.scalars)
+  if message.sets then assign_number(C.flow_optimizer_iterations(known.handle), message.iterations, "int64") end
+  return { iterations = iterations_of(known), scalars = scalars }, pieces
+end
+
+---- steps -----------------------------------------------------------------------------------------------------------------------------
 
 local function apply(server, gradients, rates)
   for number, list in pairs(gradients) do

@@ -2,10 +2,11 @@
 -- along its first axis (partitioners.lua), which go to the servers in turns, in the order in which variables are made, as in TensorFlow.
 --
 --   store:register(list)       variables that servers are to keep, in an order that is the same in all tasks
---   store:collect(optimizer, ...)   an update, while a step is traced: gradients and the rate are kept for push
+--   store:collect(optimizer, ...)   an update, while a step is traced: gradients and the rate are kept for push (server_optimizers.lua)
 --   store:push()               sends what a step has changed, and takes the values of all variables, which others have changed, too
 --   store:pull()               takes them
---   store:publish()            of the chief, between steps: what it has assigned goes to the servers
+--   store:publish(optimizers)  of the chief, between steps: what it has assigned, and restored, goes to the servers
+--   store:fetch()              of the chief: the optimizers' slots come here
 --
 -- What an optimizer updates changes by its gradients, on the servers. What a step assigns otherwise (moving statistics, metrics, counters)
 -- is sent as the difference to what was there, which the servers add. Variables that are no such numbers stay on each worker.
@@ -13,9 +14,8 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"
-local object = require "flow.object"
 local tensor = require "flow.tensor"
-local variable = require "flow.tensor.variable"
+local optimizers = require "flow.distribute.server_optimizers"
 local partitioners = require "flow.distribute.partitioners"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -27,7 +27,7 @@ local KEPT = { float32 = 4, float64 = 8, int32 = 4, int64 = 8 }      -- bytes of
 local Store = {}
 Store.__index = Store
 local server_variables = {}
-local out_tensor, out_update = native.out("flow_tensor"), native.out("flow_update")
+local out_tensor = native.out("flow_tensor")
 
 -- links: of server_links.lua. staleness: a number of steps, or nil.
 function server_variables.new(links, partitioner, staleness)
@@ -81,6 +81,14 @@ function Store:register(list)
   end
 end
 
+-- What is known of a variable that the servers keep, by its handle.
+function Store:entry_of(handle)
+  for _, entry in ipairs(self._entries) do
+    if entry.variable.handle == handle then return entry end
+  end
+  raise("%s: an optimizer trains the variable %q, which is not one of the servers'", WHAT, native.string(C.flow_variable_name(handle)))
+end
+
 ---- messages with values -----------------------------------------------------------------------------------------------------------------
 
 local function bytes_of(t) return native.cast("char *", native.data(t)) end
@@ -128,10 +136,7 @@ local function exchange(self, what, how)
     local entry = self._entries[i]
     native.try(C.flow_variable_assign, context, entry.variable.handle, native.pointer(entry.base))
   end
-  for key, record in pairs(self._optimizers) do
-    record.seen = newest[key] or record.seen
-    record.iterations:assign(tensor.tensor(record.seen, { dtype = "int64" }))
-  end
+  optimizers.note(self, newest)
 end
 
 -- A letter for what has changed in a variable since it was taken, and the differences.
@@ -185,99 +190,6 @@ function Store:define()
   end, { fills = true })
 end
 
----- optimizers ---------------------------------------------------------------------------------------------------------------------------
-
-local CLIPS = { "clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor", "learning_rate" }
-
--- The optimizer as servers need it: gradients come clipped, and with a rate.
-local function config_of(optimizer)
-  local config = json.decode(native.text(C.flow_optimizer_config, optimizer.handle))
-  if config.config.use_ema == true then
-    raise("%s: %s: use_ema is not supported by parameter servers; leave it out", WHAT, object.title(optimizer))
-  end
-  for _, name in ipairs(CLIPS) do config.config[name] = nil end
-  return json.encode(config)
-end
-
-local function check_supported(optimizer, scale)
-  if scale ~= nil then
-    raise("%s: %s: loss scales are not supported by parameter servers; train in float32 or mixed_bfloat16", WHAT, object.title(optimizer))
-  end
-  if C.flow_optimizer_class_index(optimizer.handle) < 0 then
-    raise("%s: %s is written in Lua, but its updates run on the parameter servers, which have those of the library only", WHAT,
-      object.title(optimizer))
-  end
-end
-
-local function hidden(self, value, name, like)
-  self._hides = true
-  local ok, made = pcall(variable.Variable, value, { name = name, trainable = false })
-  self._hides = false
-  if not ok then error(made, 0) end
-  if like then native.try(C.flow_variable_to_device, context, made.handle, C.flow_tensor_device(native.pointer(storage(like)))) end
-  return made
-end
-
-local function record_of(self, optimizer, first)
-  for _, record in pairs(self._optimizers) do
-    if record.optimizer == optimizer then return record end
-  end
-  local key = ("%s %d"):format(optimizer.name, self._known[first].parts[1].index)
-  local rate = hidden(self, tensor.zeros({}, { device = "cpu" }), optimizer.name .. "/rate", first)
-  local record = { optimizer = optimizer, key = key, config = config_of(optimizer), rate = rate, gradients = {}, list = {}, undecayed = {},
-                   numbers = false, seen = 0, iterations = variable.wrap(C.flow_optimizer_iterations(optimizer.handle)) }
-  record.seen = C.flow_variable_number(record.iterations.handle)
-  self._optimizers[key] = record
-  return record
-end
-
--- In place of the update: what push sends is kept.
-function Store:collect(optimizer, scale, rate, gradients, handles, variables)
-  check_supported(optimizer, scale)
-  self:register(variables)
-  for _, v in ipairs(variables) do
-    if v.dtype ~= "float32" then
-      raise("%s: the variable %q is %s; optimizers train float32 variables", object.title(optimizer), v.name, v.dtype)
-    end
-  end
-  local record = record_of(self, optimizer, variables[1])
-  for i, v in ipairs(variables) do
-    if gradients[i - 1] ~= nil and not record.gradients[v] then
-      record.gradients[v] = hidden(self, tensor.zeros(v.shape, { device = "cpu" }), v.name .. "/gradient", v)
-      record.list[#record.list + 1], record.numbers = v, false
-    end
-  end
-  native.try(C.flow_update_begin, context, optimizer.handle, scale, rate, gradients, handles, #variables, out_update)
-  local update = native.own(out_update, C.flow_update_release)
-  for i, v in ipairs(variables) do
-    check(C.flow_update_gradient(update, i - 1, out_tensor))
-    if out_tensor[0] ~= nil then record.gradients[v]:assign(native.tensor(out_tensor[0])) end
-    record.undecayed[v] = C.flow_update_decay(update, i - 1) == 0 or nil
-  end
-  record.rate:assign(native.tensor(C.flow_tensor_retain(C.flow_update_rate(update))))
-  check(C.flow_update_end(native.gc(update, nil)))
-end
-
--- The number by which each server knows an optimizer.
-local function numbers_of(self, record)
-  if record.numbers then return record.numbers end
-  local numbers = {}
-  self.links:ask_all(function(server)
-    local parts, undecayed = {}, {}
-    for _, v in ipairs(record.list) do
-      for _, part in ipairs(self._known[v].parts) do
-        if part.server == server then
-          parts[#parts + 1] = part.index
-          if record.undecayed[v] then undecayed[#undecayed + 1] = part.index end
-        end
-      end
-    end
-    return { is = "optimizer", key = record.key, config = record.config, parts = json.list(parts), undecayed = json.list(undecayed) }
-  end, function(server, said) numbers[server] = said.number end)
-  record.numbers = numbers
-  return numbers
-end
-
 ---- steps --------------------------------------------------------------------------------------------------------------------------------
 
 function Store:pull()
@@ -285,36 +197,22 @@ function Store:pull()
   if self._defined > 0 then exchange(self, function() return "." end) end
 end
 
--- Of the chief, before others take part: what it has assigned.
-function Store:publish()
+-- Of the chief, before others take part: what it has assigned, and what it has restored of optimizers.
+function Store:publish(list)
   self:define()
+  for _, optimizer in ipairs(list or {}) do optimizers.install(self, optimizer) end
   local changes = {}
   if self._defined > 0 then exchange(self, function(part) return difference(changes, part.entry) end) end
 end
 
--- The gradients that the step has left for an optimizer, by variable: { numbers =, gradient = }. rates: of each server, by numbers.
-local function gather(self, record, gradients, rates)
-  local numbers, rate = numbers_of(self, record), C.flow_variable_number(record.rate.handle)
-  for server, number in ipairs(numbers) do
-    rates[server] = rates[server] or {}
-    rates[server][tostring(number)] = rate
-  end
-  for _, v in ipairs(record.list) do
-    gradients[self._known[v]] = { numbers = numbers, gradient = tensor.on_host(storage(record.gradients[v])) }
-  end
-end
+function Store:fetch() optimizers.fetch(self) end
+
+Store.collect = optimizers.collect
 
 -- After a step.
 function Store:push()
   self:define()
-  local gradients, rates, changes = {}, {}, {}
-  for _, record in pairs(self._optimizers) do
-    local made = C.flow_variable_number(record.iterations.handle) - record.seen
-    if made > 1 then
-      raise("%s: %s has made %d updates in one step; a step has one of each optimizer", WHAT, object.title(record.optimizer), made)
-    end
-    if made == 1 then gather(self, record, gradients, rates) end
-  end
+  local changes, gradients, rates = {}, optimizers.gather(self)
   exchange(self, function(part)
     local found = gradients[part.entry]
     if found then return string.char(65 + found.numbers[part.server]), bytes_of(found.gradient) end

@@ -122,7 +122,7 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
   if count == math.huge then count = -1 end
   register(model, store)
   rawset(run, "scope", rawget(run, "scope") or next_scope(store))
-  store:publish()
+  store:publish(model:_optimizers())
   local info, pieces = describe_epoch(model, pass, run, state)
   if pieces then store.links:ask(1, { is = "expect", bytes = tonumber(pieces.bytes[0]) }) end
   local said = store.links:ask(1, { is = "open", scope = run.scope, count = count, info = info }, pieces)
