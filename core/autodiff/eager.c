@@ -6,6 +6,7 @@
 #include "graph/profile.h"
 #include "autodiff/eager.h"
 #include "tensor/place.h"
+#include "tensor/mirrors.h"
 #include <string.h>
 
 typedef struct eager_run {
@@ -127,7 +128,10 @@ flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *in
                        .inputs = operands, .outputs = result_operands, .exact = context->exact, .scalars = &scalars };
     status = run_call(context, &call);
   }
-  for (int i = 0; i < input_count; i++) flow_tensor_release(ready[i]);
+  for (int i = 0; i < input_count; i++) {
+    if (record->flags & FLOW_OP_EFFECT) flow_storage_written(inputs[i]->storage);
+    flow_tensor_release(ready[i]);
+  }
   flow_free(block);
   return status;
 }

@@ -95,7 +95,7 @@ static flow_status finish(const device_run *run)
 {
   for (int i = 0; i < run->input_count; i++) {
     flow_place *home = flow_tensor_place(run->inputs[i]);
-    if (flow_op(run->op)->flags & FLOW_OP_EFFECT) flow_mirrors_are_old(run->inputs[i]->storage);
+    if (flow_op(run->op)->flags & FLOW_OP_EFFECT) flow_storage_written(run->inputs[i]->storage);
     if (home && home != run->place) FLOW_TRY(flow_place_follow(home, run->place));
     if (!home && flow_op(run->op)->flags & FLOW_OP_EFFECT) FLOW_TRY(flow_tensor_copy(run->inputs[i], run->ready[i]));
   }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "io/crc32c.h"
 #include "io/zip.h"
+#include "tensor/mirrors.h"
 
 enum { MOST_ENTRIES = 1000000, HEAD_BYTES = 16, PIECE_BYTES = 1 << 20 };
 
@@ -298,6 +299,7 @@ flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_t
                      flow_dtype_name(entry->dtype), flow_shape_text(entry->rank, entry->shape), flow_dtype_name(tensor->dtype),
                      flow_shape_text(tensor->rank, tensor->shape));
   }
+  flow_storage_written(tensor->storage);
   if (!flow_tensor_place(tensor) && flow_tensor_is_contiguous(tensor)) return read_content(file, entry, tensor->data);
   flow_tensor *packed;
   FLOW_TRY(flow_tensor_file_read(file, index, &packed));

@@ -8,6 +8,7 @@
 #include "base/float_state.h"
 #include "base/philox.h"
 #include "tensor/tensor.h"
+#include "tensor/mirrors.h"
 
 #define SEED { "seed", FLOW_INTEGER, "null", NULL }
 
@@ -211,6 +212,7 @@ static void fill(const flow_initializer_draw *draw, uint64_t key, flow_tensor *i
   enum { CHUNK = 256 };
   size_t element = (size_t)flow_dtype_size(into->dtype);
   double values[CHUNK];
+  flow_storage_written(into->storage);
   for (int64_t i = 0; i < size; i += CHUNK) {
     int64_t count = size - i < CHUNK ? size - i : CHUNK;
     for (int64_t j = 0; j < count; j += 4) draw_block(draw, key, (uint64_t)((i + j) / 4), values + j);

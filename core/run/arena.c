@@ -102,13 +102,16 @@ static void collect_blocks(layout *l, const char *read)
       if (l->inside[w] >= 0 && outermost(l, w, &offset) == v) {
         if (plan->lifetimes[w].defined < begin) begin = plan->lifetimes[w].defined;
         if (plan->lifetimes[w].last_use > end) end = plan->lifetimes[w].last_use;
+        if (flow_derived_is_fixed(instance, w)) begin = 0, end = plan->segment_count;
       }
+    if (flow_derived_is_fixed(instance, v)) begin = 0, end = plan->segment_count;
     add_block(l, flow_value_bytes(signature_of(instance, v), instance->capacity), begin, end, &instance->offsets[v]);
   }
   for (int s = 0; s < plan->segment_count; s++)
     for (int k = 0; k < plan->segments[s].count; k++) {
       flow_entry *entry = &instance->entries[plan->segments[s].first + k];
-      if (entry->shared_bytes) add_block(l, entry->shared_bytes, s, s, &entry->shared_offset);
+      int first = entry->fixed ? 0 : s, last = entry->fixed ? plan->segment_count : s;
+      if (entry->shared_bytes) add_block(l, entry->shared_bytes, first, last, &entry->shared_offset);
       for (int i = 0; i < entry->output_count; i++) {
         flow_binding *b = &entry->bindings[entry->input_count + i];
         if (b->mode != FLOW_BIND_PARTIAL) continue;

@@ -71,12 +71,15 @@ void flow_set_row_class(flow_instance *instance, int class)
   const flow_plan *plan = instance->plan;
   instance->row_class = class;
   instance->set_rows = -1;
+  flow_derived_forget(instance);
   for (int s = 0; s < plan->segment_count; s++) {
-    instance->stages[s].prepares = 0;
+    instance->stages[s].prepares = instance->stages[s].lasting = 0;
     for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++) {
       flow_entry *entry = &instance->entries[e];
       entry->kernel = instance->kernels[class * plan->order_count + e];
-      if (plan->segments[s].by_rows && !entry->alias && entry->kernel->prepare) instance->stages[s].prepares++;
+      if (!plan->segments[s].by_rows || entry->alias || !entry->kernel->prepare) continue;
+      instance->stages[s].prepares++;
+      instance->stages[s].lasting += entry->fixed;
     }
   }
 }

@@ -159,6 +159,7 @@ static flow_status execute_on_cpu(flow_replica_set *set)
   for (int r = 0; r < set->count; r++) {
     if (members > set->replicas[r]->member_count) FLOW_TRY(flow_instance_set_members(set->replicas[r], members));
     flow_segments_start(set->replicas[r]);
+    flow_derived_look(set->replicas[r]);
   }
   atomic_store_explicit(&set->arrivals, 0, memory_order_relaxed);
   flow_failure_clear(&run->verdict);
@@ -170,6 +171,7 @@ static flow_status execute_on_cpu(flow_replica_set *set)
   double started = flow_clock();
   flow_team_run(members, run_member, set);
   if (run->profiled) flow_profile_add_run(profile, set, flow_clock() - started);
+  for (int r = 0; r < set->count; r++) flow_derived_note_run(set->replicas[r], !flow_failure_is_set(&run->verdict));
   if (flow_failure_is_set(&run->verdict)) {
     copy_undo_log(lead, 1);
     return flow_failure_raise(&run->verdict);

@@ -166,6 +166,7 @@ static void release_memory(flow_instance *instance)
   flow_device_run_release(instance);
   flow_instance_free(instance, instance->undo_memory, instance->undo_bytes);
   flow_free(instance->undo_log);
+  flow_derived_release(instance);
   flow_instance_free(instance, instance->arena, instance->arena_bytes);
   flow_free(instance->offsets);
   flow_free(instance->part.progress);
@@ -198,10 +199,10 @@ static flow_status fill_instance(flow_instance *instance)
   flow_block *blocks = (flow_block *)(operands + instance->operand_count + 1);
   int *block_of = (int *)(blocks + instance->operand_count + 1);
   char *read = (char *)(block_of + values);
-  flow_status status = FLOW_OK;
   flow_queue *queue = instance->place ? flow_place_lock(instance->place) : NULL;
   mark_read(plan, read);
   flow_bind_entries(instance, read);
+  flow_status status = flow_derived_find(instance);
   for (int s = 0; s < plan->segment_count && status == FLOW_OK; s++) {
     if (plan->segments[s].by_rows) status = flow_size_stage(instance, s, blocks, block_of);
     for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++)

@@ -21,6 +21,7 @@
 #include "ops/wide_sum.h"
 #include "plan/memory_plan.h"
 #include "plan/plan.h"
+#include "run/derived.h"
 #include "run/pace.h"
 #include "run/run_state.h"
 
@@ -54,6 +55,7 @@ typedef struct flow_entry {
   flow_binding      *bindings;
   int                input_count, output_count;
   size_t             shared_offset, shared_bytes, scratch_bytes;
+  int                fixed;                     /* prepare() sees nothing but what derived.h calls fixed */
 } flow_entry;
 
 /* What an instance adds to a segment of its plan. */
@@ -62,6 +64,8 @@ typedef struct flow_stage {
   int64_t most_chunk;                  /* rows that a cache holds, which where there are sums follow from the instruction set */
   int64_t rows_per_slot, chunk;        /* for set_rows rows */
   int     prepares, sums;              /* entries with prepare(); PARTIAL outputs */
+  int     lasting;                     /* entries with prepare() of which derived.h keeps what that makes */
+  int     fixed;                       /* all that the segment makes is kept: derived.h */
   size_t  local_bytes;
   int     collective;                  /* it is a sum over replicas, or their rows put together */
   int     waits_for;                   /* the last COLLECTIVE segment before whose result it is the first to read, or -1 */
@@ -95,6 +99,7 @@ struct flow_instance {
   char         *arena;
   size_t        arena_bytes, local_bytes, scratch_bytes, operand_count;
   size_t       *offsets;               /* [value]: of roots in the arena, or NOT_PLACED */
+  flow_derived  derived;               /* what follows from variables and constants alone */
   flow_undo_record *undo_log;          /* what the plan's early effects write: put back if the run fails after them */
   int           undo_count;
   char         *undo_memory;           /* of the place, undo_bytes long */

@@ -28,6 +28,7 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
     int e = segment->first + (int)k;
     const flow_entry *entry = &instance->entries[e];
     if (entry->alias || !entry->kernel->prepare || flow_failure_is_set(&instance->run->verdict)) continue;
+    if (entry->fixed && instance->derived.current) continue;
     flow_bind_chunk(instance, member, e, 0, 0, 0);
     double started = flow_member_start_watch(instance->run);
     flow_status status = entry->kernel->prepare(&member->calls[e]);
@@ -169,7 +170,7 @@ static void run_rows_segment(flow_instance *instance, flow_region *region, flow_
 {
   flow_stage *stage = &instance->stages[s];
   flow_cut cut = { .phases = 1, .parts = { active_slots(instance, s) } };
-  if (stage->prepares) {
+  if (stage->prepares > (instance->derived.current ? stage->lasting : 0)) {
     prepare_kernels(instance, own, s);
     flow_members_meet(region, members);
   }
@@ -187,14 +188,15 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
   flow_call whole = own->calls[e], *call = &whole;
   flow_shard shard;
   flow_cut cut;
-  if (entry->alias) return;   /* without a barrier, so nobody may change the verdict here */
+  /* Without a barrier, so nobody may change the verdict here. */
+  if (entry->alias || (instance->stages[s].fixed && instance->derived.current)) return;
   if (flow_is_sharded(instance->set, e)) {
     shard = flow_shard_of(instance->set, e, instance->set->exchange->worker);
     call->shard = &shard;
   }
   if (member == 0) look_for_interrupt(instance->run, &instance->plan->segments[s]);
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
-  if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
+  if (entry->kernel->prepare && !(entry->fixed && instance->derived.current)) {   /* a MAP kernel over a batch of fixed size */
     if (flow_ticket_take(&instance->part.progress[s].prepare_ticket) == 0 && !flow_failure_is_set(&instance->run->verdict)) {
       double started = flow_member_start_watch(instance->run);
       flow_status status = entry->kernel->prepare(call);

@@ -66,7 +66,9 @@ int flow_tensor_is_contiguous(const flow_tensor *tensor)
 
 void *flow_tensor_data(const flow_tensor *tensor)
 {
-  return is_alive(tensor) && tensor->storage && !tensor->storage->place ? tensor->data : NULL;
+  if (!is_alive(tensor) || !tensor->storage || tensor->storage->place) return NULL;
+  atomic_store_explicit(&tensor->storage->content, 0, memory_order_relaxed);
+  return tensor->data;
 }
 
 /* ---- making small ones -------------------------------------------------------------------------------------------------- */
@@ -159,8 +161,8 @@ flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double
   FLOW_TRY(find_element("flow_tensor_set: the tensor", tensor, position, &element));
   uint64_t copy;
   flow_convert_from_double(tensor->dtype, &value, tensor->storage->place ? (void *)&copy : element, 1, 1);
+  flow_storage_written(tensor->storage);
   if (!tensor->storage->place) return FLOW_OK;
-  flow_mirrors_are_old(tensor->storage);
   return flow_place_upload(tensor->storage->place, element, &copy, (size_t)flow_dtype_size(tensor->dtype));
 }
 

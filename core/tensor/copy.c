@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/philox.h"
+#include "tensor/mirrors.h"
 
 /* ---- copy ------------------------------------------------------------------------------------------------------------------ */
 
@@ -115,6 +116,7 @@ flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from)
   if (flow_shape_size(to->rank, to->shape) == 0) return FLOW_OK;
   if (flow_tensor_place(to) || flow_tensor_place(from)) return flow_tensor_copy_between(to, from);
   if (overlap(to, from)) return copy_apart(to, from);
+  flow_storage_written(to->storage);
   loop_nest nest = nest_of_copy(to, from);
   run_nest(&nest, 0, to->dtype, to->data, from->dtype, from->data);
   return FLOW_OK;
@@ -126,6 +128,7 @@ flow_status flow_tensor_fill(flow_tensor *tensor, double value)
   FLOW_TRY(flow_check_concrete("the tensor to fill", tensor));
   if (flow_shape_size(tensor->rank, tensor->shape) == 0) return FLOW_OK;
   if (flow_tensor_place(tensor)) return flow_tensor_fill_at_place(tensor, value);
+  flow_storage_written(tensor->storage);
   uint64_t element;                      /* one element of any dtype */
   flow_convert_from_double(tensor->dtype, &value, &element, 1, 1);
   flow_tensor one = { .dtype = tensor->dtype };

@@ -33,6 +33,17 @@ flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_
 
 /* ---- storage --------------------------------------------------------------------------------------------------------- */
 
+static _Atomic uint64_t contents;      /* numbers given to what storages hold */
+
+static uint64_t next_content(void) { return atomic_fetch_add_explicit(&contents, 1, memory_order_relaxed) + 1; }
+
+void flow_storage_written(flow_storage *storage)
+{
+  storage->writes++;
+  if (atomic_load_explicit(&storage->content, memory_order_relaxed))
+    atomic_store_explicit(&storage->content, next_content(), memory_order_relaxed);
+}
+
 /* data NULL: allocates at the place; else borrows the host's. Returns a new reference. */
 static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow_storage **out)
 {
@@ -46,6 +57,7 @@ static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow
   storage->place = flow_place_retain(place);
   storage->mirrors = NULL;
   storage->writes = 0;
+  atomic_init(&storage->content, data ? 0 : next_content());
   if (!data) {
     flow_status status = place ? flow_place_allocate(place, bytes, &storage->data) : flow_alloc(bytes, &storage->data);
     if (status != FLOW_OK) {

@@ -22,7 +22,9 @@ typedef struct flow_storage {
   int         borrowed;        /* data belongs to the caller of flow_tensor_borrow */
   flow_place *place;           /* whose memory it is, a reference; NULL: the host's. Nothing else may be read through data */
   flow_mirror *mirrors;
-  uint64_t    writes;          /* where there is a place: how often it was written to, for mirrors */
+  uint64_t    writes;          /* how often it was written to, for mirrors */
+  _Atomic uint64_t content;    /* what it holds, for who keeps what follows from that: another number after each write, which no other storage
+                                * has; 0: others than this library have its address, and may write at any time */
 } flow_storage;
 
 enum { FLOW_TENSOR_MAGIC = 0x464c5754, FLOW_TENSOR_DEAD = 0x44454144 };

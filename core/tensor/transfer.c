@@ -101,7 +101,7 @@ static int same_form(const flow_tensor *to, const flow_tensor *from, size_t byte
 flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
 {
   size_t bytes = (size_t)flow_shape_size(to->rank, to->shape) * (size_t)flow_dtype_size(to->dtype);
-  flow_mirrors_are_old(to->storage);
+  flow_storage_written(to->storage);
   if (same_form(to, from, bytes)) return copy_bytes(to, from, bytes);
   flow_tensor *source, *image = NULL;
   FLOW_TRY(flow_tensor_on_host(from, &source));
@@ -120,7 +120,7 @@ flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value)
   flow_place *place = flow_tensor_place(tensor);
   flow_operand y = { .dtype = tensor->dtype, .rank = tensor->rank, .data = tensor->data };
   size_t bytes = (size_t)flow_shape_size(tensor->rank, tensor->shape) * (size_t)flow_dtype_size(tensor->dtype);
-  flow_mirrors_are_old(tensor->storage);
+  flow_storage_written(tensor->storage);
   if (value == 0 && !__builtin_signbit(value) && flow_tensor_is_contiguous(tensor))
     return flow_place_clear(place, tensor->data, bytes);
   memcpy(y.shape, tensor->shape, sizeof(int64_t) * (size_t)tensor->rank);

@@ -90,7 +90,7 @@ static void copies_on_devices_are_hashed_where_they_are(void **state)
   cuda_ok(flow_place_upload(places[1], copy + 400, &wrong, sizeof wrong));
   assert_int_not_equal(hash_of(variable, 1), hash_of(host, -1));
   assert_int_equal(hash_of(variable, 0), hash_of(host, -1));
-  flow_mirrors_are_old(variable->tensor->storage);      /* it is made again before it is used */
+  flow_storage_written(variable->tensor->storage);      /* it is made again before it is used */
   assert_int_equal(hash_of(variable, 1), hash_of(host, -1));
   flow_variable_release(variable);
   flow_variable_release(host);

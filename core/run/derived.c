@@ -1,0 +1,110 @@
+/* derived.c: see derived.h. */
+#include "run/instance.h"
+
+#include "graph/variable.h"
+#include "tensor/mirrors.h"
+
+/* The storage of a variable or a constant; NULL: the value has none of its own. */
+static flow_storage *storage_of(const flow_value *value)
+{
+  if (value->kind == FLOW_VALUE_VARIABLE) return value->variable->tensor->storage;
+  return value->kind == FLOW_VALUE_CONSTANT ? value->tensor->storage : NULL;
+}
+
+static int writes_variables(const flow_plan *plan)
+{
+  for (int k = 0; k < plan->order_count; k++)
+    if (flow_op(plan->graph->nodes[plan->order[k]].op)->flags & FLOW_OP_EFFECT) return 1;
+  return 0;
+}
+
+static int has_rows(const flow_signature *signature)
+{
+  for (int d = 0; d < signature->rank; d++)
+    if (signature->dims[d] < 0) return 1;
+  return 0;
+}
+
+/* Whether a node sees fixed values only. */
+static int follows(const flow_instance *instance, const flow_node *node)
+{
+  const flow_graph *graph = instance->plan->graph;
+  if (node->input_count == 0 || flow_op(node->op)->flags & (FLOW_OP_RANDOM | FLOW_OP_COLLECTIVE)) return 0;
+  for (int i = 0; i < node->input_count; i++)
+    if (!instance->derived.fixed[instance->plan->roots[node->inputs[i]]]) return 0;
+  for (int i = 0; i < node->output_count; i++)
+    if (has_rows(&graph->values[node->outputs[i]].signature)) return 0;
+  return 1;
+}
+
+/* Whether prepare() of an entry, which sees inputs without rows, sees fixed ones only. */
+static int prepares_fixed(const flow_instance *instance, const flow_entry *entry)
+{
+  int seen = 0;
+  for (int i = 0; i < entry->input_count; i++) {
+    const flow_binding *b = &entry->bindings[i];
+    if (b->mode != FLOW_BIND_WHOLE) continue;
+    if (!instance->derived.fixed[b->root]) return 0;
+    seen++;
+  }
+  return seen > 0;
+}
+
+flow_status flow_derived_find(flow_instance *instance)
+{
+  const flow_plan *plan = instance->plan;
+  size_t values = (size_t)plan->graph->value_count + 1;
+  void *block;
+  if (instance->place || writes_variables(plan)) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero((sizeof(uint64_t) + 1) * values, &block));
+  instance->derived = (flow_derived){ .contents = block, .fixed = (char *)((uint64_t *)block + values) };
+  for (int v = 0; v < plan->graph->value_count; v++) instance->derived.fixed[v] = storage_of(&plan->graph->values[v]) != NULL;
+  for (int s = 0; s < plan->segment_count; s++)
+    for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++) {
+      flow_entry *entry = &instance->entries[e];
+      const flow_node *node = &plan->graph->nodes[entry->node];
+      int fixed = !plan->segments[s].by_rows && !entry->alias && follows(instance, node);
+      for (int i = 0; i < node->output_count && fixed; i++) instance->derived.fixed[node->outputs[i]] = 1;
+      if (!plan->segments[s].by_rows) instance->stages[s].fixed = fixed;
+      entry->fixed = !fixed && !entry->alias && prepares_fixed(instance, entry);
+    }
+  return FLOW_OK;
+}
+
+void flow_derived_release(flow_instance *instance)
+{
+  flow_free(instance->derived.contents);
+  instance->derived = (flow_derived){ 0 };
+}
+
+int flow_derived_is_fixed(const flow_instance *instance, int value) { return instance->derived.fixed && instance->derived.fixed[value]; }
+
+void flow_derived_forget(flow_instance *instance) { instance->derived.made = 0; }
+
+void flow_derived_look(flow_instance *instance)
+{
+  const flow_graph *graph = instance->plan->graph;
+  int same = instance->derived.made;
+  for (int v = 0; v < graph->value_count && instance->derived.fixed; v++) {
+    flow_storage *storage = storage_of(&graph->values[v]);
+    if (!storage) continue;
+    uint64_t content = atomic_load_explicit(&storage->content, memory_order_relaxed);
+    if (content == 0 || content != instance->derived.contents[v]) same = 0;
+    instance->derived.contents[v] = content;
+  }
+  instance->derived.current = same;
+}
+
+void flow_derived_note_run(flow_instance *instance, int succeeded)
+{
+  const flow_plan *plan = instance->plan;
+  instance->derived.made = succeeded && instance->derived.fixed;
+  for (int k = 0; k < plan->order_count && !instance->derived.fixed; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    if (!(flow_op(node->op)->flags & FLOW_OP_EFFECT)) continue;
+    for (int i = 0; i < node->input_count; i++) {
+      flow_storage *storage = storage_of(&plan->graph->values[plan->roots[node->inputs[i]]]);
+      if (storage) flow_storage_written(storage);
+    }
+  }
+}
