@@ -15,21 +15,35 @@ local arguments = {}
 local is_options = signature.is_options
 arguments.is_options = is_options
 
--- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order.
+-- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order; its field first_is_single
+-- says that the first is never a list: then those without a name in a table are positions, Dense { 3, activation = "relu" }.
 function arguments.named(what, parameters, positional, ...)
   local count, named = select("#", ...), {}
   local last = count > 0 and (select(count, ...))
-  if is_options(last) then
+  local first_is_single = parameters.first_is_single
+  local is_list = first_is_single and count == 1 and type(last) == "table" and not getmetatable(last)
+  local function give(name, value)
+    if named[name] ~= nil then raise("%s: %s is given twice, by position and by name", what, name) end
+    named[name] = value
+  end
+  if is_list or is_options(last) then
+    local first
     for name, value in pairs(last) do
-      if type(name) == "number" then
-        if not parameters[1] then raise("%s takes no value by position", what) end
-        local first = named[parameters[1]] or {}
-        first[name] = value
-        named[parameters[1]] = first
+      if type(name) ~= "number" then
+        give(name, value)
+      elseif not parameters[1] then
+        raise("%s takes no value by position", what)
+      elseif first_is_single then
+        if name > positional or not parameters[name] then
+          raise("%s takes at most %d arguments by position, got %d", what, positional, table.maxn(last))
+        end
+        give(parameters[name], value)
       else
-        named[name] = value
+        first = first or {}
+        first[name] = value
       end
     end
+    if first then give(parameters[1], first) end
     count = count - 1
   end
   if count > positional then
@@ -38,11 +52,16 @@ function arguments.named(what, parameters, positional, ...)
       errors.describe((select(count, ...))), next_name and ("; give the others by name: { %s = ... }"):format(next_name) or "")
   end
   for i = 1, count do
-    local name, value = parameters[i], (select(i, ...))
-    if named[name] ~= nil then raise("%s: %s is given twice, by position and by name", what, name) end
-    named[name] = value
+    give(parameters[i], (select(i, ...)))
   end
   return named
+end
+
+local SINGLE = { integer = true, number = true, boolean = true, text = true, activation = true }
+
+-- Whether arguments of this type of the library's records, a C text or NULL, are never lists.
+function arguments.is_single(type_name)
+  return type_name ~= nil and SINGLE[native.string(type_name)] or false
 end
 
 -- The numbers of nested lists one after the other, and the lengths of the lists on each level: { {1, 2, 3}, {4, 5, 6} } is 1 to 6 and

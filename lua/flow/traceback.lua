@@ -18,15 +18,15 @@ local function is_fault(message)
 end
 
 -- The text after the message of an error, "" where the message names the only line there is. level: of the caller's caller, as error()
--- counts. skip(info): whether a frame is left out besides.
-function traceback.text(message, level, skip)
+-- counts. runner: the function that called the user's code; what called that one is left out.
+function traceback.text(message, level, runner)
   if is_fault(message) then return debug.traceback("", level + 1) end
   local lines = {}
   level = level + 1
   while true do
-    local info = debug.getinfo(level, "Snl")
-    if not info then break end
-    if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) and not (skip and skip(info)) then
+    local info = debug.getinfo(level, "Snlf")
+    if not info or info.func == runner then break end
+    if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) then
       lines[#lines + 1] = ("\n\t%s:%d: %s"):format(info.short_src, info.currentline, name_of(info))
     end
     level = level + 1

@@ -33,6 +33,12 @@ local PAIRS = {
   { function() return flow.losses.mean_squared_error(a, b) end,
     function() return flow.losses.mean_squared_error { y_true = a, y_pred = b } end },
   { function() return flow.losses.Huber()(a, b) end, function() return flow.losses.Huber() { y_true = a, y_pred = b } end },
+  { function() return flow.layers.Dense(3, "relu"):get_config().units end,
+    function() return flow.layers.Dense({ 3, activation = "relu" }):get_config().units end },
+  { function() return flow.layers.Dense(3):get_config().units end, function() return flow.layers.Dense({ 3 }):get_config().units end },
+  { function() return flow.optimizers.SGD(0.5, 0.9):get_config().momentum end,
+    function() return flow.optimizers.SGD({ 0.5, momentum = 0.9 }):get_config().momentum end },
+  { function() return flow.layers.Dense(3, { units = 4 }) end, function() return flow.layers.Dense { 3, units = 4 } end, fails = true },
   { function() return flow.image.load("lua/examples/digits", 1) end, function() return flow.image.load { path = "lua/examples/digits" } end,
     fails = true },
 }

@@ -40,6 +40,7 @@ local function define(index)
   for i = 0, C.flow_layer_class_argument_count(index) - 1 do
     parameters[i + 1] = native.string(C.flow_layer_class_argument(index, i))
   end
+  parameters.first_is_single = arguments.is_single(C.flow_layer_class_argument_type(index, 0))
   local positional, trains_alone = C.flow_layer_class_positional(index), C.flow_layer_class_trains_alone(index) ~= 0
   function class.fields._trains_alone() return trains_alone end
   local named_inputs = several.record(index)

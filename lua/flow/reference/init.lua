@@ -195,8 +195,16 @@ function reference.text(what, style)
   if type(what) ~= "string" then
     errors.raise("help takes a name, a function, a class or an object of flow, got %s", errors.describe(what))
   end
-  local known, last = {}, what:match("[%w_]+$") or what
-  for name in pairs(by_name) do known[name:match("[%w_]+$")] = true end
+  local known, last, begun = {}, what:match("[%w_]+$") or what, {}
+  for name in pairs(by_name) do
+    local own = name:match("[%w_]+$")
+    if not known[own] and own:sub(1, #last) == last then begun[#begun + 1] = own end
+    known[own] = true
+  end
+  if #begun > 0 then
+    table.sort(begun)
+    errors.raise("there is no help for %q; there are %s", what, table.concat(begun, ", ", 1, math.min(#begun, 10)))
+  end
   local elsewhere = errors.elsewhere("flow", last) or errors.elsewhere("model", last) or errors.elsewhere("tensor", last)
   errors.raise("there is no help for %q%s", what, elsewhere or errors.suggestion(last, known))
 end

@@ -20,11 +20,15 @@ local function add(found, list, kind)
   end
 end
 
--- Methods of a class (object.lua) and its parents: functions are methods, hooks that a class leaves empty are not shown.
-local function add_class(found, class)
+-- Methods of a class (object.lua) and its parents; hooks that a class leaves empty are not shown. Its functions that are not methods, such
+-- as extend, are names of the class only.
+local function add_class(found, class, of_instance)
   while class do
     for name, value in pairs(class.methods) do
-      if is_public(name) and not found[name] and type(value) == "function" then found[name] = names.METHOD end
+      if is_public(name) and not found[name] and type(value) == "function" then
+        local entry = signature.entries[value]
+        if entry and entry.method or not of_instance then found[name] = names.METHOD end
+      end
     end
     add(found, class.fields, names.FIELD)
     add(found, class.setters, names.FIELD)
@@ -61,7 +65,7 @@ function names.of(value)
   elseif type(value) == "table" then
     local class, metatable = class_of(value), getmetatable(value)
     if class then
-      add_class(found, class)
+      add_class(found, class, true)
       add(found, rawget(value, "_assignments"), names.FIELD)
       add(found, value, names.FIELD)
     elseif type(metatable) == "table" and rawget(metatable, "describe_names") then

@@ -14,13 +14,13 @@ local complete = { flow = nil }      -- flow: set by who loads this room
 
 -- The value of a path such as flow.layers or model, nil if it has none. Fields that are computed are asked for, so only of objects of
 -- ours and plain tables.
-local function resolve(path, globals)
+local function resolve(path)
   local value
   local first = true
   for name in path:gmatch("[%a_][%w_]*") do
     if first then
       value = rawget(_G, name)
-      if value == nil and globals then value = globals[name] end
+      if value == nil and name == "flow" then value = complete.flow end
       first = false
     else
       local ok, inner = pcall(function() return value[name] end)
@@ -134,8 +134,7 @@ end
 
 ---- completion ----------------------------------------------------------------------------------------------------------------------
 
--- The list of what the word may become. before: what stands before it in the entry. globals: names that are known besides _G's, with values
--- or true.
+-- The list of what the word may become. before: what stands before it in the entry. globals: names that are known besides _G's.
 function complete.words(word, before, globals)
   before = before or ""
   local context = context_of(before)
@@ -154,7 +153,7 @@ function complete.words(word, before, globals)
   local found = {}
   if separator == "" and path ~= "" then return {} end
   if path == "" then
-    local callee = context.callee and resolve(context.callee, globals)
+    local callee = context.callee and resolve(context.callee)
     local parameters = callee and names.parameters(callee)
     if parameters and (context.in_table or prefix ~= "") and (context.after_bracket or prefix ~= "") then
       of_prefix(found, parameters, prefix, context.in_table and "%s = " or nil)
@@ -172,7 +171,7 @@ function complete.words(word, before, globals)
     return sorted(found)
   end
   if not path:find("^[%a_][%w_%.]*$") then return {} end
-  local value = resolve(path, globals)
+  local value = resolve(path)
   if value == nil then return {} end
   for name, kind in pairs(names.of(value)) do
     local is_shown = separator == "." and (kind ~= names.METHOD or names.is_class(value)) or separator == ":" and kind == names.METHOD

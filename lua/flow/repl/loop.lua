@@ -28,7 +28,7 @@ local function explain(message)
     local metatable = getmetatable(message)
     return metatable and metatable.__tostring and tostring(message) or "an error that is not text: " .. show(message)
   end
-  return message .. traceback.text(message, 2)
+  return message .. traceback.text(message, 2, repl.evaluate)
 end
 
 -- Runs one complete input; write(text) receives what is to be shown. environment: of its globals, by default _G. What was typed is
@@ -91,7 +91,10 @@ function repl.run(host, banner)
 
   while true do
     if host.arm then host.arm() end
-    local ok, line = pcall(read, pending == "" and "> " or ">> ")
+    local ok, line = pcall(function()
+      local line = read(pending == "" and "> " or ">> ")
+      return line      -- in two steps: Ctrl-C while it reads is an error of the next instruction, which is to come in here
+    end)
     if not ok then                      -- Ctrl-C at the prompt drops what was typed
       pending = ""
       write("")

@@ -199,6 +199,7 @@ function metatable.__tostring(self)
   return ("Variable %q %s"):format(self.name, tostring(storage(self)):gsub("^Tensor ", ""))
 end
 
+metatable.describe_names = { { Variable, "method" }, { fields, "field" } }      -- for reference/names.lua
 metatable.__tensor = read
 for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do metatable["__" .. name] = ops[name] end
 metatable.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice

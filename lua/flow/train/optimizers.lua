@@ -37,6 +37,7 @@ local function define(index)
   for i = 0, C.flow_optimizer_class_argument_count(index) - 1 do
     parameters[i + 1] = native.string(C.flow_optimizer_class_argument(index, i))
   end
+  parameters.first_is_single = true
   signature.of_record(class, "flow.optimizers." .. class_name, parameters, #parameters, function(...)
     local named = arguments.named(class_name, parameters, #parameters, ...)
     local name, schedule = named.name, nil
