@@ -15,8 +15,9 @@ local arguments = {}
 local is_options = signature.is_options
 arguments.is_options = is_options
 
--- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order; its field first_is_single
--- says that the first is never a list: then those without a name in a table are positions, Dense { 3, activation = "relu" }.
+-- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order; its field
+-- first_is_single says that the first is never a list: then those without a name in a table are positions, Dense { 3, activation = "relu"
+-- }.
 function arguments.named(what, parameters, positional, ...)
   local count, named = select("#", ...), {}
   local last = count > 0 and (select(count, ...))

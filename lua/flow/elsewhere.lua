@@ -14,7 +14,7 @@ local strategies = {
   InputOptions = "data sets are cut by with_options { auto_shard_policy = ... }, and read ahead by prefetch(n)",
 }
 
-return {
+local places = {
   flow = {
     preprocessing = "flow.image_dataset_from_directory reads pictures, and layers such as layers.RandomFlip change them",
     saved_model = "flow.load_model opens .keras files, model:export(folder) writes a folder for serving",
@@ -61,3 +61,10 @@ return {
     use_multiprocessing = "data sets have threads: ds:map(f, { num_parallel_calls = 4 })",
     max_queue_size = "data sets read ahead: ds:prefetch(4)" },
 }
+
+for module, names in pairs(require "flow.elsewhere_torch") do
+  places[module] = places[module] or {}
+  for name, place in pairs(names) do places[module][name] = places[module][name] or place end
+end
+
+return places

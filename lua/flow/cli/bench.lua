@@ -7,7 +7,19 @@ local native = require "flow.ffi"
 local nets = require "flow.cli.bench_nets"
 local steps = require "flow.train.steps"
 
+local read_options = require "flow.cli.options"
+
 local C, check = native.C, native.check
+
+local USAGE = [[
+Usage: flowlua bench [options]
+
+Measures how fast nets train and predict here; with --ops, each kernel of their training steps.
+
+  --net a,b      these nets (all)
+  --seconds N    for each figure (2)
+  --ops          kernel by kernel, each variant beside the time that its cost predicts
+  --op NAME      this kernel]]
 
 local function selected(text)
   local names = {}
@@ -96,7 +108,7 @@ local function bench_ops(names, filter)
 end
 
 return function(_, arguments)
-  local options = flow.args({ ops = false, net = "", op = "", seconds = 2 }, arguments)
+  local options = read_options("bench", USAGE, { ops = false, net = "", op = "", seconds = 2 }, arguments)
   local names = selected(options.net)
   if options.ops then bench_ops(names, options.op) else bench_nets(names, options.seconds) end
   return 0

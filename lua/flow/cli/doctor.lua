@@ -3,6 +3,12 @@
 local flow = require "flow"
 local native = require "flow.ffi"
 
+local USAGE = [[
+Usage: flowlua doctor
+
+Prints what this installation can do: version, processor, devices, plugins, and why one is missing. The exit code is 0 if a product of
+matrices is right.]]
+
 local function first_match(path, pattern)
   local file = io.open(path, "r")
   if not file then return nil end
@@ -29,7 +35,8 @@ local function may_miscompile()
   return jit.version == "LuaJIT 2.1.0-beta3" and jit.arch == "x64" and not jit.prngstate
 end
 
-return function()
+return function(_, arguments)
+  require "flow.cli.options"("doctor", USAGE, {}, arguments or {})
   local lines = {}
   local function say(name, value) lines[#lines + 1] = ("%-12s %s"):format(name, value) end
   say("flowlua", flow.version)

@@ -14,6 +14,7 @@
 
 local flow = require "flow"
 local json = require "flow.json"
+local host_io = require "flow.host"
 local launch_hosts = require "flow.cli.launch_hosts"
 local launch_modules = require "flow.cli.launch_modules"
 local shell = require "flow.shell"
@@ -100,6 +101,7 @@ local function parse(arguments)
   local what = { options[1], by_name and options[2] or nil }
   if not what[1] or by_name and not what[2] then refuse("which script? flowlua launch --workers 2 train.lua -- --epochs 3") end
   if extra then refuse("%q: arguments of the script come after --: flowlua launch %s -- %s", extra, table.concat(what, " "), extra) end
+  if not by_name and options.hosts == "" and not host_io.readable(what[1]) then refuse("cannot open %s: there is no such file", what[1]) end
   return options, what, theirs
 end
 

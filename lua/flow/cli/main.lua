@@ -1,10 +1,11 @@
 -- cli/main.lua: the command line of the flowlua program. bindings/cli/main.c calls it with what only C can do (host.arm,
 -- host.take_termination, host.watch, host.isatty) and the arguments; it returns the exit code.
 --
--- The room: the program flowlua. May use: train, jobs, init.
+-- The room: the program flowlua. May use: train, reference, repl, jobs, init.
 
 local native = require "flow.ffi"
 local at_exit = require "flow.at_exit"
+local host_io = require "flow.host"
 local flow = require "flow"
 
 -- In this program `flow` is there without require: for -e and the prompt. A host's globals are never touched.
@@ -17,6 +18,7 @@ Usage: flowlua [options] [script.lua [arguments]]
   flowlua                   the interactive prompt; a script on standard input if that is not a terminal
   flowlua train.lua a b     runs a script with arg[1] = "a", arg[2] = "b"
   flowlua doctor            what this installation can do: version, CPU, devices, plugins
+  flowlua help model:fit    what a function, a class or a method takes, with an example (help --help)
   flowlua summary m.keras   the layers of a saved model
   flowlua predict m.keras a.jpg b.png
                             what a saved classifier sees in pictures (--top 3, --classes a,b,c)
@@ -26,6 +28,7 @@ Usage: flowlua [options] [script.lua [arguments]]
                             checks a training job, writes it for a cluster, hands it over (submit --help)
   flowlua jobs status       what became of such jobs; jobs logs -f NAME, jobs cancel NAME
   flowlua scaling m.keras   what many workers can be expected to reach (scaling --help)
+  flowlua bench             how fast this machine trains and predicts (bench --help)
 
   -e CODE     runs CODE
   -l MODULE   requires MODULE
@@ -36,9 +39,15 @@ Usage: flowlua [options] [script.lua [arguments]]
   --          ends the options
   -           a script on standard input]=]
 
--- Words that name a command when they stand first: each is a module flow.cli.<word>, which returns f(host, arguments).
-local commands = { doctor = true, launch = true, submit = true, jobs = true, summary = true, predict = true, bench = true,
-                   scaling = true }
+-- Words that name a command when they stand first: each is a module flow.cli.<word>, which returns f(host, arguments, program). options:
+-- what it takes, for completion.
+local commands = {
+  doctor = { options = "" }, help = { options = "--man --completion --annotations" }, summary = { options = "" },
+  predict = { options = "--top --classes" }, bench = { options = "--net --seconds --ops --op" },
+  launch = { options = "--workers --parameter-servers --hosts --engine -m" }, submit = { options = "--config -m" },
+  jobs = { options = "status logs cancel" },
+  scaling = { options = "--workers --batch --step-time --latency --bandwidth" },
+}
 
 local function version()
   return ("flowlua %s (%s, kernels: %s)"):format(flow.version, jit.version, flow.isa())
@@ -104,10 +113,17 @@ local function rest(list, first)
   return result
 end
 
+-- That a module was not found; where it could be, LUA_PATH says.
+local function not_found(name)
+  local file = name:gsub("%.", "/")
+  local text = "module %q was not found: there is neither %s.lua nor %s/init.lua in this folder or in those of LUA_PATH"
+  return text:format(name, file, file)
+end
+
 local function run_module(host, name, arguments)
-  local path, message = package.searchpath(name, package.path)
+  local path = package.searchpath(name, package.path)
   if not path then
-    complain(("module %q was not found:%s"):format(name, message))
+    complain(not_found(name))
     return 1
   end
   local chunk, failure = loadfile(path)
@@ -120,7 +136,8 @@ local function run_command(host, name, arguments)
     return 1
   end
   local code
-  return call(host, function() code = require("flow.cli." .. name)(host, arguments) end) or code or 0
+  local program = { usage = USAGE, commands = commands }
+  return call(host, function() code = require("flow.cli." .. name)(host, arguments, program) end) or code or 0
 end
 
 local function interactive(host)
@@ -166,6 +183,11 @@ local function run(host, list)
         if code or not prompt then return code or 0 end
         return interactive(host)
       elseif letter == "l" then
+        if not (package.loaded[value] or package.preload[value] or package.searchpath(value, package.path)
+          or package.searchpath(value, package.cpath)) then
+          complain(not_found(value))
+          return 1
+        end
         code = call(host, function() _G[value] = require(value) end)
       else
         _G.arg = list
@@ -201,6 +223,10 @@ local function run(host, list)
     code = run_script(host, chunk, message, "-", rest(list, i + 1))
   else
     local chunk, message = loadfile(script)
+    if not chunk and i == 1 and not host_io.readable(script) then
+      local near = flow.errors.nearest(script, commands)
+      message = message .. (near and ("; did you mean the command %s?"):format(near) or "")
+    end
     code = run_script(host, chunk, message, script, rest(list, i + 1))
   end
   if code or not prompt then return code or 0 end

@@ -2,6 +2,16 @@
 
 local flow = require "flow"
 
+local read_options = require "flow.cli.options"
+
+local USAGE = [[
+Usage: flowlua predict [options] MODEL PICTURE...
+
+Prints what a saved classifier sees in pictures, the likeliest classes first.
+
+  --top NUMBER      how many classes (3)
+  --classes a,b,c   their names, if the file has none]]
+
 local raise = flow.errors.raise
 local MODES = { [1] = "grayscale", [3] = "rgb", [4] = "rgba" }
 
@@ -33,8 +43,7 @@ local function ranked(row)
 end
 
 return function(_, arguments)
-  _G.arg = { [0] = "flowlua predict", unpack(arguments) }
-  local options = flow.args { classes = "", top = 3 }
+  local options = read_options("predict", USAGE, { classes = "", top = 3 }, arguments)
   local path = options[1]
   if not path or not options[2] then raise("predict: which model and pictures? flowlua predict m.keras a.jpg b.png") end
   local model = flow.load_model(path, { compile = false })

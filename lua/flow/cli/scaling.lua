@@ -48,11 +48,7 @@ local function numbers(text)
 end
 
 return function(host, arguments)
-  local options = flow.args(DEFAULTS, arguments)
-  if options.help then
-    print(USAGE)
-    return 0
-  end
+  local options = require "flow.cli.options"("scaling", USAGE, DEFAULTS, arguments)
   local path = options[1]
   if not path then flow.errors.raise("scaling: which model? flowlua scaling m.keras") end
   local model = flow.load_model(path)

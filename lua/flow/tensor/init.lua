@@ -397,7 +397,7 @@ function hooks.index(t, key)
     local names = {}
     for name in pairs(methods) do names[name] = true end
     for name in pairs(fields) do names[name] = true end
-    raise("a tensor has no field %q%s", key, errors.suggestion(key, names))
+    raise("a tensor has no field %q%s", key, errors.elsewhere("tensor", key) or errors.suggestion(key, names))
   end
   return tensor.select(t, key)
 end

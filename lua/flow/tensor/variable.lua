@@ -179,7 +179,8 @@ function metatable.__index(self, key)
   for _, list in ipairs { Variable, fields, native.methods } do
     for name in pairs(list) do names[name] = true end
   end
-  raise("a variable has no field %q%s", key, errors.suggestion(key, names))
+  raise("a variable has no field %q%s", key,
+    errors.elsewhere("variable", key) or errors.elsewhere("tensor", key) or errors.suggestion(key, names))
 end
 
 function metatable.__newindex(self, key, value)
