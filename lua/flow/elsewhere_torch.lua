@@ -50,7 +50,7 @@ return {
     mm = "x:matmul(y)", dim = "x.rank is the number of axes",
     numel = "x.size is the number of elements", t = "x:transpose()", len = "#x is the length of the first axis",
   },
-  variable = { grad = GRADIENTS, numpy = "v:value():totable()", data = "v:value() is the value, v:assign(x) sets it" },
+  variable = { grad = GRADIENTS, numpy = "v:value():totable()" },
   model = {
     parameters = "model.trainable_variables", named_parameters = "model.variables, each with a name", state_dict = "model:get_weights()",
     load_state_dict = "model:set_weights(list), or model:load_weights(path)", train = "model:fit trains; model(x, { training = true })",

@@ -69,7 +69,8 @@ describe("flow", function()
   it("is told where to find what other libraries call by a name that is not here", function()
     local model = flow.Sequential { flow.layers.Dense(1) }
     model:compile { loss = "mse" }
-    local objects = { flow = flow, model = model }
+    local objects = { flow = flow, model = model, tensor = flow.ones { 1 }, variable = flow.Variable(1), layer = flow.layers.Dense(1),
+                      optimizer = flow.optimizers.SGD(), dataset = flow.data.Dataset.range(3) }
     for module, names in pairs(require "flow.elsewhere") do
       for name, place in pairs(names) do
         local method = module:match("^model:(.*)$")

@@ -208,6 +208,10 @@ flow.io.glob: The paths that match a pattern or a list of them, sorted.
   print(flow.io.glob("*.txt")[1])      --> a.txt
 flow.io.join: Parts of a path with slashes between them.
   print(flow.io.join("runs", "7"))      --> runs/7
+flow.io.basename: The last part of a path.
+  print(flow.io.basename("runs/7/log.csv"))      --> log.csv
+flow.io.dirname: A path without its last part.
+  print(flow.io.dirname("runs/7/log.csv"))      --> runs/7
 flow.io.path: The path of this machine that a path means: gs://bucket/file is /gcs/bucket/file.
   print(flow.io.path("a.txt"))      --> a.txt
 flow.io.copy: Copies a file.

@@ -133,6 +133,8 @@ flow.layers.Softmax:
   print(layers.Softmax()(flow.tensor { { 1, 2 } }))
 flow.layers.Embedding:
   print(layers.Embedding(10, 4)(flow.tensor({ { 1, 2 } }, { dtype = "int32" })).shape[3])      --> 4
+flow.layers.Masking:
+  print(layers.Masking()(flow.ones { 1, 3, 2 }).shape[2])      --> 3
 flow.layers.Flatten:
   print(layers.Flatten()(flow.ones { 2, 3, 4 }).shape[2])      --> 12
 flow.layers.Identity:
@@ -170,6 +172,11 @@ layer:call: What the layer computes; a layer of your own defines it.
 layer:adapt: Learns mean and variance of data, a tensor or a data set.
   local normalization = layers.Normalization()
   normalization:adapt(flow.tensor { { 1 }, { 3 } })
+layer:compute_mask: The mask of the layer's output for inputs and their mask, nil without one; a layer of your own may define it.
+  local Twice = layers.Layer:extend("Twice")
+  function Twice:call(x) return x * 2 end
+  function Twice:compute_mask(inputs, mask) return mask end
+  print(Twice()(flow.ones { 1, 2 }))
 layer:count_params: The number of all weights.
   local dense = layers.Dense(2)
   dense(flow.ones { 1, 3 })
