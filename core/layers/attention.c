@@ -320,7 +320,8 @@ static flow_tensor *project_back(flow_expression *e, const flow_layer *layer, fl
 flow_status flow_attention_call(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, const int *axes,
                                 int axis_count, const flow_named_call *call, flow_tensor **outputs)
 {
-  flow_tensor *query = call->inputs[QUERY], *value = call->inputs[VALUE], *key = call->inputs[KEY] ? call->inputs[KEY] : value, *mask;
+  flow_tensor *query = call->inputs[QUERY], *value = call->inputs[VALUE], *key = call->inputs[KEY] ? call->inputs[KEY] : value;
+  flow_tensor *mask = NULL;
   flow_signature inputs[] = { flow_signature_of(query), flow_signature_of(value), flow_signature_of(key) };
   plan p;
   FLOW_TRY(check_inputs(layer, inputs));

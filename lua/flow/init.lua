@@ -2,7 +2,7 @@
 -- loaded when a script first names them. A name that does not exist is an error, never nil.
 --
 -- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks,
--- reference, repl, jobs, models, utils.
+-- reference, repl, jobs, models, utils, applications.
 
 require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
@@ -84,7 +84,7 @@ local parts = {
   summary = { "flow.callbacks.events" }, utils = { "flow.utils" }, keras = { "flow.keras" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
   train = { "flow.checkpoint" }, nn = { "flow.distribute.nn" }, mixed_precision = { "flow.layers.mixed_precision" },
-  jobs = { "flow.jobs" }, help = { "flow.reference", "help" },
+  jobs = { "flow.jobs" }, help = { "flow.reference", "help" }, applications = { "flow.applications" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 

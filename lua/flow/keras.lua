@@ -8,7 +8,7 @@ local raise = errors.raise
 
 -- The fields of flow that are fields of keras, too.
 local SAME = { "layers", "Model", "Sequential", "Input", "models", "optimizers", "losses", "metrics", "callbacks", "initializers",
-  "regularizers", "datasets", "utils", "random", "mixed_precision" }
+  "regularizers", "datasets", "utils", "random", "mixed_precision", "applications" }
 
 -- What require "flow" returns, which is passed here when flow.keras is first named.
 local keras = { above = {} }

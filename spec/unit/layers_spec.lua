@@ -351,4 +351,27 @@ describe("random layers that are called eagerly", function()
       assert.same(y:totable(), tape:gradient(sum, x):totable())
     end
   end)
+
+  it("takes initializers of add_weight by name, with options, and as functions", function()
+    local made = {}
+    local Three = flow.layers.Layer:extend "Three"
+    function Three:build()
+      made[1] = self:add_weight { name = "named", shape = { 2 }, initializer = "ones" }
+      made[2] = self:add_weight { name = "chosen", shape = { 2 }, initializer = flow.initializers.Constant(3) }
+      made[3] = self:add_weight { name = "function", shape = { 2 }, initializer = function(shape) return flow.zeros(shape) + 5 end }
+    end
+    function Three:call(x) return x end
+    Three()(flow.zeros { 1, 2 })
+    for i, expected in ipairs { 1, 3, 5 } do assert.same({ expected, expected }, made[i]:value():totable()) end
+    local function of(initializer)
+      local Bad = flow.layers.Layer:extend "Bad"
+      function Bad:build() self:add_weight { shape = { 2 }, initializer = initializer } end
+      function Bad:call(x) return x end
+      local ok, message = pcall(function() Bad { name = "bad" } (flow.zeros { 1, 2 }) end)
+      assert.is_false(ok)
+      return message
+    end
+    assert.truthy(of(7):find('initializer is a name such as "zeros", one such as flow.initializers.Constant(1), or a function', 1, true))
+    assert.truthy(of(function() return flow.zeros { 3 } end):find("expected a tensor of the shape {2}", 1, true))
+  end)
 end)

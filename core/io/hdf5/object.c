@@ -8,7 +8,7 @@
 enum {
   PREFIX_BYTES = 16, MESSAGE_BYTES = 8, MOST_CHUNKS = 1024, SHARED = 2, FAIL_IF_UNKNOWN = 0x80,
   FLOAT_CLASS = 1, STRING_CLASS = 3, VARIABLE_CLASS = 9,
-  HEAP_HEADER_BYTES = 16, HEAP_OBJECTS = 65536,
+  HEAP_HEADER_BYTES = 16, HEAP_OBJECTS = 65536, MOST_LIST = 1 << 20,
 };
 
 /* A message, or a part of it: `address` is where in the file bytes[0] stands. */
@@ -143,22 +143,51 @@ static flow_status cut(const flow_hdf5_reader *reader, piece *message, uint64_t 
   return FLOW_OK;
 }
 
-/* A text out of an attribute's data; *out stays NULL if it holds something else than one text. */
-static flow_status read_text(flow_hdf5_reader *reader, piece type, piece data, char **out)
+/* How many bytes each element of a text attribute takes; 0: it holds something else. */
+static uint64_t text_bytes(piece type)
 {
   int class = type.count >= 8 ? type.bytes[0] & 15 : -1;
-  if (class == VARIABLE_CLASS && (type.bytes[1] & 15) == 1) {
-    if (data.count < 16) return flow_hdf5_damaged(reader, "an attribute is cut off");
-    return flow_hdf5_heap_text(reader, data.bytes, out);
-  }
-  if (class != STRING_CLASS) return FLOW_OK;
-  uint64_t bytes = flow_little_endian(type.bytes + 4, 4), length = 0;
+  if (class == VARIABLE_CLASS && (type.bytes[1] & 15) == 1) return 16;
+  return class == STRING_CLASS ? flow_little_endian(type.bytes + 4, 4) : 0;
+}
+
+/* A text out of an attribute's data; *out stays NULL if it holds something else. */
+static flow_status read_text(flow_hdf5_reader *reader, piece type, piece data, char **out)
+{
+  uint64_t bytes = text_bytes(type), length = 0;
+  if (bytes == 0) return FLOW_OK;
   if (bytes > data.count) return flow_hdf5_damaged(reader, "an attribute is cut off");
+  if ((type.bytes[0] & 15) == VARIABLE_CLASS) return flow_hdf5_heap_text(reader, data.bytes, out);
   while (length < bytes && data.bytes[length]) length++;
   return copy_text(reader, data.bytes, length, out);
 }
 
-/* Texts become notes; numbers and arrays as attributes mean nothing here. */
+/* A list of texts as one text, each on a line; *out stays NULL if it holds something else. */
+static flow_status read_texts(flow_hdf5_reader *reader, piece type, piece data, int64_t count, char **out)
+{
+  const uint64_t bytes = text_bytes(type);
+  int length = 0, capacity = 0;
+  char *lines = NULL;
+  flow_status status = FLOW_OK;
+  if (bytes == 0 || count == 0) return FLOW_OK;
+  if ((uint64_t)count > data.count / bytes) return flow_hdf5_damaged(reader, "an attribute is cut off");
+  for (int64_t i = 0; i < count && status == FLOW_OK; i++) {
+    char *text = NULL;
+    status = read_text(reader, type, (piece){ data.bytes + i * (int64_t)bytes, bytes, data.address }, &text);
+    size_t more = text ? strlen(text) : 0;
+    if (status == FLOW_OK && more > MOST_LIST - (size_t)length) status = flow_hdf5_damaged(reader, "a list of texts is too long");
+    if (status == FLOW_OK) status = flow_grow(&lines, 1, length + (int)more + 1, &capacity);
+    if (status == FLOW_OK && more > 0) memcpy(lines + length, text, more);
+    if (status == FLOW_OK) length += (int)more + 1;
+    if (status == FLOW_OK) lines[length - 1] = i + 1 < count ? '\n' : '\0';
+    flow_free(text);
+  }
+  if (status == FLOW_OK) *out = lines;
+  else flow_free(lines);
+  return status;
+}
+
+/* Texts become notes, lists of texts too, in lines; numbers as attributes mean nothing here. */
 static flow_status read_attribute(flow_hdf5_reader *reader, piece message, flow_hdf5_object *object)
 {
   const unsigned char *bytes = message.bytes;
@@ -180,6 +209,7 @@ static flow_status read_attribute(flow_hdf5_reader *reader, piece message, flow_
   }
   FLOW_TRY(read_dataspace(reader, space, &rank, shape));
   if (rank == 0) FLOW_TRY(read_text(reader, type, data, &text));
+  if (rank == 1) FLOW_TRY(read_texts(reader, type, data, shape[0], &text));
   if (!text) return FLOW_OK;
   const char *key = (const char *)name.bytes;
   if (strcmp(key, "dtype") == 0 && strcmp(text, "bfloat16") == 0) object->is_bfloat16 = 1;

@@ -12,7 +12,6 @@ local object = require "flow.object"
 local json = require "flow.json"
 local symbolic = require "flow.layers.symbolic"
 local variable = require "flow.tensor.variable"
-local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local arguments = require "flow.arguments"
 local placement = require "flow.tensor.placement"
@@ -199,8 +198,8 @@ function Layer:add_weight(options)
         errors.describe(shape[i]))
     end
   end
-  local initial = tensor.zeros(shape, { dtype = options.dtype })
-  check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), native.pointer(initial)))
+  local initial_value = require "flow.layers.initial_value"
+  local initial = initial_value(object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
   local name = self.name .. "/" .. options.name
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
   self._own[#self._own + 1] = weight

@@ -62,7 +62,15 @@ function Model.fields.distribute_strategy(self)
   return p and p.strategy or require("flow.distribute").get_strategy()
 end
 
-function Model.fields.layers(self) return self._children end
+
+-- Operations on symbolic tensors are not among the layers, as in Keras.
+function Model.fields.layers(self)
+  local list = {}
+  for _, layer in ipairs(self._children) do
+    if not rawget(layer, "_operation") then list[#list + 1] = layer end
+  end
+  return list
+end
 -- Names of the classes that the outputs stand for, as the data set that it was fitted to or its file told; nil: nobody knows.
 function Model.fields.class_names(self) return rawget(self, "_class_names") end
 function Model.fields.input_shape(self)

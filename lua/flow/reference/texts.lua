@@ -16,7 +16,7 @@ local names = require "flow.names"
 local C = native.C
 local texts = {}
 
-local FILES = { "tensors", "layers", "training", "data", "distribute" }
+local FILES = { "tensors", "layers", "training", "data", "distribute", "applications" }
 
 local records      -- by name: { doc =, example = }
 

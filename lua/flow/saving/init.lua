@@ -72,9 +72,10 @@ function Model:save_weights(path, overwrite)
   end)
 end
 
--- model:load_weights(path [, { skip_mismatch = true }]) of a .weights.h5, .keras or .safetensors file. When it fails the model is as
--- it was; skip_mismatch: what does not fit is left as it is, with a warning.
-takes "path, { skip_mismatch: boolean = false, trusted: boolean = false }"
+-- model:load_weights(path [, { skip_mismatch = true }]) of a .weights.h5, .keras or .safetensors file, or of a .h5 file of Keras 2. When it
+-- fails the model is as it was; skip_mismatch: what does not fit is left as it is, with a warning. by_name: of a file of Keras 2 by the
+-- layers' names, not by their order.
+takes "path, { skip_mismatch: boolean = false, by_name: boolean = false, trusted: boolean = false }"
 function Model:load_weights(path, options)
   path = check_path("load_weights", path)
   need_built(self, "load_weights")
@@ -82,8 +83,14 @@ function Model:load_weights(path, options)
     require("flow.saving.safetensors").load_weights(self, path, options.skip_mismatch)
     return
   end
+  local old = (path:find("%.h5$") or path:find("%.hdf5$")) and not path:find("%.weights%.h5$")
+  if options.by_name and not old then raise("load_weights: %q: by_name = true is for .h5 files of Keras 2", path) end
+  if old then
+    require("flow.saving.legacy").load_weights(self, path, options)
+    return
+  end
   if not path:find("%.weights%.h5$") and not path:find("%.keras$") then
-    raise("load_weights: %q: weights are read from .weights.h5, .keras and .safetensors files", path)
+    raise("load_weights: %q: weights are read from .weights.h5, .keras, .safetensors and, of Keras 2, .h5 files", path)
   end
   require("flow.saving.keras").load_weights(self, path, options)
 end

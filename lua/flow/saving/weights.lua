@@ -160,8 +160,9 @@ local function match(file, path, who, variables, list, count)
   end
 end
 
--- Into the variables themselves where nobody minds a model that is half read; else all of them are read first.
-local function assign(file, list, in_place)
+-- Reads a list of { position, variable }: into the variables themselves where nobody minds a model that is half read; else all of them are
+-- read first.
+function weights.assign(file, list, in_place)
   local waiting = {}
   for i, item in ipairs(list) do
     if in_place and file:dtype(item.position) == item.variable.dtype then
@@ -224,7 +225,7 @@ function weights.read(file, model, in_place, skip)
     else match(file, path, object.title(layer), variables, list) end
   end, {})
   match_optimizer(file, model, list)
-  assign(file, list, in_place)
+  weights.assign(file, list, in_place)
 end
 
 return weights

@@ -1,0 +1,32 @@
+-- initial_value.lua: what a weight that a layer written in Lua adds begins as.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local signature = require "flow.signature"
+local tensor = require "flow.tensor"
+
+local C, check, raise = native.C, native.check, errors.raise
+
+-- A new tensor. what: for messages; given: the name of an initializer, one such as flow.initializers.Constant(1), or a function of the
+-- shape and { dtype = } that returns a tensor.
+return function(what, given, shape, dtype)
+  if signature.is_callable(given) and not object.is(given, arguments.Choice) then
+    local value = given(shape, { dtype = dtype })
+    local expected = table.concat(shape, ", ")
+    if not native.is_tensor(value) or table.concat(value.shape, ", ") ~= expected then
+      raise("%s: the initializer returned %s, expected a tensor of the shape {%s}", what, errors.describe(value), expected)
+    end
+    return value
+  end
+  local initial, name, chosen = tensor.zeros(shape, { dtype = dtype }), given, nil
+  if object.is(given, arguments.Choice) then name, chosen = given.class_name, arguments.native(what, given.options) end
+  if type(name) ~= "string" then
+    raise("%s: initializer is a name such as \"zeros\", one such as flow.initializers.Constant(1), or a function of the shape, got %s",
+      what, errors.describe(given))
+  end
+  check(C.flow_initialize(native.context, name, chosen, C.flow_context_next_seed(native.context), native.pointer(initial)))
+  return initial
+end
+
