@@ -20,14 +20,23 @@ COMMANDS = {
     "flowlua": [FLOWLUA, os.path.join(HERE, "flowlua_peer.lua")],
     "tensorflow": [sys.executable, os.path.join(HERE, "tensorflow_peer.py")],
     "pytorch": [sys.executable, os.path.join(HERE, "pytorch_peer.py")],
+    "onnxruntime": [sys.executable, os.path.join(HERE, "onnxruntime_peer.py")],
 }
 NETS = {
     "flowers": "CNN on 180x180x3, batch 32, Adam",
     "mnist": "CNN on 28x28, batch 64, SGD",
     "resnet20": "ResNet-20 on 32x32x3, batch 64, SGD with momentum",
     "mobilenet": "MobileNet 1/4 on 96x96x3, batch 32, Adam",
+    "resnet50": "ResNet-50 on 224x224x3, batch 8, SGD with momentum",
+    "vgg11": "VGG-11 with one Dense layer on 112x112x3, batch 16, SGD",
+    "unet": "small U-Net on 48x48x3, batch 8, Adam",
+    "mlp": "Dense 784-512-256-10, batch 128, Adam",
+    "embedding": "Embedding of 20,000 words in 128 for 200 positions, mean, Dense, batch 64, Adam",
 }
-MODES = ("train", "predict")
+USUAL_NETS = ("flowers", "mnist", "resnet20", "mobilenet")
+MODES = ("train", "predict", "predict1")
+USUAL_MODES = ("train", "predict")
+PREDICTS_ONLY = ("onnxruntime",)
 
 
 def operations(mode, first, rest):
@@ -38,7 +47,7 @@ def operations(mode, first, rest):
 
 class Peer:
     def __init__(self, name, net, mode, seconds, threads):
-        self.name, self.rates, self.peak = name, [], 0
+        self.name, self.rates, self.late, self.peak = name, [], [], 0
         # What the others say while they start is of interest only if they fail.
         self.errors = None if name == "flowlua" else tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(COMMANDS[name] + [net, mode, str(seconds), str(threads)], stdin=subprocess.PIPE,
@@ -59,8 +68,9 @@ class Peer:
     def window(self):
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
-        images, seconds = self.expect("window")
+        images, seconds, *late = self.expect("window")
         self.rates.append(float(images) / float(seconds))
+        self.late += map(float, late)
 
     def close(self):
         self.process.stdin.close()
@@ -72,23 +82,39 @@ class Peer:
         return statistics.median(self.rates)
 
 
+def neighbour():
+    """A program that keeps the last of our cores busy."""
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    os.sched_setaffinity(busy.pid, {max(os.sched_getaffinity(0))})
+    return busy
+
+
 def measure(net, mode, options, peak):
     """One table; the peers, flowlua first."""
-    peers = [Peer(name, net, mode, options.seconds, options.threads) for name in options.peers]
-    for _ in range(options.windows):
-        for peer in peers:
-            peer.window()
+    names = [name for name in options.peers if mode != "train" or name not in PREDICTS_ONLY]
+    peers = [Peer(name, net, mode, options.seconds, options.threads) for name in names]
+    busy = neighbour() if options.busy else None
+    try:
+        for _ in range(options.windows):
+            for peer in peers:
+                peer.window()
+    finally:
+        if busy:
+            busy.kill()
+            busy.wait()
     for peer in peers:
         peer.close()
     count = operations(mode, *peers[0].multiply_adds)
-    print("\n%s, %s: %s; %.0f million operations an image" % (net, {"train": "training", "predict": "prediction at batch 32"}[mode],
-                                                                NETS[net], count / 1e6))
-    print("  %-12s %12s %22s %12s %12s %14s" % ("", "images/s", "slowest..fastest", "flowlua is", "of the peak", "peak memory"))
+    what = {"train": "training", "predict": "prediction at batch 32", "predict1": "prediction of one at a time"}[mode]
+    print("\n%s, %s%s: %s; %.0f million operations an image" % (net, what, ", one core busy" if busy else "", NETS[net], count / 1e6))
+    print("  %-12s %12s %22s %12s %12s %14s" % ("", "images/s", "slowest..fastest", "flowlua is", "of the peak", "peak memory")
+          + ("  99th percentile" if mode == "predict1" else ""))
     for peer in peers:
         ratio = "" if peer is peers[0] else "%.2fx" % (peers[0].rate / peer.rate)
         print("  %-12s %12.0f %22s %12s %10.0f %% %11.0f MB" % (
             peer.name, peer.rate, "%.0f..%.0f" % (min(peer.rates), max(peer.rates)), ratio,
-            100 * peer.rate * count / (peak * 1e9), peer.peak), flush=True)
+            100 * peer.rate * count / (peak * 1e9), peer.peak) +
+            (" %13.0f us" % statistics.median(peer.late) if peer.late else ""), flush=True)
     return peers
 
 
@@ -116,22 +142,26 @@ def start_up():
         statistics.median(times), len(times), usage.ru_maxrss / 1024))
 
 
-def list_of(known, every):
-    """An argument's type: names of `known`, separated by commas, or the word `every` for all of them."""
+def list_of(known, words):
+    """An argument's type: names of `known`, separated by commas, or a word for some of them."""
     def parse(text):
-        names = list(known) if text == every else text.split(",")
+        names = list(words[text]) if text in words else text.split(",")
         for name in names:
             if name not in known:
-                raise argparse.ArgumentTypeError("there is no %r; choose from %s, %s" % (name, every, ", ".join(known)))
+                raise argparse.ArgumentTypeError("there is no %r; choose from %s" % (name, ", ".join((*words, *known))))
         return names
     return parse
 
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench")
-    parser.add_argument("--peers", default="flowlua", type=list_of(COMMANDS, "all"), help="set by scripts/bench; flowlua comes first")
-    parser.add_argument("--net", default="all", type=list_of(NETS, "all"), help="all, or some of %s, separated by commas" % ", ".join(NETS))
-    parser.add_argument("--mode", default="both", type=list_of(MODES, "both"), help="train, predict or both")
+    parser.add_argument("--peers", default="flowlua", type=list_of(COMMANDS, {"all": COMMANDS}),
+                        help="set by scripts/bench; flowlua comes first")
+    parser.add_argument("--net", default="usual", type=list_of(NETS, {"usual": USUAL_NETS, "all": NETS}),
+                        help="usual, all, or some of %s, separated by commas" % ", ".join(NETS))
+    parser.add_argument("--mode", default="both", type=list_of(MODES, {"both": USUAL_MODES, "all": MODES}),
+                        help="train, predict, both, or predict1: one at a time, with the 99th percentile of its time")
+    parser.add_argument("--busy", action="store_true", help="while another program keeps one core busy")
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a window")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))

@@ -3,6 +3,30 @@ local flow = require "flow"
 local nets = require "flow.cli.bench_nets"
 local net, mode, seconds, threads = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
 flow.config.set_threads(threads)
+
+local layers = flow.layers
+local function compiled(model, optimizer)
+  model:compile { optimizer = optimizer, loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true }, metrics = { "accuracy" } }
+  return model
+end
+
+-- Simonyan and Zisserman 2014, column A, without two of the Dense layers.
+function nets.vgg11()
+  local list = { layers.Input { 112, 112, 3 } }
+  for _, stage in ipairs { { 64 }, { 128 }, { 256, 256 }, { 512, 512 }, { 512, 512 } } do
+    for _, filters in ipairs(stage) do list[#list + 1] = layers.Conv2D(filters, 3, { padding = "same", activation = "relu" }) end
+    list[#list + 1] = layers.MaxPooling2D()
+  end
+  list[#list + 1] = layers.Flatten()
+  list[#list + 1] = layers.Dense(1000)
+  return compiled(flow.Sequential(list), flow.optimizers.SGD(0.001)), { 112, 112, 3 }, 1000, 16
+end
+
+function nets.embedding()
+  local model = flow.Sequential { layers.Input({ 200 }, { dtype = "int32" }), layers.Embedding(20000, 128), layers.GlobalAveragePooling1D(),
+                                  layers.Dense(64, { activation = "relu" }), layers.Dense(2) }
+  return compiled(model, flow.optimizers.Adam()), { 200 }, 2, 64
+end
 flow.set_random_seed(1)
 
 -- Multiply-adds of the forward pass per image, of the first layer with a kernel and of all others: each element of a kernel is
@@ -31,9 +55,10 @@ local function now()
 end
 
 local model, shape, classes, batch = nets[net]()
-local rows = batch * (net == "mnist" and 200 or 20)
-local highest = net == "flowers" and 255 or 1      -- pixels, which that net rescales
-local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = highest, seed = 1 })
+if net == "resnet50" then batch = 8 end
+local rows = batch * (({ mnist = 200, mlp = 200, resnet50 = 2, vgg11 = 2 })[net] or 20)
+local highest = ({ flowers = 255, unet = 255, embedding = 20000 })[net] or 1      -- pixels that those nets rescale; words
+local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = highest, seed = 1, dtype = net == "embedding" and "int32" or "float32" })
 local y = flow.random.uniform({ rows }, { maxval = classes, dtype = "int32", seed = 2 })
 
 local modes = {}
@@ -42,6 +67,32 @@ function modes.train(epochs) model:fit(x, y, { batch_size = batch, epochs = epoc
 
 function modes.predict(passes)
   for _ = 1, passes do model:predict(x, { batch_size = 32, verbose = 0 }) end
+end
+
+-- One row at a time; what each took.
+local times, ones = {}, nil
+function modes.predict1(passes)
+  if not ones then
+    ones = {}
+    for i = 1, math.min(rows, 64) do ones[i] = x[{ { i, i } }]:contiguous() end
+  end
+  times = {}
+  for i = 1, passes * rows do
+    local start = now()
+    model:predict_on_batch(ones[i % #ones + 1]):close()
+    times[i] = now() - start
+  end
+end
+
+local function late()
+  if mode ~= "predict1" then return "" end
+  table.sort(times)
+  return (" %.1f"):format(1e6 * times[math.ceil(0.99 * #times)])
+end
+
+if mode == "export" then
+  model:export(arg[5])
+  os.exit(0)
 end
 
 local function run(passes)
@@ -55,6 +106,6 @@ local passes = math.max(1, math.floor(seconds / run(1) + 0.5))
 io.stdout:write(("ready %d %d\n"):format(multiply_adds(model)))
 io.stdout:flush()
 for _ in io.lines() do
-  io.stdout:write(string.format("window %d %.6f\n", passes * rows, run(passes)))
+  io.stdout:write(string.format("window %d %.6f%s\n", passes * rows, run(passes), late()))
   io.stdout:flush()
 end

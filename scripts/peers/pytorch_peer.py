@@ -1,4 +1,5 @@
 """pytorch_peer.py NET MODE SECONDS THREADS: PyTorch's side of compare.py, which describes the conversation."""
+import math
 import sys
 import time
 
@@ -69,11 +70,94 @@ def mobilenet():
     return nn.Sequential(*model), adam, (3, 96, 96), 10, 32
 
 
-model, optimizer, shape, classes, batch = {"flowers": flowers, "mnist": mnist, "resnet20": resnet20, "mobilenet": mobilenet}[net]()
-model = model.to(memory_format=torch.channels_last)             # its fastest layout here
-rows = batch * (200 if net == "mnist" else 20)
-x = (torch.rand(rows, *shape) * (255 if net == "flowers" else 1)).contiguous(memory_format=torch.channels_last)
+class Bottleneck(nn.Module):
+    def __init__(self, channels, filters, stride, first):
+        super().__init__()
+        self.body = nn.Sequential(conv_norm(channels, filters, 1), nn.ReLU(inplace=True), conv_norm(filters, filters, 3, stride),
+                                  nn.ReLU(inplace=True), conv_norm(filters, 4 * filters, 1))
+        self.short_cut = conv_norm(channels, 4 * filters, 1, stride) if first else nn.Identity()
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        return self.relu(self.short_cut(x) + self.body(x))
+
+
+def resnet50():
+    model, channels = [conv_norm(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)], 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        for block in range(blocks):
+            model.append(Bottleneck(channels, 64 << stage, 2 if stage > 0 and block == 0 else 1, block == 0))
+            channels = 256 << stage
+    model += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000)]
+    return nn.Sequential(*model), lambda weights: torch.optim.SGD(weights, 0.1, momentum=0.9, fused=True), (3, 224, 224), 1000, 8
+
+
+def vgg11():
+    model, channels = [], 3
+    for stage in ((64,), (128,), (256, 256), (512, 512), (512, 512)):
+        for filters in stage:
+            model += [nn.Conv2d(channels, filters, 3, padding=1), nn.ReLU(inplace=True)]
+            channels = filters
+        model.append(nn.MaxPool2d(2))
+    model += [nn.Flatten(), nn.Linear(3 * 3 * 512, 1000)]
+    return nn.Sequential(*model), lambda weights: torch.optim.SGD(weights, 0.001, fused=True), (3, 112, 112), 1000, 16
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        def twice(channels, filters):
+            return nn.Sequential(nn.Conv2d(channels, filters, 3, padding=1), nn.ReLU(inplace=True),
+                                 nn.Conv2d(filters, filters, 3, padding=1), nn.ReLU(inplace=True))
+        self.down = nn.ModuleList([twice(3, 16), twice(16, 32)])
+        self.middle = twice(32, 64)
+        self.up = nn.ModuleList([twice(32 + 64, 32), twice(16 + 32, 16)])
+        self.last, self.head = nn.Conv2d(16, 8, 1), nn.Linear(8, 4)
+
+    def forward(self, x):
+        x, skipped = x / 255, []
+        for part in self.down:
+            skipped.append(part(x))
+            x = nn.functional.max_pool2d(skipped[-1], 2)
+        x = self.middle(x)
+        for part in self.up:
+            x = part(torch.cat([skipped.pop(), nn.functional.interpolate(x, scale_factor=2)], 1))
+        return self.head(self.last(x).mean((2, 3)))
+
+
+def unet():
+    return UNet(), adam, (3, 48, 48), 4, 8
+
+
+def mlp():
+    model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Dropout(0.2), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10))
+    return model, adam, (784,), 10, 128
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(20000, 128)
+        self.head = nn.Sequential(nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 2))
+
+    def forward(self, x):
+        return self.head(self.table(x).mean(1))
+
+
+def embedding():
+    return Words(), adam, (200,), 2, 64
+
+
+model, optimizer, shape, classes, batch = {"flowers": flowers, "mnist": mnist, "resnet20": resnet20, "mobilenet": mobilenet,
+                                           "resnet50": resnet50, "vgg11": vgg11, "unet": unet, "mlp": mlp, "embedding": embedding}[net]()
+rows = batch * {"mnist": 200, "mlp": 200, "resnet50": 2, "vgg11": 2}.get(net, 20)
+x = torch.rand(rows, *shape) * {"flowers": 255, "unet": 255}.get(net, 1)
+if len(shape) == 3:                                             # their fastest layout here
+    model, x = model.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
+if net == "embedding":
+    x = torch.randint(0, 20000, (rows, *shape))
 y = torch.randint(0, classes, (rows,))
+times = []
 
 if mode == "train":
     optimizer = optimizer(model.parameters())
@@ -89,6 +173,17 @@ if mode == "train":
                 nn.functional.cross_entropy(output, labels).backward()
                 optimizer.step()
                 hits += (output.detach().argmax(1) == labels).sum()
+elif mode == "predict1":
+    model.eval()
+    ones = x[:64].split(1)
+
+    def work(passes):
+        times.clear()
+        with torch.inference_mode():
+            for i in range(passes * rows):
+                start = time.perf_counter()
+                model(ones[i % len(ones)])
+                times.append(time.perf_counter() - start)
 else:
     model.eval()
     batches = x.split(32)
@@ -109,4 +204,6 @@ run(1)
 passes = max(1, round(seconds / run(1)))
 print("ready", flush=True)
 for _ in sys.stdin:
-    print("window %d %.6f" % (passes * rows, run(passes)), flush=True)
+    seconds = run(passes)
+    late = " %.1f" % (1e6 * sorted(times)[math.ceil(0.99 * len(times)) - 1]) if times else ""
+    print("window %d %.6f%s" % (passes * rows, seconds, late), flush=True)

@@ -1,4 +1,5 @@
 """tensorflow_peer.py NET MODE SECONDS THREADS: TensorFlow's side of compare.py, which describes the conversation."""
+import math
 import os
 import sys
 import time
@@ -63,16 +64,83 @@ def mobilenet():
     return compiled(model, keras.optimizers.Adam()), (96, 96, 3), 10, 32
 
 
-model, shape, classes, batch = {"flowers": flowers, "mnist": mnist, "resnet20": resnet20, "mobilenet": mobilenet}[net]()
-rows = batch * (200 if net == "mnist" else 20)
-x = random.random((rows,) + shape, dtype="float32") * (255 if net == "flowers" else 1)
+def resnet50():
+    def conv(x, filters, size, strides=1):
+        return normalized(x, layers.Conv2D(filters, size, strides=strides, padding="same", use_bias=False))
+
+    image = keras.Input((224, 224, 3))
+    x = layers.MaxPooling2D(3, strides=2, padding="same")(layers.ReLU()(conv(image, 64, 7, 2)))
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        for block in range(blocks):
+            filters, strides = 64 << stage, 2 if stage > 0 and block == 0 else 1
+            y = layers.ReLU()(conv(layers.ReLU()(conv(x, filters, 1)), filters, 3, strides))
+            x = layers.ReLU()(layers.Add()([conv(x, 4 * filters, 1, strides) if block == 0 else x, conv(y, 4 * filters, 1)]))
+    model = keras.Model(image, layers.Dense(1000)(layers.GlobalAveragePooling2D()(x)))
+    return compiled(model, keras.optimizers.SGD(0.1, momentum=0.9)), (224, 224, 3), 1000, 8
+
+
+def vgg11():
+    model = [layers.Input((112, 112, 3))]
+    for stage in ((64,), (128,), (256, 256), (512, 512), (512, 512)):
+        model += [layers.Conv2D(filters, 3, padding="same", activation="relu") for filters in stage] + [layers.MaxPooling2D()]
+    model = keras.Sequential(model + [layers.Flatten(), layers.Dense(1000)])
+    return compiled(model, keras.optimizers.SGD(0.001)), (112, 112, 3), 1000, 16
+
+
+def unet():
+    def twice(x, filters):
+        for _ in range(2):
+            x = layers.Conv2D(filters, 3, padding="same", activation="relu")(x)
+        return x
+
+    image = keras.Input((48, 48, 3))
+    x, skipped = layers.Rescaling(1 / 255)(image), []
+    for filters in (16, 32):
+        skipped.append(twice(x, filters))
+        x = layers.MaxPooling2D()(skipped[-1])
+    x = twice(x, 64)
+    for filters in (32, 16):
+        x = twice(layers.Concatenate()([skipped.pop(), layers.UpSampling2D()(x)]), filters)
+    model = keras.Model(image, layers.Dense(4)(layers.GlobalAveragePooling2D()(layers.Conv2D(8, 1)(x))))
+    return compiled(model, keras.optimizers.Adam()), (48, 48, 3), 4, 8
+
+
+def mlp():
+    model = keras.Sequential([layers.Input((784,)), layers.Dense(512, activation="relu"), layers.Dropout(0.2),
+                              layers.Dense(256, activation="relu"), layers.Dense(10)])
+    return compiled(model, keras.optimizers.Adam()), (784,), 10, 128
+
+
+def embedding():
+    model = keras.Sequential([layers.Input((200,), dtype="int32"), layers.Embedding(20000, 128), layers.GlobalAveragePooling1D(),
+                              layers.Dense(64, activation="relu"), layers.Dense(2)])
+    return compiled(model, keras.optimizers.Adam()), (200,), 2, 64
+
+
+model, shape, classes, batch = {"flowers": flowers, "mnist": mnist, "resnet20": resnet20, "mobilenet": mobilenet, "resnet50": resnet50,
+                                "vgg11": vgg11, "unet": unet, "mlp": mlp, "embedding": embedding}[net]()
+rows = batch * {"mnist": 200, "mlp": 200, "resnet50": 2, "vgg11": 2}.get(net, 20)
+x = random.random((rows,) + shape, dtype="float32") * {"flowers": 255, "unet": 255, "embedding": 20000}.get(net, 1)
+if net == "embedding":
+    x = x.astype("int32")
 y = random.integers(0, classes, rows)
+times = []
 
 if mode == "train":
     data = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch).cache().prefetch(2)
 
     def work(passes):
         model.fit(data, epochs=passes, shuffle=False, verbose=0)
+elif mode == "predict1":
+    ones = [tf.constant(x[i:i + 1]) for i in range(min(rows, 64))]
+    predict = tf.function(lambda images: model(images, training=False))
+
+    def work(passes):
+        times.clear()
+        for i in range(passes * rows):
+            start = time.perf_counter()
+            predict(ones[i % len(ones)]).numpy()
+            times.append(time.perf_counter() - start)
 else:
     # Faster than model.predict: a compiled call of the model for each batch, which is there as a tensor.
     batches = [tf.constant(x[first:first + 32]) for first in range(0, rows, 32)]
@@ -93,4 +161,6 @@ run(1)                                           # traces and fills the cache
 passes = max(1, round(seconds / run(1)))
 print("ready", flush=True)
 for _ in sys.stdin:
-    print("window %d %.6f" % (passes * rows, run(passes)), flush=True)
+    seconds = run(passes)
+    late = " %.1f" % (1e6 * sorted(times)[math.ceil(0.99 * len(times)) - 1]) if times else ""
+    print("window %d %.6f%s" % (passes * rows, seconds, late), flush=True)
