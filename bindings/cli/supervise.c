@@ -164,7 +164,7 @@ static int plan_restart(job *self, supervised_task *task, int status)
   char how[400];
   double now = streams_now();
   int preempted = processes_exit_code(status) == 128 + SIGTERM, none = 0;
-  if (self->phase != RUNNING || self->signal || !task->decides || self->max_restarts == 0 || self->one_done) return 0;
+  if (self->phase != RUNNING || self->signal || self->max_restarts == 0 || self->one_done) return 0;
   if (!preempted && self->restarts == self->max_restarts) return 0;
   self->restarts += !preempted;
   task->restart_at = now + restart_pause(now - task->started, preempted ? &none : &task->failures);

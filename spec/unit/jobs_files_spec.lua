@@ -284,6 +284,24 @@ describe("for Docker Compose", function()
     local devices = made.services["chief-0"].deploy.resources.reservations.devices
     assert.same({ { driver = "nvidia", count = 4, capabilities = { "gpu" } } }, devices)
   end)
+
+  it("is valid by docker-compose", function()
+    if select(2, support.run("docker-compose version")) ~= 0 then return pending("not tested: docker-compose is not installed") end
+    local key, everything = support.file("key.json", "{}"), " --git-url https://host/a --git-commit abc --mount gs://bucket/x:/data "
+      .. "--mount nfs://s/e:/n --mount /srv:/srv:ro --env A=b$(c) --cpus 2 --memory 4Gi --shm-size 2Gi --max-restarts 2 --credentials "
+    local function check(path)
+      local output, code = support.run(("FLOW_SECRET=0123456789abcdef docker-compose --file %s config -q"):format(path))
+      assert.equal(0, code, output)
+    end
+    for _, line in ipairs { "", everything .. key, " --restart-policy Never" } do
+      local folder = support.folder()
+      for name, text in pairs(written("--backend compose train.lua" .. line, CONFIG)) do
+        support.write(folder .. "/" .. name, text)
+      end
+      check(folder .. "/compose.yaml")
+    end
+    check(support.root .. "scripts/docker/compose.yaml")
+  end)
 end)
 
 describe("for the clouds", function()

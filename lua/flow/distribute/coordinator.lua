@@ -230,6 +230,9 @@ function coordinators.ClusterCoordinator(strategy)
   local self = object.new(Coordinator, { strategy = strategy, _store = store, _functions = {}, _numbers = {}, _iterators = {}, _phase = 1,
                                          _scheduled = 0, _published = false })
   if store.is_chief then open_phase(self) end
+  if self._phase > 1 then
+    raise("%s: the chief was started again, and what it had scheduled is lost: start the job again, from its last checkpoint", WHAT)
+  end
   rawset(strategy, "_coordinator", self)
   return self
 end

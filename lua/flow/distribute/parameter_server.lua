@@ -20,7 +20,7 @@ local server_variables = require "flow.distribute.server_variables"
 local strategies = require "flow.distribute.strategy"
 
 local C, raise = native.C, errors.raise
-local WHAT, REJOIN_WITHIN = "ParameterServerStrategy", 600      -- seconds
+local WHAT, REJOIN_WITHIN, REASSIGN_AFTER = "ParameterServerStrategy", 600, 60      -- seconds
 
 local ParameterServer = object.class(WHAT, strategies.Strategy)
 local parameter_server = signature.module "flow.distribute"
@@ -45,10 +45,14 @@ local function resolver_of(what, given)
   return resolver
 end
 
--- Seconds in which a chief that was lost may come back; nil: it does not.
-local function rejoin_within()
-  local restarts = tonumber(host.getenv("FLOW_MAX_RESTARTS") or "")
-  return restarts and restarts > 0 and REJOIN_WITHIN or nil
+-- Seconds in which a chief or a server that was lost may come back; nil: it does not.
+local function rejoin_within(options)
+  local restarts = options and options.max_restarts or tonumber(host.getenv("FLOW_MAX_RESTARTS") or "")
+  return restarts and restarts > 0 and (options and options.rejoin_timeout or REJOIN_WITHIN) or nil
+end
+
+local function reassign_after(options)
+  return options and options.reassign_after or tonumber(host.getenv("FLOW_REASSIGN_AFTER") or "") or REASSIGN_AFTER
 end
 
 local function check_partitioner(partitioner)
@@ -57,22 +61,24 @@ local function check_partitioner(partitioner)
   end
 end
 
-local function connect(resolver, partitioner, staleness)
+local function connect(resolver, partitioner, options)
   local name = ("%s:%d"):format(resolver.task_type, resolver.task_id)
   local within = communication.times(communication.check(WHAT)).start_within
   local links = server_links.open(resolver, name, resolver.is_chief, within > 0 and within or 300)
-  return server_variables.new(links, partitioner, staleness)
+  return server_variables.new(links, partitioner, options.max_staleness, rejoin_within(options))
 end
 
 -- ParameterServerStrategy { cluster_resolver =, variable_partitioner =, max_staleness = }. max_staleness: how many steps a worker may be
--- ahead of the slowest one; without it they do not wait for each other. On a task ps it does not return: the script ends with exit code 0
--- when the chief has ended.
-signature.takes "cluster_resolver?, variable_partitioner?, { max_staleness?: whole }"
+-- ahead of the slowest one; without it they do not wait for each other. reassign_after: seconds after which a batch that a worker has taken
+-- goes to another one, too. max_restarts above 0: a chief or a server that was lost is waited for, rejoin_timeout seconds. On a task ps
+-- it does not return: the script ends with exit code 0 when the chief has ended.
+signature.takes("cluster_resolver?, variable_partitioner?, { max_staleness?: whole, reassign_after?: positive, max_restarts?: whole, "
+  .. "rejoin_timeout?: positive }")
 function parameter_server.ParameterServerStrategy(given, partitioner, options)
   local resolver = resolver_of(WHAT, given)
   check_partitioner(partitioner)
   if resolver.task_type == "ps" then
-    server_task.run(resolver, rejoin_within())
+    server_task.run(resolver, rejoin_within(options), reassign_after(options))
     error(setmetatable({ code = 0, text = ("%s: the chief has ended, and so does ps:%d"):format(WHAT, resolver.task_id) }, script.Exit), 0)
   end
   local list = { devices.default()[1] }
@@ -84,7 +90,7 @@ function parameter_server.ParameterServerStrategy(given, partitioner, options)
     log.info("%s: this process is the evaluator: it runs by itself, the workers do not wait for it", WHAT)
     return strategy
   end
-  rawset(strategy, "_store", connect(resolver, partitioner, options.max_staleness))
+  rawset(strategy, "_store", connect(resolver, partitioner, options))
   rawset(strategy._placement, "servers", strategy._store)
   saving.is_left_to_chief = not resolver.is_chief
   saving.prepare = resolver.is_chief and function() strategy._store:fetch() end
@@ -111,7 +117,7 @@ function ParameterServer:close() self:_leave(true) end
 -- tf.distribute.Server: Server(resolver):join() serves as the parameter server that this process is, and returns when the chief has ended.
 local Server = object.class("Server")
 
-function Server:join() server_task.run(self._resolver, rejoin_within()) end
+function Server:join() server_task.run(self._resolver, rejoin_within(), reassign_after()) end
 
 signature.takes "cluster_resolver?"
 function parameter_server.Server(given)

@@ -15,18 +15,44 @@ local server_links = {}
 local FOR_EVER = math.huge
 local out_link, out_bytes, out_count = native.out("flow_server_link"), native.array("char *", 1), native.array("double", 1)
 
--- start_within: seconds in which all servers have to come.
-function server_links.open(resolver, name, is_chief, start_within)
-  local self = setmetatable({ count = C.flow_cluster_count(resolver._handle, C.FLOW_JOB_PS), _list = {}, name = name,
-                              is_chief = is_chief }, Links)
+-- What a call of a link has come to; that a server was lost is kept.
+local function settle(self, status)
+  status = tonumber(status)
+  if status == C.FLOW_ABORTED then self.lost = true end
+  check(status)
+end
+
+-- rejoins: this process was connected before.
+local function connect(self, within, rejoins)
   for index = 0, self.count - 1 do
-    check(C.flow_server_link_open(context, resolver._handle, index, start_within, out_link))
+    check(C.flow_server_link_open(context, self._resolver._handle, index, within, out_link))
     self._list[index + 1] = native.own(out_link, C.flow_server_link_close)
   end
-  local hello = { is = "hello", protocol = server_task.PROTOCOL, version = native.string(C.flow_version()), name = name, chief = is_chief,
-                  cluster = native.text(C.flow_cluster_hash, resolver._handle), process = 0 }
-  self:ask_all(function() return hello end)
+  local hello = { is = "hello", protocol = server_task.PROTOCOL, version = native.string(C.flow_version()), name = self.name,
+                  chief = self.is_chief, cluster = native.text(C.flow_cluster_hash, self._resolver._handle), process = 0,
+                  rejoins = rejoins }
+  local began = {}
+  self:ask_all(function() return hello end, function(server, said) began[server] = said.began end)
+  for server, when in ipairs(began) do
+    self.renewed[server] = self.renewed[server] or rejoins and self._began[server] ~= when
+    self._began[server] = when
+  end
+end
+
+-- start_within: seconds in which all servers have to come. links.lost: one of them has gone; links.renewed[i]: server i is another process
+-- than it was, until somebody has taken note of it.
+function server_links.open(resolver, name, is_chief, start_within)
+  local self = setmetatable({ count = C.flow_cluster_count(resolver._handle, C.FLOW_JOB_PS), _list = {}, name = name, is_chief = is_chief,
+                              _resolver = resolver, _began = {}, lost = false, renewed = {} }, Links)
+  connect(self, start_within, nil)
   return self
+end
+
+-- Connects to all servers anew, after one was lost: it may be started again.
+function Links:reopen(within)
+  self:close()
+  self.lost = false
+  connect(self, within, true)
 end
 
 function Links:close()
@@ -38,7 +64,7 @@ end
 local function send(self, server, message, pieces)
   local link = self._list[server] or raise("this strategy was closed")
   local text = json.encode(message)
-  check(C.flow_server_link_send(link, text, #text, pieces and pieces.at, pieces and pieces.bytes, pieces and pieces.n or 0))
+  settle(self, C.flow_server_link_send(link, text, #text, pieces and pieces.at, pieces and pieces.bytes, pieces and pieces.n or 0))
 end
 
 -- The answer's table, its bytes (borrowed until the next message to this server), and how many they are.
@@ -53,7 +79,7 @@ function Links:ask(server, message, pieces)
   send(self, server, message, pieces)
   local list = native.array("flow_server_link *", 1)
   list[0] = self._list[server]
-  check(C.flow_server_links_await(list, 1, FOR_EVER))
+  settle(self, C.flow_server_links_await(list, 1, FOR_EVER))
   return answer_of(self, server)
 end
 
@@ -74,7 +100,7 @@ function Links:ask_all(message_of, take)
     list[server - 1] = self._list[server]
     send(self, server, message_of(server))
   end
-  check(C.flow_server_links_await(list, self.count, FOR_EVER))
+  settle(self, C.flow_server_links_await(list, self.count, FOR_EVER))
   for server = 1, self.count do
     local said, bytes, count = answer_of(self, server)
     if take then take(server, said, bytes, count) end

@@ -203,27 +203,43 @@ local function each_kind(store, record, f)
   for kind = 0, math.max(C.flow_optimizer_slot_kinds(record.optimizer.handle), 1) - 1 do f(kind, numbers, parts) end
 end
 
-local function send_slots(store, record)
+-- A slot of the parts of one server, as a message. values: of this slot, by entries, which are kept there.
+local function slots_message(record, kind, number, scalars, parts, values)
+  local pieces, n = { at = native.array("const void *", #parts + 1), bytes = native.array("int64_t", #parts + 1) }, 0
+  for _, part in ipairs(parts) do
+    local slot = slot_of(record, part.entry, kind)
+    if slot then
+      values[part.entry] = values[part.entry] or tensor.on_host(slot:value()):contiguous()
+      pieces.at[n], pieces.bytes[n] = native.cast("char *", native.data(values[part.entry])) + part.first, part.bytes
+      n = n + 1
+    end
+  end
+  pieces.n = n
+  return { is = "slots", sets = true, number = number, kind = kind, iterations = record.seen, scalars = scalars }, pieces
+end
+
+-- Slots and counts as they are here, to each server that `takes` has, or to all.
+local function send_slots(store, record, takes)
   local scalars = json.list {}
   for i, v in ipairs(scalars_of(record)) do scalars[i] = C.flow_variable_number(v.handle) end
-  record.seen = C.flow_variable_number(record.iterations.handle)
   each_kind(store, record, function(kind, numbers, parts)
     local values = {}
-    store.links:ask_all(function(server)
-      local pieces, n = { at = native.array("const void *", #parts[server] + 1), bytes = native.array("int64_t", #parts[server] + 1) }, 0
-      for _, part in ipairs(parts[server]) do
-        local slot = slot_of(record, part.entry, kind)
-        if slot then
-          values[part.entry] = values[part.entry] or tensor.on_host(slot:value()):contiguous()
-          pieces.at[n], pieces.bytes[n] = native.cast("char *", native.data(values[part.entry])) + part.first, part.bytes
-          n = n + 1
-        end
+    for server = 1, store.links.count do
+      if not takes or takes[server] then
+        store.links:ask(server, slots_message(record, kind, numbers[server], scalars, parts[server], values))
       end
-      pieces.n = n
-      return { is = "slots", sets = true, number = numbers[server], kind = kind, iterations = record.seen, scalars = scalars }, pieces
-    end)
+    end
   end)
-  record.fetched, record.stamp = record.seen, stamp_of(store, record)
+end
+
+-- Servers are to be told again who the optimizers are.
+function optimizers.forget(store)
+  for _, record in pairs(store._optimizers) do record.numbers = false end
+end
+
+-- Of the chief: servers that are new get what it has last fetched.
+function optimizers.renew(store, renewed)
+  for _, record in pairs(store._optimizers) do send_slots(store, record, renewed) end
 end
 
 -- Of the chief, before others take part: what was restored goes to the servers. A server that has the optimizer already keeps what it has
@@ -234,9 +250,9 @@ function optimizers.install(store, optimizer)
   local record = record_of(store, optimizer)
   local calls = C.flow_variable_number(record.iterations.handle)
   if record.stamp and record.stamp == stamp_of(store, record) and calls == record.seen then return end
-  if record.stamp or calls > 0 then return send_slots(store, record) end
-  numbers_of(store, record)
-  record.stamp = stamp_of(store, record)
+  record.seen = calls
+  if record.stamp or calls > 0 then send_slots(store, record) else numbers_of(store, record) end
+  record.fetched, record.stamp = calls, stamp_of(store, record)
 end
 
 local function fetch_slots(store, record)

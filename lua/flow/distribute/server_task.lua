@@ -4,6 +4,7 @@
 -- A message is an object of JSON, and bytes (flow_server_*). { is = "define" } and the like name a function of `answers` below, which
 -- returns the answer, and pieces of bytes, or nil: what it waits for is not there yet, and it is asked again after the next message.
 
+local os = require("flow.host").os
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"
@@ -212,6 +213,14 @@ end
 
 ---- tasks -------------------------------------------------------------------------------------------------------------------------------
 
+local function forget(server, peer)
+  server.peers[peer.number] = nil
+  work.forget(server, peer)
+  if not peer.name or peer.left then return end
+  log.warning("ps:%d: the connection to %s has ended; what it was given to do goes to others", server.index, peer.name)
+  if peer.chief then server.lost = peer.name end
+end
+
 function answers.hello(server, peer, message)
   if message.protocol ~= server_task.PROTOCOL or message.version ~= server.version then
     return refusal("%s is flowlua %s (protocol %s), ps:%d is flowlua %s (protocol %d): install the same version in all tasks",
@@ -221,10 +230,11 @@ function answers.hello(server, peer, message)
     return refusal("%s and ps:%d have different clusters in TF_CONFIG", message.name, server.index)
   end
   for _, other in pairs(server.peers) do
-    if other.name == message.name then return refusal("there is a %s already, process %d", message.name, other.process) end
+    if other.name == message.name and message.rejoins then forget(server, other)
+    elseif other.name == message.name then return refusal("there is a %s already, process %d", message.name, other.process) end
   end
   peer.name, peer.chief, peer.process = message.name, message.chief, message.process
-  return { index = server.index }
+  return { index = server.index, began = server.began }
 end
 
 -- The chief has done all; or a worker leaves in order.
@@ -262,14 +272,6 @@ local function look_at_waiting(server)
   for _, entry in ipairs(waiting) do
     if server.peers[entry.peer.number] and not try(server, entry.peer, entry.message) then table.insert(server.waiting, entry) end
   end
-end
-
-local function forget(server, peer)
-  server.peers[peer.number] = nil
-  work.forget(server, peer)
-  if not peer.name or peer.left then return end
-  log.warning("ps:%d: %s was lost; what it was given to do goes to others", server.index, peer.name)
-  if peer.chief then server.lost = peer.name end
 end
 
 local function take_event(server, event)
@@ -315,17 +317,24 @@ local function serve(server, rejoin_within)
   repeat
     local status = tonumber(C.flow_server_next(server.handle, LOOK_EVERY, event))
     if status == 0 then take_event(server, event) elseif status ~= C.FLOW_TIMED_OUT then check(status) end
+    if server.looked ~= os.time() then
+      server.looked = os.time()
+      work.reclaim(server, server.reassign_after)
+      look_at_waiting(server)
+    end
   until has_ended(server, rejoin_within)
 end
 
 -- Serves until the chief is done. resolver: of cluster.lua, of a task ps. The chief may come back within `rejoin_within` seconds after it
--- was lost; nil: it may not.
-function server_task.run(resolver, rejoin_within)
+-- was lost; nil: it may not. reassign_after: seconds after which what a worker was given to do goes to others, too.
+function server_task.run(resolver, rejoin_within, reassign_after)
   local cluster, out = resolver._handle, native.out("flow_server")
   check(C.flow_server_open(context, cluster, out))
   local server = { handle = native.own(out, C.flow_server_close), index = resolver.task_id, version = native.string(C.flow_version()),
                    cluster = native.text(C.flow_cluster_hash, cluster), parts = {}, bytes = 0, filled = 0, room = SLACK, optimizers = {},
-                   by_number = {}, optimizer_count = 0, peers = {}, waiting = {}, scopes = {}, lost = nil, done = false, since = nil }
+                   by_number = {}, optimizer_count = 0, peers = {}, waiting = {}, scopes = {}, lost = nil, done = false, since = nil,
+                   reassign_after = reassign_after, looked = false }
+  server.began = ("%s %d"):format(tostring(server.parts), os.time())      -- tells this process from one before
   log.info("ps:%d: listening on %s", server.index, native.string(C.flow_cluster_address(cluster, C.FLOW_JOB_PS, server.index)))
   local ok, problem = pcall(serve, server, rejoin_within)
   give_up(server, ok and "the chief has ended" or tostring(problem))

@@ -14,6 +14,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"
+local log = require "flow.log"
 local tensor = require "flow.tensor"
 local optimizers = require "flow.distribute.server_optimizers"
 local partitioners = require "flow.distribute.partitioners"
@@ -30,11 +31,12 @@ local server_variables = {}
 local out_tensor = native.out("flow_tensor")
 
 -- links: of server_links.lua. staleness: a number of steps, or nil.
-function server_variables.new(links, partitioner, staleness)
+-- rejoin_within: seconds in which a server that was lost may come back; nil: it may not.
+function server_variables.new(links, partitioner, staleness, rejoin_within)
   local self = setmetatable({ links = links, _partitioner = partitioner or false, staleness = staleness or false, _entries = {},
                                    _known = setmetatable({}, { __mode = "k" }), _made = 0, _defined = 0, _parts = {}, _optimizers = {},
                                    _hides = false, _trains = false, fits = 0, is_chief = links.is_chief, _counts = {},
-                               _shared = {} }, Store)
+                               _shared = {}, _rejoin_within = rejoin_within or false, closed = {} }, Store)
   for server = 1, links.count do self._parts[server] = {} end
   return self
 end
@@ -163,8 +165,9 @@ end
 
 ---- definitions --------------------------------------------------------------------------------------------------------------------------
 
--- Makes the servers know all variables that are registered, with the chief's values; the others wait for the chief.
-function Store:define()
+-- Makes the servers know all variables that are registered, with the chief's values; the others wait for the chief. between: called when
+-- the servers have room, before the chief's values are there.
+function Store:define(between)
   if self._defined == #self._entries then return end
   for server = 1, self.links.count do
     local parts = self._parts[server]
@@ -181,6 +184,7 @@ function Store:define()
   end
   self._defined = #self._entries
   if not self.is_chief then return self:pull() end
+  if between then between() end
   local values = {}
   exchange(self, function(part)
     if not part.new then return "." end
@@ -197,21 +201,65 @@ function Store:pull()
   if self._defined > 0 then exchange(self, function() return "." end) end
 end
 
--- Of the chief, before others take part: what it has assigned, and what it has restored of optimizers.
+-- Of the chief, before others take part: what it has assigned, and what it has restored of optimizers. A server that is lost meanwhile
+-- changes neither.
 function Store:publish(list)
-  self:define()
-  for _, optimizer in ipairs(list or {}) do optimizers.install(self, optimizer) end
-  local changes = {}
-  if self._defined > 0 then exchange(self, function(part) return difference(changes, part.entry) end) end
+  self:surely(function() self:define() end)
+  local changed = {}
+  for _, entry in ipairs(self._entries) do
+    local value = tensor.on_host(storage(entry.variable))
+    local differs = value:ne(entry.base):any():item()
+    if differs == true or differs == 1 then changed[entry] = entry.variable:value() end
+  end
+  self:surely(function()
+    for _, optimizer in ipairs(list or {}) do optimizers.install(self, optimizer) end
+    for entry, value in pairs(changed) do entry.variable:assign(value) end
+    local changes = {}
+    if self._defined > 0 then exchange(self, function(part) return difference(changes, part.entry) end) end
+  end)
 end
 
-function Store:fetch() optimizers.fetch(self) end
+function Store:fetch() self:surely(function() optimizers.fetch(self) end) end
+
+---- servers that are lost ----------------------------------------------------------------------------------------------------------------
+
+-- After a failure: connects anew if that is because a server was lost and may come back, and gives it what it had: the chief's copies of
+-- the variables, and the slots as the chief has last fetched them. Else raises the failure.
+function Store:recover(problem)
+  if not self._rejoin_within or not self.links.lost then error(problem, 0) end
+  log.warning("%s: a parameter server was lost; this process waits up to %g s until it is there again", WHAT, self._rejoin_within)
+  repeat
+    local ok, failure = pcall(function()
+      self.links:reopen(self._rejoin_within)
+      self._defined, self._counts, self._shared, self._trains = 0, {}, {}, false
+      optimizers.forget(self)
+      self:define(function() optimizers.renew(self, self.links.renewed) end)
+      if not self.is_chief or not self.links.renewed[1] then return end
+      for _, message in ipairs(self.closed) do self.links:ask(1, message) end
+    end)
+    if not ok and not self.links.lost then error(failure, 0) end
+  until ok
+  log.info("%s: all parameter servers are there: this process goes on", WHAT)
+end
+
+-- Whether a server that is lost may come back.
+function Store:survives() return self._rejoin_within ~= false end
+
+-- Calls f, which may be called again after a server was lost.
+function Store:surely(f)
+  while true do
+    local ok, result = pcall(f)
+    if ok then return result end
+    self:recover(result)
+  end
+end
 
 Store.collect = optimizers.collect
 
 -- After a step.
 function Store:push()
   self:define()
+  if self._defined == 0 then return end
   local changes, gradients, rates = {}, optimizers.gather(self)
   exchange(self, function(part)
     local found = gradients[part.entry]

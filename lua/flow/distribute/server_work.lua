@@ -2,7 +2,9 @@
 -- chief opens a scope's phases, one after the other (an epoch of fit; what was scheduled until the next join), and closes the scope. A
 -- worker that takes an item and is lost leaves it to others, so that each item is done at least once.
 
+local os = require("flow.host").os
 local native = require "flow.ffi"
+local log = require "flow.log"
 
 local work = { answers = {} }
 local answers = work.answers
@@ -10,7 +12,7 @@ local answers = work.answers
 local function scope_of(server, name)
   local scope = server.scopes[name]
   if not scope then
-    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, finished = 0, items = {}, results = {} }
+    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, since = {}, finished = 0, items = {}, results = {} }
     server.scopes[name] = scope
   end
   return scope
@@ -27,7 +29,7 @@ end
 -- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for whoever takes part, bytes too.
 function answers.open(server, _, message, event)
   local scope = scope_of(server, message.scope)
-  scope.phase, scope.count = scope.phase + 1, message.count >= 0 and message.count or math.huge
+  scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
   scope.info, scope.bytes = message.info, bytes_of(event)
   scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
   for key, result in pairs(scope.results) do
@@ -101,13 +103,16 @@ function answers.take(server, peer, message, event)
   end
   local item = next_item(scope, message.knows)
   if item then
-    scope.held[peer] = item
+    scope.held[peer], scope.since[peer] = item, os.time()
     local about = scope.items[item]
     return { item = item, text = about and about.text }, about and pieces_of(about.bytes)
   end
   if peer.chief and scope.finished >= scope.count then return { finished = scope.finished, failed = scope.failed } end
   return not message.waits and { wait = true } or nil
 end
+
+-- Whether a scope is over.
+function answers.is_closed(server, _, message) return { closed = scope_of(server, message.scope).closed ~= nil } end
 
 -- Whether all items of a phase are done.
 function answers.status(server, _, message)
@@ -125,6 +130,19 @@ function answers.result(server, _, message)
   end
   if not found then return find_item(scope, message.knows) and { wait = true } or nil end
   return { result = found.text }, pieces_of(found.bytes)
+end
+
+-- Items that workers have had for more than `limit` seconds go to others as well; whoever is late is heard no more.
+function work.reclaim(server, limit)
+  for _, scope in pairs(server.scopes) do
+    for peer, item in pairs(scope.held) do
+      if os.time() - scope.since[peer] > limit then
+        scope.held[peer], peer.clock = nil, nil
+        table.insert(scope.again, item)
+        log.warning("ps:%d: %s has not answered for %d s; what it was given to do goes to others", server.index, peer.name, limit)
+      end
+    end
+  end
 end
 
 -- A worker is gone.

@@ -26,10 +26,11 @@ function fit_servers.of(model)
   return p and rawget(p, "servers") or nil
 end
 
--- Whether this process takes part in a fit that the chief leads.
+-- Whether this process takes part in a fit that the chief leads; or is a chief that was started again, and the fit is over.
 function fit_servers.follows(model)
   local store = fit_servers.of(model)
-  return store ~= nil and not store.is_chief
+  if not store or not store.is_chief then return store ~= nil end
+  return store:surely(function() return store.links:ask(1, { is = "is_closed", scope = "fit " .. store.fits + 1 }).closed end)
 end
 
 -- Fits are counted: the same number means the same call of the script in all tasks.
@@ -120,20 +121,29 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
   local state = { number = number, at = 0, position = pass.feed and pass.feed:state(true) or nil }
   local count = pass.limit or pass.feed and pass.feed:expected() or pass.source and batches.count(pass.source) or math.huge
   if count == math.huge then count = -1 end
-  register(model, store)
+  store:surely(function() register(model, store) end)
   rawset(run, "scope", rawget(run, "scope") or next_scope(store))
   store:publish(model:_optimizers())
   local info, pieces = describe_epoch(model, pass, run, state)
-  if pieces then store.links:ask(1, { is = "expect", bytes = tonumber(pieces.bytes[0]) }) end
-  local said = store.links:ask(1, { is = "open", scope = run.scope, count = count, info = info }, pieces)
+  local function open(after)
+    if pieces then store.links:ask(1, { is = "expect", bytes = tonumber(pieces.bytes[0]) }) end
+    return store.links:ask(1, { is = "open", scope = run.scope, count = count, info = info, after = after }, pieces).phase
+  end
+  local function again(phase)      -- nobody knows which batches were done: the epoch begins again
+    log.warning("%s: ps:0 has lost who was to do what: epoch %d begins again, with the weights as they are", WHAT, run.epoch + 1)
+    training.reset(model)
+    store:publish()
+    return open(phase)
+  end
   local interrupted, done = false, 0
-  local last = crew.work(store, { scope = run.scope, phase = said.phase, run = function(item)
+  local last = crew.work(store, { scope = run.scope, phase = store:surely(open), again = again, run = function(item)
     local rows = run_item(model, pass, state, item)
     if rows > 0 then bar:advance(1, rows) end
     return { ended = rows == 0 or nil }
   end })
   done = last.finished or done
-  store:pull()
+  store:surely(function() store:pull() end)
+  if store:survives() then store:fetch() end
   if pass.feed then
     pass.feed.ended = count < 0 or done < count or not pass.limit
     if not pass.feed.ended and done > state.at then pass.feed.iterator:skip(done - state.at) end
@@ -147,8 +157,10 @@ end
 function fit_servers.finish(model, history)
   local store = fit_servers.of(model)
   if not store then return end
-  local scope = "fit " .. store.fits
-  store.links:ask(1, { is = "close", scope = scope, result = codec.encode({ history = history.history, epoch = history.epoch }, none) })
+  local message = { is = "close", scope = "fit " .. store.fits,
+                    result = codec.encode({ history = history.history, epoch = history.epoch }, none) }
+  table.insert(store.closed, message)
+  store:surely(function() store.links:ask(1, message) end)
 end
 
 ---- the others ----------------------------------------------------------------------------------------------------------------------------
@@ -172,13 +184,15 @@ end
 -- A worker's fit: does what the chief's hands out, and returns its History.
 function fit_servers.follow(model, pass)
   local store, history, state = fit_servers.of(model), History(), nil
-  register(model, store)
-  log.info("fit: this worker computes what the chief hands out; bars, callbacks and validation are the chief's")
-  local last = crew.work(store, { scope = next_scope(store), phase = 0, begin = function(said, bytes, count)
+  store:surely(function() register(model, store) end)
+  if store.is_chief then log.info("fit: it was over before this process was started again")
+  else log.info("fit: this worker computes what the chief hands out; bars, callbacks and validation are the chief's") end
+  local function again(phase) return phase end      -- which the chief opens again
+  local last = crew.work(store, { scope = next_scope(store), phase = 0, again = again, begin = function(said, bytes, count)
     state = begin_epoch(model, pass, codec.decode(said.info, none), bytes, count)
   end, run = function(item) return { ended = run_item(model, pass, state, item) == 0 or nil } end })
   if pass.feed then pass.feed:close() end
-  store:pull()
+  store:surely(function() store:pull() end)
   local told = codec.decode(last.closed, none)
   rawset(history, "history", told.history)
   rawset(history, "epoch", told.epoch)

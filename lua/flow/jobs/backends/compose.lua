@@ -120,8 +120,7 @@ function compose.files(job)
                                                        device = ":" .. mount.export } }
     end
   end
-  local files = { { name = FILE, text = writer.encode { name = job.name:lower(), services = services,
-                                                         volumes = next(volumes) and volumes or nil } } }
+  local files = { { name = FILE, text = writer.encode { services = services, volumes = next(volumes) and volumes or nil } } }
   if job.package then files[2] = { name = ARCHIVE, text = package_of.pack(job.package), binary = true } end
   if cluster then table.insert(files, 1, { name = SECRET_FILE, text = "FLOW_SECRET=" .. job.secret .. "\n", secret = true }) end
   return files
