@@ -317,13 +317,14 @@ function calls.read(entry, ...)
   return unpack(values, 1, n + 1)
 end
 
--- The arguments of a call of at most four, whose last is a table with names, by position: if all names are those of parameters; else the
--- table is a value. signature.sort calls this.
+-- The arguments of a call of at most four, whose last is a table with names, by position: if one name is that of a parameter; of a method
+-- all names, whose tables may be logs; else the table is a value. signature.sort calls this.
 function calls.sort(entry, last, ...)
-  local record = record_of(entry)
+  local record, known = record_of(entry), false
   for name in pairs(last) do
-    if name ~= 1 and not record.by_name[name] then return ... end
+    if record.by_name[name] then known = true elseif name ~= 1 and record.method then return ... end
   end
+  if not known then return ... end
   return calls.read(entry, ...)
 end
 

@@ -141,6 +141,8 @@ local function from_zero(axis)
   return list
 end
 
+local KINDS = { delta = "number", label_smoothing = "number", from_logits = "boolean" }
+
 local function make(class_name, index, ...)
   local record, parameters = native.string(C.flow_loss_name(index)), parameters_of(index)
   local named, known = arguments.named(class_name, parameters, #parameters, ...), { name = true }
@@ -149,6 +151,11 @@ local function make(class_name, index, ...)
   local reduction = named.reduction or "sum_over_batch_size"
   if not REDUCTIONS[reduction] then
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
+  end
+  for parameter, kind in pairs(KINDS) do
+    if named[parameter] ~= nil and type(named[parameter]) ~= kind then
+      raise("%s: %s is a %s, got %s", class_name, parameter, kind, errors.describe(named[parameter]))
+    end
   end
   named.axis = from_zero(named.axis)
   local name, ignored = named.name or record, named.ignore_class
