@@ -5,6 +5,7 @@
 
 #include "cuda/ops/step/approval.h"
 #include "cuda/ops/network/batch_norm.h"
+#include "cuda/ops/network/batch_norm_wide.h"
 #include "cuda/ops/step/batches.h"
 #include "cuda/ops/step/bundle.h"
 #include "cuda/ops/movement/casts.h"
@@ -32,6 +33,7 @@
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   APPROVAL_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
+  BATCH_NORM_WIDE_KERNELS(ELEMENT, BLOCK) \
   BATCHES_KERNELS(ELEMENT, BLOCK) \
   BUNDLE_KERNELS(ELEMENT, BLOCK) \
   CASTS_KERNELS(ELEMENT, BLOCK) \

@@ -43,7 +43,9 @@ static inline const flow_accelerator *cuda_device(void)
 #define cuda_ok(call) do { if ((call) != FLOW_OK) fail_msg("%s", flow_last_error()); } while (0)
 
 /* An operand's bytes, from the first to after the last that its strides reach, with guards around them. */
-typedef struct cuda_copy { flow_operand *host; char *first; size_t bytes; char *block; void *data; } cuda_copy;
+typedef struct cuda_copy { flow_operand *host; char *first; size_t bytes; char *block; void *data, *allocated; } cuda_copy;
+
+static size_t cuda_shift;      /* operands begin this many bytes after a multiple of 256 */
 
 static inline cuda_copy cuda_upload(const flow_accelerator *device, flow_queue *queue, flow_operand *host)
 {
@@ -56,7 +58,8 @@ static inline cuda_copy cuda_upload(const flow_accelerator *device, flow_queue *
   if (!host->data) return copy;
   copy.bytes = operand_size(host) == 0 ? 0 : (size_t)((high - low + 1) * size);
   copy.first = (char *)host->data + (copy.bytes ? low * size : 0);
-  cuda_ok(device->functions->allocate(queue, copy.bytes + 2 * CUDA_GUARD, (void **)&copy.block));
+  cuda_ok(device->functions->allocate(queue, copy.bytes + 2 * CUDA_GUARD + cuda_shift, &copy.allocated));
+  copy.block = (char *)copy.allocated + cuda_shift;
   unsigned char *guarded = malloc(copy.bytes + 2 * CUDA_GUARD);
   assert_non_null(guarded);
   memset(guarded, CANARY_BYTE, copy.bytes + 2 * CUDA_GUARD);
@@ -81,7 +84,7 @@ static inline void cuda_download(const flow_accelerator *device, flow_queue *que
   if (!written && memcmp(copy->first, guarded + CUDA_GUARD, copy->bytes) != 0) fail_msg("%s: writes to an operand that it may only read", variant);
   memcpy(copy->first, guarded + CUDA_GUARD, copy->bytes);
   free(guarded);
-  device->functions->release(queue, copy->block);
+  device->functions->release(queue, copy->allocated);
 }
 
 /* Runs the call through one kernel of the device; outputs, and inputs whose bit is set in `written`, get the results. Returns what the

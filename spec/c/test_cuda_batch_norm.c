@@ -3,7 +3,7 @@
 
 static const struct { int rows, inside, channels; } shapes[] = {
   { 7, 1, 3 }, { 64, 9, 16 }, { 300, 5, 64 }, { 3, 1, 130 }, { 1, 1, 1 }, { 5000, 1, 1 }, { 700, 3, 5 }, { 0, 4, 6 }, { 4, 2, 0 },
-  { 9000, 8, 4 }                                  /* more rows than 1024 parts of the smallest size have */
+  { 3000, 1, 24 }, { 9000, 8, 4 }                                  /* more rows than 1024 parts of the smallest size have */
 };
 enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };
 static const struct { int dtype; double forward, gradient; } floats[] = {      /* tolerances */
@@ -38,6 +38,35 @@ static void normalizes_over_all_rows(void **state)
       outputs[0].data = kept[0], outputs[2].data = kept[1];
       for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
     }
+  }
+}
+
+/* Operands that begin between multiples of 16 bytes are read in another way, and added in the same order. */
+static void begins_anywhere(void **state)
+{
+  (void)state;
+  flow_attributes attributes = { .normalization = { .epsilon = 1e-3, .axis = -1 } };
+  for (size_t d = 0; d < FLOAT_COUNT; d++) {
+    flow_operand inputs[5] = { operand(floats[d].dtype, 3, 3000, 5, 24) }, outputs[3];
+    make_three(inputs + 1, floats[d].dtype, 3000, 5, 24);
+    make_three(outputs, floats[d].dtype, 3000, 5, 24);
+    inputs[4] = operand(floats[d].dtype, 1, 24);
+    fill(&inputs[0], 1), fill(&inputs[4], 1);
+    for (int k = 0; k < 24; k++) set(&inputs[4], k, 0.25 + fabs(get(&inputs[4], k)));
+    for (int gradient = 0; gradient < 2; gradient++) {
+      int op = gradient ? FLOW_OP_batch_norm_gradient : FLOW_OP_batch_norm;
+      flow_call call = call_of(op, &attributes, inputs + !gradient, gradient ? 5 : 3, outputs, 3);
+      cuda_ok(cuda_run(cuda_device()->device.kernels[op], &call, 0));
+      cuda_bytes expected = cuda_save(&call, 0);
+      cuda_shift = 8;
+      cuda_ok(cuda_run(cuda_device()->device.kernels[op], &call, 0));
+      cuda_shift = 0;
+      cuda_bytes found = cuda_save(&call, 0);
+      assert_memory_equal(found.data, expected.data, expected.count);
+      free(found.data), free(expected.data);
+    }
+    for (int k = 0; k < 5; k++) operand_free(&inputs[k]);
+    for (int k = 0; k < 3; k++) operand_free(&outputs[k]);
   }
 }
 
@@ -107,7 +136,7 @@ static void gradients_of_all_three(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(normalizes_over_all_rows), cmocka_unit_test(stops_at_a_relu),
+    cmocka_unit_test(normalizes_over_all_rows), cmocka_unit_test(begins_anywhere), cmocka_unit_test(stops_at_a_relu),
     cmocka_unit_test(a_large_mean_does_not_cancel), cmocka_unit_test(gradients_of_all_three)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,15 +64,19 @@ FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
 
+/* As kernels.cu has it, where one family has a number of its own. */
+#define SHARED_OF(type) _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, default: BLOCK_SHARED)
+
 static const struct kernel {
   const char       *name;
   element_function *element;
   block_function   *block;
   int               phases;
-  size_t            bytes;                 /* of its arguments */
+  size_t            bytes, shared;         /* of its arguments; what a block has in common */
 } kernels[CUDA_KERNEL_COUNT] = {
-#define ELEMENT(name) [CUDA_##name] = { #name "_kernel", name##_elements, NULL, 0, sizeof(name##_arguments) },
-#define BLOCK(name, phases) [CUDA_##name] = { #name "_kernel", NULL, name##_block, phases, sizeof(name##_arguments) },
+#define ELEMENT(name) [CUDA_##name] = { #name "_kernel", name##_elements, NULL, 0, sizeof(name##_arguments), 0 },
+#define BLOCK(name, phases) \
+  [CUDA_##name] = { #name "_kernel", NULL, name##_block, phases, sizeof(name##_arguments), SHARED_OF(name##_arguments) },
   FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
@@ -139,8 +143,10 @@ static cudaError_t load(const struct kernel *kernel)
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
 {
   EMULATED_BEGIN();
-  *attributes = (struct cudaFuncAttributes){ .sharedSizeBytes = BLOCK_SHARED, .maxThreadsPerBlock = BLOCK_THREADS };
-  return emulated_leave(load(kernel));
+  cudaError_t error = load(kernel);
+  size_t shared = error == cudaSuccess ? ((const struct kernel *)kernel)->shared : 0;
+  *attributes = (struct cudaFuncAttributes){ .sharedSizeBytes = shared, .maxThreadsPerBlock = BLOCK_THREADS };
+  return emulated_leave(error);
 }
 
 /* Each kernel has two parameters: its arguments, and how many elements or blocks there are. */
@@ -192,11 +198,11 @@ static void run_block(const struct kernel *kernel, const emulated_work *work, in
 /* A block of the grid takes every grid-th of them, and finds in its shared memory what the one before left there. */
 static void run_blocks(const struct kernel *kernel, const emulated_work *work)
 {
-  _Alignas(64) unsigned char shared[BLOCK_SHARED];
+  _Alignas(64) unsigned char shared[WIDE_SHARED];
   int64_t grid = work->grid;
   order blocks = random_order((uint64_t)(grid < work->count ? grid : work->count));
   for (uint64_t b = 0; b < blocks.n; b++) {
-    memset(shared, 0xff, sizeof shared);
+    memset(shared, 0xff, kernel->shared);
     for (int64_t block = (int64_t)at(&blocks, b); block < work->count; block += grid) run_block(kernel, work, block, shared);
   }
 }

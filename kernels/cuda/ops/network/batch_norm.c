@@ -5,6 +5,18 @@
 
 enum { MOST_PARTS = 1024 };      /* blocks for some channels: what keeps all of a large GPU's processors busy */
 
+/* The kernel of batch_norm_wide.h for the call's dtype; -1: there is none. */
+static int wide_kernel(const batch_norm_arguments *a)
+{
+  if (a->gradient && a->g_dtype != a->x_dtype) return -1;
+  if (a->gradient && a->mean_dtype == FLOW_FLOAT64) return -1;
+  if (a->x_dtype == FLOW_FLOAT32) return a->channels % 4 == 0 ? CUDA_batch_norm_wide_float32 : -1;
+  if (a->channels % MOST_WIDE != 0) return -1;
+  return a->x_dtype == FLOW_FLOAT16 ? CUDA_batch_norm_wide_float16 : a->x_dtype == FLOW_BFLOAT16 ? CUDA_batch_norm_wide_bfloat16 : -1;
+}
+
+static int64_t width_of(const batch_norm_arguments *a) { return a->x_dtype == FLOW_FLOAT32 ? 4 : MOST_WIDE; }
+
 static batch_norm_arguments describe(const flow_call *call)
 {
   int gradient = call->op == FLOW_OP_batch_norm_gradient;
@@ -35,7 +47,8 @@ static batch_norm_arguments describe(const flow_call *call)
     a.addend = in[3].data;
     a.addend_dtype = in[3].dtype;
   }
-  while (a.lanes < 32 && a.lanes < a.channels) a.lanes *= 2;
+  int64_t side_by_side = wide_kernel(&a) < 0 ? a.channels : a.channels / width_of(&a);
+  while (a.lanes < 32 && a.lanes < side_by_side) a.lanes *= 2;
   int64_t at_least = (int64_t)GRADIENT_RUN * (BLOCK_THREADS / a.lanes);
   a.rows_per_part = parts_of(a.rows, MOST_PARTS) > at_least ? parts_of(a.rows, MOST_PARTS) : at_least;
   a.parts = parts_of(a.rows, a.rows_per_part);
@@ -52,8 +65,22 @@ static size_t shared_bytes(const flow_call *call)
   return (size_t)a.channels * ((size_t)a.parts * sizeof(channel_sum) + 4 * sizeof(double));
 }
 
-static const flow_cuda_kernel sums[] = FLOW_CUDA_EACH_WAY(batch_norm_sums), combine[] = FLOW_CUDA_EACH_WAY(batch_norm_combine),
+static const flow_cuda_kernel combine[] = FLOW_CUDA_EACH_WAY(batch_norm_combine),
                               apply[] = FLOW_CUDA_EACH_WAY(batch_norm_apply);
+
+static flow_status launch_sums(const flow_call *call, flow_cuda_way way, const batch_norm_arguments *a)
+{
+  static const flow_cuda_kernel narrow[] = FLOW_CUDA_EACH_WAY(batch_norm_sums);
+  int kernel = way == FLOW_CUDA_OTHER ? -1 : wide_kernel(a);
+  if (kernel < 0) return flow_cuda_launch(call, narrow[way], a->parts * a->channel_blocks, a, sizeof *a);
+  batch_norm_wide_arguments wide = { .g = a->g, .x = a->x, .given_mean = a->given_mean, .sums = a->sums, .rows = a->rows,
+                                     .channels = a->channels, .parts = a->parts, .rows_per_part = a->rows_per_part,
+                                     .bundles = a->channels / width_of(a), .gradient = a->gradient, .lanes = a->lanes,
+                                     .mean_dtype = a->mean_dtype,
+                                     .aligned = ((uintptr_t)a->x | (uintptr_t)a->g) % WIDE_BYTES == 0 };
+  wide.bundle_blocks = parts_of(wide.bundles, wide.lanes);
+  return flow_cuda_launch(call, (flow_cuda_kernel)kernel, wide.parts * wide.bundle_blocks, &wide, sizeof wide);
+}
 
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
@@ -69,7 +96,7 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   second.g = second.x = second.addend = second.y = NULL;
   last.mean = last.variance = last.dgamma = last.dbeta = NULL;
   last.gamma = last.beta = last.given_mean = last.given_variance = NULL;
-  FLOW_TRY(flow_cuda_launch(call, sums[way], all.parts * all.channel_blocks, &first, sizeof first));
+  FLOW_TRY(launch_sums(call, way, &first));
   FLOW_TRY(flow_cuda_launch(call, combine[way], all.channels, &second, sizeof second));
   return flow_cuda_launch(call, apply[way], all.y ? all.rows * all.fours : 0, &last, sizeof last);
 }
