@@ -1,0 +1,48 @@
+--- scripts/cuda-kernels: what kernels have in flight, by machine code written for the purpose and, where NVIDIA's tools are, by that of the
+--- build.
+local support = require "spec.support.init"
+
+local build = support.program:gsub("/bin/[^/]*$", "")
+
+local code = [[
+  Function : two_kernel
+        /*0000*/                   LDG.E.128 R8, desc[UR4][R2.64] ;      /* 0x0 */
+        /*0010*/              @!P0 LDG.E.64 R12, desc[UR4][R4.64] ;      /* 0x0 */
+        /*0020*/                   FADD R1, R9, R1 ;                     /* 0x0 */
+        /*0030*/                   LDG.E.U16 R20, desc[UR4][R6.64] ;     /* 0x0 */
+        /*0040*/                   EXIT ;                                /* 0x0 */
+  Function : branches_kernel
+        /*0000*/                   LDG.E R8, desc[UR4][R2.64] ;          /* 0x0 */
+        /*0010*/              @P0  BRA 0x30 ;                            /* 0x0 */
+        /*0020*/                   LDG.E R9, desc[UR4][R2.64] ;          /* 0x0 */
+        /*0030*/                   LDG.E R10, desc[UR4][R2.64] ;         /* 0x0 */
+]]
+local said = [[
+ptxas info    : Compiling entry function 'two_kernel' for 'sm_90'
+ptxas info    : Used 128 registers, used 1 barriers, 8192 bytes smem
+ptxas info    : Compiling entry function 'two_kernel' for 'sm_80'
+ptxas info    : Used 255 registers
+ptxas info    : Compiling entry function 'branches_kernel' for 'sm_90'
+ptxas info    : Used 20 registers, used 0 barriers
+]]
+
+describe("the table of the GPU's kernels", function()
+  it("counts what is asked for before it is used, and the blocks that fit", function()
+    local output, status = support.run(("%s %sspec/cuda/kernels.lua %s %s"):format(support.program, support.root,
+      support.file("code", code), support.file("said", said)))
+    assert.equal(0, status, output)
+    assert.matches("\nbranches +20 +8 +4 bytes +8%.0 KB", output)       -- 4 bytes of 8 blocks of 256 threads
+    assert.matches("\ntwo +128 +2 +16 bytes +12%.0 KB", output)         -- 24 bytes of 2 blocks
+  end)
+
+  it("has batch normalization's sums read 16 bytes, eight at a time", function()
+    local output, status = support.run(("FLOW_BUILD=%s %sscripts/cuda-kernels"):format(build, support.root))
+    if status == 3 then return pending((output:gsub("\n$", ""))) end
+    assert.equal(0, status, output)
+    for _, dtype in ipairs { "float32", "float16", "bfloat16" } do
+      local widest, held = output:match("\nbatch_norm_wide_" .. dtype .. " +%d+ +%d+ +(%d+) bytes +([%d.]+) KB")
+      assert.equal("16", widest)
+      assert.is_true(tonumber(held) >= 8 * 16 * 256 / 1024)
+    end
+  end)
+end)
