@@ -71,6 +71,7 @@ typedef union flow_attributes {
   struct { double rate; uint64_t seed, stream; } dropout;                          /* keyed by (seed, stream, step, sample, element) */
   struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random; /* normal: mean low, stddev high */
   struct { double epsilon; int32_t axis; } normalization;
+  struct { int32_t reverse, history, reset_after; } recurrent;                     /* reverse: from the last step to the first; history: outputs what the gradient needs; reset_after: of gru */
   struct {
     double momentum, beta_1, beta_2, epsilon, rho;
     double weight_decay;                          /* parameters lose weight_decay x learning rate of themselves first */

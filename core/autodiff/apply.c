@@ -47,7 +47,8 @@ static flow_status cast_inputs(flow_context *context, int op, const flow_graph *
     for (int i = flags & FLOW_OP_CONDITION ? 1 : 0; i < count; i++) FLOW_TRY(cast_to(context, &inputs[i], dtype));
   if (flags & FLOW_OP_FLOAT_ONLY)
     for (int i = 0; i < count; i++)
-      if (!flow_dtype_is_float(inputs[i]->dtype) && !(inputs[i]->dtype == FLOW_UINT8 && i > 0))   /* uint8: a pooling index */
+      if (!flow_dtype_is_float(inputs[i]->dtype) && (i == 0 || (inputs[i]->dtype != FLOW_UINT8 && inputs[i]->dtype != FLOW_BOOL)))
+        /* uint8 may be a pooling index, bool a mask: shape rules know */
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes floating-point numbers, found %s; cast first, as with :to(\"float32\")",
                          flow_op(op)->name, flow_dtype_name(inputs[i]->dtype));
   if ((flags & FLOW_OP_VIA_FLOAT) && !takes_half_floats(context, op, graph, inputs, count))

@@ -78,6 +78,27 @@ flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_
   return flow_express_reshape_like(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &reduce), like);
 }
 
+int flow_express_has_rows(const flow_tensor *x)
+{
+  int symbolic = 0;
+  for (int i = 0; i < x->rank - 1; i++) symbolic += x->shape[i] < 0;
+  return symbolic <= 1;
+}
+
+flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x)
+{
+  if (e->status != FLOW_OK || x->rank == 2) return x;
+  if (!flow_express_has_rows(x)) {
+    e->status = flow_fail(FLOW_UNSUPPORTED, "the gradient of a product with shape %s: more than one axis depends on the number of rows",
+                          flow_shape_text(x->rank, x->shape));
+    return NULL;
+  }
+  int64_t rows = 1;   /* negative when one factor is: k x rows again */
+  for (int i = 0; i < x->rank - 1; i++) rows *= x->shape[i];
+  flow_attributes attributes = { .shape = { .rank = 2, .dims = { rows, x->shape[x->rank - 1] } } };
+  return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
+}
+
 flow_status flow_expression_end(flow_expression *e)
 {
   for (int i = 0; i < e->count; i++) flow_tensor_release(e->made[i]);

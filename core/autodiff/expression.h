@@ -39,6 +39,10 @@ flow_tensor *flow_express_broadcast_like(flow_expression *e, flow_tensor *x, con
 /* The reverse of broadcasting: x summed over the axes along which `like` was repeated, in the shape of `like`. */
 flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_tensor *like);
 
+/* {..., n} as {rows, n}, and whether it can be: a product of two symbolic dimensions has no name. */
+int          flow_express_has_rows(const flow_tensor *x);
+flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x);
+
 /* Ends the expression: *out is a new reference to `result` (one of its tensors or of its inputs), everything made is
  * released. On failure *out is NULL. */
 flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out);

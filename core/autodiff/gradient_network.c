@@ -21,28 +21,6 @@ static flow_tensor *insert_axis(flow_expression *e, flow_tensor *x, int at)
   return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
 }
 
-/* Whether {..., n} can be seen as {rows, n}: a product of two symbolic dimensions has no name. */
-static int can_flatten(const flow_tensor *x)
-{
-  int symbolic = 0;
-  for (int i = 0; i < x->rank - 1; i++) symbolic += x->shape[i] < 0;
-  return symbolic <= 1;
-}
-
-static flow_tensor *flatten(flow_expression *e, flow_tensor *x)
-{
-  if (e->status != FLOW_OK || x->rank == 2) return x;
-  if (!can_flatten(x)) {
-    e->status = flow_fail(FLOW_UNSUPPORTED, "the gradient of a product with shape %s: more than one axis depends on the number of rows",
-                          flow_shape_text(x->rank, x->shape));
-    return NULL;
-  }
-  int64_t rows = 1;   /* negative when one factor is: k x rows again */
-  for (int i = 0; i < x->rank - 1; i++) rows *= x->shape[i];
-  flow_attributes attributes = { .shape = { .rank = 2, .dims = { rows, x->shape[x->rank - 1] } } };
-  return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
-}
-
 /* With A = a or its transpose, B likewise, and y = A B: dA = g B^T, dB = A^T g; of a transposed operand the transpose is
  * wanted. Operands of rank 1 become a row and a column first, as in the forward op. */
 flow_status flow_gradient_matmul(flow_gradient_step *step)
@@ -62,9 +40,9 @@ flow_status flow_gradient_matmul(flow_gradient_step *step)
     results[0] = flow_express_reshape_like(&e, flow_express_sum_to(&e, da, a), step->inputs[0]);
   }
   if (e.status == FLOW_OK && step->needed[1]) {
-    if (b->rank == 2 && !transpose_a && can_flatten(a)) {   /* one long product instead of one a batch and a sum over them */
-      a = flatten(&e, a);
-      g = flatten(&e, g);
+    if (b->rank == 2 && !transpose_a && flow_express_has_rows(a)) {   /* one long product instead of one a batch and a sum over them */
+      a = flow_express_rows(&e, a);
+      g = flow_express_rows(&e, g);
     }
     flow_tensor *db = transpose_b ? multiply(&e, g, a, 1, transpose_a) : multiply(&e, a, g, !transpose_a, 0);
     results[1] = flow_express_reshape_like(&e, flow_express_sum_to(&e, db, b), step->inputs[1]);
@@ -81,8 +59,8 @@ flow_status flow_gradient_dense(flow_gradient_step *step)
   flow_tensor *results[3] = { NULL, NULL, NULL };
   if (step->attributes->matmul.activation == FLOW_RELU) g = e_relu_gradient(&e, g, step->outputs[0]);
   if (step->needed[0]) results[0] = multiply(&e, g, w, 0, 1);
-  flow_tensor *rows = step->needed[1] || step->needed[2] ? flatten(&e, g) : NULL;
-  if (step->needed[1]) results[1] = multiply(&e, flatten(&e, x), rows, 1, 0);
+  flow_tensor *rows = step->needed[1] || step->needed[2] ? flow_express_rows(&e, g) : NULL;
+  if (step->needed[1]) results[1] = multiply(&e, flow_express_rows(&e, x), rows, 1, 0);
   if (step->needed[2]) {
     results[2] = flow_express(&e, FLOW_OP_sum, rows, NULL, NULL, &(flow_attributes){ .reduce = { .count = 1, .axes = { 0 } } });
   }

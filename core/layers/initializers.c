@@ -28,6 +28,9 @@ static const flow_argument scaling_options[] = {
   SEED, FLOW_ARGUMENTS_END
 };
 
+static const flow_argument gain_options[] = { { "gain", FLOW_NUMBER, "1", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument orthogonal_options[] = { { "gain", FLOW_NUMBER, "1", NULL }, SEED, FLOW_ARGUMENTS_END };
+
 /* ---- rules ------------------------------------------------------------------------------------------------------------- */
 
 typedef enum fan_mode { FAN_IN, FAN_OUT, FAN_AVERAGE } fan_mode;
@@ -136,6 +139,18 @@ static flow_initializer_draw lecun_normal(const flow_arguments *options, int ran
   return variance_scaling(1, FAN_IN, FLOW_TRUNCATED_NORMAL, rank, shape);
 }
 
+static flow_initializer_draw identity(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)rank; (void)shape;
+  return (flow_initializer_draw){ FLOW_IDENTITY, flow_argument_number(options, "gain"), 0 };
+}
+
+static flow_initializer_draw orthogonal(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)rank; (void)shape;
+  return (flow_initializer_draw){ FLOW_ORTHOGONAL, flow_argument_number(options, "gain"), 0 };
+}
+
 static const flow_initializer records[] = {
   { "zeros", "Zeros", no_options, zeros },
   { "ones", "Ones", no_options, ones },
@@ -150,6 +165,8 @@ static const flow_initializer records[] = {
   { "he_normal", "HeNormal", seed_options, he_normal },
   { "lecun_uniform", "LecunUniform", seed_options, lecun_uniform },
   { "lecun_normal", "LecunNormal", seed_options, lecun_normal },
+  { "identity", "Identity", gain_options, identity },
+  { "orthogonal", "Orthogonal", orthogonal_options, orthogonal },
 };
 
 int flow_initializer_count(void) { return (int)(sizeof records / sizeof *records); }
@@ -184,6 +201,8 @@ static void normal_block(uint64_t key, uint64_t block, uint64_t attempt, double 
   normal_pair(bits.word[0], bits.word[1], normals);
   normal_pair(bits.word[2], bits.word[3], normals + 2);
 }
+
+void flow_initializer_normals(uint64_t key, uint64_t block, double values[4]) { normal_block(key, block, 0, values); }
 
 /* Elements 4 * block to 4 * block + 3. A truncated normal is drawn again from the next attempt's block until it is within
  * two deviations (each attempt succeeds with probability 0.954). */
@@ -220,6 +239,18 @@ static void fill(const flow_initializer_draw *draw, uint64_t key, flow_tensor *i
   }
 }
 
+static flow_status fill_identity(const flow_initializer *record, double gain, flow_tensor *into)
+{
+  if (into->rank != 2)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: makes matrices of 2 dimensions, found %s", record->class_name,
+                     flow_shape_text(into->rank, into->shape));
+  FLOW_TRY(flow_tensor_fill(into, 0));
+  size_t element = (size_t)flow_dtype_size(into->dtype);
+  for (int64_t i = 0; i < into->shape[0] && i < into->shape[1]; i++)
+    flow_convert_from_double(into->dtype, &gain, into->data + (size_t)(i * into->shape[1] + i) * element, 1, 1);
+  return FLOW_OK;
+}
+
 /* For memory of a device: the numbers are drawn on the host, so that they are the same everywhere. */
 static flow_status initialize_from_host(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed,
                                         flow_tensor *into)
@@ -252,6 +283,9 @@ flow_status flow_initialize(flow_context *context, const char *initializer, cons
   flow_initializer_draw draw = record->rule(options, into->rank, into->shape);
   flow_arguments_release(options);
   if (draw.distribution == FLOW_CONSTANT) return flow_tensor_fill(into, draw.low);
-  fill(&draw, flow_mix((uint64_t)(int64_t)seed, 0), into, flow_shape_size(into->rank, into->shape));
+  if (draw.distribution == FLOW_IDENTITY) return fill_identity(record, draw.low, into);
+  uint64_t key = flow_mix((uint64_t)(int64_t)seed, 0);
+  if (draw.distribution == FLOW_ORTHOGONAL) return flow_initialize_orthogonal(draw.low, key, into);
+  fill(&draw, key, into, flow_shape_size(into->rank, into->shape));
   return FLOW_OK;
 }

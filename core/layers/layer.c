@@ -77,6 +77,11 @@ static flow_status check_input_count(const flow_layer *layer, int count)
 
 int flow_layer_outputs(const flow_layer_class *class) { return class->most_outputs ? class->most_outputs : 1; }
 
+int flow_layer_outputs_of(const flow_layer *layer)
+{
+  return layer->class->outputs ? layer->class->outputs(layer) : flow_layer_outputs(layer->class);
+}
+
 int flow_layer_named_inputs(const flow_layer_class *class)
 {
   int count = 0;
@@ -251,23 +256,40 @@ static const char *regularizer_of(const flow_layer *layer, const char *initializ
   return NULL;
 }
 
-flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
-                                    int rank, const int64_t *shape, int trainable)
+flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
+                                  flow_tensor **out)
 {
-  flow_tensor *initial = NULL, *placed = NULL;
+  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, out));
+  flow_status status = context->blank ? FLOW_OK : initialize(context, layer, initializer, *out);
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_tensor_release(*out);
+  *out = NULL;
+  return status;
+}
+
+flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
+                             flow_tensor *initial, int trainable)
+{
+  flow_tensor *placed = NULL;
   char name[256];
-  flow_status status;
   snprintf(name, sizeof name, "%s/%s", layer->name, suffix);
-  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, &initial));
-  if (!context->blank) FLOW_TRY_GOTO(initialize(context, layer, initializer, initial), done);
-  FLOW_TRY_GOTO(flow_tensor_at(initial, flow_context_place(context), &placed), done);
-  FLOW_TRY_GOTO(flow_variable_over(placed, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
-                                  &layer->variables[index]), done);
+  FLOW_TRY(flow_tensor_at(initial, flow_context_place(context), &placed));
+  flow_status status = flow_variable_over(placed, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
+                                          &layer->variables[index]);
+  flow_tensor_release(placed);
+  FLOW_TRY(status);
   layer->regularizers[index] = regularizer_of(layer, initializer);
   layer->variable_count++;
   layer->trainable_count += trainable;
-done:
-  flow_tensor_release(placed);
+  return FLOW_OK;
+}
+
+flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
+                                    int rank, const int64_t *shape, int trainable)
+{
+  flow_tensor *initial;
+  FLOW_TRY(flow_layer_initialize(context, layer, initializer, rank, shape, &initial));
+  flow_status status = flow_layer_adopt(context, layer, index, suffix, initializer, initial, trainable);
   flow_tensor_release(initial);
   return status;
 }

@@ -13,7 +13,7 @@
 enum {
   FLOW_LAYER_MAX_VARIABLES = 10,
   FLOW_LAYER_MOST_INPUTS = 8,      /* with names */
-  FLOW_LAYER_MOST_OUTPUTS = 2,
+  FLOW_LAYER_MOST_OUTPUTS = 3,
   FLOW_LAYER_MAGIC = 0x464c4c59,
   FLOW_LAYER_DEAD = 0x444c4c59
 };
@@ -83,6 +83,8 @@ struct flow_layer_class {
   const char *const   *input_names;
   const flow_argument *options;          /* what such a call takes besides, but for training */
   int                  most_outputs;     /* 0: one */
+  /* (optional, default: most_outputs) How many outputs a call of this layer gives at most. */
+  int (*outputs)(const flow_layer *layer);
   /* Gives the outputs as new references; those that the options did not ask for are NULL, as they are before. */
   flow_status (*call_named)(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs);
   /* (optional, default: nothing) Checks the arguments against each other, once, at construction. */
@@ -114,6 +116,7 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
 flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, const flow_arguments *options,
                            int training, flow_tensor **outputs);
 int         flow_layer_outputs(const flow_layer_class *class);
+int         flow_layer_outputs_of(const flow_layer *layer);
 /* How many inputs with names a record has; 0: its inputs have none. */
 int         flow_layer_named_inputs(const flow_layer_class *class);
 /* Which input the argument `name` of a call is, or entry `entry` from 1 of it, where it is a list (0: it is none); -1: none. */
@@ -124,6 +127,12 @@ int         flow_layer_find_input(const flow_layer_class *class, const char *nam
  * the rest (moving statistics) when it is read. Trainable ones come first. */
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                                     int rank, const int64_t *shape, int trainable);
+
+/* The two halves of that: the first values, and the variable over them. */
+flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
+                                  flow_tensor **out);
+flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
+                             flow_tensor *initial, int trainable);
 
 /* Creates variable `index` of the layer as a bias of `size` values, by argument bias_initializer; none where use_bias is false. */
 flow_status flow_layer_add_bias(flow_context *context, flow_layer *layer, int index, int64_t size);

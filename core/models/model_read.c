@@ -129,7 +129,7 @@ static const flow_json *end_at(const flow_json *ends, int index)
 static int output_count(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
-  if (part->kind == FLOW_PART_LAYER) return flow_layer_outputs(part->layer->class);
+  if (part->kind == FLOW_PART_LAYER) return flow_layer_outputs_of(part->layer);
   return part->kind == FLOW_PART_FUNCTIONAL ? end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 

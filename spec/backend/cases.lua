@@ -291,6 +291,37 @@ add("gather_gradient", { { -1, 5, 20 }, { -1, 5, classes = 2000 } }, { name = "l
 add("dropout", { image(-1, 1) }, { attributes = { dropout = { rate = 0.4, seed = 5, stream = 9 } },
   traced = false })     -- draws another mask in every run of a plan
 
+---- recurrent cells --------------------------------------------------------------------------------------------------------------
+
+for _, units in ipairs { 3, 16, 37 } do
+  for _, masked in ipairs { false, true } do
+    local steps, mask = 5, masked and { -1, 5, round = true, dtype = "bool", low = 0, high = 1 } or nil
+    local name = ("%d units%s"):format(units, masked and ", masked, reversed" or "")
+    local function x(gates) return { -1, steps, gates * units } end
+    local function w(gates) return { units, gates * units, low = -0.3, high = 0.3 } end
+    local state, sequence = { -1, units }, { -1, steps, units }
+    local function add_cell(op, inputs, recurrent, note)
+      recurrent.reverse = masked and 1 or 0
+      if mask then inputs[#inputs + 1] = mask end
+      local full = name .. (recurrent.reset_after and ", reset after" or "") .. (note or "")
+      add(op, inputs, { name = full, attributes = { recurrent = recurrent },
+        rounding = 1e-5, whole = false })      -- of floats only
+      return { recurrent = recurrent }
+    end
+    add_cell("simple_rnn", { x(1), w(1), state }, {})
+    add_cell("lstm", { x(4), w(4), state, state }, { history = 1 })
+    add_cell("lstm", { x(4), w(4), state, state }, {}, ", no history")
+    for _, reset_after in ipairs { false, 1 } do
+      add_cell("gru", { x(3), w(3), state, { 3 * units } }, { history = 1, reset_after = reset_after or nil })
+    end
+    add_cell("simple_rnn_gradient", { sequence, w(1), sequence }, {})
+    add_cell("lstm_gradient", { sequence, state, w(4), state, { -1, steps, 5 * units } }, {})
+    for _, reset_after in ipairs { false, 1 } do
+      add_cell("gru_gradient", { sequence, w(3), state, sequence, { -1, steps, 4 * units } }, { reset_after = reset_after or nil })
+    end
+  end
+end
+
 ---- random numbers -----------------------------------------------------------------------------------------------------------------
 
 for _, entry in ipairs { { "random_uniform", -1, 2 }, { "random_normal", 1, 2 }, { "random_truncated_normal", 1, 2 } } do

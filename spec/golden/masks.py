@@ -65,6 +65,12 @@ def normalized(ids):
     return pooled(normalize(words(ids)))
 
 
+def decoded(ids, x):
+    """The decoder has a state, so that its mask does not come from its input."""
+    _, h, c = layers.LSTM(SIZE, return_state=True)(words(ids))
+    return layers.LSTM(SIZE, return_sequences=True)(steps(x), initial_state=[h, c])
+
+
 # name: what it makes of (ids, x); the rank of its output says what the targets are.
 MODELS = {
     "pooled": lambda ids, x: pooled(words(ids)),
@@ -97,6 +103,10 @@ MODELS = {
         layers.GlobalAveragePooling1D()(x, mask=layers.Embedding(WORDS, SIZE, mask_zero=True).compute_mask(ids))),
     "every step": lambda ids, x: layers.Dense(3)(words(ids)),
     "every step, of Masking": lambda ids, x: layers.Dense(3)(steps(x)),
+    "recurrent layers": lambda ids, x: layers.LSTM(4)(layers.GRU(SIZE, return_sequences=True)(words(ids))),
+    "recurrent, backwards": lambda ids, x: pooled(
+        layers.SimpleRNN(3, return_sequences=True)(layers.LSTM(SIZE, return_sequences=True, go_backwards=True)(steps(x)))),
+    "recurrent, with a state": lambda ids, x: pooled(decoded(ids, x)),
 }
 
 

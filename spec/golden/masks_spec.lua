@@ -58,6 +58,16 @@ local MODELS = {
     local dense = layers.Dense(SIZE)
     return layers.Concatenate()({ pooled(dense(words(ids))), pooled(dense(steps(x))) })
   end,
+  ["recurrent layers"] = function(ids) return layers.LSTM(4)(layers.GRU(SIZE, { return_sequences = true })(words(ids))) end,
+  ["recurrent, backwards"] = function(_, x)
+    local back = layers.LSTM(SIZE, { return_sequences = true, go_backwards = true })
+    return pooled(layers.SimpleRNN(3, { return_sequences = true })(back(steps(x))))
+  end,
+  ["recurrent, with a state"] = function(ids, x)
+    local encoded = layers.LSTM(SIZE, { return_state = true })(words(ids))
+    local decoder = layers.LSTM(SIZE, { return_sequences = true })
+    return pooled(decoder(steps(x), { initial_state = { encoded[2], encoded[3] } }))
+  end,
   ["own layer"] = function(ids) return pooled(Twice()(words(ids))) end,
   ["given"] = function(ids, x)
     local mask = layers.Embedding(WORDS, SIZE, { mask_zero = true }):compute_mask(ids)

@@ -113,14 +113,15 @@ local VALUES = {
   sliding_window = integers(1, 4), attention_axes = function() return { 2 } end, head_dim = integers(1, 4),
   output_shape = function(draw) return draw.pick { { 3 }, { 2, 3 } } end, num_query_heads = function() return 4 end,
   num_key_value_heads = function(draw) return draw.pick { 1, 2, 4 } end, score_mode = texts("dot", "concat"),
-  -- Keras' defaults only: others are refused, or warned of, by name.
-  rms_scaling = false, output_padding = false, synchronized = false,
+  recurrent_dropout = numbers(0, 0.9), use_cudnn = texts("auto"),
+  -- Keras' defaults only: others are refused, or warned of, by name; or Keras does not write them.
+  stateful = false, ["SimpleRNN.seed"] = false, rms_scaling = false, output_padding = false, synchronized = false,
 }
 
 local function choice(kind, draw)
   local list, index = {}, 0
   while C.flow_choice_name(kind, index) ~= nil do
-    list[#list + 1] = index
+    if native.string(C.flow_choice_name(kind, index)) ~= "Identity" then list[#list + 1] = index end      -- Keras does not write its gain
     index = index + 1
   end
   local chosen = draw.pick(list)
@@ -174,8 +175,10 @@ local IMAGE, SEQUENCE, VECTOR = { 6, 7, 3 }, { 5, 4 }, { 6 }
 local IMAGES_ONLY = { Resizing = true, CenterCrop = true }
 local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3 }
 
+local RECURRENT = { SimpleRNN = 1, LSTM = 2, GRU = 1 }      -- how many states each has
+
 local function shape_for(class, draw)
-  if class:find("Attention$") then return SEQUENCE end
+  if class:find("Attention$") or RECURRENT[class] then return SEQUENCE end
   if class:find("2D") or class:find("^Random") or IMAGES_ONLY[class] then return IMAGE end
   if class:find("1D") then return SEQUENCE end
   if class == "RepeatVector" then return VECTOR end
@@ -188,6 +191,15 @@ local counter = 0
 local function some_name(draw)
   counter = counter + 1
   return draw.chance(0.5) and draw.pick(NAMES):format(counter) or nil
+end
+
+--- A recurrent layer that is given a state, and all that it gives.
+local function recurrent_model(class, layer, shape, units, draw)
+  local x, states = flow.Input(shape), {}
+  for i = 1, RECURRENT[class] do states[i] = flow.Input { units } end
+  local given = draw.chance(0.7)
+  local outputs = layer(x, given and { initial_state = states } or nil)
+  return flow.Model { inputs = given and { x, states[2] or states[1], states[2] and states[1] } or x, outputs = outputs }
 end
 
 --- One layer with its model: alone, called on two inputs, or inside a model that is called twice.
@@ -210,6 +222,9 @@ local function model_of(class, options, shape, draw)
     local model = { outputs = call.return_attention_scores and { outputs[2], outputs[1] } or outputs, name = some_name(draw) }
     model.inputs = { c, b, a }
     return flow.Model(model)
+  end
+  if RECURRENT[class] and (options.return_state or draw.chance(0.3)) then
+    return recurrent_model(class, layer, shape, options.units, draw)
   end
   local kind = draw.integer(1, 4)
   if kind == 1 and class ~= "Embedding" then return flow.Sequential({ layers.Input(shape), layer }, { name = some_name(draw) }) end
@@ -249,7 +264,7 @@ local function inputs_of(model, draw, known)
   for axis, n in ipairs(known) do sizes[axis + 1] = model.inputs[1].shape[axis + 1] < 0 and n * draw.integer(1, 3) end
   for i, input in ipairs(model.inputs) do
     local shape = { rows, unpack(input.shape, 2) }
-    for axis = 2, #shape do shape[axis] = sizes[axis] or shape[axis] end
+    for axis = 2, #shape do shape[axis] = shape[axis] < 0 and sizes[axis] or shape[axis] end
     local seed = draw.integer(1, 1e6)
     if input.dtype == "int32" then list[i] = flow.random.randint(shape, 0, 7, { seed = seed })
     else list[i] = flow.random.uniform(shape, { minval = 0, maxval = 1, seed = seed }) end

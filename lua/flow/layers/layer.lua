@@ -228,7 +228,9 @@ end
 function Layer:_run(inputs, list, training, call)
   if not self._handle then return require("flow.layers.own_calls").run(self, inputs, list, training, call) end
   if call then return several.run(self, call, training) end
-  return run_native(self, list, training)
+  local named = self._named_inputs
+  if not named or named.outputs == 1 then return run_native(self, list, training) end
+  return several.run(self, { arguments = { list[1] }, options = {}, list = list }, training)
 end
 -- The shapes and dtypes of its outputs: see symbolic.infer. Models that are graphs ask their layers.
 function Layer:_infer(list, single, training, as_call) return symbolic.infer(self, list, single, training, as_call) end

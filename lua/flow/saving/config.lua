@@ -156,7 +156,15 @@ function config.entry(layer)
     entry.build_config = nil
   elseif named and not named[1].name:find "%[" then
     local shapes = {}
-    for i, one in ipairs(named) do shapes[one.name .. "_shape"] = shape_json(shape[i]) end
+    for i, one in ipairs(named) do      -- "state[2]" is entry 2 of a list
+      local base, position = one.name:match "^([^%[]*)%[?(%d*)"
+      local key = base .. "_shape"
+      if position == "" then shapes[key] = shape_json(shape[i])
+      else
+        shapes[key] = shapes[key] or json.list()
+        shapes[key][tonumber(position)] = shape_json(shape[i])
+      end
+    end
     entry.build_config = { shapes_dict = shapes }
   elseif shape then entry.build_config = { input_shape = shapes_json(shape) }
   elseif object.is(layer, models.Functional) then entry.build_config = { input_shape = json.null } end

@@ -1,0 +1,67 @@
+/* gru.c: GRU (Cho et al. 2014). Gates update, reset, candidate: h = z h + (1 - z) k, where k reads r (h . w + b), or, without reset_after,
+ * (r h) . w. */
+#include "layers/recurrent.h"
+
+static const flow_argument parameters[] = {
+  { "units", FLOW_INTEGER, NULL, NULL },
+  { "activation", FLOW_ACTIVATION, "tanh", NULL },
+  { "recurrent_activation", FLOW_ACTIVATION, "sigmoid", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  FLOW_RECURRENT_INITIALIZERS,
+  FLOW_RECURRENT_PENALTIES,
+  FLOW_RECURRENT_SEED,
+  FLOW_RECURRENT_SEQUENCES,
+  { "reset_after", FLOW_BOOLEAN, "true", NULL },
+  FLOW_RECURRENT_ENDING
+};
+
+static int resets_after(const flow_layer *layer) { return flow_argument_boolean(layer->arguments, "reset_after"); }
+
+/* weights' bias {3u} at `gate`. */
+static flow_tensor *bias_of(flow_expression *e, const flow_recurrent_weights *weights, int gate, int64_t units)
+{
+  const flow_attributes part = { .slice = { .rank = 1, .begin = { gate * units }, .end = { (gate + 1) * units }, .step = { 1 } } };
+  return flow_express(e, FLOW_OP_slice, weights->bias, NULL, NULL, &part);
+}
+
+static void step(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,
+                 flow_tensor **states)
+{
+  int64_t units = flow_argument_integer(layer->arguments, "units");
+  flow_tensor *h = states[0], *product[3] = { NULL };
+  for (int gate = 0; gate < (resets_after(layer) ? 3 : 2); gate++)
+    product[gate] = e_add(e, flow_recurrent_product(e, weights, h, gate), bias_of(e, weights, gate, units));
+  flow_tensor *z = flow_recurrent_gate(e, layer, e_add(e, x[0], product[0]));
+  flow_tensor *r = flow_recurrent_gate(e, layer, e_add(e, x[1], product[1]));
+  flow_tensor *inner = resets_after(layer) ? e_mul(e, r, product[2]) : flow_recurrent_product(e, weights, e_mul(e, r, h), 2);
+  flow_tensor *k = flow_recurrent_activate(e, layer, e_add(e, x[2], inner));
+  if (e->status == FLOW_OK) states[0] = e_add(e, e_mul(e, z, h), e_mul(e, e_sub(e, flow_express_number(e, z, 1), z), k));
+}
+
+static const flow_recurrent_cell cell = { .gates = 3, .states = 1, .op = FLOW_OP_gru, .own_masks = 1, .step = step };
+
+/* With reset_after the bias has two rows: for the input's products, and for those of the state. */
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(flow_recurrent_build(context, layer, &cell, inputs));
+  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
+  int64_t width = 3 * flow_argument_integer(layer->arguments, "units"), shape[2] = { 2, width };
+  int after = resets_after(layer);
+  flow_tensor *initial;
+  FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", after ? 2 : 1, after ? shape : &width, &initial));
+  return flow_recurrent_bias(context, layer, initial);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+{
+  return flow_recurrent_call(context, layer, &cell, call, outputs);
+}
+
+const flow_layer_class flow_layer_gru = {
+  .name = "GRU", .positional = 22, .parameters = parameters, .min_inputs = 1, .max_inputs = 3, .input_names = flow_recurrent_inputs_1,
+  .options = flow_recurrent_options, .most_outputs = 2, .build = build, .call_named = call, .check = flow_recurrent_check,
+  .outputs = flow_recurrent_outputs, .config = flow_recurrent_config,
+  .supports_masking = 1, .compute_mask = flow_recurrent_mask,
+  .doc = "Gated recurrent unit: a state that is mixed with a candidate, step by step."
+};

@@ -1,0 +1,55 @@
+/* lstm.c: LSTM (Hochreiter and Schmidhuber 1997). Gates input, forget, candidate, output: c = f c + i g, h = o activation(c). */
+#include "layers/recurrent.h"
+
+static const flow_argument parameters[] = {
+  { "units", FLOW_INTEGER, NULL, NULL },
+  { "activation", FLOW_ACTIVATION, "tanh", NULL },
+  { "recurrent_activation", FLOW_ACTIVATION, "sigmoid", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  FLOW_RECURRENT_INITIALIZERS,
+  { "unit_forget_bias", FLOW_BOOLEAN, "true", NULL },
+  FLOW_RECURRENT_PENALTIES,
+  FLOW_RECURRENT_SEED,
+  FLOW_RECURRENT_SEQUENCES,
+  FLOW_RECURRENT_ENDING
+};
+
+static void step(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,
+                 flow_tensor **states)
+{
+  flow_tensor *gates[4];
+  for (int gate = 0; gate < 4; gate++) gates[gate] = e_add(e, x[gate], flow_recurrent_product(e, weights, states[0], gate));
+  flow_tensor *i = flow_recurrent_gate(e, layer, gates[0]), *f = flow_recurrent_gate(e, layer, gates[1]);
+  flow_tensor *g = flow_recurrent_activate(e, layer, gates[2]), *o = flow_recurrent_gate(e, layer, gates[3]);
+  states[1] = e_add(e, e_mul(e, f, states[1]), e_mul(e, i, g));
+  states[0] = e_mul(e, o, flow_recurrent_activate(e, layer, states[1]));
+}
+
+static const flow_recurrent_cell cell = { .gates = 4, .states = 2, .op = FLOW_OP_lstm, .own_masks = 1, .step = step };
+
+/* With unit_forget_bias the forget gate's is 1, so that a new layer remembers (Jozefowicz, Zaremba and Sutskever 2015). */
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(flow_recurrent_build(context, layer, &cell, inputs));
+  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
+  int64_t units = flow_argument_integer(layer->arguments, "units"), size = 4 * units;
+  flow_tensor *initial;
+  FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", 1, &size, &initial));
+  float *values = flow_tensor_data(initial);
+  for (int64_t i = units; i < 2 * units && flow_argument_boolean(layer->arguments, "unit_forget_bias"); i++) values[i] = 1;
+  return flow_recurrent_bias(context, layer, initial);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+{
+  return flow_recurrent_call(context, layer, &cell, call, outputs);
+}
+
+const flow_layer_class flow_layer_lstm = {
+  .name = "LSTM", .positional = 22, .parameters = parameters, .min_inputs = 1, .max_inputs = 4, .input_names = flow_recurrent_inputs_2,
+  .options = flow_recurrent_options, .most_outputs = 3, .build = build, .call_named = call, .check = flow_recurrent_check,
+  .outputs = flow_recurrent_outputs, .config = flow_recurrent_config,
+  .supports_masking = 1, .compute_mask = flow_recurrent_mask,
+  .doc = "Long short-term memory: a state that gates keep and change, step by step."
+};

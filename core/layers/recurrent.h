@@ -1,0 +1,79 @@
+/* recurrent.h: what SimpleRNN, LSTM and GRU share: their arguments, variables and call. A record says how many gates and states its cell has,
+ * which op runs the cell with its usual activations over all steps, and what one step is with others. */
+#ifndef FLOW_LAYERS_RECURRENT_H
+#define FLOW_LAYERS_RECURRENT_H
+
+#include "layers/express.h"
+#include "layers/layer.h"
+
+enum { FLOW_RECURRENT_MOST_GATES = 4, FLOW_RECURRENT_MOST_STATES = 2 };
+
+/* What the steps of one call have in common, borrowed from the call's expression. */
+typedef struct flow_recurrent_weights {
+  flow_tensor *gates[FLOW_RECURRENT_MOST_GATES];     /* recurrent kernel {u, u} of each */
+  flow_tensor *masks[FLOW_RECURRENT_MOST_GATES];     /* recurrent dropout {n, u} of the state that each gate reads; NULL: none */
+  flow_tensor *bias;                                 /* of the recurrent products {gates * u}; NULL: none */
+} flow_recurrent_weights;
+
+typedef struct flow_recurrent_cell {
+  int gates, states, op;
+  int own_masks;             /* with recurrent dropout each gate has masks of its own, as in Keras */
+  /* One step: x[gate] {n, u} is what the input adds, states[] become the next ones, borrowed from e. */
+  void (*step)(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x, flow_tensor **states);
+} flow_recurrent_cell;
+
+/* The inputs of a call: the sequences, one state for each of the cell, a mask. */
+extern const char *const flow_recurrent_inputs_1[], *const flow_recurrent_inputs_2[];
+extern const flow_argument flow_recurrent_options[];
+
+/* Parameters, in Keras' order, which differs between the layers. */
+#define FLOW_RECURRENT_INITIALIZERS                                        \
+  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },      \
+  { "recurrent_initializer", FLOW_INITIALIZER, "orthogonal", NULL },       \
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL }
+#define FLOW_RECURRENT_PENALTIES                                           \
+  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },                \
+  { "recurrent_regularizer", FLOW_REGULARIZER, "null", NULL },             \
+  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },                  \
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                   \
+  { "kernel_constraint", FLOW_ABSENT, "null", NULL },                      \
+  { "recurrent_constraint", FLOW_ABSENT, "null", NULL },                   \
+  { "bias_constraint", FLOW_ABSENT, "null", NULL },                        \
+  { "dropout", FLOW_NUMBER, "0", NULL },                                   \
+  { "recurrent_dropout", FLOW_NUMBER, "0", NULL }
+#define FLOW_RECURRENT_SEED { "seed", FLOW_INTEGER, "null", NULL }
+#define FLOW_RECURRENT_SEQUENCES                                           \
+  { "return_sequences", FLOW_BOOLEAN, "false", NULL },                     \
+  { "return_state", FLOW_BOOLEAN, "false", NULL },                         \
+  { "go_backwards", FLOW_BOOLEAN, "false", NULL },                         \
+  { "stateful", FLOW_BOOLEAN, "false", NULL },                             \
+  { "unroll", FLOW_BOOLEAN, "false", NULL }
+#define FLOW_RECURRENT_ENDING                                              \
+  { "use_cudnn", FLOW_TEXT, "auto", "auto" },                              \
+  { "zero_output_for_mask", FLOW_BOOLEAN, "false", NULL },                 \
+  FLOW_LAYER_COMMON
+
+/* Variables of a layer; the bias is there if use_bias says so. */
+enum { FLOW_RECURRENT_KERNEL, FLOW_RECURRENT_RECURRENT_KERNEL, FLOW_RECURRENT_BIAS };
+
+flow_status flow_recurrent_check(flow_layer *layer);
+/* Kernel and recurrent kernel; then the record adds the bias with flow_recurrent_bias, which takes over the reference to its first values. */
+flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_signature *inputs);
+flow_status flow_recurrent_bias(flow_context *context, flow_layer *layer, flow_tensor *initial);
+/* The call: outputs[0] the sequence or its last step, then, with return_state, the states. */
+flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
+                                flow_tensor **outputs);
+/* One, or, with return_state, the states, too. */
+int         flow_recurrent_outputs(const flow_layer *layer);
+/* A flow_layer_class's compute_mask: of sequences that of the input, else none. */
+flow_status flow_recurrent_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
+                                flow_tensor **out);
+/* Keras' config: without use_cudnn. */
+void        flow_recurrent_config(const flow_layer *layer, flow_json *config);
+
+/* For steps: the state h as gate number `gate` reads it, times its kernel; and the layer's activations. */
+flow_tensor *flow_recurrent_product(flow_expression *e, const flow_recurrent_weights *weights, flow_tensor *h, int gate);
+flow_tensor *flow_recurrent_activate(flow_expression *e, const flow_layer *layer, flow_tensor *x);             /* "activation" */
+flow_tensor *flow_recurrent_gate(flow_expression *e, const flow_layer *layer, flow_tensor *x);                 /* "recurrent_activation" */
+
+#endif

@@ -1,0 +1,46 @@
+/* simple_rnn.c: SimpleRNN: h = activation(x . kernel + bias + h . recurrent_kernel), step by step. */
+#include "layers/recurrent.h"
+
+static const flow_argument parameters[] = {
+  { "units", FLOW_INTEGER, NULL, NULL },
+  { "activation", FLOW_ACTIVATION, "tanh", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  FLOW_RECURRENT_INITIALIZERS,
+  FLOW_RECURRENT_PENALTIES,
+  FLOW_RECURRENT_SEQUENCES,
+  FLOW_RECURRENT_SEED,
+  { "zero_output_for_mask", FLOW_BOOLEAN, "false", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static void step(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,
+                 flow_tensor **states)
+{
+  states[0] = flow_recurrent_activate(e, layer, e_add(e, x[0], flow_recurrent_product(e, weights, states[0], 0)));
+}
+
+static const flow_recurrent_cell cell = { .gates = 1, .states = 1, .op = FLOW_OP_simple_rnn, .step = step };
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(flow_recurrent_build(context, layer, &cell, inputs));
+  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
+  int64_t units = flow_argument_integer(layer->arguments, "units");
+  flow_tensor *initial;
+  FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", 1, &units, &initial));
+  return flow_recurrent_bias(context, layer, initial);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+{
+  return flow_recurrent_call(context, layer, &cell, call, outputs);
+}
+
+const flow_layer_class flow_layer_simple_rnn = {
+  .name = "SimpleRNN", .positional = 21, .parameters = parameters, .min_inputs = 1, .max_inputs = 3, .input_names = flow_recurrent_inputs_1,
+  .options = flow_recurrent_options, .most_outputs = 2, .build = build, .call_named = call, .check = flow_recurrent_check,
+  .outputs = flow_recurrent_outputs, .config = flow_recurrent_config,
+  .supports_masking = 1, .compute_mask = flow_recurrent_mask,
+  .doc = "A fully connected layer that reads its last output, too, step by step."
+};
