@@ -54,7 +54,8 @@ local function visit_module(walk, path, module)
       add(walk, full, value, "function")
     elseif names.is_class(value) then
       if not rawget(value, "is_hidden") then visit_class(walk, full, value) end
-    elseif type(value) == "table" and type(getmetatable(value)) == "table" and not rawget(getmetatable(value), "class") then
+    elseif value ~= errors and type(value) == "table" and type(getmetatable(value)) == "table"
+      and not rawget(getmetatable(value), "class") then      -- flow.errors is for modules beside lua/flow
       if rawget(getmetatable(value), "__call") then add(walk, full, value, "function") end
       inner[#inner + 1] = { full, value, ALIASES[name] }
     end
