@@ -135,6 +135,12 @@ flow.layers.Embedding:
   print(layers.Embedding(10, 4)(flow.tensor({ { 1, 2 } }, { dtype = "int32" })).shape[3])      --> 4
 flow.layers.Masking:
   print(layers.Masking()(flow.ones { 1, 3, 2 }).shape[2])      --> 3
+flow.layers.GRU:
+  print(layers.GRU(8)(flow.ones { 1, 3, 4 }).shape[2])      --> 8
+flow.layers.LSTM:
+  print(layers.LSTM(8, { return_sequences = true })(flow.ones { 1, 3, 4 }).shape[2])      --> 3
+flow.layers.SimpleRNN:
+  print(layers.SimpleRNN(8)(flow.ones { 1, 3, 4 }).shape[2])      --> 8
 flow.layers.Flatten:
   print(layers.Flatten()(flow.ones { 2, 3, 4 }).shape[2])      --> 12
 flow.layers.Identity:
