@@ -18,7 +18,8 @@ static const char *expected_text(flow_argument_type type)
 {
   static const char *const texts[] = {
     [FLOW_INTEGER] = "an integer", [FLOW_NUMBER] = "a number", [FLOW_BOOLEAN] = "true or false", [FLOW_TEXT] = "a text",
-    [FLOW_PAIR] = "an integer or a list of two integers",
+    [FLOW_PAIR] = "an integer or a list of two integers", [FLOW_TRIPLE] = "an integer or a list of three integers",
+    [FLOW_VOLUME_SIDES] = "an integer, {depth, height, width} or {{before, after}, {top, bottom}, {left, right}}",
     [FLOW_SINGLE] = "an integer or a list of one", [FLOW_SHAPE] = "a list of integers",
     [FLOW_SIZES] = "a list of positive integers, -1 for the input's size", [FLOW_NUMBERS] = "a number or a list of numbers",
     [FLOW_SIDES] = "an integer, {height, width} or {{top, bottom}, {left, right}}",
@@ -105,7 +106,8 @@ static argument_value default_value(const flow_argument *parameter, double *numb
       value.kind = VALUE_BOOLEAN;
       value.number = strcmp(initial, "true") == 0;
       break;
-    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_NUMBERS: case FLOW_SIDES:
+    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_TRIPLE: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_NUMBERS: case FLOW_SIDES:
+    case FLOW_VOLUME_SIDES:
       value.kind = VALUE_NUMBERS;
       value.numbers = numbers;
       value.rank = 1;
@@ -241,22 +243,23 @@ static flow_status store_sizes(const char *who, const char *name, const flow_arg
 static flow_status store_sides(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                flow_arguments *result)
 {
-  double sides[4];
+  double sides[6];
+  const int axes = parameter->type == FLOW_SIDES ? 2 : 3;
   int count = value->kind == VALUE_NUMBER ? 1 : value->count;
   const double *given = value->kind == VALUE_NUMBER ? &value->number : value->numbers;
   if (value->kind != VALUE_NUMBER && value->kind != VALUE_NUMBERS) return wrong_type(who, name, parameter, value);
   int nested = value->kind == VALUE_NUMBERS && value->rank > 1;
-  if (nested ? !(value->rank == 2 && value->dims[0] == 2 && value->dims[1] == 2) : count != 1 && count != 2 && count != 4) {
+  if (nested ? !(value->rank == 2 && value->dims[0] == axes && value->dims[1] == 2) : count != 1 && count != axes && count != 2 * axes) {
     char found[LIST_SIZE];
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d numbers, %s, expected %s", who, name, count,
                      value_text(value, found, sizeof found), expected_text(parameter->type));
   }
-  for (int i = 0; i < 4; i++) {
-    sides[i] = given[count == 1 ? 0 : count == 2 ? i / 2 : i];
+  for (int i = 0; i < 2 * axes; i++) {
+    sides[i] = given[count == 1 ? 0 : count == axes ? i / 2 : i];
     if (!(sides[i] >= 0 && sides[i] <= INT32_MAX) || floor(sides[i]) != sides[i])
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s holds %.15g, expected integers of at least 0", who, name, sides[i]);
   }
-  argument_value list = { .kind = VALUE_NUMBERS, .numbers = sides, .count = 4, .rank = 2, .dims = { 2, 2 } };
+  argument_value list = { .kind = VALUE_NUMBERS, .numbers = sides, .count = 2 * axes, .rank = 2, .dims = { axes, 2 } };
   return flow_arguments_store(result, name, &list);
 }
 
@@ -264,7 +267,8 @@ static flow_status store_sides(const char *who, const char *name, const flow_arg
 static flow_status store_checked(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                  flow_arguments *result)
 {
-  double one[2] = { value->number, value->number };
+  double one[3] = { value->number, value->number, value->number };
+  const int wanted = parameter->type == FLOW_TRIPLE ? 3 : parameter->type == FLOW_PAIR ? 2 : parameter->type == FLOW_SINGLE ? 1 : 0;
   switch (parameter->type) {
     case FLOW_INTEGER:
       if (value->kind != VALUE_NUMBER || !is_integer(value->number)) return wrong_type(who, name, parameter, value);
@@ -275,21 +279,21 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
     case FLOW_BOOLEAN:
       if (value->kind != VALUE_BOOLEAN) return wrong_type(who, name, parameter, value);
       break;
-    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_SHAPE:
+    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_TRIPLE: case FLOW_SHAPE:
       if (value->kind == VALUE_NUMBER && is_integer(value->number)) {
-        int count = parameter->type == FLOW_PAIR ? 2 : 1;
+        int count = wanted ? wanted : 1;
         argument_value list = { .kind = VALUE_NUMBERS, .numbers = one, .count = count, .rank = 1, .dims = { count } };
         return flow_arguments_store(result, name, &list);
       }
       if (value->kind != VALUE_NUMBERS || value->rank != 1 || !all_integers(value) ||
-          (parameter->type == FLOW_PAIR && value->count != 2) || (parameter->type == FLOW_SINGLE && value->count != 1))
+          (wanted && value->count != wanted))
         return wrong_type(who, name, parameter, value);
       if (value->count > FLOW_MAX_RANK)
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count,
                          FLOW_MAX_RANK);
       break;
     case FLOW_SIZES: return store_sizes(who, name, parameter, value, result);
-    case FLOW_SIDES: return store_sides(who, name, parameter, value, result);
+    case FLOW_SIDES: case FLOW_VOLUME_SIDES: return store_sides(who, name, parameter, value, result);
     case FLOW_NUMBERS:
       if (!all_numbers(value)) return wrong_type(who, name, parameter, value);
       break;

@@ -179,6 +179,16 @@ void flow_argument_pair(const flow_arguments *arguments, const char *name, int32
   }
 }
 
+void flow_argument_triple(const flow_arguments *arguments, const char *name, int32_t triple[3])
+{
+  const double *numbers;
+  int count = flow_argument_list(arguments, name, &numbers);
+  for (int i = 0; i < 3; i++) {
+    double number = count == 3 ? numbers[i] : 0;
+    triple[i] = number > INT32_MAX ? INT32_MAX : number < INT32_MIN ? INT32_MIN : (int32_t)number;
+  }
+}
+
 flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out)
 {
   flow_arguments *result;
@@ -203,7 +213,7 @@ const char *flow_argument_type_name(flow_argument_type type)
 {
   static const char *const names[] = {
     [FLOW_INTEGER] = "integer", [FLOW_NUMBER] = "number", [FLOW_BOOLEAN] = "boolean", [FLOW_TEXT] = "text", [FLOW_PAIR] = "pair",
-    [FLOW_SINGLE] = "single",
+    [FLOW_SINGLE] = "single", [FLOW_TRIPLE] = "triple", [FLOW_VOLUME_SIDES] = "volume sides",
     [FLOW_SHAPE] = "shape", [FLOW_SIZES] = "sizes", [FLOW_NUMBERS] = "numbers", [FLOW_SIDES] = "sides", [FLOW_ACTIVATION] = "activation",
     [FLOW_INITIALIZER] = "initializer", [FLOW_REGULARIZER] = "regularizer", [FLOW_ABSENT] = "null"
   };

@@ -10,10 +10,12 @@ typedef enum flow_argument_type {
   FLOW_INTEGER, FLOW_NUMBER, FLOW_BOOLEAN, FLOW_TEXT,
   FLOW_PAIR,          /* one integer or a list of two: {height, width} */
   FLOW_SINGLE,        /* one integer or a list of one, as which it is kept: {steps} */
+  FLOW_TRIPLE,        /* one integer or a list of three: {depth, height, width} */
   FLOW_SHAPE,         /* list of integers */
   FLOW_SIZES,         /* list of positive integers; -1 or null stands for the input's size, kept as -1 and written as null */
   FLOW_NUMBERS,       /* one number or a list of numbers, which may be nested, kept as it was given */
   FLOW_SIDES,         /* one integer, {height, width} or {{top, bottom}, {left, right}}, none negative; kept as the last of these */
+  FLOW_VOLUME_SIDES,  /* the same of {depth, height, width} */
   FLOW_ACTIVATION,    /* text, checked against the known activations */
   FLOW_INITIALIZER,   /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
   FLOW_REGULARIZER,   /* the same for regularizers: "kernel_regularizer.l2" */
@@ -49,6 +51,7 @@ int         flow_argument_list(const flow_arguments *arguments, const char *name
 int         flow_argument_is_list(const flow_arguments *arguments, const char *name);
 int         flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK]);  /* of a nested list; returns the depth, 0: a number */
 void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);      /* {1, n} of a FLOW_SINGLE */
+void        flow_argument_triple(const flow_arguments *arguments, const char *name, int32_t triple[3]);
 
 /* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */
 flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out);

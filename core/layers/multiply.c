@@ -6,7 +6,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)training;
   flow_expression e = flow_expression_of(context);
-  flow_tensor *factors[FLOW_MAX_OPERANDS], *result, *kept = NULL;
+  flow_tensor *factors[FLOW_MAX_OPERANDS] = { NULL }, *result, *kept = NULL;
   int all_masked = 1;
   for (int i = 0; i < count; i++) {
     flow_tensor *mask = flow_merge_mask_of(&e, inputs[i]);

@@ -57,6 +57,15 @@ flow_status flow_pooling_global(const flow_layer *layer, const flow_tensor *x, f
   return FLOW_OK;
 }
 
+flow_status flow_pooling_global_volume(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce)
+{
+  flow_signature input = flow_signature_of(x);
+  FLOW_TRY(flow_layer_check_rank(layer, &input, 5, "{batch, depth, height, width, channels}", NULL));
+  int keepdims = flow_argument_boolean(layer->arguments, "keepdims");
+  *reduce = (flow_attributes){ .reduce = { .count = 3, .keepdims = keepdims, .axes = { 1, 2, 3 } } };
+  return FLOW_OK;
+}
+
 flow_status flow_pooling_global_steps(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce)
 {
   flow_signature input = flow_signature_of(x);

@@ -17,6 +17,7 @@ flow_status flow_pooling_call(flow_context *context, const flow_layer *layer, in
  * steps of sequences. */
 extern const flow_argument flow_pooling_global_parameters[];
 flow_status flow_pooling_global(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce);
+flow_status flow_pooling_global_volume(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce);      /* and depth */
 flow_status flow_pooling_global_steps(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce);
 
 #endif

@@ -35,7 +35,7 @@ typedef struct flow_model_part {
 /* One call of a layer or an operation on values. Values count from 0: the inputs of the model first, then the result of each call. */
 typedef struct flow_model_call {
   flow_layer *layer;                     /* borrowed from its part; NULL: an operation */
-  const flow_operation *operation;
+  const flow_operation *operation;       /* NULL, too: the first operand with the second one as its mask */
   const flow_json *config, *entry;       /* of an operation: its config and its call, borrowed from the description */
   int        *operands;                  /* owned */
   int         inputs[FLOW_LAYER_MOST_INPUTS];   /* of a layer whose inputs have names: which of them each operand is */

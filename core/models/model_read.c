@@ -169,11 +169,14 @@ static flow_status add_results(results *found, const int *values, int count, int
 
 static flow_status expand(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs);
 
-/* What a call gives beside its tensors: only `training` is known, null says nothing. */
+static int is_model(const flow_model_part *part) { return part->kind == FLOW_PART_SEQUENTIAL || part->kind == FLOW_PART_FUNCTIONAL; }
+
+/* What a call gives beside its tensors: only `training` is known, and the mask of a model's inputs; null says nothing. */
 static flow_status check_call(const flow_model_part *part, const flow_json *args, const flow_json *kwargs)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_check(part->operation, part->name, args, kwargs);
   for (const flow_json *item = flow_json_is(kwargs, FLOW_JSON_OBJECT) ? kwargs->child : NULL; item; item = item->next) {
+    if (is_model(part) && strcmp(item->key, "mask") == 0) continue;
     if (!flow_json_is(item, FLOW_JSON_NULL) && strcmp(item->key, "training") != 0)
       return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has the argument %s, which is not supported", part->name, item->key);
   }
@@ -277,6 +280,21 @@ static flow_status make_operation(flow_model *model, const flow_model_part *whol
   return FLOW_OK;
 }
 
+/* Puts the masks that a model is called with, one or a list, on its inputs, the values `operands`; *waits: one is not there yet. */
+static flow_status add_masks(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
+                             const flow_json *mask, int *operands, int count, int *waits)
+{
+  const flow_model_part setter = { .name = part->name };
+  for (int i = 0, value; i < count; i++) {
+    const flow_json *own = flow_json_is(mask, FLOW_JSON_LIST) ? flow_json_item(mask, i) : i == 0 ? mask : NULL;
+    if (!own || flow_json_is(own, FLOW_JSON_NULL)) continue;
+    FLOW_TRY(find_value(whole, all, member(member(own, "config"), "keras_history"), 0, &value));
+    if ((*waits = value < 0)) return FLOW_OK;
+    FLOW_TRY(add_call(model, &setter, NULL, (const int[]){ operands[i], value }, 2, 1, &operands[i]));
+  }
+  return FLOW_OK;
+}
+
 /* Makes call number found->calls of a part if its tensors are there; *made tells. */
 static flow_status make_call(flow_model *model, const flow_model_part *whole, const results *all, int index, int depth, int *made)
 {
@@ -303,6 +321,10 @@ static flow_status make_call(flow_model *model, const flow_model_part *whole, co
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }
+  const flow_json *mask = is_model(part) ? member(member(call, "kwargs"), "mask") : NULL;
+  int waits = 0;
+  if (mask) FLOW_TRY(add_masks(model, whole, all, part, mask, operands, count, &waits));
+  if (waits) return FLOW_OK;
   if (!named) FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
   const flow_json *training = member(member(call, "kwargs"), "training");
   for (int i = first_call; flow_json_is(training, FLOW_JSON_BOOLEAN) && i < model->call_count; i++)

@@ -32,6 +32,17 @@ flow_status flow_model_make_layer(flow_context *context, const flow_model_call *
   return flow_layer_make(context, call->layer, names, named);
 }
 
+/* x with that mask: another tensor, since others may be called on x. */
+static flow_status with_mask(flow_context *context, flow_tensor *x, flow_tensor *mask, flow_tensor **out)
+{
+  flow_attributes attributes = { .shape = { .rank = x->rank } };
+  memcpy(attributes.shape.dims, x->shape, sizeof(int64_t) * (size_t)x->rank);
+  FLOW_TRY(flow_apply(context, FLOW_OP_reshape, &x, 1, &attributes, out));
+  flow_status status = flow_tensor_set_mask(*out, mask);
+  if (status != FLOW_OK) flow_tensors_release(out, 1);
+  return status;
+}
+
 flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training)
 {
   flow_tensor *operands[FLOW_MAX_OPERANDS];
@@ -41,6 +52,7 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
     if (!operands[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is not there");
     signatures[i] = flow_signature_of(operands[i]);
   }
+  if (!call->layer && !call->operation) return with_mask(context, operands[0], operands[1], &values[call->result]);
   if (!call->layer)
     return flow_operation_run(context, call->operation, call->config, call->entry, operands, call->operand_count, &values[call->result]);
   flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL }, **inputs = operands;

@@ -85,6 +85,7 @@ local VALUES = {
   groups = function(draw) return draw.pick { 1, 3 } end, depth_multiplier = integers(1, 2), pool_size = pairs_of(1, 3),
   size = pairs_of(1, 3), n = integers(1, 4), height = integers(2, 6), width = integers(2, 6), seed = integers(0, 2 ^ 31),
   input_dim = integers(7, 9), output_dim = integers(1, 4), padding = texts("valid", "same"), data_format = texts("channels_last"),
+  ["ZeroPadding3D.padding"] = sides(2),
   ["ZeroPadding2D.padding"] = sides(3), cropping = sides(2), ["Conv1D.padding"] = texts("valid", "same", "causal"),
   ["UpSampling1D.size"] = integers(1, 3), ["ZeroPadding1D.padding"] = pairs_of(0, 3), ["Cropping1D.cropping"] = pairs_of(0, 2),
   mask_value = numbers(-1, 1), momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
@@ -106,7 +107,9 @@ local VALUES = {
     return list
   end,
   axis = function(draw, shape) return draw.pick { -1, #shape + 1, 2 } end,
-  ["LayerNormalization.axis"] = some_axes, ["Normalization.axis"] = function() return { -1 } end,
+  ["LayerNormalization.axis"] = some_axes, ["RMSNormalization.axis"] = some_axes,
+  ["GroupNormalization.groups"] = function(draw) return draw.pick { 1, 2, 3, -1 } end,
+  axes = function(draw, shape) return draw.pick { -1, 2, { #shape + 1, -1 } } end, ["Normalization.axis"] = function() return { -1 } end,
   shared_axes = function(draw, shape) return { draw.integer(1, #shape) } end,
   mean = function(draw) return draw.number(-1, 1) end, variance = function(draw) return draw.number(0.1, 2) end,
   num_heads = integers(1, 3), key_dim = integers(1, 5), value_dim = integers(1, 4), dropout = numbers(0, 0.9),
@@ -163,6 +166,7 @@ local function options_of(index, draw, shape, policies)
       if value == nil then error("random_files: no values are known for " .. class .. "." .. name .. " of type " .. kind) end
       if required or draw.chance(0.5) then options[name] = value(draw, shape) end
       if kind == "single" and type(options[name]) == "table" then options[name] = { options[name][1] } end
+      if (kind == "triple" or kind == "volume sides") and type(options[name]) == "table" then options[name][3] = options[name][1] end
     end
   end
   if class == "Normalization" and (options.mean == nil) ~= (options.variance == nil) then options.mean, options.variance = nil, nil end
@@ -171,14 +175,15 @@ end
 
 ---- models ---------------------------------------------------------------------------------------------------------------------------
 
-local IMAGE, SEQUENCE, VECTOR = { 6, 7, 3 }, { 5, 4 }, { 6 }
+local IMAGE, SEQUENCE, VECTOR, VOLUME = { 6, 7, 3 }, { 5, 4 }, { 6 }, { 5, 6, 5, 3 }
 local IMAGES_ONLY = { Resizing = true, CenterCrop = true }
-local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3 }
+local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3, Dot = 2 }
 
 local RECURRENT = { SimpleRNN = 1, LSTM = 2, GRU = 1 }      -- how many states each has
 
 local function shape_for(class, draw)
   if class:find("Attention$") or RECURRENT[class] then return SEQUENCE end
+  if class:find("3D") then return VOLUME end
   if class:find("2D") or class:find("^Random") or IMAGES_ONLY[class] then return IMAGE end
   if class:find("1D") then return SEQUENCE end
   if class == "RepeatVector" then return VECTOR end

@@ -20,7 +20,7 @@ local layers = signature.module("flow.layers", { Layer = Layer }, function(modul
 end)
 
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
-local AXIS = { axis = true, attention_axes = true }
+local AXIS = { axis = true, axes = true, attention_axes = true }
 
 local zero_based
 function zero_based(what, name, value)

@@ -236,6 +236,7 @@ end
 function Layer:_infer(list, single, training, as_call) return symbolic.infer(self, list, single, training, as_call) end
 function Layer.fields._autocasts() return true end
 function Layer.fields._takes_several() return true end      -- where it is written in Lua
+function Layer.fields._takes_mask() return false end        -- beside its inputs, though they have no names: a graph of layers
 function Layer.fields._named_inputs() return nil end        -- of a built-in class: see several.record
 function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
 

@@ -67,6 +67,7 @@ end
 function several.is_needed(layer, _, options, ...)
   local named = layer._named_inputs
   if named and not named.alone then return true end
+  if not named and layer._takes_mask then return type(options) == "table" and not getmetatable(options) and options.mask ~= nil end
   if not named and (layer._handle or not layer._takes_several) then return false end
   if select("#", ...) > 0 then return true end
   if options == nil then return false end
@@ -139,6 +140,7 @@ function several.read(layer, ...)
     raise("%s: training is true or false, got %s", title, errors.describe(training))
   end
   local known = layer._named_inputs
+  if layer._takes_mask then errors.check_options(title, options, { training = true, mask = true }) end
   if known then
     local names = { training = true }
     for name in pairs(known.options) do names[name] = true end

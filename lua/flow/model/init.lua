@@ -57,6 +57,8 @@ function Model.fields._device() return -1 end
 function Model.fields._autocasts() return false end          -- its layers do
 function Functional.fields._takes_several() return false end
 function Sequential.fields._takes_several() return false end
+function Functional.fields._takes_mask() return true end
+function Sequential.fields._takes_mask() return true end
 function Model.fields.distribute_strategy(self)
   local p = self._placement
   return p and p.strategy or require("flow.distribute").get_strategy()
@@ -257,8 +259,27 @@ local function infer_graph(self, list, single, training)
   return results
 end
 
-function Functional:_run(_, list, training) return run_graph(self, list, training) end
-function Functional:_infer(list, single, training) return infer_graph(self, list, single, training) end
+-- A call with masks, model(x, { mask = m }), one or a list with false for none: its inputs carry them while it runs.
+local function run_with_masks(self, training, call)
+  local inputs, masks = call.arguments[1], call.options.mask
+  if native.is_tensor(inputs) then inputs = { inputs } end
+  if native.is_tensor(masks) then masks = { masks } end
+  local before = {}
+  for i, x in ipairs(inputs) do before[i] = x._keras_mask or false end
+  local function put(list)
+    for i, x in ipairs(inputs) do
+      if masks[i] then x._keras_mask = list[i] or nil end
+    end
+  end
+  return native.between(function() put(masks) end, function() put(before) end, function() return run_graph(self, inputs, training) end)
+end
+
+function Functional:_run(_, list, training, call)
+  return call and run_with_masks(self, training, call) or run_graph(self, list, training)
+end
+function Functional:_infer(list, single, training, as_call)
+  return infer_graph(self, as_call and { unpack(list, 1, #self.inputs) } or list, single, training)
+end
 function Functional:_call(inputs, options)
   return Layer._call(self, named_data.complete(self, "the input", "inputs", inputs), options)
 end
@@ -354,13 +375,14 @@ function Sequential:build(shape)
   end
 end
 
-function Sequential:_infer(list, single, training)
+function Sequential:_infer(list, single, training, as_call)
+  if as_call and rawget(self, "inputs") then list, single = { list[1] }, true end
   return rawget(self, "inputs") and infer_graph(self, list, single, training) or symbolic.infer(self, list, single, training)
 end
 
-function Sequential:_run(_, list, training)
+function Sequential:_run(_, list, training, call)
   if #self._children == 0 then raise("%s: it has no layers yet; add() some", object.title(self)) end
-  return run_graph(self, list, training)
+  return Functional._run(self, nil, list, training, call)
 end
 
 local SEQUENTIAL = "layers?, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"

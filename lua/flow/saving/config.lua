@@ -307,7 +307,7 @@ local function run_call(layer, call, made, reader)
   if type(layer) == "function" then return layer(args, kwargs) end
   local several, list, options = layer._named_inputs or not layer._handle and layer._takes_several, {}, {}
   for name, value in pairs(kwargs) do
-    if name ~= "training" and given(value) and not several then
+    if name ~= "training" and given(value) and not several and not (name == "mask" and layer._takes_mask) then
       raise("%s: the call of %q has the argument %s, which is not supported", reader.path, layer.name or "?", name)
     end
     if given(value) then

@@ -69,6 +69,30 @@ flow.layers.GlobalMaxPooling1D:
   print(layers.GlobalMaxPooling1D()(flow.ones { 1, 4, 3 }).shape[2])      --> 3
 flow.layers.GlobalMaxPooling2D:
   print(layers.GlobalMaxPooling2D()(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 3
+flow.layers.GroupNormalization:
+  print(layers.GroupNormalization(2)(flow.ones { 2, 4 }).shape[2])      --> 4
+flow.layers.RMSNormalization:
+  print(layers.RMSNormalization()(flow.ones { 2, 4 }).shape[2])      --> 4
+flow.layers.Dot:
+  print(layers.Dot { axes = 2 }({ flow.ones { 1, 3 }, flow.ones { 1, 3 } }):item())      --> 3
+flow.layers.Conv3D:
+  print(layers.Conv3D(8, 3, { padding = "same" })(flow.ones { 1, 4, 4, 4, 2 }).shape[5])      --> 8
+flow.layers.MaxPooling3D:
+  print(layers.MaxPooling3D()(flow.ones { 1, 4, 4, 4, 2 }).shape[2])      --> 2
+flow.layers.AveragePooling3D:
+  print(layers.AveragePooling3D(2)(flow.ones { 1, 4, 4, 4, 2 }).shape[2])      --> 2
+flow.layers.GlobalAveragePooling3D:
+  print(layers.GlobalAveragePooling3D()(flow.ones { 1, 4, 4, 4, 2 }).shape[2])      --> 2
+flow.layers.GlobalMaxPooling3D:
+  print(layers.GlobalMaxPooling3D()(flow.ones { 1, 4, 4, 4, 2 }).shape[2])      --> 2
+flow.layers.UpSampling3D:
+  print(layers.UpSampling3D(2)(flow.ones { 1, 2, 2, 2, 1 }).shape[2])      --> 4
+flow.layers.ZeroPadding3D:
+  print(layers.ZeroPadding3D(1)(flow.ones { 1, 2, 2, 2, 1 }).shape[2])      --> 4
+flow.layers.Cropping3D:
+  print(layers.Cropping3D(1)(flow.ones { 1, 3, 3, 3, 1 }).shape[2])      --> 1
+flow.layers.SpatialDropout3D:
+  print(layers.SpatialDropout3D(0.5)(flow.ones { 1, 2, 2, 2, 1 }).shape[2])      --> 2
 flow.layers.BatchNormalization:
   print(layers.BatchNormalization()(flow.ones { 2, 4 }).shape[2])      --> 4
 flow.layers.LayerNormalization:

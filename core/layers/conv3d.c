@@ -1,0 +1,89 @@
+/* conv3d.c: Conv3D: cross-correlation over depth, height and width; kernel {kd, kh, kw, channels / groups, filters}, bias {filters}. It is
+ * the sum of the convolutions of the planes of the kernel. */
+#include "layers/volumes.h"
+
+static const flow_argument parameters[] = {
+  { "filters", FLOW_INTEGER, NULL, NULL },
+  { "kernel_size", FLOW_TRIPLE, NULL, NULL },
+  { "strides", FLOW_TRIPLE, "1,1,1", NULL },
+  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  FLOW_LAYER_DATA_FORMAT,
+  { "dilation_rate", FLOW_TRIPLE, "1,1,1", NULL },
+  { "groups", FLOW_INTEGER, "1", NULL },
+  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
+};
+
+enum { KERNEL, BIAS };
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "filters", "groups", "kernel_size", "strides", "dilation_rate", NULL };
+  int32_t stride[3], dilation[3];
+  FLOW_TRY(flow_layer_check_positive(layer, positive));
+  int64_t filters = flow_argument_integer(layer->arguments, "filters"), groups = flow_argument_integer(layer->arguments, "groups");
+  if (filters % groups != 0)
+    return flow_layer_fail(layer, "filters %lld cannot be divided into %lld groups", (long long)filters, (long long)groups);
+  flow_argument_triple(layer->arguments, "strides", stride);
+  flow_argument_triple(layer->arguments, "dilation_rate", dilation);
+  if ((stride[0] > 1 || stride[1] > 1 || stride[2] > 1) && (dilation[0] > 1 || dilation[1] > 1 || dilation[2] > 1))
+    return flow_layer_fail(layer, "strides and dilation_rate cannot both be greater than 1");
+  return FLOW_OK;
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(flow_layer_check_rank(layer, inputs, 5, "{batch, depth, height, width, channels}", NULL));
+  FLOW_TRY(flow_layer_check_channels(layer, inputs, "channels"));
+  int64_t channels = inputs->dims[4], groups = flow_argument_integer(layer->arguments, "groups");
+  int64_t filters = flow_argument_integer(layer->arguments, "filters");
+  int32_t size[3];
+  if (channels % groups != 0)
+    return flow_layer_fail(layer, "%lld input channels cannot be divided into %lld groups", (long long)channels, (long long)groups);
+  flow_argument_triple(layer->arguments, "kernel_size", size);
+  const int64_t shape[] = { size[0], size[1], size[2], channels / groups, filters };
+  FLOW_TRY(flow_layer_add_variable(context, layer, KERNEL, "kernel", "kernel_initializer", 5, shape, 1));
+  return flow_layer_add_bias(context, layer, BIAS, filters);
+}
+
+static flow_tensor *add_plane(flow_expression *e, flow_layer *layer, const flow_volume_window *window, int plane, flow_tensor *so_far,
+                              flow_tensor *images)
+{
+  const int64_t all = INT64_MAX / 2;
+  flow_attributes attributes = { .convolution = { .groups = (int32_t)flow_argument_integer(layer->arguments, "groups") } };
+  for (int i = 0; i < 2; i++) {
+    attributes.convolution.stride[i] = window->stride[1 + i];
+    attributes.convolution.dilation[i] = window->dilation[1 + i];
+  }
+  for (int i = 0; i < 4; i++) attributes.convolution.padding[i] = window->padding[2 + i];
+  flow_attributes slice = { .slice = { .rank = 5, .begin = { plane }, .end = { plane + 1, all, all, all, all },
+                                       .step = { 1, 1, 1, 1, 1 } } };
+  flow_tensor *kernel = flow_express_variable(e, layer->variables[KERNEL]);
+  if (!kernel) return NULL;
+  const int64_t *dims = kernel->shape + 1;
+  kernel = flow_express_reshape(e, flow_express(e, FLOW_OP_slice, kernel, NULL, NULL, &slice), 4, dims);
+  flow_tensor *y = flow_express_first(e, FLOW_OP_convolution, images, kernel, &attributes);
+  return so_far ? e_add(e, so_far, y) : y;
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_signature input = flow_signature_of(inputs[0]);
+  flow_volume_window window;
+  flow_tensor *sum;
+  FLOW_TRY(flow_volumes_window(layer, &input, "kernel_size", &window));
+  FLOW_TRY(flow_layer_check_channels(layer, &input, "channels"));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *x = flow_volumes_pad(&e, inputs[0], window.padding[0], window.padding[1]);
+  flow_status status = x ? flow_volumes_each_plane(context, layer, &window, x, add_plane, &sum) : e.status;
+  sum = flow_express_keep(&e, status, status == FLOW_OK ? sum : NULL);
+  flow_tensor *y = flow_volumes_of_images(&e, sum, window.depth);
+  return flow_expression_take(&e, y ? flow_layer_end(&e, layer, BIAS, y) : NULL, out);
+}
+
+const flow_layer_class flow_layer_conv3d = {
+  .name = "Conv3D", .alias = "Convolution3D", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build,
+  .call = call, .check = check,
+  .doc = "activation(cross-correlation of volumes with filters kernels + bias)."
+};

@@ -1,0 +1,16 @@
+/* global_average_pooling3d.c: GlobalAveragePooling3D: the mean over depth, height and width. */
+#include "layers/pooling.h"
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_attributes attributes;
+  FLOW_TRY(flow_pooling_global_volume(layer, inputs[0], &attributes));
+  return flow_mean(context, inputs[0], &attributes, out);
+}
+
+const flow_layer_class flow_layer_global_average_pooling3d = {
+  .name = "GlobalAveragePooling3D", .alias = "GlobalAvgPool3D", .positional = 2, .parameters = flow_pooling_global_parameters,
+  .min_inputs = 1, .max_inputs = 1, .call = call,
+  .doc = "The mean of each channel over depth, height and width."
+};

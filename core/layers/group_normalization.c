@@ -1,0 +1,102 @@
+/* group_normalization.c: GroupNormalization (Wu and He 2018): the channels of each sample in groups, each with mean 0 and variance 1 over
+ * all its values, then scaled and shifted by channel. */
+#include "autodiff/composites.h"
+#include "layers/express.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "groups", FLOW_INTEGER, "32", NULL },
+  { "axis", FLOW_INTEGER, "-1", NULL },
+  { "epsilon", FLOW_NUMBER, "0.001", NULL },
+  { "center", FLOW_BOOLEAN, "true", NULL },
+  { "scale", FLOW_BOOLEAN, "true", NULL },
+  { "beta_initializer", FLOW_INITIALIZER, "zeros", NULL },
+  { "gamma_initializer", FLOW_INITIALIZER, "ones", NULL },
+  { "beta_regularizer", FLOW_REGULARIZER, "null", NULL },
+  { "gamma_regularizer", FLOW_REGULARIZER, "null", NULL },
+  { "beta_constraint", FLOW_ABSENT, "null", NULL },
+  { "gamma_constraint", FLOW_ABSENT, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  int64_t groups = flow_argument_integer(layer->arguments, "groups");
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  if (groups < 1 && groups != -1)
+    return flow_layer_fail(layer, "groups must be greater than 0, or -1 for one channel each, found %lld", (long long)groups);
+  if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
+  return FLOW_OK;
+}
+
+/* The axis from 0, its size and the number of groups. */
+static flow_status groups_of(const flow_layer *layer, const flow_signature *input, int *axis, int64_t *size, int64_t *groups)
+{
+  FLOW_TRY(flow_layer_axis(layer, "axis", input->rank, axis));
+  *size = input->dims[*axis];
+  *groups = flow_argument_integer(layer->arguments, "groups");
+  if (*groups == -1) *groups = *size;
+  if (*axis == 0 || *size < 1 || input->rank == FLOW_MAX_RANK)
+    return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s must have a known size and not be the batch, of at most %d "
+                           "dimensions", *axis + 1, flow_shape_text(input->rank, input->dims), FLOW_MAX_RANK - 1);
+  if (*size % *groups != 0)
+    return flow_layer_fail(layer, "%lld channels cannot be divided into %lld groups", (long long)*size, (long long)*groups);
+  if (layer->built && (input->rank != layer->build_rank || *size != layer->build_shape[*axis]))
+    return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
+                           flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
+  return FLOW_OK;
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  int axis, next = 0;
+  int64_t size, groups;
+  FLOW_TRY(groups_of(layer, inputs, &axis, &size, &groups));
+  if (flow_argument_boolean(layer->arguments, "scale"))
+    FLOW_TRY(flow_layer_add_variable(context, layer, next++, "gamma", "gamma_initializer", 1, &size, 1));
+  if (flow_argument_boolean(layer->arguments, "center"))
+    FLOW_TRY(flow_layer_add_variable(context, layer, next, "beta", "beta_initializer", 1, &size, 1));
+  return FLOW_OK;
+}
+
+static flow_tensor *mean_of(flow_expression *e, flow_tensor *x, const flow_attributes *reduce)
+{
+  flow_tensor *mean = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_mean(e->context, x, reduce, &mean);
+  return flow_express_keep(e, status, mean);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_tensor *x = inputs[0];
+  flow_signature input = flow_signature_of(x);
+  int axis, rank = input.rank + 1, next = 0;
+  int64_t size, groups, split[FLOW_MAX_RANK], by_channel[FLOW_MAX_RANK];
+  FLOW_TRY(groups_of(layer, &input, &axis, &size, &groups));
+  flow_attributes reduce = { .reduce = { .keepdims = 1 } };      /* all but the batch and the groups */
+  for (int i = 0; i < rank; i++) {
+    split[i] = i == axis ? groups : i == axis + 1 ? size / groups : x->shape[i < axis ? i : i - 1];
+    by_channel[i] = i == axis || i == axis + 1 ? split[i] : 1;
+    if (i > 0 && i != axis) reduce.reduce.axes[reduce.reduce.count++] = i;
+  }
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *grouped = flow_express_reshape(&e, flow_express_cast(&e, x, FLOW_FLOAT32), rank, split);
+  flow_tensor *centred = e_sub(&e, grouped, mean_of(&e, grouped, &reduce));
+  flow_tensor *variance = mean_of(&e, e_square(&e, centred), &reduce);
+  if (variance) variance = e_add(&e, variance, flow_express_number(&e, variance, flow_argument_number(layer->arguments, "epsilon")));
+  flow_tensor *y = e_mul(&e, centred, flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL));
+  if (flow_argument_boolean(layer->arguments, "scale"))
+    y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next++]), rank, by_channel));
+  if (flow_argument_boolean(layer->arguments, "center"))
+    y = e_add(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next]), rank, by_channel));
+  return flow_expression_take(&e, flow_express_reshape(&e, y, input.rank, x->shape), out);
+}
+
+const flow_layer_class flow_layer_group_normalization = {
+  .name = "GroupNormalization", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
+  .check = check, .full_precision = 1, .supports_masking = 1,
+  .doc = "Groups of channels of each sample with mean 0 and variance 1, then scaled and shifted by channel."
+};

@@ -1,0 +1,74 @@
+/* rms_normalization.c: RMSNormalization (Zhang and Sennrich 2019): x / sqrt(mean of x^2 over the axes + epsilon) * scale. */
+#include "autodiff/composites.h"
+#include "layers/express.h"
+#include "layers/layer.h"
+#include "tensor/axis.h"
+
+static const flow_argument parameters[] = {
+  { "axis", FLOW_SHAPE, "-1", NULL },
+  { "epsilon", FLOW_NUMBER, "1e-06", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  return epsilon >= 0 ? FLOW_OK : flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
+}
+
+/* The axes as attributes of a reduction that keeps them, and the input's shape with 1 for the others. */
+static flow_status axes_of(const flow_layer *layer, const flow_signature *input, flow_attributes *reduce, int64_t dims[FLOW_MAX_RANK])
+{
+  const double *axes;
+  int count = flow_argument_list(layer->arguments, "axis", &axes);
+  *reduce = (flow_attributes){ .reduce = { .keepdims = 1 } };
+  for (int i = 0; i < input->rank; i++) dims[i] = 1;
+  for (int i = 0; i < count; i++) {
+    int axis = (int)axes[i] < 0 ? (int)axes[i] + input->rank : (int)axes[i];
+    if (axis <= 0 || axis >= input->rank || dims[axis] != 1 || input->dims[axis] < 1)
+      return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s cannot be normalized: expected each axis once, of a known "
+                             "size, and not the batch", flow_axis_number((int)axes[i]), flow_shape_text(input->rank, input->dims));
+    if (layer->built && (input->rank != layer->build_rank || input->dims[axis] != layer->build_shape[axis]))
+      return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
+                             flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
+    dims[axis] = input->dims[axis];
+    reduce->reduce.axes[reduce->reduce.count++] = axis;
+  }
+  return count > 0 ? FLOW_OK : flow_layer_fail(layer, "axis is empty, expected one axis or more");
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  flow_attributes reduce;
+  int64_t dims[FLOW_MAX_RANK], shape[FLOW_MAX_RANK];
+  int rank = 0;
+  FLOW_TRY(axes_of(layer, inputs, &reduce, dims));
+  for (int axis = 1; axis < inputs->rank; axis++)
+    for (int i = 0; i < reduce.reduce.count; i++)
+      if (reduce.reduce.axes[i] == axis) shape[rank++] = dims[axis];
+  return flow_layer_add_variable(context, layer, 0, "scale", "ones", rank, shape, 1);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_signature input = flow_signature_of(inputs[0]);
+  flow_attributes reduce;
+  int64_t dims[FLOW_MAX_RANK];
+  FLOW_TRY(axes_of(layer, &input, &reduce, dims));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *x = flow_express_cast(&e, inputs[0], FLOW_FLOAT32), *square = e_square(&e, x), *mean = NULL;
+  flow_status status = e.status == FLOW_OK ? flow_mean(context, square, &reduce, &mean) : e.status;
+  mean = flow_express_keep(&e, status, mean);
+  if (mean) mean = e_add(&e, mean, flow_express_number(&e, mean, flow_argument_number(layer->arguments, "epsilon")));
+  flow_tensor *y = e_mul(&e, x, flow_express(&e, FLOW_OP_rsqrt, mean, NULL, NULL, NULL));
+  y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[0]), input.rank, dims));
+  return flow_expression_take(&e, y, out);
+}
+
+const flow_layer_class flow_layer_rms_normalization = {
+  .name = "RMSNormalization", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
+  .check = check, .full_precision = 1,
+  .doc = "Each sample divided by the root of the mean of its squares along axis, then scaled."
+};

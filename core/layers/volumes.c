@@ -1,0 +1,109 @@
+/* volumes.c: see volumes.h. */
+#include "layers/volumes.h"
+
+#include <string.h>
+
+const flow_argument flow_volumes_pooling_parameters[] = {
+  { "pool_size", FLOW_TRIPLE, "2,2,2", NULL },      /* AveragePooling3D of Keras has no default */
+  { "strides", FLOW_TRIPLE, "null", NULL },       /* null: pool_size */
+  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  FLOW_LAYER_DATA_FORMAT,
+  FLOW_LAYER_COMMON
+};
+
+flow_status flow_volumes_check(const flow_layer *layer, const flow_signature *input)
+{
+  FLOW_TRY(flow_layer_check_rank(layer, input, 5, "{batch, depth, height, width, channels}", NULL));
+  if (input->dims[1] >= 0) return FLOW_OK;
+  return flow_layer_fail(layer, "the depth of the input %s must be known", flow_shape_text(input->rank, input->dims));
+}
+
+flow_status flow_volumes_window(const flow_layer *layer, const flow_signature *input, const char *size, flow_volume_window *window)
+{
+  int32_t depth_padding[4];
+  FLOW_TRY(flow_volumes_check(layer, input));
+  flow_argument_triple(layer->arguments, size, window->size);
+  flow_argument_triple(layer->arguments, "strides", window->stride);
+  for (int i = 0; i < 3; i++) window->dilation[i] = 1;
+  if (flow_argument_find(layer->class->parameters, "dilation_rate") >= 0)
+    flow_argument_triple(layer->arguments, "dilation_rate", window->dilation);
+  flow_signature depth = { .rank = 4, .dims = { -1, input->dims[1], input->dims[1], 1 } }, images = { .rank = 4 };
+  for (int i = 0; i < 4; i++) images.dims[i] = i == 0 ? -1 : input->dims[i + 1];
+  FLOW_TRY(flow_layer_padding(layer, &depth, (const int32_t[]){ window->size[0], window->size[0] },
+                              (const int32_t[]){ window->stride[0], window->stride[0] },
+                              (const int32_t[]){ window->dilation[0], window->dilation[0] }, depth_padding));
+  FLOW_TRY(flow_layer_padding(layer, &images, window->size + 1, window->stride + 1, window->dilation + 1, window->padding + 2));
+  memcpy(window->padding, depth_padding, 2 * sizeof *depth_padding);
+  int64_t whole = input->dims[1] + window->padding[0] + window->padding[1];
+  int64_t reach = (int64_t)window->dilation[0] * (window->size[0] - 1) + 1;
+  window->depth = (whole - reach) / window->stride[0] + 1;
+  if (whole < reach)
+    return flow_layer_fail(layer, "a window of depth %lld does not fit into the input %s", (long long)reach,
+                           flow_shape_text(input->rank, input->dims));
+  return FLOW_OK;
+}
+
+flow_tensor *flow_volumes_pad(flow_expression *e, flow_tensor *x, int64_t before, int64_t after)
+{
+  const int64_t all = INT64_MAX / 2;
+  if (e->status != FLOW_OK || (before == 0 && after == 0)) return x;
+  flow_attributes attributes = { .slice = { .rank = 5, .begin = { 0, before }, .end = { all, before + x->shape[1], all, all, all },
+                                            .step = { 1, 1, 1, 1, 1 } } };
+  for (int i = 0; i < 5; i++) attributes.slice.dims[i] = x->shape[i] + (i == 1 ? before + after : 0);
+  return flow_express(e, FLOW_OP_slice_gradient, x, NULL, NULL, &attributes);
+}
+
+flow_tensor *flow_volumes_images(flow_expression *e, flow_tensor *x, const flow_volume_window *window, int plane)
+{
+  const int64_t all = INT64_MAX / 2, begin = (int64_t)plane * window->dilation[0];
+  const int64_t end = begin + (window->depth - 1) * window->stride[0] + 1;
+  if (e->status != FLOW_OK) return NULL;
+  flow_attributes attributes = { .slice = { .rank = 5, .begin = { 0, begin }, .end = { all, end, all, all, all },
+                                            .step = { 1, window->stride[0], 1, 1, 1 } } };
+  const int64_t dims[] = { x->shape[0] * window->depth, x->shape[2], x->shape[3], x->shape[4] };
+  return flow_express_reshape(e, flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes), 4, dims);
+}
+
+flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int64_t depth)
+{
+  if (e->status != FLOW_OK) return NULL;
+  const int64_t dims[] = { images->shape[0] / depth, depth, images->shape[1], images->shape[2], images->shape[3] };
+  return flow_express_reshape(e, images, 5, dims);
+}
+
+flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, const flow_volume_window *window, flow_tensor *x,
+                                    flow_volume_step step, flow_tensor **out)
+{
+  flow_tensor *so_far = NULL, *next;
+  flow_status status = FLOW_OK;
+  for (int plane = 0; plane < window->size[0] && status == FLOW_OK; plane++) {
+    flow_expression e = flow_expression_of(context);
+    flow_tensor *images = flow_volumes_images(&e, x, window, plane);
+    next = images ? step(&e, layer, window, plane, so_far, images) : NULL;
+    status = flow_expression_take(&e, next, &next);
+    flow_tensor_release(so_far);
+    so_far = status == FLOW_OK ? next : NULL;
+  }
+  *out = so_far;
+  return status;
+}
+
+flow_attributes flow_volumes_pool(const flow_volume_window *window)
+{
+  flow_attributes attributes = { .pool = { .size = { window->size[1], window->size[2] } } };
+  for (int i = 0; i < 2; i++) attributes.pool.stride[i] = window->stride[1 + i];
+  for (int i = 0; i < 4; i++) attributes.pool.padding[i] = window->padding[2 + i];
+  return attributes;
+}
+
+flow_status flow_volumes_margins(const flow_layer *layer, const flow_tensor *x, const char *name, int64_t margins[6])
+{
+  flow_signature input = flow_signature_of(x);
+  const double *sides;
+  FLOW_TRY(flow_volumes_check(layer, &input));
+  if (input.dims[2] < 0 || input.dims[3] < 0)
+    return flow_layer_fail(layer, "height and width of the input %s must be known", flow_tensor_shape_text(x));
+  int count = flow_argument_list(layer->arguments, name, &sides);
+  for (int i = 0; i < 6; i++) margins[i] = i < count ? (int64_t)sides[i] : 0;
+  return FLOW_OK;
+}
