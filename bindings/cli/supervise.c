@@ -445,6 +445,7 @@ static int supervise_children(job self, const sigset_t *watched)
   for (int i = 0; i < count && ready; i++) ready = prepare_task(&tasks[i], &colour);
   if (!ready) {
     fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
+    free(events);
     return 1;
   }
   srand((unsigned)getpid());

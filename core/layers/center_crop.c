@@ -21,7 +21,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int64_t height = flow_argument_integer(layer->arguments, "height"), width = flow_argument_integer(layer->arguments, "width");
   FLOW_TRY(flow_images_check(layer, inputs[0]));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *x = flow_images_batch(&e, inputs[0], 1), *y = x;
+  flow_tensor *x = flow_images_batch(&e, inputs[0], 1), *y;
   if (x && x->shape[1] >= height && x->shape[2] >= width) {
     y = flow_images_crop(&e, x, (x->shape[1] - height) / 2, (x->shape[2] - width) / 2, height, width);
   } else {

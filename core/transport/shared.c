@@ -114,7 +114,8 @@ static flow_status check_alive(flow_shared *self, const work *of, int rank, unsi
 /* Soon it lets others have the core in between: the rank that we wait for may need it. */
 static int spin(flow_shared *self, int rank, unsigned step)
 {
-  int64_t start = flow_now_nanoseconds(), now = start;
+  const int64_t start = flow_now_nanoseconds();
+  int64_t now;
   do {
     for (int i = 0; i < PAUSES_PER_LOOK; i++) {
       if (has_shown(self, rank, step)) return 1;

@@ -138,7 +138,7 @@ static int wait_for_events(flow_http *http, struct pollfd *polled, int64_t now)
     polled[2 + i] = (struct pollfd){ .fd = c->descriptor, .events = c->head_bytes ? POLLOUT : POLLIN };
     if (timeout < 0 || left < timeout) timeout = left;
   }
-  int found = poll(polled, (nfds_t)(2 + http->count), timeout);
+  int found = poll(polled, 2 + (nfds_t)http->count, timeout);
   if (found < 0) {
     for (int i = 0; i < 2 + http->count; i++) polled[i].revents = 0;
   }

@@ -259,7 +259,7 @@ static void put_object(pen *to, const flow_hdf5_plan *plan, const flow_hdf5_node
 {
   to->at = node->header;
   put(to, 1, 2);                                     /* version */
-  put(to, (uint64_t)((node->item < 0 ? 1 : 4) + node->note_count), 2);
+  put(to, (uint64_t)(node->item < 0 ? 1 : 4) + (uint64_t)node->note_count, 2);
   put(to, 1, 4);                                     /* links to it */
   put(to, header_bytes(plan, node, writer) - OBJECT_BYTES, 8);
   if (node->item < 0) {

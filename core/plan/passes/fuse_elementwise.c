@@ -140,7 +140,7 @@ flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, con
   for (int i = 0; i < output_count; i++) uses[outputs[i]]++;
   flow_status status = FLOW_OK;
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++) {
-    int joined = live[n];
+    int joined = live[n] != 0;
     while (joined && status == FLOW_OK) status = join_producer(graph, n, uses, &joined);
   }
   flow_free(block);

@@ -16,7 +16,7 @@ ALWAYS_INLINE void flow_pool_take(vf *best, vi *argmax, vf value, int32_t k)
   *best = (vf)_mm512_mask_mov_ps((__m512)*best, better, (__m512)value);
   *argmax = (vi)_mm512_mask_mov_epi32((__m512i)*argmax, better, _mm512_set1_epi32(k));
 #else
-  vi better = ~(value <= *best) & (*best == *best);
+  vi better = ~(value <= *best) & (*best == *best);      /* NOLINT(misc-redundant-expression): no NaN */
   *best = vf_select(better, value, *best);
   *argmax = (better & k) | (~better & *argmax);
 #endif
