@@ -1,6 +1,8 @@
 /* elementwise.c: ops that treat each element alone; they stay in the layout in which their inputs are. */
 #include "onnx/onnx.h"
 
+#include <math.h>
+
 static const char *in(flow_onnx *x, const flow_node *node, int input)
 {
   return flow_onnx_input(x, node, input, flow_onnx_layout_of(x, node));
@@ -131,6 +133,21 @@ FLOW_ONNX_RULE(mod)
   }
   const char *by_zero = flow_onnx_emit(x, "Equal", NULL, b, flow_onnx_number(x, o.dtype, 0), NULL);
   flow_onnx_emit(x, type, o.result, a, flow_onnx_emit(x, "Where", NULL, by_zero, flow_onnx_number(x, o.dtype, 1), b), NULL);
+}
+
+/* Integers are divided as doubles, which hold their quotients up to 2^53: ONNX' Div of integers drops the fraction instead. */
+FLOW_ONNX_RULE(floor_divide)
+{
+  operands o = operands_of(x, node);
+  int floats = flow_dtype_is_float(o.dtype);
+  const char *a = floats ? o.inputs[0] : flow_onnx_cast(x, o.inputs[0], FLOW_FLOAT64, NULL), *b = o.inputs[1];
+  if (!floats) {
+    const char *by_zero = flow_onnx_emit(x, "Equal", NULL, b, flow_onnx_number(x, o.dtype, 0), NULL);
+    b = flow_onnx_cast(x, b, FLOW_FLOAT64, NULL);
+    b = flow_onnx_emit(x, "Where", NULL, by_zero, flow_onnx_number(x, FLOW_FLOAT64, INFINITY), b);
+  }
+  const char *down = flow_onnx_emit(x, "Floor", floats ? o.result : NULL, flow_onnx_emit(x, type, NULL, a, b, NULL), NULL, NULL);
+  if (!floats) flow_onnx_cast(x, down, o.dtype, o.result);
 }
 
 FLOW_ONNX_RULE(softmax)

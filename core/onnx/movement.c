@@ -1,4 +1,5 @@
 /* movement.c: reductions, and ops that only move elements. */
+#include "onnx/fields.h"
 #include "onnx/onnx.h"
 #include "ops/rules.h"
 
@@ -209,6 +210,55 @@ FLOW_ONNX_RULE(gather)
   const char *table = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), *indices = flow_onnx_input(x, node, 1, FLOW_CHANNELS_LAST);
   if (dtype != FLOW_INT32 && dtype != FLOW_INT64) indices = flow_onnx_cast(x, indices, FLOW_INT64, NULL);
   flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), table, indices, NULL);
+}
+
+/* along.axis from 0 of the first input. */
+static int axis_along(const flow_onnx *x, const flow_node *node)
+{
+  int axis = node->attributes.along.axis;
+  return axis < 0 ? axis + flow_onnx_signature(x, node, 0)->rank : axis;
+}
+
+FLOW_ONNX_RULE(take_along)
+{
+  const char *inputs[2] = { flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), flow_onnx_input(x, node, 1, FLOW_CHANNELS_LAST) };
+  int dtype = flow_onnx_signature(x, node, 1)->dtype;
+  if (dtype != FLOW_INT32 && dtype != FLOW_INT64) inputs[1] = flow_onnx_cast(x, inputs[1], FLOW_INT64, NULL);
+  flow_onnx_begin(x, type, inputs, 2, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST));
+  flow_onnx_integer(x, "axis", axis_along(x, node));
+  flow_onnx_end(x);
+}
+
+FLOW_ONNX_RULE(cumsum)
+{
+  const char *input = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST);
+  const char *inputs[2] = { input, flow_onnx_number(x, FLOW_INT64, axis_along(x, node)) };
+  flow_onnx_begin(x, type, inputs, 2, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST));
+  flow_onnx_integer(x, "exclusive", node->attributes.along.exclusive);
+  flow_onnx_integer(x, "reverse", node->attributes.along.reverse);
+  flow_onnx_end(x);
+}
+
+/* All of an axis by TopK, whose second output are the positions; equal elements stay in their order. */
+FLOW_ONNX_RULE(argsort)
+{
+  const flow_signature *input = flow_onnx_signature(x, node, 0);
+  int axis = axis_along(x, node);
+  if (input->dims[axis] < 0) {
+    flow_onnx_fail(x, FLOW_UNSUPPORTED, "export: sorting the rows of a batch has no ONNX form");
+    return;
+  }
+  const char *inputs[2] = { flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), flow_onnx_list(x, &input->dims[axis], 1) };
+  if (input->dtype == FLOW_BOOL) inputs[0] = flow_onnx_cast(x, inputs[0], FLOW_INT32, NULL);
+  const char *position = flow_onnx_name(x, "positions");
+  flow_onnx_begin(x, type, inputs, 2, flow_onnx_name(x, "sorted"));
+  if (x->status == FLOW_OK) flow_message_text(&x->message, NODE_OUTPUT, position);
+  flow_onnx_integer(x, "axis", axis);
+  flow_onnx_integer(x, "largest", node->attributes.along.reverse);
+  flow_onnx_end(x);
+  if (node->attributes.along.base != 0)
+    position = flow_onnx_emit(x, "Add", NULL, position, flow_onnx_number(x, FLOW_INT64, node->attributes.along.base), NULL);
+  flow_onnx_set(x, node, 0, FLOW_CHANNELS_LAST, position);
 }
 
 FLOW_ONNX_RULE(fill)

@@ -100,6 +100,7 @@ flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor);
 FLOW_ONNX_RULE(plain);            FLOW_ONNX_RULE(alias);         FLOW_ONNX_RULE(square);        FLOW_ONNX_RULE(shifted);
 FLOW_ONNX_RULE(rsqrt);            FLOW_ONNX_RULE(log1p);         FLOW_ONNX_RULE(logical_not);   FLOW_ONNX_RULE(is_finite);
 FLOW_ONNX_RULE(convert);          FLOW_ONNX_RULE(divide_no_nan); FLOW_ONNX_RULE(mod);           FLOW_ONNX_RULE(ne);
+FLOW_ONNX_RULE(floor_divide);     FLOW_ONNX_RULE(argsort);       FLOW_ONNX_RULE(cumsum);        FLOW_ONNX_RULE(take_along);
 FLOW_ONNX_RULE(logical);          FLOW_ONNX_RULE(where);         FLOW_ONNX_RULE(softmax);
 FLOW_ONNX_RULE(reduce);           FLOW_ONNX_RULE(reduce_bool);   FLOW_ONNX_RULE(argmax);        FLOW_ONNX_RULE(element_count);
 FLOW_ONNX_RULE(reshape);          FLOW_ONNX_RULE(permute);       FLOW_ONNX_RULE(concat);        FLOW_ONNX_RULE(slice);

@@ -11,7 +11,7 @@ static const flow_onnx_record records[FLOW_OP_COUNT] = {
   RULE(expm1, shifted, "Exp"),               RULE(log, plain, "Log"),                RULE(log1p, log1p, "Log"),
   RULE(sqrt, plain, "Sqrt"),                 RULE(rsqrt, rsqrt, "Sqrt"),             RULE(reciprocal, plain, "Reciprocal"),
   RULE(sin, plain, "Sin"),                   RULE(cos, plain, "Cos"),                RULE(tanh, plain, "Tanh"),
-  RULE(tan, plain, "Tan"),
+  RULE(tan, plain, "Tan"),                   RULE(arctan, plain, "Atan"),
   RULE(sigmoid, plain, "Sigmoid"),           RULE(erf, plain, "Erf"),                RULE(softplus, plain, "Softplus"),
   RULE(logical_not, logical_not, "Not"),     RULE(is_finite, is_finite, "IsNaN"),    RULE(cast, convert, "Cast"),
   RULE(copy, alias, NULL),                   RULE(stop_gradient, alias, NULL),
@@ -34,7 +34,8 @@ static const flow_onnx_record records[FLOW_OP_COUNT] = {
 
   RULE(matmul, matmul, "MatMul"),            RULE(convolution, convolution, "Conv"), RULE(max_pool, pool, "MaxPool"),
   RULE(average_pool, pool, "AveragePool"),   RULE(resize, resize, "Resize"),         RULE(softmax, softmax, "Softmax"),
-  RULE(log_softmax, softmax, "LogSoftmax"),  RULE(gather, gather, "Gather"),
+  RULE(log_softmax, softmax, "LogSoftmax"),  RULE(gather, gather, "Gather"),         RULE(floor_divide, floor_divide, "Div"),
+  RULE(argsort, argsort, "TopK"),            RULE(cumsum, cumsum, "CumSum"),         RULE(take_along, take_along, "GatherElements"),
 
   /* What Conv2DTranspose computes: of the gradients only that of the image, which reads the upstream gradient and the kernel. */
   [FLOW_OP_convolution_gradient] = { .rule = flow_onnx_convolution_transpose, .type = "ConvTranspose", .reads = 1u << 0 | 1u << 2 },

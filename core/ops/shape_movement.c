@@ -216,3 +216,72 @@ flow_status flow_shape_gather_gradient(int op, const flow_attributes *attributes
   outputs[0] = table;
   return FLOW_OK;
 }
+
+/* ---- along one axis: argsort, cumsum, take_along ------------------------------------------------------------------------------ */
+
+flow_status flow_shape_cumsum(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)input_count;
+  int axis;
+  if (inputs[0].rank == 0) return flow_rule_fail(op, "a single number has no axis; reshape it to {1} first");
+  if (inputs[0].dtype == FLOW_BOOL) return flow_rule_fail(op, "the input is bool, expected numbers; cast it first");
+  FLOW_TRY(flow_rule_axis(op, attributes->along.axis, &inputs[0], &axis));
+  outputs[0] = inputs[0];
+  return FLOW_OK;
+}
+
+flow_status flow_shape_argsort(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                               flow_signature *outputs)
+{
+  (void)input_count;
+  int axis;
+  if (inputs[0].rank == 0) return flow_rule_fail(op, "a single number has no axis; reshape it to {1} first");
+  FLOW_TRY(flow_rule_axis(op, attributes->along.axis, &inputs[0], &axis));
+  outputs[0] = inputs[0];
+  outputs[0].dtype = FLOW_INT64;
+  return FLOW_OK;
+}
+
+/* x and integer indices have one shape, but along the axis, whose number goes to *axis. */
+static flow_status check_indices(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *indices,
+                                 int *axis)
+{
+  if (!flow_dtype_is_integer(indices->dtype))
+    return flow_rule_fail(op, "the indices are %s, expected integers", flow_dtype_name(indices->dtype));
+  if (x->rank == 0) return flow_rule_fail(op, "a single number has no axis; reshape it to {1} first");
+  FLOW_TRY(flow_rule_axis(op, attributes->along.axis, x, axis));
+  int fits = x->rank == indices->rank;
+  for (int i = 0; fits && i < x->rank; i++) fits = i == *axis || x->dims[i] == indices->dims[i];
+  if (fits) return FLOW_OK;
+  return flow_rule_fail(op, "the indices have shape %s, expected that of the elements, %s, but along axis %d",
+                        flow_shape_text(indices->rank, indices->dims), flow_shape_text(x->rank, x->dims), *axis + 1);
+}
+
+flow_status flow_shape_take_along(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                  flow_signature *outputs)
+{
+  (void)input_count;
+  int axis;
+  FLOW_TRY(check_indices(op, attributes, &inputs[0], &inputs[1], &axis));
+  if (inputs[0].dims[axis] < 0 && inputs[0].dims[axis] != inputs[1].dims[axis])
+    return flow_rule_fail(op, "the number of rows is not known while tracing, so that rows cannot be taken from %s",
+                          flow_shape_text(inputs[0].rank, inputs[0].dims));
+  outputs[0] = inputs[1];
+  outputs[0].dtype = inputs[0].dtype;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_take_along_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                           flow_signature *outputs)
+{
+  (void)input_count;
+  int axis;
+  flow_extent extent;
+  FLOW_TRY(flow_rule_float(op, "the gradient", &inputs[0]));
+  FLOW_TRY(check_indices(op, attributes, &inputs[0], &inputs[1], &axis));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", &inputs[0], inputs[1].rank, inputs[1].dims));
+  outputs[0] = inputs[0];
+  outputs[0].dims[axis] = attributes->along.size;
+  return flow_rule_extent(op, outputs[0].rank, outputs[0].dims, &extent);
+}

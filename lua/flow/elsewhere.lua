@@ -22,7 +22,6 @@ local places = {
     reduce_mean = "flow.mean(x, axis, keepdims)", reduce_sum = "flow.sum(x, axis, keepdims)", reduce_max = "flow.max(x, axis, keepdims)",
     reduce_min = "flow.min(x, axis, keepdims)", reduce_prod = "flow.prod(x, axis, keepdims)",
     Tensor = "tensors are made by flow.tensor, flow.zeros and flow.random",
-    convert_to_tensor = "flow.tensor(value) makes a tensor",
     constant_initializer = "initializers are in flow.initializers",
     estimator = "model:fit trains, and callbacks.BackupAndRestore(folder) goes on where a run was stopped",
     profiler = "flow.profile(f) prints where time goes",

@@ -24,7 +24,8 @@ for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "lin
   flow[name] = tensor[name]
 end
 
-local internal = { operand = true, reshape_raw = true, full_raw = true, slice_from_zero = true, log = true }
+local internal = { operand = true, reshape_raw = true, full_raw = true, slice_from_zero = true, axis_from = true,
+  positions_from_zero = true, log = true }
 for name, op in pairs(ops) do
   if not internal[name] then flow[name] = op end
 end
@@ -92,7 +93,11 @@ local parts = {
 local pass = {
   ["flow.reference"] = function(reference) reference.flow = flow end,
   ["flow.repl"] = function(repl) repl.flow = flow end,      -- what its users call flow
-  ["flow.keras"] = function(keras) keras.above.flow = flow end,
+  ["flow.keras"] = function(keras)
+    keras.above.flow = flow
+    keras.above.is_op = function(name) return require("flow.tensor.composed").has(name) end
+    keras.above.image = function() return require "flow.tensor.composed.image" end
+  end,
   ["flow.distribute"] = function(distribute)
     distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
   end,
@@ -114,6 +119,11 @@ return setmetatable(flow, {
   end,
   __index = function(_, name)
     local part = parts[name]
+    local op = not part and ops[name]
+    if op then
+      rawset(flow, name, op)
+      return op
+    end
     if not part then
       local names = {}
       for _, list in ipairs { flow, parts } do

@@ -10,13 +10,19 @@ local raise = errors.raise
 local SAME = { "layers", "Model", "Sequential", "Input", "models", "optimizers", "losses", "metrics", "callbacks", "initializers",
   "regularizers", "datasets", "utils", "random", "mixed_precision", "applications" }
 
--- What require "flow" returns, which is passed here when flow.keras is first named.
+-- Passed here when flow.keras is first named: flow, what require "flow" returns; is_op(name): whether flow has that op, loaded or not;
+-- image(): the functions of keras.ops.image.
 local keras = { above = {} }
 errors.namespaces[keras] = "flow.keras"
 local function flow() return keras.above.flow end
 
-local ops = signature.module("flow.keras.ops", nil, function(_, name)
-  local value = type(name) == "string" and rawget(flow(), name)
+-- All ops of flow, and the modules of keras.ops, which hold some of them. image has functions of its own.
+local ops
+ops = signature.module("flow.keras.ops", nil, function(_, name)
+  if name == "nn" or name == "numpy" or name == "linalg" then return ops end
+  if name == "image" then return keras.above.image() end
+  local value = name == "log" and function(x) return flow().log(x) end or rawget(flow(), name)
+  if value == nil and keras.above.is_op(name) then value = flow()[name] end
   return type(value) == "function" and value or nil
 end)
 

@@ -32,6 +32,7 @@ end
 add("all_reduce", { { 5, 9, low = -3, high = 3 } }, { whole = false })      -- of one replica; sums are those of floats
 for _, entry in ipairs {
   { "exp", -2, 2 }, { "expm1", -2, 2 }, { "log", 0.1, 4 }, { "log1p", -0.5, 3 }, { "sqrt", 0.1, 4 }, { "rsqrt", 0.1, 4 },
+  { "arctan", -4, 4 },
   { "reciprocal", 0.5, 3 }, { "sin", -3, 3 }, { "cos", -3, 3 }, { "tan", -1.4, 1.4 }, { "tanh", -4, 4 }, { "sigmoid", -4, 4 },
   { "erf", -3, 3 },
   { "softplus", -4, 4 },
@@ -53,6 +54,7 @@ add("divide_no_nan", { image(-2, 2), image(0.5, 2) })
 add("divide_no_nan", { image(-2, 2), image(-1, 1, { round = true }) }, { name = "by zeros", gradient = false })  -- has a jump at 0
 add("pow", { image(0.5, 3), image(-2, 2) }, { whole = false })     -- negative powers of integers are 0
 add("mod", { image(-5, 5), image(1, 3) })
+add("floor_divide", { image(-5, 5), image(1, 3) }, { gradient = false })      -- steps
 add("where", { image(0, 1, { round = true, dtype = "bool" }), image(-2, 2), image(-2, 2) })
 -- Broadcasting: a row, a column, both at once, a scalar.
 for _, op in ipairs { "add", "mul", "div", "maximum" } do
@@ -282,6 +284,20 @@ add("softmax", { { -1, 1000, low = -3, high = 3 } }, { name = "of 1000", attribu
 add("sparse_cross_entropy", { { -1, 10, low = -3, high = 3 }, { -1, classes = 10 } })
 add("sparse_cross_entropy", { { -1, 3, 5, low = -3, high = 3 }, { -1, 3, classes = 5, dtype = "uint8" } }, { name = "of pixels" })
 add("sparse_cross_entropy_gradient", { { -1 }, { -1, 10, low = -3, high = 3 }, { -1, classes = 10, dtype = "int64" } })
+for axis, name in pairs { [-1] = "of the last axis", [1] = "of the middle axis", [0] = "of rows" } do
+  local along = { along = { axis = axis } }
+  add("argsort", { { axis == 0 and 6 or -1, 5, 9 } }, { name = name, attributes = along })
+  add("argsort", { { axis == 0 and 6 or -1, 5, 9 } },
+    { name = name .. ", the largest first", attributes = { along = { axis = axis, reverse = 1, base = 1 } } })
+  add("cumsum", { { axis == 0 and 6 or -1, 5, 9 } }, { name = name, attributes = along })
+  add("cumsum", { { axis == 0 and 6 or -1, 5, 9 } },
+    { name = name .. ", of the others from the end", attributes = { along = { axis = axis, reverse = 1, exclusive = 1 } } })
+end
+add("take_along", { { -1, 5, 9 }, { -1, 5, 4, classes = 9 } }, { name = "last axis", attributes = { along = { axis = -1 } } })
+add("take_along", { { -1, 5, 9 }, { -1, 7, 9, classes = 5 } }, { name = "middle axis", attributes = { along = { axis = 1 } } })
+add("take_along", { { 6, 5 }, { 4, 5, classes = 6 } }, { name = "rows", attributes = { along = { axis = 0 } } })
+add("take_along_gradient", { { -1, 5, 4 }, { -1, 5, 4, classes = 9 } }, { whole = false,      -- of floats only
+  attributes = { along = { axis = 2, size = 9 } } })
 add("gather", { { 10, 9 }, { -1, classes = 10 } }, { traced = false })                 -- as where: the first input has no rows
 add("gather", { { 7, 3, 2 }, { -1, 4, classes = 7, dtype = "uint8" } }, { name = "several a row", traced = false })
 add("gather_gradient", { { -1, 9 }, { -1, classes = 10 } }, { whole = false,      -- of floats only

@@ -89,11 +89,16 @@ local wrong = {
   { "adadelta", { zeros(3), zeros(3), zeros(), zeros(), zeros(3), zeros(3) }, nil, "the iteration count", "float32", "int64" },
   { "adamax", { zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }), zeros(3), zeros(4) }, nil, "norm", "{4}", "{3}" },
   { "schedule", { ints(1), doubles(2) }, nil, "the step", "int32", "int64" },
+  { "argsort", { zeros() }, nil, "axis", "number" },
+  { "cumsum", { zeros(3, 2) }, { along = { axis = 4 } }, "axis", "2" },
+  { "take_along", { zeros(3, 2), ints(4, 3) }, { along = { axis = 1 } }, "{3, 2}", "{4, 3}" },
+  { "take_along_gradient", { zeros(3, 2), ints(3, 3) }, { along = { axis = 1, size = 4 } }, "{3, 2}", "{3, 3}" },
   { "gather", { zeros(3, 2), zeros(4) }, nil, "the indices", "float32", "integers" },
   { "gather_gradient", { zeros(3, 2), ints(4) }, { shape = { rank = 2, dims = { 5, 2 } } }, "{3, 2}", "{4, 2}" },
   { "adam", { zeros(3), doubles(3), zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }) }, nil, "the weight", "float64" },
 }
-for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
+for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod", "floor_divide", "maximum", "minimum", "eq", "ne", "lt",
+                      "le", "gt", "ge",
                       "logical_and", "logical_or", "relu_gradient" } do
   wrong[#wrong + 1] = { op, { zeros(2, 3), zeros(4) }, nil, "{2, 3}", "{4}" }
 end

@@ -32,6 +32,7 @@ typedef union flow_attributes {
  struct { int32_t count; int32_t keepdims; int32_t axes[8]; int32_t base; } reduce;
  struct { int32_t rank; int32_t axes[8]; } transpose;
  struct { int32_t axis; } axis;
+ struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;
  struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
  struct { int32_t transpose_a, transpose_b, activation; } matmul;
  struct {

@@ -51,6 +51,7 @@ return function(ops, define, axis_from, gather)
     if n < 0 then return positions - 1 end
     return ops.where(positions:lt(0), positions + n, positions - 1)
   end
+  ops.positions_from_zero = from_zero
 
   -- The elements at positions (a number, a list or a tensor of whole numbers) of an axis, or of the flattened tensor.
   local function take(x, positions, axis)

@@ -183,13 +183,7 @@ function tensor.eye(n, m, options)
   return t
 end
 
-local function all_whole(...)
-  for i = 1, select("#", ...) do
-    local value = (select(i, ...))
-    if value ~= math.floor(value) then return false end
-  end
-  return true
-end
+local function all_whole(a, b, c) return a == math.floor(a) and b == math.floor(b) and c == math.floor(c) end
 
 -- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole, int64 of 64-bit
 -- integers.
@@ -388,12 +382,20 @@ function native.shape_hooks.tostring(shape)
   return tensor.shape_text(list)
 end
 
+-- The method of an op whose file is not loaded yet; nil: there is none.
+function tensor.late_method(name)
+  require("flow.tensor.composed").find(name)
+  return methods[name]
+end
+
 function hooks.index(t, key)
   if type(key) == "string" then
     local method = methods[key]
     if method then return method end
     local field = fields[key]
     if field then return field(t) end
+    method = tensor.late_method(key)
+    if method then return method end
     local names = {}
     for name in pairs(methods) do names[name] = true end
     for name in pairs(fields) do names[name] = true end

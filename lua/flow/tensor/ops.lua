@@ -176,8 +176,9 @@ define(function(x)
   return apply2(ids.ne, x, x)
 end, "isnan")
 
--- where(condition, a, b): a where the condition is non-zero, else b.
+-- where(condition, a, b): a where the condition is non-zero, else b; where(condition): the positions at which it is, of nonzero.
 define(function(condition, a, b)
+  if a == nil and b == nil then return ops.nonzero(condition) end
   if a == nil or b == nil then raise("flow.where takes a condition and two values") end
   condition = operand(condition, nil, "flow.where")
   a, b = operands(a, b, "flow.where")
@@ -229,6 +230,8 @@ local function axis_from(axis, limit, what)
   end
   return from
 end
+
+ops.axis_from = axis_from
 
 local function rank_of(t)
   return C.flow_tensor_rank(pointer(t))
@@ -417,4 +420,5 @@ define_op.of_any(ops, function(...)
   return einsum(...)
 end, "einsum")
 
-return ops
+-- Ops that fewer programs use are in files that are loaded when the first of them is asked for.
+return setmetatable(ops, { __index = function(_, name) return require("flow.tensor.composed").find(name) end })

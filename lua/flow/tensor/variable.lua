@@ -160,7 +160,7 @@ for _, name in ipairs { "item", "totable", "data" } do
   end)
 end
 local function forward(name)
-  local method = native.methods[name]
+  local method = native.methods[name] or require("flow.tensor").late_method(name)
   if not method or name == "close" then return nil end
   forwarded[name] = forwarded[name] or signature.forward("variable:" .. name, Variable, method, read)
   return forwarded[name]

@@ -37,6 +37,7 @@ for _, entry in ipairs {
   { "rsqrt", function(x) return 1 / math.sqrt(x) end, DTYPES, "float", 0, 4 },
   { "reciprocal", function(x) return 1 / x end, DTYPES, "float" }, { "sin", math.sin, DTYPES, "float" },
   { "cos", math.cos, DTYPES, "float" }, { "tan", math.tan, DTYPES, "float", -1.4, 1.4 },
+  { "arctan", math.atan, DTYPES, "float" },
   { "tanh", tanh, DTYPES, "float" }, { "sigmoid", sigmoid, DTYPES, "float" },
   { "erf", ffi.C.erf, DTYPES, "float" }, { "softplus", softplus, DTYPES, "float" },
   { "logical_not", truth(function(x) return x == 0 end), DTYPES, "bool" }, { "is_finite", truth(finite), DTYPES, "bool" },

@@ -18,14 +18,15 @@
   X(E, log1p, 1, F(log1p)(a))                 X(E, sqrt, 1, F(sqrt)(a))                                       \
   X(E, rsqrt, 1, 1 / F(sqrt)(a))              X(E, reciprocal, 1, 1 / a)                                      \
   X(E, sin, 1, F(sine)(a))                    X(E, cos, 1, F(cosine)(a))                                      \
-  X(E, tan, 1, F(sine)(a) / F(cosine)(a))                                                                     \
+  X(E, tan, 1, F(sine)(a) / F(cosine)(a))     X(E, arctan, 1, F(atan)(a))                                     \
   X(E, tanh, 1, F(tanh)(a))                   X(E, sigmoid, 1, F(sigmoid)(a))                                 \
   X(E, erf, 1, F(erf)(a))                     X(E, softplus, 1, F(softplus)(a))                               \
   X(E, add, 2, a + b)                         X(E, sub, 2, a - b)                                             \
   X(E, mul, 2, a * b)                         X(E, div, 2, a / b)                                             \
   X(E, divide_no_nan, 2, b == 0 ? 0 : a / b)  X(E, pow, 2, F(pow)(a, b))                                      \
   X(E, mod, 2, F(floored_remainder)(a, b))    X(E, maximum, 2, a > b || a != a ? a : b)                       \
-  X(E, minimum, 2, a < b || a != a ? a : b)   X(E, relu_gradient, 2, b > 0 ? a : 0)
+  X(E, minimum, 2, a < b || a != a ? a : b)   X(E, relu_gradient, 2, b > 0 ? a : 0)                           \
+  X(E, floor_divide, 2, F(floor)(a / b))
 
 /* int64_t; integers wrap, which unsigned ones may do. */
 #define INTEGER_OPS(X, E)                                                                                     \
@@ -36,7 +37,8 @@
   X(E, add, 2, (uint64_t)a + (uint64_t)b)     X(E, sub, 2, (uint64_t)a - (uint64_t)b)                         \
   X(E, mul, 2, (uint64_t)a * (uint64_t)b)     X(E, pow, 2, integer_power(a, b))                               \
   X(E, mod, 2, integer_remainder(a, b))       X(E, maximum, 2, a > b ? a : b)                                 \
-  X(E, minimum, 2, a < b ? a : b)             X(E, relu_gradient, 2, b > 0 ? a : 0)
+  X(E, minimum, 2, a < b ? a : b)             X(E, relu_gradient, 2, b > 0 ? a : 0)                           \
+  X(E, floor_divide, 2, integer_quotient(a, b))
 
 /* Results that are 0 or 1; of any type but for is_finite, which says so. */
 #define CONDITION_OPS(X, E)                                                                                   \
@@ -105,6 +107,13 @@ BODY int64_t integer_remainder(int64_t a, int64_t b)
   if (b == 0 || b == -1) return 0;   /* INT64_MIN % -1 overflows */
   int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+BODY int64_t integer_quotient(int64_t a, int64_t b)
+{
+  if (b == 0) return 0;
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);   /* INT64_MIN / -1 overflows */
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
 /* compute_TYPE(op, a, b), fulfils_TYPE(op, a, b): any op of the lists. */

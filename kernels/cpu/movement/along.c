@@ -1,0 +1,217 @@
+/* along.c: ops along one axis of {outer, n, inner}: argsort, cumsum, take_along and the gradient of that. One variant of each, plain C: a
+ * line of n elements, `inner` apart, is read into registers of one kind, worked on and written.
+ *
+ * argsort: bottom-up merge sort, which is stable, of keys whose order as unsigned numbers is that of the elements. cumsum: floats are added
+ * in double, so that each sum is rounded once. */
+#include <math.h>
+#include "base/status.h"
+#include "cpu/cost.h"
+#include "tensor/tensor.h"
+
+typedef struct axis_lines { int64_t outer, n, inner; } axis_lines;
+
+static axis_lines lines_along(const flow_call *call, const flow_operand *x)
+{
+  int axis = call->attributes->along.axis < 0 ? call->attributes->along.axis + x->rank : call->attributes->along.axis;
+  axis_lines l = { 1, x->shape[axis], 1 };
+  for (int i = 0; i < axis; i++) l.outer *= x->shape[i];
+  for (int i = axis + 1; i < x->rank; i++) l.inner *= x->shape[i];
+  return l;
+}
+
+static const char *line_of(const flow_operand *x, const axis_lines *l, int64_t n, int64_t outer, int64_t inner)
+{
+  return (const char *)x->data + (outer * n * l->inner + inner) * flow_dtype_size(x->dtype);
+}
+
+/* ---- argsort -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct sorted { uint64_t key; int64_t position; } sorted;
+
+static size_t argsort_scratch(const flow_call *call)
+{
+  return 2 * (size_t)lines_along(call, &call->inputs[0]).n * sizeof(sorted);
+}
+
+static double argsort_cost(const flow_call *call)
+{
+  axis_lines l = lines_along(call, &call->inputs[0]);
+  return (double)(l.outer * l.n * l.inner) * 8 * (1 + log2((double)(l.n > 0 ? l.n : 1)));
+}
+
+/* Numbers whose order is that of the floats: of negative ones all bits are turned round, of others the sign. Both zeros are one key, and
+ * all NaN are above infinity. */
+static uint64_t key_of_double(double x)
+{
+  uint64_t bits;
+  if (x == 0) x = 0;
+  memcpy(&bits, &x, sizeof bits);
+  if (x != x) return UINT64_MAX;
+  return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static uint64_t key_of(int dtype, const char *at)
+{
+  int64_t integer;
+  double value;
+  if (dtype != FLOW_INT64) {
+    flow_convert_to_double(dtype, at, 1, &value, 1);
+    return key_of_double(value);
+  }
+  memcpy(&integer, at, sizeof integer);
+  return (uint64_t)integer ^ UINT64_C(1) << 63;
+}
+
+/* Runs of `run` elements, each in order, become runs twice as long. */
+static void merge_runs(const sorted *from, sorted *to, int64_t n, int64_t run)
+{
+  for (int64_t begin = 0; begin < n; begin += 2 * run) {
+    int64_t middle = begin + run < n ? begin + run : n, end = middle + run < n ? middle + run : n;
+    for (int64_t a = begin, b = middle, k = begin; k < end; k++)
+      to[k] = a < middle && (b == end || from[a].key <= from[b].key) ? from[a++] : from[b++];
+  }
+}
+
+static const sorted *sort_line(sorted *a, sorted *b, int64_t n)
+{
+  for (int64_t run = 1; run < n; run *= 2) {
+    merge_runs(a, b, n, run);
+    sorted *swap = a;
+    a = b;
+    b = swap;
+  }
+  return a;
+}
+
+static flow_status argsort_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *x = &call->inputs[0];
+  axis_lines l = lines_along(call, x);
+  int64_t *y = call->outputs[0].data, size = flow_dtype_size(x->dtype);
+  sorted *buffer = call->scratch;
+  for (int64_t outer = 0; outer < l.outer; outer++) {
+    for (int64_t inner = 0; inner < l.inner; inner++) {
+      const char *line = line_of(x, &l, l.n, outer, inner);
+      for (int64_t i = 0; i < l.n; i++) {
+        uint64_t key = key_of(x->dtype, line + i * l.inner * size);
+        buffer[i] = (sorted){ call->attributes->along.reverse ? ~key : key, i };
+      }
+      const sorted *order = sort_line(buffer, buffer + l.n, l.n);
+      for (int64_t i = 0; i < l.n; i++) y[(outer * l.n + i) * l.inner + inner] = order[i].position + call->attributes->along.base;
+    }
+  }
+  return FLOW_OK;
+}
+const flow_kernel FLOW_KERNELS(argsort)[] = {
+  { .variant = "merge", .cost = argsort_cost, .scratch_bytes = argsort_scratch, .run = argsort_run }, { 0 }
+};
+
+/* ---- cumsum --------------------------------------------------------------------------------------------------------------- */
+
+static double cumsum_cost(const flow_call *call)
+{
+  const flow_operand *x = &call->inputs[0];
+  return flow_cost_stream(2.0 * (double)flow_shape_size(x->rank, x->shape) * (double)flow_dtype_size(x->dtype));
+}
+
+/* Elements of a line in the order of the sum, T to T through SUM. Integers wrap, as unsigned ones may. */
+#define CUMSUM(T, SUM)                                                                             \
+  static void cumsum_##T(const flow_call *call)                                                    \
+  {                                                                                                \
+    axis_lines l = lines_along(call, &call->inputs[0]);                                            \
+    int reverse = call->attributes->along.reverse, exclusive = call->attributes->along.exclusive;  \
+    int64_t step = reverse ? -l.inner : l.inner;                                                   \
+    for (int64_t outer = 0; outer < l.outer; outer++) {                                            \
+      for (int64_t inner = 0; inner < l.inner; inner++) {                                          \
+        int64_t at = (outer * l.n + (reverse ? l.n - 1 : 0)) * l.inner + inner;                    \
+        SUM sum = 0;                                                                               \
+        for (int64_t i = 0; i < l.n; i++, at += step) {                                            \
+          SUM next = sum + (SUM)((const T *)call->inputs[0].data)[at];                             \
+          ((T *)call->outputs[0].data)[at] = (T)(exclusive ? sum : next);                          \
+          sum = next;                                                                              \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
+  }
+CUMSUM(float, double)
+CUMSUM(double, double)
+CUMSUM(int8_t, uint64_t)
+CUMSUM(uint8_t, uint64_t)
+CUMSUM(int32_t, uint64_t)
+CUMSUM(int64_t, uint64_t)
+
+static flow_status cumsum_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  int dtype = call->inputs[0].dtype;
+  if (dtype == FLOW_FLOAT32) cumsum_float(call);
+  else if (dtype == FLOW_FLOAT64) cumsum_double(call);
+  else if (dtype == FLOW_INT8) cumsum_int8_t(call);
+  else if (dtype == FLOW_UINT8) cumsum_uint8_t(call);
+  else if (dtype == FLOW_INT32) cumsum_int32_t(call);
+  else cumsum_int64_t(call);
+  return FLOW_OK;
+}
+const flow_kernel FLOW_KERNELS(cumsum)[] = { { .variant = "plain", .cost = cumsum_cost, .run = cumsum_run }, { 0 } };
+
+/* ---- take_along ------------------------------------------------------------------------------------------------------------- */
+
+/* Index number k of the indices, of an axis of `size` elements. row: elements of the indices in a row of the batch. */
+static flow_status read_index(const flow_call *call, const flow_operand *indices, int64_t k, int64_t size, int64_t row, int64_t *index)
+{
+  double value;
+  flow_convert_to_double(indices->dtype, (const char *)indices->data + k * flow_dtype_size(indices->dtype), 1, &value, 1);
+  *index = (int64_t)value;
+  if (value >= 0 && value < (double)size) return FLOW_OK;
+  int64_t at = call->first_row + k / row;
+  flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value, (long long)at + 1, (long long)(size - 1));
+  return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)at);
+}
+
+static double take_along_cost(const flow_call *call)
+{
+  const flow_operand *x = &call->inputs[0], *y = &call->outputs[0];
+  double elements = (double)flow_shape_size(x->rank, x->shape) + (double)flow_shape_size(y->rank, y->shape);
+  return flow_cost_stream(elements * (double)flow_dtype_size(x->dtype));
+}
+
+/* Calls for each index: `whole` is the operand that it counts in. */
+#define EACH_INDEX(whole, action)                                                                                    \
+  const flow_operand *indices = &call->inputs[1];                                                                    \
+  axis_lines l = lines_along(call, indices);                                                                         \
+  int64_t size = lines_along(call, whole).n, count = l.outer * l.n * l.inner;                                        \
+  int64_t row = indices->shape[0] > 0 && count > 0 ? count / indices->shape[0] : 1;                                  \
+  for (int64_t k = 0; k < count; k++) {                                                                              \
+    int64_t index;                                                                                                   \
+    FLOW_TRY(read_index(call, indices, k, size, row, &index));                                                       \
+    int64_t at = (k / (l.n * l.inner) * size + index) * l.inner + k % l.inner;                                       \
+    action;                                                                                                          \
+  }
+
+static flow_status take_along_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  size_t bytes = (size_t)flow_dtype_size(call->inputs[0].dtype);
+  const char *from = call->inputs[0].data;
+  char *to = call->outputs[0].data;
+  EACH_INDEX(&call->inputs[0], memcpy(to + (size_t)k * bytes, from + (size_t)at * bytes, bytes))
+  return FLOW_OK;
+}
+const flow_kernel FLOW_KERNELS(take_along)[] = { { .variant = "plain", .cost = take_along_cost, .run = take_along_run }, { 0 } };
+
+static flow_status take_along_gradient_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *g = &call->inputs[0], *y = &call->outputs[0];
+  memset(y->data, 0, (size_t)flow_shape_size(y->rank, y->shape) * (size_t)flow_dtype_size(y->dtype));
+  if (y->dtype == FLOW_FLOAT64) {
+    EACH_INDEX(y, ((double *)y->data)[at] += ((const double *)g->data)[k])
+  } else {
+    EACH_INDEX(y, ((float *)y->data)[at] += ((const float *)g->data)[k])
+  }
+  return FLOW_OK;
+}
+const flow_kernel FLOW_KERNELS(take_along_gradient)[] = {
+  { .variant = "plain", .cost = take_along_cost, .run = take_along_gradient_run }, { 0 }
+};

@@ -1,0 +1,67 @@
+-- activations.lua: activations that few models use; those of layers by name are in C (flow_activate).
+
+local tools = require "flow.tensor.composed.tools"
+local takes = require("flow.signature").takes
+
+local ops, define, floats = tools.ops, tools.define, tools.floats
+
+local function activation(name, f) define(function(x) return f(floats(x, name)) end, name) end
+
+activation("log_sigmoid", function(x) return -ops.softplus(-x) end)
+activation("tanh_shrink", function(x) return x - ops.tanh(x) end)
+activation("hard_tanh", function(x) return ops.clip(x, -1, 1) end)
+activation("sparse_sigmoid", function(x) return ops.clip(x * 0.5 + 0.5, 0, 1) end)
+activation("sparse_plus", function(x)
+  return ops.where(ops.le(x, -1), 0, ops.where(ops.ge(x, 1), x, ops.square(x + 1) * 0.25))
+end)
+
+takes "x, alpha = 1"
+define(function(x, alpha)
+  x, alpha = floats(x, "celu"), alpha or 1
+  return ops.maximum(x, 0) + ops.expm1(ops.minimum(x, 0) / alpha) * alpha
+end, "celu")
+
+takes "x, threshold = 0.5"
+define(function(x, threshold)
+  x, threshold = floats(x, "hard_shrink"), threshold or 0.5
+  return ops.where(ops.gt(ops.abs(x), threshold), x, 0)
+end, "hard_shrink")
+takes "x, threshold = 0.5"
+define(function(x, threshold)
+  x, threshold = floats(x, "soft_shrink"), threshold or 0.5
+  return ops.where(ops.gt(x, threshold), x - threshold, ops.where(ops.lt(x, -threshold), x + threshold, 0))
+end, "soft_shrink")
+takes "x, threshold, default_value"
+define(function(x, threshold, value)
+  x = floats(x, "threshold")
+  return ops.where(ops.gt(x, threshold), x, value)
+end, "threshold")
+takes "x, b = 4"
+define(function(x, b)
+  x = floats(x, "squareplus")
+  return (x + ops.sqrt(ops.square(x) + (b or 4))) * 0.5
+end, "squareplus")
+
+-- One half of an axis times the sigmoid of the other.
+takes "x, axis = -1"
+define(function(x, axis)
+  x = floats(x, "glu")
+  local halves = ops.split(x, 2, axis or -1)
+  return halves[1] * ops.sigmoid(halves[2])
+end, "glu")
+
+-- As Keras computes it: after A. Martins and R. Astudillo, "From Softmax to Sparsemax", 2016, the k largest entries less a threshold, but
+-- the threshold adds up the cumulated sums of all k, where the paper takes the last, so that the result's sum is 1 for k = 1 only.
+takes "x, axis = -1"
+define(function(x, axis)
+  x = floats(x, "sparsemax")
+  axis = tools.axis(x, axis or -1, "sparsemax")
+  local last, back = tools.axis_last(x, axis)
+  local n = tools.length(last, #tools.dims(last), "sparsemax")
+  local sorted = ops.sort(last, -1, { descending = true })
+  local sums, ranks = ops.cumsum(sorted, -1), ops.cast(require("flow.tensor").arange(1, n + 1), x.dtype)
+  local stays = ops.gt(sorted * ranks + 1, sums):to(x.dtype)
+  local count = ops.sum(stays, -1, true)
+  local excess = (ops.sum(sums * stays, -1, true) - 1) / count
+  return back(ops.maximum(last - excess, 0))
+end, "sparsemax")

@@ -1,0 +1,320 @@
+-- indices.lua: elements that tensors of positions name: taken, put, added up. Positions count from 1 and from the end where they are
+-- negative; numbers of segments, which are identities as labels are, count from 0.
+
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local tools = require "flow.tensor.composed.tools"
+local takes = require("flow.signature").takes
+
+local raise = errors.raise
+local ops, define, operand = tools.ops, tools.define, tools.operand
+
+local function positions_of(value, what)
+  local positions = operand(value, what, "int32")
+  if tools.is_float(positions) then positions = positions:to("int64") end
+  return positions
+end
+
+-- x with the dimensions of another shape but along an axis.
+local function broadcast_but(x, dims, axis)
+  local wanted, own, same = {}, tools.dims(x), true
+  for i, n in ipairs(dims) do
+    wanted[i] = i == axis and own[i] or n
+    same = same and wanted[i] == own[i]
+  end
+  return same and x or ops.broadcast_to(x, require("flow.tensor.shapes").of(wanted))
+end
+
+-- The elements at positions of x's rank along an axis: y[i][j] = x[positions[i][j]][j] along the first; without an axis of the flattened
+-- tensor. Other axes broadcast.
+takes "x, positions, axis?"
+define(function(x, positions, axis)
+  x, positions = operand(x, "take_along_axis"), positions_of(positions, "take_along_axis")
+  if axis == nil then x, positions, axis = ops.flatten(x), ops.flatten(positions), 1 end
+  axis = tools.axis(x, axis, "take_along_axis")
+  local dims, own = tools.dims(x), tools.dims(positions)
+  if #dims ~= #own then raise("flow.take_along_axis: positions of rank %d for a tensor of rank %d", #own, #dims) end
+  local common = {}
+  for i = 1, #dims do common[i] = dims[i] == 1 and own[i] or dims[i] end
+  x, positions = broadcast_but(x, common, axis), broadcast_but(positions, common, axis)
+  return tools.take_along(x, ops.positions_from_zero(positions, dims[axis], "flow.take_along_axis"), axis)
+end, "take_along_axis")
+
+---- positions of several axes ----------------------------------------------------------------------
+
+-- Of positions {..., k} in the first k of these dimensions: numbers from 0 of the flattened part, and its size.
+local function flat_numbers(positions, dims, what)
+  local rank = #tools.dims(positions)
+  local k = rank > 0 and tools.length(positions, rank, what) or 0
+  if k < 1 or k > #dims then raise("flow.%s: the last axis of the positions names 1 to %d axes, got %d", what, #dims, k) end
+  local numbers, size = nil, 1
+  for i = 1, k do
+    if dims[i] < 0 then raise("flow.%s: axis %d is that of the batch, whose size is not known in a trace", what, i) end
+    local own = ops.positions_from_zero(ops.squeeze(tools.part(positions, rank, i, i), rank), dims[i], "flow." .. what):to("int64")
+    numbers = numbers and numbers * dims[i] + own or own
+    size = size * dims[i]
+  end
+  return numbers, size, k
+end
+
+local function rest_of(dims, k)
+  local rest, size = {}, 1
+  for i = k + 1, #dims do
+    rest[#rest + 1] = dims[i]
+    size = size * dims[i]
+  end
+  return rest, size
+end
+
+local function joined(a, b)
+  local list = { unpack(a) }
+  for _, n in ipairs(b) do list[#list + 1] = n end
+  return list
+end
+
+-- x at positions {..., k}, each of which names an element of the first k axes.
+takes "x, positions"
+define(function(x, positions)
+  x, positions = operand(x, "gather_nd"), positions_of(positions, "gather_nd")
+  local dims = tools.dims(x)
+  local numbers, size, k = flat_numbers(positions, dims, "gather_nd")
+  return tools.gather(ops.reshape_raw(x, joined({ size }, (rest_of(dims, k)))), numbers)
+end, "gather_nd")
+
+-- What was added to rows of zeros {size, width}, in x's dtype: integers are added in float64, which holds their sums up to 2^53.
+local function added(values, numbers, size, width)
+  local dtype = values.dtype
+  local exact = tools.is_float(values) and values or values:to("float64")
+  local count = numbers.size
+  local sum = tools.scatter_rows(exact:reshape { count, width }, ops.flatten(numbers), { size, width })
+  return exact.dtype == dtype and sum or sum:to(dtype)
+end
+
+-- A tensor of zeros of this shape with values at positions {n, k}; where a position stands several times their sum.
+takes "positions, values, shape"
+define(function(positions, values, shape)
+  positions, values = positions_of(positions, "scatter"), operand(values, "scatter")
+  local dims = tensor.check_dims("flow.scatter", shape)
+  local numbers, size, k = flat_numbers(positions, dims, "scatter")
+  local _, width = rest_of(dims, k)
+  return ops.reshape_raw(added(values, numbers, size, width), dims)
+end, "scatter")
+
+---- segments ---------------------------------------------------------------------------------------
+
+-- For each of the flattened numbers whether it is the last one of its kind.
+local function is_last(numbers)
+  local order = ops.flatten(tools.argsort(numbers, 1)) - 1
+  local sorted = tools.gather(numbers, order)
+  local count = numbers.size
+  local differs = ops.concat({ ops.ne(tools.part(sorted, 1, 2, count), tools.part(sorted, 1, 1, count - 1)),
+    tools.filled(numbers, { math.min(count, 1) }, true, "bool") }, 1)
+  return ops.gt(tools.scatter_rows(differs:to("float32"):expand_dims(-1), order, { count, 1 }):squeeze(-1), 0)
+end
+
+-- Of rows {n, width} and their numbers from 0 the extreme or the product of each number's rows, {size, width}: the rows are sorted by
+-- number, and pairs are combined that are 1, 2, 4, ... apart (Hillis and Steele, "Data Parallel Algorithms", 1986).
+local function combined_rows(rows, numbers, size, combine, nothing)
+  local count = numbers.size
+  local filled = tools.filled(rows, { size, tools.dims(rows)[2] }, nothing)
+  if count == 0 then return filled end
+  local order = tools.argsort(numbers, 1) - 1
+  local sorted, of = tools.gather(rows, order), tools.gather(numbers, order)
+  local distance = 1
+  while distance < count do
+    local same = ops.eq(tools.part(of, 1, distance + 1, count), tools.part(of, 1, 1, count - distance)):expand_dims(-1)
+    local later, earlier = tools.part(sorted, 1, distance + 1, count), tools.part(sorted, 1, 1, count - distance)
+    sorted = ops.concat({ tools.part(sorted, 1, 1, distance), ops.where(same, combine(later, earlier), later) }, 1)
+    distance = distance * 2
+  end
+  local last = is_last(of)
+  local kept = ops.where(last:expand_dims(-1), sorted, 0):to(rows.dtype)
+  local hit = added(last:to("float32"), of, size, 1)
+  return ops.where(ops.gt(hit, 0), added(kept, of, size, tools.dims(rows)[2]), filled)
+end
+
+-- The numbers of segments, and how many segments there are; a number outside is left out as Keras does.
+local function segments_of(data, ids, count, what)
+  data, ids = operand(data, what), positions_of(ids, what)
+  if #tools.dims(ids) ~= 1 then
+    raise("flow.%s: segment_ids are one for each row, got shape %s", what, tensor.shape_text(tools.dims(ids)))
+  end
+  if count == nil then
+    if tensor.is_symbolic(ids) then raise("flow.%s: num_segments is needed in a trace, where the ids have no values yet", what) end
+    count = ids.size > 0 and ops.max(ids):item() + 1 or 0
+  end
+  local dims = tools.dims(data)
+  local rest, width = rest_of(dims, 1)
+  local rows = data:reshape { ids.size, width }
+  local inside = ops.logical_and(ops.ge(ids, 0), ops.lt(ids, count))
+  return rows, ops.where(inside, ids, count):to("int64"), count, width, rest
+end
+
+local function segment_op(name, reduce)
+  takes "data, segment_ids, num_segments?, sorted = false"
+  define(function(data, ids, count)
+    local rows, numbers, size, width, rest = segments_of(data, ids, count, name)
+    local result = reduce(rows, numbers, size + 1, width)
+    return ops.reshape_raw(tools.part(result, 1, 1, size), joined({ size }, rest))
+  end, name)
+end
+local LEAST = { int8 = -128, uint8 = 0, int32 = -2 ^ 31, bool = 0, int64 = -2LL ^ 63 }
+local MOST = { int8 = 127, uint8 = 255, int32 = 2 ^ 31 - 1, bool = 1, int64 = 9223372036854775807LL, float16 = 65504,
+  bfloat16 = 3.3895313892515355e38, float32 = 3.4028234663852886e38, float64 = 1.7976931348623157e308 }
+for _, dtype in ipairs { "float16", "bfloat16", "float32", "float64" } do LEAST[dtype] = -MOST[dtype] end
+segment_op("segment_sum", function(rows, numbers, size, width) return added(rows, numbers, size, width) end)
+segment_op("segment_max", function(rows, numbers, size)
+  return combined_rows(rows, numbers, size, ops.maximum, LEAST[rows.dtype])
+end)
+segment_op("segment_min", function(rows, numbers, size)
+  return combined_rows(rows, numbers, size, ops.minimum, MOST[rows.dtype])
+end)
+segment_op("segment_prod", function(rows, numbers, size) return combined_rows(rows, numbers, size, ops.mul, 1) end)
+
+---- updates ----------------------------------------------------------------------------------------
+
+local COMBINE = { add = "add", max = "maximum", min = "minimum", mul = "mul" }
+local NEUTRAL = { add = function() return 0 end, mul = function() return 1 end,
+  max = function(dtype) return LEAST[dtype] end, min = function(dtype) return MOST[dtype] end }
+
+-- x with updates at positions {n, k}: in place of what was there (of several the last one), or reduced with it: "add", "max", "min", "mul".
+takes "x, positions, updates, reduction?"
+define(function(x, positions, updates, reduction)
+  x, positions = operand(x, "scatter_update"), positions_of(positions, "scatter_update")
+  updates = operand(updates, "scatter_update", x.dtype):to(x.dtype)
+  if reduction ~= nil and not COMBINE[reduction] then
+    raise("flow.scatter_update: reduction is \"add\", \"max\", \"min\", \"mul\" or nil, got %s", errors.describe(reduction))
+  end
+  local dims = tools.dims(x)
+  local numbers, size, k = flat_numbers(positions, dims, "scatter_update")
+  local _, width = rest_of(dims, k)
+  numbers = ops.flatten(numbers)
+  local flat, rows = ops.reshape_raw(x, { size, width }), updates:reshape { numbers.size, width }
+  local result
+  if reduction == nil then
+    local last = is_last(numbers)
+    local there = ops.gt(added(last:to("float32"), numbers, size, 1), 0)
+    result = ops.where(there, added(ops.where(last:expand_dims(-1), rows, 0):to(x.dtype), numbers, size, width), flat)
+  elseif reduction == "add" then
+    result = flat + added(rows, numbers, size, width)
+  else
+    local combine = ops[COMBINE[reduction]]
+    result = combine(flat, combined_rows(rows, numbers, size, combine, NEUTRAL[reduction](x.dtype)))
+  end
+  return ops.reshape_raw(result:to(x.dtype), dims)
+end, "scatter_update")
+
+-- The block of this shape whose first element is at the positions `starts`, a list or a tensor; it is moved to lie in x.
+local function block_at(x, starts, shape, what)
+  local dims, list = tools.dims(x), type(starts) == "table" and starts or { unpack(operand(starts, what):totable()) }
+  if #list ~= #dims or #shape ~= #dims then
+    raise("flow.%s: %d positions and a shape of %d axes for rank %d", what, #list, #shape, #dims)
+  end
+  local first, last = {}, {}
+  for i, n in ipairs(dims) do
+    local start = list[i]
+    if type(start) ~= "number" or start ~= math.floor(start) then
+      raise("flow.%s: position %d is %s, expected a whole number", what, i, errors.describe(start))
+    end
+    if start < 0 then start = n + start + 1 end
+    local length = shape[i] == -1 and n - start + 1 or shape[i]
+    if length < 0 or n >= 0 and (length > n or start < 1) then
+      raise("flow.%s: %d elements from position %d do not fit in axis %d of %d", what, length, list[i], i, n)
+    end
+    if n >= 0 then start = math.min(start, n - length + 1) end
+    first[i], last[i] = start, start + length - 1
+  end
+  return first, last
+end
+
+takes "x, starts, shape"
+define(function(x, starts, shape)
+  x = operand(x, "slice")
+  local first, last = block_at(x, starts, shape, "slice")
+  for axis, n in ipairs(tools.dims(x)) do
+    if n < 0 or first[axis] > 1 or last[axis] < n then x = tools.part(x, axis, first[axis], last[axis]) end
+  end
+  return x
+end, "slice")
+
+-- x with the block at these positions replaced.
+takes "x, starts, updates"
+define(function(x, starts, updates)
+  x = operand(x, "slice_update")
+  updates = operand(updates, "slice_update", x.dtype):to(x.dtype)
+  local first, last = block_at(x, starts, tools.dims(updates), "slice_update")
+  local widths, dims, inside = {}, tools.dims(x), nil
+  for axis, n in ipairs(dims) do
+    if n < 0 then raise("flow.slice_update: axis %d is that of the batch, whose size is not known in a trace", axis) end
+    widths[axis] = { first[axis] - 1, n - last[axis] }
+    local shape, place = {}, tensor.arange(1, n + 1)
+    for i = 1, #dims do shape[i] = i == axis and n or 1 end
+    local own = ops.logical_and(ops.ge(place, first[axis]), ops.le(place, last[axis])):reshape(shape)
+    inside = inside and ops.logical_and(inside, own) or own
+  end
+  if not inside then return updates end
+  return ops.where(inside, ops.pad(updates, widths), x)
+end, "slice_update")
+
+---- conditions -------------------------------------------------------------------------------------
+
+-- The first of the choices whose condition holds, element by element, else the default.
+takes "conditions, choices, default = 0"
+define(function(conditions, choices, default)
+  if type(conditions) ~= "table" or type(choices) ~= "table" or #conditions ~= #choices or #conditions == 0 then
+    raise("flow.select takes a list of conditions and one of as many choices")
+  end
+  local result = default or 0
+  for i = #conditions, 1, -1 do result = ops.where(conditions[i], choices[i], result) end
+  return result
+end, "select")
+
+-- Numbers from 0 of the elements that are not 0, of an eager tensor in its order.
+local function numbers_where(x, what)
+  tensor.need_value(x, what .. "()")
+  local set = ops.ne(ops.flatten(tools.numbers(x, what)), 0):to("uint8")
+  local count = ops.sum(set):item()
+  return tools.part(tools.argsort(set, 1, true), 1, 1, count) - 1
+end
+
+-- A list with a tensor of positions for each axis: where x is not 0. Of eager tensors.
+define(function(x)
+  x = operand(x, "nonzero")
+  local numbers, list, dims = numbers_where(x, "nonzero"), {}, tools.dims(x)
+  for axis = #dims, 1, -1 do
+    list[axis] = ops.mod(numbers, math.max(dims[axis], 1)) + 1
+    numbers = ops.floor_divide(numbers, math.max(dims[axis], 1))
+  end
+  return list
+end, "nonzero")
+
+-- The elements, or the rows along an axis, for which a mask of the first axes holds. Of eager masks.
+takes "x, mask, axis = 1"
+define(function(x, mask, axis)
+  x, mask = operand(x, "boolean_mask"), operand(mask, "boolean_mask")
+  axis = tools.axis(x, axis or 1, "boolean_mask")
+  local dims, own, merged = tools.dims(x), tools.dims(mask), {}
+  for i = 1, #own do
+    if #own == 0 or dims[axis + i - 1] ~= own[i] then
+      raise("flow.boolean_mask: a mask of shape %s for %s from axis %d on", tensor.shape_text(own), tensor.shape_text(dims), axis)
+    end
+  end
+  for i = 1, axis - 1 do merged[i] = dims[i] end
+  merged[axis] = mask.size
+  for i = axis + #own, #dims do merged[#merged + 1] = dims[i] end
+  return ops.take(ops.reshape_raw(x, merged), numbers_where(mask, "boolean_mask") + 1, axis)
+end, "boolean_mask")
+
+-- The positions on each axis of a tensor of this shape, of positions in it when it is flattened; a list of tensors.
+takes "positions, shape"
+define(function(positions, shape)
+  positions = positions_of(positions, "unravel_index")
+  local dims, size = tensor.check_dims("flow.unravel_index", shape), 1
+  for _, n in ipairs(dims) do size = size * n end
+  local numbers, list = ops.positions_from_zero(positions, size, "flow.unravel_index"), {}
+  for axis = #dims, 1, -1 do
+    list[axis] = (ops.mod(numbers, dims[axis]) + 1):to(positions.dtype)
+    numbers = ops.floor_divide(numbers, dims[axis])
+  end
+  return list
+end, "unravel_index")

@@ -1,0 +1,95 @@
+-- integers.lua: functions of whole numbers: bits, shifts, common divisors.
+--
+-- Bits are found by division, which rounds down, so that those of negative numbers are their two's complement.
+
+local errors = require "flow.errors"
+local tools = require "flow.tensor.composed.tools"
+
+local ops, define, operand = tools.ops, tools.define, tools.operand
+
+local BITS = { bool = 1, int8 = 8, uint8 = 8, int32 = 32, int64 = 64 }
+
+local function whole(x, what)
+  if not BITS[x.dtype] then errors.raise("flow.%s: whole numbers or bools, got %s", what, x.dtype) end
+  return x
+end
+
+-- Both operands in the dtype that they have together.
+local function pair(a, b, what)
+  if type(a) == "number" then a = operand(a, what, operand(b, what).dtype) end
+  a = operand(a, what, "int32")
+  b = operand(b, what, a.dtype)
+  if a.dtype == "bool" and b.dtype == "bool" then return a, b end
+  local dtype = ops.add(a, b).dtype
+  return whole(a, what):to(dtype), whole(b, what):to(dtype)
+end
+
+-- 2^0, 2^1, ..., which of int64 ends with -2^63.
+local function powers_of(dtype)
+  return ops.pow(tools.constant(2, "int64"), require("flow.tensor").arange(BITS[dtype], { dtype = "int64" }))
+end
+
+-- Bits as int64 along a new last axis; the power of the last bit of int64 is negative, so its bit is the sign.
+local function bits_of(x, powers)
+  local bits = ops.mod(ops.floor_divide(x:to("int64"):expand_dims(-1), powers), 2)
+  if x.dtype ~= "int64" then return bits end
+  return ops.concat({ tools.part(bits, #tools.dims(bits), 1, 63), ops.lt(x, 0):to("int64"):expand_dims(-1) }, -1)
+end
+
+local function of_bits(name, of_bools, combine)
+  local what = "bitwise_" .. name
+  define(function(a, b)
+    a, b = pair(a, b, what)
+    if a.dtype == "bool" then return of_bools(a, b) end
+    local powers = powers_of(a.dtype)
+    local x, y = bits_of(a, powers), bits_of(b, powers)
+    return ops.sum(combine(x, y) * powers, -1):to(a.dtype)
+  end, what)
+end
+of_bits("and", ops.logical_and, ops.mul)
+of_bits("or", ops.logical_or, ops.maximum)
+of_bits("xor", ops.ne, function(x, y) return ops.ne(x, y):to("int64") end)
+
+-- All bits turned round: -1 - x.
+define(function(x)
+  x = whole(operand(x, "bitwise_not", "int32"), "bitwise_not")
+  if x.dtype == "bool" then return ops.logical_not(x) end
+  return x.dtype == "uint8" and 255 - x or -1 - x
+end, "bitwise_not", "bitwise_invert")
+
+local function shifted(name, f)
+  local function shift(a, b)
+    a, b = pair(a, b, name)
+    if a.dtype == "bool" then a, b = a:to("int32"), b:to("int32") end
+    return f(a, b)
+  end
+  define(shift, "bitwise_" .. name, name)
+end
+shifted("left_shift", function(a, b) return (a:to("int64") * ops.pow(tools.constant(2, "int64"), b:to("int64"))):to(a.dtype) end)
+shifted("right_shift", function(a, b)
+  b = b:to("int64")
+  local quotient = ops.floor_divide(a:to("int64"), ops.pow(tools.constant(2, "int64"), ops.minimum(b, 62)))
+  return ops.where(ops.gt(b, 62), -ops.lt(a, 0):to("int64"), quotient):to(a.dtype)
+end)
+
+-- Euclid's algorithm: two consecutive Fibonacci numbers take longest.
+local MOST_STEPS = { int8 = 12, uint8 = 14, int32 = 46, int64 = 92 }
+local function gcd(a, b)
+  a, b = ops.abs(a), ops.abs(b)
+  for _ = 1, MOST_STEPS[a.dtype] do
+    if not require("flow.tensor").is_symbolic(b) and not ops.any(b):item() then break end
+    a, b = ops.where(ops.eq(b, 0), a, b), ops.where(ops.eq(b, 0), 0, ops.mod(a, b)):to(b.dtype)
+  end
+  return a
+end
+define(function(a, b)
+  a, b = pair(a, b, "gcd")
+  if a.dtype == "bool" then return ops.logical_or(a, b) end
+  return gcd(a, b)
+end, "gcd")
+define(function(a, b)
+  a, b = pair(a, b, "lcm")
+  if a.dtype == "bool" then return ops.logical_and(a, b) end
+  local divisor = gcd(a, b)
+  return ops.abs(ops.floor_divide(a, ops.maximum(divisor, 1):to(a.dtype)) * b)
+end, "lcm")

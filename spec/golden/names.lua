@@ -1,0 +1,110 @@
+-- names.lua: the public functions and classes of the modules of Keras 3.15.1. Made by names.py.
+return {
+  ["ops"] = [[
+    abs absolute adaptive_average_pool adaptive_max_pool add all allclose amax amin angle any append arange arccos arccosh arcsin arcsinh
+    arctan arctan2 arctanh argmax argmin argpartition argsort array array_split associative_scan average average_pool bartlett
+    batch_normalization binary_crossentropy bincount bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor blackman broadcast_to cast categorical_crossentropy cbrt cdist ceil celu cholesky cholesky_inverse
+    clip concatenate cond conj conjugate conv conv_transpose convert_to_numpy convert_to_tensor copy corrcoef correlate cos cosh
+    count_nonzero cross ctc_decode ctc_loss cumprod cumsum custom_gradient deg2rad depth_to_space depthwise_conv det diag diagflat
+    diagonal diff digitize divide divide_no_nan dot dot_product_attention dsplit dstack dtype eig eigh einsum elu empty empty_like equal
+    erf erfc erfinv exp exp2 expand_dims expm1 extract_sequences eye fabs fft fft2 flip fliplr flipud floor floor_divide fmax fmin fmod
+    fold fori_loop full full_like gcd gelu geomspace get_item glu greater greater_equal hamming hanning hard_shrink hard_sigmoid hard_silu
+    hard_swish hard_tanh heaviside histogram hsplit hstack hypot i0 identity ifft2 imag in_top_k inner inv irfft is_tensor isclose
+    isfinite isin isinf isnan isneginf isposinf isreal istft jvp kaiser kron layer_normalization lcm ldexp leaky_relu left_shift less
+    less_equal linspace log log10 log1p log2 log_sigmoid log_softmax logaddexp logaddexp2 logdet logical_and logical_not logical_or
+    logical_xor logspace logsumexp lstsq lu_factor map matmul matrix_rank max max_pool maximum mean median meshgrid min minimum mod
+    moments moveaxis multi_hot multiply nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile
+    nanprod nanquantile nanstd nansum nanvar ndim negative nextafter nonzero norm normalize not_equal one_hot ones ones_like outer pad
+    percentile pinv polar power prod psnr ptp qr quantile rad2deg ravel real rearrange reciprocal relu relu6 repeat reshape rfft
+    right_shift rms_normalization roll rot90 round rsqrt saturate_cast scan scatter scatter_update searchsorted segment_max segment_min
+    segment_prod segment_sum select selu separable_conv shape sigmoid sign signbit silu sin sinc sinh size slice slice_update slogdet
+    soft_shrink softmax softplus softsign solve solve_triangular sort space_to_depth sparse_categorical_crossentropy sparse_plus
+    sparse_sigmoid sparsemax split sqrt square squareplus squeeze stack std stft stop_gradient subtract sum svd swapaxes swish switch take
+    take_along_axis tan tanh tanh_shrink tensordot threshold tile top_k trace transpose trapezoid tri tril triu true_divide trunc unfold
+    unique unravel_index unstack vander var vdot vectorize vectorized_map view view_as_complex view_as_real vsplit vstack where while_loop
+    zeros zeros_like
+  ]],
+  ["ops.image"] = [[
+    affine_transform crop_images elastic_transform extract_patches extract_patches_3d gaussian_blur hsv_to_rgb map_coordinates pad_images
+    perspective_transform resize rgb_to_grayscale rgb_to_hsv scale_and_translate sobel_edges ssim
+  ]],
+  ["ops.linalg"] = [[
+    cholesky cholesky_inverse det eig eigh inv jvp lstsq lu_factor matrix_rank norm pinv qr solve solve_triangular svd
+  ]],
+  ["ops.nn"] = [[
+    adaptive_average_pool adaptive_max_pool average_pool batch_normalization binary_crossentropy categorical_crossentropy celu conv
+    conv_transpose ctc_decode ctc_loss depth_to_space depthwise_conv dot_product_attention elu fold gelu glu hard_shrink hard_sigmoid
+    hard_silu hard_swish hard_tanh layer_normalization leaky_relu log_sigmoid log_softmax max_pool moments multi_hot normalize one_hot
+    polar psnr relu relu6 rms_normalization selu separable_conv sigmoid silu soft_shrink softmax softplus softsign space_to_depth
+    sparse_categorical_crossentropy sparse_plus sparse_sigmoid sparsemax squareplus swish tanh_shrink threshold unfold
+  ]],
+  ["ops.numpy"] = [[
+    abs absolute add all allclose amax amin angle any append arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin
+    argpartition argsort array array_split average bartlett bincount bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor blackman broadcast_to cbrt ceil clip concatenate conj conjugate copy corrcoef correlate cos cosh
+    count_nonzero cross cumprod cumsum deg2rad diag diagflat diagonal diff digitize divide divide_no_nan dot dsplit dstack einsum empty
+    empty_like equal exp exp2 expand_dims expm1 eye fabs flip fliplr flipud floor floor_divide fmax fmin fmod full full_like gcd geomspace
+    get_item greater greater_equal hamming hanning heaviside histogram hsplit hstack hypot i0 identity imag inner isclose isfinite isin
+    isinf isnan isneginf isposinf isreal kaiser kron lcm ldexp left_shift less less_equal linspace log log10 log1p log2 logaddexp
+    logaddexp2 logical_and logical_not logical_or logical_xor logspace matmul max maximum mean median meshgrid min minimum mod moveaxis
+    multiply nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd
+    nansum nanvar ndim negative nextafter nonzero not_equal ones ones_like outer pad percentile power prod ptp quantile rad2deg ravel real
+    reciprocal repeat reshape right_shift roll rot90 round searchsorted select sign signbit sin sinc sinh size slogdet sort split sqrt
+    square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace transpose trapezoid tri tril triu
+    true_divide trunc unique unravel_index vander var vdot vectorize view vsplit vstack where zeros zeros_like
+  ]],
+  ["random"] = [[
+    SeedGenerator beta binomial categorical dropout gamma normal randint shuffle truncated_normal uniform
+  ]],
+  ["losses"] = [[
+    BinaryCrossentropy BinaryFocalCrossentropy CTC CategoricalCrossentropy CategoricalFocalCrossentropy CategoricalGeneralizedCrossEntropy
+    CategoricalHinge Circle CosineSimilarity Dice Hinge Huber KLDivergence LogCosh Loss MeanAbsoluteError MeanAbsolutePercentageError
+    MeanSquaredError MeanSquaredLogarithmicError Poisson SparseCategoricalCrossentropy SquaredHinge Tversky binary_crossentropy
+    binary_focal_crossentropy categorical_crossentropy categorical_focal_crossentropy categorical_generalized_cross_entropy
+    categorical_hinge circle cosine_similarity ctc deserialize dice get hinge huber kl_divergence log_cosh mean_absolute_error
+    mean_absolute_percentage_error mean_squared_error mean_squared_logarithmic_error poisson serialize sparse_categorical_crossentropy
+    squared_hinge tversky
+  ]],
+  ["metrics"] = [[
+    AUC Accuracy BinaryAccuracy BinaryCrossentropy BinaryIoU CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
+    ConcordanceCorrelation CosineSimilarity F1Score FBetaScore FalseNegatives FalsePositives Hinge IoU KLDivergence LogCoshError Mean
+    MeanAbsoluteError MeanAbsolutePercentageError MeanIoU MeanMetricWrapper MeanSquaredError MeanSquaredLogarithmicError Metric OneHotIoU
+    OneHotMeanIoU PearsonCorrelation Poisson Precision PrecisionAtRecall R2Score Recall RecallAtPrecision RootMeanSquaredError
+    SensitivityAtSpecificity SparseCategoricalAccuracy SparseCategoricalCrossentropy SparseTopKCategoricalAccuracy
+    SpecificityAtSensitivity SquaredHinge Sum TopKCategoricalAccuracy TrueNegatives TruePositives binary_accuracy binary_crossentropy
+    binary_focal_crossentropy categorical_accuracy categorical_crossentropy categorical_focal_crossentropy categorical_hinge
+    concordance_correlation deserialize get hinge huber kl_divergence log_cosh mean_absolute_error mean_absolute_percentage_error
+    mean_squared_error mean_squared_logarithmic_error pearson_correlation poisson serialize sparse_categorical_accuracy
+    sparse_categorical_crossentropy sparse_top_k_categorical_accuracy squared_hinge top_k_categorical_accuracy
+  ]],
+  ["optimizers"] = [[
+    Adadelta Adafactor Adagrad Adam AdamW Adamax Ftrl Lamb Lion LossScaleOptimizer MultiOptimizer Muon Nadam Optimizer OptimizerMap
+    RMSprop SGD ScheduleFreeAdamW deserialize get serialize
+  ]],
+  ["optimizers.schedules"] = [[
+    CosineDecay CosineDecayRestarts ExponentialDecay InverseTimeDecay LearningRateSchedule PiecewiseConstantDecay PolynomialDecay
+    deserialize serialize
+  ]],
+  ["initializers"] = [[
+    Constant GlorotNormal GlorotUniform HeNormal HeUniform Identity IdentityInitializer Initializer LecunNormal LecunUniform Ones
+    Orthogonal OrthogonalInitializer RandomNormal RandomUniform STFT STFTInitializer TruncatedNormal VarianceScaling Zeros constant
+    deserialize get glorot_normal glorot_uniform he_normal he_uniform identity lecun_normal lecun_uniform ones orthogonal random_normal
+    random_uniform serialize stft truncated_normal variance_scaling zeros
+  ]],
+  ["regularizers"] = [[
+    L1 L1L2 L2 OrthogonalRegularizer Regularizer deserialize get l1 l1_l2 l2 orthogonal_regularizer serialize
+  ]],
+  ["constraints"] = [[
+    Constraint MaxNorm MinMaxNorm NonNeg UnitNorm deserialize get max_norm min_max_norm non_neg serialize unit_norm
+  ]],
+  ["activations"] = [[
+    celu deserialize elu exponential gelu get glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu linear log_sigmoid
+    log_softmax mish relu relu6 selu serialize sigmoid silu soft_shrink softmax softplus softsign sparse_plus sparse_sigmoid sparsemax
+    squareplus swish tanh tanh_shrink threshold
+  ]],
+  ["callbacks"] = [[
+    BackupAndRestore CSVLogger Callback CallbackList EarlyStopping History LambdaCallback LearningRateScheduler ModelCheckpoint
+    OrbaxCheckpoint ProgbarLogger ReduceLROnPlateau RemoteMonitor SwapEMAWeights TensorBoard TerminateOnNaN
+  ]],
+}
