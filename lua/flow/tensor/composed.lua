@@ -21,6 +21,9 @@ local FILES = {
     searchsorted digitize histogram bincount unique isin in_top_k corrcoef correlate trapezoid]],
 }
 
+FILES.products = "tensordot inner outer vdot kron cross vander cdist"
+FILES.control = "cond switch while_loop fori_loop map vectorized_map vectorize associative_scan jvp"
+
 local file_of = {}
 for file, names in pairs(FILES) do
   for name in names:gmatch "%S+" do file_of[name] = file end

@@ -1,0 +1,184 @@
+-- control.lua: choices and loops over tensors. In eager functions they go by values. In a traced one a choice by a tensor computes all
+-- branches and takes one, and a loop whose number of rounds is known is written out; one that ends by a tensor's value has no plan.
+
+local errors = require "flow.errors"
+local native = require "flow.ffi"
+local tensor = require "flow.tensor"
+local tools = require "flow.tensor.composed.tools"
+
+local raise = errors.raise
+local ops, create, operand = tools.ops, tools.create, tools.operand
+
+local function is_list(x) return type(x) == "table" and getmetatable(x) == nil end
+
+-- f on each tensor of nested lists, of which several may go side by side.
+local function map_lists(f, x, ...)
+  if not is_list(x) then return f(x, ...) end
+  local result = {}
+  for key, entry in pairs(x) do
+    local others = {}
+    for i = 1, select("#", ...) do
+      local other = (select(i, ...))
+      if not is_list(other) or other[key] == nil then raise("the structures of two results differ: %s is in one only", tostring(key)) end
+      others[i] = other[key]
+    end
+    result[key] = map_lists(f, entry, unpack(others))
+  end
+  return result
+end
+
+local function first_of(x)
+  if not is_list(x) then return operand(x, "map") end
+  local _, entry = next(x)
+  if entry == nil then raise("a list of tensors is empty") end
+  return first_of(entry)
+end
+
+-- Whether a condition holds: nil if that is known only when a plan runs.
+local function truth(x)
+  if type(x) == "boolean" then return x end
+  if type(x) == "number" then return x ~= 0 end
+  x = operand(x, "cond")
+  if tensor.is_symbolic(x) then return nil end
+  local value = x:item()
+  return value == true or type(value) == "number" and value ~= 0
+end
+
+---- choices ------------------------------------------------------------------------------------------------------------------------
+
+-- true_fn() if the condition holds, else false_fn().
+create("cond", "condition, true_fn: callable, false_fn: callable", function(condition, true_fn, false_fn)
+  local holds = truth(condition)
+  if holds ~= nil then return (holds and true_fn or false_fn)() end
+  return map_lists(function(a, b) return ops.where(condition, a, b) end, true_fn(), false_fn())
+end)
+
+-- The branch of this position, from 1, called with the operands; a position outside takes the first or the last one.
+create("switch", "position, branches: list, operands...", function(position, branches, operands)
+  local count = errors.check_list("flow.switch: the branches", branches)
+  operands = is_list(operands) and operands or { operands }
+  if count == 0 then raise("flow.switch: there are no branches") end
+  local symbolic = native.is_tensor(position) and tensor.is_symbolic(position)
+  if not symbolic then
+    local at = native.is_tensor(position) and position:item() or position
+    if type(at) ~= "number" then raise("flow.switch: a position is a whole number from 1, got %s", errors.describe(position)) end
+    return branches[math.min(math.max(at, 1), count)](unpack(operands))
+  end
+  local result = branches[count](unpack(operands))
+  for i = count - 1, 1, -1 do
+    result = map_lists(function(a, b) return ops.where(ops.le(position, i), a, b) end, branches[i](unpack(operands)), result)
+  end
+  return result
+end)
+
+---- loops --------------------------------------------------------------------------------------------------------------------------
+
+-- body(variables...) while condition(variables...) holds, at most so many times. variables: a list, or one tensor.
+local LOOP = "condition: callable, body: callable, variables, maximum_iterations?: whole"
+create("while_loop", LOOP, function(condition, body, variables, most)
+  local single = not is_list(variables)
+  local list, round = single and { variables } or variables, 0
+  while not most or round < most do
+    local holds = truth(condition(unpack(list)))
+    if holds == nil then
+      raise("flow.while_loop: the condition has no value in a trace: flow.scan loops in a plan, for a number of rounds that is known")
+    end
+    if not holds then break end
+    local results = { body(unpack(list)) }
+    list = #results == 1 and is_list(results[1]) and results[1] or results
+    round = round + 1
+  end
+  return single and list[1] or list
+end)
+
+-- state = body(i, state) for i = lower .. upper - 1.
+create("fori_loop", "lower: integer, upper: integer, body: callable, state", function(lower, upper, body, state)
+  for i = lower, upper - 1 do state = body(i, state) end
+  return state
+end)
+
+-- Rows of nested lists of tensors, one by one.
+local function row(xs, i)
+  return map_lists(function(x) return ops.squeeze(tools.part(operand(x, "map"), 1, i, i), 1) end, xs)
+end
+local function stacked(results)
+  if #results == 0 then raise("a loop over no rows has no result: it cannot be known what it would give") end
+  return map_lists(function(...) return ops.stack({ ... }, 1) end, unpack(results))
+end
+
+-- f on each row of xs, a tensor or lists of tensors of as many rows; the results are stacked.
+local function map(what)
+  return function(f, xs)
+    local results = {}
+    for i = 1, tools.length(first_of(xs), 1, what) do results[i] = f(row(xs, i)) end
+    return stacked(results)
+  end
+end
+create("map", "f: callable, xs", map "map")
+create("vectorized_map", "f: callable, xs", map "vectorized_map")
+
+-- A function that applies f, a function of single numbers, to all elements of its arguments, which broadcast.
+create("vectorize", "f: callable", function(f)
+  return function(...)
+    local list, common = {}, nil
+    for i = 1, select("#", ...) do
+      list[i] = operand((select(i, ...)), "vectorize")
+      common = common and common + ops.zeros_like(list[i]) or ops.zeros_like(list[i])
+    end
+    local dims, flat, results = tools.dims(common), {}, {}
+    for i, x in ipairs(list) do flat[i] = ops.flatten(ops.broadcast_to(x, dims)) end
+    for k = 1, common.size do
+      local own = {}
+      for i, x in ipairs(flat) do own[i] = ops.squeeze(tools.part(x, 1, k, k), 1) end
+      results[k] = f(unpack(own))
+    end
+    return ops.reshape_raw(stacked(results), dims)
+  end
+end)
+
+-- All of f's partial results along an axis: f(x1, x2), f(f(x1, x2), x3), ... f is associative and takes two tensors, or lists of them, of
+-- equally many elements along the axis, and combines element by element. Pairs are combined that are 1, 2, 4, ... apart (Hillis and Steele,
+-- "Data Parallel Algorithms", 1986).
+create("associative_scan", "f: callable, xs, { reverse: boolean = false, axis: integer = 1 }", function(f, xs, options)
+  local axis = tools.axis(first_of(xs), options.axis, "associative_scan")
+  local function part(x, first, last) return map_lists(function(t) return tools.part(t, axis, first, last) end, x) end
+  xs = map_lists(function(x)
+    x = operand(x, "associative_scan")
+    return options.reverse and ops.flip(x, axis) or x
+  end, xs)
+  local n, distance = tools.length(first_of(xs), axis, "associative_scan"), 1
+  while distance < n do
+    local combined = f(part(xs, 1, n - distance), part(xs, distance + 1, n))
+    xs = map_lists(function(head, rest) return ops.concat({ head, rest }, axis) end, part(xs, 1, distance), combined)
+    distance = distance * 2
+  end
+  return options.reverse and map_lists(function(x) return ops.flip(x, axis) end, xs) or xs
+end)
+
+---- derivatives --------------------------------------------------------------------------------------------------------------------
+
+-- f(primals...) and its derivative in the direction of the tangents, both lists: the gradient, for u, of what backpropagating u gives
+-- times the tangents.
+create("jvp", "f: callable, primals: list, tangents: list", function(f, primals, tangents)
+  local tape_of = require("flow.tensor.tape").GradientTape
+  local inputs, directions = {}, {}
+  for i = 1, #primals do
+    inputs[i] = tools.floats(primals[i], "jvp")
+    directions[i] = operand(tangents[i], "jvp", inputs[i].dtype):to(inputs[i].dtype)
+  end
+  local outer, result, weight = tape_of(), nil, nil
+  local product = outer:record(function()
+    local inner = tape_of()
+    inner:watch(inputs)
+    result = inner:record(function() return f(unpack(inputs)) end)
+    weight = tools.filled(result, tools.dims(result), 0)
+    outer:watch(weight)
+    local sum
+    for i, g in ipairs(inner:gradient(result, inputs, weight, "zero")) do
+      local own = ops.sum(g * directions[i])
+      sum = sum and sum + own or own
+    end
+    return sum
+  end)
+  return result, outer:gradient(product, weight, nil, "zero")
+end)
