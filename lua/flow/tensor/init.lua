@@ -183,8 +183,6 @@ function tensor.eye(n, m, options)
   return t
 end
 
-local function all_whole(a, b, c) return a == math.floor(a) and b == math.floor(b) and c == math.floor(c) end
-
 -- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole, int64 of 64-bit
 -- integers.
 takes "start: numeric, stop?: numeric, step?: numeric, { dtype?, device? }"
@@ -196,7 +194,7 @@ function tensor.arange(start, stop, step, options)
   else
     local count = math.max(0, math.ceil((stop - start) / step))
     if not (count < 2 ^ 53) then raise("flow.arange: from %g to %g in steps of %g there is no end", start, stop, step) end
-    local dtype = wanted_dtype(options, all_whole(start, stop, step) and "int32" or "float32")
+    local dtype = wanted_dtype(options, (start % 1 + stop % 1 + step % 1 == 0) and "int32" or "float32")
     native.try(C.flow_tensor_arange, dtype, start, step, count, one)
   end
   return placed(native.tensor(one[0]), options)
