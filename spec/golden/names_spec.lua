@@ -5,7 +5,7 @@ local flow = require "flow"
 local folder = debug.getinfo(1, "S").source:match("^@(.*)names_spec%.lua$")
 local names = dofile(folder .. "names.lua")
 
--- The number of names that each module has.
+-- The number of names that each module has, or more.
 local PRESENT = {
   ["activations"] = 31,
   ["callbacks"] = 13,
@@ -61,7 +61,8 @@ describe("names of Keras", function()
     it("are in flow.keras." .. path, function()
       local all, present, missing = count(path)
       assert.is_true(all > 0)
-      assert.equal(PRESENT[path], present, "of flow.keras." .. path .. "; missing are " .. table.concat(missing, " "))
+      local text = "flow.keras.%s has %d names, it had %d; missing are %s"
+      assert.is_true(present >= PRESENT[path], text:format(path, present, PRESENT[path], table.concat(missing, " ")))
     end)
   end
 end)
