@@ -399,6 +399,7 @@ FLOW_API flow_status flow_tape_gradients(flow_context *context, flow_tape *tape,
 #include "flow_model.h"
 #include "flow_files.h"
 #include "flow_data.h"
+#include "flow_text.h"
 #include "flow_distribute.h"
 #include "flow_devices.h"
 

@@ -114,23 +114,44 @@ flow_status flow_stack_add(flow_stack *stack, const flow_element_spec *rows, int
   return status;
 }
 
-/* Texts of component i as uint8 {rows, longest}, padded with zeros, which therefore cannot stand at a text's end. */
+/* Copies strings of `width` bytes each, without gaps, to where they have `longest` bytes each. */
+static void spread(const char *from, int64_t strings, int64_t width, char *to, int64_t longest)
+{
+  for (int64_t k = 0; k < strings && width > 0; k++) memcpy(to + k * longest, from + k * width, (size_t)width);
+}
+
+/* Texts of component i as uint8 {rows, ..., longest}, padded with zeros, which therefore cannot stand at a text's end. */
 static flow_status pad_texts(const flow_stack *stack, int i, flow_tensor **out)
 {
-  int64_t shape[2] = { stack->rows, 0 };
+  const flow_tensor *first = stack->kept[0].tensors[i];
+  int64_t shape[FLOW_MAX_RANK] = { stack->rows }, longest = 0;
+  if (first->rank == FLOW_MAX_RANK) return flow_fail(FLOW_UNSUPPORTED, "a batch of strings of %d dimensions has too many", first->rank);
+  memcpy(shape + 1, first->shape, sizeof *shape * (size_t)first->rank);
   for (int64_t row = 0; row < stack->rows; row++) {
     const flow_tensor *text = stack->kept[row].tensors[i];
-    if (text->shape[0] > shape[1]) shape[1] = text->shape[0];
-    if (text->shape[0] > 0 && text->data[(text->shape[0] - 1) * text->strides[0]] == 0)
+    int64_t width = text->rank > 0 ? text->shape[text->rank - 1] : 0;
+    if (!flow_shape_equal(text->rank - 1, text->shape, first->rank - 1, first->shape)) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "batch: component %d of an element has strings of shape %s, of the ones before %s", i + 1,
+                       flow_shape_text(text->rank - 1, text->shape), flow_shape_text(first->rank - 1, first->shape));
+    }
+    if (width > longest) longest = width;
+    if (text->rank == 1 && width > 0 && text->data[(width - 1) * text->strides[0]] == 0)
       return flow_fail(FLOW_UNSUPPORTED, "batch: a text of component %d ends with a zero byte; parse binary records before they are "
                        "batched", i + 1);
   }
-  FLOW_TRY(flow_tensor_new(FLOW_UINT8, 2, shape, out));
+  shape[first->rank] = longest;
+  FLOW_TRY(flow_tensor_new(FLOW_UINT8, first->rank + 1, shape, out));
+  int64_t strings = flow_shape_size(first->rank - 1, first->shape);
   for (int64_t row = 0; row < stack->rows; row++) {
-    const flow_tensor *text = stack->kept[row].tensors[i];
-    char *to = (*out)->data + row * shape[1];
-    if (flow_tensor_is_contiguous(text) && text->shape[0] > 0) memcpy(to, text->data, (size_t)text->shape[0]);
-    else for (int64_t k = 0; k < text->shape[0]; k++) to[k] = text->data[k * text->strides[0]];
+    flow_tensor *text;
+    flow_status status = flow_tensor_contiguous(stack->kept[row].tensors[i], &text);
+    if (status != FLOW_OK) {
+      flow_tensor_release(*out);
+      *out = NULL;
+      return status;
+    }
+    spread(text->data, strings, text->shape[text->rank - 1], (*out)->data + row * strings * longest, longest);
+    flow_tensor_release(text);
   }
   return FLOW_OK;
 }

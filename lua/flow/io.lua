@@ -3,6 +3,7 @@
 --   flow.io.makedirs("runs/7")            flow.io.exists(path)     flow.io.isdir(path)      flow.io.join("runs", "7", "log.csv")
 --   flow.io.dirname("runs/7/log.csv")     flow.io.basename("runs/7/log.csv")
 --   flow.io.listdir("runs")               flow.io.glob("runs/*/*.keras")
+--   flow.io.read_file("notes.txt")
 --   flow.io.copy(from, to, overwrite)     flow.io.rename(from, to, overwrite)     flow.io.remove(file)     flow.io.rmtree(folder)
 --
 -- A path may name a bucket: gs://bucket/file is /gcs/bucket/file, where the bucket is mounted (as Vertex AI does, or gcsfuse
@@ -43,6 +44,16 @@ function io.path(path, what)
 end
 
 function io.exists(path) return C.flow_path_kind(io.path(path, "flow.io.exists")) ~= C.FLOW_PATH_NONE end
+
+-- All bytes of a file, as a string.
+function io.read_file(path)
+  path = io.path(path, "flow.io.read_file")
+  local file, problem = host.io.open(path, "rb")
+  local text = file and file:read "*a"
+  if file then file:close() end
+  return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem or "it is no file")
+end
+
 function io.isdir(path) return C.flow_path_kind(io.path(path, "flow.io.isdir")) == C.FLOW_PATH_FOLDER end
 function io.makedirs(path) check(C.flow_make_folders(io.path(path, "flow.io.makedirs"))) end
 function io.remove(path) check(C.flow_remove_file(io.path(path, "flow.io.remove"))) end

@@ -50,6 +50,7 @@ function tables.layers()
       function(argument) return C.flow_layer_class_argument_default(i, argument) end, {}), text(C.flow_layer_class_doc(i)))
     index = index + 1
   end
+  for _, name in ipairs(flow.layers._names_in_lua()) do found[name], found[#found + 1] = true, name end
   for name in pairs(flow.layers) do      -- those that are written in Lua
     if type(name) == "string" and name:find("^%u") and not found[name] and name ~= "Layer" and name ~= "Input" then
       found[#found + 1] = name

@@ -29,7 +29,7 @@ static flow_status view_row(flow_tensor *batch, int64_t row, int is_text, flow_t
 {
   int64_t shape[FLOW_MAX_RANK] = { 0 };
   memcpy(shape, batch->shape + 1, sizeof *shape * (size_t)(batch->rank - 1));
-  if (is_text) {
+  if (is_text && batch->rank == 2) {
     const char *text = batch->data + row * batch->strides[0];
     while (shape[0] > 0 && text[(shape[0] - 1) * batch->strides[1]] == 0) shape[0]--;
   }
@@ -93,7 +93,7 @@ flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out)
     flow_component *c = &spec->components[i];
     c->rank--;
     memmove(c->shape, c->shape + 1, sizeof *c->shape * (size_t)c->rank);
-    if (c->text) c->shape[0] = -1;
+    if (c->text) c->shape[c->rank - 1] = -1;
   }
   return FLOW_OK;
 }

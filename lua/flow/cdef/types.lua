@@ -153,6 +153,29 @@ typedef struct flow_stage_report {
  double queued, capacity;
  double waited;
 } flow_stage_report;
+typedef struct flow_strings {
+ const flow_tensor *values, *offsets;
+ int32_t is_text, rank;
+ int64_t shape[8];
+ int32_t is_column, unused;
+} flow_strings;
+enum { FLOW_STANDARDIZE_LOWER = 1, FLOW_STANDARDIZE_STRIP_PUNCTUATION = 2 };
+enum { FLOW_SPLIT_NONE = 0, FLOW_SPLIT_WHITESPACE, FLOW_SPLIT_CHARACTER };
+enum { FLOW_ENCODE_INT = 0, FLOW_ENCODE_ONE_HOT, FLOW_ENCODE_MULTI_HOT, FLOW_ENCODE_COUNT, FLOW_ENCODE_TF_IDF };
+enum { FLOW_HASH_FARM = 0, FLOW_HASH_SIP, FLOW_HASH_REMAINDER };
+typedef struct flow_lookup_options {
+ int32_t standardize, split;
+ int32_t ngram_count, ngrams[8];
+ int32_t encode, dtype;
+ int32_t hash;
+ int32_t has_mask;
+ uint64_t key[2];
+ double length;
+ double buckets;
+ double depth;
+} flow_lookup_options;
+typedef struct flow_lookup flow_lookup;
+typedef struct flow_token_counts flow_token_counts;
 typedef enum flow_job { FLOW_JOB_CHIEF = 0, FLOW_JOB_WORKER, FLOW_JOB_PS, FLOW_JOB_EVALUATOR, FLOW_JOB_COUNT } flow_job;
 typedef struct flow_worker_options {
  const char *implementation;

@@ -1,9 +1,11 @@
--- elements.lua: elements of datasets between Lua and C: texts are strings in Lua and uint8 tensors in C, everything else is a tensor.
+-- elements.lua: elements of datasets between Lua and C: texts are strings in Lua (flow.tensor.strings) and uint8 tensors in C, everything
+-- else is a tensor.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
+local strings = require "flow.tensor.strings"
 
 local C, raise = native.C, errors.raise
 local elements = {}
@@ -40,11 +42,14 @@ function elements.components(what, specs)
   for i, spec in ipairs(specs) do
     errors.check_options(what .. ": output_signature", spec, SPEC)
     local shape, component = spec.shape or {}, list[i - 1]
+    if #shape + (spec.dtype == "string" and 1 or 0) > C.FLOW_MAX_RANK then
+      raise("%s: component %d has more than %d dimensions", what, i, C.FLOW_MAX_RANK)
+    end
     if spec.dtype == "string" then
-      if #shape > 0 then raise("%s: component %d: a text has the shape {}", what, i) end
-      component.dtype, component.rank, component.text, component.shape[0] = native.dtype("uint8"), 1, 1, -1
+      component.dtype, component.rank, component.text = native.dtype("uint8"), #shape + 1, 1
+      for axis, n in ipairs(shape) do component.shape[axis - 1] = n end
+      component.shape[#shape] = -1
     else
-      if #shape > C.FLOW_MAX_RANK then raise("%s: component %d has more than %d dimensions", what, i, C.FLOW_MAX_RANK) end
       component.dtype, component.rank, component.text = native.dtype(spec.dtype or "float32"), #shape, 0
       for axis, n in ipairs(shape) do component.shape[axis - 1] = n end
     end
@@ -56,48 +61,14 @@ end
 function elements.specs_of_values(values)
   local specs = {}
   for i, value in ipairs(values) do
-    if type(value) == "string" then
-      specs[i] = { shape = {}, dtype = "string" }
+    if strings.are(value) then
+      specs[i] = { shape = type(value) == "string" and {} or strings.tensor("from_generator", value).shape, dtype = "string" }
     else
       local t = ops.operand(value, nil, "from_generator")
       specs[i] = { shape = t.shape, dtype = t.dtype }
     end
   end
   return specs
-end
-
----- texts --------------------------------------------------------------------------------------------------------------------
-
--- A list of strings as bytes and offsets.
-function elements.pack_texts(what, texts)
-  local starts = tensor.new(native.dtype("int64"), { #texts + 1 })
-  local at, position = native.data(starts), 0
-  for i, text in ipairs(texts) do
-    if type(text) ~= "string" then raise("%s: entry %d of a list of texts is %s", what, i, errors.describe(text)) end
-    position = position + #text
-    at[i] = position
-  end
-  local bytes = tensor.new(native.dtype("uint8"), { position })
-  native.copy(native.data(bytes), table.concat(texts), position)
-  return bytes, starts
-end
-
-local function text_tensor(text)
-  local t = tensor.new(native.dtype("uint8"), { #text })
-  native.copy(native.data(t), text, #text)
-  return t
-end
-
--- The text of a contiguous uint8 tensor, or the list of texts of a batch of them.
-local function to_text(t)
-  local pointer = native.pointer(t)
-  local bytes = native.cast("const char *", C.flow_tensor_data(pointer))
-  if C.flow_tensor_rank(pointer) == 1 then return native.string(bytes, C.flow_tensor_size(pointer)) end
-  local list, length = {}, C.flow_tensor_dim(pointer, 1)
-  for row = 0, C.flow_tensor_dim(pointer, 0) - 1 do
-    list[row + 1] = native.string(bytes + row * length, length):gsub("%z+$", "")
-  end
-  return list
 end
 
 ---- elements -------------------------------------------------------------------------------------------------------------------
@@ -108,7 +79,7 @@ function elements.take(element, is_text)
   for i = 1, count do values[i] = native.tensor(element.tensors[i - 1]) end
   element.count = 0
   for i = 1, count do
-    if is_text[i] then values[i] = to_text(values[i]) end
+    if is_text[i] then values[i] = strings.read(values[i]) end
   end
   return values, count
 end
@@ -120,8 +91,10 @@ function elements.fill(what, element, values, specs)
   for i, spec in ipairs(specs) do
     local value = values[i]
     if spec.dtype == "string" then
-      if type(value) ~= "string" then raise("%s: value %d is %s, expected a string", what, i, errors.describe(value)) end
-      anchors[i] = text_tensor(value)
+      if not strings.are(value) then
+        raise("%s: value %d is %s, expected %s", what, i, errors.describe(value), #spec.shape == 0 and "a string" or "strings")
+      end
+      anchors[i] = strings.padded(what, value)
     else
       anchors[i] = tensor.on_host(ops.operand(value, native.is_tensor(value) and nil or spec.dtype, what))
     end

@@ -13,10 +13,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local ops = require "flow.tensor.ops"
-local tensor = require "flow.tensor"
 local integers = require "flow.tensor.integers"
-local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local random = require "flow.tensor.random"
 local elements = require "flow.data.elements"
@@ -140,64 +137,7 @@ end
 
 ---- sources ---------------------------------------------------------------------------------------------------------------
 
-local function is_text_list(value)
-  return type(value) == "table" and not getmetatable(value) and type(value[1]) == "string"
-end
-
-local SIDE_BY_SIDE = "; an element's components stand side by side: { x1, x2, y }"
-
--- Tensors by name, or a list of them where data is expected.
-local function is_structure(value)
-  if type(value) ~= "table" or getmetatable(value) then return false end
-  return native.is_tensor(value[1]) or arguments.is_options(value) and next(value) ~= nil
-end
-
--- The components of from_tensor_slices { x, y }: a list is several components when its first entry is a tensor or a list of texts.
-local function components_of(value)
-  if type(value) ~= "table" or getmetatable(value) or is_text_list(value) then return { value } end
-  local first = value[1]
-  if arguments.is_options(value) and next(value) ~= nil then
-    raise("from_tensor_slices: a table with names is not data%s", SIDE_BY_SIDE)
-  end
-  if not native.is_tensor(value[1]) then errors.check_list("from_tensor_slices", value) end
-  for i, entry in ipairs(value) do
-    if is_structure(entry) then raise("from_tensor_slices: entry %d is a table of tensors%s", i, SIDE_BY_SIDE) end
-  end
-  if native.is_tensor(first) or is_text_list(first) or (type(first) == "table" and getmetatable(first)) then return value end
-  return { value }
-end
-
--- Rows of tensors, nested lists of numbers and lists of texts, side by side.
-takes "tensors: data -- from_tensor_slices { x, y }"
-function Dataset.from_tensor_slices(value)
-  if value == nil then raise("from_tensor_slices: there is no data") end
-  local list, anchors = components_of(value), {}
-  local tensors, offsets = native.out("flow_tensor", 8), native.out("flow_tensor", 8)
-  if #list > C.FLOW_MAX_COMPONENTS then
-    raise("from_tensor_slices: an element has at most %d components, got %d", C.FLOW_MAX_COMPONENTS, #list)
-  end
-  for i, entry in ipairs(list) do
-    local values, starts
-    if is_text_list(entry) then
-      values, starts = elements.pack_texts("from_tensor_slices", entry)
-      offsets[i - 1] = native.pointer(starts)
-    else
-      values = tensor.on_host(ops.operand(entry, nil, "from_tensor_slices"))
-    end
-    anchors[#anchors + 1] = { values, starts }
-    tensors[i - 1] = native.pointer(values)
-  end
-  native.keep(anchors)
-  return make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
-end
-
--- One element: the tensors as they are.
-takes "tensors: data -- from_tensors { x, y }"
-function Dataset.from_tensors(value)
-  local rows = {}
-  for i, entry in ipairs(components_of(value)) do rows[i] = ops.operand(entry, nil, "from_tensors"):expand_dims(1) end
-  return Dataset.from_tensor_slices(rows)
-end
+require "flow.data.slices" (Dataset, make, out)
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
 takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64' }"
@@ -373,11 +313,31 @@ local function map_with(self, what, handle, parallel, in_order)
   return make({ self }, C.flow_dataset_map, self._handle, handle, parallel_calls(what, parallel), deterministic(in_order), seed, out)
 end
 
--- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads.
+-- The dataset with one component more, which a step of the host makes (flow.tensor.host_calls).
+local function with_step(self, step, parallel, in_order)
+  if step.handle then return map_with(self, "map", step.handle, parallel, in_order) end
+  local specs = self.element_spec
+  specs[#specs + 1] = step.spec
+  return Dataset.from_generator(function()
+    local pass = self:iter()
+    return function()
+      local values = { pass() }
+      if values[1] == nil then return nil end
+      values[#values + 1] = step.call(values[step.component])
+      return unpack(values)
+    end
+  end, { output_signature = specs })
+end
+
+-- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads. Functions of Lua that
+-- layers for strings were given are called by the thread that reads.
 takes "map_func, num_parallel_calls?, deterministic?: boolean"
 function Dataset:map(f, parallel, in_order)
-  local handle = object.is(f, ElementFunction) and f.handle or trace.map_function(f, self.element_spec)
-  return map_with(self, "map", handle, parallel, in_order)
+  if object.is(f, ElementFunction) then return map_with(self, "map", f.handle, parallel, in_order) end
+  local handle, steps = trace.map_function(f, self.element_spec)
+  local dataset = self
+  for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
+  return map_with(dataset, "map", handle, parallel, in_order)
 end
 
 -- Keeps the elements for which f gives true, a scalar of dtype bool.

@@ -5,6 +5,7 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local devices = require "flow.devices"
 local variable = require "flow.tensor.variable"
+local host_calls = require "flow.tensor.host_calls"
 local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -23,7 +24,8 @@ local function passed_on(name, why)
   return setmetatable({}, metatable)
 end
 
-local TEXT = "a text has no value while the function is traced: it can only be passed on"
+local TEXT = "a text has no value while the function is traced: it can be passed on, and layers such as TextVectorization make numbers " ..
+  "of it"
 local UNKNOWN = "component %d is %s: a traced function needs to know every size but the first, otherwise it can only pass a component " ..
   "on; bring elements to one size before they are batched: flow.image.resize, or padded_batch with padded_shapes"
 
@@ -59,16 +61,19 @@ local function where_of(f)
   return info and info.short_src .. ":" .. info.linedefined or "a callable object"
 end
 
--- Calls f once. Returns the plan, the components that are its inputs (from 0), and for every result an output of the plan (from 0) or
--- -1 - a component that is passed on.
+-- Calls f once. Returns the plan, steps of the host, the components that are its inputs (from 0), and for every result an output of the
+-- plan (from 0) or -1 - a component that is passed on.
 local function run(what, f, specs)
   local symbols, inputs, places, outputs, results = {}, {}, {}, {}, {}
-  for i, spec in ipairs(specs) do
-    symbols[i] = symbol_of(i, spec)
-    places[symbols[i]] = i
+  local function make_symbol(i, spec)
+    local symbol = symbol_of(i, spec)
+    places[symbol] = i
     if is_traceable(spec) then inputs[#inputs + 1] = i - 1 end
+    return symbol
   end
-  local returned = { f(unpack(symbols)) }
+  local recorder = { places = places, specs = { unpack(specs) }, steps = {}, symbol_of = make_symbol }
+  for i, spec in ipairs(specs) do symbols[i] = make_symbol(i, spec) end
+  local returned = { host_calls.within(recorder, f, unpack(symbols)) }
   if #returned == 1 and type(returned[1]) == "table" and getmetatable(returned[1]) == nil then returned = returned[1] end
   if #returned == 0 then raise("%s: the function returned nothing", what) end
   for i, value in ipairs(returned) do
@@ -87,7 +92,7 @@ local function run(what, f, specs)
   end
   local pointers, count = native.pointers(outputs)
   check(C.flow_trace_end(context, pointers, count, out_plan))
-  return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results }
+  return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results, steps = recorder.steps }
 end
 
 local function trace_here(what, f, specs)
@@ -115,19 +120,20 @@ local function integers(list)
   return array, #list
 end
 
--- A flow_function for ds:map.
+-- A flow_function for ds:map, and the steps of the host that make further components before it (flow.tensor.host_calls).
 function trace.map_function(f, specs)
   local traced = trace_function("map", f, specs)
   local inputs, input_count = integers(traced.inputs)
   local results, result_count = integers(traced.results)
   native.keep(traced)
   check(C.flow_function_from_plan(traced.plan, inputs, input_count, results, result_count, out_function))
-  return native.own(out_function, C.flow_function_release)
+  return native.own(out_function, C.flow_function_release), traced.steps
 end
 
 -- A flow_function for ds:filter.
 function trace.filter_function(f, specs)
   local traced = trace_function("filter", f, specs)
+  if #traced.steps > 0 then raise("filter: its function takes numbers: let a map before it make them of strings") end
   local inputs, input_count = integers(traced.inputs)
   native.keep(traced)
   check(C.flow_function_filter(traced.plan, inputs, input_count, out_function))

@@ -13,8 +13,18 @@ local several = require "flow.layers.several"
 
 local C, raise = native.C, errors.raise
 
+-- Layers that are written in Lua, by the modules that have them: loaded when they are first named.
+local IN_LUA = {
+  StringLookup = "flow.layers.lookup", IntegerLookup = "flow.layers.lookup", TextVectorization = "flow.layers.text_vectorization",
+  Hashing = "flow.layers.hashing", HashedCrossing = "flow.layers.hashing",
+}
+
 -- A name that the table does not have may be another one of Keras' for a record: MaxPool2D.
 local layers = signature.module("flow.layers", { Layer = Layer }, function(module, name)
+  if IN_LUA[name] then
+    rawset(module, name, require(IN_LUA[name])[name])
+    return rawget(module, name)
+  end
   local index = type(name) == "string" and C.flow_layer_class_find(name) or -1
   return index >= 0 and rawget(module, native.string(C.flow_layer_class_name(index))) or nil
 end)
@@ -89,5 +99,16 @@ signature.constructor(InputLayer, "flow.layers.InputLayer", function(shape, know
   if shape == nil then shape = known.input_shape end
   return layers.Input(shape, { dtype = known.dtype, name = known.name, batch_size = known.batch_size }).layer
 end)
+
+-- The class of a layer that is written in Lua here, or nil; whether there is a layer of that name.
+function layers._in_lua(name) return IN_LUA[name] and layers[name] end
+function layers._knows(name) return IN_LUA[name] ~= nil or C.flow_layer_class_find(name) >= 0 end
+-- Their names, sorted.
+function layers._names_in_lua()
+  local names = {}
+  for name in pairs(IN_LUA) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
 
 return layers

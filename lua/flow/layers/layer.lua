@@ -237,6 +237,7 @@ function Layer:_infer(list, single, training, as_call) return symbolic.infer(sel
 function Layer.fields._autocasts() return true end
 function Layer.fields._takes_several() return true end      -- where it is written in Lua
 function Layer.fields._takes_mask() return false end        -- beside its inputs, though they have no names: a graph of layers
+function Layer.fields._on_host() return false end           -- it prepares data outside of plans: host_layer.lua
 function Layer.fields._named_inputs() return nil end        -- of a built-in class: see several.record
 function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
 

@@ -68,7 +68,7 @@ function symbolic.input(layer, shape, dtype)
     end
     full[i + 1] = n
   end
-  native.dtype(dtype)
+  if dtype ~= "string" then native.dtype(dtype) end
   local node = { layer = layer, inputs = {}, outputs = {}, position = #layer._nodes + 1 }
   node.outputs[1] = new(full, dtype, layer, node, 1)
   layer._nodes[#layer._nodes + 1] = node
@@ -182,6 +182,12 @@ end
 -- true: it gives one tensor. If the layer takes no stand-in, an unknown size is taken to be the one that another input has there: { -1, 3 }
 -- and { 5, 3 } can be added where both have five rows.
 function symbolic.infer(layer, list, single, training, as_call)
+  for i, input in ipairs(list) do
+    if input.dtype == "string" then
+      raise("%s takes numbers, its input %d holds strings: put a layer before it that makes numbers of them, such as TextVectorization, "
+        .. "StringLookup or Hashing", object.title(layer), i)
+    end
+  end
   local function call(filled) return trace_call(layer, filled, single, training, as_call) end
   if not symbolic.has_unknown(list) then return call(list) end
   local in_c, first_problem = layer._handle or rawget(layer, "_operation")

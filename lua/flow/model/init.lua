@@ -17,6 +17,7 @@ local signature = require "flow.signature"
 local placement = require "flow.tensor.placement"
 local devices = require "flow.devices"
 local named_data = require "flow.model.named_data"
+local host_inputs = require "flow.model.host_inputs"
 
 local C, raise = native.C, errors.raise
 
@@ -194,6 +195,7 @@ local function set_graph(self, inputs, outputs)
   rawset(self, "inputs", inputs)
   rawset(self, "outputs", outputs)
   local order, layers, depths = map_graph(self, outputs)
+  rawset(self, "_host", host_inputs.of_graph(self, order, inputs, outputs))
   rawset(self, "_order", order)
   rawset(self, "_depths", depths)      -- of the nodes
   rawset(self, "_graph_layers", layers)
@@ -205,13 +207,14 @@ local function set_graph(self, inputs, outputs)
 end
 
 local function run_graph(self, list, training)
-  if #list ~= #self.inputs then
-    raise("%s: expected %d inputs, got %d", object.title(self), #self.inputs, #list)
+  local inputs, host = host_inputs.fed(self), rawget(self, "_host")
+  if #list ~= #inputs then
+    raise("%s: expected %d inputs, got %d", object.title(self), #inputs, #list)
   end
   local values = {}
-  for i, input in ipairs(self.inputs) do values[input] = fit_input(self, list[i], input) end
+  for i, input in ipairs(inputs) do values[input] = fit_input(self, list[i], input) end
   for _, node in ipairs(self._order) do
-    if not values[node.outputs[1]] then
+    if not values[node.outputs[1]] and #node.inputs > 0 and not (host and host.is_host[node]) then
       local arguments_list = {}
       for i, input in ipairs(node.inputs) do arguments_list[i] = values[input] end
       local own = node.options and node.options.training
@@ -280,8 +283,16 @@ end
 function Functional:_infer(list, single, training, as_call)
   return infer_graph(self, as_call and { unpack(list, 1, #self.inputs) } or list, single, training)
 end
+
+-- A call of a graph whose first layers may prepare data on the host.
+local function call_graph(self, inputs, options)
+  if rawget(self, "_host") and symbolic.any(inputs) then return host_inputs.inline(self, inputs) end
+  if not host_inputs.are_raw(self, inputs) then return Layer._call(self, inputs, options) end
+  return host_inputs.within(self, Layer._call, self, host_inputs.prepare(self, inputs), options)
+end
+
 function Functional:_call(inputs, options)
-  return Layer._call(self, named_data.complete(self, "the input", "inputs", inputs), options)
+  return call_graph(self, named_data.complete(self, "the input", "inputs", inputs), options)
 end
 function Model.fields.output_shape(self)
   local shapes = {}
@@ -373,6 +384,15 @@ function Sequential:build(shape)
     rawset(self, "_input", false)
     error(problem, 0)
   end
+end
+
+function Sequential:_call(inputs, options)
+  local first = self._children[1]
+  if not self._built and first and first._on_host and not symbolic.any(inputs) then
+    rawset(self, "_input", host_inputs.input(inputs))
+    connect(self)
+  end
+  return call_graph(self, inputs, options)
 end
 
 function Sequential:_infer(list, single, training, as_call)

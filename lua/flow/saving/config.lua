@@ -46,6 +46,12 @@ local function record_entry(layer)
            config = json.printed(native.text(C.flow_layer_config, layer._handle)) }
 end
 
+-- Of a layer that is written in Lua and belongs to flow.layers.
+local function own_entry(layer)
+  return { module = "keras.layers", class_name = layer.class_name, registered_name = json.null,
+           config = json.printed(json.encode(layer:get_config())) }
+end
+
 local function custom_entry(layer)
   return { module = json.null, class_name = layer.class_name, registered_name = layer.class_name, config = layer:get_config() }
 end
@@ -148,6 +154,7 @@ function config.entry(layer)
   elseif object.is(layer, layers.InputLayer) then return input_entry(layer)
   elseif operations.is(layer) then return operations.entry(layer)
   elseif layer._handle then entry = record_entry(layer)
+  elseif layers._in_lua(layer.class_name) == object.class_of(layer) then entry = own_entry(layer)
   else entry = custom_entry(layer) end
   local shape = rawget(layer, "_input_shape")
   if shape and object.is(layer, models.Functional) then shape = nil end
@@ -395,6 +402,8 @@ function config.read(entry, reader)
   elseif class_name == "Sequential" then result = read_sequential(entry, reader)
   elseif class_name == "Functional" or class_name == "Model" then result = read_functional(entry, reader)
   elseif operations.knows(entry) then result = operations.read(entry)
+  elseif layers._in_lua(class_name) then
+    result = layers._in_lua(class_name):_from_config(table_field(entry, "config", reader.path))
   else
     local content = table_field(entry, "config", reader.path)
     result = Layer._from_json(layers[class_name], json.encode(content), axes_of(content.axis))
@@ -415,7 +424,7 @@ local function collect_unknown(entry, reader, unknown, depth)
   if name == "Sequential" or name == "Functional" or name == "Model" then
     local list = type(content.layers) == "table" and content.layers or {}
     for _, inner in ipairs(list) do collect_unknown(inner, reader, unknown, depth + 1) end
-  elseif name ~= "InputLayer" and C.flow_layer_class_find(name) < 0 then
+  elseif name ~= "InputLayer" and not layers._knows(name) then
     unknown[name] = unknown[name] or {}
     table.insert(unknown[name], tostring(content.name))
   end

@@ -1,4 +1,4 @@
--- keras.lua: .keras files (metadata.json, config.json and model.weights.h5 in a zip) and .weights.h5 files.
+-- keras.lua: .keras files (metadata.json, config.json, model.weights.h5 and the assets of layers in a zip) and .weights.h5 files.
 
 local os = require("flow.host").os
 local native = require "flow.ffi"
@@ -35,6 +35,9 @@ function keras.save(model, path, include_optimizer)
   add_text(archive, "metadata.json", metadata)
   add_text(archive, "config.json", text)
   check(C.flow_archive_writer_add_tensors(archive, WEIGHTS, writer._handle, "hdf5"))
+  for folder, layer in pairs(weights.of_host_layers(model)) do
+    for name, content in pairs(layer:_assets()) do add_text(archive, ("assets/%s/%s"):format(folder, name), content) end
+  end
   check(C.flow_archive_writer_commit(archive))
   native.close(archive, C.flow_archive_writer_release)
   writer:close()
@@ -62,6 +65,21 @@ local function read_description(path)
   local entry, metadata = member(archive, path, "config.json"), member(archive, path, "metadata.json")
   native.close(archive, C.flow_archive_release)
   return entry, metadata
+end
+
+-- What layers keep in files of their own.
+local function read_assets(model, path)
+  local list = weights.of_host_layers(model)
+  if next(list) == nil then return end
+  check(C.flow_archive_open(path, archive_out))
+  local archive = native.own(archive_out, C.flow_archive_release)
+  for folder, layer in pairs(list) do
+    layer:_read_assets(function(name)
+      if C.flow_archive_text(archive, ("assets/%s/%s"):format(folder, name), text_out, bytes_out) ~= 0 then return nil end
+      return native.string(text_out[0], bytes_out[0])
+    end)
+  end
+  native.close(archive, C.flow_archive_release)
 end
 
 -- Class names are ours: Keras does not keep them.
@@ -94,6 +112,7 @@ function keras.load(path, options)
   local file = open_weights(path, WEIGHTS, options.trusted)
   weights.read(file, model, true)
   file:close()
+  read_assets(model, path)
   return model
 end
 

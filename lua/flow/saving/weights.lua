@@ -118,10 +118,11 @@ end
 
 -- Adds every variable of the model, and of its optimizer unless that is not wanted, to a tensor_file.writer.
 function weights.add(writer, model, with_optimizer)
-  local function visit(path, name, variables)
+  local function visit(path, name, variables, layer)
     writer:group(path)
     writer:note(path, "name", name)
     for i, v in ipairs(variables) do writer:add(path .. "/" .. (i - 1), v) end
+    for key, value in pairs(layer and layer._on_host and layer:_named_tensors() or {}) do writer:add(path .. "/" .. key, value) end
   end
   walk("", model, visit, {})
   local optimizer = with_optimizer and optimizer_of(model)
@@ -226,6 +227,21 @@ function weights.read(file, model, in_place, skip)
   end, {})
   match_optimizer(file, model, list)
   weights.assign(file, list, in_place)
+  for path, layer in pairs(weights.of_host_layers(model)) do
+    layer:_read_tensors(function(name)
+      local position = file:find(path .. "/vars/" .. name)
+      return position and file:read(position)
+    end)
+  end
+end
+
+-- The layers that keep more than variables, such as a vocabulary, by their paths in the file.
+function weights.of_host_layers(model)
+  local list = {}
+  walk("", model, function(path, _, _, layer)
+    if layer._on_host then list[path:match "^(.*)/vars$"] = layer end
+  end, {})
+  return list
 end
 
 return weights

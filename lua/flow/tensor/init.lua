@@ -266,7 +266,8 @@ local function flatten(value, shape, depth, values, n, path)
   return n
 end
 
--- flow.tensor(number | boolean | nested lists | numeric cdata array | tensor [, { dtype =, device = }]): always a copy.
+-- flow.tensor(number | boolean | nested lists (of strings: strings.lua) | numeric cdata array | tensor [, { dtype =, device = }]): always
+-- a copy.
 takes "value?: data, { dtype?, device? }"
 function tensor.tensor(value, options)
   local kind = type(value)
@@ -297,6 +298,7 @@ function tensor.tensor(value, options)
   local metatable = kind == "table" and getmetatable(value)
   if metatable and metatable.__tensor then return tensor.tensor(metatable.__tensor(value), options) end
   local shape, leaf = shape_of(value)
+  if type(leaf) == "string" then return require("flow.tensor.strings").made(value, options) end
   if type(leaf) == "cdata" and is_tensor(leaf) then
     if #shape > 1 then raise("flow.tensor: a list of tensors may not be nested; use flow.stack") end
     errors.check_list("flow.tensor", value)

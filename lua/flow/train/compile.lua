@@ -15,6 +15,7 @@ local ops = require "flow.tensor.ops"
 local ownership = require "flow.distribute.ownership"
 local workers = require "flow.distribute.model_workers"
 local named_data = require "flow.model.named_data"
+local host_inputs = require "flow.model.host_inputs"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -211,13 +212,15 @@ end
 -- What a call was given as lists of tensors: x and y, which may be given by name, and the sample weights: none, one for all outputs, or one
 -- for each, by name or as a list.
 function training.read_data(model, x, y, weights)
-  local inputs = training.tensors(named_data.complete(model, "x", "inputs", x), "x")
+  local given = named_data.complete(model, "x", "inputs", x)
+  if given ~= nil and rawget(model, "_host") then given = host_inputs.prepare(model, given) end
+  local inputs = training.tensors(given, "x")
   local targets = training.tensors(named_data.complete(model, "y", "outputs", y), "y")
-  local given, names = named_data.order(model, "sample_weight", "outputs", weights)
+  local by_output, names = named_data.order(model, "sample_weight", "outputs", weights)
   for i = 1, names and #names or 0 do      -- an output that is not named counts every sample once
-    given[i] = given[i] or tensor.ones { inputs[1] and inputs[1].shape[1] or 0 }
+    by_output[i] = by_output[i] or tensor.ones { inputs[1] and inputs[1].shape[1] or 0 }
   end
-  local list = training.tensors(given, "sample_weight")
+  local list = training.tensors(by_output, "sample_weight")
   if #list > 1 and #list ~= output_count(model) then
     raise("%s: sample_weight has %d entries for %d outputs", object.title(model), #list, output_count(model))
   end

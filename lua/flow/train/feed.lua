@@ -14,6 +14,7 @@ local tensor = require "flow.tensor"
 local datasets = require "flow.distribute.dataset"
 local workers = require "flow.distribute.model_workers"
 local resident = require "flow.train.device_data"
+local host_inputs = require "flow.model.host_inputs"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -23,7 +24,7 @@ Feed.__index = Feed
 
 -- How many of an element's components are inputs, targets and weights.
 local function layout_of(model, kind, what, specs)
-  local inputs, outputs = rawget(model, "inputs"), rawget(model, "outputs")
+  local inputs, outputs = host_inputs.fed(model), rawget(model, "outputs")
   local x, y, count = inputs and #inputs or 1, outputs and #outputs or 1, #specs
   local is_own = not inputs and model_steps.overrides(model, kind .. "_step")      -- which may be given any element
   for i, spec in ipairs(specs) do
@@ -74,13 +75,15 @@ function Feed.new(model, kind, what, dataset, limit)
   if not limit and dataset:cardinality() == data.INFINITE_CARDINALITY then
     raise("%s: the data set repeats for ever: give %s, or repeat it a number of times", what, LIMITS[what])
   end
+  local passed = dataset._passed
+  dataset = host_inputs.map(model, what, dataset)
   local specs = dataset.element_spec
   local layout = layout_of(model, kind, what, specs)
   local fixed = true
   for _, spec in ipairs(specs) do
     for axis = 2, #spec.shape do fixed = fixed and spec.shape[axis] >= 0 end
   end
-  if kind == "train" and dataset._passed.class_names then rawset(model, "_class_names", dataset._passed.class_names) end
+  if kind == "train" and passed.class_names then rawset(model, "_class_names", passed.class_names) end
   return setmetatable({
     model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
     fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,

@@ -11,6 +11,7 @@ local placement = require "flow.tensor.placement"
 local step_share = require "flow.tensor.step_share"
 local devices = require "flow.devices"
 local model_steps = require "flow.train.model_steps"
+local host_inputs = require "flow.model.host_inputs"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -239,7 +240,7 @@ local function eager_step(model, kind, layout)
   if placed and placed.count > 1 then
     raise("%s: run_eagerly = true runs on one replica, %s has %d", object.title(model), tostring(placed.strategy), placed.count)
   end
-  local function run(tensors) return run_step(model, kind, tensors, layout) end
+  local function run(tensors) return host_inputs.within(model, run_step, model, kind, tensors, layout) end
   local function eager(tensors, outputs)
     local results = devices.within(model._device, run, tensors)
     for i = 1, outputs and #results or 0 do outputs[i - 1] = C.flow_tensor_retain(native.pointer(results[i])) end

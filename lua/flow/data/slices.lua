@@ -1,0 +1,93 @@
+-- slices.lua: Dataset.from_tensor_slices and Dataset.from_tensors: what is in memory as elements.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local arguments = require "flow.arguments"
+local signature = require "flow.signature"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local strings = require "flow.tensor.strings"
+
+local C, raise = native.C, errors.raise
+local takes = signature.takes
+
+local function is_text_list(value)
+  return type(value) == "table" and strings.are(value)
+end
+
+local SIDE_BY_SIDE = "; an element's components stand side by side: { x1, x2, y }"
+
+-- Tensors by name, or a list of them where data is expected.
+local function is_structure(value)
+  if type(value) ~= "table" or getmetatable(value) then return false end
+  return native.is_tensor(value[1]) or arguments.is_options(value) and next(value) ~= nil
+end
+
+-- The components of from_tensor_slices { x, y }: a list is several components when its first entry is a tensor or a list of texts.
+local function components_of(value)
+  if type(value) ~= "table" or getmetatable(value) or type(value[1]) == "string" then return { value } end
+  local first = value[1]
+  if arguments.is_options(value) and next(value) ~= nil then
+    raise("from_tensor_slices: a table with names is not data%s", SIDE_BY_SIDE)
+  end
+  if not native.is_tensor(value[1]) then errors.check_list("from_tensor_slices", value) end
+  for i, entry in ipairs(value) do
+    if is_structure(entry) then raise("from_tensor_slices: entry %d is a table of tensors%s", i, SIDE_BY_SIDE) end
+  end
+  if native.is_tensor(first) or is_text_list(first) or (type(first) == "table" and getmetatable(first)) then return value end
+  return { value }
+end
+
+-- Rows of strings, each of which has the shape of the others.
+local function slices_of_strings(Dataset, value)
+  local list, shape = strings.flat("from_tensor_slices", value)
+  local dataset = Dataset.from_tensor_slices(list)
+  for axis = #shape, 2, -1 do dataset = dataset:batch(shape[axis], { drop_remainder = true }) end
+  return dataset
+end
+
+-- make(parents, f, ..., out): a Dataset of what the constructor f of flow.h makes.
+return function(Dataset, make, out)
+  -- Rows of tensors, nested lists of numbers and lists of texts, side by side.
+  takes "tensors: data -- from_tensor_slices { x, y }"
+  function Dataset.from_tensor_slices(value)
+    if value == nil then raise("from_tensor_slices: there is no data") end
+    local list, anchors = components_of(value), {}
+    local tensors, offsets = native.out("flow_tensor", 8), native.out("flow_tensor", 8)
+    if #list > C.FLOW_MAX_COMPONENTS then
+      raise("from_tensor_slices: an element has at most %d components, got %d", C.FLOW_MAX_COMPONENTS, #list)
+    end
+    for i, entry in ipairs(list) do
+      local values, starts
+      if is_text_list(entry) and type(entry[1]) == "table" then
+        local parts = {}
+        for k, other in ipairs(list) do
+          parts[k] = is_text_list(other) and slices_of_strings(Dataset, other) or
+            Dataset.from_tensor_slices { ops.operand(other, nil, "from_tensor_slices") }
+        end
+        return Dataset.zip(parts)
+      end
+      if is_text_list(entry) then
+        values, starts = strings.pack("from_tensor_slices", entry)
+        offsets[i - 1] = native.pointer(starts)
+      else
+        values = tensor.on_host(ops.operand(entry, nil, "from_tensor_slices"))
+      end
+      anchors[#anchors + 1] = { values, starts }
+      tensors[i - 1] = native.pointer(values)
+    end
+    native.keep(anchors)
+    return make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
+  end
+
+  -- One element: the tensors as they are.
+  takes "tensors: data -- from_tensors { x, y }"
+  function Dataset.from_tensors(value)
+    local rows = {}
+    for i, entry in ipairs(components_of(value)) do
+      rows[i] = is_text_list(entry) and strings.tensor("from_tensors", entry) or ops.operand(entry, nil, "from_tensors")
+      rows[i] = rows[i]:expand_dims(1)
+    end
+    return Dataset.from_tensor_slices(rows)
+  end
+end

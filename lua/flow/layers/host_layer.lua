@@ -1,0 +1,115 @@
+-- host_layer.lua: layers that prepare data on the host, in C, but in no plan: those that take strings, and others that hash. They are
+-- called
+--
+--   eagerly               on strings (flow.tensor.strings, or lists), or on tensors of numbers
+--   in ds:map             on components as they come: a step of the pipeline, on its threads (flow.tensor.host_calls)
+--   on symbolic tensors   first in a model, on its inputs or on what such a layer gives: model/host_inputs.lua runs them before the plan
+--
+-- A class extends HostLayer and has: _takes(specs), what it is called on as lists of { shape =, dtype = }, which raises what does not fit
+-- and returns { shape =, dtype = } of the result; _apply(values), which returns the result for strings and tensors; _step(components,
+-- specs, result), a flow_function for ds:map; get_config(), and class._from_config(content). _several: it is called on a list.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local ops = require "flow.tensor.ops"
+local tensor = require "flow.tensor"
+local strings = require "flow.tensor.strings"
+local host_calls = require "flow.tensor.host_calls"
+local symbolic = require "flow.layers.symbolic"
+local Layer = require "flow.layers.layer"
+local json = require "flow.json"
+
+local raise = errors.raise
+
+local HostLayer = object.class("HostLayer", Layer)
+function HostLayer.fields._on_host() return true end
+function HostLayer.fields._several() return false end
+function HostLayer.fields._autocasts() return false end
+function HostLayer.fields._takes_several() return false end
+
+local CALL = { training = true }
+
+-- A value that the layer is called on: strings as such, all else as a tensor.
+local function value_of(self, value)
+  if strings.are(value) then
+    if type(value) == "string" or strings.is(value) then return value end
+    return strings.tensor(object.title(self), value)
+  end
+  return ops.operand(value, nil, object.title(self))
+end
+
+local function spec_of(value)
+  if type(value) == "string" then return { shape = {}, dtype = "string" } end
+  return { shape = native.is_tensor(value) and symbolic.dims(value) or value.shape, dtype = value.dtype }
+end
+
+-- The components of a data set's elements that the values stand for while a map is traced; nil: they do not.
+local function components_of(self, list)
+  local components, specs = {}, {}
+  if not host_calls.recorder() then return nil end
+  for i, value in ipairs(list) do
+    components[i], specs[i] = host_calls.component(value)
+    if not components[i] then
+      raise("%s is called on what ds:map gets as it comes, before other functions: input %d was made by one", object.title(self), i)
+    end
+  end
+  return components, specs
+end
+
+function HostLayer:_call(inputs, options)
+  errors.check_options(object.title(self), options, CALL)
+  if inputs == nil then raise("%s: called without an input", object.title(self)) end
+  if symbolic.any(inputs) then return symbolic.call(self, inputs, options or {}) end
+  local list = self._several and inputs or { inputs }
+  if type(list) ~= "table" or getmetatable(list) then
+    raise("%s is called on a list of tensors, got %s", object.title(self), errors.describe(inputs))
+  end
+  local components, specs = components_of(self, list)
+  if components then
+    local result = self:_takes(specs)
+    return host_calls.add(self:_step(components, specs, result), result)
+  end
+  local values = {}
+  for i, value in ipairs(list) do
+    values[i], specs = value_of(self, value), specs or {}
+    if native.is_tensor(values[i]) and tensor.is_symbolic(values[i]) then
+      raise("%s prepares data on the host: inside of a traced function it has none; call it before, in ds:map, or first in a model",
+        object.title(self))
+    end
+    specs[i] = spec_of(values[i])
+  end
+  self:_takes(specs)
+  rawset(self, "_built", true)
+  return self:_apply(values)
+end
+
+-- Of a call on symbolic tensors: shapes without a trace.
+function HostLayer:_infer(list)
+  local result = self:_takes(list)
+  return { { shape = result.shape, dtype = result.model_dtype or result.dtype }, single = true }
+end
+
+function HostLayer:build() end
+
+-- The config that all layers of Keras begin with.
+function HostLayer:_base_config()
+  return { name = self.name, trainable = self._trainable,
+           dtype = { module = "keras", class_name = "DTypePolicy", config = { name = self._policy.name }, registered_name = json.null } }
+end
+
+-- What flow_function_lookup is told of a component.
+function HostLayer._form(spec) return (spec.dtype == "string" and 1 or 0) + (spec.column and 2 or 0) end
+
+-- What a file keeps of the layer beside variables: texts of files of its own, and tensors, by their names; and back: read(name), or nil.
+function HostLayer:_assets() return {} end
+function HostLayer:_read_assets() end
+function HostLayer:_named_tensors() return {} end
+function HostLayer:_read_tensors() end
+
+-- Raises that the layer takes something else than was found, unless ok.
+function HostLayer:_need(what, ok, found)
+  if not ok then raise("%s takes %s, found %s", object.title(self), what, found) end
+end
+
+return HostLayer

@@ -1,0 +1,199 @@
+-- host_inputs.lua: models whose first layers prepare data on the host (layers/host_layer.lua), such as TextVectorization on strings. No
+-- plan has those layers: they run where the data comes in, eagerly on arrays and as steps of the pipeline on data sets, and what they give
+-- is what the model's plans are fed with.
+--
+-- model._host = { nodes = calls of such layers in order, fed = symbolic tensors that the plans take, is_host = { [node] = true } }, or nil.
+
+local errors = require "flow.errors"
+local native = require "flow.ffi"
+local object = require "flow.object"
+local ops = require "flow.tensor.ops"
+local tensor = require "flow.tensor"
+local strings = require "flow.tensor.strings"
+local host_calls = require "flow.tensor.host_calls"
+local symbolic = require "flow.layers.symbolic"
+local several = require "flow.layers.several"
+local scopes = require "flow.scopes"
+
+local raise = errors.raise
+local host_inputs = {}
+
+-- What a graph of calls in running order needs, or nil where all of it can be planned.
+function host_inputs.of_graph(model, order, inputs, outputs)
+  local host, known, needed = { nodes = {}, fed = {}, is_host = {} }, {}, {}
+  for _, input in ipairs(inputs) do known[input] = true end
+  for _, node in ipairs(order) do
+    if node.layer._on_host then
+      for _, input in ipairs(node.inputs) do
+        if not known[input] then
+          raise("%s: %s prepares data on the host, so that it is called on inputs of the model, or on what such a layer gives; \"%s\" is "
+            .. "neither", object.title(model), object.title(node.layer), input.name)
+        end
+      end
+      host.nodes[#host.nodes + 1], host.is_host[node] = node, true
+      for _, output in ipairs(node.outputs) do known[output] = true end
+    elseif #node.inputs > 0 then
+      for _, input in ipairs(node.inputs) do needed[input] = true end
+    end
+  end
+  if #host.nodes == 0 then return nil end
+  for _, output in ipairs(outputs) do needed[output] = true end
+  local function feed(t)
+    if not needed[t] then return end
+    if t.dtype == "string" then raise("%s: \"%s\" holds strings, which no plan takes", object.title(model), t.name) end
+    host.fed[#host.fed + 1] = t
+  end
+  for _, input in ipairs(inputs) do feed(input) end
+  for _, node in ipairs(host.nodes) do
+    for _, output in ipairs(node.outputs) do feed(output) end
+  end
+  return host
+end
+
+-- The tensors that a model's plans take.
+function host_inputs.fed(model)
+  local host = rawget(model, "_host")
+  return host and host.fed or rawget(model, "inputs")
+end
+
+-- Calls f while calls of the model get what its plans take.
+function host_inputs.within(model, f, ...)
+  local own = scopes.own()
+  local before = own.fed_model
+  own.fed_model = model
+  local function finish(ok, ...)
+    own.fed_model = before
+    if not ok then error((...), 0) end
+    return ...
+  end
+  return finish(pcall(f, ...))
+end
+
+-- Whether a model is called on data as its Inputs say, which is to be prepared.
+function host_inputs.are_raw(model, inputs)
+  if not rawget(model, "_host") or scopes.own().fed_model == model then return false end
+  local first = inputs
+  if type(inputs) == "table" and getmetatable(inputs) == nil then first = inputs[1] end
+  return not (native.is_tensor(first) and tensor.is_symbolic(first))
+end
+
+---- preparing ------------------------------------------------------------------------------------------------------------
+
+-- A value with the axes of the Input: a last axis of size 1 may be missing, or be one too many. more() and less() make it so.
+local function with_rank(rank, wanted, value, more, less)
+  if rank == wanted - 1 then return more(value) end
+  if rank == wanted + 1 then return less(value) end
+  return value
+end
+
+-- Runs the calls of the host on values by Input; returns those that are fed.
+local function run(host, values)
+  for _, node in ipairs(host.nodes) do
+    local arguments = {}
+    for i, input in ipairs(node.inputs) do arguments[i] = values[input] end
+    values[node.outputs[1]] = node.layer(node.single and arguments[1] or arguments)
+  end
+  local list = {}
+  for i, t in ipairs(host.fed) do list[i] = values[t] end
+  return list
+end
+
+-- One value for each Input out of what a call was given: a value, a list of them, or values by name.
+local function values_of(model, given)
+  local inputs = model.inputs
+  if #inputs == 1 then
+    local first = type(given) == "table" and getmetatable(given) == nil and given[1]
+    local is_list = native.is_tensor(first) or type(first) == "table" and getmetatable(first) ~= nil
+    return { is_list and first or given }
+  end
+  if type(given) ~= "table" or getmetatable(given) or #given ~= #inputs then
+    raise("%s: expected a list of %d inputs, got %s", object.title(model), #inputs,
+      type(given) == "table" and getmetatable(given) == nil and #given .. " entries" or errors.describe(given))
+  end
+  return given
+end
+
+local function fit(model, value, wanted)
+  local what = ("%s: input \"%s\""):format(object.title(model), wanted.name)
+  if wanted.dtype == "string" then
+    if not strings.are(value) then raise("%s takes strings, got %s", what, errors.describe(value)) end
+    value = type(value) == "string" and strings.of({ value }, { 1 }) or strings.tensor(what, value)
+  else
+    if strings.are(value) then raise("%s takes numbers of %s, got strings", what, wanted.dtype) end
+    value = ops.operand(value, nil, what)
+    if value.dtype ~= wanted.dtype then value = value:to(wanted.dtype) end
+  end
+  value = with_rank(#value.shape, #wanted.shape, value, function(x) return x:expand_dims(-1) end, function(x)
+    return x.shape[#x.shape] == 1 and x:squeeze(-1) or x
+  end)
+  local shape, fits = value.shape, #value.shape == #wanted.shape
+  for axis = 2, #wanted.shape do fits = fits and (wanted.shape[axis] < 0 or shape[axis] == wanted.shape[axis]) end
+  if fits then return value end
+  local plain = {}
+  for axis = 1, #shape do plain[axis] = shape[axis] end
+  raise("%s has shape %s, expected %s", what, symbolic.shape_text(plain), symbolic.shape_text(wanted.shape))
+end
+
+-- What the plans take, a list of tensors on the host, out of data as the Inputs say.
+function host_inputs.prepare(model, given)
+  local values = {}
+  for i, value in ipairs(values_of(model, given)) do values[model.inputs[i]] = fit(model, value, model.inputs[i]) end
+  return run(rawget(model, "_host"), values)
+end
+
+-- The data set whose first components are what the Inputs say, with what the plans take in their place.
+function host_inputs.map(model, what, dataset)
+  local host = rawget(model, "_host")
+  if not host then return dataset end
+  local specs, inputs = dataset.element_spec, model.inputs
+  if #specs < #inputs then
+    raise("%s: an element of the dataset has %d components, %s has %d inputs", what, #specs, object.title(model), #inputs)
+  end
+  for i, input in ipairs(inputs) do
+    if (specs[i].dtype == "string") ~= (input.dtype == "string") then
+      raise("%s: component %d of the dataset is %s, input \"%s\" takes %s", what, i, specs[i].dtype, input.name, input.dtype)
+    end
+    if #specs[i].shape == 0 then raise("%s: component %d of the dataset is one value, not a batch: call batch() first", what, i) end
+  end
+  return dataset:map(function(...)
+    local given, values = { ... }, {}
+    for i, input in ipairs(inputs) do
+      values[input] = with_rank(#specs[i].shape, #input.shape, given[i], host_calls.column, function(x) return x end)
+    end
+    local list = run(host, values)
+    for i, value in ipairs(list) do list[i] = host_calls.plain(value) end
+    for i = #inputs + 1, #given do list[#list + 1] = given[i] end
+    return unpack(list)
+  end)
+end
+
+-- The Input of a Sequential model that is called for the first time.
+function host_inputs.input(value)
+  local is_text = strings.are(value)
+  value = is_text and strings.tensor("Sequential", type(value) == "string" and { value } or value) or ops.operand(value, nil, "Sequential")
+  local shape = {}
+  for axis = 2, #value.shape do shape[axis - 1] = value.shape[axis] end
+  return require("flow.layers").Input(shape, { dtype = value.dtype })
+end
+
+-- The calls of a model on symbolic tensors one by one: what a model that holds it is made of.
+function host_inputs.inline(model, given)
+  local values = {}
+  for i, value in ipairs(symbolic.is(given) and { given } or given) do values[model.inputs[i]] = value end
+  for _, node in ipairs(model._order) do
+    if not values[node.outputs[1]] then
+      local arguments, result = {}
+      for i, input in ipairs(node.inputs) do
+        arguments[i] = values[input] or raise("%s: expected %d inputs", object.title(model), #model.inputs)
+      end
+      if node.call then result = node.layer(unpack(several.unpacked(several.replace(node.call, arguments), nil)))
+      else result = node.layer(node.single and arguments[1] or arguments) end
+      for i, output in ipairs(node.outputs) do values[output] = symbolic.is(result) and result or result[i] end
+    end
+  end
+  local results = {}
+  for i, output in ipairs(model.outputs) do results[i] = values[output] end
+  return #results == 1 and results[1] or results
+end
+
+return host_inputs

@@ -1,0 +1,234 @@
+-- strings.lua: what strings are in Lua, where others have tensors: one string is a string of Lua, a tensor of strings is a list of them, of
+-- lists for more axes, which knows its shape. Strings are bytes on the host; they can be picked and moved, and layers such as
+-- TextVectorization make numbers of them: everything else refuses them.
+--
+--   local names = flow.tensor { "ann", "bob" }        names[1], #names, names.shape, names.dtype ("string"), names:reshape { 2, 1 }
+--
+-- Where a function of flow takes strings, a plain list of them will do.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local signature = require "flow.signature"
+
+local C, raise = native.C, errors.raise
+local strings = {}
+
+local metatable = {}
+local methods = signature.methods("strings", metatable)
+local one = native.out("flow_tensor")
+
+---- shapes ---------------------------------------------------------------------------------------------------------------
+
+function strings.is(value)
+  return getmetatable(value) == metatable and type(value) == "table"
+end
+
+-- Whether value is a string or (a tensor of, lists of) strings, by its first leaf.
+function strings.are(value)
+  while type(value) == "table" and (getmetatable(value) == nil or strings.is(value)) do
+    if strings.is(value) then return true end
+    value = value[1]
+  end
+  return type(value) == "string"
+end
+
+local function shape_of(value)
+  local shape = {}
+  while type(value) == "table" do
+    shape[#shape + 1] = #value
+    value = value[1]
+  end
+  return shape
+end
+
+local function put_in_order(what, value, shape, depth, list)
+  if depth > #shape then
+    if type(value) ~= "string" then raise("%s: a list of strings has %s among them", what, errors.describe(value)) end
+    list[#list + 1] = value
+    return list
+  end
+  if type(value) ~= "table" or #value ~= shape[depth] then
+    raise("%s: rows of strings have different lengths: %s where %d strings or lists are expected", what,
+      type(value) == "table" and #value .. " of them" or errors.describe(value), shape[depth])
+  end
+  for i = 1, #value do put_in_order(what, value[i], shape, depth + 1, list) end
+  return list
+end
+
+-- The strings one after the other, and their shape.
+function strings.flat(what, value)
+  local shape = shape_of(value)
+  return put_in_order(what, value, shape, 1, {}), shape
+end
+
+local function build(list, shape, depth, position)
+  if depth > #shape then return list[position], position + 1 end
+  local result = {}
+  for i = 1, shape[depth] do result[i], position = build(list, shape, depth + 1, position) end
+  return setmetatable(result, metatable), position
+end
+
+-- A tensor of strings out of all of them; a string for the shape {}.
+function strings.of(list, shape)
+  return (build(list, shape, 1, 1))
+end
+
+-- A tensor of strings out of lists of them.
+function strings.tensor(what, value)
+  return strings.of(strings.flat(what, value))
+end
+
+-- What flow.tensor makes of lists of strings.
+function strings.made(value, options)
+  if options.dtype and options.dtype ~= "string" then
+    raise("flow.tensor: strings have the dtype \"string\", not %q: tonumber() and layers such as StringLookup make numbers of them",
+      tostring(options.dtype))
+  end
+  if options.device and options.device ~= "cpu" then
+    raise("flow.tensor: strings are on \"cpu\" only, not on %q", tostring(options.device))
+  end
+  return strings.tensor("flow.tensor", value)
+end
+
+---- fields and methods ---------------------------------------------------------------------------------------------------
+
+local function count_of(shape)
+  local count = 1
+  for _, n in ipairs(shape) do count = count * n end
+  return count
+end
+
+local FIELDS = {
+  shape = shape_of, dtype = function() return "string" end, device = function() return "cpu" end,
+  rank = function(self) return #shape_of(self) end, size = function(self) return count_of(shape_of(self)) end,
+}
+
+local function refuse()
+  raise("strings are not numbers: layers such as TextVectorization, StringLookup and Hashing make numbers of them")
+end
+
+metatable.__index = function(self, key)
+  if type(key) == "number" then return key < 0 and rawget(self, #self + 1 + key) or nil end
+  local field = FIELDS[key]
+  if field then return field(self) end
+  return methods[key] or raise("a tensor of strings has no field %q: it can be picked from and reshaped, numbers are made of it by layers "
+    .. "such as TextVectorization", tostring(key))
+end
+metatable.__tensor = refuse
+for _, event in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "lt", "le" } do metatable["__" .. event] = refuse end
+
+metatable.__tostring = function(self)
+  local list, shape = strings.flat("tostring", self)
+  local parts = {}
+  for i = 1, math.min(#list, 10) do parts[i] = ("%q"):format(#list[i] > 60 and list[i]:sub(1, 57) .. "..." or list[i]) end
+  return ("strings {%s}: %s%s"):format(table.concat(shape, ", "), table.concat(parts, ", "), #list > 10 and ", ..." or "")
+end
+
+local function plain(value)
+  if type(value) ~= "table" then return value end
+  local list = {}
+  for i = 1, #value do list[i] = plain(value[i]) end
+  return list
+end
+
+-- Plain lists.
+function methods:totable() return plain(self) end
+
+-- The one string that there is.
+function methods:item()
+  local list = strings.flat("item", self)
+  if #list ~= 1 then raise("item() needs exactly one string, there are %d", #list) end
+  return list[1]
+end
+
+-- One size may be -1: what is left.
+function methods:reshape(shape)
+  local list, wanted, known, free = strings.flat("reshape", self), {}, 1, nil
+  if type(shape) ~= "table" then raise("reshape takes a shape such as { -1, 1 }, got %s", errors.describe(shape)) end
+  for i, n in ipairs(shape) do
+    wanted[i] = n
+    if n == -1 then free = i else known = known * n end
+  end
+  if free then wanted[free] = known > 0 and #list / known or 0 end
+  if count_of(wanted) ~= #list or free and wanted[free] % 1 ~= 0 then
+    raise("reshape: %d strings do not fit the shape {%s}", #list, table.concat(shape, ", "))
+  end
+  return strings.of(list, wanted)
+end
+
+-- An axis of size 1 at that position: from 1, -1 is the last.
+function methods:expand_dims(axis)
+  local shape = shape_of(self)
+  table.insert(shape, axis < 0 and #shape + 2 + axis or axis, 1)
+  return self:reshape(shape)
+end
+
+-- Without that axis of size 1.
+function methods:squeeze(axis)
+  local shape = shape_of(self)
+  axis = axis or -1
+  local size = table.remove(shape, axis < 0 and #shape + 1 + axis or axis)
+  if size ~= 1 then raise("squeeze: axis %d of the strings is not of size 1", axis) end
+  return self:reshape(shape)
+end
+
+---- in the library's forms (flow_strings) -----------------------------------------------------------------------------------
+
+local function new_tensor(dtype, shape)
+  local dims, rank = native.dims(shape)
+  native.check(C.flow_tensor_new(native.dtype(dtype), rank, dims, one))
+  return native.tensor(one[0])
+end
+
+-- A list of strings as bytes and offsets.
+function strings.pack(what, list)
+  local starts, position = new_tensor("int64", { #list + 1 }), 0
+  local at = native.data(starts)
+  for i, text in ipairs(list) do
+    if type(text) ~= "string" then raise("%s: entry %d of a list of strings is %s", what, i, errors.describe(text)) end
+    position = position + #text
+    at[i] = position
+  end
+  local bytes = new_tensor("uint8", { position })
+  native.copy(native.data(bytes), table.concat(list), position)
+  return bytes, starts
+end
+
+-- The same as uint8 { ..., longest }, each followed by zeros; of one string uint8 {bytes}.
+function strings.padded(what, value)
+  local list, shape = strings.flat(what, value)
+  local longest = 0
+  for _, text in ipairs(list) do longest = math.max(longest, #text) end
+  shape[#shape + 1] = longest
+  local t = new_tensor("uint8", shape)
+  local to = native.cast("char *", C.flow_tensor_data(native.pointer(t)))
+  for i, text in ipairs(list) do native.copy(to + (i - 1) * longest, text, #text) end
+  return t
+end
+
+-- The strings of a contiguous uint8 tensor in that form.
+function strings.read(t)
+  local pointer = native.pointer(t)
+  local bytes, rank = native.cast("const char *", C.flow_tensor_data(pointer)), C.flow_tensor_rank(pointer)
+  if rank == 1 then return native.string(bytes, C.flow_tensor_size(pointer)) end
+  local list, shape, length = {}, {}, C.flow_tensor_dim(pointer, rank - 1)
+  for axis = 0, rank - 2 do shape[axis + 1] = tonumber(C.flow_tensor_dim(pointer, axis)) end
+  for i = 0, count_of(shape) - 1 do list[i + 1] = native.string(bytes + i * length, length):gsub("%z+$", "") end
+  return strings.of(list, shape)
+end
+
+-- A flow_strings of strings or a tensor of numbers, and what must be kept while it is used.
+function strings.view(what, value)
+  local view = native.new("flow_strings")
+  if native.is_tensor(value) then
+    view.values = native.pointer(value)
+    return view, { value }
+  end
+  local list, shape = strings.flat(what, value)
+  local bytes, starts = strings.pack(what, list)
+  view.values, view.offsets, view.is_text, view.rank = native.pointer(bytes), native.pointer(starts), 1, #shape
+  for axis, n in ipairs(shape) do view.shape[axis - 1] = n end
+  return view, { bytes, starts }
+end
+
+return strings

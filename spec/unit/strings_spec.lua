@@ -1,0 +1,224 @@
+-- strings_spec.lua: strings as elements of data sets, as tensors, as arguments of layers and as inputs of models; what is refused.
+local support = require "spec.support.init"
+local flow = require "flow"
+
+local Dataset, layers = flow.data.Dataset, flow.layers
+
+-- The message of f(...), called by a line of this file.
+local function message_of(f, ...)
+  local given = { ... }
+  return support.message_of(function()
+    local result = f(unpack(given))
+    return result
+  end)
+end
+
+local TEXTS = { "one fish", "two fish", "red fish", "blue fish and a whale" }
+
+local function rows(dataset)
+  local list = {}
+  for x in dataset:iter() do list[#list + 1] = type(x) == "string" and x or x:totable() end
+  return list
+end
+
+describe("tensors of strings", function()
+  it("are lists that know their shape, and can be moved", function()
+    local t = flow.tensor { { "a", "b" }, { "c", "" } }
+    assert.same({ 2, 2 }, t.shape)
+    assert.equal("string", t.dtype)
+    assert.equal("c", t[2][1])
+    assert.equal("", t[-1][2])
+    assert.same({ "a", "b", "c", "" }, t:reshape { -1 }:totable())
+    assert.same({ 2, 2, 1 }, t:expand_dims(-1).shape)
+    assert.same({ 2, 2 }, t:expand_dims(-1):squeeze(-1).shape)
+    assert.equal("x", flow.tensor({ "x" }):item())
+  end)
+
+  it("refuse what is for numbers", function()
+    local t = flow.tensor { "a", "b" }
+    for _, f in ipairs { function() return t + 1 end, function() return flow.exp(t) end, function() return flow.matmul(t, t) end,
+                         function() return layers.Dense(2)(t) end } do
+      assert.matches("strings are not numbers: layers such as TextVectorization", message_of(f))
+    end
+    assert.matches("has no field \"sum\"", message_of(function() return t:sum() end))
+    assert.matches("rows of strings have different lengths", message_of(flow.tensor, { { "a" }, { "b", "c" } }))
+    assert.matches("strings have the dtype \"string\", not \"int32\"", message_of(flow.tensor, { "1" }, { dtype = "int32" }))
+    assert.matches("4 strings do not fit the shape {3}", message_of(function() return flow.tensor(TEXTS):reshape { 3 } end))
+  end)
+end)
+
+describe("strings as elements", function()
+  it("go through every stage", function()
+    local source = Dataset.from_tensor_slices(TEXTS)
+    assert.same({ { "one fish", "two fish" }, { "red fish", "blue fish and a whale" } }, rows(source:batch(2)))
+    assert.same({ { TEXTS[1], TEXTS[2] }, { TEXTS[3], TEXTS[4] } }, rows(source:batch(2):cache():prefetch(1)))
+    assert.same(TEXTS, rows(source:batch(3):unbatch()))
+    local shuffled = rows(source:shuffle(4, { seed = 3 }))
+    table.sort(shuffled)
+    assert.same({ TEXTS[4], TEXTS[1], TEXTS[3], TEXTS[2] }, shuffled)
+    local path = support.folder() .. "/cached"
+    assert.same(rows(source:batch(2)), rows(source:batch(2):cache(path)))
+    assert.same(rows(source:batch(2)), rows(source:batch(2):cache(path)))
+    assert.same({ { { TEXTS[1], TEXTS[2] }, { TEXTS[3], TEXTS[4] } } }, rows(source:batch(2):batch(2)))
+    assert.same({ { TEXTS[1], TEXTS[2], TEXTS[3] }, { TEXTS[4] } }, rows(source:padded_batch(3)))
+  end)
+
+  it("may have axes of their own", function()
+    local nested = flow.tensor { { "a", "bb" }, { "ccc", "" }, { "d", "e" } }
+    local source = Dataset.from_tensor_slices { nested, flow.tensor { 1, 2, 3 } }
+    assert.same({ shape = { 2 }, dtype = "string" }, source.element_spec[1])
+    assert.same({ { "a", "bb" }, { "ccc", "" }, { "d", "e" } }, rows(source))
+    for x, y in source:batch(3):iter() do
+      assert.same(nested:totable(), x:totable())
+      assert.same({ 1, 2, 3 }, y:totable())
+    end
+    assert.same({ nested:totable() }, rows(Dataset.from_tensors(nested)))
+    local made = Dataset.from_generator(function()
+      local n = 0
+      return function()
+        n = n + 1
+        return n < 3 and nested[n] or nil
+      end
+    end)
+    assert.same({ { "a", "bb" }, { "ccc", "" } }, rows(made))
+  end)
+end)
+
+describe("layers for strings", function()
+  local vectorize
+  setup(function()
+    vectorize = layers.TextVectorization { output_sequence_length = 3 }
+    vectorize:adapt(TEXTS)
+  end)
+
+  it("learn the same from lists and from data sets in batches", function()
+    local other = layers.TextVectorization()
+    other:adapt(Dataset.from_tensor_slices { TEXTS, flow.tensor { 1, 2, 3, 4 } }:batch(3))
+    assert.same(vectorize:get_vocabulary(), other:get_vocabulary())
+    other = layers.TextVectorization()
+    other:adapt(Dataset.from_tensor_slices(TEXTS))
+    assert.same(vectorize:get_vocabulary(), other:get_vocabulary())
+    other = layers.TextVectorization()
+    other:adapt(Dataset.from_tensor_slices(TEXTS):batch(1), { steps = 2 })
+    assert.equal(5, #other:get_vocabulary())
+  end)
+
+  it("run in ds:map on batches and on single strings, by several threads, and are chained", function()
+    local source = Dataset.from_tensor_slices { TEXTS, flow.tensor { 1, 2, 3, 4 } }
+    local expected = vectorize(TEXTS):totable()
+    local found = {}
+    for x, y in source:map(function(x, y) return vectorize(x), y * 2 end, { num_parallel_calls = 2 }):batch(4):iter() do
+      assert.same({ 2, 4, 6, 8 }, y:totable())
+      found = x:totable()
+    end
+    assert.same(expected, found)
+    local lookup = layers.IntegerLookup { vocabulary = { 2 }, output_mode = "one_hot" }
+    for x in source:batch(4):map(function(x) return lookup(vectorize(x)) end):iter() do assert.same({ 4, 3, 2 }, { unpack(x.shape) }) end
+    local double = source:batch(4):map(function(x) return vectorize(x) * 2 end)
+    for x in double:iter() do assert.equal(2 * expected[1][1], x:totable()[1][1]) end
+  end)
+
+  it("call functions of Lua eagerly, in adapt and in ds:map", function()
+    local own = layers.TextVectorization { standardize = function(s) return (s:upper():gsub("FISH", "")) end,
+      split = function(s)
+        local list = {}
+        for word in s:gmatch "%a+" do list[#list + 1] = word end
+        return list
+      end, output_sequence_length = 2 }
+    own:adapt(Dataset.from_tensor_slices(TEXTS):batch(2))
+    assert.same({ "", "[UNK]", "WHALE", "TWO", "RED", "ONE", "BLUE", "AND", "A" }, own:get_vocabulary())
+    assert.same({ { 5, 0 }, { 3, 0 }, { 4, 0 }, { 6, 7 } }, own(TEXTS):totable())
+    for x in Dataset.from_tensor_slices(TEXTS):batch(4):map(function(x) return own(x) end):iter() do
+      assert.same({ { 5, 0 }, { 3, 0 }, { 4, 0 }, { 6, 7 } }, x:totable())
+    end
+    local model = flow.Sequential { layers.Input({}, { dtype = "string" }), own }
+    assert.matches("a function of Lua as standardize or split, which a file cannot hold",
+      message_of(function() model:save(support.folder() .. "/m.keras") end))
+  end)
+
+  it("say what they cannot do", function()
+    local fresh = layers.StringLookup()
+    assert.matches("has no vocabulary yet: adapt%(%) it to data, or give it one", message_of(fresh, { "a" }))
+    assert.matches("takes strings, found float32", message_of(vectorize, flow.ones { 2 }))
+    assert.matches("takes whole numbers, found string", message_of(layers.IntegerLookup { vocabulary = { 1 } }, { "a" }))
+    assert.matches("strings to be split have one axis", message_of(vectorize, { { "a", "b" } }))
+    assert.matches("was given a vocabulary, so it cannot adapt", message_of(function()
+      layers.StringLookup { vocabulary = { "a" } }:adapt { "b" }
+    end))
+    assert.matches("the vocabulary has the string \"a\" twice", message_of(layers.StringLookup, { vocabulary = { "a", "a" } }))
+    assert.matches("ragged = true is not supported", message_of(layers.TextVectorization, { ragged = true }))
+    assert.matches("sparse = true is not supported", message_of(layers.StringLookup, { sparse = true }))
+    assert.matches("standardize is .*lower.*, false or a function, got the string \"upper\"",
+      message_of(layers.TextVectorization, { standardize = "upper" }))
+    assert.matches("output_mode is int, multi_hot, count, tf_idf, got the string \"one_hot\"",
+      message_of(layers.TextVectorization, { output_mode = "one_hot" }))
+    assert.matches("\"z\" is not in the vocabulary, and num_oov_indices = 0",
+      message_of(layers.StringLookup { vocabulary = { "a" }, num_oov_indices = 0 }, { "a", "z" }))
+    assert.matches("inside of a traced function it has none", message_of(flow.fn(function(x)
+      return layers.Hashing { num_bins = 3 }(x)
+    end), flow.ones { 2 }))
+    assert.matches("was made by one", message_of(function()
+      Dataset.from_tensor_slices(flow.ones { 3 }):map(function(x) return layers.Hashing { num_bins = 3 }(x + 1) end)
+    end))
+    assert.matches("a text has no value while the function is traced",
+      message_of(function() Dataset.from_tensor_slices(TEXTS):map(function(x) return x + 1 end) end))
+  end)
+end)
+
+describe("models on strings", function()
+  local y = flow.tensor { 1, 0, 1, 0 }
+  local function vectorizer()
+    local layer = layers.TextVectorization { output_sequence_length = 4 }
+    layer:adapt(TEXTS)
+    return layer
+  end
+
+  it("train and predict alike on lists, tensors and data sets, and are saved whole", function()
+    flow.set_random_seed(5)
+    local model = flow.Sequential { layers.Input({ 1 }, { dtype = "string" }), vectorizer(), layers.Embedding(12, 4),
+                                    layers.GlobalAveragePooling1D(), layers.Dense(1, { activation = "sigmoid" }) }
+    model:compile { optimizer = flow.optimizers.Adam(0.1), loss = "binary_crossentropy" }
+    local source = Dataset.from_tensor_slices { TEXTS, y }:batch(2)
+    local first = model:evaluate(TEXTS, y, { verbose = 0 }).loss
+    assert.near(first, model:evaluate(source, { verbose = 0 }).loss, 1e-6)
+    model:fit(TEXTS, y, { epochs = 10, verbose = 0 })
+    model:fit(source:shuffle(2), { epochs = 10, verbose = 0, validation_data = source })
+    assert.is_true(model:evaluate(source, { verbose = 0 }).loss < first / 10)
+    local expected = model:predict(TEXTS, { verbose = 0 }):totable()
+    assert.same(expected, model:predict(Dataset.from_tensor_slices(TEXTS):batch(2), { verbose = 0 }):totable())
+    assert.same(expected, model(TEXTS):totable())
+    assert.same(expected, model(flow.tensor(TEXTS):reshape { 4, 1 }):totable())
+    assert.same(expected, model:predict_on_batch(TEXTS):totable())
+    local path = support.folder() .. "/text.keras"
+    model:save(path)
+    assert.same(expected, flow.load_model(path):predict(TEXTS, { verbose = 0 }):totable())
+    assert.is_number(model:train_on_batch(TEXTS, y).loss)
+  end)
+
+  it("train eagerly, with several inputs by name, and inside of other models", function()
+    local word, number = flow.Input({ 1 }, { dtype = "string", name = "word" }), flow.Input({ 2 }, { name = "number" })
+    local h = layers.Concatenate()({ layers.StringLookup { vocabulary = TEXTS, output_mode = "one_hot" }(word), number })
+    local model = flow.Model { inputs = { word, number }, outputs = layers.Dense(1)(h) }
+    model:compile { optimizer = "sgd", loss = "mse", run_eagerly = true }
+    local numbers = flow.ones { 4, 2 }
+    local before = model:evaluate({ word = TEXTS, number = numbers }, y, { verbose = 0 }).loss
+    model:fit({ TEXTS, numbers }, y, { epochs = 3, verbose = 0 })
+    assert.is_true(model:evaluate({ TEXTS, numbers }, y, { verbose = 0 }).loss < before)
+    local outer_word, outer_number = flow.Input({ 1 }, { dtype = "string" }), flow.Input { 2 }
+    local outer = flow.Model { inputs = { outer_word, outer_number }, outputs = model({ outer_word, outer_number }) * 2 }
+    local expected = (model:predict({ TEXTS, numbers }, { verbose = 0 }) * 2):totable()
+    assert.same(expected, outer:predict({ TEXTS, numbers }, { verbose = 0 }):totable())
+  end)
+
+  it("refuse strings where numbers are due", function()
+    local input = flow.Input({ 1 }, { dtype = "string" })
+    assert.matches("takes numbers, its input 1 holds strings", message_of(layers.Dense(2), input))
+    assert.matches("takes strings, got", message_of(function()
+      flow.Sequential { layers.Input({ 1 }, { dtype = "string" }), vectorizer() }:predict(flow.ones { 2 })
+    end))
+    local h = layers.Dense(1)(flow.Input { 3 })
+    assert.matches("prepares data on the host, so that it is called on inputs", message_of(function()
+      return flow.Model { inputs = h.node.inputs[1], outputs = layers.Hashing { num_bins = 3 }(h) }
+    end))
+  end)
+end)
