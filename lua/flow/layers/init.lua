@@ -100,6 +100,8 @@ signature.constructor(InputLayer, "flow.layers.InputLayer", function(shape, know
   return layers.Input(shape, { dtype = known.dtype, name = known.name, batch_size = known.batch_size }).layer
 end)
 
+signature.names_of(layers, function() return layers._names_in_lua() end)
+
 -- The class of a layer that is written in Lua here, or nil; whether there is a layer of that name.
 function layers._in_lua(name) return IN_LUA[name] and layers[name] end
 function layers._knows(name) return IN_LUA[name] ~= nil or C.flow_layer_class_find(name) >= 0 end

@@ -194,6 +194,11 @@ flow.utils.pack_x_y_sample_weight: A batch as { x, y, sample_weight }.
   print(#flow.utils.pack_x_y_sample_weight(1, 2))      --> 2
 flow.utils.unpack_x_y_sample_weight: x, y and sample_weight of a batch.
   print(flow.utils.unpack_x_y_sample_weight { 1, 2 })
+flow.io.read_file: All bytes of a file, as a string.
+  local file = io.open("notes.txt", "w")
+  file:write("hello")
+  file:close()
+  print(flow.io.read_file("notes.txt"))      --> hello
 flow.io.exists: Whether a path leads to something.
   print(flow.io.exists("nowhere"))      --> false
 flow.io.isdir: Whether a path leads to a folder.

@@ -191,6 +191,18 @@ layer:add_loss: Adds a number, computed in call(), to what training makes small.
     return x
   end
   print(Penalty()(flow.ones { 1, 2 }))
+flow.layers.TextVectorization: Strings to the numbers of their tokens in a vocabulary, or to rows that mark, count or weigh them.
+  local vectorize = layers.TextVectorization { output_sequence_length = 3 }
+  vectorize:adapt { "one fish", "two fish" }
+  print(vectorize { "two red fish" })
+flow.layers.StringLookup: Strings to their numbers in a vocabulary, or to encodings of them; invert: back.
+  print(layers.StringLookup({ vocabulary = { "a", "b" } }) { "b", "z" })
+flow.layers.IntegerLookup: Whole numbers to their numbers in a vocabulary, or to encodings of them; invert: back.
+  print(layers.IntegerLookup({ vocabulary = { 7, 9 } })(flow.tensor({ 9, 1 }, { dtype = "int64" })))
+flow.layers.Hashing: Strings and numbers to bins, without a vocabulary.
+  print(layers.Hashing({ num_bins = 5 }) { "a", "b" })
+flow.layers.HashedCrossing: The combination of several strings or whole numbers to a bin.
+  print(layers.HashedCrossing({ num_bins = 5 }) { { "a", "b" }, { "x", "y" } })
 layer:build: Makes the layer's variables for an input shape, whose batch is -1.
   local dense = layers.Dense(2)
   dense:build { -1, 3 }
@@ -207,6 +219,14 @@ layer:compute_mask: The mask of the layer's output for inputs and their mask, ni
   function Twice:call(x) return x * 2 end
   function Twice:compute_mask(inputs, mask) return mask end
   print(Twice()(flow.ones { 1, 2 }))
+layer:get_vocabulary: The tokens of a lookup or a TextVectorization, in the order of their numbers.
+  print(layers.StringLookup({ vocabulary = { "a" } }):get_vocabulary()[1])      --> [UNK]
+layer:set_vocabulary: Gives a lookup or a TextVectorization its tokens: a list, or the path of a file with one in each line.
+  local lookup = layers.StringLookup()
+  lookup:set_vocabulary { "a", "b" }
+  print(lookup { "b" })
+layer:vocabulary_size: How many numbers tokens have, those of special ones included.
+  print(layers.StringLookup({ vocabulary = { "a" } }):vocabulary_size())      --> 2
 layer:count_params: The number of all weights.
   local dense = layers.Dense(2)
   dense(flow.ones { 1, 3 })

@@ -1,5 +1,15 @@
 -- tensors.lua: what flow.help says of tensors, operations, variables and gradients: see reference/texts.lua for the form.
 return [==[
+strings:totable: A tensor of strings as plain lists.
+  print(flow.tensor({ "a", "b" }):totable()[2])      --> b
+strings:item: The one string that there is.
+  print(flow.tensor({ "a" }):item())      --> a
+strings:reshape: The same strings in another shape; one size may be -1.
+  print(flow.tensor({ "a", "b" }):reshape({ -1, 1 })[2][1])      --> b
+strings:expand_dims: The same strings with an axis of size 1 more.
+  print(#flow.tensor({ "a", "b" }):expand_dims(1))      --> 1
+strings:squeeze: The same strings without an axis of size 1.
+  print(flow.tensor({ { "a" }, { "b" } }):squeeze(-1)[2])      --> b
 flow.tensor: A tensor of a number, nested lists, an array of the FFI or another tensor; float32 unless dtype says otherwise.
   print(flow.tensor { { 1, 2 }, { 3, 4 } })
   print(flow.tensor({ 1, 2 }, { dtype = "int32" }).dtype)
