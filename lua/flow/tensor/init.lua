@@ -266,8 +266,7 @@ local function flatten(value, shape, depth, values, n, path)
   return n
 end
 
--- flow.tensor(number | boolean | nested lists (of strings: strings.lua) | numeric cdata array | tensor [, { dtype =, device = }]): always
--- a copy.
+-- flow.tensor(number | boolean | nested lists (strings: strings.lua) | numeric cdata array | tensor [, options]): always a copy.
 takes "value?: data, { dtype?, device? }"
 function tensor.tensor(value, options)
   local kind = type(value)
@@ -302,8 +301,7 @@ function tensor.tensor(value, options)
   if type(leaf) == "cdata" and is_tensor(leaf) then
     if #shape > 1 then raise("flow.tensor: a list of tensors may not be nested; use flow.stack") end
     errors.check_list("flow.tensor", value)
-    local t = tensor.stack(value)
-    return placed(options.dtype and t:to(options.dtype) or t, options)
+    return placed(options.dtype and tensor.stack(value):to(options.dtype) or tensor.stack(value), options)
   end
   local count = 1
   for i = 1, #shape do count = count * shape[i] end
