@@ -78,6 +78,7 @@ local parts = {
   Model = { "flow.models", "Model" }, models = { "flow.models" }, load_model = { "flow.models", "load_model" },
   optimizers = { "flow.train.optimizers" }, losses = { "flow.train.losses" }, metrics = { "flow.train.metrics" },
   clear_session = { "flow.models", "clear_session" },
+  timeseries_dataset_from_array = { "flow.data.timeseries", "from_array" },
   image = { "flow.tensor.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   initializers = { "flow.layers.choices", "initializers" }, regularizers = { "flow.layers.choices", "regularizers" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },

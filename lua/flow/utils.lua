@@ -12,6 +12,7 @@ local raise, takes = errors.raise, signature.takes
 
 -- What stands in another module is loaded when a script names it.
 local utils = signature.module("flow.utils", nil, function(_, name)
+  if name == "timeseries_dataset_from_array" then return require("flow.data.timeseries").from_array end
   return name == "image_dataset_from_directory" and require("flow.data.image_dataset").from_directory or nil
 end)
 

@@ -64,6 +64,16 @@ describe("lua/examples/multi_worker.lua", function()
   end
 end)
 
+describe("lua/examples on text learn:", function()
+  it("text_classification.lua", function()
+    local path = support.folder() .. "/reviews.keras"
+    local text = run("%q %q --epochs 6 --reviews 2000 --path %q", support.program, examples .. "text_classification.lua", path)
+    local good, bad = text:match "(%d%.%d+)  The story was not dull.-(%d%.%d+)  I think the cast was tedious"
+    assert.truthy(good and tonumber(good) > tonumber(bad), text)
+    assert.is_true(tonumber(text:match "test accuracy (%S+)") > 0.85, text)
+  end)
+end)
+
 -- Steps of a model's own. What is compared is weaker than the figures in the scripts, which are of one machine.
 describe("lua/examples of own steps learn:", function()
   local function check(script, arguments, pattern, sound)

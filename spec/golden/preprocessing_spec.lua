@@ -56,6 +56,7 @@ describe("preprocessing layers", function()
         for k, token in ipairs(case.vocabulary) do assert.equal(token, found[k], name) end
         assert.equal(#case.vocabulary, #found, name)
       end
+      for k, boundary in ipairs(case.boundaries or {}) do assert.near(boundary, layer.bin_boundaries[k], 1e-5) end
       for _, call in ipairs(case.calls) do
         local input = call.input
         if call.several then

@@ -138,6 +138,7 @@ end
 ---- sources ---------------------------------------------------------------------------------------------------------------
 
 require "flow.data.slices" (Dataset, make, out)
+require "flow.data.choice" (Dataset)
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
 takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64' }"

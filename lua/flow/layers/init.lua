@@ -16,6 +16,7 @@ local C, raise = native.C, errors.raise
 -- Layers that are written in Lua, by the modules that have them: loaded when they are first named.
 local IN_LUA = {
   StringLookup = "flow.layers.lookup", IntegerLookup = "flow.layers.lookup", TextVectorization = "flow.layers.text_vectorization",
+  CategoryEncoding = "flow.layers.categories", Discretization = "flow.layers.categories",
   Hashing = "flow.layers.hashing", HashedCrossing = "flow.layers.hashing",
 }
 

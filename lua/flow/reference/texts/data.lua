@@ -181,6 +181,15 @@ flow.utils.to_categorical: Labels, from 0, as rows with a single 1.
   print(flow.utils.to_categorical(flow.tensor { 0, 1 }, 2))
 flow.utils.normalize: Rows divided by their norm.
   print(flow.utils.normalize(flow.tensor { { 3, 4 } }))
+Dataset.choose_from_datasets: Elements of several data sets in the order that a data set of their numbers, from 0, says.
+  local a, b = flow.data.Dataset.range(0, 3), flow.data.Dataset.range(10, 13)
+  for x in flow.data.Dataset.choose_from_datasets({ a, b }, flow.data.Dataset.from_tensor_slices { 1, 0, 1 }):iter() do print(x:item()) end
+Dataset.sample_from_datasets: Elements of several data sets, drawn at random by weights.
+  local a, b = flow.data.Dataset.range(0, 3), flow.data.Dataset.range(10, 13)
+  for x in flow.data.Dataset.sample_from_datasets({ a, b }, { weights = { 0, 1 } }):iter() do print(x:item()) end
+flow.timeseries_dataset_from_array: Windows over the rows of data, each with the target of its first row, in batches.
+  local x = flow.arange(0, 10):to("float32")
+  for window, target in flow.timeseries_dataset_from_array(x, x[{ { 4, 10 } }], 3, { batch_size = 4 }):iter() do print(window, target) end
 flow.utils.pad_sequences: Lists of different lengths as one tensor, filled up and cut.
   print(flow.utils.pad_sequences({ { 1 }, { 2, 3 } }))
 flow.utils.split_dataset: Two data sets of the first and the last elements.

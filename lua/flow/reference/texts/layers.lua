@@ -199,6 +199,10 @@ flow.layers.StringLookup: Strings to their numbers in a vocabulary, or to encodi
   print(layers.StringLookup({ vocabulary = { "a", "b" } }) { "b", "z" })
 flow.layers.IntegerLookup: Whole numbers to their numbers in a vocabulary, or to encodings of them; invert: back.
   print(layers.IntegerLookup({ vocabulary = { 7, 9 } })(flow.tensor({ 9, 1 }, { dtype = "int64" })))
+flow.layers.CategoryEncoding: Whole numbers to rows that mark or count them.
+  print(layers.CategoryEncoding({ num_tokens = 4 })(flow.tensor { { 0, 2 } }))
+flow.layers.Discretization: Numbers to the bins that they fall into, given or learnt from data.
+  print(layers.Discretization({ bin_boundaries = { 0, 1 } })(flow.tensor { -1, 0.5, 3 }))
 flow.layers.Hashing: Strings and numbers to bins, without a vocabulary.
   print(layers.Hashing({ num_bins = 5 }) { "a", "b" })
 flow.layers.HashedCrossing: The combination of several strings or whole numbers to a bin.
