@@ -61,7 +61,11 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   for (int i = 0; i < count && names; i++) named[call->inputs[i]] = operands[i];
   if (names) inputs = named, count = names;
   if (call->training >= 0) training = call->training;
-  return flow_layer_run(context, call->layer, inputs, count, call->options, training, &values[call->result]);
+  flow_tensor *outputs[FLOW_LAYER_MOST_OUTPUTS] = { NULL };      /* as many as the record can have: this layer may have fewer values */
+  flow_status status = flow_layer_run(context, call->layer, inputs, count, call->options, training, outputs);
+  memcpy(&values[call->result], outputs, sizeof *outputs * (size_t)call->result_count);
+  flow_tensors_release(outputs + call->result_count, FLOW_LAYER_MOST_OUTPUTS - call->result_count);
+  return status;
 }
 
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs)

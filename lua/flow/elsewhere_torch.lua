@@ -36,7 +36,7 @@ return {
     global_variables_initializer = "variables have their values from the beginning", float32 = "dtypes are texts: \"float32\"",
     float16 = "dtypes are texts: \"float16\"", int32 = "dtypes are texts: \"int32\"", int64 = "dtypes are texts: \"int64\"",
     bigquery = "tables are exported to files first: flow.data.TFRecordDataset and flow.data.load_csv read these",
-    array = "flow.tensor(value)", asarray = "flow.tensor(value)", Dense = "layers are in flow.layers",
+    asarray = "flow.tensor(value)", Dense = "layers are in flow.layers",
     Adam = OPTIMIZERS, SGD = OPTIMIZERS, Dataset = "flow.data.Dataset",
   },
   ["flow.nn"] = layers, ["flow.layers"] = layers,
@@ -45,7 +45,7 @@ return {
   tensor = {
     cuda = DEVICES, cpu = "x:to(\"cpu\")", numpy = "x:totable() gives nested lists, flow.save_npy(path, x) a file for NumPy",
     tolist = "x:totable()", backward = GRADIENTS, grad = GRADIENTS, requires_grad = GRADIENTS, detach = "x:stop_gradient()",
-    view = "x:reshape(shape)", unsqueeze = "x:expand_dims(axis)", float = "x:to(\"float32\")", half = "x:to(\"float16\")",
+    unsqueeze = "x:expand_dims(axis)", float = "x:to(\"float32\")", half = "x:to(\"float16\")",
     long = "x:to(\"int64\")", int = "x:to(\"int32\")", clamp = "x:clip(low, high)",
     mm = "x:matmul(y)", dim = "x.rank is the number of axes",
     numel = "x.size is the number of elements", t = "x:transpose()", len = "#x is the length of the first axis",

@@ -349,13 +349,19 @@ static void devices_copy_from_each_other(void **state)
   fails(FLOW_INVALID_ARGUMENT, "there is no gpu:99", table->open(99, &other));
 }
 
-/* An op whose family forgot it has an empty list, made in device_table.c, and would only fail when it is called. */
+/* An op whose family forgot it has an empty list, made in device_table.c, and would only fail when it is called. Those that GPUs do not have
+ * yet are named: recurrent layers take their step-by-step path there, the others are refused by name. */
 static void every_op_has_kernels(void **state)
 {
   (void)state;
+  static const int without[] = { FLOW_OP_argsort, FLOW_OP_cumsum, FLOW_OP_take_along, FLOW_OP_take_along_gradient, FLOW_OP_simple_rnn,
+                                 FLOW_OP_simple_rnn_gradient, FLOW_OP_lstm, FLOW_OP_lstm_gradient, FLOW_OP_gru, FLOW_OP_gru_gradient };
   int missing = 0;
   for (int op = 0; op < flow_op_count(); op++) {
-    if (device->device.kernels[op]->run) continue;
+    int known = 0;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++) known |= without[i] == op;
+    if (known) assert_null(device->device.kernels[op]->run);
+    if (known || device->device.kernels[op]->run) continue;
     print_error("%s has no kernel on the device\n", flow_op_name(op));
     missing++;
   }

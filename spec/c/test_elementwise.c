@@ -73,6 +73,13 @@ static int64_t int_and(int64_t a, int64_t b)     { return a != 0 && b != 0; }
 static int64_t int_or(int64_t a, int64_t b)      { return a != 0 || b != 0; }
 static int64_t int_relu_gradient(int64_t g, int64_t y) { return y > 0 ? g : 0; }
 
+static double  ref_floor_divide(double a, double b) { return floor(a / b); }
+static int64_t int_floor_divide(int64_t a, int64_t b)
+{
+  if (b == 0) return 0;
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 typedef struct op_case {
   int     op, arity, to_bool;
   double  (*one)(double);
@@ -115,6 +122,7 @@ static const op_case cases[] = {
   { FLOW_OP_divide_no_nan, 2, 0, NULL, ref_div0, NULL, NULL, -9, 9, 0 },
   { FLOW_OP_pow, 2, 0, NULL, pow, NULL, int_pow, 0.1, 4, 1 },
   { FLOW_OP_mod, 2, 0, NULL, ref_mod, NULL, int_mod, -9, 9, 1 },
+  { FLOW_OP_floor_divide, 2, 0, NULL, ref_floor_divide, NULL, int_floor_divide, -9, 9, 0 },
   { FLOW_OP_maximum, 2, 0, NULL, ref_max, NULL, int_max, -9, 9, 0 },
   { FLOW_OP_minimum, 2, 0, NULL, ref_min, NULL, int_min, -9, 9, 0 },
   { FLOW_OP_eq, 2, 1, NULL, ref_eq, NULL, int_eq, -2, 2, 0 },

@@ -221,6 +221,9 @@ local SIZES = { float16 = 2, bfloat16 = 2, float32 = 4, float64 = 8, int8 = 1, u
 define(function(x, dtype)
   local tensor = require "flow.tensor"
   x = operand(x, "view")
+  if dtype ~= nil and type(dtype) ~= "string" then
+    errors.raise("flow.view takes a dtype such as \"int32\", got %s; another shape: x:reshape(shape)", errors.describe(dtype))
+  end
   dtype = dtype or x.dtype
   native.dtype(dtype)
   tensor.need_value(x, "view()")
