@@ -349,8 +349,8 @@ static void devices_copy_from_each_other(void **state)
   fails(FLOW_INVALID_ARGUMENT, "there is no gpu:99", table->open(99, &other));
 }
 
-/* An op whose family forgot it has an empty list, made in device_table.c, and would only fail when it is called. Those that GPUs do not have
- * yet are named: recurrent layers take their step-by-step path there, the others are refused by name. */
+/* An op whose family forgot it has an empty list, made in device_table.c, and would only fail when it is called. Those that GPUs do not
+ * have yet are named: recurrent layers take their step-by-step path there, the others are refused by name. */
 static void every_op_has_kernels(void **state)
 {
   (void)state;
