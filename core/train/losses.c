@@ -248,6 +248,77 @@ static flow_tensor *dice(flow_expression *e, const flow_arguments *options, flow
   return e_sub(e, flow_express_number(e, share, 1), share);
 }
 
+/* 1 - both / (both + alpha y (1 - p) + beta (1 - y) p), sums over the axes (S. Salehi et al., 2017): alpha weighs what is missed, as in
+ * Keras, whose documentation has the two the other way round. */
+static flow_tensor *tversky(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  flow_attributes axes;
+  y_pred = flow_express_float(e, y_pred);
+  y_true = flow_express_float(e, y_true);
+  if (!flow_express_fit(e, &y_true, &y_pred) || !axes_of(e, options, y_pred->rank, &axes)) return NULL;
+  flow_tensor *one = flow_express_number(e, y_pred, 1);
+  flow_tensor *both = flow_express(e, FLOW_OP_sum, e_mul(e, y_true, y_pred), NULL, NULL, &axes);
+  flow_tensor *missed = flow_express(e, FLOW_OP_sum, e_mul(e, y_true, e_sub(e, one, y_pred)), NULL, NULL, &axes);
+  flow_tensor *wrong = flow_express(e, FLOW_OP_sum, e_mul(e, e_sub(e, one, y_true), y_pred), NULL, NULL, &axes);
+  missed = e_mul(e, missed, flow_express_number(e, y_pred, flow_argument_number(options, "alpha")));
+  wrong = e_mul(e, wrong, flow_express_number(e, y_pred, flow_argument_number(options, "beta")));
+  flow_tensor *all = e_add(e, e_add(e, both, flow_express_number(e, y_pred, 1e-7)), e_add(e, missed, wrong));
+  return e_sub(e, one, e_div(e, both, all));
+}
+
+/* (1 - p of the true class)^gamma times the cross entropy (T. Lin et al., "Focal Loss for Dense Object Detection", 2018). */
+static flow_tensor *binary_focal_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_sigmoid);
+  if (logits) y_pred = e_sigmoid(e, logits);
+  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
+  flow_express_check_axis(e, options, y_pred);
+  y_true = smooth(e, options, y_true, 2);
+  flow_tensor *one = flow_express_number(e, y_pred, 1), *not_true = e_sub(e, one, y_true), *p = clip(e, y_pred);
+  flow_tensor *entropy = e_neg(e, e_add(e, e_mul(e, y_true, e_log(e, p)), e_mul(e, not_true, e_log(e, e_sub(e, one, p)))));
+  flow_tensor *missed = e_add(e, e_mul(e, y_true, e_sub(e, one, y_pred)), e_mul(e, not_true, y_pred));
+  flow_tensor *values = e_mul(e, e_pow(e, missed, flow_express_number(e, y_pred, flow_argument_number(options, "gamma"))), entropy);
+  if (flow_argument_boolean(options, "apply_class_balancing")) {
+    double alpha = flow_argument_number(options, "alpha");
+    flow_tensor *of_true = e_mul(e, y_true, flow_express_number(e, y_pred, alpha));
+    values = e_mul(e, values, e_add(e, of_true, e_mul(e, not_true, flow_express_number(e, y_pred, 1 - alpha))));
+  }
+  return flow_express_mean(e, values, -1);
+}
+
+/* alpha (1 - p)^gamma times the cross entropy of each class. */
+static flow_tensor *categorical_focal_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
+                                                   flow_tensor *y_pred)
+{
+  static const flow_attributes last = { .axis = { -1 } };
+  flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax);
+  if (logits) y_pred = flow_express(e, FLOW_OP_softmax, logits, NULL, NULL, &last);
+  if (e->status == FLOW_OK && y_pred->rank < 2)
+    return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
+  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
+  flow_express_check_axis(e, options, y_pred);
+  y_true = smooth(e, options, y_true, (double)y_pred->shape[y_pred->rank - 1]);
+  flow_tensor *p = clip(e, e_div(e, y_pred, flow_express_sum(e, y_pred, -1, 1))), *one = flow_express_number(e, p, 1);
+  flow_tensor *weight = e_pow(e, e_sub(e, one, p), flow_express_number(e, p, flow_argument_number(options, "gamma")));
+  weight = e_mul(e, weight, flow_express_number(e, p, flow_argument_number(options, "alpha")));
+  return e_neg(e, flow_express_sum(e, e_mul(e, weight, e_mul(e, y_true, e_log(e, p))), -1, 0));
+}
+
+/* (1 - p[label]^q) / q: cross entropy for q near 0, absolute error for q = 1 (Z. Zhang and M. Sabuncu, 2018). log p[label] is minus the
+ * cross entropy of log p, of which the logarithm of the sum of all p is taken out. */
+static flow_tensor *generalized_cross_entropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  double q = flow_argument_number(options, "q");
+  if (!(q > 0 && q < 1)) return flow_express_fail(e, "q must be between 0 and 1, found %g", q);
+  y_pred = flow_express_float(e, y_pred);
+  if (e->status != FLOW_OK || !flow_express_label_fit(e, &y_true, y_pred, "; labels are integers")) return NULL;
+  if (!flow_dtype_is_integer(y_true->dtype)) y_true = flow_express_cast(e, y_true, FLOW_INT32);
+  flow_tensor *entropy = flow_express(e, FLOW_OP_sparse_cross_entropy, e_log(e, y_pred), y_true, NULL, NULL);
+  flow_tensor *p = e_mul(e, e_exp(e, e_neg(e, entropy)), flow_express_sum(e, y_pred, -1, 0));
+  flow_tensor *power = e_pow(e, p, flow_express_number(e, p, q));
+  return e_div(e, e_sub(e, flow_express_number(e, p, 1), power), flow_express_number(e, p, q));
+}
+
 /* Keras' choice by shapes: one output: binary; labels of a smaller rank or {..., 1}: sparse; else one-hot. */
 static flow_tensor *crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
@@ -272,6 +343,14 @@ static const flow_argument entropy_options[] = { FROM_LOGITS, SMOOTHING, AXIS, R
 static const flow_argument huber_options[] = { { "delta", FLOW_NUMBER, "1", NULL }, REDUCTION, FLOW_ARGUMENTS_END };
 static const flow_argument axis_options[] = { AXIS, REDUCTION, FLOW_ARGUMENTS_END };
 static const flow_argument dice_options[] = { REDUCTION, { "axis", FLOW_NUMBERS, "null", NULL }, FLOW_ARGUMENTS_END };
+#define GAMMA { "gamma", FLOW_NUMBER, "2", NULL }
+#define ALPHA(value) { "alpha", FLOW_NUMBER, value, NULL }
+static const flow_argument binary_focal_options[] = { { "apply_class_balancing", FLOW_BOOLEAN, "false", NULL }, ALPHA("0.25"), GAMMA,
+                                                      FROM_LOGITS, SMOOTHING, AXIS, REDUCTION, FLOW_ARGUMENTS_END };
+static const flow_argument focal_options[] = { ALPHA("0.25"), GAMMA, FROM_LOGITS, SMOOTHING, AXIS, REDUCTION, FLOW_ARGUMENTS_END };
+static const flow_argument tversky_options[] = { ALPHA("0.5"), { "beta", FLOW_NUMBER, "0.5", NULL }, REDUCTION,
+                                                 { "axis", FLOW_NUMBERS, "null", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument generalized_options[] = { { "q", FLOW_NUMBER, "0.5", NULL }, REDUCTION, FLOW_ARGUMENTS_END };
 
 static const flow_loss records[] = {
   { "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy", NULL, sparse_options, sparse_categorical_crossentropy },
@@ -291,6 +370,10 @@ static const flow_loss records[] = {
   { "squared_hinge", "SquaredHinge", NULL, no_options, flow_loss_squared_hinge },
   { "categorical_hinge", "CategoricalHinge", NULL, no_options, flow_loss_categorical_hinge },
   { "dice", "Dice", NULL, dice_options, dice },
+  { "tversky", "Tversky", NULL, tversky_options, tversky },
+  { "binary_focal_crossentropy", "BinaryFocalCrossentropy", NULL, binary_focal_options, binary_focal_crossentropy },
+  { "categorical_focal_crossentropy", "CategoricalFocalCrossentropy", NULL, focal_options, categorical_focal_crossentropy },
+  { "categorical_generalized_cross_entropy", "CategoricalGeneralizedCrossEntropy", NULL, generalized_options, generalized_cross_entropy },
 };
 
 int flow_loss_total(void) { return (int)(sizeof records / sizeof *records); }

@@ -81,144 +81,196 @@ return {
     -0.22182540000000001, -0.41480679999999998, 0.1275704, 0.058646730000000001, -0.22182540000000001, -0.41480679999999998,
     0.1275704, 0.058646730000000001, 0.10909099999999999, -0.41480679999999998, -0.27507949999999998, 0.058646730000000001,
     0.10909099999999999, 0.075263289999999997 } },
-  { loss = "crossentropy", by_name = true, y_true = { shape = { 12, 1 }, seed = 9027, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9028, low = 0.02, high = 0.97999999999999998 }, mean = 0.92706029999999995 },
-  { loss = "ce", by_name = true, y_true = { shape = { 12, 4 }, seed = 9029, one_hot = true }, y_pred = { shape = { 12, 4 }, seed =
-    9030, low = 0.02, high = 0.97999999999999998 }, mean = 1.295749 },
-  { loss = "crossentropy", by_name = true, y_true = { shape = { 12 }, seed = 9031, classes = 4 }, y_pred = { shape = { 12, 4 }, seed
-    = 9032, low = 0.02, high = 0.97999999999999998 }, mean = 1.583683 },
-  { metric = "Precision", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9033, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9034, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9036, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9037, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9038, low = 0, high = 2 } } }, results = { 0.5,
-    0.40342470000000002 } },
-  { metric = "Precision", options = { thresholds = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9039,
-    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9040, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9042,
-    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9043, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9044, low = 0,
-    high = 2 } } }, results = { 0.80000000000000004, 0.47297980000000001 } },
+  { loss = "Tversky", options = {}, signs = false, y_true = { shape = { 5, 4 }, seed = 9027, low = 0.02, high = 0.97999999999999998
+    }, y_pred = { shape = { 5, 4 }, seed = 9028, low = 0.02, high = 0.97999999999999998 }, values = 0.58290830000000005, mean =
+    0.58290830000000005, gradient = { 0.020549029999999999, 0.0048539189999999999, -0.0219635, -0.027469, -0.06579219,
+    0.015359940000000001, -0.065891439999999996, -0.057167280000000001, -0.041468659999999997, -0.071484640000000002,
+    -0.010034110000000001, -0.030013479999999999, -0.0080799530000000008, -0.021503970000000001, -0.0098864179999999992, -0.05069866,
+    -0.023445560000000001, -0.022785130000000001, -0.028650729999999999, -0.034339099999999997 } },
+  { loss = "Tversky", options = { alpha = 0.29999999999999999, beta = 0.80000000000000004, axis = { -1 } }, signs = false, y_true =
+    { shape = { 5, 4 }, seed = 9029, classes = 2 }, y_pred = { shape = { 5, 4 }, seed = 9030, low = 0.02, high = 0.97999999999999998
+    }, values = { 0.3954937, 0.69642669999999995, 0.1310248, 0.90900530000000002, 0.36260219999999999 }, mean = 0.49891049999999998,
+    gradient = { -0.042113440000000002, -0.042113440000000002, 0.035306280000000002, -0.042113440000000002, -0.064255270000000003,
+    0.019815840000000001, -0.064255270000000003, 0.019815840000000001, -0.027452359999999999, 0.048719659999999998,
+    -0.027452359999999999, -0.027452359999999999, 0.0077446839999999999, 0.0077446839999999999, 0.0077446839999999999,
+    -0.099612569999999998, -0.040600200000000003, -0.040600200000000003, 0.037381690000000002, -0.040600200000000003 } },
+  { loss = "BinaryFocalCrossentropy", options = {}, signs = false, y_true = { shape = { 5, 4 }, seed = 9031, classes = 2 }, y_pred =
+    { shape = { 5, 4 }, seed = 9032, low = 0.02, high = 0.97999999999999998 }, values = { 0.77431209999999995, 0.31539469999999997,
+    0.4621075, 0.61595460000000002, 0.62084660000000003 }, mean = 0.55772310000000003, gradient = { 0.005074393, -1.412256,
+    0.056833500000000002, -0.0047036059999999999, -0.042643670000000002, 0.3124999, -0.00046238799999999999, -0.02119484,
+    -0.003525687, -0.061642490000000001, 0.38538470000000002, 0.1025769, -0.49883519999999998, -0.016814559999999999,
+    0.22417690000000001, -0.0060979629999999996, 0.037197099999999997, -0.56995960000000001, -0.14693680000000001,
+    -0.038338650000000002 } },
+  { loss = "BinaryFocalCrossentropy", options = { apply_class_balancing = true, gamma = 1.5, label_smoothing = 0.10000000000000001
+    }, signs = false, y_true = { shape = { 5, 4 }, seed = 9033, classes = 2 }, y_pred = { shape = { 5, 4 }, seed = 9034, low = 0.02,
+    high = 0.97999999999999998 }, values = { 0.1995574, 0.074149439999999997, 0.40175880000000003, 0.15250520000000001,
+    0.13328690000000001 }, mean = 0.19225159999999999, gradient = { -0.034578379999999999, 0.04487799, 0.026654839999999999,
+    -0.1059722, 0.022018240000000001, -0.0011531549999999999, -0.012946589999999999, 0.0487164, -0.0076672229999999999,
+    -0.14216770000000001, 0.2068817, 0.064218819999999996, -0.022718220000000001, -0.036744880000000001, -0.074258690000000002,
+    -0.01555752, 0.11465640000000001, -0.0081575380000000006, 0.0034163520000000001, -0.0046349299999999998 } },
+  { loss = "BinaryFocalCrossentropy", options = { from_logits = true, alpha = 0.59999999999999998, apply_class_balancing = true },
+    signs = false, y_true = { shape = { 5, 4 }, seed = 9035, classes = 2 }, y_pred = { shape = { 5, 4 }, seed = 9036, low = -2, high =
+    2 }, values = { 0.2192817, 0.32590659999999999, 0.076767210000000002, 0.091624250000000004, 0.15822220000000001 }, mean =
+    0.1743604, gradient = { 0.001472309, -0.029224219999999999, 0.001735922, 0.010067319999999999, 0.019819369999999999,
+    -0.030096680000000001, 0.0033771669999999999, -0.00084267420000000003, -0.0044608549999999997, 0.01268245, -0.0013201770000000001,
+    0.0046055669999999996, -0.0082658839999999994, 0.0055415839999999996, 0.00734792, -0.0098885220000000003, 0.0087327800000000008,
+    0.01223192, -0.01078955, -0.0142212 } },
+  { loss = "CategoricalFocalCrossentropy", options = {}, signs = false, y_true = { shape = { 5, 4 }, seed = 9037, one_hot = true },
+    y_pred = { shape = { 5, 4 }, seed = 9038, low = 0.02, high = 0.97999999999999998 }, values = { 0.18822330000000001, 0.1588831,
+    0.21524940000000001, 0.14108019999999999, 0.13059299999999999 }, mean = 0.1668058, gradient = { 0.02361576, 0.02361576,
+    -0.068517889999999998, 0.02361576, 0.01994143, -0.049605620000000003, 0.01994143, 0.01994143, 0.029278370000000001,
+    0.029278370000000001, -0.096836770000000003, 0.029278370000000001, 0.031594400000000002, 0.031594400000000002,
+    0.031594400000000002, -0.071025000000000005, -0.0448244, 0.021240470000000001, 0.021240470000000001, 0.021240470000000001 } },
+  { loss = "CategoricalFocalCrossentropy", options = { from_logits = true, gamma = 3, alpha = 0.5, label_smoothing =
+    0.20000000000000001 }, signs = false, y_true = { shape = { 5, 4 }, seed = 9039, one_hot = true }, y_pred = { shape = { 5, 4 },
+    seed = 9040, low = -2, high = 2 }, values = { 1.1035740000000001, 0.96749819999999997, 0.44624920000000001, 0.4256471, 0.8427694
+    }, mean = 0.75714769999999998, gradient = { -0.10139049999999999, 0.001290937, 0.088226330000000006, 0.01187327, 0.0232587,
+    -0.1010939, 0.038635719999999998, 0.03919951, 0.001694355, 0.027963249999999999, -0.077262849999999994, 0.04760524,
+    -0.0023848369999999999, 0.07003624, -0.065006149999999999, -0.0026452509999999999, -0.0032302260000000001, -0.098200129999999997,
+    0.031281820000000002, 0.070148539999999995 } },
+  { loss = "CategoricalGeneralizedCrossEntropy", options = { q = 0.69999999999999996 }, signs = false, y_true = { shape = { 5 },
+    seed = 9041, classes = 4 }, y_pred = { shape = { 5, 4 }, seed = 9042, low = 0.02, high = 0.97999999999999998 }, values = {
+    0.83144240000000003, 0.18599679999999999, 0.85159379999999996, 0.13225390000000001, 0.64709309999999998 }, mean =
+    0.52967600000000004, gradient = { -0.29066140000000001, -0, -0, -0, -0.2123208, -0, -0, -0, -0.29496939999999999, -0, -0, -0, -0,
+    -0.20850270000000001, -0, -0, -0, -0, -0, -0.25900570000000001 } },
+  { loss = "crossentropy", by_name = true, y_true = { shape = { 12, 1 }, seed = 9043, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9044, low = 0.02, high = 0.97999999999999998 }, mean = 0.75534950000000001 },
+  { loss = "ce", by_name = true, y_true = { shape = { 12, 4 }, seed = 9045, one_hot = true }, y_pred = { shape = { 12, 4 }, seed =
+    9046, low = 0.02, high = 0.97999999999999998 }, mean = 1.782683 },
+  { loss = "crossentropy", by_name = true, y_true = { shape = { 12 }, seed = 9047, classes = 4 }, y_pred = { shape = { 12, 4 }, seed
+    = 9048, low = 0.02, high = 0.97999999999999998 }, mean = 1.582864 },
+  { metric = "Precision", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9049, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9050, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9052, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9053, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9054, low = 0, high = 2 } } }, results = {
+    0.80000000000000004, 0.73866180000000004 } },
+  { metric = "Precision", options = { thresholds = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9055,
+    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9056, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9058,
+    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9059, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9060, low = 0,
+    high = 2 } } }, results = { 0.75, 0.78725020000000001 } },
   { metric = "Precision", options = { thresholds = { 0.20000000000000001, 0.5, 0.80000000000000004 } }, updates = { { y_true = {
-    shape = { 12, 1 }, seed = 9045, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9046, low = 0, high = 1 } }, { y_true = {
-    shape = { 12, 1 }, seed = 9048, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9049, low = 0, high = 1 }, weights = { shape =
-    { 12 }, seed = 9050, low = 0, high = 2 } } }, results = { { 0.45454549999999999, 0.20000000000000001, 0 }, { 0.4384152,
-    0.25307689999999999, 0.410132 } } },
-  { metric = "Precision", options = { class_id = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9051, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9052, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9054, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9055, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9056, low = 0, high = 2 } } },
-    results = { 0, 0.037612590000000001 } },
-  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9057, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9058, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9060, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9061, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9062, low = 0, high = 2 } } }, results = {
-    0.66666669999999995, 0.59357629999999995 } },
+    shape = { 12, 1 }, seed = 9061, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9062, low = 0, high = 1 } }, { y_true = {
+    shape = { 12, 1 }, seed = 9064, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9065, low = 0, high = 1 }, weights = { shape =
+    { 12 }, seed = 9066, low = 0, high = 2 } } }, results = { { 0.44444440000000002, 1, 1 }, { 0.49882670000000001,
+    0.84347019999999995, 0.85774700000000004 } } },
+  { metric = "Precision", options = { class_id = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9067, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9068, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9070, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9071, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9072, low = 0, high = 2 } } },
+    results = { 0.125, 0.33720480000000003 } },
+  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9073, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9074, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9076, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9077, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9078, low = 0, high = 2 } } }, results = {
+    0.66666669999999995, 0.52031669999999997 } },
   { metric = "Recall", options = { class_id = 0, thresholds = 0.40000000000000002 }, updates = { { y_true = { shape = { 12, 6 },
-    seed = 9063, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9064, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
-    seed = 9066, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9067, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
-    9068, low = 0, high = 2 } } }, results = { 0, 0 } },
-  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9069, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9070, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9072, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9073, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9074, low = 0, high = 2 } } }, results = {
-    0.1666667, 0.40012140000000002 } },
-  { metric = "TruePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9075, classes = 2 }, y_pred = { shape
-    = { 12, 1 }, seed = 9076, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9078, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9079, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9080, low = 0, high = 2 } } }, results = { 4,
-    4.9823649999999997 } },
+    seed = 9079, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9080, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
+    seed = 9082, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9083, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    9084, low = 0, high = 2 } } }, results = { 1, 1 } },
+  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9085, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9086, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9088, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9089, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9090, low = 0, high = 2 } } }, results = { 0.75,
+    0.59123289999999995 } },
+  { metric = "TruePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9091, classes = 2 }, y_pred = { shape
+    = { 12, 1 }, seed = 9092, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9094, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9095, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9096, low = 0, high = 2 } } }, results = { 5,
+    8.4942980000000006 } },
   { metric = "TrueNegatives", options = { thresholds = { 0.10000000000000001, 0.59999999999999998 } }, updates = { { y_true = {
-    shape = { 12, 1 }, seed = 9081, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9082, low = 0, high = 1 } }, { y_true = {
-    shape = { 12, 1 }, seed = 9084, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9085, low = 0, high = 1 }, weights = { shape =
-    { 12 }, seed = 9086, low = 0, high = 2 } } }, results = { { 0, 3 }, { 0, 4.0989849999999999 } } },
-  { metric = "FalsePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9087, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9088, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9090, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9091, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9092, low = 0, high = 2 } } }, results = {
-    2, 6.2425569999999997 } },
-  { metric = "FalseNegatives", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9093, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9094, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9096, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9097, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9098, low = 0, high = 2 } } }, results = {
-    3, 7.190086 } },
-  { metric = "AUC", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9099, classes = 2 }, y_pred = { shape = { 12, 1
-    }, seed = 9100, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9102, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9103, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9104, low = 0, high = 2 } } }, results = { 0.40625, 0.3993372
-    } },
-  { metric = "AUC", options = { curve = "PR" }, updates = { { y_true = { shape = { 12, 1 }, seed = 9105, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9106, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9108, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9109, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9110, low = 0, high = 2 } } }, results = {
-    0.48892180000000002, 0.38467970000000001 } },
-  { metric = "AUC", options = { num_thresholds = 7 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9111, classes = 2 }, y_pred
-    = { shape = { 12, 1 }, seed = 9112, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9114, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9115, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9116, low = 0, high = 2 } } }, results = {
-    0.46875, 0.61922840000000001 } },
+    shape = { 12, 1 }, seed = 9097, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9098, low = 0, high = 1 } }, { y_true = {
+    shape = { 12, 1 }, seed = 9100, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9101, low = 0, high = 1 }, weights = { shape =
+    { 12 }, seed = 9102, low = 0, high = 2 } } }, results = { { 2, 7 }, { 2, 9.0011220000000005 } } },
+  { metric = "FalsePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9103, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9104, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9106, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9107, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9108, low = 0, high = 2 } } }, results = {
+    2, 6.4344380000000001 } },
+  { metric = "FalseNegatives", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9109, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9110, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9112, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9113, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9114, low = 0, high = 2 } } }, results = {
+    5, 6.4569210000000004 } },
+  { metric = "AUC", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9115, classes = 2 }, y_pred = { shape = { 12, 1
+    }, seed = 9116, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9118, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9119, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9120, low = 0, high = 2 } } }, results = {
+    0.20000000000000001, 0.48147990000000002 } },
+  { metric = "AUC", options = { curve = "PR" }, updates = { { y_true = { shape = { 12, 1 }, seed = 9121, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9122, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9124, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9125, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9126, low = 0, high = 2 } } }, results = {
+    0.70317640000000003, 0.78174220000000005 } },
+  { metric = "AUC", options = { num_thresholds = 7 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9127, classes = 2 }, y_pred
+    = { shape = { 12, 1 }, seed = 9128, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9130, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9131, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9132, low = 0, high = 2 } } }, results = {
+    0.4375, 0.53921339999999995 } },
   { metric = "AUC", options = { curve = "PR", summation_method = "minoring" }, updates = { { y_true = { shape = { 12, 1 }, seed =
-    9117, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9118, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
-    9120, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9121, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9122, low
-    = 0, high = 2 } } }, results = { 0.53428569999999997, 0.75135949999999996 } },
+    9133, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9134, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
+    9136, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9137, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9138, low
+    = 0, high = 2 } } }, results = { 0.23820350000000001, 0.49488379999999998 } },
   { metric = "AUC", options = { summation_method = "majoring", num_thresholds = 12 }, updates = { { y_true = { shape = { 12, 6 },
-    seed = 9123, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9124, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
-    seed = 9126, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9127, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
-    9128, low = 0, high = 2 } } }, results = { 0.54444440000000005, 0.49899209999999999 } },
+    seed = 9139, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9140, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
+    seed = 9142, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9143, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    9144, low = 0, high = 2 } } }, results = { 0.73194440000000005, 0.67550560000000004 } },
   { metric = "AUC", options = { thresholds = { 0.25, 0.5, 0.90000000000000002 } }, updates = { { y_true = { shape = { 12, 1 }, seed
-    = 9129, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9130, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
-    9132, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9133, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9134, low
-    = 0, high = 2 } } }, results = { 0.58571430000000002, 0.58004089999999997 } },
-  { metric = "TopKCategoricalAccuracy", options = { k = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9135, one_hot = true
-    }, y_pred = { shape = { 12, 6 }, seed = 9136, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9138, one_hot = true
-    }, y_pred = { shape = { 12, 6 }, seed = 9139, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9140, low = 0, high = 2 } }
-    }, results = { 0.5, 0.44584200000000002 } },
-  { metric = "TopKCategoricalAccuracy", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9141, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9142, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9144, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9145, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9146, low = 0, high = 2 } } },
-    results = { 0.91666669999999995, 0.92242230000000003 } },
-  { metric = "SparseTopKCategoricalAccuracy", options = { k = 3 }, updates = { { y_true = { shape = { 12 }, seed = 9147, classes = 6
-    }, y_pred = { shape = { 12, 6 }, seed = 9148, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 9150, classes = 6 },
-    y_pred = { shape = { 12, 6 }, seed = 9151, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9152, low = 0, high = 2 } } },
-    results = { 0.5, 0.54512769999999999 } },
-  { metric = "CosineSimilarity", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9153, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9154, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9156, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9157, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9158, low = 0, high = 2 } } }, results = {
-    0.35691070000000003, 0.35472939999999997 } },
-  { metric = "RootMeanSquaredError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9159, classes = 2 }, y_pred =
-    { shape = { 12, 1 }, seed = 9160, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9162, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9163, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9164, low = 0, high = 2 } } }, results = {
-    0.49357499999999999, 0.60860559999999997 } },
-  { metric = "KLDivergence", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9165, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9166, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9168, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9169, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9170, low = 0, high = 2 } } }, results = {
-    0.56242970000000003, 0.63739610000000002 } },
-  { metric = "Poisson", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9171, one_hot = true }, y_pred = { shape =
-    { 12, 6 }, seed = 9172, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9174, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9175, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9176, low = 0, high = 2 } } }, results = {
-    0.65837400000000001, 0.66203840000000003 } },
-  { metric = "Hinge", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9177, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9178, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9180, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9181, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9182, low = 0, high = 2 } } }, results = {
-    1.1916739999999999, 1.319096 } },
-  { metric = "CategoricalHinge", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9183, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9184, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9186, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9187, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9188, low = 0, high = 2 } } }, results = {
-    1.2065859999999999, 1.2168099999999999 } },
-  { metric = "F1Score", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9189, one_hot = true }, y_pred = { shape =
-    { 12, 6 }, seed = 9190, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9192, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9193, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9194, low = 0, high = 2 } } }, results = { { 0, 0,
-    0, 0.3333333, 0, 0.3333333 }, { 0.17453830000000001, 0, 0, 0.22472829999999999, 0, 0.17643490000000001 } } },
-  { metric = "F1Score", options = { average = "macro", threshold = 0.5 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9195,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9196, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9198,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9199, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9200, low =
-    0, high = 2 } } }, results = { 0.14999999999999999, 0.1887789 } },
-  { metric = "F1Score", options = { average = "micro" }, updates = { { y_true = { shape = { 12, 6 }, seed = 9201, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9202, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9204, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9205, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9206, low = 0, high = 2 } } },
-    results = { 0.083333279999999996, 0.10698729999999999 } },
-  { metric = "FBetaScore", options = { average = "weighted", beta = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9207,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9208, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9210,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9211, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9212, low =
-    0, high = 2 } } }, results = { 0, 0.032778160000000001 } },
+    = 9145, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9146, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
+    9148, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9149, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9150, low
+    = 0, high = 2 } } }, results = { 0.41428569999999998, 0.44653809999999999 } },
+  { metric = "TopKCategoricalAccuracy", options = { k = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9151, one_hot = true
+    }, y_pred = { shape = { 12, 6 }, seed = 9152, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9154, one_hot = true
+    }, y_pred = { shape = { 12, 6 }, seed = 9155, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9156, low = 0, high = 2 } }
+    }, results = { 0.083333340000000006, 0.057779400000000002 } },
+  { metric = "TopKCategoricalAccuracy", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9157, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9158, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9160, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9161, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9162, low = 0, high = 2 } } },
+    results = { 0.66666669999999995, 0.7705244 } },
+  { metric = "SparseTopKCategoricalAccuracy", options = { k = 3 }, updates = { { y_true = { shape = { 12 }, seed = 9163, classes = 6
+    }, y_pred = { shape = { 12, 6 }, seed = 9164, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 9166, classes = 6 },
+    y_pred = { shape = { 12, 6 }, seed = 9167, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9168, low = 0, high = 2 } } },
+    results = { 0.1666667, 0.21222469999999999 } },
+  { metric = "CosineSimilarity", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9169, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9170, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9172, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9173, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9174, low = 0, high = 2 } } }, results = {
+    0.31725419999999999, 0.31058200000000002 } },
+  { metric = "RootMeanSquaredError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9175, classes = 2 }, y_pred =
+    { shape = { 12, 1 }, seed = 9176, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9178, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9179, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9180, low = 0, high = 2 } } }, results = {
+    0.69340389999999996, 0.63643459999999996 } },
+  { metric = "KLDivergence", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9181, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9182, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9184, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9185, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9186, low = 0, high = 2 } } }, results = {
+    0.96799849999999998, 0.89025960000000004 } },
+  { metric = "Poisson", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9187, one_hot = true }, y_pred = { shape =
+    { 12, 6 }, seed = 9188, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9190, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9191, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9192, low = 0, high = 2 } } }, results = {
+    0.7332417, 0.7249333 } },
+  { metric = "Hinge", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9193, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9194, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9196, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9197, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9198, low = 0, high = 2 } } }, results = { 1.067062, 1.068154
+    } },
+  { metric = "CategoricalHinge", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9199, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9200, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9202, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9203, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9204, low = 0, high = 2 } } }, results = {
+    1.4616910000000001, 1.4650799999999999 } },
+  { metric = "F1Score", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9205, one_hot = true }, y_pred = { shape =
+    { 12, 6 }, seed = 9206, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9208, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9209, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9210, low = 0, high = 2 } } }, results = { { 0, 0,
+    0, 0.80000000000000004, 0, 0 }, { 0, 0, 0, 0.58359499999999997, 0, 0.2011954 } } },
+  { metric = "F1Score", options = { average = "macro", threshold = 0.5 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9211,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9212, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9214,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9215, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9216, low =
+    0, high = 2 } } }, results = { 0.39259250000000001, 0.3835981 } },
+  { metric = "F1Score", options = { average = "micro" }, updates = { { y_true = { shape = { 12, 6 }, seed = 9217, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9218, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9220, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9221, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9222, low = 0, high = 2 } } },
+    results = { 0.1666666, 0.13900209999999999 } },
+  { metric = "FBetaScore", options = { average = "weighted", beta = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9223,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9224, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9226,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9227, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9228, low =
+    0, high = 2 } } }, results = { 0.059523810000000003, 0.1597963 } },
   { metric = "FBetaScore", options = { beta = 0.5, threshold = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 3 },
-    seed = 9213, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9214, low = 0, high = 1 } }, { y_true = { shape = { 12, 3 }, seed
-    = 9216, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9217, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9218,
-    low = 0, high = 2 } } }, results = { { 0.6666666, 0.2499999, 0.34090910000000002 }, { 0.51292289999999996, 0.4986353,
-    0.56399049999999995 } } },
-  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9219, classes = 2 }, y_pred = { shape
-    = { 12, 1 }, seed = 9220, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9222, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9223, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9224, low = 0, high = 2 } } }, results = {
-    0.16972480000000001, 0.1700535 } },
-  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9225, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9226, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9228, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9229, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9230, low = 0, high = 2 } } }, results = {
-    0.20037840000000001, 0.17323820000000001 } },
+    seed = 9229, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9230, low = 0, high = 1 } }, { y_true = { shape = { 12, 3 }, seed
+    = 9232, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9233, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9234,
+    low = 0, high = 2 } } }, results = { { 0.4166666, 0.40540530000000002, 0.27027020000000002 }, { 0.56754760000000004,
+    0.46373510000000001, 0.42423119999999997 } } },
+  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9235, classes = 2 }, y_pred = { shape
+    = { 12, 1 }, seed = 9236, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9238, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9239, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9240, low = 0, high = 2 } } }, results = {
+    0.11460579999999999, 0.13244259999999999 } },
+  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9241, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9242, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9244, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9245, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9246, low = 0, high = 2 } } }, results = {
+    0.15321080000000001, 0.17089029999999999 } },
 }

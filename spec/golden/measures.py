@@ -15,6 +15,13 @@ LOSSES = [
     ("Hinge", {}, "labels", NUMBERS), ("SquaredHinge", {}, "labels", NUMBERS), ("Hinge", {}, "signs", NUMBERS),
     ("CategoricalHinge", {}, "one_hot", NUMBERS), ("Dice", {}, PROBABILITIES, PROBABILITIES),
     ("Dice", {"axis": [-1]}, PROBABILITIES, PROBABILITIES), ("Dice", {"reduction": "sum", "axis": [-2]}, "labels", PROBABILITIES),
+    ("Tversky", {}, PROBABILITIES, PROBABILITIES), ("Tversky", {"alpha": 0.3, "beta": 0.8, "axis": [-1]}, "labels", PROBABILITIES),
+    ("BinaryFocalCrossentropy", {}, "labels", PROBABILITIES),
+    ("BinaryFocalCrossentropy", {"apply_class_balancing": True, "gamma": 1.5, "label_smoothing": 0.1}, "labels", PROBABILITIES),
+    ("BinaryFocalCrossentropy", {"from_logits": True, "alpha": 0.6, "apply_class_balancing": True}, "labels", NUMBERS),
+    ("CategoricalFocalCrossentropy", {}, "one_hot", PROBABILITIES),
+    ("CategoricalFocalCrossentropy", {"from_logits": True, "gamma": 3.0, "alpha": 0.5, "label_smoothing": 0.2}, "one_hot", NUMBERS),
+    ("CategoricalGeneralizedCrossEntropy", {"q": 0.7}, "classes", PROBABILITIES),
 ]
 BY_NAME = [("crossentropy", [12, 1], "labels"), ("ce", [12, 4], "one_hot"), ("crossentropy", [12, 4], "classes")]
 BINARY, ROWS = ("labels", [12, 1]), ("one_hot", [12, 6])

@@ -326,3 +326,136 @@ case("corrcoef", Random((3, 6)))
 for mode in ("valid", "same", "full"):
     for n, m in [(7, 3), (6, 4), (5, 5)] + ([(3, 7), (4, 6)] if mode != "valid" else []):
         case("correlate", Random((n,)), Random((m,)), mode)
+
+# ---- products --------------------------------------------------------------------------------------------------------------------
+
+case("tensordot", Random((2, 3, 4)), Random((3, 4, 5)))
+case("tensordot", Random((2, 3)), Random((3, 5)), 1)
+case("tensordot", Random((2, 3, 4)), Random((4, 2, 5)), [Axis((0, 2)), Axis((1, 0))])
+for a, b in [((3,), (3,)), ((2, 3), (4, 3)), ((2, 3), (3,))]:
+    case("inner", Random(a), Random(b))
+case("outer", Random((2, 3)), Random((4,)))
+case("vdot", Random((2, 3)), Random((2, 3)))
+for a, b in [((2, 3), (3, 2)), ((3,), (2,)), ((2, 1, 2), (1, 3, 2))]:
+    case("kron", Random(a), Random(b))
+for a, b in [((4, 3), (4, 3)), ((4, 2), (4, 2)), ((3,), (3,))]:
+    case("cross", Random(a), Random(b))
+case("vander", Random((4,), 0.3, 2))
+case("vander", Random((4,), 0.3, 2), 3, True)
+case("cdist", Random((2, 4, 3)), Random((2, 5, 3)))
+
+# ---- networks ----------------------------------------------------------------------------------------------------------------------
+
+for padding in ("valid", "same"):
+    for strides in (1, 2):
+        case("conv", Random((2, 7, 3)), Random((3, 3, 4)), strides=strides, padding=padding)
+        case("conv", Random((2, 7, 6, 3)), Random((3, 2, 3, 4)), strides=strides, padding=padding)
+        case("conv", Random((2, 5, 6, 5, 2)), Random((3, 2, 2, 2, 3)), strides=strides, padding=padding)
+        case("depthwise_conv", Random((2, 7, 6, 3)), Random((3, 2, 3, 2)), strides=strides, padding=padding)
+        case("conv_transpose", Random((2, 4, 3)), Random((3, 4, 3)), strides=strides, padding=padding)
+        case("conv_transpose", Random((2, 4, 3, 3)), Random((3, 2, 4, 3)), strides=strides, padding=padding)
+        for name in ("max_pool", "average_pool"):
+            case(name, Random((2, 7, 3)), 3, strides=strides, padding=padding)
+            case(name, Random((2, 7, 6, 3)), (3, 2), strides=strides, padding=padding)
+            case(name, Random((2, 5, 6, 5, 2), dtype="float32"), 2, strides=strides, padding=padding, gradient=False, tolerance=1e-6)
+case("conv", Random((2, 9, 8, 4)), Random((3, 2, 2, 6)), dilation_rate=2)
+case("separable_conv", Random((2, 7, 6, 3)), Random((3, 2, 3, 2)), Random((1, 1, 6, 4)), padding="same")
+for size in (2, 3):
+    case("adaptive_average_pool", Random((2, 7, 5, 3)), size)
+    case("adaptive_max_pool", Random((2, 7, 5, 3)), size)
+case("unfold", Random((2, 3, 5, 6)), 2)
+case("unfold", Random((2, 3, 5, 6)), (3, 2), padding=1, stride=2)
+case("fold", Random((2, 12, 20)), (5, 6), 2)
+case("fold", Random((2, 18, 12)), (5, 6), (3, 2), padding=1, stride=2)
+case("depth_to_space", Random((2, 3, 2, 8)), 2)
+case("space_to_depth", Random((2, 4, 6, 3)), 2)
+case("moments", Random((3, 4, 5)), Axis((0, 2)))
+case("moments", Random((3, 4, 5)), Axis(1), keepdims=True)
+case("batch_normalization", Random((4, 3, 5)), Random((3,)), Random((3,), 0.5, 1), Axis(1), offset=Random((3,)), scale=Random((3,)),
+     epsilon=0.01)
+case("layer_normalization", Random((4, 5)), Random((5,)), Random((5,)), Axis(-1), 0.001)
+case("layer_normalization", Random((4, 3, 5)))
+case("rms_normalization", Random((4, 5)), Random((5,)), Axis(-1), 0.001)
+for order in (1, 2, 3):
+    case("normalize", Random((4, 5)), Axis(1), order)
+for logits in (False, True):
+    case("binary_crossentropy", Given([[1.0, 0.0], [0.3, 1.0]]), Random((2, 2), 0.1, 0.9), logits)
+    case("categorical_crossentropy", Given([[1.0, 0.0, 0.0], [0.0, 0.3, 0.7]]), Random((2, 3), 0.1, 0.9), logits)
+    case("sparse_categorical_crossentropy", Given([2, 0], "int32"), Random((2, 3), 0.1, 0.9), logits)
+case("psnr", Random((2, 4, 4, 3), 0, 1), Random((2, 4, 4, 3), 0, 1), 1.0)
+case("multi_hot", whole((3, 4), 0, 6), 6)
+case("multi_hot", whole((4,), 0, 6), 6)
+case("dot_product_attention", Random((2, 5, 4, 3)), Random((2, 6, 4, 3)), Random((2, 6, 4, 3)))
+case("dot_product_attention", Random((2, 5, 4, 3)), Random((2, 6, 4, 3)), Random((2, 6, 4, 3)), mask=Random((2, 4, 5, 6), dtype="bool"),
+     scale=0.3, gradient=False, tolerance=1e-6)
+case("dot_product_attention", Random((2, 5, 4, 3)), Random((2, 5, 4, 3)), Random((2, 5, 4, 3)), is_causal=True)
+case("ctc_loss", Given([[1, 2, 2], [3, 1, 0]], "int32"), Random((2, 8, 4)), Given([3, 2], "int32"), Given([8, 6], "int32"), tolerance=1e-5)
+case("ctc_decode", Random((2, 8, 4)), Given([8, 6], "int32"), gradient=False, traced=False, tolerance=1e-6)
+
+# ---- linear algebra ------------------------------------------------------------------------------------------------------------------
+
+
+def definite(x):
+    return x @ np.swapaxes(x, -1, -2) + 3 * np.eye(x.shape[-1])
+
+
+for shape in [(3, 3), (2, 4, 4), (1, 1)]:
+    regular = Made(shape, lambda x: x + 3 * np.eye(x.shape[-1]))
+    case("inv", regular)
+    case("det", regular)
+    case("slogdet", regular, gradient=False)
+    case("logdet", Made(shape, definite))
+    case("cholesky", Made(shape, definite), gradient=False)
+    case("cholesky_inverse", Made(shape, lambda x: np.linalg.cholesky(definite(x))), gradient=False)
+    case("solve", regular, Random(shape))
+    case("solve", regular, Random(shape[:-1]))
+    case("solve_triangular", Made(shape, lambda x: np.tril(x) + 3 * np.eye(x.shape[-1])), Random(shape), True)
+    case("solve_triangular", Made(shape, lambda x: np.triu(x) + 3 * np.eye(x.shape[-1])), Random(shape), False)
+    case("qr", regular)
+    if len(shape) == 2:
+        case("lu_factor", regular, positions=(1,), gradient=False)
+for shape in [(4, 3), (3, 5), (2, 5, 2)]:
+    case("svd", Random(shape), compute_uv=False, traced=False)
+    case("pinv", Random(shape), traced=False, gradient=False)
+    case("matrix_rank", Random(shape), traced=False, gradient=False)
+    case("qr", Random(shape), gradient=shape != (3, 5))
+    case("qr", Random(shape), "complete", gradient=False)
+case("lstsq", Random((5, 3)), Random((5,)), traced=False, gradient=False)
+case("lstsq", Random((5, 3)), Random((5, 2)), traced=False, gradient=False)
+for order in (None, "fro", "nuc", 1, -1, 2, -2):
+    case("norm", Random((3, 4)), order, Axis((0, 1)), traced=order not in ("nuc", 2, -2),
+         gradient=order not in ("nuc",))
+for order in (0, 1, 2, 3):
+    case("norm", Random((3, 4)), order, Axis(1), True, gradient=order != 0)
+case("norm", Random((3, 4)))
+
+# ---- pictures ---------------------------------------------------------------------------------------------------------------------------
+
+PICTURES = Random((2, 6, 7, 3), 0, 1)
+for name in ("rgb_to_grayscale", "rgb_to_hsv", "hsv_to_rgb"):
+    case("image." + name, PICTURES, gradient=name != "rgb_to_hsv", tolerance=1e-6)
+    case("image." + name, Random((5, 4, 3), 0, 1), gradient=False, tolerance=1e-6)
+case("image.pad_images", PICTURES, top_padding=1, left_padding=2, bottom_padding=3, right_padding=0)
+case("image.pad_images", PICTURES, top_padding=1, left_padding=2, target_height=9, target_width=12)
+case("image.crop_images", PICTURES, top_cropping=1, left_cropping=2, bottom_cropping=3, right_cropping=0)
+case("image.crop_images", PICTURES, bottom_cropping=1, right_cropping=2, target_height=4, target_width=3)
+SMALL = Random((2, 6, 7, 3), 0, 1, "float32")
+for interpolation in ("nearest", "bilinear", "bicubic", "lanczos3"):
+    case("image.resize", SMALL, (4, 9), interpolation=interpolation, gradient=False, tolerance=1e-5)
+case("image.resize", SMALL, (4, 4), antialias=True, gradient=False, tolerance=1e-5)
+case("image.resize", SMALL, (4, 4), crop_to_aspect_ratio=True, gradient=False, tolerance=1e-5)
+case("image.resize", SMALL, (4, 4), pad_to_aspect_ratio=True, gradient=False, tolerance=1e-5)
+MOVE = Given([1.1, 0.2, -0.5, -0.1, 0.9, 0.4, 0.0, 0.0], "float32")
+for interpolation in ("nearest", "bilinear"):
+    for fill in ("constant", "nearest", "wrap", "reflect"):
+        case("image.affine_transform", SMALL, MOVE, interpolation=interpolation, fill_mode=fill, gradient=False, tolerance=1e-5)
+case("image.perspective_transform", SMALL, Given([[0, 0], [0, 6], [6, 0], [6, 6]], "float32"),
+     Given([[0, 1], [1, 5], [5, 0], [6, 6]], "float32"), gradient=False, tolerance=1e-3)
+case("image.gaussian_blur", SMALL, kernel_size=(3, 3), sigma=(1.0, 2.0), gradient=False, tolerance=1e-5)
+for padding in ("valid", "same"):
+    case("image.extract_patches", PICTURES, (3, 2), padding=padding)
+    case("image.extract_patches", PICTURES, 2, strides=1, padding=padding)
+    case("image.extract_patches_3d", Random((2, 4, 5, 4, 2)), 2, strides=1, padding=padding)
+for order in (0, 1):
+    for fill in ("constant", "nearest", "wrap", "reflect"):
+        case("image.map_coordinates", Random((4, 5)), Random((2, 6), -1.9, 5.7), order, fill_mode=fill, gradient=False, tolerance=1e-6)

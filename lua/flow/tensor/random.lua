@@ -12,7 +12,13 @@ local signature = require "flow.signature"
 local C, raise = native.C, errors.raise
 local context = native.context
 local takes = signature.takes
-local random = signature.module "flow.random"
+-- What random_variates.lua has is loaded when it is asked for.
+local VARIATES = { categorical = true, gamma = true, beta = true, binomial = true, dropout = true, SeedGenerator = true }
+local random = signature.module("flow.random", nil, function(module, name)
+  if not VARIATES[name] then return nil end
+  require "flow.tensor.random_variates"
+  return rawget(module, name)
+end)
 local internal = signature.internal(random)
 
 local out = native.out("flow_tensor")

@@ -132,6 +132,13 @@ flow.losses.Hinge: Mean of max(1 - y_true y_pred, 0); labels are -1 or 1.
 flow.losses.SquaredHinge: Mean of max(1 - y_true y_pred, 0)^2; labels are -1 or 1.
 flow.losses.CategoricalHinge: max(1 + largest wrong score - right score, 0).
 flow.losses.Dice: 1 - 2 |A and B| / (|A| + |B|), for masks of pictures.
+flow.losses.Tversky: 1 - both / (both + alpha y_true (1 - y_pred) + beta (1 - y_true) y_pred), sums over axes: Dice with weights.
+flow.losses.BinaryFocalCrossentropy: Binary cross entropy times (1 - p of the true class)^gamma: what is right already counts less.
+flow.losses.CategoricalFocalCrossentropy: Cross entropy times alpha (1 - p)^gamma.
+flow.losses.CategoricalGeneralizedCrossEntropy: (1 - p[label]^q) / q, for labels of which some are wrong.
+  print(flow.losses.CategoricalGeneralizedCrossEntropy(0.5)(flow.tensor { 1 }, flow.tensor { { 0, 1 } }):item())      --> 0
+flow.losses.categorical_generalized_cross_entropy: The values for each sample: (1 - p[label]^q) / q.
+  print(flow.losses.categorical_generalized_cross_entropy(flow.tensor { 1 }, flow.tensor { { 0, 1 } }, { q = 0.5 }):item())      --> 0
 flow.losses.crossentropy: -sum of y log p, labels as one-hot rows or as numbers.
 flow.losses.CLASS: A loss: SUMMARY
   local loss = flow.losses.CLASS()

@@ -1,19 +1,294 @@
 -- image.lua: flow.keras.ops.image: pictures as tensors {height, width, channels} or {batch, height, width, channels}, in eager and traced
--- functions.
+-- functions. With data_format = "channels_first" the channels stand before height and width.
 
+local errors = require "flow.errors"
 local tools = require "flow.tensor.composed.tools"
 local signature = require "flow.signature"
 
-local takes, ops = signature.takes, tools.ops
+local raise, takes = errors.raise, signature.takes
+local ops, floats = tools.ops, tools.floats
 local image = signature.module "flow.keras.ops.image"
 
+local FORMAT = "data_format: 'channels_last'|'channels_first' = 'channels_last'"
+
+-- f(pictures) on {batch, height, width, channels}; the result has the form of what was given.
+local function on_batch(images, format, what, f)
+  local rank = #tools.dims(images)
+  if rank ~= 3 and rank ~= 4 then raise("flow.keras.ops.image.%s: pictures of rank 3 or 4, got %d", what, rank) end
+  local x = rank == 3 and ops.expand_dims(images, 1) or images
+  if format == "channels_first" then x = ops.moveaxis(x, 2, 4) end
+  local y = f(x)
+  if format == "channels_first" then y = ops.moveaxis(y, 4, 2) end
+  return rank == 3 and ops.squeeze(y, 1) or y
+end
+
+-- The same over {height, width} alone, whatever the rank.
+local function picture_op(name, text, f)
+  takes(text)
+  image[name] = function(images, ...)
+    local given = { ... }
+    return on_batch(tools.operand(images, "keras.ops.image." .. name), given[select("#", ...)].data_format, name, function(x)
+      return f(x, unpack(given))
+    end)
+  end
+end
+
+---- colours ----------------------------------------------------------------------------------------
+
 -- The luminance, as one channel: 0.2989 red + 0.587 green + 0.114 blue.
-takes "images"
-function image.rgb_to_grayscale(images)
-  images = tools.operand(images, "keras.ops.image.rgb_to_grayscale")
-  local weights = tools.constant({ 0.2989, 0.5870, 0.1140 }, tools.is_float(images) and images.dtype or "float32")
-  local grey = ops.sum(images * weights, -1, true)
-  return tools.is_float(images) and grey or grey:to(images.dtype)
+picture_op("rgb_to_grayscale", "images, { " .. FORMAT .. " }", function(x)
+  local weights = tools.constant({ 0.2989, 0.5870, 0.1140 }, tools.is_float(x) and x.dtype or "float32")
+  local grey = ops.sum(x * weights, -1, true)
+  return tools.is_float(x) and grey or grey:to(x.dtype)
+end)
+
+local function need_colours(x, what)
+  if not tools.is_float(x) then raise("flow.keras.ops.image.%s: pictures in floats from 0 to 1, got %s", what, x.dtype) end
+  if tools.length(x, 4, what) ~= 3 then raise("flow.keras.ops.image.%s: 3 channels, got %d", what, tools.dims(x)[4]) end
+end
+
+-- Hue, saturation and value, each from 0 to 1 (A. Smith, "Color gamut transform pairs", 1978).
+picture_op("rgb_to_hsv", "images, { " .. FORMAT .. " }", function(x)
+  need_colours(x, "rgb_to_hsv")
+  local c = ops.unstack(x, 4)
+  local red, green, blue = c[1], c[2], c[3]
+  local value = ops.max(x, 4)
+  local range = value - ops.min(x, 4)
+  local safe = ops.where(ops.eq(range, 0), 1, range)
+  local hue = ops.where(ops.eq(value, red), (green - blue) / safe,
+    ops.where(ops.eq(value, green), (blue - red) / safe + 2, (red - green) / safe + 4)) / 6
+  hue = ops.where(ops.eq(range, 0), 0, ops.where(ops.lt(hue, 0), hue + 1, hue))
+  return ops.stack({ hue:to(x.dtype), ops.divide_no_nan(range, value), value }, 4)
+end)
+picture_op("hsv_to_rgb", "images, { " .. FORMAT .. " }", function(x)
+  need_colours(x, "hsv_to_rgb")
+  local c = ops.unstack(x, 4)
+  local hue, saturation, value = c[1] * 6, c[2], c[3]
+  local function channel(ramp) return value * (1 - saturation + saturation * ops.clip(ramp, 0, 1)) end
+  return ops.stack({ channel(ops.abs(hue - 3) - 1), channel(2 - ops.abs(hue - 2)), channel(2 - ops.abs(hue - 4)) }, 4)
+end)
+
+---- borders ----------------------------------------------------------------------------------------
+
+local BORDERS = "images, { top_%s?: whole, left_%s?: whole, bottom_%s?: whole, right_%s?: whole, "
+  .. "target_height?: whole, target_width?: whole, " .. FORMAT .. " }"
+
+-- What is before and after an axis, of three numbers of which two are given: sign is 1 where it is added, -1 where it is cut off.
+local function border(before, after, target, n, sign, what)
+  if before and after and not target then return before, after end
+  if target and before and not after then return before, sign * (target - n) - before end
+  if target and after and not before then return sign * (target - n) - after, after end
+  raise("flow.keras.ops.image.%s: give two of the border before, the border after and the target size, for height and for width", what)
+end
+local function borders(x, options, kind, sign, what)
+  local height, width = tools.length(x, 2, what), tools.length(x, 3, what)
+  local top, bottom = border(options["top_" .. kind], options["bottom_" .. kind], options.target_height, height, sign, what)
+  local left, right = border(options["left_" .. kind], options["right_" .. kind], options.target_width, width, sign, what)
+  if math.min(top, bottom, left, right) < 0 then
+    raise("flow.keras.ops.image.%s: the borders would be %d, %d, %d and %d of a picture of %d by %d", what, top, left, bottom, right,
+      height, width)
+  end
+  return top, bottom, left, right, height, width
+end
+picture_op("pad_images", (BORDERS:gsub("%%s", "padding")), function(x, options)
+  local top, bottom, left, right = borders(x, options, "padding", 1, "pad_images")
+  return ops.pad(x, { { 0, 0 }, { top, bottom }, { left, right }, { 0, 0 } })
+end)
+picture_op("crop_images", (BORDERS:gsub("%%s", "cropping")), function(x, options)
+  local top, bottom, left, right, height, width = borders(x, options, "cropping", -1, "crop_images")
+  return tools.part(tools.part(x, 2, top + 1, height - bottom), 3, left + 1, width - right)
+end)
+
+---- sizes and places -------------------------------------------------------------------------------
+
+local METHODS = { nearest = 0, bilinear = 1, bicubic = 2, area = 3, lanczos3 = 4, lanczos5 = 5 }
+local FILLS = { reflect = 0, wrap = 1, constant = 2, nearest = 3 }
+
+local function choose(value, choices, what, name)
+  local number = choices[value]
+  if not number then
+    raise("flow.keras.ops.image.%s: unknown %s %s%s", what, name, errors.describe(value), errors.choices(tostring(value), choices))
+  end
+  return number
+end
+
+local function resized(x, height, width, options)
+  return tools.apply("resize", { floats(x, "resize") }, function(a)
+    a.resize.size[0], a.resize.size[1] = height, width
+    a.resize.interpolation = choose(options.interpolation, METHODS, "resize", "interpolation")
+    a.resize.antialias = options.antialias and 1 or 0
+  end)
+end
+
+-- Pictures of another size {height, width}. crop_to_aspect_ratio and pad_to_aspect_ratio cut borders off, or add some, before.
+local RESIZE = "images, size: list, { interpolation = 'bilinear', antialias: boolean = false, crop_to_aspect_ratio: boolean = false, "
+  .. "pad_to_aspect_ratio: boolean = false, fill_mode: 'constant' = 'constant', fill_value: number = 0, " .. FORMAT .. " }"
+picture_op("resize", RESIZE, function(x, size, options)
+  local dtype, height, width = x.dtype, size[1], size[2]
+  local h, w = tools.length(x, 2, "resize"), tools.length(x, 3, "resize")
+  if options.crop_to_aspect_ratio and options.pad_to_aspect_ratio then
+    raise("flow.keras.ops.image.resize: only one of crop_to_aspect_ratio and pad_to_aspect_ratio can be set")
+  elseif options.crop_to_aspect_ratio then
+    local ch, cw = math.min(h, math.floor(w * height / width)), math.min(w, math.floor(h * width / height))
+    ch, cw = math.max(ch, 1), math.max(cw, 1)
+    local top, left = math.floor((h - ch) / 2), math.floor((w - cw) / 2)
+    x = tools.part(tools.part(x, 2, top + 1, top + ch), 3, left + 1, left + cw)
+  elseif options.pad_to_aspect_ratio then
+    local ph, pw = math.max(h, math.floor(w * height / width)), math.max(w, math.floor(h * width / height))
+    local top, left = math.floor((ph - h) / 2), math.floor((pw - w) / 2)
+    x = ops.pad(x, { { 0, 0 }, { top, ph - h - top }, { left, pw - w - left }, { 0, 0 } }, "constant", options.fill_value)
+  end
+  local y = resized(x, height, width, options)
+  if tools.is_float(x) then return y end
+  if options.interpolation ~= "nearest" then y = ops.round(y) end
+  return ops.saturate_cast(y, dtype)
+end)
+
+local function sampled(x, transforms, options, what)
+  local list = floats(x, what)
+  return tools.apply("sample_image", { list, transforms:to(list.dtype) }, function(a)
+    a.sampling.interpolation = choose(options.interpolation, { nearest = 0, bilinear = 1 }, what, "interpolation")
+    a.sampling.fill_mode = choose(options.fill_mode or "constant", FILLS, what, "fill_mode")
+    a.sampling.fill_value = options.fill_value
+  end):to(x.dtype)
+end
+
+-- One transform {8}, or one for each picture: pixel (x, y) of the result is that at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) with
+-- k = c0 x + c1 y + 1 of the picture; transforms are {a0, a1, a2, b0, b1, b2, c0, c1}.
+local function transforms_of(x, transform)
+  transform = ops.operand(transform, nil, "keras.ops.image.affine_transform")
+  if #tools.dims(transform) == 1 then transform = ops.expand_dims(transform, 1) end
+  local dims = tools.dims(x)
+  local first = tools.part(ops.reshape_raw(x, { dims[1], dims[2] * dims[3] * dims[4] }), 2, 1, 1)
+  return transform + ops.zeros_like(first, { dtype = transform.dtype })      -- one for each picture
+end
+local SAMPLE = "interpolation = 'bilinear', fill_mode = 'constant', fill_value: number = 0, " .. FORMAT
+picture_op("affine_transform", "images, transform, { " .. SAMPLE .. " }", function(x, transform, options)
+  return sampled(x, transforms_of(x, transform), options, "affine_transform")
+end)
+
+-- Moves four points {4, 2} of (x, y), or those of each picture {batch, 4, 2}, to others: the transform that takes end_points to
+-- start_points.
+picture_op("perspective_transform", "images, start_points: data, end_points: data, { interpolation = 'bilinear', fill_value: number = 0, "
+  .. FORMAT .. " }", function(x, from, to, options)
+  local function points(p)
+    p = ops.operand(p, nil, "keras.ops.image.perspective_transform"):to("float64")
+    if #tools.dims(p) == 2 then p = ops.expand_dims(p, 1) end
+    return p
+  end
+  from, to = points(from), points(to)
+  local function column(p, axis) return ops.squeeze(tools.part(p, 3, axis, axis), 3) end      -- {batch, 4}
+  local sx, sy, ex, ey = column(from, 1), column(from, 2), column(to, 1), column(to, 2)
+  local one, none = ops.ones_like(ex), ops.zeros_like(ex)
+  local of_x = ops.stack({ ex, ey, one, none, none, none, -(sx * ex), -(sx * ey) }, -1)
+  local of_y = ops.stack({ none, none, none, ex, ey, one, -(sy * ex), -(sy * ey) }, -1)
+  local transform = ops.solve(ops.concat({ of_x, of_y }, 2), ops.concat({ sx, sy }, 2))
+  return sampled(x, transforms_of(x, transform:to("float32")), options, "perspective_transform")
+end)
+
+---- filters ----------------------------------------------------------------------------------------
+
+local function pair_of(value) return type(value) == "table" and value or { value, value } end
+
+-- Each channel convolved with a Gaussian window.
+picture_op("gaussian_blur", "images, { kernel_size: number|list = 3, sigma: number|list = 1, " .. FORMAT .. " }", function(x, options)
+  local size, sigma, windows = pair_of(options.kernel_size), pair_of(options.sigma), {}
+  for axis = 1, 2 do
+    local values, sum = {}, 0
+    for i = 0, size[axis] - 1 do
+      values[i + 1] = math.exp(-0.5 * ((i - (size[axis] - 1) / 2) / sigma[axis]) ^ 2)
+      sum = sum + values[i + 1]
+    end
+    for i = 1, #values do values[i] = values[i] / sum end
+    windows[axis] = values
+  end
+  local y, channels = floats(x, "gaussian_blur"), tools.length(x, 4, "gaussian_blur")
+  local kernel = tools.constant(windows[2], y.dtype, { size[2], 1, 1, 1 }) * tools.constant(windows[1], y.dtype, { 1, size[1], 1, 1 })
+  kernel = ops.reshape(kernel, { size[1], size[2], 1, 1 })
+  return ops.depthwise_conv(y, ops.repeat_(kernel, channels, 3), { padding = "same" }):to(x.dtype)
+end)
+
+-- The pixels under a window of `size` at each of its places, as channels: {batch, rows, columns, height width channels}.
+local PATCHES = "images, size: number|list, { strides?: number|list, dilation_rate: number|list = 1, padding: 'valid'|'same' = 'valid', "
+picture_op("extract_patches", PATCHES .. FORMAT .. " }", function(x, size, options)
+  local window = pair_of(size)
+  local list = tools.taps(x, window, options.strides or window, options.dilation_rate, options.padding, "extract_patches")
+  return ops.concat(list, 4)
+end)
+takes(PATCHES:gsub("images", "volumes") .. FORMAT .. " }")
+function image.extract_patches_3d(volumes, size, options)
+  local x = tools.operand(volumes, "keras.ops.image.extract_patches_3d")
+  local single = #tools.dims(x) == 4
+  if single then x = ops.expand_dims(x, 1) end
+  local first = options.data_format == "channels_first"
+  if first then x = ops.moveaxis(x, 2, -1) end
+  local window = type(size) == "table" and size or { size, size, size }
+  local list = tools.taps(x, window, options.strides or window, options.dilation_rate, options.padding, "extract_patches_3d")
+  local y = ops.concat(list, 5)
+  if first then y = ops.moveaxis(y, -1, 2) end
+  return single and ops.squeeze(y, 1) or y
+end
+
+---- coordinates ------------------------------------------------------------------------------------
+
+-- Numbers from 0 inside of n elements for those outside, by the way of filling; nil: outside stays outside.
+local PLACES = {
+  nearest = function(i, n) return ops.clip(i, 0, n - 1) end,
+  wrap = function(i, n) return ops.mod(i, n) end,
+  mirror = function(i, n)
+    if n == 1 then return ops.zeros_like(i) end
+    i = ops.mod(i, 2 * n - 2)
+    return ops.minimum(i, (2 * n - 2) - i)
+  end,
+  reflect = function(i, n)
+    i = ops.mod(i, 2 * n)
+    return ops.minimum(i, (2 * n - 1) - i)
+  end,
+}
+
+-- The values of x, of any rank, at coordinates {rank, ...}, which count pixels from 0 as those of pictures do; order 0: of the nearest
+-- element, 1: weighted by distance.
+local FILL = "{ fill_mode: 'constant'|'nearest'|'wrap'|'mirror'|'reflect' = 'constant', fill_value: number = 0 }"
+takes("inputs, coordinates, order: whole, " .. FILL)
+function image.map_coordinates(inputs, coordinates, order, options)
+  local what = "keras.ops.image.map_coordinates"
+  local x, points = tools.operand(inputs, what), floats(coordinates, what)
+  local dims, size = tools.dims(x), 1
+  if tools.length(points, 1, what) ~= #dims then
+    raise("flow.%s: coordinates of %d axes for rank %d", what, tools.dims(points)[1], #dims)
+  end
+  if order > 1 then raise("flow.%s: order is 0 or 1, got %d", what, order) end
+  local corners = { { weight = 1, number = 0 } }
+  for axis, n in ipairs(dims) do
+    local at = ops.squeeze(tools.part(points, 1, axis, axis), 1)
+    local below = order == 0 and ops.round(at) or ops.floor(at)
+    local choices = { { below, order == 0 and 1 or 1 - (at - below) } }
+    if order == 1 then choices[2] = { below + 1, at - below } end
+    local next_corners = {}
+    for _, corner in ipairs(corners) do
+      for _, choice in ipairs(choices) do
+        local place, inside = PLACES[options.fill_mode], corner.inside
+        local index = place and place(choice[1], n) or choice[1]
+        if not place then
+          local own = ops.logical_and(ops.ge(index, 0), ops.le(index, n - 1))
+          inside = inside and ops.logical_and(inside, own) or own
+          index = ops.clip(index, 0, n - 1)
+        end
+        local number = index:to("int64") + corner.number * n
+        next_corners[#next_corners + 1] = { weight = choice[2] * corner.weight, number = number, inside = inside }
+      end
+    end
+    corners, size = next_corners, size * n
+  end
+  local flat, sum = ops.reshape_raw(x, { size }), nil
+  for _, corner in ipairs(corners) do
+    local value = tools.gather(flat, corner.number)
+    if corner.inside then value = ops.where(corner.inside, value, options.fill_value) end
+    if order == 1 then value = value * corner.weight end
+    sum = sum and sum + value or value
+  end
+  if not tools.is_float(x) and order == 1 then sum = ops.round(sum) end
+  return sum:to(x.dtype)
 end
 
 return image

@@ -1,0 +1,330 @@
+-- convolutions.lua: convolutions and pooling of sequences, pictures and volumes, and the patches that they go over: inputs {batch, ...,
+-- channels}, kernels {..., channels in, channels out}. Sequences are pictures of one row; of a volume each plane is a picture.
+
+local errors = require "flow.errors"
+local tools = require "flow.tensor.composed.tools"
+local takes = require("flow.signature").takes
+
+local raise = errors.raise
+local ops, operand, floats = tools.ops, tools.operand, tools.floats
+
+local WINDOW = "strides?: number|list, padding: 'valid'|'same' = 'valid', data_format: 'channels_last'|'channels_first' = 'channels_last'"
+
+-- A number for all spatial axes, or a list.
+local function per_axis(value, count, what, name)
+  local list = {}
+  for i = 1, count do list[i] = tools.whole(type(value) == "table" and value[i] or value, 1, what, name) end
+  if type(value) == "table" and #value ~= count then raise("flow.%s: %s has %d entries, expected %d", what, name, #value, count) end
+  return list
+end
+
+-- The channels moved to the last axis; back(y) gives y's place to them.
+local function channels_last(x, format)
+  if format ~= "channels_first" then return x, function(y) return y end end
+  return ops.moveaxis(x, 2, -1), function(y) return ops.moveaxis(y, -1, 2) end
+end
+
+-- {before, after} that an axis of n elements is padded with, so that windows of `extent` elements start at every `stride`th of them.
+local function padding_of(padding, n, extent, stride)
+  if padding ~= "same" then return 0, 0 end
+  local total = math.max((math.ceil(n / stride) - 1) * stride + extent - n, 0)
+  return math.floor(total / 2), total - math.floor(total / 2)
+end
+
+-- Of x {batch, spatial..., channels} the geometry of windows: { sizes, kernel, stride, dilation, before, after, count }, lists by axis.
+local function geometry(x, kernel, stride, dilation, padding, what)
+  local count = #tools.dims(x) - 2
+  if count < 1 or count > 3 then raise("flow.%s: inputs of rank 3, 4 or 5, got %d", what, count + 2) end
+  local g = { rank = count, kernel = per_axis(kernel, count, what, "a window"), sizes = {}, before = {}, after = {}, count = {} }
+  g.stride = per_axis(stride or (what:find "pool" and g.kernel or 1), count, what, "a stride")
+  g.dilation = per_axis(dilation or 1, count, what, "a dilation")
+  for i = 1, count do
+    local extent = (g.kernel[i] - 1) * g.dilation[i] + 1
+    g.sizes[i] = tools.length(x, i + 1, what)
+    g.before[i], g.after[i] = padding_of(padding, g.sizes[i], extent, g.stride[i])
+    g.count[i] = math.floor((g.sizes[i] + g.before[i] + g.after[i] - extent) / g.stride[i]) + 1
+    if g.count[i] < 1 then
+      raise("flow.%s: windows of %d elements do not fit in axis %d of %d", what, extent, i + 1, g.sizes[i])
+    end
+  end
+  return g
+end
+
+-- The geometry of the last two spatial axes, of a picture; what is missing in front is one row.
+local function plane(g)
+  local list = { sizes = {}, kernel = {}, stride = {}, dilation = {}, before = {}, after = {}, count = {} }
+  for name, default in pairs { sizes = 1, kernel = 1, stride = 1, dilation = 1, before = 0, after = 0, count = 1 } do
+    for i = 1, 2 do
+      local from = g.rank - 2 + i
+      list[name][i] = from >= 1 and g[name][from] or default
+    end
+  end
+  return list
+end
+
+local function fill_window(a, p)
+  for i = 0, 1 do
+    a.padding[2 * i], a.padding[2 * i + 1] = p.before[i + 1], p.after[i + 1]
+    a.stride[i] = p.stride[i + 1]
+  end
+end
+
+-- f(picture, tap), an op on pictures {rows, height, width, channels}, on x of any rank. Of a volume: for each tap of its kernel along the
+-- depth the planes under it are one batch, and combine joins the results of the taps.
+local function on_planes(x, g, f, combine, outside)
+  local dims = tools.dims(x)
+  if g.rank == 1 then
+    local y = f(ops.expand_dims(x, 2), 1)
+    return ops.squeeze(y, 2)
+  elseif g.rank == 2 then return f(x, 1) end
+  if g.before[1] + g.after[1] > 0 then
+    x = ops.pad(x, { { 0, 0 }, { g.before[1], g.after[1] }, { 0, 0 }, { 0, 0 }, { 0, 0 } }, "constant", outside)
+  end
+  local result
+  for tap = 1, g.kernel[1] do
+    local first = (tap - 1) * g.dilation[1] + 1
+    local planes = tools.part(x, 2, first, first + (g.count[1] - 1) * g.stride[1], g.stride[1])
+    local y = f(ops.reshape_raw(planes, { dims[1] * g.count[1], dims[3], dims[4], dims[5] }), tap)
+    local made = tools.dims(y)
+    y = ops.reshape_raw(y, { dims[1], g.count[1], made[2], made[3], made[4] })
+    result = result and combine(result, y) or y
+  end
+  return result
+end
+
+local function convolve(x, kernel, options, what)
+  local dtype = tools.is_float(x) and x.dtype or "float32"
+  x, kernel = x:to(dtype), kernel:to(dtype)
+  local shape, rank = tools.dims(kernel), #tools.dims(x)
+  if #shape ~= rank then raise("flow.%s: a kernel of rank %d for inputs of rank %d", what, #shape, rank) end
+  local channels = tools.length(x, rank, what)
+  local groups = channels / math.max(shape[#shape - 1], 1)
+  if groups < 1 or groups % 1 ~= 0 or shape[#shape] % groups ~= 0 then
+    raise("flow.%s: a kernel %s for %d channels", what, require("flow.tensor").shape_text(shape), channels)
+  end
+  local g = geometry(x, { unpack(shape, 1, #shape - 2) }, options.strides or 1, options.dilation_rate, options.padding, what)
+  local p = plane(g)
+  return on_planes(x, g, function(pictures, tap)
+    local own = kernel
+    if g.rank == 1 then own = ops.expand_dims(kernel, 1)
+    elseif g.rank == 3 then own = ops.squeeze(tools.part(kernel, 1, tap, tap), 1) end
+    return tools.apply("convolution", { pictures, own }, function(a)
+      fill_window(a.convolution, p)
+      a.convolution.dilation[0], a.convolution.dilation[1], a.convolution.groups = p.dilation[1], p.dilation[2], groups
+    end, 2)[1]
+  end, ops.add, 0)
+end
+
+local CONVOLUTION = ", { " .. WINDOW .. ", dilation_rate?: number|list }"
+local function convolution(name, f)
+  takes("inputs, kernel" .. CONVOLUTION)
+  tools.define_long(function(x, kernel, options)
+    local last, back = channels_last(operand(x, name), options.data_format)
+    return back(f(last, operand(kernel, name), options))
+  end, name)
+end
+convolution("conv", function(x, kernel, options) return convolve(x, kernel, options, "conv") end)
+
+-- Kernels {..., channels, multiplier}: each channel makes `multiplier` of its own.
+local function depthwise(x, kernel, options, what)
+  local shape = tools.dims(kernel)
+  local n = #shape
+  shape[n - 1], shape[n] = 1, shape[n - 1] * shape[n]
+  return convolve(x, ops.reshape_raw(kernel, shape), options, what)
+end
+convolution("depthwise_conv", function(x, kernel, options) return depthwise(x, kernel, options, "depthwise_conv") end)
+
+takes("inputs, depthwise_kernel, pointwise_kernel" .. CONVOLUTION)
+tools.define_long(function(x, depthwise_kernel, pointwise_kernel, options)
+  local last, back = channels_last(operand(x, "separable_conv"), options.data_format)
+  local y = depthwise(last, operand(depthwise_kernel, "separable_conv"), options, "separable_conv")
+  return back(convolve(y, operand(pointwise_kernel, "separable_conv"), {}, "separable_conv"))
+end, "separable_conv")
+
+-- The gradient of a convolution by its input: elements with stride - 1 zeros between them, convolved with the kernel turned round. Kernels
+-- are {..., channels out, channels in}.
+takes("inputs, kernel, { " .. WINDOW .. ", output_padding?: number|list, dilation_rate?: number|list }")
+tools.define_long(function(x, kernel, options)
+  local what = "conv_transpose"
+  local back
+  x, back = channels_last(floats(x, what), options.data_format)
+  kernel = operand(kernel, what):to(x.dtype)
+  local rank = #tools.dims(x) - 2
+  local stride = per_axis(options.strides or 1, rank, what, "a stride")
+  local dilation = per_axis(options.dilation_rate or 1, rank, what, "a dilation")
+  for i = 1, rank do
+    local axis, n = i + 1, tools.length(x, i + 1, what)
+    local size = tools.length(kernel, i, what)
+    local extent = (size - 1) * dilation[i] + 1
+    local more = options.output_padding
+    if type(more) == "table" then more = more[i] end
+    local same = options.padding == "same"
+    local length = same and n * stride[i] or n * stride[i] + math.max(extent - stride[i], 0)
+    if more then length = (n - 1) * stride[i] + extent - (same and 2 * math.floor(extent / 2) or 0) + more end
+    if stride[i] > 1 then
+      local widths, dims = {}, tools.dims(x)
+      for k = 1, #dims + 1 do widths[k] = { 0, k == axis + 1 and stride[i] - 1 or 0 } end
+      dims[axis] = n * stride[i]
+      x = tools.part(ops.reshape_raw(ops.pad(ops.expand_dims(x, axis + 1), widths), dims), axis, 1, (n - 1) * stride[i] + 1)
+    end
+    local whole = (n - 1) * stride[i] + extent
+    local cut = same and math.floor(math.max(whole - length, 0) / 2) or 0
+    local widths = {}
+    for k = 1, rank + 2 do widths[k] = { 0, 0 } end
+    local first, last = extent - 1 - cut, extent - 1 + (length - whole) + cut
+    widths[axis] = { math.max(first, 0), math.max(last, 0) }
+    x = ops.pad(x, widths)
+    if first < 0 then x = tools.part(x, axis, 1 - first, tools.dims(x)[axis]) end
+    if last < 0 then x = tools.part(x, axis, 1, tools.dims(x)[axis] + last) end
+    kernel = ops.flip(kernel, i)
+  end
+  return back(convolve(x, ops.swapaxes(kernel, -1, -2), { dilation_rate = dilation }, what))
+end, "conv_transpose")
+
+---- pooling ----------------------------------------------------------------------------------------
+
+local function pooling(name, op, combine, outside)
+  takes("inputs, pool_size: number|list, { " .. WINDOW .. " }")
+  tools.define_long(function(x, size, options)
+    local back
+    x, back = channels_last(op == "average_pool" and floats(x, name) or operand(x, name), options.data_format)
+    local g = geometry(x, size, options.strides, nil, options.padding, name)
+    local p = plane(g)
+    local y = on_planes(x, g, function(pictures)
+      return tools.apply(op, { pictures }, function(a)
+        fill_window(a.pool, p)
+        a.pool.size[0], a.pool.size[1] = p.kernel[1], p.kernel[2]
+      end, 2)[1]
+    end, combine, outside)
+    if op == "average_pool" and g.rank == 3 then      -- planes of the padding do not count
+      local shares = {}
+      for i = 0, g.count[1] - 1 do
+        local from = i * g.stride[1] - g.before[1]
+        shares[i + 1] = 1 / (math.min(from + g.kernel[1], g.sizes[1]) - math.max(from, 0))
+      end
+      y = y * tools.constant(shares, y.dtype, { g.count[1], 1, 1, 1 })
+    end
+    return back(y)
+  end, name)
+end
+pooling("max_pool", "max_pool", ops.maximum, -math.huge)
+pooling("average_pool", "average_pool", ops.add, 0)
+
+-- Windows that divide an axis of n elements in `count` parts, which may overlap by one: from floor(i n / count) to ceil((i + 1) n / count).
+local function adaptive(name, reduce)
+  takes "inputs, output_size: number|list, data_format: 'channels_last'|'channels_first' = 'channels_last'"
+  tools.define_long(function(x, size, format)
+    local back
+    x, back = channels_last(floats(x, name), format)
+    local counts = per_axis(size, #tools.dims(x) - 2, name, "an output size")
+    for i, count in ipairs(counts) do
+      local n, parts = tools.length(x, i + 1, name), {}
+      for k = 0, count - 1 do
+        parts[k + 1] = reduce(tools.part(x, i + 1, math.floor(k * n / count) + 1, math.ceil((k + 1) * n / count)), i + 1, true)
+      end
+      x = ops.concat(parts, i + 1)
+    end
+    return back(x)
+  end, name)
+end
+adaptive("adaptive_average_pool", ops.mean)
+adaptive("adaptive_max_pool", ops.max)
+
+---- patches ----------------------------------------------------------------------------------------
+
+-- What lies under each element of the windows over spatial axes of x {batch, spatial..., channels}: a list of tensors {batch, windows...,
+-- channels}, the last axis fastest.
+function tools.taps(x, kernel, stride, dilation, padding, what)
+  local g = geometry(x, kernel, stride, dilation, padding, what)
+  local widths, list = { { 0, 0 } }, { x }
+  for i = 1, g.rank do widths[i + 1] = { g.before[i], g.after[i] } end
+  widths[g.rank + 2] = { 0, 0 }
+  list[1] = ops.pad(x, widths)
+  for i = 1, g.rank do
+    local next_list = {}
+    for _, t in ipairs(list) do
+      for tap = 0, g.kernel[i] - 1 do
+        local first = tap * g.dilation[i] + 1
+        next_list[#next_list + 1] = tools.part(t, i + 1, first, first + (g.count[i] - 1) * g.stride[i], g.stride[i])
+      end
+    end
+    list = next_list
+  end
+  return list, g
+end
+
+local function pair_of(value) return type(value) == "table" and value or { value, value } end
+
+-- Blocks of pictures {batch, channels, height, width} as columns {batch, channels kh kw, blocks}.
+takes "x, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1 }"
+tools.define_long(function(x, kernel, options)
+  local pad = pair_of(options.padding)
+  x = ops.pad(operand(x, "unfold"), { { 0, 0 }, { 0, 0 }, { pad[1], pad[1] }, { pad[2], pad[2] } })
+  local list, g = tools.taps(ops.moveaxis(x, 2, -1), kernel, options.stride, options.dilation, "valid", "unfold")
+  local dims = tools.dims(list[1])
+  local y = ops.transpose(ops.stack(list, -1), { 1, 4, 5, 2, 3 })
+  return ops.reshape_raw(y, { dims[1], dims[4] * #list, g.count[1] * g.count[2] })
+end, "unfold")
+
+-- The other way round: columns added up where blocks overlap.
+takes "x, output_size: number|list, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1 }"
+tools.define_long(function(x, output, kernel, options)
+  x, output, kernel = floats(x, "fold"), pair_of(output), pair_of(kernel)
+  local pad, stride, dilation = pair_of(options.padding), pair_of(options.stride), pair_of(options.dilation)
+  local dims, count, sizes = tools.dims(x), {}, {}
+  for i = 1, 2 do
+    sizes[i] = output[i] + 2 * pad[i]
+    count[i] = math.floor((sizes[i] - (kernel[i] - 1) * dilation[i] - 1) / stride[i]) + 1
+  end
+  local channels = dims[2] / (kernel[1] * kernel[2])
+  if channels % 1 ~= 0 or dims[3] ~= count[1] * count[2] then
+    raise("flow.fold: columns %s do not make pictures of %d by %d", require("flow.tensor").shape_text(dims), output[1], output[2])
+  end
+  local blocks = ops.reshape_raw(x, { dims[1], channels, kernel[1] * kernel[2], count[1], count[2] })
+  local sum
+  for row = 0, kernel[1] - 1 do
+    for column = 0, kernel[2] - 1 do
+      local tap = row * kernel[2] + column + 1
+      local block = ops.squeeze(tools.part(blocks, 3, tap, tap), 3)
+      for axis = 1, 2 do      -- zeros between the elements, then around them
+        local first = (axis == 1 and row or column) * dilation[axis]
+        local own, widths = tools.dims(block), {}
+        for k = 1, 5 do widths[k] = { 0, k == axis + 3 and stride[axis] - 1 or 0 } end
+        own[axis + 2] = count[axis] * stride[axis]
+        block = ops.reshape_raw(ops.pad(ops.expand_dims(block, axis + 3), widths), own)
+        block = tools.part(block, axis + 2, 1, (count[axis] - 1) * stride[axis] + 1)
+        local around = { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } }
+        around[axis + 2] = { first, sizes[axis] - first - (count[axis] - 1) * stride[axis] - 1 }
+        block = ops.pad(block, around)
+      end
+      sum = sum and sum + block or block
+    end
+  end
+  for axis = 1, 2 do sum = tools.part(sum, axis + 2, pad[axis] + 1, pad[axis] + output[axis]) end
+  return sum
+end, "fold")
+
+-- Blocks of block_size by block_size elements as channels of one, and back.
+local function with_blocks(name, f)
+  takes "x, block_size: count, data_format: 'channels_last'|'channels_first' = 'channels_last'"
+  tools.define_long(function(x, block, format)
+    local last, back = channels_last(operand(x, name), format)
+    local dims = tools.dims(last)
+    if #dims ~= 4 then raise("flow.%s: pictures of rank 4, got %d", name, #dims) end
+    return back(f(last, block, dims))
+  end, name)
+end
+local function divided(n, by, what)
+  if n % by ~= 0 then raise("flow.%s: %d does not divide into blocks of %d", what, n, by) end
+  return n / by
+end
+with_blocks("space_to_depth", function(x, b, d)
+  local height, width = divided(d[2], b, "space_to_depth"), divided(d[3], b, "space_to_depth")
+  x = ops.reshape_raw(x, { d[1], height, b, width, b, d[4] })
+  return ops.reshape_raw(ops.transpose(x, { 1, 2, 4, 3, 5, 6 }), { d[1], height, width, b * b * d[4] })
+end)
+with_blocks("depth_to_space", function(x, b, d)
+  local channels = divided(d[4], b * b, "depth_to_space")
+  x = ops.reshape_raw(x, { d[1], d[2], d[3], b, b, channels })
+  return ops.reshape_raw(ops.transpose(x, { 1, 2, 4, 3, 5, 6 }), { d[1], d[2] * b, d[3] * b, channels })
+end)

@@ -1,0 +1,149 @@
+-- rotations.lua: eigenvalues and singular values of eager matrices by Jacobi's rotations, in doubles. Used by linalg.lua.
+
+local native = require "flow.ffi"
+local tensor = require "flow.tensor"
+local tools = require "flow.tensor.composed.tools"
+
+local rotations = {}
+
+-- Calls f(values, m, n, results...) for each matrix of an eager x: `values` is a matrix of doubles by rows, made of a copy.
+function rotations.each_matrix(x, m, n, what, f)
+  tensor.need_value(x, what .. "()")
+  local all = tensor.on_host(x):to("float64"):contiguous()
+  local data, count = native.data(all), m * n > 0 and all.size / (m * n) or 0
+  for i = 0, count - 1 do
+    local a = native.array("double", m * n)
+    for k = 0, m * n - 1 do a[k] = data[i * m * n + k] end
+    f(a, i)
+  end
+  return count
+end
+
+function rotations.result_of(x, trailing)
+  local dims = tools.dims(x)
+  dims[#dims], dims[#dims - 1] = nil, nil
+  for _, n in ipairs(trailing) do dims[#dims + 1] = n end
+  return tensor.new(native.dtype "float64", dims)
+end
+
+local MOST_SWEEPS, ENOUGH = 60, 1e-15
+
+-- The angle's cosine and sine that make the element beside the diagonal of {{p, r}, {r, q}} zero.
+local function rotation(p, q, r)
+  local zeta = (q - p) / (2 * r)
+  local t = (zeta >= 0 and 1 or -1) / (math.abs(zeta) + math.sqrt(1 + zeta * zeta))
+  local c = 1 / math.sqrt(1 + t * t)
+  return c, c * t
+end
+
+-- Columns i and j of the n columns of `rows_of` rows turned.
+local function turn_columns(a, count, n, i, j, c, s)
+  for k = 0, count - 1 do
+    local x, y = a[k * n + i], a[k * n + j]
+    a[k * n + i], a[k * n + j] = c * x - s * y, s * x + c * y
+  end
+end
+
+local function identity(n)
+  local v = native.array("double", n * n)
+  for i = 0, n - 1 do v[i * n + i] = 1 end
+  return v
+end
+
+local function order_of(values, n, before)
+  local order = {}
+  for i = 1, n do order[i] = i - 1 end
+  table.sort(order, function(i, j) return before(values[i], values[j]) or values[i] == values[j] and i < j end)
+  return order
+end
+
+-- Eigenvalues in order and eigenvectors as columns of a symmetric matrix, of which the lower triangle is read.
+function rotations.symmetric_eigen(a, n)
+  local v = identity(n)
+  for i = 0, n - 1 do
+    for j = i + 1, n - 1 do a[i * n + j] = a[j * n + i] end
+  end
+  for _ = 1, MOST_SWEEPS do
+    local off, all = 0, 0
+    for i = 0, n - 1 do
+      for j = 0, n - 1 do
+        all = all + a[i * n + j] ^ 2
+        if i ~= j then off = off + a[i * n + j] ^ 2 end
+      end
+    end
+    if off <= (ENOUGH * ENOUGH) * all then break end
+    for i = 0, n - 2 do
+      for j = i + 1, n - 1 do
+        if a[i * n + j] ~= 0 then
+          local c, s = rotation(a[i * n + i], a[j * n + j], a[i * n + j])
+          turn_columns(a, n, n, i, j, c, s)
+          for k = 0, n - 1 do
+            local x, y = a[i * n + k], a[j * n + k]
+            a[i * n + k], a[j * n + k] = c * x - s * y, s * x + c * y
+          end
+          turn_columns(v, n, n, i, j, c, s)
+        end
+      end
+    end
+  end
+  local values = {}
+  for i = 0, n - 1 do values[i] = a[i * n + i] end
+  return values, v, order_of(values, n, function(x, y) return x < y end)
+end
+
+-- One-sided rotations of the columns of a, m >= n, until they are orthogonal (M. Hestenes, 1958).
+function rotations.columns_orthogonal(a, m, n)
+  local v = identity(n)
+  for _ = 1, MOST_SWEEPS do
+    local done = true
+    for i = 0, n - 2 do
+      for j = i + 1, n - 1 do
+        local p, q, r = 0, 0, 0
+        for k = 0, m - 1 do
+          local x, y = a[k * n + i], a[k * n + j]
+          p, q, r = p + x * x, q + y * y, r + x * y
+        end
+        if r ~= 0 and math.abs(r) > ENOUGH * math.sqrt(p * q) then
+          done = false
+          local c, s = rotation(p, q, r)
+          turn_columns(a, m, n, i, j, c, s)
+          turn_columns(v, n, n, i, j, c, s)
+        end
+      end
+    end
+    if done then break end
+  end
+  local sizes = {}
+  for j = 0, n - 1 do
+    local sum = 0
+    for k = 0, m - 1 do sum = sum + a[k * n + j] ^ 2 end
+    sizes[j] = math.sqrt(sum)
+  end
+  return sizes, v, order_of(sizes, n, function(x, y) return x > y end)
+end
+
+-- Fills columns `first` .. of u {m, width} with what is orthogonal to those before, by Gram and Schmidt's method, twice.
+function rotations.complete(u, m, width, first)
+  local candidate = 0
+  for j = first, width - 1 do
+    while true do
+      for i = 0, m - 1 do u[i * width + j] = i == candidate and 1 or 0 end
+      for _ = 1, 2 do
+        for k = 0, j - 1 do
+          local dot = 0
+          for i = 0, m - 1 do dot = dot + u[i * width + j] * u[i * width + k] end
+          for i = 0, m - 1 do u[i * width + j] = u[i * width + j] - dot * u[i * width + k] end
+        end
+      end
+      local size = 0
+      for i = 0, m - 1 do size = size + u[i * width + j] ^ 2 end
+      size, candidate = math.sqrt(size), candidate + 1
+      if size > 1e-8 then
+        for i = 0, m - 1 do u[i * width + j] = u[i * width + j] / size end
+        break
+      end
+    end
+  end
+end
+
+return rotations
