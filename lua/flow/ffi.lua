@@ -224,14 +224,16 @@ end
 -- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is. Blocks of little garbage are still in
 -- the processor's caches when they are used again, so there is little while collections take little of the time.
 local LEAST_SLACK, MOST_SLACK = 16 * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
-local slack, last_collection = LEAST_SLACK, os.clock()
+local os = rawget(_G, "os")
+local clock = type(os) == "table" and os.clock or function() return 0 end      -- without one the slack stays as it is
+local slack, last_collection = LEAST_SLACK, clock()
 local limit = slack
 function native.collect_others()      -- than what is kept for a call
   local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a full collection would undo
-  local started = os.clock()
+  local started = clock()
   collectgarbage()
   if stopped then collectgarbage("stop") end
-  local now = os.clock()
+  local now = clock()
   local share = (now - started) / (now - last_collection)
   if share > 0.3 then slack = math.min(2 * slack, MOST_SLACK) elseif share < 0.1 then slack = math.max(slack / 2, LEAST_SLACK) end
   last_collection = now

@@ -108,6 +108,7 @@ static const op_case cases[] = {
   { FLOW_OP_reciprocal, 1, 0, ref_reciprocal, NULL, NULL, NULL, 0.01, 9, 0 },
   { FLOW_OP_sin, 1, 0, sin, NULL, NULL, NULL, -9, 9, 1 },
   { FLOW_OP_cos, 1, 0, cos, NULL, NULL, NULL, -9, 9, 1 },
+  { FLOW_OP_arctan, 1, 0, atan, NULL, NULL, NULL, -9, 9, 4 },
   { FLOW_OP_tan, 1, 0, tan, NULL, NULL, NULL, -9, 9, 2 },
   { FLOW_OP_tanh, 1, 0, tanh, NULL, NULL, NULL, -3, 3, 2 },
   { FLOW_OP_sigmoid, 1, 0, ref_sigmoid, NULL, NULL, NULL, -9, 9, 3 },

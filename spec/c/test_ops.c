@@ -50,7 +50,8 @@ static void ops_without_gradient_are_meant(void **state)
   static const int flat[] = {
     FLOW_OP_sign, FLOW_OP_floor, FLOW_OP_ceil, FLOW_OP_round, FLOW_OP_floor_divide,              /* piecewise constant */
     FLOW_OP_logical_not, FLOW_OP_is_finite, FLOW_OP_eq, FLOW_OP_ne, FLOW_OP_lt, FLOW_OP_le, FLOW_OP_gt, FLOW_OP_ge,
-    FLOW_OP_logical_and, FLOW_OP_logical_or, FLOW_OP_any, FLOW_OP_all, FLOW_OP_argmax, FLOW_OP_argmin,   /* no float results */
+    FLOW_OP_logical_and, FLOW_OP_logical_or, FLOW_OP_any, FLOW_OP_all, FLOW_OP_argmax, FLOW_OP_argmin,
+    FLOW_OP_argsort,                                          /* no float results */
     FLOW_OP_element_count, FLOW_OP_fill, FLOW_OP_sample_uniform,
     FLOW_OP_random_uniform, FLOW_OP_random_normal,            /* no values read */
     FLOW_OP_random_truncated_normal,

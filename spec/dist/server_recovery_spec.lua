@@ -20,7 +20,7 @@ local function check_learnt(text, count, batches)
   local found = 0
   for accuracy in text:gmatch "%] accuracy (%S+)" do
     found = found + 1
-    assert.is_true(tonumber(accuracy) > 0.93, text)
+    assert.is_true(tonumber(accuracy) > 0.9, text)      -- what is asynchronous ends between 0.92 and 0.96
   end
   assert.equal(count, found, text)
   for iterations in text:gmatch "%] iterations (%d+)" do assert.is_true(tonumber(iterations) >= batches, text) end
@@ -64,6 +64,7 @@ describe("a training with parameter servers goes on", function()
       killed=0
       for i in $(seq 400); do
         kill -0 $job 2>/dev/null || break
+        [ -f %s/chief:0 ] && ! kill -0 $(cat %s/chief:0) 2>/dev/null && break
         sleep 0.25
         [ $killed -lt 8 ] && [ -d %s/checkpoints ] && kill -9 $(cat %s/worker:$((RANDOM %% 3))) 2>/dev/null && killed=$((killed + 1))
       done

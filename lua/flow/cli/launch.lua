@@ -101,7 +101,6 @@ local function parse(arguments)
   local what = { options[1], by_name and options[2] or nil }
   if not what[1] or by_name and not what[2] then refuse("which script? flowlua launch --workers 2 train.lua -- --epochs 3") end
   if extra then refuse("%q: arguments of the script come after --: flowlua launch %s -- %s", extra, table.concat(what, " "), extra) end
-  if not by_name and options.hosts == "" and not host_io.readable(what[1]) then refuse("cannot open %s: there is no such file", what[1]) end
   return options, what, theirs
 end
 
@@ -122,6 +121,13 @@ local function threads_of(options, count)
   if options.threads > 0 then return options.threads end
   if os.getenv("FLOW_THREADS") then return nil end
   return math.max(1, math.floor(flow.config.get_threads() / count))
+end
+
+-- After everything that can be wrong with the options. command: the program, then what it runs.
+local function check_script(options, command)
+  local script = command[2]
+  if script == "-m" or options.hosts ~= "" or host_io.readable(script) then return end
+  refuse("cannot open %s: there is no such file", script)
 end
 
 local function log_of(host, options, job, index)
@@ -204,6 +210,7 @@ local function run_here(host, options, command)
       log = log_of(host, options, task.job, task.index), environment = environment,
     }
   end
+  check_script(options, command)
   return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, min_workers = options.min_workers,
     without = LAUNCHERS, tasks = list }
 end
@@ -277,6 +284,7 @@ local function run_by_mpi(host, options, command)
   for index = 0, workers - 1 do
     ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(host, options, "worker", index) }
   end
+  check_script(options, command)
   return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = {}, tasks = {
     { name = "mpirun", arguments = arguments, environment = environment, ranks = ranks, tag_spaces = version >= 5, decides = true,
       signals_children = #hosts == 0 },

@@ -39,6 +39,7 @@ end
 -- (shards.lua). bucket_bytes: of gradients that are added up at once, 0: as the library likes. factors: as CommunicationOptions has it;
 -- gradient_bytes: of an element of a gradient that travels. workers: with how many others the process may work, if not with those that are
 -- there; then, elastic, they come and go (placement.move), and there always is a worker.
+-- What it has as shared are variables that all workers have equal. It keeps them: one worker's collector may take what another's does not.
 function placement.new(options)
   local worker, names = options.worker, options.devices
   local workers, replicas = worker and C.flow_worker_count(worker) or 1, options.replicas or #names
@@ -47,7 +48,7 @@ function placement.new(options)
            worker_index = worker and C.flow_worker_rank(worker) or 0, worker = worker, id = made,
            pairwise = options.pairwise or false, bucket_bytes = options.bucket_bytes or 0,
            factors = options.factors, gradient_bytes = options.gradient_bytes or 4,
-           device = devices.number(names[1]), group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
+           device = devices.number(names[1]), group = group_of(names), shared = {} }
 end
 
 -- Workers have come or gone: this process has other ones of the same replicas. Instances and functions of before are of no use any more.

@@ -138,7 +138,7 @@ flow.losses.CategoricalFocalCrossentropy: Cross entropy times alpha (1 - p)^gamm
 flow.losses.CategoricalGeneralizedCrossEntropy: (1 - p[label]^q) / q, for labels of which some are wrong.
   print(flow.losses.CategoricalGeneralizedCrossEntropy(0.5)(flow.tensor { 1 }, flow.tensor { { 0, 1 } }):item())      --> 0
 flow.losses.categorical_generalized_cross_entropy: The values for each sample: (1 - p[label]^q) / q.
-  print(flow.losses.categorical_generalized_cross_entropy(flow.tensor { 1 }, flow.tensor { { 0, 1 } }, { q = 0.5 }):item())      --> 0
+  print(flow.losses.categorical_generalized_cross_entropy(flow.tensor { 1 }, flow.tensor { { 0, 1 } }):item())      --> 0
 flow.losses.crossentropy: -sum of y log p, labels as one-hot rows or as numbers.
 flow.losses.CLASS: A loss: SUMMARY
   local loss = flow.losses.CLASS()
@@ -208,6 +208,11 @@ flow.metrics.CLASS: A metric: SUMMARY
   print(metric:result() ~= nil)      --> true
 flow.metrics.NAME: The values of the metric for each sample. SUMMARY
   print(flow.is_tensor(flow.metrics.NAME(flow.tensor { { 0, 1 } }, flow.tensor { { 0.2, 0.8 } })))      --> true
+flow.metrics.CategoricalGeneralizedCrossEntropy: The mean of (1 - p[label]^q) / q.
+  local metric = flow.metrics.CategoricalGeneralizedCrossEntropy()
+  metric:update_state(flow.tensor { 1 }, flow.tensor { { 0, 1 } })
+flow.metrics.categorical_generalized_cross_entropy: The values for each sample: (1 - p[label]^q) / q.
+  print(flow.metrics.categorical_generalized_cross_entropy(flow.tensor { 1 }, flow.tensor { { 0, 1 } }))
 flow.metrics.sparse_categorical_crossentropy: The values for each sample: -log p[label].
   print(flow.metrics.sparse_categorical_crossentropy(flow.tensor { 1 }, flow.tensor { { 0, 1 } }))
 flow.metrics.sparse_categorical_accuracy: 1 for each row whose largest prediction is at the label, else 0.

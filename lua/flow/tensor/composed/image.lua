@@ -136,7 +136,7 @@ picture_op("resize", RESIZE, function(x, size, options)
   elseif options.pad_to_aspect_ratio then
     local ph, pw = math.max(h, math.floor(w * height / width)), math.max(w, math.floor(h * width / height))
     local top, left = math.floor((ph - h) / 2), math.floor((pw - w) / 2)
-    x = ops.pad(x, { { 0, 0 }, { top, ph - h - top }, { left, pw - w - left }, { 0, 0 } }, "constant", options.fill_value)
+    x = ops.pad(x, { { 0, 0 }, { top, top }, { left, left }, { 0, 0 } }, "constant", options.fill_value)      -- as many on both sides
   end
   local y = resized(x, height, width, options)
   if tools.is_float(x) then return y end
