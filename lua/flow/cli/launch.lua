@@ -211,8 +211,10 @@ local function run_here(host, options, command)
     }
   end
   check_script(options, command)
-  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, min_workers = options.min_workers,
-    without = LAUNCHERS, tasks = list }
+  -- Workers of parameter servers that may come back may as well not: others do what they were given.
+  local replaceable = options.parameter_servers > 0 and options.max_restarts > 0 and 1 or 0
+  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts,
+    min_workers = math.max(options.min_workers, replaceable), without = LAUNCHERS, tasks = list }
 end
 
 ---- on other machines -----------------------------------------------------------------------------------------------------
