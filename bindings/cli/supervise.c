@@ -451,6 +451,7 @@ static int supervise_children(job self, const sigset_t *watched)
   srand((unsigned)getpid());
   for (int i = 0; i < count && self.phase == RUNNING; i++) start_task(&self, &tasks[i]);
   run(&self, events);
+  free(events);
   return self.code;
 }
 
