@@ -66,6 +66,10 @@ describe("flow.applications", function()
       "flow.applications.ResNet50: the weights of ImageNet are for 1000 classes, got classes = 10")
     raises(function() local _ = flow.applications.VGG16 { weights = false, include_top = false, input_shape = { 31, 40, 3 } } end,
       "input_shape {31, 40, 3} is too small, its layers take pictures of 32 x 32 and more")
+    for _, bad in ipairs { { "a", 64, 3 }, { 64.5, 64, 3 }, { 64, 0, 3 }, { 64, 64, -1 } } do
+      raises(function() local _ = flow.applications.VGG16 { weights = false, include_top = false, input_shape = bad } end,
+        "of input_shape is")
+    end
     raises(function() local _ = flow.applications.VGG16 { weights = false, input_shape = { -1, 64, 3 } } end,
       "the classifier needs pictures of a known size")
     raises(function() local _ = flow.applications.Xception { weigths = false } end, "weigths")
