@@ -45,10 +45,10 @@ local function input_shape(what, record, options)
   if not shape then return options.include_top and standard or { -1, -1, 3 } end
   if #shape ~= 3 then raise("%s: input_shape is {rows, columns, channels}, got %s", what, shape_text(shape)) end
   for axis = 1, 3 do
-    local size = shape[axis]
-    if type(size) ~= "number" or size ~= math.floor(size) or size < 1 and (size ~= -1 or axis == 3) then
+    local length = shape[axis]
+    if type(length) ~= "number" or length ~= math.floor(length) or length < 1 and (length ~= -1 or axis == 3) then
       raise("%s: entry %d of input_shape is %s, expected a whole number from 1, or -1 for rows and columns of any number", what, axis,
-        errors.describe(size))
+        errors.describe(length))
     end
   end
   for axis = 1, 2 do

@@ -9,10 +9,11 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
+local tensor = require "flow.tensor"
 local tensor_file = require "flow.saving.tensor_file"
 local weights = require "flow.saving.weights"
 
-local raise = errors.raise
+local raise, shape_text = errors.raise, tensor.shape_text
 local legacy = {}
 
 local function lines_of(file, path, key)
@@ -56,8 +57,6 @@ local function variables_of(layer)
   for _, variable in ipairs(layer.non_trainable_weights) do list[#list + 1] = variable end
   return list
 end
-
-local function shape_text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
 
 -- Appends { position, variable } for each variable of the layer; or returns why it does not fit.
 local function match(file, stored, layer, variables, list)
