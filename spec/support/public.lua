@@ -18,6 +18,20 @@ local ASKED = {
     "VerifyReplicas" },
 }
 
+-- pairs in the order of the names: under which of its names a function is found does not change from run to run.
+local function sorted(list)
+  local names, i = {}, 0
+  for name in pairs(list) do
+    if type(name) == "string" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return function()
+    i = i + 1
+    local name = names[i]
+    return name, name and list[name]
+  end
+end
+
 local functions, classes = {}, {}      -- { [f] = name }, { [class] = name }; a class that can be called is a function, too
 
 local function visit(name, value)
@@ -36,13 +50,13 @@ end
 for _, name in ipairs(MODULES) do
   local module = flow[name]
   for _, asked in ipairs(ASKED[name] or {}) do local _ = module[asked] end
-  for key, value in pairs(module) do
-    if type(key) == "string" and not key:find("^_") then visit("flow." .. name .. "." .. key, value) end
+  for key, value in sorted(module) do
+    if not key:find("^_") then visit("flow." .. name .. "." .. key, value) end
   end
 end
 for _, name in ipairs(FUNCTIONS) do visit("flow." .. name, flow[name]) end
-for name, value in pairs(flow) do visit("flow." .. name, value) end
-for name, value in pairs(flow.optimizers.schedules) do visit("flow.optimizers.schedules." .. name, value) end
+for name, value in sorted(flow) do visit("flow." .. name, value) end
+for name, value in sorted(flow.optimizers.schedules) do visit("flow.optimizers.schedules." .. name, value) end
 
 -- What makes an object of each class that a program meets: their methods are public, too.
 local input = flow.Input { 3 }

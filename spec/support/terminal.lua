@@ -1,6 +1,7 @@
 -- - terminal.lua: a program on a terminal of its own, for specs of what people type: forkpty of libc. What it prints comes without the
 -- sequences - that move the cursor and set colours, unless they are asked for.
 local ffi = require "ffi"
+local bit = require "bit"
 
 ffi.cdef [[
   int forkpty(int *master, char *name, const void *termios, const void *size);
@@ -13,6 +14,7 @@ ffi.cdef [[
   int waitpid(int pid, int *status, int options);
   struct spec_pollfd { int fd; short events; short revents; };
   int poll(struct spec_pollfd *fds, unsigned long count, int timeout);
+  int tcgetattr(int fd, void *settings);
 ]]
 
 local terminal = {}
@@ -71,6 +73,31 @@ function terminal:wait(pattern)
   local text = self.text
   self.text = ""
   return terminal.plain(text), text
+end
+
+local LFLAG, ICANON = 3, 2      -- of Linux' struct termios
+
+-- Whether the program sleeps, and edits lines itself if raw: a program that prints its prompt first and then sets up the terminal misses
+-- keys that are pressed in between.
+local function reads(self, raw)
+  local stat = assert(io.open(("/proc/%d/stat"):format(self.pid)))
+  local asleep = stat:read("*a"):match("%) (%a)") == "S"
+  stat:close()
+  local settings = ffi.new("uint32_t[64]")
+  ffi.C.tcgetattr(self.fd, settings)
+  return asleep and not (raw and bit.band(settings[LFLAG], ICANON) ~= 0)
+end
+
+--- The same for a prompt: returns once the program reads what is typed. raw: it edits lines itself.
+function terminal:wait_for_prompt(pattern, raw)
+  local plain, text = self:wait(pattern)
+  local left = PATIENCE
+  while not reads(self, raw) do
+    if left == 0 then error("the program does not read what is typed; it had printed: " .. text) end
+    left = left - 1
+    ffi.C.poll(nil, 0, 1)
+  end
+  return plain, text
 end
 
 --- Waits for the end; returns what came, plain, and the exit code.

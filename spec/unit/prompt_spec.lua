@@ -72,13 +72,13 @@ local SESSION = {
   { "print(type(flow), _ == 'ababab')", "table\ttrue" },
 }
 
--- Plays the session; returns the entries whose answers are not as they should be.
-local function play(at)
+-- Plays the session, raw with libedit; returns the entries whose answers are not as they should be.
+local function play(at, raw)
   local wrong = {}
-  at:wait("> $")
+  at:wait_for_prompt("> $", raw)
   for i, entry in ipairs(SESSION) do
     at:send(("%s\nprint('#' .. %d)\n"):format(entry[1], i))      -- so that the end of the answer is seen
-    local answer = at:wait(("#%d%s"):format(i, PROMPT))
+    local answer = at:wait_for_prompt(("#%d%s"):format(i, PROMPT), raw)
     for j = 2, #entry do
       local wanted = entry[j]
       for _, text in ipairs(type(wanted) == "table" and wanted or { wanted }) do
@@ -111,7 +111,7 @@ describe("a session of " .. #SESSION .. " entries", function()
   it("is answered with libedit", function()
     if not has_libedit then return pending("libedit is not installed") end
     local at = terminal.open({ support.program }, ENVIRONMENT)
-    assert.equal("", play(at))
+    assert.equal("", play(at, true))
     at:send("\4")
     assert.equal(0, (select(2, at:finish())))
   end)
@@ -128,18 +128,18 @@ describe("Ctrl-C at the prompt", function()
   for name, program in pairs { ["with libedit"] = { support.program }, ["without libedit"] = WITHOUT_LIBEDIT } do
     it("ends what runs, and the session goes on, " .. name, function()
       if name == "with libedit" and not has_libedit then return pending("libedit is not installed") end
-      local at = terminal.open(program, ENVIRONMENT)
-      at:wait("> $")
+      local at, raw = terminal.open(program, ENVIRONMENT), name == "with libedit"
+      at:wait_for_prompt("> $", raw)
       at:send("print('go') while true do end\n")
       at:wait("\ngo\n")
       at:send("\3")
-      assert.truthy(at:wait(PROMPT):find("interrupted", 1, true))
+      assert.truthy(at:wait_for_prompt(PROMPT, raw):find("interrupted", 1, true))
       at:send("for i = 1, 3 do\n")
-      at:wait("\n>> $")
+      at:wait_for_prompt("\n>> $", raw)
       at:send("\3")
-      at:wait(PROMPT)
+      at:wait_for_prompt(PROMPT, raw)
       at:send("6 * 7\n")
-      assert.truthy(at:wait(PROMPT):find("\n42\n", 1, true))
+      assert.truthy(at:wait_for_prompt(PROMPT, raw):find("\n42\n", 1, true))
       at:send("\4")
       at:finish()
     end)
@@ -149,12 +149,12 @@ end)
 describe("colours", function()
   local function answer(changes)
     local at = terminal.open({ support.program }, with(changes))
-    at:wait("> $")
+    at:wait_for_prompt("> $", has_libedit)
     at:send("nowhere\n")
-    local _, raw = at:wait(PROMPT)
+    local _, text = at:wait_for_prompt(PROMPT, has_libedit)
     at:send("\4")
     at:finish()
-    return raw
+    return text
   end
 
   it("are there on a terminal, and not where NO_COLOR is set or the terminal is dumb", function()
@@ -168,15 +168,15 @@ describe("Tab", function()
   if has_libedit then
     it("completes names, options and what stands in quotes", function()
       local at = terminal.open({ support.program }, ENVIRONMENT)
-      at:wait("> $")
+      at:wait_for_prompt("> $", true)
       at:send("flow.rando\t.norm\t { 2 }\n")
-      assert.truthy(at:wait("Tensor.*" .. PROMPT):find("Tensor float32 {2} cpu", 1, true))
+      assert.truthy(at:wait_for_prompt("Tensor.*" .. PROMPT, true):find("Tensor float32 {2} cpu", 1, true))
       at:send("layers = flow.layers print('ready')\n")
-      at:wait("\nready" .. PROMPT)
+      at:wait_for_prompt("\nready" .. PROMPT, true)
       at:send("d = layers.Dense { 3, activati\t'tan\t' } print('made')\n")
-      at:wait("\nmade" .. PROMPT)
+      at:wait_for_prompt("\nmade" .. PROMPT, true)
       at:send("d:get_conf\t().activation\n")
-      assert.truthy(at:wait("tanh" .. PROMPT):find("\ntanh\n", 1, true))
+      assert.truthy(at:wait_for_prompt("tanh" .. PROMPT, true):find("\ntanh\n", 1, true))
       at:send("\4")
       at:finish()
     end)

@@ -120,13 +120,18 @@ end
 -- The same of a function f(x, ...) that takes any number of arguments.
 function define.variadic(ops, f, name)
   local entry = signature.entry("flow." .. name, f, signature.pop())
-  local function op(x, ...)
-    local last = ...
-    if last == nil then last = x end
-    if type(last) == "table" and getmetatable(last) == nil and signature.is_named(last) then return op(signature.read(entry, x, ...)) end
+  local function by_position(op, x, ...)
     local call = type(x) == "table" and deferred(entry, x)
     if call then return call(op, x, ...) end
     return f(x, ...)
+  end
+  local function op(x, ...)
+    local last = ...
+    if last == nil then last = x end
+    if type(last) == "table" and getmetatable(last) == nil and signature.is_named(last) then
+      return by_position(op, signature.read(entry, x, ...))
+    end
+    return by_position(op, x, ...)
   end
   ops[name] = signature.register(op, entry)
   native.methods[name] = signature.register(function(x, ...)
@@ -138,18 +143,21 @@ end
 -- A function f(...) of flow any of whose arguments may be an operand; it is not a method of tensors.
 function define.of_any(ops, f, name)
   local entry = signature.entry("flow." .. name, f, signature.pop())
-  local function op(...)
-    local first = ...
-    if namespaces[first] then signature.refuse(entry, nil, first) end
-    if type(first) == "table" and getmetatable(first) == nil and signature.is_named(first) then
-      local value, list = signature.read(entry, ...)
-      return op(value, unpack(list or {}))
-    end
+  local function by_position(op, ...)
     for i = 1, select("#", ...) do
       local call = apply_of((select(i, ...)))
       if call then return call(op, ...) end
     end
     return f(...)
+  end
+  local function op(...)
+    local first = ...
+    if namespaces[first] then signature.refuse(entry, nil, first) end
+    if type(first) == "table" and getmetatable(first) == nil and signature.is_named(first) then
+      local value, list = signature.read(entry, ...)
+      return by_position(op, value, unpack(list or {}))
+    end
+    return by_position(op, ...)
   end
   ops[name] = signature.register(op, entry)
 end
