@@ -1,21 +1,8 @@
 -- convnext.lua: ConvNeXtTiny to ConvNeXtXLarge (Liu et al. 2022, arXiv:2201.03545; keras/src/applications/convnext.py).
 
-local choices = require "flow.layers.choices"
 local layers = require "flow.layers"
 local models = require "flow.models"
 local application = require "flow.applications.application"
-
--- Channels times weights of their own, which begin as init_values.
-local LayerScale = layers.Layer:extend "LayerScale"
-function LayerScale:init(options)
-  self.init_values, self.projection_dim = options.init_values, options.projection_dim
-end
-function LayerScale:build()
-  self.gamma = self:add_weight { name = "gamma", shape = { self.projection_dim },
-    initializer = choices.initializers.Constant(self.init_values) }
-end
-function LayerScale:call(x) return x * self.gamma end
-function LayerScale:get_config() return { init_values = self.init_values, projection_dim = self.projection_dim } end
 
 local function block(inputs, width, name)
   local x = layers.Conv2D(width, 7, { padding = "same", groups = width, name = name .. "_depthwise_conv" })(inputs)
@@ -23,7 +10,7 @@ local function block(inputs, width, name)
   x = layers.Dense(4 * width, { name = name .. "_pointwise_conv_1" })(x)
   x = layers.Activation("gelu", { name = name .. "_gelu" })(x)
   x = layers.Dense(width, { name = name .. "_pointwise_conv_2" })(x)
-  x = LayerScale { init_values = 1e-6, projection_dim = width, name = name .. "_layer_scale" }(x)
+  x = layers.LayerScale { init_values = 1e-6, projection_dim = width, name = name .. "_layer_scale" }(x)
   return inputs + layers.Activation("linear", { name = name .. "_identity" })(x)
 end
 

@@ -41,8 +41,12 @@ local function input_entry(layer)
     batch_shape = shape_json(input.shape), dtype = input.dtype, sparse = false, ragged = false, name = layer.name, optional = false } }
 end
 
+-- Classes that Keras has in a module of its own, which it does not export.
+local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
+
 local function record_entry(layer)
-  return { module = "keras.layers", class_name = layer.class_name, registered_name = json.null,
+  local name = layer.class_name
+  return { module = ELSEWHERE[name] or "keras.layers", class_name = name, registered_name = ELSEWHERE[name] and name or json.null,
            config = json.printed(native.text(C.flow_layer_config, layer._handle)) }
 end
 

@@ -71,6 +71,8 @@ flow.layers.GlobalMaxPooling2D:
   print(layers.GlobalMaxPooling2D()(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 3
 flow.layers.GroupNormalization:
   print(layers.GroupNormalization(2)(flow.ones { 2, 4 }).shape[2])      --> 4
+flow.layers.LayerScale:
+  print(layers.LayerScale(0.5, 4)(flow.ones { 2, 4 })[{ 1, 1 }]:item())      --> 0.5
 flow.layers.RMSNormalization:
   print(layers.RMSNormalization()(flow.ones { 2, 4 }).shape[2])      --> 4
 flow.layers.Dot:
