@@ -47,6 +47,9 @@
 #define LLVMFuzzerTestOneInput fuzz_control
 #include "../fuzz/control.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_channel
+#include "../fuzz/channel.c"
+#undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_cluster
 #include "../fuzz/cluster.c"
 #undef LLVMFuzzerTestOneInput
@@ -139,6 +142,7 @@ static void test_clusters(void **state)
   (void)state;
   replay(fuzz_cluster, "cluster");
   replay(fuzz_control, "control");
+  replay(fuzz_channel, "channel");
 }
 
 int main(void)
