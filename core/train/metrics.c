@@ -1,6 +1,7 @@
 /* metrics.c: Keras' metrics that are means of values. A loss is a metric, too. */
 #include "train/metrics.h"
 #include "train/loss_formulas.h"
+#include "tensor/axis.h"
 
 #include <strings.h>
 
@@ -96,6 +97,59 @@ static flow_tensor *top_k(flow_expression *e, const flow_arguments *options, flo
   return is_in_top(e, options, position_of_largest(e, y_true), y_pred);
 }
 
+/* The axis of an option, from 0; of both tensors, which fit. */
+static int axis_of(flow_expression *e, const flow_arguments *options, const flow_tensor *x)
+{
+  int64_t axis = flow_argument_integer(options, "axis");
+  if (e->status == FLOW_OK && (axis < -x->rank || axis >= x->rank))
+    flow_express_fail(e, "axis %d is not one of y_pred %s", flow_axis_number((int)axis), flow_tensor_shape_text(x));
+  return (int)(axis < 0 ? axis + x->rank : axis);
+}
+
+static flow_tensor *mean_along(flow_expression *e, flow_tensor *x, int axis)
+{
+  flow_tensor *value = NULL;
+  flow_attributes along = { .reduce = { .count = 1, .keepdims = 1, .axes = { axis } } };
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_mean(e->context, x, &along, &value);
+  return flow_express_keep(e, status, value);
+}
+
+/* Both as floats, and the axis; 0 after a failure. */
+static int correlated(flow_expression *e, const flow_arguments *options, flow_tensor **y_true, flow_tensor **y_pred, int *axis)
+{
+  *y_pred = flow_express_float(e, *y_pred);
+  *y_true = flow_express_float(e, *y_true);
+  if (!flow_express_fit(e, y_true, y_pred)) return 0;
+  *axis = axis_of(e, options, *y_pred);
+  return e->status == FLOW_OK;
+}
+
+/* The mean of the products of both, each without its mean and divided by its standard deviation (keras/src/metrics/correlation_metrics.py,
+ * as is the next). */
+static flow_tensor *pearson_correlation(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  int axis;
+  if (!correlated(e, options, &y_true, &y_pred, &axis)) return NULL;
+  flow_tensor *both[2] = { e_sub(e, y_true, mean_along(e, y_true, axis)), e_sub(e, y_pred, mean_along(e, y_pred, axis)) };
+  for (int i = 0; i < 2; i++) both[i] = e_div(e, both[i], e_sqrt(e, mean_along(e, e_square(e, both[i]), axis)));
+  return flow_express_mean(e, e_mul(e, both[0], both[1]), axis);
+}
+
+/* The mean of 2 (y - m_p) (p - m_p) / (var y + var p + (m_y - m_p)^2 + 1e-7). */
+static flow_tensor *concordance_correlation(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  int axis;
+  if (!correlated(e, options, &y_true, &y_pred, &axis)) return NULL;
+  flow_tensor *mean_true = mean_along(e, y_true, axis), *mean_pred = mean_along(e, y_pred, axis), *off = e_sub(e, y_pred, mean_pred);
+  flow_tensor *variances = e_add(e, mean_along(e, e_square(e, e_sub(e, y_true, mean_true)), axis), mean_along(e, e_square(e, off), axis));
+  flow_tensor *norm = e_add(e, variances, e_square(e, e_sub(e, mean_true, mean_pred)));
+  flow_tensor *covariance = e_mul(e, e_sub(e, y_true, mean_pred), off);
+  covariance = e_add(e, covariance, covariance);
+  if (e->status != FLOW_OK) return NULL;
+  return flow_express_mean(e, e_div(e, covariance, e_add(e, norm, flow_express_number(e, norm, 1e-7))), axis);
+}
+
 /* ---- table ------------------------------------------------------------------------------------------------------------------ */
 
 static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
@@ -112,6 +166,8 @@ static const flow_metric records[] = {
   { "sparse_top_k_categorical_accuracy", "SparseTopKCategoricalAccuracy", NULL, k_options, sparse_top_k },
   { "cosine_similarity", "CosineSimilarity", NULL, axis_options, flow_metric_cosine_similarity },
   { "logcosh", "LogCoshError", "log_cosh_error", no_options, flow_loss_log_cosh },
+  { "pearson_correlation", "PearsonCorrelation", NULL, axis_options, pearson_correlation },
+  { "concordance_correlation", "ConcordanceCorrelation", NULL, axis_options, concordance_correlation },
 };
 enum { OWN = sizeof records / sizeof *records };
 

@@ -273,4 +273,113 @@ return {
     shape = { 12, 6 }, seed = 9242, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9244, one_hot = true }, y_pred = {
     shape = { 12, 6 }, seed = 9245, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9246, low = 0, high = 2 } } }, results = {
     0.15321080000000001, 0.17089029999999999 } },
+  { metric = "IoU", options = { num_classes = 5, target_class_ids = { 0, 2 } }, null = {}, updates = { { y_true = { shape = { 12 },
+    seed = 87001, classes = 5 }, y_pred = { shape = { 12 }, seed = 87002, classes = 5 } }, { y_true = { shape = { 12 }, seed = 87004,
+    classes = 5 }, y_pred = { shape = { 12 }, seed = 87005, classes = 5 }, weights = { shape = { 12 }, seed = 87006, low = 0, high = 3
+    } } }, results = { 0.125, 0.125 } },
+  { metric = "IoU", options = { num_classes = 4, target_class_ids = { 1, 3, 3 }, dtype = "float32" }, null = {}, updates = { {
+    y_true = { shape = { 12 }, seed = 87007, classes = 5 }, y_pred = { shape = { 12 }, seed = 87008, classes = 5 } }, { y_true = {
+    shape = { 12 }, seed = 87010, classes = 5 }, y_pred = { shape = { 12 }, seed = 87011, classes = 5 }, weights = { shape = { 12 },
+    seed = 87012, low = 0, high = 3 } } }, results = { 0.066666669999999997, 0.40315269999999997 } },
+  { metric = "IoU", options = { num_classes = 4, target_class_ids = { 0 }, sparse_y_pred = false }, null = {}, updates = { { y_true
+    = { shape = { 12 }, seed = 87013, classes = 4 }, y_pred = { shape = { 12, 4 }, seed = 87014, low = 0, high = 1 } }, { y_true = {
+    shape = { 12 }, seed = 87016, classes = 4 }, y_pred = { shape = { 12, 4 }, seed = 87017, low = 0, high = 1 }, weights = { shape =
+    { 12 }, seed = 87018, low = 0, high = 3 } } }, results = { 0.25, 0.20000000000000001 } },
+  { metric = "MeanIoU", options = { num_classes = 5, ignore_class = 1 }, null = {}, updates = { { y_true = { shape = { 3, 4, 2 },
+    seed = 87019, classes = 5 }, y_pred = { shape = { 3, 4, 2 }, seed = 87020, classes = 5 } }, { y_true = { shape = { 3, 4, 2 }, seed
+    = 87022, classes = 5 }, y_pred = { shape = { 3, 4, 2 }, seed = 87023, classes = 5 }, weights = { shape = { 3, 4, 2 }, seed =
+    87024, low = 0, high = 3 } } }, results = { 0.15666669999999999, 0.095294119999999996 } },
+  { metric = "MeanIoU", options = { num_classes = 7, dtype = "float32" }, null = {}, updates = { { y_true = { shape = { 3, 4, 2 },
+    seed = 87025, classes = 5 }, y_pred = { shape = { 3, 4, 2 }, seed = 87026, classes = 5 } }, { y_true = { shape = { 3, 4, 2 }, seed
+    = 87028, classes = 5 }, y_pred = { shape = { 3, 4, 2 }, seed = 87029, classes = 5 }, weights = { shape = { 3, 4, 2 }, seed =
+    87030, low = 0, high = 3 } } }, results = { 0.066666669999999997, 0.14586850000000001 } },
+  { metric = "MeanIoU", options = { num_classes = 4, sparse_y_true = false, sparse_y_pred = false, ignore_class = 0 }, null = {},
+    updates = { { y_true = { shape = { 12, 4 }, seed = 87031, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87032, low = 0,
+    high = 1 } }, { y_true = { shape = { 12, 4 }, seed = 87034, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87035, low = 0,
+    high = 1 }, weights = { shape = { 12 }, seed = 87036, low = 0, high = 3 } } }, results = { 0.050000000000000003, 0.1159091 } },
+  { metric = "BinaryIoU", options = {}, null = {}, updates = { { y_true = { shape = { 12 }, seed = 87037, classes = 2 }, y_pred = {
+    shape = { 12 }, seed = 87038, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 87040, classes = 2 }, y_pred = { shape =
+    { 12 }, seed = 87041, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 87042, low = 0, high = 3 } } }, results = {
+    0.32500000000000001, 0.3125 } },
+  { metric = "BinaryIoU", options = { target_class_ids = { 1 }, threshold = 0.29999999999999999, dtype = "float32" }, null = {},
+    updates = { { y_true = { shape = { 12 }, seed = 87043, classes = 2 }, y_pred = { shape = { 12 }, seed = 87044, low = 0, high = 1 }
+    }, { y_true = { shape = { 12 }, seed = 87046, classes = 2 }, y_pred = { shape = { 12 }, seed = 87047, low = 0, high = 1 }, weights
+    = { shape = { 12 }, seed = 87048, low = 0, high = 3 } } }, results = { 0.099999989999999997, 0.2768851 } },
+  { metric = "OneHotIoU", options = { num_classes = 4, target_class_ids = { 0, 3 } }, null = {}, updates = { { y_true = { shape = {
+    12, 4 }, seed = 87049, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87050, low = 0, high = 1 } }, { y_true = { shape = {
+    12, 4 }, seed = 87052, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87053, low = 0, high = 1 }, weights = { shape = { 12
+    }, seed = 87054, low = 0, high = 3 } } }, results = { 0, 0.0625 } },
+  { metric = "OneHotMeanIoU", options = { num_classes = 4, dtype = "float32" }, null = {}, updates = { { y_true = { shape = { 12, 4
+    }, seed = 87055, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87056, low = 0, high = 1 } }, { y_true = { shape = { 12, 4
+    }, seed = 87058, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87059, low = 0, high = 1 }, weights = { shape = { 12 },
+    seed = 87060, low = 0, high = 3 } } }, results = { 0.035714290000000003, 0.039389050000000002 } },
+  { metric = "OneHotMeanIoU", options = { num_classes = 5, sparse_y_pred = true }, null = {}, updates = { { y_true = { shape = { 12,
+    5 }, seed = 87061, one_hot = true }, y_pred = { shape = { 12 }, seed = 87062, classes = 5 } }, { y_true = { shape = { 12, 5 },
+    seed = 87064, one_hot = true }, y_pred = { shape = { 12 }, seed = 87065, classes = 5 }, weights = { shape = { 12 }, seed = 87066,
+    low = 0, high = 3 } } }, results = { 0.1966667, 0.18615380000000001 } },
+  { metric = "R2Score", options = {}, null = {}, updates = { { y_true = { shape = { 12, 3 }, seed = 87067, low = -2, high = 2 },
+    y_pred = { shape = { 12, 3 }, seed = 87068, low = -2, high = 2 } }, { y_true = { shape = { 12, 3 }, seed = 87070, low = -2, high =
+    2 }, y_pred = { shape = { 12, 3 }, seed = 87071, low = -2, high = 2 }, weights = { shape = { 12 }, seed = 87072, low = 0, high = 3
+    } } }, results = { -0.088893470000000002, -0.65057019999999999 } },
+  { metric = "R2Score", options = { class_aggregation = "variance_weighted_average" }, null = {}, updates = { { y_true = { shape = {
+    12, 3 }, seed = 87073, low = -2, high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87074, low = -2, high = 2 } }, { y_true = {
+    shape = { 12, 3 }, seed = 87076, low = -2, high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87077, low = -2, high = 2 }, weights =
+    { shape = { 12, 3 }, seed = 87078, low = 0, high = 3 } } }, results = { -1.8672960000000001, -1.0865210000000001 } },
+  { metric = "R2Score", options = { num_regressors = 2 }, null = { "class_aggregation" }, updates = { { y_true = { shape = { 12, 3
+    }, seed = 87079, low = -2, high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87080, low = -2, high = 2 } }, { y_true = { shape = {
+    12, 3 }, seed = 87082, low = -2, high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87083, low = -2, high = 2 }, weights = { shape =
+    { 12, 1 }, seed = 87084, low = 0, high = 3 } } }, results = { { -0.6089348, -4.1151010000000001, -1.025155 }, {
+    -0.51397680000000001, -1.072346, -1.6770099999999999 } } },
+  { metric = "R2Score", options = { num_regressors = 5 }, null = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 87085, low =
+    -2, high = 2 }, y_pred = { shape = { 12 }, seed = 87086, low = -2, high = 2 } }, { y_true = { shape = { 12, 1 }, seed = 87088, low
+    = -2, high = 2 }, y_pred = { shape = { 12 }, seed = 87089, low = -2, high = 2 }, weights = { shape = { 12 }, seed = 87090, low =
+    0, high = 3 } } }, results = { -2.7529430000000001, -1.4030769999999999 } },
+  { metric = "SensitivityAtSpecificity", options = { specificity = 0.59999999999999998 }, null = {}, updates = { { y_true = { shape
+    = { 12 }, seed = 87091, classes = 2 }, y_pred = { shape = { 12 }, seed = 87092, low = 0, high = 1 } }, { y_true = { shape = { 12
+    }, seed = 87094, classes = 2 }, y_pred = { shape = { 12 }, seed = 87095, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    87096, low = 0, high = 3 } } }, results = { 0.40000000000000002, 0.45700679999999999 } },
+  { metric = "SensitivityAtSpecificity", options = { specificity = 0.29999999999999999, num_thresholds = 7, class_id = 2 }, null =
+    {}, updates = { { y_true = { shape = { 12, 4 }, seed = 87097, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87098, low =
+    0, high = 1 } }, { y_true = { shape = { 12, 4 }, seed = 87100, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87101, low =
+    0, high = 1 }, weights = { shape = { 12 }, seed = 87102, low = 0, high = 3 } } }, results = { 0.75, 0.85721720000000001 } },
+  { metric = "SpecificityAtSensitivity", options = { sensitivity = 0.40000000000000002 }, null = {}, updates = { { y_true = { shape
+    = { 12 }, seed = 87103, classes = 2 }, y_pred = { shape = { 12 }, seed = 87104, low = 0, high = 1 } }, { y_true = { shape = { 12
+    }, seed = 87106, classes = 2 }, y_pred = { shape = { 12 }, seed = 87107, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    87108, low = 0, high = 3 } } }, results = { 0.80000000000000004, 0.71309670000000003 } },
+  { metric = "SpecificityAtSensitivity", options = { sensitivity = 0.20000000000000001, num_thresholds = 1 }, null = {}, updates = {
+    { y_true = { shape = { 12, 1 }, seed = 87109, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 87110, low = -0.5, high = 1.5 }
+    }, { y_true = { shape = { 12, 1 }, seed = 87112, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 87113, low = -0.5, high = 1.5
+    }, weights = { shape = { 12 }, seed = 87114, low = 0, high = 3 } } }, results = { 0.5, 0.80097989999999997 } },
+  { metric = "PrecisionAtRecall", options = { recall = 0.5 }, null = {}, updates = { { y_true = { shape = { 12 }, seed = 87115,
+    classes = 2 }, y_pred = { shape = { 12 }, seed = 87116, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 87118, classes
+    = 2 }, y_pred = { shape = { 12 }, seed = 87119, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 87120, low = 0, high = 3 }
+    } }, results = { 0.66666669999999995, 0.77045569999999997 } },
+  { metric = "PrecisionAtRecall", options = { recall = 0.29999999999999999, num_thresholds = 12 }, null = {}, updates = { { y_true =
+    { shape = { 12, 4 }, seed = 87121, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87122, low = 0, high = 1 } }, { y_true =
+    { shape = { 12, 4 }, seed = 87124, one_hot = true }, y_pred = { shape = { 12, 4 }, seed = 87125, low = 0, high = 1 }, weights = {
+    shape = { 12 }, seed = 87126, low = 0, high = 3 } } }, results = { 0.25, 0.29656369999999999 } },
+  { metric = "RecallAtPrecision", options = { precision = 0.40000000000000002 }, null = {}, updates = { { y_true = { shape = { 12 },
+    seed = 87127, classes = 2 }, y_pred = { shape = { 12 }, seed = 87128, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed =
+    87130, classes = 2 }, y_pred = { shape = { 12 }, seed = 87131, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 87132, low
+    = 0, high = 3 } } }, results = { 1, 1 } },
+  { metric = "RecallAtPrecision", options = { precision = 0.90000000000000002, num_thresholds = 3 }, null = {}, updates = { { y_true
+    = { shape = { 12 }, seed = 87133, classes = 2 }, y_pred = { shape = { 12 }, seed = 87134, low = 0, high = 1 } }, { y_true = {
+    shape = { 12 }, seed = 87136, classes = 2 }, y_pred = { shape = { 12 }, seed = 87137, low = 0, high = 1 }, weights = { shape = {
+    12 }, seed = 87138, low = 0, high = 3 } } }, results = { 0, 0 } },
+  { metric = "PearsonCorrelation", options = {}, null = {}, updates = { { y_true = { shape = { 12, 3 }, seed = 87139, low = -2, high
+    = 2 }, y_pred = { shape = { 12, 3 }, seed = 87140, low = -2, high = 2 } }, { y_true = { shape = { 12, 3 }, seed = 87142, low = -2,
+    high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87143, low = -2, high = 2 }, weights = { shape = { 12 }, seed = 87144, low = 0,
+    high = 3 } } }, results = { 0.38328119999999999, 0.059944310000000001 } },
+  { metric = "ConcordanceCorrelation", options = {}, null = {}, updates = { { y_true = { shape = { 12, 3 }, seed = 87145, low = -2,
+    high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87146, low = -2, high = 2 } }, { y_true = { shape = { 12, 3 }, seed = 87148, low
+    = -2, high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87149, low = -2, high = 2 }, weights = { shape = { 12 }, seed = 87150, low
+    = 0, high = 3 } } }, results = { 0.01115971, 0.097284239999999994 } },
+  { metric = "PearsonCorrelation", options = { axis = 1 }, null = {}, updates = { { y_true = { shape = { 12, 3 }, seed = 87151, low
+    = -2, high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87152, low = -2, high = 2 } }, { y_true = { shape = { 12, 3 }, seed =
+    87154, low = -2, high = 2 }, y_pred = { shape = { 12, 3 }, seed = 87155, low = -2, high = 2 }, weights = { shape = { 3 }, seed =
+    87156, low = 0, high = 3 } } }, results = { 0.01906426, -0.049130529999999999 } },
+  { metric = "ConcordanceCorrelation", options = { axis = -2 }, null = {}, updates = { { y_true = { shape = { 2, 5, 3 }, seed =
+    87157, low = -2, high = 2 }, y_pred = { shape = { 2, 5, 3 }, seed = 87158, low = -2, high = 2 } }, { y_true = { shape = { 2, 5, 3
+    }, seed = 87160, low = -2, high = 2 }, y_pred = { shape = { 2, 5, 3 }, seed = 87161, low = -2, high = 2 }, weights = { shape = {
+    2, 3 }, seed = 87162, low = 0, high = 3 } } }, results = { 0.34880480000000003, 0.29181410000000002 } },
 }

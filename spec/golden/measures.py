@@ -42,6 +42,35 @@ METRICS = [
     ("LogCoshError", {}, BINARY), ("LogCoshError", {}, ROWS),
 ]
 
+# Metrics of which the predictions are labels, too, or the weights have a shape of their own: kinds and shapes of both, that of the weights.
+# "null": options that are None.
+LABELS, MAPS = (("classes", [12, 5]),) * 2, (("classes", [3, 4, 2, 5]),) * 2
+ONE_HOT, SCORES = (("one_hot", [12, 4]), ((0.0, 1.0), [12, 4])), (("labels", [12]), ((0.0, 1.0), [12]))
+OUTPUTS = (((-2.0, 2.0), [12, 3]),) * 2
+WEIGHTED = [
+    ("IoU", {"num_classes": 5, "target_class_ids": [0, 2]}, LABELS, [12]),
+    ("IoU", {"num_classes": 4, "target_class_ids": [1, 3, 3], "dtype": "float32"}, LABELS, [12]),
+    ("IoU", {"num_classes": 4, "target_class_ids": [0], "sparse_y_pred": False}, (("classes", [12, 4]), ((0.0, 1.0), [12, 4])), [12]),
+    ("MeanIoU", {"num_classes": 5, "ignore_class": 1}, MAPS, [3, 4, 2]),
+    ("MeanIoU", {"num_classes": 7, "dtype": "float32"}, MAPS, [3, 4, 2]),
+    ("MeanIoU", {"num_classes": 4, "sparse_y_true": False, "sparse_y_pred": False, "ignore_class": 0}, ONE_HOT, [12]),
+    ("BinaryIoU", {}, SCORES, [12]), ("BinaryIoU", {"target_class_ids": [1], "threshold": 0.3, "dtype": "float32"}, SCORES, [12]),
+    ("OneHotIoU", {"num_classes": 4, "target_class_ids": [0, 3]}, ONE_HOT, [12]),
+    ("OneHotMeanIoU", {"num_classes": 4, "dtype": "float32"}, ONE_HOT, [12]),
+    ("OneHotMeanIoU", {"num_classes": 5, "sparse_y_pred": True}, (("one_hot", [12, 5]), ("classes", [12, 5])), [12]),
+    ("R2Score", {}, OUTPUTS, [12]), ("R2Score", {"class_aggregation": "variance_weighted_average"}, OUTPUTS, [12, 3]),
+    ("R2Score", {"num_regressors": 2, "null": ["class_aggregation"]}, OUTPUTS, [12, 1]),
+    ("R2Score", {"num_regressors": 5}, (((-2.0, 2.0), [12, 1]), ((-2.0, 2.0), [12])), [12]),
+    ("SensitivityAtSpecificity", {"specificity": 0.6}, SCORES, [12]),
+    ("SensitivityAtSpecificity", {"specificity": 0.3, "num_thresholds": 7, "class_id": 2}, ONE_HOT, [12]),
+    ("SpecificityAtSensitivity", {"sensitivity": 0.4}, SCORES, [12]),
+    ("SpecificityAtSensitivity", {"sensitivity": 0.2, "num_thresholds": 1}, (("labels", [12, 1]), ((-0.5, 1.5), [12, 1])), [12]),
+    ("PrecisionAtRecall", {"recall": 0.5}, SCORES, [12]), ("PrecisionAtRecall", {"recall": 0.3, "num_thresholds": 12}, ONE_HOT, [12]),
+    ("RecallAtPrecision", {"precision": 0.4}, SCORES, [12]), ("RecallAtPrecision", {"precision": 0.9, "num_thresholds": 3}, SCORES, [12]),
+    ("PearsonCorrelation", {}, OUTPUTS, [12]), ("ConcordanceCorrelation", {}, OUTPUTS, [12]),
+    ("PearsonCorrelation", {"axis": 0}, OUTPUTS, [3]), ("ConcordanceCorrelation", {"axis": -2}, (((-2.0, 2.0), [2, 5, 3]),) * 2, [2, 3]),
+]
+
 
 def number(value):
     array = keras.ops.convert_to_numpy(value)
@@ -94,10 +123,26 @@ def run_metrics(seeds):
         yield {"metric": name, "options": options, "updates": updates, "results": results}
 
 
+def run_weighted(seeds):
+    for name, options, ((true_kind, true_shape), (pred_kind, pred_shape)), weights_shape in WEIGHTED:
+        options = dict(options)
+        null = options.pop("null", [])
+        metric, updates, results = getattr(keras.metrics, name)(**options, **{key: None for key in null}), [], []
+        for weighted in (False, True):
+            (y_true, y), (y_pred, p) = target(seeds, true_kind, true_shape), target(seeds, pred_kind, pred_shape)
+            weights = seeds.uniform(weights_shape, 0.0, 3.0)
+            metric.update_state(y, p, sample_weight=make(weights) if weighted else None)
+            updates.append({"y_true": y_true, "y_pred": y_pred} | ({"weights": weights} if weighted else {}))
+            results.append(number(metric.result()))
+        if options.get("axis", -1) >= 0:
+            options["axis"] += 1
+        yield {"metric": name, "options": options, "null": null, "updates": updates, "results": results}
+
+
 def main():
-    seeds = Seeds(204)
-    seeds.last = 9000
-    write_entries("measures", list(run_losses(seeds)) + list(run_metrics(seeds)))
+    seeds = Seeds(9000)
+    entries = list(run_losses(seeds)) + list(run_metrics(seeds))
+    write_entries("measures", entries + list(run_weighted(Seeds(87000))))
 
 
 if __name__ == "__main__":

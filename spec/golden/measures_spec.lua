@@ -51,7 +51,10 @@ describe("metrics as in Keras:", function()
   for _, case in ipairs(cases) do
     if case.metric and not case.loss then
       it(title(case), function()
-        local metric = flow.metrics[case.metric](case.options)
+        local options = { unpack(case.options) }
+        for name, value in pairs(case.options) do options[name] = value end
+        for _, name in ipairs(case.null or {}) do options[name] = false end
+        local metric = flow.metrics[case.metric](options)
         for i, update in ipairs(case.updates) do
           metric:update_state(golden.make(update.y_true), golden.make(update.y_pred), update.weights and golden.make(update.weights))
           near(case.results[i], metric:result(), 2e-5, "update " .. i)

@@ -111,8 +111,9 @@ function tables.metrics()
     end
   end
   local classes = {}
-  for name in pairs(flow.metrics) do
-    if type(name) == "string" and name:find("^%u") and not found[name] and name ~= "Metric" then classes[#classes + 1] = name end
+  for name in pairs(require("flow.reference.names").of(flow.metrics)) do
+    local is_loss = C.flow_loss_find(name) >= 0
+    if name:find("^%u") and not found[name] and not is_loss and name ~= "Metric" then classes[#classes + 1] = name end
   end
   table.sort(classes)
   for _, name in ipairs(classes) do lines[#lines + 1] = row(quoted(name), "") end

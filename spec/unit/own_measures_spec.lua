@@ -98,6 +98,84 @@ describe("F1Score", function()
   end)
 end)
 
+describe("metrics of classes, scores and operating points", function()
+  before_each(flow.clear_session)
+  local pictures, labels = flow.random.normal({ 12, 4, 4, 1 }, { seed = 1 }), flow.random.randint({ 12, 4, 4 }, 0, 3, { seed = 2 })
+
+  local function model_with(list)
+    flow.set_random_seed(4)
+    local model = flow.Sequential { layers.Input { 4, 4, 1 }, layers.Conv2D(3, 3, { padding = "same", activation = "softmax" }) }
+    model:compile { loss = "sparse_categorical_crossentropy", metrics = list }
+    return model
+  end
+
+  it("train, are saved with what makes them, and are what all rows give at once", function()
+    local model = model_with { metrics.MeanIoU(3, { sparse_y_pred = false }),
+                               metrics.IoU(3, { 0, 2 }, { sparse_y_pred = false, dtype = "float32" }) }
+    local history = model:fit(pictures, labels, { epochs = 2, batch_size = 5, verbose = 0 }).history
+    local path = support.file("iou.keras", "")
+    model:save(path)
+    local predicted = model:predict(pictures, { verbose = 0 })
+    for _, which in ipairs { model, flow.load_model(path) } do
+      local results = which:evaluate(pictures, labels, { verbose = 0, batch_size = 5 })
+      assert.near(metrics.MeanIoU(3, { sparse_y_pred = false })(labels, predicted), results.mean_io_u, 1e-6)
+      assert.near(metrics.IoU(3, { 0, 2 })(labels, flow.argmax(predicted, -1) - 1), results.io_u, 1e-6)
+      assert.is_true(results.mean_io_u > 0 and results.mean_io_u < 1)
+    end
+    assert.equal(2, #history.mean_io_u)
+  end)
+
+  it("give one result on one replica and on two", function()
+    local function logs(scope)
+      local model
+      scope(function()
+        model = model_with { metrics.MeanIoU(3, { sparse_y_pred = false, name = "m" }) }
+      end)
+      return model:evaluate(pictures, labels, { verbose = 0, batch_size = 6 })
+    end
+    flow.config.set_logical_devices("cpu", 2)
+    assert.near(logs(function(f) f() end).m, logs(flow.distribute.MirroredStrategy().scope).m, 1e-6)
+  end)
+
+  it("of two classes and of numbers are in files, too", function()
+    local inputs = flow.random.normal({ 20, 3 }, { seed = 5 })
+    local model = flow.Sequential { layers.Input { 3 }, layers.Dense(1, { activation = "sigmoid" }) }
+    model:compile { loss = "mse", metrics = { "binary_io_u", "r2_score", metrics.PrecisionAtRecall(0.5, { num_thresholds = 20 }),
+      metrics.SensitivityAtSpecificity { specificity = 0.25 }, metrics.PearsonCorrelation { axis = 1 } } }
+    local targets = inputs[{ {}, { 1, 1 } }]:gt(0):to("float32")
+    local path, expected = support.file("points.keras", ""), model:evaluate(inputs, targets, { verbose = 0 })
+    model:save(path)
+    assert.same(expected, flow.load_model(path):evaluate(inputs, targets, { verbose = 0 }))
+    for _, name in ipairs { "binary_io_u", "r2_score", "precision_at_recall", "sensitivity_at_specificity", "pearson_correlation" } do
+      assert.equal("number", type(expected[name]), name)
+    end
+    local each = metrics.R2Score { class_aggregation = false }
+    assert.same({ "null", 1 }, { tostring(each.config.config.class_aggregation), each(inputs, inputs)[1] })
+    assert.is_false(metrics.R2Score(each.config.config).class_aggregation)
+  end)
+
+  it("say what they were given wrongly", function()
+    local function says(text, f) assert.truthy(message_of(f):find(text, 1, true), message_of(f)) end
+    says("num_classes is missing", function() metrics.get "mean_io_u" end)
+    says("entry 2 of target_class_ids is the number 3, expected a class from 0 to 2", function() metrics.IoU(3, { 0, 3 }) end)
+    says("target_class_ids is empty", function() metrics.IoU(3, {}) end)
+    says('dtype is a dtype of integers or floats such as "int32" or "float32", got "text"',
+      function() metrics.MeanIoU(3, { dtype = "text" }) end)
+    says("expected a class for each of the same values", function() metrics.MeanIoU(2)({ 0, 1 }, { 0, 1, 1 }) end)
+    says("class_aggregation is uniform_average, variance_weighted_average or false", function() metrics.R2Score "mean" end)
+    says("expected {samples, outputs} of both", function() metrics.R2Score()({ 1 }, { 2 }) end)
+    says("recall is a number from 0 to 1, got the number 2", function() metrics.PrecisionAtRecall(2) end)
+    says("num_thresholds is a whole number from 1", function() metrics.RecallAtPrecision(0.5, 0) end)
+    says("axis 3 is not one of y_pred {1, 2}", function() metrics.PearsonCorrelation { axis = 3 } ({ { 1, 2 } }, { { 2, 1 } }) end)
+  end)
+
+  it("wrap a function of both", function()
+    local off = metrics.MeanMetricWrapper(function(y_true, y_pred) return (y_true - y_pred):abs() end, "off")
+    assert.equal(1.5, off({ 1, 2 }, { 2, 4 }))
+    assert.equal("off", off.name)
+  end)
+end)
+
 describe("losses and metrics written in Lua", function()
   before_each(flow.clear_session)
 

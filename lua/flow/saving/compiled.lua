@@ -76,10 +76,15 @@ local function from_one(axis)
   return list
 end
 
-local function options_of(config)
+-- Members of which null is a value, and not that the default holds.
+local NULL_COUNTS = { class_aggregation = true }
+
+-- with_dtype: a name of a dtype is an option, too.
+local function options_of(config, with_dtype)
   local options = {}
   for key, value in pairs(config) do
-    if value ~= json.null and key ~= "dtype" and key ~= "fn" then
+    if key == "dtype" then options.dtype = with_dtype and type(value) == "string" and value or nil
+    elseif (value ~= json.null or NULL_COUNTS[key]) and key ~= "fn" then
       if type(value) == "table" and value.class_name then value = value.config and value.config.name or value.class_name end
       if key == "axis" then value = from_one(value) end
       options[key] = value
@@ -94,7 +99,7 @@ local function read_object(library, value, custom)
   if value.class_name == "function" and type(value.config) == "string" then return value.config end
   local ok, class = pcall(function() return library[name] end)
   if not ok then raise("%q is not known", tostring(name)) end
-  return class(options_of(value.config or {}))
+  return class(options_of(value.config or {}, library == metrics))
 end
 
 local function read_part(library, value, custom)

@@ -216,5 +216,64 @@ return function(metrics)
     return sum
   end
 
+  ---- one rate where another is high enough ---------------------------------------------------------------------------------------
+
+  -- A rate is the first count's share of both.
+  local RATES = { specificity = { "true_negatives", "false_positives" }, precision = { "true_positives", "false_positives" } }
+  RATES.sensitivity = { "true_positives", "false_negatives" }
+  RATES.recall = RATES.sensitivity
+
+  local function rates_of(self, rate)
+    local a, b, list = values_of(self[RATES[rate][1]]), values_of(self[RATES[rate][2]]), {}
+    for i = 1, #a do list[i] = divide(a[i], a[i] + b[i]) end
+    return list
+  end
+
+  -- Evenly spaced thresholds from 0 to 1; a single one is in the middle.
+  local function even(what, number)
+    if type(number) ~= "number" or number < 1 or number > MOST_THRESHOLDS or number ~= math.floor(number) then
+      raise("%s: num_thresholds is a whole number from 1 to %d, got %s", what, MOST_THRESHOLDS, errors.describe(number))
+    end
+    local list = { number == 1 and 0.5 or nil }
+    for i = 1, number > 1 and number or 0 do list[i] = (i - 1) / (number - 1) end
+    return list
+  end
+
+  -- A metric whose result is the largest `sought` among the thresholds at which `least` is at least the number that its option has.
+  local function define_at(name, sought, least)
+    local known = { least, "num_thresholds", "class_id" }
+    local parameters = { least, "num_thresholds", "class_id", "name" }
+    local class = define(name, parameters, 4, function(class, ...)
+      local options, given = metrics.options(name, parameters, known, ...)
+      local value = options[least]
+      if type(value) ~= "number" or not (value >= 0 and value <= 1) then
+        raise("%s: %s is a number from 0 to 1, got %s", name, least, errors.describe(value))
+      end
+      options.num_thresholds = options.num_thresholds or 200
+      local thresholds, id = even(name, options.num_thresholds), read_class(name, options.class_id)
+      given = given or names.auto(name)
+      local self = metrics.new(class, given, { config = metrics.config(name, given, options), class_id = id, [least] = value })
+      return prepare(self, thresholds, KINDS)
+    end)
+
+    -- Predictions below 0 and above 1 count as 0 and 1.
+    function class:update_state(y_true, y_pred, weights)
+      count(self, y_true, ops.clip(ops.operand(y_pred, "float32", "y_pred"), 0, 1), weights)
+    end
+
+    function class:result()
+      local rates, best = rates_of(self, sought), 0
+      for i, rate in ipairs(rates_of(self, least)) do
+        if rate >= self[least] then best = math.max(best, rates[i]) end
+      end
+      return best
+    end
+  end
+
+  define_at("SensitivityAtSpecificity", "sensitivity", "specificity")
+  define_at("SpecificityAtSensitivity", "specificity", "sensitivity")
+  define_at("PrecisionAtRecall", "precision", "recall")
+  define_at("RecallAtPrecision", "recall", "precision")
+
   return classes
 end

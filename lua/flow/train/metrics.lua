@@ -2,7 +2,7 @@
 --
 --   Mean, Sum                     of values
 --   metrics of the library's table (every loss is one of them): running means of values per sample
---   confusion_metrics.lua         Precision, Recall, AUC and their kin; f_scores.lua: F1Score and FBetaScore
+--   FILES                         Precision, IoU, R2Score and others, whose state is more than a mean, loaded when they are needed
 --   Metric:extend("Name")         written in Lua: init(), update_state(y_true, y_pred, sample_weight), result()
 
 local native = require "flow.ffi"
@@ -25,7 +25,12 @@ local context = native.context
 local by_name
 local metrics = signature.module("flow.metrics", {}, function(_, name) return by_name(name) end)
 local internal = signature.internal(metrics)
-signature.names_of(metrics, function() return names.of_records(C.flow_metric_name, C.flow_metric_find) end)
+local classes
+signature.names_of(metrics, function()
+  local list = names.of_records(C.flow_metric_name, C.flow_metric_find)
+  for _, name in ipairs(classes) do list[#list + 1] = name end
+  return list
+end)
 local Metric = object.class("Metric")
 local Sum = object.class("Sum", Metric)
 local Mean = object.class("Mean", Metric)
@@ -266,8 +271,8 @@ local function make(class_name, index, name, ...)
   local known = options_of(index)
   local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
   name = given or name or record
+  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records and files count axes from 0
   local config = metrics.config(class_name, name, named)
-  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0
   return new_mean(object.class(class_name, MeanOfValues), name, { index = index, options = arguments.native(class_name, named),
                                                                   config = config })
 end
@@ -312,12 +317,26 @@ end
 
 metrics.Metric, metrics.Mean, metrics.Sum = Metric, Mean, Sum
 metrics.RootMeanSquaredError, metrics.Accuracy = RootMeanSquaredError, Accuracy
-local classes = { "RootMeanSquaredError" }
-for _, file in ipairs { "flow.train.confusion_metrics", "flow.train.f_scores" } do
-  for name, class in pairs(require(file)(metrics)) do
-    metrics[name] = class
-    classes[#classes + 1] = name
-  end
+-- The classes that are in files of their own.
+local FILES = {
+  confusion_metrics = [[Precision Recall TruePositives TrueNegatives FalsePositives FalseNegatives AUC SensitivityAtSpecificity
+    SpecificityAtSensitivity PrecisionAtRecall RecallAtPrecision]],
+  f_scores = "F1Score FBetaScore",
+  iou_metrics = "IoU BinaryIoU MeanIoU OneHotIoU OneHotMeanIoU",
+  r2_score = "R2Score",
+}
+local file_of = {}
+classes = { "RootMeanSquaredError" }
+for file, list in pairs(FILES) do
+  for name in list:gmatch "%S+" do classes[#classes + 1], file_of[name] = name, file end
+end
+table.sort(classes)
+
+-- The class of this name from its file; nil: no file has it.
+local function from_file(name)
+  if not file_of[name] then return nil end
+  for key, class in pairs(require("flow.train." .. file_of[name])(metrics)) do rawset(metrics, key, class) end
+  return rawget(metrics, name)
 end
 
 -- The class of that name, or of that name in snake case.
@@ -341,6 +360,18 @@ local function all_names()
   return list
 end
 
+local function of_function(class_name, f, name)
+  local class = object.class(class_name, MeanOfValues)
+  function class.values(_, y_true, y_pred) return f(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")) end
+  return new_mean(class, name)
+end
+
+-- The mean of what fn(y_true, y_pred) gives, values for each sample. A file cannot hold it.
+takes "fn: callable, name?: text, { dtype? }"
+function metrics.MeanMetricWrapper(fn, name)
+  return of_function("MeanMetricWrapper", fn, name or names.auto("MeanMetricWrapper"))
+end
+
 -- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
 function metrics.get(value)
   if object.is(value, Metric) then return value end
@@ -351,16 +382,14 @@ function metrics.get(value)
     if index >= 0 then return make(value, index, value) end
     raise("there is no metric %q%s", value, errors.choices(value, all_names()))
   end
-  if type(value) == "function" then
-    local class = object.class("Metric function", MeanOfValues)
-    function class.values(_, y_true, y_pred) return value(y_true, y_pred) end
-    return new_mean(class, "metric")
-  end
+  if type(value) == "function" then return of_function("Metric function", value, "metric") end
   raise("a metric is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
 end
 
 -- flow.metrics.BinaryAccuracy(...) makes a metric; flow.metrics.binary_accuracy(y_true, y_pred) gives values per sample.
 function by_name(name)
+  local class = from_file(name)
+  if class then return class end
   local index = type(name) == "string" and C.flow_metric_find(name) or -1
   if index < 0 then raise("flow.metrics has no %q%s", tostring(name), errors.suggestion(tostring(name), classes)) end
   local title = "flow.metrics." .. name

@@ -202,6 +202,35 @@ flow.metrics.FalsePositives: How many predictions are positive and wrong.
 flow.metrics.FalseNegatives: How many predictions are negative and wrong.
 flow.metrics.RootMeanSquaredError: The square root of the mean of (y_true - y_pred)^2.
 flow.metrics.LogCoshError: The mean of log(cosh(y_pred - y_true)).
+flow.metrics.IoU: The mean intersection over union of some classes: true positives / (true positives + false positives + false negatives).
+  local metric = flow.metrics.IoU(2, { 0, 1 })
+  print(("%.3f"):format(metric({ 0, 0, 1, 1 }, { 0, 1, 0, 1 })))      --> 0.333
+flow.metrics.MeanIoU: The mean intersection over union of all classes; labels are whole numbers, or scores where they are not sparse.
+  local metric = flow.metrics.MeanIoU(2, { sparse_y_pred = false })
+  print(("%.3f"):format(metric({ 0, 1 }, { { 0.9, 0.1 }, { 0.3, 0.7 } })))      --> 1.000
+flow.metrics.BinaryIoU: The mean intersection over union of what is below a threshold and what is not.
+  print(("%.3f"):format(flow.metrics.BinaryIoU()({ 0, 1, 0, 1 }, { 0.1, 0.2, 0.4, 0.7 })))      --> 0.583
+flow.metrics.OneHotIoU: The intersection over union of some classes, of one-hot labels and scores.
+  print(("%.3f"):format(flow.metrics.OneHotIoU(2, { 1 })({ { 0, 1 }, { 1, 0 } }, { { 0.2, 0.8 }, { 0.6, 0.4 } })))      --> 1.000
+flow.metrics.OneHotMeanIoU: The mean intersection over union of all classes, of one-hot labels and scores.
+  print(("%.3f"):format(flow.metrics.OneHotMeanIoU(2)({ { 0, 1 }, { 1, 0 } }, { { 0.2, 0.8 }, { 0.6, 0.4 } })))      --> 1.000
+flow.metrics.R2Score: The share of the variance of y_true that y_pred explains; class_aggregation = false gives a list, one for each output.
+  print(("%.3f"):format(flow.metrics.R2Score()({ { 1 }, { 4 }, { 3 } }, { { 2 }, { 4 }, { 4 } })))      --> 0.571
+flow.metrics.PearsonCorrelation: The mean correlation of y_true and y_pred along an axis.
+flow.metrics.ConcordanceCorrelation: How near y_pred is to y_true along an axis: their correlation, less where means or variances differ.
+flow.metrics.pearson_correlation: The correlation of the values of each sample.
+flow.metrics.concordance_correlation: The concordance of the values of each sample.
+flow.metrics.SensitivityAtSpecificity: The largest sensitivity among thresholds at which the specificity is at least a number.
+  print(flow.metrics.SensitivityAtSpecificity(0.5)({ 0, 0, 0, 1, 1 }, { 0, 0.3, 0.8, 0.3, 0.8 }))      --> 0.5
+flow.metrics.SpecificityAtSensitivity: The largest specificity among thresholds at which the sensitivity is at least a number.
+  print(flow.metrics.SpecificityAtSensitivity(0.5)({ 0, 0, 1, 1 }, { 0, 0.3, 0.2, 0.8 }))      --> 1
+flow.metrics.PrecisionAtRecall: The largest precision among thresholds at which the recall is at least a number.
+  print(flow.metrics.PrecisionAtRecall(0.5)({ 0, 0, 1, 1 }, { 0, 0.3, 0.2, 0.8 }))      --> 1
+flow.metrics.RecallAtPrecision: The largest recall among thresholds at which the precision is at least a number.
+  print(flow.metrics.RecallAtPrecision(0.8)({ 0, 0, 1, 1 }, { 0, 0.3, 0.2, 0.8 }))      --> 0.5
+flow.metrics.MeanMetricWrapper: The mean of what a function of y_true and y_pred gives for each sample.
+  local off = flow.metrics.MeanMetricWrapper(function(y_true, y_pred) return (y_true - y_pred):abs() end, "off")
+  print(off({ 1, 2 }, { 2, 4 }))      --> 1.5
 flow.metrics.CLASS: A metric: SUMMARY
   local metric = flow.metrics.CLASS()
   metric:update_state(flow.tensor { { 0, 1 } }, flow.tensor { { 0.2, 0.8 } })
