@@ -139,6 +139,15 @@ def call_layer(layer, call, inputs):
     return layer(*tensors(call["arguments"]), **{name: tensors(value) for name, value in call["named"].items()}, **call["options"])
 
 
+def with_layers(value):
+    """Options with a layer in place of each {"class": ..., "options": ...}. merge_mode: False is None, which Lua's tables cannot hold."""
+    if isinstance(value, dict) and "class" in value:
+        return getattr(keras.layers, value["class"])(**with_layers(value["options"]))
+    if isinstance(value, dict):
+        return {name: None if name == "merge_mode" and entry is False else with_layers(entry) for name, entry in value.items()}
+    return [with_layers(entry) for entry in value] if isinstance(value, list) else value
+
+
 def lua_call(case):
     """The call with positions from 1; None: one tensor, or one list of all."""
     def positions(value):
@@ -161,7 +170,7 @@ def run_layers(name, cases, seeds):
         classes = classes if isinstance(classes, list) else [classes] * len(case["inputs"])
         inputs = [keras.Input(tuple(shape[1:]), dtype="int32" if of and "call" in case else None)
                   for shape, of in zip(case["inputs"], classes)]
-        layer = getattr(keras.layers, case["layer"])(**case.get("options", {}))
+        layer = getattr(keras.layers, case["layer"])(**with_layers(case.get("options", {})))
         outputs = call_layer(layer, case["call"], inputs) if "call" in case else layer(inputs if len(inputs) > 1 else inputs[0])
         if "output" in case:
             outputs = outputs[case["output"]]

@@ -108,10 +108,18 @@ function golden.same_bits(a, b)
   return ffi.C.memcmp(a:data(), b:data(), 4 * size_of(golden.dims(a))) == 0
 end
 
+--- A layer for { class =, options = }, the same of each in a list, else the value.
+local function with_layers(value)
+  if type(value) ~= "table" then return value end
+  local result = {}
+  for key, entry in pairs(value.class and value.options or value) do result[key] = with_layers(entry) end
+  return value.class and flow.layers[value.class](result) or result
+end
+
 --- The case's options with attention_axes as Lua counts them: from 1.
 function golden.options(case)
   local options = {}
-  for name, value in pairs(case.options) do options[name] = value end
+  for name, value in pairs(case.options) do options[name] = with_layers(value) end
   local axes = options.attention_axes and {}
   for i, axis in ipairs(options.attention_axes or {}) do axes[i] = axis + 1 end
   options.attention_axes = axes

@@ -9,6 +9,7 @@ local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
+local entries = require "flow.layers.entries"
 
 local raise = errors.raise
 
@@ -38,11 +39,6 @@ local function encode(numbers, mode, depth, weights)
   if mode == "multi_hot" then return rows:max(-2) end
   if weights then rows = rows * weights:expand_dims(-1) end
   return rows:sum(-2)
-end
-
-local function base_config(self)
-  return { name = self.name, trainable = self._trainable,
-           dtype = { module = "keras", class_name = "DTypePolicy", config = { name = self._policy.name }, registered_name = json.null } }
 end
 
 local function options_of(content)
@@ -84,7 +80,7 @@ function CategoryEncoding:call(inputs, options)
 end
 
 function CategoryEncoding:get_config()
-  local config = base_config(self)
+  local config = entries.base(self)
   config.num_tokens, config.output_mode = self._given.num_tokens, self._given.output_mode
   return config
 end

@@ -18,7 +18,6 @@ local strings = require "flow.tensor.strings"
 local host_calls = require "flow.tensor.host_calls"
 local symbolic = require "flow.layers.symbolic"
 local Layer = require "flow.layers.layer"
-local json = require "flow.json"
 
 local raise = errors.raise
 
@@ -93,10 +92,7 @@ end
 function HostLayer:build() end
 
 -- The config that all layers of Keras begin with.
-function HostLayer:_base_config()
-  return { name = self.name, trainable = self._trainable,
-           dtype = { module = "keras", class_name = "DTypePolicy", config = { name = self._policy.name }, registered_name = json.null } }
-end
+function HostLayer:_base_config() return require("flow.layers.entries").base(self) end
 
 -- What flow_function_lookup is told of a component.
 function HostLayer._form(spec) return (spec.dtype == "string" and 1 or 0) + (spec.column and 2 or 0) end

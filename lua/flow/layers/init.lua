@@ -18,6 +18,7 @@ local IN_LUA = {
   StringLookup = "flow.layers.lookup", IntegerLookup = "flow.layers.lookup", TextVectorization = "flow.layers.text_vectorization",
   CategoryEncoding = "flow.layers.categories", Discretization = "flow.layers.categories",
   Hashing = "flow.layers.hashing", HashedCrossing = "flow.layers.hashing",
+  Bidirectional = "flow.layers.bidirectional", TimeDistributed = "flow.layers.time_distributed",
 }
 
 -- A name that the table does not have may be another one of Keras' for a record: MaxPool2D.

@@ -46,20 +46,27 @@ end
 -- one for the entries of a list; options: a set; alone: whether its first input, one tensor, may be enough, and has a mask. nil: its inputs
 -- have no names.
 function several.record(index)
-  if C.flow_layer_class_input(index, 0) == nil then return nil end
-  local record = { names = {}, arguments = {}, options = {}, count = 0, outputs = C.flow_layer_class_outputs(index) }
-  while C.flow_layer_class_input(index, record.count) ~= nil do
-    local name = native.string(C.flow_layer_class_input(index, record.count))
-    record.names[name], record.count = record.count, record.count + 1
-    local base = name:match "^[^%[]*"
-    if record.arguments[#record.arguments] ~= base then record.arguments[#record.arguments + 1] = base end
-  end
-  record.alone = record.names.mask ~= nil and record.names[record.arguments[1]] == 0
-  local option = 0
+  local names, option = {}, 0
+  while C.flow_layer_class_input(index, #names) ~= nil do names[#names + 1] = native.string(C.flow_layer_class_input(index, #names)) end
+  if #names == 0 then return nil end
+  local record = several.inputs(names)
+  record.outputs = C.flow_layer_class_outputs(index)
   while C.flow_layer_class_option(index, option) ~= nil do
     record.options[native.string(C.flow_layer_class_option(index, option))] = true
     option = option + 1
   end
+  return record
+end
+
+-- The same of a layer of flow.layers that is written in Lua, for inputs of these names.
+function several.inputs(names)
+  local record = { names = {}, arguments = {}, options = {}, count = #names }
+  for i, name in ipairs(names) do
+    record.names[name] = i - 1
+    local base = name:match "^[^%[]*"
+    if record.arguments[#record.arguments] ~= base then record.arguments[#record.arguments + 1] = base end
+  end
+  record.alone = record.names.mask ~= nil and record.names[record.arguments[1]] == 0
   return record
 end
 
@@ -227,7 +234,7 @@ end
 -- Builds the layer for a call. shape_of(tensor): its shape.
 function several.build(layer, call, shape_of)
   if layer._built then return end
-  if layer._handle then
+  if layer._named_inputs then
     local shapes, names, given = {}, {}, {}
     for i, t in ipairs(by_name(layer, call)) do shapes[i] = t and shape_of(t) end
     for name, position in pairs(layer._named_inputs.names) do names[position + 1] = name end

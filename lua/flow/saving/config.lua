@@ -3,61 +3,26 @@
 -- An entry is { module =, class_name =, config =, registered_name =, build_config = }; an entry of a functional model has also
 -- its calls: inbound_nodes, where a tensor is named by the call that made it: { layer, call, output }, counted from 0.
 
-local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
 local layers = require "flow.layers"
-local Layer = require "flow.layers.layer"
+local entries = require "flow.layers.entries"
 local symbolic = require "flow.layers.symbolic"
 local operations = require "flow.saving.operations"
 
-local C, raise = native.C, errors.raise
+local raise = errors.raise
 local config = {}
 
 ---- writing ----------------------------------------------------------------------------------------------------------------------
 
-local function shape_json(shape)
-  local list = json.list()
-  for i = 1, #shape do list[i] = shape[i] >= 0 and shape[i] or json.null end
-  return list
-end
-
-local function shapes_json(shape)
-  if type(shape[1]) ~= "table" then return shape_json(shape) end
-  local list = json.list()
-  for i = 1, #shape do list[i] = shape_json(shape[i]) end
-  return list
-end
-
-local function policy(name)
-  return { module = "keras", class_name = "DTypePolicy", config = { name = name }, registered_name = json.null }
-end
+local shape_json, policy = entries.shape, entries.policy
 
 local function input_entry(layer)
   local input = layer._nodes[1].outputs[1]
   return { module = "keras.layers", class_name = "InputLayer", registered_name = json.null, config = {
     batch_shape = shape_json(input.shape), dtype = input.dtype, sparse = false, ragged = false, name = layer.name, optional = false } }
-end
-
--- Classes that Keras has in a module of its own, which it does not export.
-local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
-
-local function record_entry(layer)
-  local name = layer.class_name
-  return { module = ELSEWHERE[name] or "keras.layers", class_name = name, registered_name = ELSEWHERE[name] and name or json.null,
-           config = json.printed(native.text(C.flow_layer_config, layer._handle)) }
-end
-
--- Of a layer that is written in Lua and belongs to flow.layers.
-local function own_entry(layer)
-  return { module = "keras.layers", class_name = layer.class_name, registered_name = json.null,
-           config = json.printed(json.encode(layer:get_config())) }
-end
-
-local function custom_entry(layer)
-  return { module = json.null, class_name = layer.class_name, registered_name = layer.class_name, config = layer:get_config() }
 end
 
 local function sequential_entry(model)
@@ -147,85 +112,22 @@ end
 
 -- The entry of a layer or model.
 function config.entry(layer)
-  local entry
-  local is_graph = object.is(layer, models.Sequential) or object.is(layer, models.Functional)
-  if is_graph then
-    entry = object.is(layer, models.Sequential) and sequential_entry(layer) or functional_entry(layer)
-    local class = object.class_of(layer)
-    if class ~= models.Sequential and class ~= models.Functional then      -- one that a script extends with steps of its own
-      entry.module, entry.class_name, entry.registered_name = json.null, class.name, class.name
-    end
-  elseif object.is(layer, layers.InputLayer) then return input_entry(layer)
-  elseif operations.is(layer) then return operations.entry(layer)
-  elseif layer._handle then entry = record_entry(layer)
-  elseif layers._in_lua(layer.class_name) == object.class_of(layer) then entry = own_entry(layer)
-  else entry = custom_entry(layer) end
-  local shape = rawget(layer, "_input_shape")
-  if shape and object.is(layer, models.Functional) then shape = nil end
-  local named = rawget(layer, "_named_shapes")
-  if named and not named[1] then      -- of a layer written in Lua that is called on several tensors: the call builds it
-    entry.build_config = nil
-  elseif named and not named[1].name:find "%[" then
-    local shapes = {}
-    for i, one in ipairs(named) do      -- "state[2]" is entry 2 of a list
-      local base, position = one.name:match "^([^%[]*)%[?(%d*)"
-      local key = base .. "_shape"
-      if position == "" then shapes[key] = shape_json(shape[i])
-      else
-        shapes[key] = shapes[key] or json.list()
-        shapes[key][tonumber(position)] = shape_json(shape[i])
-      end
-    end
-    entry.build_config = { shapes_dict = shapes }
-  elseif shape then entry.build_config = { input_shape = shapes_json(shape) }
-  elseif object.is(layer, models.Functional) then entry.build_config = { input_shape = json.null } end
+  if object.is(layer, layers.InputLayer) then return input_entry(layer) end
+  if operations.is(layer) then return operations.entry(layer) end
+  local is_sequential, is_functional = object.is(layer, models.Sequential), object.is(layer, models.Functional)
+  if not (is_sequential or is_functional) then return entries.write(layer) end
+  local entry = is_sequential and sequential_entry(layer) or functional_entry(layer)
+  local class = object.class_of(layer)
+  if class ~= models.Sequential and class ~= models.Functional then      -- one that a script extends with steps of its own
+    entry.module, entry.class_name, entry.registered_name = json.null, class.name, class.name
+  end
+  entry.build_config = is_functional and { input_shape = json.null } or entries.build_config(layer)
   return entry
 end
 
----- reading: single layers -----------------------------------------------------------------------------------------------------------
+---- reading: models --------------------------------------------------------------------------------------------------------------------
 
-local function given(value)
-  return value ~= nil and value ~= json.null
-end
-
--- The config of a class written in Lua as the options of its constructor; null is what is left out.
-local function options_of(content)
-  local options = {}
-  for key, value in pairs(content) do
-    if key ~= "dtype" and given(value) then options[key] = value end
-  end
-  return options
-end
-
--- Axes count from 0 in files, from 1 here.
-local function axes_of(axis)
-  if type(axis) == "number" then return axis >= 0 and axis + 1 or axis end
-  if not given(axis) then return nil end
-  local list = {}
-  for i, one in ipairs(axis) do list[i] = axes_of(one) end
-  return list
-end
-
-local function text_field(entry, name, what)
-  local value = entry[name]
-  if type(value) ~= "string" then raise("%s: an entry has %s for %s, expected a text", what, errors.describe(value), name) end
-  return value
-end
-
-local function table_field(entry, name, what)
-  local value = entry[name]
-  if type(value) ~= "table" or value == json.null then
-    raise("%s: %s is %s, expected a table", what, name, value == json.null and "null" or errors.describe(value))
-  end
-  return value
-end
-
--- "float32" of a dtype or of a policy's config; nil: none is given.
-local function dtype_of(content)
-  local dtype = content.dtype
-  if type(dtype) == "table" and given(dtype) then dtype = dtype.config and dtype.config.name end
-  return given(dtype) and dtype or nil
-end
+local given, text_field, table_field, dtype_of = entries.given, entries.text_field, entries.table_field, entries.dtype
 
 local function input_of(entry, what)
   local content = table_field(entry, "config", what)
@@ -236,36 +138,6 @@ local function input_of(entry, what)
     shape[i - 1] = given(whole[i]) and whole[i] or -1
   end
   return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = dtype_of(content) })
-end
-
-local function custom_class(entry, reader)
-  local registered = type(entry.registered_name) == "string" and entry.registered_name or ""
-  return reader.custom[entry.class_name] or reader.custom[registered] or reader.custom[registered:match(">(.*)$") or ""]
-end
-
----- reading: models --------------------------------------------------------------------------------------------------------------------
-
-local function build_shape(entry)
-  local shape = type(entry.build_config) == "table" and entry.build_config ~= json.null and entry.build_config.input_shape
-  if not given(shape) or type(shape) ~= "table" then return nil end
-  local function plain(list)
-    local result = {}
-    for i, n in ipairs(list) do
-      if type(n) == "table" and n ~= json.null then result[i] = plain(n)
-      else result[i] = type(n) == "number" and n or -1 end
-    end
-    return result
-  end
-  return plain(shape)
-end
-
--- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do.
-local function build_custom(layer, shape)
-  if not shape or layer._built then return end
-  local several = type(shape[1]) == "table"
-  local inputs = {}
-  for i, one in ipairs(several and shape or { shape }) do inputs[i] = layers.Input { unpack(one, 2) } end
-  layer(several and inputs or inputs[1])
 end
 
 local function read_sequential(entry, reader, class)
@@ -394,26 +266,16 @@ function config.read(entry, reader)
   reader.depth = (reader.depth or 0) + 1
   if reader.depth > 64 then raise("%s: models are nested more than 64 deep", reader.path) end
   local result
-  local custom = custom_class(entry, reader)
+  local custom = entries.custom_class(entry, reader)
   if custom and type(entry.config) == "table" and given(entry.config.layers) and object.descends(custom, models.Model) then
     local read = given(entry.config.output_layers) and read_functional or read_sequential
     result = read(entry, reader, custom)
-  elseif custom then
-    local class_config = options_of(table_field(entry, "config", reader.path))
-    result = custom.from_config and custom.from_config(class_config) or custom(class_config)
-    build_custom(result, build_shape(entry))
+  elseif custom then result = entries.read(entry, reader)
   elseif class_name == "InputLayer" then result = input_of(entry, reader.path)
   elseif class_name == "Sequential" then result = read_sequential(entry, reader)
   elseif class_name == "Functional" or class_name == "Model" then result = read_functional(entry, reader)
   elseif operations.knows(entry) then result = operations.read(entry)
-  elseif layers._in_lua(class_name) then
-    result = layers._in_lua(class_name):_from_config(table_field(entry, "config", reader.path))
-  else
-    local content = table_field(entry, "config", reader.path)
-    result = Layer._from_json(layers[class_name], json.encode(content), axes_of(content.axis))
-    local shape = build_shape(entry)
-    if shape and not result._built then result:build(shape) end
-  end
+  else result = entries.read(entry, reader) end
   reader.depth = reader.depth - 1
   return result
 end
@@ -424,7 +286,7 @@ local function collect_unknown(entry, reader, unknown, depth)
   if type(entry) ~= "table" or entry == json.null or depth > 64 then return end
   local name, content = entry.class_name, entry.config
   if type(name) ~= "string" or type(content) ~= "table" then return end
-  if custom_class(entry, reader) or operations.knows(entry) then return end
+  if entries.custom_class(entry, reader) or operations.knows(entry) then return end
   if name == "Sequential" or name == "Functional" or name == "Model" then
     local list = type(content.layers) == "table" and content.layers or {}
     for _, inner in ipairs(list) do collect_unknown(inner, reader, unknown, depth + 1) end
@@ -432,6 +294,7 @@ local function collect_unknown(entry, reader, unknown, depth)
     unknown[name] = unknown[name] or {}
     table.insert(unknown[name], tostring(content.name))
   end
+  for _, inner in ipairs(entries.inside(content)) do collect_unknown(inner, reader, unknown, depth + 1) end
 end
 
 -- Raises one error that lists every class of the file that is not here.
@@ -446,5 +309,7 @@ function config.check_classes(entry, reader)
   raise("%s: it has layers that flowlua does not know: %s; give your own classes as custom_objects = { Name = Class }", reader.path,
     table.concat(parts, ", "))
 end
+
+entries.above.write, entries.above.read = config.entry, config.read
 
 return config

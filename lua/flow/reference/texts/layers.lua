@@ -167,6 +167,11 @@ flow.layers.LSTM:
   print(layers.LSTM(8, { return_sequences = true })(flow.ones { 1, 3, 4 }).shape[2])      --> 3
 flow.layers.SimpleRNN:
   print(layers.SimpleRNN(8)(flow.ones { 1, 3, 4 }).shape[2])      --> 8
+flow.layers.Bidirectional: A recurrent layer and one that reads the steps in the other order; merge_mode says what becomes of both.
+  local both = layers.Bidirectional(layers.LSTM(8, { return_sequences = true }), { merge_mode = "sum" })
+  print(both(flow.ones { 1, 3, 4 }).shape[3])      --> 8
+flow.layers.TimeDistributed: A layer or model applied to every step of a sequence.
+  print(layers.TimeDistributed(layers.Conv2D(2, 3))(flow.ones { 1, 5, 8, 8, 3 }).shape[2])      --> 5
 flow.layers.Flatten:
   print(layers.Flatten()(flow.ones { 2, 3, 4 }).shape[2])      --> 12
 flow.layers.Identity:

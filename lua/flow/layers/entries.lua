@@ -1,0 +1,217 @@
+-- entries.lua: layers as Keras' config.json describes them (keras.src.saving.serialization_lib), and back. An entry is { module =,
+-- class_name =, config =, registered_name =, build_config = }. A layer may have others in its config: Bidirectional has two. Whole models
+-- are saving/config.lua's, which says here how they are written and read, since wrappers may hold them, too.
+--
+-- A reader is what goes along while a file is read: { path = for messages, custom = { name = class }, calls = 0 }.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local json = require "flow.json"
+local layers = require "flow.layers"
+local Layer = require "flow.layers.layer"
+
+local C, raise = native.C, errors.raise
+
+-- Passed here by the room above: write(layer) and read(entry, reader) of layers and models.
+local entries = { above = {} }
+
+---- writing ----------------------------------------------------------------------------------------------------------------------
+
+function entries.shape(shape)
+  local list = json.list()
+  for i = 1, #shape do list[i] = shape[i] >= 0 and shape[i] or json.null end
+  return list
+end
+
+local function shapes(shape)
+  if type(shape[1]) ~= "table" then return entries.shape(shape) end
+  local list = json.list()
+  for i = 1, #shape do list[i] = entries.shape(shape[i]) end
+  return list
+end
+
+function entries.policy(name)
+  return { module = "keras", class_name = "DTypePolicy", config = { name = name }, registered_name = json.null }
+end
+
+-- The config that all layers of Keras begin with.
+function entries.base(layer)
+  return { name = layer.name, trainable = layer._trainable, dtype = entries.policy(layer._policy.name) }
+end
+
+-- Classes that Keras has in a module of its own, which it does not export.
+local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
+
+local function record_entry(layer)
+  local name = layer.class_name
+  return { module = ELSEWHERE[name] or "keras.layers", class_name = name, registered_name = ELSEWHERE[name] and name or json.null,
+           config = json.printed(native.text(C.flow_layer_config, layer._handle)) }
+end
+
+-- Of a layer that is written in Lua and belongs to flow.layers.
+local function own_entry(layer)
+  return { module = "keras.layers", class_name = layer.class_name, registered_name = json.null,
+           config = json.printed(json.encode(layer:get_config())) }
+end
+
+local function custom_entry(layer)
+  return { module = json.null, class_name = layer.class_name, registered_name = layer.class_name, config = layer:get_config() }
+end
+
+-- The shapes that a layer was built for.
+function entries.build_config(layer)
+  local shape, named = rawget(layer, "_input_shape"), rawget(layer, "_named_shapes")
+  if named and not named[1] then return nil end      -- of a layer written in Lua that is called on several tensors: the call builds it
+  if not named or named[1].name:find "%[" then return shape and { input_shape = shapes(shape) } end
+  local dict = {}
+  for i, one in ipairs(named) do      -- "state[2]" is entry 2 of a list
+    local base, position = one.name:match "^([^%[]*)%[?(%d*)"
+    local key = base .. "_shape"
+    if position == "" then dict[key] = entries.shape(shape[i])
+    else
+      dict[key] = dict[key] or json.list()
+      dict[key][tonumber(position)] = entries.shape(shape[i])
+    end
+  end
+  return { shapes_dict = dict }
+end
+
+-- The entry of a layer that is no model.
+function entries.write(layer)
+  local make = layer._handle and record_entry or layers._in_lua(layer.class_name) == object.class_of(layer) and own_entry or custom_entry
+  local entry = make(layer)
+  entry.build_config = entries.build_config(layer)
+  return entry
+end
+
+-- The entry of a layer or model inside of another one's config, as a table.
+function entries.inner(layer)
+  return json.decode(json.encode((entries.above.write or entries.write)(layer)))
+end
+
+---- reading ----------------------------------------------------------------------------------------------------------------------
+
+function entries.given(value) return value ~= nil and value ~= json.null end
+local given = entries.given
+
+-- The config of a class written in Lua as the options of its constructor; null is what is left out.
+function entries.options(content)
+  local options = {}
+  for key, value in pairs(content) do
+    if key ~= "dtype" and given(value) then options[key] = value end
+  end
+  return options
+end
+
+-- "float32" of a dtype or of a policy's config; nil: none is given.
+function entries.dtype(content)
+  local dtype = content.dtype
+  if type(dtype) == "table" and given(dtype) then dtype = dtype.config and dtype.config.name end
+  return given(dtype) and dtype or nil
+end
+
+-- Axes count from 0 in files, from 1 here.
+local function axes_of(axis)
+  if type(axis) == "number" then return axis >= 0 and axis + 1 or axis end
+  if not given(axis) then return nil end
+  local list = {}
+  for i, one in ipairs(axis) do list[i] = axes_of(one) end
+  return list
+end
+
+function entries.text_field(entry, name, what)
+  local value = entry[name]
+  if type(value) ~= "string" then raise("%s: an entry has %s for %s, expected a text", what, errors.describe(value), name) end
+  return value
+end
+
+function entries.table_field(entry, name, what)
+  local value = entry[name]
+  if type(value) ~= "table" or value == json.null then
+    raise("%s: %s is %s, expected a table", what, name, value == json.null and "null" or errors.describe(value))
+  end
+  return value
+end
+
+-- The class that the reader has for an entry, or nil.
+function entries.custom_class(entry, reader)
+  local registered = type(entry.registered_name) == "string" and entry.registered_name or ""
+  return reader.custom[entry.class_name] or reader.custom[registered] or reader.custom[registered:match(">(.*)$") or ""]
+end
+
+local function build_shape(entry)
+  local shape = type(entry.build_config) == "table" and entry.build_config ~= json.null and entry.build_config.input_shape
+  if not given(shape) or type(shape) ~= "table" then return nil end
+  local function plain(list)
+    local result = {}
+    for i, n in ipairs(list) do
+      if type(n) == "table" and n ~= json.null then result[i] = plain(n)
+      else result[i] = type(n) == "number" and n or -1 end
+    end
+    return result
+  end
+  return plain(shape)
+end
+
+-- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do.
+local function build_custom(layer, shape)
+  if not shape or layer._built then return end
+  local several = type(shape[1]) == "table"
+  local inputs = {}
+  for i, one in ipairs(several and shape or { shape }) do inputs[i] = layers.Input { unpack(one, 2) } end
+  layer(several and inputs or inputs[1])
+end
+
+-- The layer of an entry that is no model. A wrapper is built by its first call.
+function entries.read(entry, reader)
+  local class_name = entries.text_field(entry, "class_name", reader.path)
+  local content, custom = entries.table_field(entry, "config", reader.path), entries.custom_class(entry, reader)
+  if custom then
+    local options = entries.options(content)
+    local made = custom.from_config and custom.from_config(options) or custom(options)
+    build_custom(made, build_shape(entry))
+    return made
+  elseif layers._in_lua(class_name) then
+    return layers._in_lua(class_name):_from_config(content, reader)
+  elseif not layers._knows(class_name) then
+    raise("%s: %s is a layer that flowlua does not know", reader.path, class_name)
+  end
+  local made, shape = Layer._from_json(layers[class_name], json.encode(content), axes_of(content.axis)), build_shape(entry)
+  if shape and not made._built then made:build(shape) end
+  return made
+end
+
+-- The layer or model of an entry inside of another one's config. Its first call builds it.
+function entries.read_inner(entry, reader, what)
+  if type(entry) ~= "table" or entry == json.null then raise("%s: %s is not the entry of a layer", reader.path, what) end
+  local copy = {}
+  for key, value in pairs(entry) do copy[key] = value end
+  copy.build_config = nil
+  return (entries.above.read or entries.read)(copy, reader)
+end
+
+-- The entries of layers that a config names in fields of its own: those of a wrapper, a cell, a list of cells.
+function entries.inside(content)
+  local list = {}
+  for _, name in ipairs { "layer", "backward_layer", "cell" } do list[#list + 1] = given(content[name]) and content[name] or nil end
+  for _, entry in ipairs(type(content.cells) == "table" and content.cells or {}) do list[#list + 1] = entry end
+  return list
+end
+
+---- copies -----------------------------------------------------------------------------------------------------------------------
+
+local function add_classes(layer, custom)
+  if not layer._handle then custom[layer.class_name] = not layers._in_lua(layer.class_name) and object.class_of(layer) or nil end
+  for _, child in ipairs(layer._children) do add_classes(child, custom) end
+  return custom
+end
+
+-- A layer like this one, not built, with some fields of its config changed.
+function entries.copy(layer, changes)
+  local entry = entries.inner(layer)
+  for name, value in pairs(changes) do entry.config[name] = value end
+  return entries.read_inner(entry, { path = object.title(layer), custom = add_classes(layer, {}), calls = 0 }, "it")
+end
+
+return entries
