@@ -3,6 +3,7 @@
 A loss: values per sample, the mean, and the gradient of the prediction. A metric: the result after each of two updates, the second one with
 weights. Inputs follow the formula of generate.py."""
 import keras
+import numpy as np
 import tensorflow as tf
 
 from generate import Seeds, make, write_entries
@@ -22,6 +23,14 @@ LOSSES = [
     ("CategoricalFocalCrossentropy", {}, "one_hot", PROBABILITIES),
     ("CategoricalFocalCrossentropy", {"from_logits": True, "gamma": 3.0, "alpha": 0.5, "label_smoothing": 0.2}, "one_hot", NUMBERS),
     ("CategoricalGeneralizedCrossEntropy", {"q": 0.7}, "classes", PROBABILITIES),
+]
+# Losses that compare sequences or samples of a batch, with the shape of the predictions.
+BATCH_LOSSES = [
+    ("CTC", {}, "sequences", (-3.0, 3.0), [4, 9, 6]), ("CTC", {"reduction": "sum"}, "sequences", (-3.0, 3.0), [3, 12, 4]),
+    ("Circle", {"gamma": 8.0}, "classes", (-0.5, 0.5), [9, 3]),
+    ("Circle", {"gamma": 5.0, "margin": 0.25, "reduction": "sum"}, "classes", (-0.5, 0.5), [8, 2]),
+    ("Circle", {"remove_diagonal": False}, "classes", (-0.5, 0.5), [7, 4]),
+    ("Circle", {"gamma": 10.0, "margin": 0.1, "reduction": "none"}, "classes", (-0.6, 0.6), [6, 5]),
 ]
 BY_NAME = [("crossentropy", [12, 1], "labels"), ("ce", [12, 4], "one_hot"), ("crossentropy", [12, 4], "classes")]
 BINARY, ROWS = ("labels", [12, 1]), ("one_hot", [12, 6])
@@ -83,6 +92,9 @@ def target(seeds, kind, shape):
         entry = seeds.one_hot(shape)
     elif kind == "classes":
         entry = seeds.labels(shape[:-1], shape[-1])
+    elif kind == "sequences":      # labels from 1, one more in each row, then 0
+        entry = seeds.labels([shape[0], 4], shape[2] - 1)
+        return entry, np.tril(np.ones(entry["shape"], np.int32)) * (make(entry) + 1)
     elif kind in ("labels", "signs"):
         entry = seeds.labels(shape, 2)
     else:
@@ -93,7 +105,20 @@ def target(seeds, kind, shape):
 def run_losses(seeds):
     cases = [(getattr(keras.losses, name)(**options), [5, 4], truth, span, {"loss": name, "options": options})
              for name, options, truth, span in LOSSES]
-    cases += [(name, shape, truth, PROBABILITIES, {"loss": name, "by_name": True}) for name, shape, truth in BY_NAME]
+    yield from run_cases(seeds, cases + by_name_cases())
+
+
+def run_batch_losses(seeds):
+    yield from run_cases(seeds, [(getattr(keras.losses, name)(**options), shape, truth, span,
+                                  {"loss": name, "options": options, "truth": truth})
+                                 for name, options, truth, span, shape in BATCH_LOSSES])
+
+
+def by_name_cases():
+    return [(name, shape, truth, PROBABILITIES, {"loss": name, "by_name": True}) for name, shape, truth in BY_NAME]
+
+
+def run_cases(seeds, cases):
     for loss, shape, truth, span, case in cases:
         y_true, y = target(seeds, truth, shape)
         y_pred = seeds.uniform(shape, *span)
@@ -105,7 +130,7 @@ def run_losses(seeds):
             yield {**case, "y_true": y_true, "y_pred": y_pred, "mean": number(logs["loss"])}
             continue
         with tf.GradientTape() as tape:
-            mean = loss(y, prediction)
+            mean = tf.reduce_mean(loss(y, prediction))
         yield {**case, "signs": truth == "signs", "y_true": y_true, "y_pred": y_pred,
                "values": number(loss.call(tf.constant(y), prediction)), "mean": number(mean),
                "gradient": number(tf.reshape(tape.gradient(mean, prediction), [-1]))}
@@ -142,7 +167,7 @@ def run_weighted(seeds):
 def main():
     seeds = Seeds(9000)
     entries = list(run_losses(seeds)) + list(run_metrics(seeds))
-    write_entries("measures", entries + list(run_weighted(Seeds(87000))))
+    write_entries("measures", entries + list(run_weighted(Seeds(87000))) + list(run_batch_losses(Seeds(88000))))
 
 
 if __name__ == "__main__":

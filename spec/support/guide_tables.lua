@@ -97,6 +97,7 @@ function tables.losses()
     local class = camel(name, C.flow_loss_find)
     lines[#lines + 1] = row(quoted(name), class and quoted(class) or "")
   end
+  for _, record in ipairs(require "flow.train.batch_losses") do lines[#lines + 1] = row(quoted(record.name), quoted(record.class_name)) end
   return lines
 end
 

@@ -176,6 +176,57 @@ describe("metrics of classes, scores and operating points", function()
   end)
 end)
 
+describe("losses of sequences and of the samples of a batch", function()
+  before_each(flow.clear_session)
+
+  local function saved_and_loaded(model)
+    local path = support.file("batch_losses.keras", "")
+    model:save(path)
+    return flow.load_model(path)
+  end
+
+  it("learn to spell, from files and by name, too", function()
+    local inputs = flow.random.normal({ 24, 6, 4 }, { seed = 1 })
+    local words = flow.tril(flow.random.randint({ 24, 3 }, 1, 4, { seed = 2 }), 1)
+    for _, loss in ipairs { "ctc", flow.losses.CTC { reduction = "sum" } } do
+      flow.set_random_seed(3)
+      local model = flow.Sequential { layers.Input { 6, 4 }, layers.Dense(4) }
+      model:compile { optimizer = flow.optimizers.Adam(0.05), loss = loss }
+      local history = model:fit(inputs, words, { epochs = 12, batch_size = 7, verbose = 0 }).history.loss
+      assert.is_true(history[12] < 0.9 * history[1])
+      assert.same(model:evaluate(inputs, words, { verbose = 0 }), saved_and_loaded(model):evaluate(inputs, words, { verbose = 0 }))
+    end
+  end)
+
+  it("bring embeddings of one label together; samples whose loss is 0 do not count in the mean", function()
+    local inputs, labels = flow.random.normal({ 30, 5 }, { seed = 1 }), flow.random.randint({ 30 }, 0, 4, { seed = 2 })
+    local model = flow.Sequential { layers.Input { 5 }, layers.Dense(8), layers.UnitNormalization() }
+    model:compile { optimizer = flow.optimizers.Adam(0.02), loss = flow.losses.Circle { gamma = 16, remove_diagonal = true } }
+    local history = model:fit(inputs, labels, { epochs = 10, batch_size = 10, verbose = 0 }).history.loss
+    assert.is_true(history[10] < 0.9 * history[1])
+    assert.same(model:evaluate(inputs, labels, { verbose = 0 }), saved_and_loaded(model):evaluate(inputs, labels, { verbose = 0 }))
+    local alone = flow.tensor { { 1, 0 }, { 0.8, 0.6 }, { 0, 1 } }      -- the last one has no other of its label
+    local values = flow.losses.circle({ 0, 0, 1 }, alone, { gamma = 4 })
+    assert.equal(0, values[3]:item())
+    assert.near(values:sum():item() / 2, flow.losses.Circle(4)({ 0, 0, 1 }, alone):item(), 1e-5)
+    local same = flow.losses.circle({ 0, 0, 1 }, alone, { gamma = 4, ref_labels = { 0, 0, 1 }, ref_embeddings = alone })
+    assert.same(values:totable(), same:totable())
+  end)
+
+  it("take options as functions, as the others do", function()
+    assert.equal(2, flow.losses.huber({ { 0, 1 } }, { { 3, 1 } }, 2):item())
+    assert.equal(2, flow.losses.huber({ { 0, 1 } }, { { 3, 1 } }, { delta = 2 }):item())
+    assert.equal(1, flow.metrics.top_k_categorical_accuracy({ { 0, 1, 0 } }, { { 3, 2, 1 } }, { k = 2 }):item())
+    assert.equal(0, flow.metrics.binary_accuracy({ { 1 } }, { { 0.6 } }, 0.7):item())
+    local function says(text, f) assert.truthy(message_of(f):find(text, 1, true), message_of(f)) end
+    says("expected labels {batch, length} and logits {batch, steps, classes}", function() flow.losses.ctc({ 1 }, { 2 }) end)
+    says("expected labels {batch} or {batch, 1} and embeddings", function() flow.losses.circle({ { 1, 2 } }, { { 1, 2 } }) end)
+    says('unknown option "gama"; did you mean "gamma"?', function() flow.losses.circle({ 1 }, { { 1 } }, { gama = 1 }) end)
+    says("Circle: margin is a number, got the string", function() flow.losses.Circle { margin = "wide" } end)
+    says('there is no loss "cct"; did you mean "ctc"?', function() flow.losses.get "cct" end)
+  end)
+end)
+
 describe("losses and metrics written in Lua", function()
   before_each(flow.clear_session)
 

@@ -18,15 +18,34 @@ local context = native.context
 local by_name
 local losses = signature.module("flow.losses", {}, function(_, name) return by_name(name) end)
 local internal = signature.internal(losses)
-signature.names_of(losses, function() return names.of_records(C.flow_loss_name, C.flow_loss_find) end)
+signature.names_of(losses, function()
+  local list = names.of_records(C.flow_loss_name, C.flow_loss_find)
+  for _, record in ipairs(require "flow.train.batch_losses") do
+    list[#list + 1], list[#list + 2] = record.name, record.class_name
+  end
+  return list
+end)
 local Loss = object.class("Loss")
 local out = native.out("flow_tensor")
 
 local REDUCTIONS = { sum_over_batch_size = true, mean = true, sum = true, none = true }
 
+-- A loss is known by its index in the library's table, or by its record in batch_losses.lua. The loss of either name, or nil.
+local function lookup(name)
+  local index = type(name) == "string" and C.flow_loss_find(name) or -1
+  if index >= 0 then return index end
+  for _, record in ipairs(require "flow.train.batch_losses") do
+    if name == record.name or name == record.class_name then return record end
+  end
+end
+
+local function name_of(loss) return type(loss) == "table" and loss.name or native.string(C.flow_loss_name(loss)) end
+
+-- options: a flow_arguments, or a table for a loss that is written in Lua.
 local function values_of(index, options, y_true, y_pred)
   y_pred = ops.operand(y_pred, nil, "y_pred")
   y_true = ops.operand(y_true, nil, "y_true")
+  if type(index) == "table" then return index.values(options or {}, y_true, y_pred) end
   native.try(C.flow_loss_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
   return native.tensor(out[0])
 end
@@ -65,10 +84,11 @@ function internal.align_weights(weights, values, by_row)
 end
 
 -- The weights of values whose y_pred carries a mask: those given, or nil, times 0 where it leaves a value out. mean: the others count as
--- much more as there are fewer, so that a mean is over them alone.
-function internal.mask_weights(y_pred, weights, mean)
-  local mask = native.is_tensor(y_pred) and y_pred._keras_mask
+-- much more as there are fewer, so that a mean is over them alone. counted: a mask of the values themselves, or nil.
+function internal.mask_weights(y_pred, weights, mean, counted)
+  local mask = native.is_tensor(y_pred) and y_pred._keras_mask or counted
   if not mask then return weights end
+  if counted and mask ~= counted then mask = ops.logical_and(mask, counted) end
   native.try(C.flow_loss_mask_weights, context, native.pointer(mask), mean and 1 or 0, out)
   local kept = native.tensor(out[0])
   if weights == nil then return kept end
@@ -111,8 +131,10 @@ function Loss:_call(y_true, y_pred, weights)
     return reduce(values, counts, self.reduction)
   end
   y_pred = ops.operand(y_pred, nil, "y_pred")
-  weights = losses.mask_weights(y_pred, weights, self.reduction == "sum_over_batch_size" or self.reduction == "mean")
-  return reduce(self:call(ops.operand(y_true, nil, "y_true"), y_pred), weights, self.reduction)
+  local values, index = self:call(ops.operand(y_true, nil, "y_true"), y_pred), rawget(self, "index")
+  local counted = type(index) == "table" and index.counted and index.counted(values) or nil
+  weights = losses.mask_weights(y_pred, weights, self.reduction == "sum_over_batch_size" or self.reduction == "mean", counted)
+  return reduce(values, weights, self.reduction)
 end
 
 -- Values per sample; classes that extend Loss define their own.
@@ -127,6 +149,7 @@ end
 
 -- What the records take, in Keras' order, so that a wrong name is reported where the loss is made.
 local function parameters_of(index)
+  if type(index) == "table" then return index.parameters end
   local list = {}
   while C.flow_loss_argument(index, #list) ~= nil do list[#list + 1] = native.string(C.flow_loss_argument(index, #list)) end
   return list
@@ -141,10 +164,11 @@ local function from_zero(axis)
   return list
 end
 
-local KINDS = { delta = "number", label_smoothing = "number", from_logits = "boolean" }
+local KINDS = { delta = "number", label_smoothing = "number", from_logits = "boolean", gamma = "number", margin = "number",
+                remove_diagonal = "boolean" }
 
 local function make(class_name, index, ...)
-  local record, parameters = native.string(C.flow_loss_name(index)), parameters_of(index)
+  local record, parameters = name_of(index), parameters_of(index)
   local named, known = arguments.named(class_name, parameters, #parameters, ...), { name = true }
   for _, parameter in ipairs(parameters) do known[parameter] = true end
   errors.check_options(class_name, named, known)
@@ -164,7 +188,7 @@ local function make(class_name, index, ...)
   end
   named.reduction, named.name, named.ignore_class = nil, nil, nil
   local class = object.class(class_name, Loss)
-  local options = arguments.native(class_name, named)
+  local options = type(index) == "table" and named or arguments.native(class_name, named)
   local config = { name = name, reduction = reduction }
   for parameter, value in pairs(named) do config[parameter] = value end
   config.ignore_class = ignored
@@ -175,6 +199,7 @@ end
 local function all_names()
   local list = {}
   while C.flow_loss_name(#list) ~= nil do list[#list + 1] = native.string(C.flow_loss_name(#list)) end
+  for _, record in ipairs(require "flow.train.batch_losses") do list[#list + 1] = record.name end
   return list
 end
 
@@ -182,8 +207,8 @@ end
 function losses.get(value)
   if object.is(value, Loss) then return value end
   if type(value) == "string" then
-    local index = C.flow_loss_find(value)
-    if index >= 0 then return make(value, index) end
+    local index = lookup(value)
+    if index then return make(value, index) end
     raise("there is no loss %q%s", value, errors.choices(value, all_names()))
   end
   if type(value) == "function" then
@@ -203,17 +228,41 @@ local function with_name(parameters)
   return list
 end
 
+-- The function flow.losses.huber(y_true, y_pred [, options of the loss]): values for each sample. values(options, y_true, y_pred)
+function internal.function_of(title, names_of_options, values)
+  local list = {}
+  for _, name in ipairs(names_of_options) do
+    if name ~= "reduction" and name ~= "ignore_class" then list[#list + 1] = name end
+  end
+  local text = "y_true, y_pred" .. (list[1] and ", " .. table.concat(list, "?, ") .. "?" or "")
+  return signature.guard(title, function(y_true, y_pred, ...)
+    local options
+    for i = 1, select("#", ...) do
+      local value = (select(i, ...))
+      if value ~= nil then
+        options = options or {}
+        options[list[i]] = list[i] == "axis" and from_zero(value) or value
+      end
+    end
+    return values(options, y_true, y_pred)
+  end, text)
+end
+
 -- flow.losses.Huber(...) makes a loss; flow.losses.huber(y_true, y_pred) gives values per sample.
 function by_name(name)
-  local index = type(name) == "string" and C.flow_loss_find(name) or -1
-  if index < 0 then raise("flow.losses has no %q%s", tostring(name), errors.suggestion(tostring(name), all_names())) end
-  local title = "flow.losses." .. name
+  local index = lookup(name)
+  if not index then raise("flow.losses has no %q%s", tostring(name), errors.suggestion(tostring(name), all_names())) end
+  local title, is_table = "flow.losses." .. name, type(index) == "table"
   local found
-  if name:find("^%u") and name ~= name:upper() then
+  if name:find("^%u") and (is_table and name == index.class_name or not is_table and name ~= name:upper()) then
     local parameters = parameters_of(index)
     found = signature.of_record(nil, title, with_name(parameters), #parameters, function(...) return make(name, index, ...) end)
   else
-    found = signature.guard(title, function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end)
+    local list = { unpack(is_table and index.more or {}) }
+    for _, parameter in ipairs(parameters_of(index)) do list[#list + 1] = parameter end
+    found = losses.function_of(title, list, function(options, y_true, y_pred)
+      return values_of(index, options and not is_table and arguments.native(name, options) or options, y_true, y_pred)
+    end)
   end
   rawset(losses, name, found)
   return found

@@ -399,7 +399,9 @@ function by_name(name)
     local parameters = known[1] == "k" and { "k", "name" } or { "name", unpack(known) }
     found = signature.of_record(nil, title, parameters, known[1] == "k" and 2 or 1, function(...) return make(name, index, nil, ...) end)
   else
-    found = signature.guard(title, function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end)
+    found = losses.function_of(title, options_of(index), function(options, y_true, y_pred)
+      return values_of(index, options and arguments.native(name, options), y_true, y_pred)
+    end)
   end
   rawset(metrics, name, found)
   return found

@@ -140,6 +140,16 @@ flow.losses.CategoricalGeneralizedCrossEntropy: (1 - p[label]^q) / q, for labels
 flow.losses.categorical_generalized_cross_entropy: The values for each sample: (1 - p[label]^q) / q.
   print(flow.losses.categorical_generalized_cross_entropy(flow.tensor { 1 }, flow.tensor { { 0, 1 } }):item())      --> 0
 flow.losses.crossentropy: -sum of y log p, labels as one-hot rows or as numbers.
+flow.losses.CTC: -log p of a sequence of labels, of logits {batch, steps, classes} that need not be aligned with it; label 0 is the blank.
+  local loss = flow.losses.CTC()
+  print(loss(flow.tensor { { 1, 2, 0 } }, flow.random.normal { 1, 6, 3 }):item() > 0)      --> true
+flow.losses.ctc: The values for each sequence: -log p of its labels, which end where 0 stands.
+  print(flow.losses.ctc(flow.tensor { { 1, 2, 0 } }, flow.random.normal { 1, 6, 3 }).shape[1])      --> 1
+flow.losses.Circle: Of normalized embeddings of a batch: those of one label are to be near each other, others far.
+  local loss = flow.losses.Circle { gamma = 10 }
+  print(loss(flow.tensor { 0, 0, 1 }, flow.tensor { { 1, 0 }, { 0.8, 0.6 }, { 0, 1 } }):item() > 0)      --> true
+flow.losses.circle: The values for each sample; ref_labels and ref_embeddings: what the samples are compared with in place of each other.
+  print(flow.losses.circle(flow.tensor { 0, 0, 1 }, flow.tensor { { 1, 0 }, { 0.8, 0.6 }, { 0, 1 } }).shape[1])      --> 3
 flow.losses.CLASS: A loss: SUMMARY
   local loss = flow.losses.CLASS()
   print(loss(flow.tensor { { 0, 1 } }, flow.tensor { { 0.2, 0.8 } }).rank)      --> 0
