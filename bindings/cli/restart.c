@@ -1,6 +1,7 @@
 /* restart.c: see restart.h. */
 #include "restart.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -31,7 +32,8 @@ const char *restart_describe_end(const supervised_task *task, int status, char *
   remote_describe(&task->remote, status, how, size);
   for (int to = 1; to >= 0 && task->ranks; to--) {                          /* stderr tells which was first */
     if (task->streams[to].failed < 0) continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) > 128) processes_describe(WEXITSTATUS(status) - 128, how, size);      /* as a shell */
+    if (task->streams[to].how[0]) snprintf(how, size, "%s", task->streams[to].how);
+    else if (WIFEXITED(status) && WEXITSTATUS(status) > 128) processes_describe(WEXITSTATUS(status) - 128, how, size);      /* as a shell */
     return task->rank_writers[task->streams[to].failed].name;
   }
   return task->writer.name;

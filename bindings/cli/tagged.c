@@ -29,11 +29,20 @@ static int read_tag(const char *text, size_t count, int spaces, int *rank, int *
   return 0;
 }
 
-/* The process around a rank says that it failed. */
+/* The process around a rank says that it failed. What the rank says that was killed may come after what those say that have noticed. */
 static void note_end(tagged *self)
 {
+  static const char KILLED[] = "was killed";
   const output_line *line = self->current;
-  if (self->failed >= 0 || line->count < sizeof RANK_ENDED - 1 || memcmp(line->bytes, RANK_ENDED, sizeof RANK_ENDED - 1) != 0) return;
+  const size_t before = sizeof RANK_ENDED - 1, same = sizeof KILLED - 1;
+  if (line->count < before || memcmp(line->bytes, RANK_ENDED, before) != 0) return;
+  const char *how = line->bytes + before;
+  size_t count = line->count - before;
+  int killed = count >= same && memcmp(how, KILLED, same) == 0;
+  if (self->failed >= 0 && (!killed || memcmp(self->how, KILLED, same) == 0)) return;
+  if (count >= sizeof self->how) count = sizeof self->how - 1;
+  memcpy(self->how, how, count);
+  self->how[count] = '\0';
   self->failed = (int)(line - self->lines) / 2;
 }
 

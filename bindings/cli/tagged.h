@@ -13,7 +13,8 @@ typedef struct tagged {
   output_line *current;
   char         begun[48];              /* of a tag that may be one */
   size_t       count;
-  int          failed;                 /* the rank that mpirun named as the first to fail; -1: none yet */
+  int          failed;                 /* the rank that failed first, or that a signal has killed: the others end after it; -1: none yet */
+  char         how[48];                /* "was killed by SIGKILL"; "": only mpirun has named the rank */
 } tagged;
 
 void tagged_add(output *out, tagged *self, const char *bytes, size_t count, double now);

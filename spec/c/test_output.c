@@ -167,6 +167,10 @@ static void the_rank_that_failed_is_found(void **state)
   (void)state;
   take_apart("[1,1]<stderr>:flowlua: this rank exited with 5\n[1,0]<stderr>:flowlua: this rank exited with 6\n", 0,
              "[worker:1] flowlua: this rank exited with 5\n[worker:0] flowlua: this rank exited with 6\n", 1);
+  take_apart("[1,0]<stderr>:flowlua: this rank exited with 1\n  Process name: [[24608,1],0]\n"
+             "[1,1]<stderr>:flowlua: this rank was killed by SIGKILL\n[1,0]<stderr>:flowlua: this rank was killed by SIGSEGV\n", 0,
+             "[worker:0] flowlua: this rank exited with 1\n[mpirun]   Process name: [[24608,1],0]\n"
+             "[worker:1] flowlua: this rank was killed by SIGKILL\n[worker:0] flowlua: this rank was killed by SIGSEGV\n", 1);
   take_apart("mpirun noticed that process rank 1 with PID 0 on node a exited on signal 9 (Killed).\n", 0,
              "[mpirun] mpirun noticed that process rank 1 with PID 0 on node a exited on signal 9 (Killed).\n", 1);
   take_apart("  Process name: [[24608,1],0]\n", 0, "[mpirun]   Process name: [[24608,1],0]\n", 0);

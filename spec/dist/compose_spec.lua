@@ -71,9 +71,10 @@ describe("a compose file", function()
     if not shell "test $(id -u) = 0 && command -v ip" then return pending("network namespaces need root and ip (Debian: iproute2)") end
     local folder = support.folder()
     support.write(folder .. "/train.lua", SCRIPT)
-    local output, code = support.run(([[cd %s && %s submit digits --backend compose --no-submit --image img:1 --region us-central1 --scale-tier CUSTOM
-      --master-machine-type n1-highcpu-16 --worker-count 2 --worker-machine-type n1-highcpu-16 --output-dir %s train.lua -- --epochs 3]])
-      :gsub("\n%s*", " "):format(folder, support.program, folder))
+    local output, code = support.run(([[cd FOLDER && PROGRAM submit digits --backend compose --no-submit --output-dir FOLDER
+      --image img:1 --region us-central1 --scale-tier CUSTOM --master-machine-type n1-highcpu-16
+      --worker-count 2 --worker-machine-type n1-highcpu-16 train.lua -- --epochs 3]])
+      :gsub("\n%s*", " "):gsub("FOLDER", folder):gsub("PROGRAM", support.program))
     assert.equal(0, code, output)
     local names, commands = {}, {}
     local services = document.to_value(yaml.parse(support.read(folder .. "/compose.yaml"), "compose.yaml")).services

@@ -10,13 +10,14 @@
 package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
 local tasks = require "spec.support.tasks"
 local flow = require "flow"
+local native = require "flow.ffi"
 local ffi = require "ffi"
 
 local options = flow.args { data = "shuffled", kill = "", preempt = "", folder = ".", epochs = 4, fits = 1, models = 1, callbacks = false,
                             stop_launcher = 0,       -- the batch after which it gets SIGTERM
                              shards = 0, await = 0,
                              wide = 32 }              -- units: 384 make a matrix whose gradient reaches the optimizer as factors
-ffi.cdef "int getppid(void); int kill(int process, int signal);"
+ffi.cdef "int getppid(void); int kill(int process, int signal); int usleep(unsigned int microseconds);"
 
 flow.set_random_seed(7)
 if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
@@ -56,7 +57,10 @@ function Killer:on_train_batch_end()
   batches = batches + 1
   tasks.after_batch(options.folder, batches, strategy, options.await)
   die_at(batches)
-  if batches == options.stop_launcher and tasks.name == "worker:0" then ffi.C.kill(ffi.C.getppid(), 15) end
+  if batches == options.stop_launcher and tasks.name == "worker:0" then
+    ffi.C.kill(ffi.C.getppid(), 15)
+    while not native.preempted() do ffi.C.usleep(1000) end      -- the launcher passes it on when it gets to run
+  end
 end
 function Killer:on_test_begin()
   tests = tests + 1
