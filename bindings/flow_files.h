@@ -85,6 +85,18 @@ FLOW_API flow_status flow_event_writer_flush(flow_event_writer *writer);
 FLOW_API flow_status flow_event_writer_close(flow_event_writer *writer);        /* no further events */
 FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      /* closes it first; NULL is fine */
 
+/* ---- a page over event files --------------------------------------------------------------------------------------
+ * Pages over HTTP, for GET only, from a thread of their own, of the event files under a folder, which are read as they grow: / is `page`, the
+ * text of an HTML file; /runs, /scalars/TAG, /histograms/TAG, /pictures/TAG and /texts/TAG are JSON. Whoever reaches the address can read it. */
+
+typedef struct flow_board flow_board;
+
+/* address: "127.0.0.1:6006"; port 0: a free one. The folder may come later. FLOW_IO_ERROR: it cannot listen there. */
+FLOW_API flow_status flow_board_open(const char *folder, const char *address, const char *page, flow_board **out);
+FLOW_API int         flow_board_port(const flow_board *board);
+FLOW_API void        flow_board_wait(double seconds);                       /* sleeps so long, or until a signal comes */
+FLOW_API void        flow_board_close(flow_board *board);                   /* NULL is fine */
+
 /* ---- archives ---------------------------------------------------------------------------------------------------- */
 
 /* Zip archives, as .keras files are. Opening checks the directory against the rest of the file: names are relative paths, once each.

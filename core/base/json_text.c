@@ -36,10 +36,11 @@ static double number_of(const char *at, const char *end)
   return strtod(plain, NULL);
 }
 
-/* The shortest text that stands for the number, with a point whatever the locale writes. */
-static void print_number(double value, char text[40])
+/* The shortest text that stands for the number, with a point whatever the locale writes. The first digits to try: DBL_DIG finds every text
+ * of fewer digits, too, but writes 20 for 2e+01. */
+static void print_number(double value, int digits, char text[40])
 {
-  for (int digits = 1; digits <= DBL_DECIMAL_DIG; digits++) {
+  for (; digits <= DBL_DECIMAL_DIG; digits++) {
     snprintf(text, 40, "%.*g", digits, value);
     char *point = text + strspn(text, "-0123456789");
     if (*point && *point != 'e') {
@@ -59,7 +60,7 @@ static void number_text(const flow_json *json, char text[40])
   else if (isinf(value)) strcpy(text, value > 0 ? "Infinity" : "-Infinity");
   else if (json->kind == FLOW_JSON_NUMBER && fabs(value) < 0x1p53 && floor(value) == value) snprintf(text, 40, "%.0f", value);
   else {
-    print_number(value, text);
+    print_number(value, json->kind == FLOW_JSON_REAL ? 1 : DBL_DIG, text);
     if (json->kind == FLOW_JSON_REAL && !strpbrk(text, ".e")) strcat(text, ".0");
   }
 }

@@ -20,15 +20,26 @@ flow_status flow_record_compression(const char *name, flow_coding *coding)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------ */
 
-flow_status flow_record_open(const char *path, flow_coding coding, flow_record_reader *reader)
+static flow_status open_range(const char *path, uint64_t offset, flow_coding coding, uint64_t most, flow_record_reader *reader)
 {
-  *reader = (flow_record_reader){ 0 };
+  *reader = (flow_record_reader){ .offset = offset, .most = most };
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a TFRecord file is missing");
   reader->path = flow_duplicate_text(path);
   flow_status status = reader->path ? flow_source_open(reader->path, &reader->source) : FLOW_OUT_OF_MEMORY;
-  if (status == FLOW_OK) status = flow_source_range(&reader->source, 0, reader->source.file_bytes, coding);
+  uint64_t bytes = offset <= reader->source.file_bytes ? reader->source.file_bytes - offset : 0;
+  if (status == FLOW_OK) status = flow_source_range(&reader->source, offset, bytes, coding);
   if (status != FLOW_OK) flow_record_close(reader);
   return status;
+}
+
+flow_status flow_record_open(const char *path, flow_coding coding, flow_record_reader *reader)
+{
+  return open_range(path, 0, coding, UINT64_MAX, reader);
+}
+
+flow_status flow_record_open_at(const char *path, uint64_t offset, uint64_t most, flow_record_reader *reader)
+{
+  return open_range(path, offset, FLOW_PLAIN, most, reader);
 }
 
 void flow_record_close(flow_record_reader *reader)
@@ -104,6 +115,7 @@ static flow_status fetch(flow_record_reader *reader, uint64_t *length, int *ende
   if (available < HEADER_BYTES + FOOTER_BYTES || *length > available - HEADER_BYTES - FOOTER_BYTES) {
     return fail_record(reader, "its length is more than the file holds");
   }
+  if (*length > reader->most) return fail_record(reader, "its length is more than such a record may have");
   FLOW_TRY(fill(reader, HEADER_BYTES + *length + FOOTER_BYTES, &held));
   if (held < HEADER_BYTES + *length + FOOTER_BYTES) return fail_record(reader, "the file ends inside its bytes");
   return FLOW_OK;

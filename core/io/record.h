@@ -15,12 +15,15 @@ typedef struct flow_record_reader {
   unsigned char *window;           /* bytes [begin, end) are read and not delivered yet */
   size_t         capacity, begin, end;
   uint64_t       offset;           /* of window[begin] in the stream, after inflating */
+  uint64_t       most;             /* bytes of a record; a longer one counts as damaged */
 } flow_record_reader;
 
 /* "", "GZIP" or "ZLIB" as TensorFlow spells them; NULL is "". */
 flow_status flow_record_compression(const char *name, flow_coding *coding);
 
 flow_status flow_record_open(const char *path, flow_coding coding, flow_record_reader *reader);
+/* A plain file from the byte `offset` on, where a record begins; no record has more than `most` bytes. */
+flow_status flow_record_open_at(const char *path, uint64_t offset, uint64_t most, flow_record_reader *reader);
 void        flow_record_close(flow_record_reader *reader);        /* also after a failed open; a second time does nothing */
 /* The next record: *bytes is borrowed until the next call, NULL at the end of the file. FLOW_CORRUPT_DATA names file and
  * byte; the reader then stays where it is. */

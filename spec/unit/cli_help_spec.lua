@@ -22,7 +22,7 @@ describe("every command", function()
 
   it("stands in flowlua --help", function()
     table.sort(list)
-    assert.same({ "bench", "doctor", "help", "jobs", "launch", "predict", "scaling", "submit", "summary" }, list)
+    assert.same({ "bench", "board", "doctor", "help", "jobs", "launch", "predict", "scaling", "submit", "summary" }, list)
   end)
 
   for _, name in ipairs(list) do

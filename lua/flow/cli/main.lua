@@ -22,6 +22,7 @@ Usage: flowlua [options] [script.lua [arguments]]
   flowlua summary m.keras   the layers of a saved model
   flowlua predict m.keras a.jpg b.png
                             what a saved classifier sees in pictures (--top 3, --classes a,b,c)
+  flowlua board logs        a page with the curves, histograms and pictures of trainings (board --help)
   flowlua launch --workers 2 train.lua -- a b
                             a script as a cluster of several processes (launch --help)
   flowlua submit NAME --config config.yaml train.lua -- a b
@@ -45,7 +46,7 @@ local commands = {
   doctor = { options = "" }, help = { options = "--man --completion --annotations" }, summary = { options = "" },
   predict = { options = "--top --classes" }, bench = { options = "--net --seconds --ops --op" },
   launch = { options = "--workers --parameter-servers --hosts --engine -m" }, submit = { options = "--config -m" },
-  jobs = { options = "status logs cancel" },
+  jobs = { options = "status logs cancel" }, board = { options = "--port --host" },
   scaling = { options = "--workers --batch --step-time --latency --bandwidth" },
 }
 
