@@ -16,11 +16,18 @@ local keras = { above = {} }
 errors.namespaces[keras] = "flow.keras"
 local function flow() return keras.above.flow end
 
+-- keras.ops.scan returns the last state first, flow.scan the results.
+local scan = signature.guard("flow.keras.ops.scan", function(f, init, xs, length, reverse)
+  local results, state = flow().scan(f, init, xs, length, reverse)
+  return state, results
+end, "f: callable, init, xs?, length?: whole, reverse: boolean = false, unroll?")
+
 -- All ops of flow, and the modules of keras.ops, which hold some of them. image has functions of its own.
 local ops
 ops = signature.module("flow.keras.ops", nil, function(_, name)
   if name == "nn" or name == "numpy" or name == "linalg" then return ops end
   if name == "image" then return keras.above.image() end
+  if name == "scan" then return scan end
   local value = name == "log" and function(x) return flow().log(x) end or rawget(flow(), name)
   if value == nil and keras.above.is_op(name) then value = flow()[name] end
   return type(value) == "function" and value or nil

@@ -90,6 +90,18 @@ local function trace_input(shape, dtype)
 end
 symbolic.trace_input = trace_input
 
+-- The same of a tensor that may have the batch on another axis, as a transpose leaves it.
+local function moved_input(shape, dtype)
+  for axis = 2, #shape do
+    if shape[axis] < 0 and shape[1] >= 0 then
+      local moved = { unpack(shape) }
+      moved[1], moved[axis] = shape[axis], shape[1]
+      return require("flow.tensor.ops").swapaxes(trace_input(moved, dtype), 1, axis)
+    end
+  end
+  return trace_input(shape, dtype)
+end
+
 local function describe_output(t)
   if not native.is_tensor(t) then return nil end
   return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
@@ -100,7 +112,7 @@ end
 local function trace_call(layer, list, single, training, as_call)
   return in_scratch_trace(function()
     local traced = {}
-    for i = 1, #list do traced[i] = trace_input(list[i].shape, list[i].dtype) end
+    for i = 1, #list do traced[i] = moved_input(list[i].shape, list[i].dtype) end
     local result = layer:_run(single and traced[1] or traced, traced, training, as_call and as_call(traced))
     if native.is_tensor(result) then return { describe_output(result), single = true } end
     if type(result) ~= "table" or #result == 0 then
@@ -121,6 +133,9 @@ end
 -- many numbers, for layers that divide a size; the second pair is for what divides by others. Nothing is computed, and no memory is taken
 -- for the tensors; but a layer written in Lua may loop over a size, or make constants of it, so it sees the first pair only.
 local STAND_INS = { { 1680, 3360 }, { 3603600, 7207200 } }
+
+-- An unknown size may also be that of the batch, which a transpose moved to another axis.
+local ROWS = { -1, -1 }
 
 -- Whether a size but that of the batch is not known, of a list of { shape = }.
 function symbolic.has_unknown(list)
@@ -192,6 +207,7 @@ function symbolic.infer(layer, list, single, training, as_call)
   if not symbolic.has_unknown(list) then return call(list) end
   local in_c, first_problem = layer._handle or rawget(layer, "_operation")
   local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, in_c and { STAND_INS[2], {} } or nil }
+  attempts[#attempts + 1] = { ROWS, {} }
   for _, attempt in ipairs(attempts) do
     local ok, found = pcall(function() return join_outputs(layer, symbolic.with_sizes(list, call, unpack(attempt))) end)
     if ok then return found end

@@ -81,7 +81,7 @@ create("while_loop", LOOP, function(condition, body, variables, most)
   while not most or round < most do
     local holds = truth(condition(unpack(list)))
     if holds == nil then
-      raise("flow.while_loop: the condition has no value in a trace: flow.scan loops in a plan, for a number of rounds that is known")
+      raise("flow.while_loop: the condition has no value in a trace: flow.scan loops there, for a number of rounds that is known")
     end
     if not holds then break end
     local results = { body(unpack(list)) }
@@ -153,6 +153,115 @@ create("associative_scan", "f: callable, xs, { reverse: boolean = false, axis: i
     distance = distance * 2
   end
   return options.reverse and map_lists(function(x) return ops.flip(x, axis) end, xs) or xs
+end)
+
+---- scan ---------------------------------------------------------------------------------------------------------------------------
+
+-- Appends the tensors of nested lists to `list`, in the order of their keys; returns a function that gives the lists with others in their
+-- places.
+local function flatten(x, list)
+  if not is_list(x) then
+    list[#list + 1] = x
+    local at = #list
+    return function(values) return x ~= nil and values[at] or nil end
+  end
+  local keys, parts = {}, {}
+  for key in pairs(x) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for i, key in ipairs(keys) do parts[i] = flatten(x[key], list) end
+  return function(values)
+    local result = {}
+    for i, key in ipairs(keys) do result[key] = parts[i](values) end
+    return result
+  end
+end
+
+local function tensors_of(x) return x ~= nil and map_lists(function(entry) return operand(entry, "scan") end, x) or nil end
+
+-- Nested lists in which each list that is rows of numbers is a tensor.
+local function rows_of(x)
+  if not is_list(x) then return x end
+  local first = x
+  while is_list(first) do first = first[1] end
+  if type(first) == "number" or type(first) == "boolean" then return operand(x, "scan") end
+  local result = {}
+  for key, entry in pairs(x) do result[key] = rows_of(entry) end
+  return result
+end
+
+-- How many rounds: the rows of all tensors of xs, or `length`.
+local function rounds_of(xs, length)
+  local list, rounds = {}, length
+  if xs ~= nil then flatten(xs, list) end
+  for _, x in ipairs(list) do
+    if #tensor.raw_shape(x) == 0 then raise("flow.scan: xs holds a single number, which has no rows to loop over") end
+    local rows = tools.length(x, 1, "scan")
+    if rounds and rows ~= rounds then
+      raise("flow.scan: xs has %d rows, %s", rows, length and ("length is %d"):format(length) or ("another tensor of it %d"):format(rounds))
+    end
+    rounds = rows
+  end
+  return rounds or raise("flow.scan: without xs it needs length, the number of rounds")
+end
+
+-- f(state, x): the next state, as tensors that are alike, and the second result; of one result both are it.
+local function next_of(f, state, x)
+  local function read(...)
+    local count, after, y = select("#", ...), ...
+    if after == nil then raise("flow.scan: f returned nothing, expected the next state, or that and a result") end
+    after = map_lists(function(before, value)
+      value = operand(value, "scan")
+      local was, is = tensor.shape_text(tools.dims(before)), tensor.shape_text(tools.dims(value))
+      if was ~= is or before.dtype ~= value.dtype then
+        raise("flow.scan: f made a state of %s %s of one of %s %s: it must stay alike; begin with a state that is so", value.dtype, is,
+          before.dtype, was)
+      end
+      return value
+    end, state, after)
+    if count == 1 then y = after end
+    return after, tensors_of(y)
+  end
+  return read(f(state, x))
+end
+
+local function scan(f, state, xs, length, reverse)
+  state, xs = tensors_of(state), tensors_of(xs)
+  local rounds, results = rounds_of(xs, length), {}
+  for k = 1, rounds do
+    local i = reverse and rounds + 1 - k or k
+    state, results[i] = next_of(f, state, xs ~= nil and row(xs, i) or nil)
+  end
+  if rounds == 0 then      -- what f would give, none of it
+    local zeros = xs ~= nil and map_lists(function(x) return tools.filled(x, { unpack(tools.dims(x), 2) }, 0) end, xs) or nil
+    local _, y = next_of(f, state, zeros)
+    return y ~= nil and map_lists(function(t) return tools.filled(t, { 0, unpack(tools.dims(t)) }, 0) end, y) or nil, state
+  end
+  return results[1] ~= nil and stacked(results) or nil, state
+end
+
+-- A loop that carries a state along: state, y = f(state, x) for each row x of xs, the first axis of a tensor or of all tensors of nested
+-- lists. Returns the results y, stacked as rows, and the last state, a tensor or nested lists; f that returns the state alone gives the
+-- states as results. Without xs there are `length` rounds; reverse: from the last row on. jax.lax.scan, with the results first. In a trace
+-- every round is written out, whatever unroll is, so that a plan for many rounds is large.
+create("scan", "f: callable, init, xs?, length?: whole, reverse: boolean = false, unroll?", function(f, init, xs, length, reverse)
+  if init == nil then raise("flow.scan needs a state to begin with") end
+  xs = rows_of(xs)
+  local list = {}
+  local lists_of, apply = flatten({ init = init, xs = xs }, list), nil
+  for _, x in ipairs(list) do
+    local metatable = type(x) == "table" and getmetatable(x)
+    apply = apply or metatable and metatable.__apply
+  end
+  if not apply then return scan(f, init, xs, length, reverse) end
+  local results_of      -- on symbolic tensors: one operation of the model
+  local results = apply(function(values)
+    local given, flat = lists_of(values), {}
+    local ys, state = scan(f, given.init, given.xs, length, reverse)
+    results_of = flatten({ ys = ys, state = state }, flat)
+    return flat
+  end, list)
+  local found = results_of(results)
+  return found.ys, found.state
 end)
 
 ---- derivatives --------------------------------------------------------------------------------------------------------------------
