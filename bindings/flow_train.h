@@ -95,7 +95,7 @@ FLOW_API flow_status flow_layer_from_config(const char *class_name, const char *
 FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int size);
 
 /* Class names and options of what arguments of these kinds can name; NULL beyond the last. */
-enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER };
+enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER, FLOW_CHOICE_CONSTRAINT };
 FLOW_API const char *flow_choice_name(int kind, int index);
 FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
 /* The index of a choice by its class name or snake-case name, or -1. */
@@ -107,6 +107,14 @@ FLOW_API flow_status flow_initialize(flow_context *context, const char *initiali
 /* What a regularizer of Keras' name adds to the loss for a tensor of weights: l1 x sum |w| + l2 x sum w^2, a scalar of their dtype; both
  * in eager mode and traces. Options (may be NULL): l1, l2. Returns a new reference. */
 FLOW_API flow_status flow_regularize(flow_context *context, const char *regularizer, const flow_arguments *options, flow_tensor *weights, flow_tensor **out);
+
+/* `weights` as a constraint of Keras' name lets them be: both in eager mode and traces. Options (may be NULL): those of its class, axes from
+ * 0. Returns a new reference. */
+FLOW_API flow_status flow_constrain(flow_context *context, const char *constraint, const flow_arguments *options, flow_tensor *weights, flow_tensor **out);
+/* What optimizers project a variable onto after each of their updates of it: a constraint of Keras' name; NULL: nothing. Options: as above. */
+FLOW_API flow_status flow_variable_set_constraint(flow_variable *variable, const char *constraint, const flow_arguments *options);
+/* It as Keras' config, JSON; empty: there is none. Returns the length of the whole text, and writes at most size bytes of it. */
+FLOW_API int         flow_variable_constraint(const flow_variable *variable, char *text, int size);
 
 /* Per-sample loss values (rank of y_pred less one) and per-sample hits of a metric; both in eager mode and traces.
  * Options: from_logits (boolean). */
@@ -188,8 +196,10 @@ FLOW_API flow_tensor *flow_update_rate(const flow_update *update);
 FLOW_API flow_tensor *flow_update_guard(const flow_update *update);
 /* The part of variables[index] that it loses first, over the rate; 0: none. */
 FLOW_API double       flow_update_decay(const flow_update *update, int index);
-/* Releases the update, whatever it returns. */
+/* Ends it with what follows the new weights: averages, constraints. Releases the update, whatever it returns. */
 FLOW_API flow_status  flow_update_end(flow_update *update);
+/* The same of an update whose weights another process makes: nothing follows them here. */
+FLOW_API flow_status  flow_update_end_elsewhere(flow_update *update);
 FLOW_API void         flow_update_release(flow_update *update);      /* NULL is fine */
 
 /* Leaves out of weight decay: a variable, or all whose names contain `name` (the other one is NULL). Only before slots are made. */

@@ -91,8 +91,9 @@ int flow_layer_class_outputs(int index)
 
 static int choice_at(int kind, int index, flow_argument_choice *choice)
 {
-  if (index < 0 || (kind != FLOW_CHOICE_INITIALIZER && kind != FLOW_CHOICE_REGULARIZER)) return 0;
-  return flow_argument_choice_at(kind == FLOW_CHOICE_INITIALIZER ? FLOW_INITIALIZER : FLOW_REGULARIZER, index, choice);
+  static const flow_argument_type types[] = { FLOW_INITIALIZER, FLOW_REGULARIZER, FLOW_CONSTRAINT };
+  if (index < 0 || kind < 0 || kind >= (int)(sizeof types / sizeof *types)) return 0;
+  return flow_argument_choice_at(types[kind], index, choice);
 }
 
 const char *flow_choice_name(int kind, int index)

@@ -53,6 +53,7 @@ void flow_variable_release(flow_variable *variable)
   if (!variable || atomic_fetch_sub_explicit(&variable->references, 1, memory_order_acq_rel) != 1) return;
   variable->magic = 0;
   flow_tensor_release(variable->tensor);
+  flow_free(variable->constraint);
   flow_free(variable->name);
   flow_free(variable);
 }

@@ -5,6 +5,8 @@
 
 #include "graph/context.h"
 
+typedef struct flow_constraint flow_constraint;
+
 struct flow_variable {
   uint32_t     magic;
   _Atomic int  references;
@@ -14,6 +16,7 @@ struct flow_variable {
   double       version;         /* writes outside plans */
   int          adopted;         /* lives in an optimizer's arena: the first optimizer keeps it, others leave it there */
   flow_tensor *tensor;          /* contiguous storage; a reference */
+  flow_constraint *constraint;       /* what it is projected onto after updates (layers/constraints.h), one owned block; NULL: nothing */
 };
 
 /* A variable whose memory is `storage` itself (contiguous), not a copy of it. New reference. */

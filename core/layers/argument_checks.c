@@ -24,7 +24,8 @@ static const char *expected_text(flow_argument_type type)
     [FLOW_SIZES] = "a list of positive integers, -1 for the input's size", [FLOW_NUMBERS] = "a number or a list of numbers",
     [FLOW_SIDES] = "an integer, {height, width} or {{top, bottom}, {left, right}}",
     [FLOW_ACTIVATION] = "the name of an activation", [FLOW_INITIALIZER] = "the name of an initializer",
-    [FLOW_REGULARIZER] = "the name of a regularizer", [FLOW_ABSENT] = "null"
+    [FLOW_REGULARIZER] = "the name of a regularizer", [FLOW_CONSTRAINT] = "the name of a constraint",
+    [FLOW_AXES] = "an axis or a list of axes", [FLOW_ABSENT] = "null"
   };
   return texts[type];
 }
@@ -107,7 +108,7 @@ static argument_value default_value(const flow_argument *parameter, double *numb
       value.number = strcmp(initial, "true") == 0;
       break;
     case FLOW_PAIR: case FLOW_SINGLE: case FLOW_TRIPLE: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_NUMBERS: case FLOW_SIDES:
-    case FLOW_VOLUME_SIDES:
+    case FLOW_VOLUME_SIDES: case FLOW_AXES:
       value.kind = VALUE_NUMBERS;
       value.numbers = numbers;
       value.rank = 1;
@@ -116,9 +117,10 @@ static argument_value default_value(const flow_argument *parameter, double *numb
         if (*initial) initial++;
       }
       value.dims[0] = value.count;
-      if (parameter->type == FLOW_NUMBERS && value.count == 1) value = (argument_value){ .kind = VALUE_NUMBER, .number = numbers[0] };
+      if ((parameter->type == FLOW_NUMBERS || parameter->type == FLOW_AXES) && value.count == 1)
+        value = (argument_value){ .kind = VALUE_NUMBER, .number = numbers[0] };
       break;
-    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_ABSENT:
+    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_CONSTRAINT: case FLOW_ABSENT:
       value.kind = VALUE_TEXT;
       value.text = initial;
       break;
@@ -186,7 +188,7 @@ static flow_status store_choice(const char *who, const char *name, const flow_ar
                    flow_suggestion_text(&suggestion, hint));
 }
 
-/* Name number i of the activations, initializers or regularizers; NULL past the last one. */
+/* Name number i of the activations, initializers, regularizers or constraints; NULL past the last one. */
 static const char *choice_name(flow_argument_type type, int i)
 {
   flow_argument_choice choice;
@@ -294,10 +296,16 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
       break;
     case FLOW_SIZES: return store_sizes(who, name, parameter, value, result);
     case FLOW_SIDES: case FLOW_VOLUME_SIDES: return store_sides(who, name, parameter, value, result);
+    case FLOW_AXES:
+      if (value->kind == VALUE_NUMBER ? !is_integer(value->number)
+                                      : value->kind != VALUE_NUMBERS || value->rank != 1 || value->count < 1 ||
+                                          value->count > FLOW_MAX_RANK || !all_integers(value))
+        return wrong_type(who, name, parameter, value);
+      break;
     case FLOW_NUMBERS:
       if (!all_numbers(value)) return wrong_type(who, name, parameter, value);
       break;
-    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER:
+    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_CONSTRAINT:
       if (value->kind != VALUE_TEXT) return wrong_type(who, name, parameter, value);
       return store_text(who, name, parameter, value, result);
     case FLOW_ABSENT:
@@ -331,7 +339,7 @@ static flow_status check_name(const char *who, const flow_argument *parameters, 
   if (dot) {
     snprintf(parameter, sizeof parameter, "%.*s", (int)(dot - name), name);
     int index = flow_argument_find(parameters, parameter);
-    if (index >= 0 && (parameters[index].type == FLOW_INITIALIZER || parameters[index].type == FLOW_REGULARIZER)) {
+    if (index >= 0 && flow_argument_is_choice(parameters[index].type)) {
       const char *chosen = flow_argument_text(result, parameter);
       if (flow_arguments_value(result, name)) return FLOW_OK;
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" takes no option \"%s\"", who, parameter, chosen ? chosen : "null", dot + 1);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "layers/constraints.h"
 #include "layers/initializers.h"
 #include "layers/regularizers.h"
 
@@ -214,8 +215,10 @@ const char *flow_argument_type_name(flow_argument_type type)
   static const char *const names[] = {
     [FLOW_INTEGER] = "integer", [FLOW_NUMBER] = "number", [FLOW_BOOLEAN] = "boolean", [FLOW_TEXT] = "text", [FLOW_PAIR] = "pair",
     [FLOW_SINGLE] = "single", [FLOW_TRIPLE] = "triple", [FLOW_VOLUME_SIDES] = "volume sides",
-    [FLOW_SHAPE] = "shape", [FLOW_SIZES] = "sizes", [FLOW_NUMBERS] = "numbers", [FLOW_SIDES] = "sides", [FLOW_ACTIVATION] = "activation",
-    [FLOW_INITIALIZER] = "initializer", [FLOW_REGULARIZER] = "regularizer", [FLOW_ABSENT] = "null"
+    [FLOW_SHAPE] = "shape", [FLOW_AXES] = "axes", [FLOW_SIZES] = "sizes", [FLOW_NUMBERS] = "numbers", [FLOW_SIDES] = "sides",
+    [FLOW_ACTIVATION] = "activation",
+    [FLOW_INITIALIZER] = "initializer", [FLOW_REGULARIZER] = "regularizer",
+    [FLOW_CONSTRAINT] = "constraint", [FLOW_ABSENT] = "null"
   };
   return names[type];
 }
@@ -234,6 +237,11 @@ int flow_argument_count(const flow_argument *parameters)
   return count;
 }
 
+int flow_argument_is_choice(flow_argument_type type)
+{
+  return type == FLOW_INITIALIZER || type == FLOW_REGULARIZER || type == FLOW_CONSTRAINT;
+}
+
 int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice)
 {
   if (type == FLOW_INITIALIZER && index < flow_initializer_count()) {
@@ -244,6 +252,11 @@ int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_ch
   if (type == FLOW_REGULARIZER && index < flow_regularizer_count()) {
     const flow_regularizer *record = flow_regularizer_record(index);
     *choice = (flow_argument_choice){ record->name, record->class_name, "keras.regularizers", record->parameters };
+    return 1;
+  }
+  if (type == FLOW_CONSTRAINT && index < flow_constraint_count()) {
+    const flow_constraint_record *record = flow_constraint_record_at(index);
+    *choice = (flow_argument_choice){ record->name, record->class_name, "keras.constraints", record->parameters };
     return 1;
   }
   return 0;

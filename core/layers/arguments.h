@@ -13,12 +13,14 @@ typedef enum flow_argument_type {
   FLOW_TRIPLE,        /* one integer or a list of three: {depth, height, width} */
   FLOW_SHAPE,         /* list of integers */
   FLOW_SIZES,         /* list of positive integers; -1 or null stands for the input's size, kept as -1 and written as null */
+  FLOW_AXES,          /* one axis or a list of them, from 0, kept as it was given */
   FLOW_NUMBERS,       /* one number or a list of numbers, which may be nested, kept as it was given */
   FLOW_SIDES,         /* one integer, {height, width} or {{top, bottom}, {left, right}}, none negative; kept as the last of these */
   FLOW_VOLUME_SIDES,  /* the same of {depth, height, width} */
   FLOW_ACTIVATION,    /* text, checked against the known activations */
   FLOW_INITIALIZER,   /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
   FLOW_REGULARIZER,   /* the same for regularizers: "kernel_regularizer.l2" */
+  FLOW_CONSTRAINT,    /* the same for constraints: "kernel_constraint.axis" */
   FLOW_ABSENT         /* Keras has it, flowlua does not: only null is accepted */
 } flow_argument_type;
 
@@ -56,8 +58,9 @@ void        flow_argument_triple(const flow_arguments *arguments, const char *na
 /* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */
 flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out);
 
-/* What an argument of type FLOW_INITIALIZER or FLOW_REGULARIZER can name: a record with options of its own. */
+/* What an argument of type FLOW_INITIALIZER, FLOW_REGULARIZER or FLOW_CONSTRAINT can name: a record with options of its own. */
 typedef struct flow_argument_choice { const char *name, *class_name, *module; const flow_argument *parameters; } flow_argument_choice;
+int flow_argument_is_choice(flow_argument_type type);                                                    /* of one of these types */
 int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice);           /* 0: beyond the last */
 int flow_argument_choice_find(flow_argument_type type, const char *name, flow_argument_choice *choice);  /* by either name; 0: none */
 

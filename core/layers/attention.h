@@ -11,16 +11,16 @@ extern const flow_argument flow_attention_options[];
 extern const char *const   flow_attention_heads_inputs[];
 
 /* The last parameters of both layers with heads. */
-#define FLOW_ATTENTION_PROJECTIONS                                      \
-  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },   \
-  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },              \
-  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },             \
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },               \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                \
-  { "kernel_constraint", FLOW_ABSENT, "null", NULL },                   \
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },                     \
-  { "use_gate", FLOW_BOOLEAN, "false", NULL },                          \
-  { "seed", FLOW_INTEGER, "null", NULL },                               \
+#define FLOW_ATTENTION_PROJECTIONS                                    \
+  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL }, \
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },            \
+  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },           \
+  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },             \
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },              \
+  { "kernel_constraint", FLOW_CONSTRAINT, "null", NULL },             \
+  { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },               \
+  { "use_gate", FLOW_BOOLEAN, "false", NULL },                        \
+  { "seed", FLOW_INTEGER, "null", NULL },                             \
   FLOW_LAYER_COMMON
 
 /* Where key_heads is less than heads, each of them serves heads / key_heads heads of the query. */

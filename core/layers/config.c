@@ -15,7 +15,7 @@ flow_json *flow_config_object(const char *module, const char *class_name, flow_j
   return object;
 }
 
-/* An initializer or regularizer. */
+/* An initializer, regularizer or constraint. */
 static flow_json *choice_json(const flow_argument *parameter, const flow_arguments *arguments)
 {
   flow_argument_choice choice;
@@ -53,8 +53,8 @@ static flow_json *value_json(const flow_argument *parameter, const flow_argument
     case FLOW_NUMBER: return flow_json_make(FLOW_JSON_REAL, flow_argument_number(arguments, name), NULL);
     case FLOW_BOOLEAN: return flow_json_make(FLOW_JSON_BOOLEAN, flow_argument_boolean(arguments, name), NULL);
     case FLOW_TEXT: case FLOW_ACTIVATION: return flow_json_make(FLOW_JSON_TEXT, 0, flow_argument_text(arguments, name));
-    case FLOW_INITIALIZER: case FLOW_REGULARIZER: return choice_json(parameter, arguments);
-    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_SIDES: case FLOW_NUMBERS:
+    case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_CONSTRAINT: return choice_json(parameter, arguments);
+    case FLOW_PAIR: case FLOW_SINGLE: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_SIDES: case FLOW_NUMBERS: case FLOW_AXES:
     case FLOW_TRIPLE: case FLOW_VOLUME_SIDES: {
       int rank = flow_argument_dims(arguments, name, dims);
       flow_argument_list(arguments, name, &numbers);

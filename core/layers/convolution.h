@@ -19,20 +19,20 @@
   { "padding", FLOW_TEXT, "valid", paddings }
 
 /* The parameters of a separable layer from "depth_multiplier" on. */
-#define FLOW_CONVOLUTION_SEPARABLE                                        \
-  { "depth_multiplier", FLOW_INTEGER, "1", NULL },                        \
-  { "activation", FLOW_ACTIVATION, "linear", NULL },                      \
-  { "use_bias", FLOW_BOOLEAN, "true", NULL },                             \
-  { "depthwise_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },  \
-  { "pointwise_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },  \
-  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },                \
-  { "depthwise_regularizer", FLOW_REGULARIZER, "null", NULL },            \
-  { "pointwise_regularizer", FLOW_REGULARIZER, "null", NULL },            \
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },                 \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                  \
-  { "depthwise_constraint", FLOW_ABSENT, "null", NULL },                  \
-  { "pointwise_constraint", FLOW_ABSENT, "null", NULL },                  \
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },                       \
+#define FLOW_CONVOLUTION_SEPARABLE                                       \
+  { "depth_multiplier", FLOW_INTEGER, "1", NULL },                       \
+  { "activation", FLOW_ACTIVATION, "linear", NULL },                     \
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },                            \
+  { "depthwise_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL }, \
+  { "pointwise_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL }, \
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },               \
+  { "depthwise_regularizer", FLOW_REGULARIZER, "null", NULL },           \
+  { "pointwise_regularizer", FLOW_REGULARIZER, "null", NULL },           \
+  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },                \
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                 \
+  { "depthwise_constraint", FLOW_CONSTRAINT, "null", NULL },             \
+  { "pointwise_constraint", FLOW_CONSTRAINT, "null", NULL },             \
+  { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },                  \
   FLOW_LAYER_COMMON
 
 /* kernel_size, strides and dilation_rate are positive, and not both of the latter are greater than 1. */

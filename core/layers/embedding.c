@@ -8,7 +8,7 @@ static const flow_argument parameters[] = {
   { "output_dim", FLOW_INTEGER, NULL, NULL },
   { "embeddings_initializer", FLOW_INITIALIZER, "random_uniform", NULL },
   { "embeddings_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "embeddings_constraint", FLOW_ABSENT, "null", NULL },
+  { "embeddings_constraint", FLOW_CONSTRAINT, "null", NULL },
   { "mask_zero", FLOW_BOOLEAN, "false", NULL },
   { "activity_regularizer", FLOW_ABSENT, "null", NULL },
   FLOW_LAYER_COMMON

@@ -14,8 +14,8 @@ static const flow_argument parameters[] = {
   { "gamma_initializer", FLOW_INITIALIZER, "ones", NULL },
   { "beta_regularizer", FLOW_REGULARIZER, "null", NULL },
   { "gamma_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "beta_constraint", FLOW_ABSENT, "null", NULL },
-  { "gamma_constraint", FLOW_ABSENT, "null", NULL },
+  { "beta_constraint", FLOW_CONSTRAINT, "null", NULL },
+  { "gamma_constraint", FLOW_CONSTRAINT, "null", NULL },
   FLOW_LAYER_COMMON
 };
 

@@ -10,6 +10,7 @@
 #include "base/philox.h"
 #include "graph/context.h"
 #include "graph/variable.h"
+#include "layers/constraints.h"
 #include "layers/express.h"
 #include "layers/initializers.h"
 #include "layers/masks.h"
@@ -245,13 +246,13 @@ static flow_status initialize(flow_context *context, const flow_layer *layer, co
   return status;
 }
 
-/* The argument that stands beside "kernel_initializer": "kernel_regularizer". */
-static const char *regularizer_of(const flow_layer *layer, const char *initializer)
+/* The argument that stands beside "kernel_initializer": "kernel" before `ending`, "_regularizer". */
+static const char *beside(const flow_layer *layer, const char *initializer, const char *ending)
 {
   const char *end = strstr(initializer, "_initializer");
   for (const flow_argument *parameter = layer->class->parameters; end && parameter->name; parameter++) {
     size_t length = (size_t)(end - initializer);
-    if (strncmp(parameter->name, initializer, length) == 0 && strcmp(parameter->name + length, "_regularizer") == 0) return parameter->name;
+    if (strncmp(parameter->name, initializer, length) == 0 && strcmp(parameter->name + length, ending) == 0) return parameter->name;
   }
   return NULL;
 }
@@ -278,10 +279,11 @@ flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index
                                           &layer->variables[index]);
   flow_tensor_release(placed);
   FLOW_TRY(status);
-  layer->regularizers[index] = regularizer_of(layer, initializer);
+  layer->regularizers[index] = beside(layer, initializer, "_regularizer");
   layer->variable_count++;
   layer->trainable_count += trainable;
-  return FLOW_OK;
+  const char *constraint = beside(layer, initializer, "_constraint");
+  return constraint ? flow_constraint_attach(layer->arguments, constraint, layer->variables[index]) : FLOW_OK;
 }
 
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,

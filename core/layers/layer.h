@@ -39,8 +39,8 @@ typedef struct flow_layer_class flow_layer_class;
   { kernel "_regularizer", FLOW_REGULARIZER, "null", NULL },           \
   { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },              \
   { "activity_regularizer", FLOW_ABSENT, "null", NULL },               \
-  { kernel "_constraint", FLOW_ABSENT, "null", NULL },                 \
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },                    \
+  { kernel "_constraint", FLOW_CONSTRAINT, "null", NULL },             \
+  { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },                \
   FLOW_LAYER_COMMON
 
 /* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */

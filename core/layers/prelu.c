@@ -6,7 +6,7 @@
 static const flow_argument parameters[] = {
   { "alpha_initializer", FLOW_INITIALIZER, "zeros", NULL },
   { "alpha_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "alpha_constraint", FLOW_ABSENT, "null", NULL },
+  { "alpha_constraint", FLOW_CONSTRAINT, "null", NULL },
   { "shared_axes", FLOW_SHAPE, "null", NULL },
   FLOW_LAYER_COMMON
 };

@@ -31,15 +31,15 @@ extern const flow_argument flow_recurrent_options[];
   { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },      \
   { "recurrent_initializer", FLOW_INITIALIZER, "orthogonal", NULL },       \
   { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL }
-#define FLOW_RECURRENT_PENALTIES                                           \
-  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },                \
-  { "recurrent_regularizer", FLOW_REGULARIZER, "null", NULL },             \
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },                  \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                   \
-  { "kernel_constraint", FLOW_ABSENT, "null", NULL },                      \
-  { "recurrent_constraint", FLOW_ABSENT, "null", NULL },                   \
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },                        \
-  { "dropout", FLOW_NUMBER, "0", NULL },                                   \
+#define FLOW_RECURRENT_PENALTIES                               \
+  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },    \
+  { "recurrent_regularizer", FLOW_REGULARIZER, "null", NULL }, \
+  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },      \
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },       \
+  { "kernel_constraint", FLOW_CONSTRAINT, "null", NULL },      \
+  { "recurrent_constraint", FLOW_CONSTRAINT, "null", NULL },   \
+  { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },        \
+  { "dropout", FLOW_NUMBER, "0", NULL },                       \
   { "recurrent_dropout", FLOW_NUMBER, "0", NULL }
 #define FLOW_RECURRENT_SEED { "seed", FLOW_INTEGER, "null", NULL }
 #define FLOW_RECURRENT_SEQUENCES                                           \

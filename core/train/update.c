@@ -169,6 +169,15 @@ flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, 
   return FLOW_OK;
 }
 
+flow_status flow_update_write_kept(const flow_update *all, flow_variable *variable, flow_tensor *made)
+{
+  flow_tensor *kept = flow_tensor_retain(made);
+  flow_status status = flow_update_keep_guarded(all->context, all->step.guard, variable, &kept);
+  if (status == FLOW_OK) status = flow_update_write(all->context, variable, kept);
+  flow_tensor_release(kept);
+  return status;
+}
+
 /* New versions of what an update wrote. */
 static flow_status renew(flow_context *context, const flow_optimizer *optimizer, const run_update *u)
 {
@@ -183,6 +192,14 @@ static flow_status renew(flow_context *context, const flow_optimizer *optimizer,
 }
 
 /* ---- gradients -------------------------------------------------------------------------------------------------------------- */
+
+/* What comes after new weights, in Keras' order. */
+static flow_status follow(const pending *all, const run_update *u)
+{
+  FLOW_TRY(flow_update_write_averages(all, u));
+  FLOW_TRY(flow_update_constrain(all, u));
+  return renew(all->context, all->optimizer, u);
+}
 
 static flow_status check_gradient(const flow_optimizer *optimizer, const flow_tensor *gradient, const flow_variable *variable)
 {
@@ -273,8 +290,7 @@ static flow_status write_formulas(pending *all)
   for (int i = 0; i < all->count; i++) {
     for (int k = 0; k <= optimizer->own_kinds; k++)
       FLOW_TRY(flow_update_write(all->context, target_of(&optimizer->runs[all->list[i].run], k), all->list[i].made[k]));
-    FLOW_TRY(flow_update_write_averages(all, &all->list[i]));
-    FLOW_TRY(renew(all->context, optimizer, &all->list[i]));
+    FLOW_TRY(follow(all, &all->list[i]));
   }
   for (int i = 0; i < optimizer->scalar_count; i++) {
     FLOW_TRY(flow_update_write(all->context, optimizer->scalars[i], all->scalars[i]));
@@ -295,8 +311,7 @@ static flow_status apply_ops(pending *all)
 {
   for (int i = 0; i < all->count; i++) {
     FLOW_TRY(run_op(all, &all->list[i]));
-    FLOW_TRY(flow_update_write_averages(all, &all->list[i]));
-    FLOW_TRY(renew(all->context, all->optimizer, &all->list[i]));
+    FLOW_TRY(follow(all, &all->list[i]));
   }
   return finish(all);
 }
@@ -389,18 +404,20 @@ flow_status flow_update_gradient(const flow_update *update, int index, flow_tens
   return flow_expression_take(&e, flow_express_reshape_like(&e, flat, variable), out);
 }
 
-flow_status flow_update_end(flow_update *update)
+static flow_status end(flow_update *update, int elsewhere)
 {
   FLOW_DEFAULT_FLOATS;
   flow_status status = FLOW_OK;
-  for (int i = 0; i < update->count && update->optimizer->average_kind >= 0 && status == FLOW_OK; i++) {
-    status = flow_update_write_averages(update, &update->list[i]);
-    if (status == FLOW_OK) status = renew(update->context, update->optimizer, &update->list[i]);
-  }
+  for (int i = 0; i < update->count && !elsewhere && status == FLOW_OK; i++)
+    if (update->optimizer->average_kind >= 0 || flow_update_is_constrained(update, &update->list[i]))
+      status = follow(update, &update->list[i]);
   if (status == FLOW_OK) status = finish(update);
   flow_update_release(update);
   return status;
 }
+
+flow_status flow_update_end(flow_update *update) { return end(update, 0); }
+flow_status flow_update_end_elsewhere(flow_update *update) { return end(update, 1); }
 
 /* ---- all at once ------------------------------------------------------------------------------------------------------------ */
 

@@ -37,8 +37,13 @@ flow_status flow_update_write(flow_context *context, flow_variable *variable, fl
 flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, flow_variable *variable, flow_tensor **made);
 /* update_runs.c: fills the list of runs, with their gradients packed and summed over replicas. Fails if a variable stands twice. */
 flow_status flow_update_find_runs(flow_update *update);
+/* The same, and writes it: of what follows an update, unless the loss scale leaves everything as it was. */
+flow_status flow_update_write_kept(const flow_update *update, flow_variable *variable, flow_tensor *made);
 /* update_averages.c: with use_ema, the averages of the weights of one run, which is updated. */
 flow_status flow_update_write_averages(const flow_update *update, const flow_run_update *of_run);
+/* update_constraints.c: the weights of one run, which is updated, as their constraints let them be. */
+int         flow_update_is_constrained(const flow_update *update, const flow_run_update *of_run);
+flow_status flow_update_constrain(const flow_update *update, const flow_run_update *of_run);
 /* update_accumulation.c: with gradient_accumulation_steps, the gradients of this update in place of those of the call, and the guard that
  * lets it happen; then what the call leaves. */
 flow_status flow_update_accumulate(flow_update *update);

@@ -14,15 +14,6 @@ static flow_tensor *average(flow_expression *e, const flow_update *all, flow_ten
   return e_add(e, e_mul(e, share, before), e_mul(e, e_sub(e, one, share), weight));
 }
 
-static flow_status write_guarded(const flow_update *all, flow_variable *variable, flow_tensor *made)
-{
-  flow_tensor *kept = flow_tensor_retain(made);
-  flow_status status = flow_update_keep_guarded(all->context, all->step.guard, variable, &kept);
-  if (status == FLOW_OK) status = flow_update_write(all->context, variable, kept);
-  flow_tensor_release(kept);
-  return status;
-}
-
 flow_status flow_update_write_averages(const flow_update *all, const flow_run_update *u)
 {
   const flow_optimizer *optimizer = all->optimizer;
@@ -47,8 +38,8 @@ flow_status flow_update_write_averages(const flow_update *all, const flow_run_up
     overwritten = flow_tensor_retain(due);
   }
   status = flow_expression_end(&e);
-  if (status == FLOW_OK && overwritten != weight) status = write_guarded(all, r->parameters, overwritten);
-  if (status == FLOW_OK) status = write_guarded(all, r->slots[optimizer->average_kind], mean);
+  if (status == FLOW_OK && overwritten != weight) status = flow_update_write_kept(all, r->parameters, overwritten);
+  if (status == FLOW_OK) status = flow_update_write_kept(all, r->slots[optimizer->average_kind], mean);
   flow_tensor_release(before);
   flow_tensor_release(weight);
   flow_tensor_release(mean);

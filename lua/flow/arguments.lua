@@ -84,16 +84,31 @@ local function add_numbers(what, list, depth, values, dims)
   return values, dims
 end
 
+-- Axes as the library counts them, from 0: a number or a list of them, which count from 1 in Lua. What is no axis stays as it is.
+function arguments.zero_based(what, name, value)
+  if type(value) == "table" then
+    local list = {}
+    for i, axis in ipairs(value) do list[i] = arguments.zero_based(what, name, axis) end
+    return list
+  end
+  if value == 0 then raise("%s: %s is 0; axes count from 1, -1 is the last", what, name) end
+  return type(value) == "number" and value > 0 and value - 1 or value
+end
+
 -- A value with options of its own, such as flow.regularizers.L2(1e-4); see layers/choices.lua.
 arguments.Choice = object.class("Choice")
 
 local out = native.out("flow_arguments")
 
 -- Choices as the library takes them: kernel_regularizer = "L2", ["kernel_regularizer.l2"] = 1e-4.
-local function without_choices(named)
+local function without_choices(what, named)
   local plain = {}
   for name, value in pairs(named) do
     if object.is(value, arguments.Choice) then
+      if rawget(value, "_in_lua") then
+        raise("%s: %s is written in Lua, which is for add_weight { constraint = } of layers written in Lua; take one of " ..
+          "flow.constraints", what, name)
+      end
       plain[name] = value.class_name
       for option, inner in pairs(value.options) do plain[name .. "." .. option] = inner end
     else
@@ -107,7 +122,7 @@ end
 function arguments.native(what, named)
   check(C.flow_arguments_new(out))
   local handle = native.own(out, C.flow_arguments_release)
-  named = without_choices(named)
+  named = without_choices(what, named)
   for name, value in pairs(named) do
     local kind = type(value)
     if type(name) ~= "string" then raise("%s: an option needs a name, got %s", what, errors.describe(name)) end

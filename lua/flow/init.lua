@@ -81,6 +81,7 @@ local parts = {
   timeseries_dataset_from_array = { "flow.data.timeseries", "from_array" },
   image = { "flow.tensor.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   initializers = { "flow.layers.choices", "initializers" }, regularizers = { "flow.layers.choices", "regularizers" },
+  constraints = { "flow.layers.constraints" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },
   log = { "flow.tensor.log" },      -- messages, and still the logarithm
   summary = { "flow.callbacks.events" }, utils = { "flow.utils" }, keras = { "flow.keras" },

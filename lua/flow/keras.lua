@@ -8,7 +8,7 @@ local raise = errors.raise
 
 -- The fields of flow that are fields of keras, too.
 local SAME = { "layers", "Model", "Sequential", "Input", "models", "optimizers", "losses", "metrics", "callbacks", "initializers",
-  "regularizers", "datasets", "utils", "random", "mixed_precision", "applications" }
+  "regularizers", "constraints", "datasets", "utils", "random", "mixed_precision", "applications" }
 
 -- Passed here when flow.keras is first named: flow, what require "flow" returns; is_op(name): whether flow has that op, loaded or not;
 -- image(): the functions of keras.ops.image.

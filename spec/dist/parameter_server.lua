@@ -1,8 +1,8 @@
 -- parameter_server.lua: a script of parameter_server_spec.lua: trains the digits of lua/examples/digits, with parameter servers or, with
 -- --alone, by itself, and prints the history, the sum of all weights, and what the spec asks for.
 local flow = require "flow"
-local options = flow.args { alone = false, optimizer = "sgd", epochs = 3, dataset = false, norm = false, parts = 0, staleness = -1,
-                            steps = 0, kill = "", pause = "" }
+local options = flow.args { alone = false, optimizer = "sgd", epochs = 3, dataset = false, norm = false, constraint = false, parts = 0,
+                            staleness = -1, steps = 0, kill = "", pause = "" }
 flow.set_random_seed(3)
 
 local partitioner = options.parts > 0 and flow.distribute.FixedShardsPartitioner(options.parts) or nil
@@ -16,7 +16,7 @@ strategy.scope(function()
                             layers.Dense(32, { activation = "relu" }) }
   if options.norm then model:add(layers.BatchNormalization()) end
   model:add(layers.Dropout(0.1))
-  model:add(layers.Dense(10))
+  model:add(layers.Dense(10, options.constraint and { kernel_constraint = "unit_norm", bias_constraint = "non_neg" } or nil))
   model:compile { optimizer = options.optimizer, loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true },
                   metrics = { "accuracy" } }
 end)
@@ -49,6 +49,9 @@ local history = model:fit(data, labels, { batch_size = size, epochs = options.ep
 print("loss " .. table.concat(history.history.loss, " "))
 print(("accuracy %.4f"):format(history.history.val_accuracy[options.epochs]))
 local sum = 0
+if options.constraint then
+  print(("norms %.5f"):format(model.layers[#model.layers].kernel:value():square():sum(1):sqrt():sub(1):abs():max():item()))
+end
 for _, w in ipairs(model:get_weights()) do sum = sum + w:abs():sum():item() end
 print(("sum %.9g"):format(sum))
 print(("iterations %d"):format(model.optimizer.iterations))

@@ -30,6 +30,7 @@ describe("parameter servers", function()
   for _, case in ipairs {
     { "--optimizer sgd", 1 }, { "--optimizer adam", 2 }, { "--optimizer adam --parts 3", 2 }, { "--optimizer lion", 1 },
     { "--optimizer sgd --dataset", 1 }, { "--optimizer sgd --dataset --steps 20", 1 }, { "--optimizer adam --staleness 0", 2 },
+    { "--optimizer adam --constraint --parts 3", 2 },
   } do
     it(("one worker ends with the bits of a lone run: %s, %d servers"):format(unpack(case)), function()
       local wanted = alone((case[1]:gsub("%-%-parts %d", ""):gsub("%-%-staleness %d", "")))
@@ -37,6 +38,7 @@ describe("parameter servers", function()
       for _, word in ipairs { "sum", "accuracy", "iterations" } do
         assert.equal(said(wanted, nil, word), said(text, "worker:0", word), text)
       end
+      if case[1]:find "constraint" then assert.equal("0.00000", said(text, "worker:0", "norms"), text) end
       local losses = said(text, "worker:0", "loss"):gmatch "%S+"
       for loss in said(wanted, nil, "loss"):gmatch "%S+" do assert.near(tonumber(loss), tonumber(losses()), 1e-9) end
     end)

@@ -21,7 +21,7 @@ local function arguments(count, name, default, without)
   local list = {}
   for i = 0, count - 1 do
     local argument, value = text(name(i)), text(default(i))
-    if not LEFT_OUT[argument] and not without[argument] and not argument:find("_constraint$") then
+    if not LEFT_OUT[argument] and not without[argument] then
       if value == "null" or value == nil then value = ""
       elseif value:find(",") then value = " = { " .. value:gsub(",", ", ") .. " }"
       elseif tonumber(value) or value == "true" or value == "false" then value = " = " .. value

@@ -4,8 +4,9 @@ local flow = require "flow"
 local native = require "flow.ffi"
 local signature = require "flow.signature"
 
-local MODULES = { "callbacks", "config", "data", "datasets", "distribute", "image", "initializers", "io", "jobs", "layers", "losses",
-  "math", "metrics", "mixed_precision", "models", "nn", "optimizers", "plot", "random", "regularizers", "summary", "train", "utils" }
+local MODULES = { "callbacks", "config", "constraints", "data", "datasets", "distribute", "image", "initializers", "io", "jobs", "layers",
+  "losses", "math", "metrics", "mixed_precision", "models", "nn", "optimizers", "plot", "random", "regularizers", "summary", "train",
+  "utils" }
 local FUNCTIONS = { "GradientTape", "Input", "Model", "Sequential", "args", "clear_session", "device", "fn", "image_dataset_from_directory",
   "load_model", "load_safetensors", "profile", "save_safetensors", "set_random_seed", "Variable" }
 

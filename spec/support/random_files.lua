@@ -135,11 +135,13 @@ local function choice(kind, draw)
     if draw.chance(0.5) then
       options[option] = option == "seed" and draw.integer(0, 1000) or option == "mode" and draw.pick { "fan_in", "fan_out", "fan_avg" } or
         option == "distribution" and draw.pick { "truncated_normal", "untruncated_normal", "uniform" } or
-        option == "minval" and draw.number(-1, -0.1) or draw.number(0.001, 1)
+        option == "axis" and draw.pick { 1, -1, { 1 }, { -1 } } or option == "minval" and draw.number(-1, -0.1) or draw.number(0.001, 1)
     end
     parameter = parameter + 1
   end
-  return (kind == C.FLOW_CHOICE_INITIALIZER and flow.initializers or flow.regularizers)[name](options)
+  local modules = { [C.FLOW_CHOICE_INITIALIZER] = "initializers", [C.FLOW_CHOICE_REGULARIZER] = "regularizers",
+                    [C.FLOW_CHOICE_CONSTRAINT] = "constraints" }
+  return flow[modules[kind]][name](options)
 end
 
 local BY_TYPE = {
@@ -147,6 +149,7 @@ local BY_TYPE = {
   activation = function(draw) return draw.pick(ACTIVATIONS) end,
   initializer = function(draw) return choice(C.FLOW_CHOICE_INITIALIZER, draw) end,
   regularizer = function(draw) return choice(C.FLOW_CHOICE_REGULARIZER, draw) end,
+  constraint = function(draw) return choice(C.FLOW_CHOICE_CONSTRAINT, draw) end,
 }
 
 --- Random options of a record; policies: also other dtypes than float32.

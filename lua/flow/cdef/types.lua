@@ -129,7 +129,7 @@ typedef struct flow_measurement {
  double cost;
  double seconds;
 } flow_measurement;
-enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER };
+enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER, FLOW_CHOICE_CONSTRAINT };
 typedef struct flow_update flow_update;
 enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };
 enum { FLOW_JSON_NULL = 0, FLOW_JSON_BOOLEAN, FLOW_JSON_NUMBER, FLOW_JSON_TEXT, FLOW_JSON_LIST, FLOW_JSON_OBJECT,

@@ -97,7 +97,7 @@ function optimizers.collect(store, optimizer, scale, rate, gradients, handles, v
     if out_tensor[0] ~= nil then record.gradients[v]:assign(native.tensor(out_tensor[0])) end
   end
   record.rate:assign(native.tensor(C.flow_tensor_retain(C.flow_update_rate(update))))
-  check(C.flow_update_end(native.gc(update, nil)))
+  check(C.flow_update_end_elsewhere(native.gc(update, nil)))
 end
 
 -- Calls f(entry) for each variable that an optimizer has slots for.

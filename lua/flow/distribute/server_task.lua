@@ -7,6 +7,7 @@
 local os = require("flow.host").os
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local arguments = require "flow.arguments"
 local json = require "flow.json"
 local log = require "flow.log"
 local tensor = require "flow.tensor"
@@ -38,6 +39,11 @@ local function add_part(server, description)
   local part = { name = description.name, shape = shape_of(description), change = value,
                  bytes = value.size * C.flow_dtype_size(native.dtype(description.dtype)),
                  variable = native.own(out_variable, C.flow_variable_release) }
+  local constraint = description.constraint
+  if constraint then
+    local options = arguments.native(constraint.class_name, constraint.config)
+    native.try(C.flow_variable_set_constraint, part.variable, constraint.class_name, options)
+  end
   server.parts[#server.parts + 1] = part
   server.bytes = server.bytes + part.bytes
 end

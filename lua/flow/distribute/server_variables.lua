@@ -1,5 +1,6 @@
 -- server_variables.lua: the variables of a ParameterServerStrategy: copies here, the truth on the servers. Each variable is cut into parts
 -- along its first axis (partitioners.lua), which go to the servers in turns, in the order in which variables are made, as in TensorFlow.
+-- One with a constraint stays whole: norms need all of it.
 --
 --   store:register(list)       variables that servers are to keep, in an order that is the same in all tasks
 --   store:collect(optimizer, ...)   an update, while a step is traced: gradients and the rate are kept for push (server_optimizers.lua)
@@ -51,7 +52,7 @@ end
 -- Parts of a variable, as tf.distribute cuts it: the first ones have a row more.
 local function cut(self, entry)
   local shape = entry.shape
-  local count = partitioners.count(self._partitioner or nil, shape, entry.dtype)
+  local count = entry.constraint and 1 or partitioners.count(self._partitioner or nil, shape, entry.dtype)
   local rows, row = shape[1] or 1, shape[1] and shape[1] > 0 and entry.size / shape[1] or entry.size
   local first = 0
   for k = 0, count - 1 do
@@ -69,12 +70,19 @@ local function cut(self, entry)
   end
 end
 
+-- As Keras' config; false: it has none.
+local function constraint_of(v)
+  local text = native.text(C.flow_variable_constraint, v.handle)
+  return text ~= "" and json.decode(text)
+end
+
 function Store:register(list)
   if self._hides then return end
   for _, v in ipairs(list) do
     if not self._known[v] and KEPT[v.dtype] then
       local t = storage(v)
       local entry = { variable = v, name = v.name:sub(1, 100), shape = t.shape, size = t.size, dtype = t.dtype, width = KEPT[t.dtype],
+                      constraint = constraint_of(v),
                       parts = {}, base = tensor.zeros(t.shape, { dtype = t.dtype, device = "cpu" }) }
       cut(self, entry)
       self._known[v] = entry
@@ -174,7 +182,8 @@ function Store:define(between)
     for first = self._counts[server] or 0, #parts - 1, AT_ONCE do
       local list = {}
       for i = first + 1, math.min(first + AT_ONCE, #parts) do
-        list[#list + 1] = { name = parts[i].name, dtype = parts[i].entry.dtype, shape = json.list { unpack(parts[i].shape) } }
+        list[#list + 1] = { name = parts[i].name, dtype = parts[i].entry.dtype, shape = json.list { unpack(parts[i].shape) },
+                            constraint = parts[i].entry.constraint or nil }
       end
       local said = self.links:ask(server, { is = "define", first = first, parts = json.list(list) })
       for i = first + 1, first + #list do parts[i].new = i > said.filled end

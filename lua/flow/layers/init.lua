@@ -34,17 +34,6 @@ end)
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
 local AXIS = { axis = true, axes = true, attention_axes = true }
 
-local zero_based
-function zero_based(what, name, value)
-  if type(value) == "table" then
-    local list = {}
-    for i, axis in ipairs(value) do list[i] = zero_based(what, name, axis) end
-    return list
-  end
-  if value == 0 then raise("%s: %s is 0; axes count from 1, -1 is the last", what, name) end
-  return type(value) == "number" and value > 0 and value - 1 or value
-end
-
 local function define(index)
   local name = native.string(C.flow_layer_class_name(index))
   local class = object.class(name, Layer)
@@ -61,7 +50,7 @@ local function define(index)
     local named = arguments.named(name, parameters, positional, ...)
     local axes = named.axis
     for parameter in pairs(AXIS) do
-      if named[parameter] ~= nil then named[parameter] = zero_based(name, parameter, named[parameter]) end
+      if named[parameter] ~= nil then named[parameter] = arguments.zero_based(name, parameter, named[parameter]) end
     end
     local layer = Layer.from_record(class, named)
     rawset(layer, "_axes", axes or false)                 -- as they were given

@@ -188,8 +188,10 @@ function Layer:build(shape)
   self:_ensure_built(single and { shape } or { unpack(shape) }, single)
 end
 
--- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer = nil }.
-takes "{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer? }"
+-- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer = nil,
+-- constraint = nil }.
+takes("{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer?, " ..
+  "constraint? }")
 function Layer:add_weight(options)
   local shape = options.shape or {}
   for i = 1, #shape do
@@ -207,6 +209,9 @@ function Layer:add_weight(options)
     rawset(self, "_regularizers", rawget(self, "_regularizers") or {})
     local regularize = penalties.regularizer(object.title(self) .. ": add_weight", options.regularizer)
     self._regularizers[#self._regularizers + 1] = { weight, regularize }
+  end
+  if options.constraint then
+    require("flow.layers.constraints")._attach(object.title(self) .. ": add_weight", weight, options.constraint)
   end
   return weight
 end

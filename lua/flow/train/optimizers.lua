@@ -123,6 +123,14 @@ local function rate_in_lua(self)
   return schedule:_rate(variable.wrap(C.flow_optimizer_iterations(self.handle)):value():to("float32"))
 end
 
+-- Whether one of the variables that have gradients has a constraint that is written in Lua.
+local function constrained(gradients, variables)
+  for i, v in ipairs(variables) do
+    if rawget(v, "_constraint") and gradients[i - 1] ~= nil then return true end
+  end
+  return false
+end
+
 -- optimizer:apply_gradients(gradients, variables): one update; in a traced function a part of its plan. A gradient may be nil. Returns how
 -- often it was called.
 function Optimizer:apply_gradients(gradients, variables)
@@ -158,6 +166,7 @@ function Optimizer:apply_gradients(gradients, variables)
   local servers = placement.servers()
   if servers then servers:collect(inner, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables)
   else inner:_apply(rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables) end
+  if constrained(tensors, variables) then require("flow.train.own_constraints")(self, tensors, variables, servers) end
   native.keep { gradients, variables, rate }      -- until here, whatever an optimizer written in Lua calls
   return self:_calls()
 end

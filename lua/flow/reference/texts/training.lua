@@ -417,6 +417,16 @@ flow.initializers.CLASS: First values of a variable: CLASS.
   print(layers.Dense(2, { kernel_initializer = flow.initializers.CLASS() }).name ~= nil)      --> true
 flow.regularizers.CLASS: Adds a penalty on the size of weights to the loss: CLASS.
   print(layers.Dense(2, { kernel_regularizer = flow.regularizers.CLASS(0.01) }).name ~= nil)      --> true
+flow.constraints.CLASS: Projects weights after each update: CLASS.
+  print(layers.Dense(2, { kernel_constraint = flow.constraints.CLASS() }).name ~= nil)      --> true
+flow.constraints.Constraint: What constraints written in Lua extend; alone it lets weights be as they are.
+  print(flow.constraints.Constraint()(flow.tensor { -3 }):item())      --> -3
+Constraint.extend: A class of constraints written in Lua, for add_weight: call(w) gives the weights as they may be.
+  local Small = flow.constraints.Constraint:extend "Small"
+  function Small:call(w) return w:clip(-1, 1) end
+  print(Small()(flow.tensor { -3, 0.5 })[1]:item())      --> -1
+choice:call: The weights as a constraint lets them be; constraint(w) is the same.
+  print(flow.constraints.NonNeg():call(flow.tensor { -3, 0.5 })[1]:item())      --> 0
 flow.mixed_precision.Policy: What layers compute in and what their weights are: "mixed_float16", "mixed_bfloat16" or "float32".
   print(flow.mixed_precision.Policy("mixed_bfloat16").compute_dtype)      --> bfloat16
 flow.mixed_precision.set_global_policy: The policy of layers that are made from now on.

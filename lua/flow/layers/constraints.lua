@@ -1,0 +1,61 @@
+-- constraints.lua: flow.constraints: what weights are projected onto after each update of an optimizer.
+--
+--   layers.Dense(8, { kernel_constraint = flow.constraints.MaxNorm(2, 1), bias_constraint = "non_neg" })
+--   flow.constraints.UnitNorm { axis = { 1, 2, 3 } }(weights)      the weights as it lets them be; axes count from 1
+--
+--   local Small = flow.constraints.Constraint:extend "Small"      one written in Lua, for add_weight { constraint = Small() }
+--   function Small:call(w) return w:clip(-1, 1) end
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local ops = require "flow.tensor.ops"
+local user_class = require "flow.user_class"
+local signature = require "flow.signature"
+local choices = require "flow.layers.choices"
+
+local C = native.C
+local context, out = native.context, native.out("flow_tensor")
+
+local Constraint = object.class("Constraint", arguments.Choice)
+
+-- The weights as the constraint lets them be: a tensor of their shape.
+signature.takes "w: data"
+function Constraint:call(w)
+  local class_name = rawget(self, "class_name")
+  if not class_name then return ops.operand(w) end
+  native.try(C.flow_constrain, context, class_name, arguments.native(class_name, self.options), native.pointer(ops.operand(w)), out)
+  return native.tensor(out[0])
+end
+function Constraint:_call(w) return self:call(w) end
+
+local constraints = choices.library(C.FLOW_CHOICE_CONSTRAINT, "constraints", Constraint)
+constraints.Constraint = Constraint
+
+local function new(class, name) return object.new(class, { name = name, _in_lua = true }) end
+getmetatable(Constraint).__call = function(class) return new(class, "constraint") end
+signature.takes "class_name: string"
+function Constraint.extend(parent, class_name)
+  if parent ~= Constraint and not rawget(parent, "in_lua") then
+    errors.raise("%s is part of the library: extend flow.constraints.Constraint, and write call(w)", parent.name)
+  end
+  return user_class(parent, class_name, new)
+end
+
+-- Gives a weight a constraint: an object, a name, or a function of the weight. What is written in Lua runs in apply_gradients.
+function constraints._attach(what, weight, value)
+  local is_object = object.is(value, Constraint)
+  if type(value) == "function" or is_object and rawget(value, "_in_lua") then
+    rawset(weight, "_constraint", value)
+    return
+  end
+  local name = is_object and value.class_name or value
+  if type(name) ~= "string" or C.flow_choice_find(C.FLOW_CHOICE_CONSTRAINT, name) < 0 then
+    errors.raise("%s: constraint is one such as flow.constraints.MaxNorm(2), \"non_neg\" or a function of the weight, got %s", what,
+      errors.describe(value))
+  end
+  native.try(C.flow_variable_set_constraint, weight.handle, name, is_object and arguments.native(name, value.options) or nil)
+end
+
+return constraints

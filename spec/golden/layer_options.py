@@ -1,0 +1,124 @@
+"""Trainings with constraints, for layer_options_spec.lua. See generate.py:
+
+    /tmp/keras/bin/python spec/golden/layer_options.py
+
+writes layer_options.lua: of each case the model as Keras describes it, the seeds of its weights and data (generate.py's formula), the loss
+of each of five epochs of one batch, and the weights after them, computed in float64.
+"""
+import json
+import os
+import textwrap
+
+from generate import Seeds, make
+import keras
+import numpy as np
+from keras import constraints, layers, optimizers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONSTRAINTS_SEED = 84000
+
+
+def chain(*parts):
+    """A Sequential model of what makes its layers."""
+    return lambda: keras.Sequential([part() for part in parts])
+
+
+def attention(make_layer):
+    """The output of a layer of attention to itself, as a sum over steps."""
+    def build():
+        inputs = keras.Input((4, 6))
+        return keras.Model(inputs, layers.Flatten()(make_layer()(inputs, inputs)))
+    return build
+
+
+def sgd():
+    return optimizers.SGD(0.1, momentum=0.9)
+
+
+def constrained():
+    c = constraints
+    return [
+        ("Dense", sgd, chain(
+            lambda: keras.Input((5,)), lambda: layers.Dense(4, kernel_constraint=c.MaxNorm(0.5), bias_constraint="non_neg"),
+            lambda: layers.Dense(2, kernel_constraint=c.MinMaxNorm(0.3, 0.8, 0.5, axis=1), bias_constraint=c.UnitNorm()))),
+        ("Conv2D", lambda: optimizers.Adam(0.05), chain(
+            lambda: keras.Input((5, 5, 2)), lambda: layers.Conv2D(3, 2, kernel_constraint=c.UnitNorm(axis=[0, 1, 2])),
+            lambda: layers.DepthwiseConv2D(2, depthwise_constraint=c.NonNeg()),
+            lambda: layers.SeparableConv2D(3, 2, depthwise_constraint=c.MaxNorm(0.6, axis=[0, 1]),
+                                           pointwise_constraint=c.UnitNorm(axis=2), bias_constraint="max_norm"),
+            lambda: layers.Conv2DTranspose(2, 2, kernel_constraint=c.MaxNorm(0.4, axis=-1)), lambda: layers.Flatten())),
+        ("Embedding", sgd, chain(lambda: keras.Input((6,), dtype="int32"),
+                                 lambda: layers.Embedding(7, 3, embeddings_constraint=c.MaxNorm(0.05, axis=1)),
+                                 lambda: layers.Conv1D(2, 3, kernel_constraint="unit_norm"), lambda: layers.Flatten())),
+        ("normalizations", sgd, chain(
+            lambda: keras.Input((4, 6)), lambda: layers.LayerNormalization(gamma_constraint="non_neg", beta_constraint=c.MaxNorm(0.1)),
+            lambda: layers.GroupNormalization(3, gamma_constraint=c.MinMaxNorm(1, 2), beta_constraint="unit_norm"),
+            lambda: layers.BatchNormalization(gamma_constraint=c.UnitNorm(), beta_constraint="non_neg"),
+            lambda: layers.PReLU(alpha_constraint=c.NonNeg()), lambda: layers.Flatten())),
+        ("recurrent", lambda: optimizers.RMSprop(0.02), chain(
+            lambda: keras.Input((4, 3)), lambda: layers.LSTM(3, return_sequences=True, kernel_constraint=c.MaxNorm(0.7),
+                                                             recurrent_constraint=c.UnitNorm(axis=1), bias_constraint="non_neg"),
+            lambda: layers.GRU(2, kernel_constraint="unit_norm", bias_constraint=c.MaxNorm(0.2, axis=[0, 1])))),
+        ("attention", sgd, attention(lambda: layers.MultiHeadAttention(2, 3, kernel_constraint=c.UnitNorm(), bias_constraint="non_neg"))),
+        ("accumulated gradients", lambda: optimizers.SGD(0.1, gradient_accumulation_steps=2), chain(
+            lambda: keras.Input((5,)), lambda: layers.Dense(3, kernel_constraint=c.MinMaxNorm(2, 3, rate=0.25)))),
+        ("averages", lambda: optimizers.Adam(0.05, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=2), chain(
+            lambda: keras.Input((5,)), lambda: layers.Dense(3, kernel_constraint=c.UnitNorm(), bias_constraint=c.NonNeg()))),
+    ]
+
+
+def text(value):
+    if isinstance(value, dict):
+        return "{ " + ", ".join("%s = %s" % (key, text(entry)) for key, entry in value.items()) + " }"
+    if isinstance(value, list):
+        return "{ " + ", ".join(map(text, value)) + " }"
+    return "%.9g" % value if isinstance(value, float) else repr(value)
+
+
+def precision(dtype):
+    keras.config.set_floatx(dtype)
+    keras.config.set_dtype_policy(dtype)
+
+
+def run(seeds, kind, name, optimizer, build):
+    described = build().to_json()
+    precision("float64")
+    model, chosen = build(), optimizer()
+    inputs, shape = model.inputs[0], model.inputs[0].shape[1:]
+    x = seeds.labels([8, *shape], 7) if inputs.dtype == "int32" else seeds.uniform([8, *shape])
+    y = seeds.uniform([8, *model.output_shape[1:]])
+    weights = [seeds.weight(variable) for variable in model.weights]
+    model.set_weights([make(entry) for entry in weights])
+    model.compile(chosen, "mse")
+    losses = model.fit(make(x), make(y), batch_size=8, epochs=5, verbose=0).history["loss"]
+    after = [np.ravel(value).tolist() for value in model.get_weights()]
+    precision("float32")
+    config = keras.saving.serialize_keras_object(optimizer())
+    return {"kind": kind, "name": name, "model": described, "optimizer": json.dumps(config), "x": x, "y": y, "weights": weights,
+            "losses": losses, "after": after}
+
+
+def entry_text(case):
+    lines = []
+    for key, value in case.items():
+        if key in ("model", "optimizer"):      # between words, where JSON may have any space
+            value = "[[%s]]" % value
+        else:
+            value = text(value).replace("'", '"')
+        lines.append(textwrap.fill("%s = %s," % (key, value), 138, initial_indent="  ", subsequent_indent="    ", break_long_words=False,
+                                   break_on_hyphens=False))
+    return "{\n%s\n}" % "\n".join(lines)
+
+
+def main():
+    cases = []
+    for kind, first, entries in (("constraints", CONSTRAINTS_SEED, constrained()),):
+        seeds = Seeds(first)
+        cases += [run(seeds, kind, *entry) for entry in entries]
+    with open(os.path.join(HERE, "layer_options.lua"), "w") as file:
+        file.write("-- Generated by spec/golden/layer_options.py with Keras %s. Do not edit.\nreturn {\n" % keras.__version__)
+        file.write(",\n".join(map(entry_text, cases)) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
