@@ -3,6 +3,7 @@
 #ifndef FLOW_CUDA_FAMILIES_H
 #define FLOW_CUDA_FAMILIES_H
 
+#include "cuda/ops/movement/along.h"
 #include "cuda/ops/step/approval.h"
 #include "cuda/ops/network/batch_norm.h"
 #include "cuda/ops/network/batch_norm_wide.h"
@@ -31,6 +32,7 @@
 #endif
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
+  ALONG_KERNELS(ELEMENT, BLOCK) \
   APPROVAL_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_WIDE_KERNELS(ELEMENT, BLOCK) \
