@@ -73,6 +73,21 @@ FLOW_API flow_status flow_dataset_padded_batch(flow_dataset *input, double size,
                                                int drop_remainder, flow_dataset **out);
 /* Elements that the caller gives when flow_iterator_next asks callback number `callback` for them. */
 FLOW_API flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
+/* Elements that the caller makes of those of inputs, with a state for each pass, when flow_iterator_next asks callback number `callback`:
+ * the question has an element of the input that was wanted, or none, as at the beginning and at that input's end. The answer is an element
+ * or none (count 0), and its `callback` says what is wanted next: 0: to be asked again, n: an element of input n, from 1; -1: this was the
+ * end. cardinality: -1: infinite, -2: unknown. */
+FLOW_API flow_status flow_dataset_transform(flow_dataset *const *inputs, int input_count, int callback, const flow_component *components,
+                                            int count, double cardinality, flow_dataset **out);
+/* Batches of up to `size` elements, `stride` after each other, which begin `shift` elements after one another: at the end there are smaller
+ * ones, unless drop_remainder. */
+FLOW_API flow_status flow_dataset_window(flow_dataset *input, double size, double shift, double stride, int drop_remainder, flow_dataset **out);
+/* The elements before the first one that a flow_function_filter does not keep. */
+FLOW_API flow_status flow_dataset_take_while(flow_dataset *input, flow_function *function, flow_dataset **out);
+/* Leaves out elements that cannot be made, with one warning each if log_warning. */
+FLOW_API flow_status flow_dataset_ignore_errors(flow_dataset *input, int log_warning, flow_dataset **out);
+/* Elements that a cache kept in a file. */
+FLOW_API flow_status flow_dataset_load(const char *path, flow_dataset **out);
 /* Applies the function to every element, on `calls` threads (0: none, -1: by measured waiting). deterministic 0: in the order
  * in which they are ready, 1: in their order, -1: as the options say. seed: of the function's random numbers. */
 FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out);
@@ -92,6 +107,10 @@ FLOW_API flow_status flow_function_from_plan(flow_plan *plan, const int *inputs,
                                              flow_function **out);
 /* Keeps the elements for which the plan's one output, a scalar of dtype bool, is true. */
 FLOW_API flow_status flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);
+/* (path, ...) becomes (the contents of the file, ...), of which the first `most` bytes; -1: all. */
+FLOW_API flow_status flow_function_load_text(double most, flow_function **out);
+/* (path, ...) becomes (float32 {samples, channels}, ...) by flow_wave_load. */
+FLOW_API flow_status flow_function_load_wave(double samples, flow_function **out);
 /* (path, ...) becomes (float32 {height, width, channels}, ...) by flow_image_load and flow_image_resize, with interpolation nearest
  * uint8, as TensorFlow's. classes > 0: an int32 label after the path becomes float32 {classes} with a single 1. skip_broken: pictures that cannot be decoded are left out. */
 FLOW_API flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,

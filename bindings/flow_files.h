@@ -125,14 +125,17 @@ FLOW_API flow_status flow_image_decode(const void *bytes, double count, int chan
 /* Writes {height, width} or {height, width, 1, 3 or 4} with values 0 to 255 (others than uint8 are rounded and limited); the
  * ending says how: .png .bmp .jpg .jpeg. quality: of JPEG, 1 to 100. */
 FLOW_API flow_status flow_image_save(const char *path, const flow_tensor *image, int quality);
+/* The sound in a WAVE file: float32 {samples, channels}, values from -1 to below 1, as tf.audio.decode_wav: integers of 8, 16, 24 or 32 bits
+ * or floats. samples: how many, cut off or filled up with zeros; -1: as many as there are. rate: samples a second; NULL: not wanted. */
+FLOW_API flow_status flow_wave_load(const char *path, double samples, int *rate, flow_tensor **out);
 /* As tf.image.resize, float32: of {height, width, channels} or a batch of them. interpolation: bilinear, nearest, bicubic, area,
  * lanczos3, lanczos5, gaussian, mitchellcubic. fit: 0 stretches, 1 crops to the new aspect ratio, 2 pads with zeros. */
 FLOW_API flow_status flow_image_resize(flow_tensor *images, int height, int width, const char *interpolation, int fit, flow_tensor **out);
 
-/* Names of the folders in a directory (links to folders too, none that begins with a dot), sorted; paths of the pictures at any
- * depth below one (told by their endings), folder by folder as Keras lists them. */
+/* Names of the folders in a directory (links to folders too, none that begins with a dot), sorted; paths of the files at any
+ * depth below one that have one of the endings, such as ".jpg .png", in capitals or not, folder by folder as Keras lists them. */
 FLOW_API flow_status flow_listing_folders(const char *directory, flow_listing **out);
-FLOW_API flow_status flow_listing_pictures(const char *directory, int follow_links, flow_listing **out);
+FLOW_API flow_status flow_listing_files(const char *directory, int follow_links, const char *endings, flow_listing **out);
 FLOW_API void        flow_listing_release(flow_listing *listing);
 FLOW_API int         flow_listing_count(const flow_listing *listing);
 FLOW_API const char *flow_listing_name(const flow_listing *listing, int index);   /* borrowed; NULL beyond the end */

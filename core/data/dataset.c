@@ -157,6 +157,20 @@ flow_status flow_element_check(const char *what, const flow_element_spec *spec, 
   return FLOW_OK;
 }
 
+flow_status flow_spec_of(const char *what, const flow_component *components, int count, flow_element_spec *out)
+{
+  if (count < 1 || count > FLOW_MAX_COMPONENTS)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: an element has 1 to %d components, got %d", what, FLOW_MAX_COMPONENTS, count);
+  out->count = count;
+  for (int i = 0; i < count; i++) {
+    const flow_component *c = &components[i];
+    if (!flow_dtype_name(c->dtype) || c->rank < 0 || c->rank > FLOW_MAX_RANK)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: component %d has dtype %d and rank %d", what, i + 1, c->dtype, c->rank);
+    out->components[i] = *c;
+  }
+  return FLOW_OK;
+}
+
 int flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b)
 {
   if (a->count != b->count) return 0;

@@ -117,6 +117,8 @@ void          flow_element_move(flow_element *to, flow_element *from);   /* to w
 void          flow_element_share(flow_element *to, const flow_element *from);   /* new references */
 /* FLOW_INVALID_ARGUMENT if the element is not what the spec says; `what` names who made it. */
 flow_status   flow_element_check(const char *what, const flow_element_spec *spec, const flow_element *element);
+/* The spec of components that a caller describes, which it may do wrongly. */
+flow_status   flow_spec_of(const char *what, const flow_component *components, int count, flow_element_spec *out);
 int           flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b);
 /* The least special spec that covers both: dimensions that differ become -1. 0 if dtypes, ranks or counts differ. */
 int           flow_spec_join(flow_element_spec *into, const flow_element_spec *other);

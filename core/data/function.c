@@ -28,3 +28,13 @@ void flow_function_release(flow_function *function)
   if (function->class->release) function->class->release(function);
   flow_free(function);
 }
+
+flow_status flow_function_path(const flow_tensor *text, char **path, int *capacity)
+{
+  int64_t length = text->shape[0];
+  if (length >= 1 << 16) return flow_fail(FLOW_INVALID_ARGUMENT, "a path of %lld bytes is too long", (long long)length);
+  FLOW_TRY(flow_grow(path, 1, (int)length + 1, capacity));
+  for (int64_t i = 0; i < length; i++) (*path)[i] = text->data[i * text->strides[0]];
+  (*path)[length] = '\0';
+  return FLOW_OK;
+}

@@ -42,4 +42,7 @@ struct flow_function_class {
 
 /* A function made of nothing but the class; the constructor sets parameters and mixes them into identity. New reference. */
 flow_status flow_function_new(const flow_function_class *class, flow_function **out);
+
+/* The path in a text of an element, in a block that grows: *path, which the caller frees. */
+flow_status flow_function_path(const flow_tensor *text, char **path, int *capacity);
 #endif

@@ -80,6 +80,8 @@ local parts = {
   clear_session = { "flow.models", "clear_session" },
   timeseries_dataset_from_array = { "flow.data.timeseries", "from_array" },
   image = { "flow.tensor.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
+  text_dataset_from_directory = { "flow.data.text_dataset", "from_directory" },
+  audio_dataset_from_directory = { "flow.data.audio_dataset", "from_directory" },
   initializers = { "flow.layers.choices", "initializers" }, regularizers = { "flow.layers.choices", "regularizers" },
   constraints = { "flow.layers.constraints" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },

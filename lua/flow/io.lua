@@ -54,6 +54,47 @@ function io.read_file(path)
   return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem or "it is no file")
 end
 
+local wave_out = native.out("flow_tensor")
+
+-- The sound in a WAVE file: float32 {samples, channels}, values from -1 to below 1, and samples a second. desired_samples: how many, cut
+-- off or filled up with zeros.
+takes "path, { desired_samples?: count }"
+function io.load_wav(path, options)
+  local rate = native.array("int", 1)
+  native.pressure()
+  check(C.flow_wave_load(io.path(path, "flow.io.load_wav"), options.desired_samples or -1, rate, wave_out))
+  return native.tensor(wave_out[0]), rate[0]
+end
+
+local function little_endian(number, count)
+  local bytes = {}
+  for i = 1, count do
+    bytes[i] = string.char(number % 256)
+    number = math.floor(number / 256)
+  end
+  return table.concat(bytes)
+end
+
+-- Writes {samples} or {samples, channels} with values from -1 to 1 as a WAVE file of 16 bits, as tf.audio.encode_wav rounds them.
+takes "path, audio: data, sample_rate: count"
+function io.save_wav(path, audio, rate)
+  local shape, what = audio.shape, "flow.io.save_wav"
+  local channels = #shape == 2 and shape[2] or 1
+  if #shape < 1 or #shape > 2 or channels < 1 then
+    raise("%s: a sound is {samples} or {samples, channels}, got {%s}", what, table.concat(shape, ", "))
+  end
+  local samples = audio.size > 0 and audio:to("float32"):reshape({ -1 }):totable() or {}
+  for i, value in ipairs(samples) do
+    local whole = math.max(math.min(math.floor(value * 32768 + 0.5), 32767), -32768)
+    samples[i] = little_endian(whole ~= whole and 0 or whole % 65536, 2)
+  end
+  local data = table.concat(samples)
+  if #data > 2 ^ 32 - 64 or rate >= 2 ^ 32 / 2 / channels then raise("%s: a WAVE file holds less than 4 GB, this takes more", what) end
+  io.write(path, "RIFF" .. little_endian(36 + #data, 4) .. "WAVEfmt " .. little_endian(16, 4) .. little_endian(1, 2)
+    .. little_endian(channels, 2) .. little_endian(rate, 4) .. little_endian(rate * 2 * channels, 4) .. little_endian(2 * channels, 2)
+    .. little_endian(16, 2) .. "data" .. little_endian(#data, 4) .. data)
+end
+
 function io.isdir(path) return C.flow_path_kind(io.path(path, "flow.io.isdir")) == C.FLOW_PATH_FOLDER end
 function io.makedirs(path) check(C.flow_make_folders(io.path(path, "flow.io.makedirs"))) end
 function io.remove(path) check(C.flow_remove_file(io.path(path, "flow.io.remove"))) end

@@ -44,7 +44,14 @@ local FOUND = {
   ops = function() return ops end,
   backend = function() return backend end,
   activations = function() return ops end,
-  preprocessing = function() return { image_dataset_from_directory = flow().image_dataset_from_directory, sequence = flow().utils } end,
+  preprocessing = function()
+    local found = { sequence = flow().utils, image = flow().utils }
+    for _, name in ipairs { "image", "text" } do
+      found[name .. "_dataset_from_directory"] = flow().utils[name .. "_dataset_from_directory"]
+    end
+    found.timeseries_dataset_from_array = flow().timeseries_dataset_from_array
+    return found
+  end,
   saving = function() return { load_model = flow().load_model } end,
 }
 for _, name in ipairs(SAME) do FOUND[name] = function() return flow()[name] end end

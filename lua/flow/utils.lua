@@ -1,6 +1,6 @@
 -- utils.lua: flow.utils: the helpers of keras.utils, by their names and with their rules.
 --
--- The room: flow.utils. May use: tensor, data, plot.
+-- The room: flow.utils. May use: tensor, layers, data, plot.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -10,10 +10,24 @@ local signature = require "flow.signature"
 
 local raise, takes = errors.raise, signature.takes
 
+local ELSEWHERE = {
+  FeatureSpace = { "flow.layers.feature_space", "FeatureSpace" },
+  timeseries_dataset_from_array = { "flow.data.timeseries", "from_array" },
+  image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
+  text_dataset_from_directory = { "flow.data.text_dataset", "from_directory" },
+  audio_dataset_from_directory = { "flow.data.audio_dataset", "from_directory" },
+}
+
 -- What stands in another module is loaded when a script names it.
 local utils = signature.module("flow.utils", nil, function(_, name)
-  if name == "timeseries_dataset_from_array" then return require("flow.data.timeseries").from_array end
-  return name == "image_dataset_from_directory" and require("flow.data.image_dataset").from_directory or nil
+  local place = ELSEWHERE[name]
+  return place and require(place[1])[place[2]] or nil
+end)
+signature.names_of(utils, function()
+  local names = {}
+  for name in pairs(ELSEWHERE) do names[#names + 1] = name end
+  table.sort(names)
+  return names
 end)
 
 -- Labels {...} from 0 as rows of num_classes with a single 1, float32 {..., num_classes}; a last axis of 1 is dropped. Without

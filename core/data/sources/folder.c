@@ -1,4 +1,4 @@
-/* folder.c: what is in a folder of pictures, in the order in which Keras lists it: folders sorted by their paths, names
+/* folder.c: what is in a folder, in the order in which Keras lists it: folders sorted by their paths, names
  * inside sorted by code point (of UTF-8: by byte). */
 #define _GNU_SOURCE                /* d_type */
 #include "data/sources/folder.h"
@@ -78,13 +78,15 @@ static int is_dots(const char *name)
   return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static int is_picture(const char *name)
+/* Whether the name ends as one of `endings` does, ".bmp .gif" or so. */
+static int has_ending(const char *name, const char *endings)
 {
-  static const char *const endings[] = { ".bmp", ".gif", ".jpeg", ".jpg", ".png" };
   size_t length = strlen(name);
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-    size_t tail = strlen(endings[i]);
-    if (length >= tail && strcasecmp(name + length - tail, endings[i]) == 0) return 1;
+  for (const char *at = endings; *at;) {
+    size_t tail = strcspn(at, " ");
+    if (tail > 0 && length >= tail && strncasecmp(name + length - tail, at, tail) == 0) return 1;
+    at += tail;
+    at += *at == ' ';
   }
   return 0;
 }
@@ -188,14 +190,14 @@ static flow_status walk(const char *folder, int follow_links, const ancestor *ab
   return status;
 }
 
-static flow_status add_pictures(const char *folder, flow_listing *files)
+static flow_status add_files(const char *folder, const char *endings, flow_listing *files)
 {
   DIR *stream = opendir(folder);
   if (!stream) return FLOW_OK;
   int first = files->count;
   flow_status status = FLOW_OK;
   for (struct dirent *entry; status == FLOW_OK && (entry = readdir(stream));) {
-    if (is_picture(entry->d_name) && !is_folder(stream, entry)) status = add(files, folder, entry->d_name);
+    if (has_ending(entry->d_name, endings) && !is_folder(stream, entry)) status = add(files, folder, entry->d_name);
   }
   closedir(stream);
   sort(files, first);
@@ -211,23 +213,24 @@ static void trim_slashes(flow_listing *roots, size_t least)
   }
 }
 
-static flow_status list_tree(const char *directory, int follow_links, flow_listing *roots, flow_listing *files)
+static flow_status list_tree(const char *directory, int follow_links, const char *endings, flow_listing *roots,
+                             flow_listing *files)
 {
   FLOW_TRY(walk(directory, follow_links, NULL, roots));
   trim_slashes(roots, strlen(directory));
   sort(roots, 0);
-  for (int i = 0; i < roots->count; i++) FLOW_TRY(add_pictures(roots->names[i], files));
+  for (int i = 0; i < roots->count; i++) FLOW_TRY(add_files(roots->names[i], endings, files));
   return FLOW_OK;
 }
 
-flow_status flow_listing_pictures(const char *directory, int follow_links, flow_listing **out)
+flow_status flow_listing_files(const char *directory, int follow_links, const char *endings, flow_listing **out)
 {
   *out = NULL;
-  if (!directory || !*directory) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a directory is missing");
+  if (!directory || !*directory || !endings) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a directory is missing");
   flow_listing *roots;
   FLOW_TRY(new_listing(&roots));
   flow_status status = new_listing(out);
-  if (status == FLOW_OK) status = list_tree(directory, follow_links, roots, *out);
+  if (status == FLOW_OK) status = list_tree(directory, follow_links, endings, roots, *out);
   flow_listing_release(roots);
   if (status == FLOW_OK) return FLOW_OK;
   flow_listing_release(*out);

@@ -215,20 +215,14 @@ static const flow_dataset_class class = {
 
 flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out)
 {
+  flow_element_spec spec;
   *out = NULL;
-  if (count < 1 || count > FLOW_MAX_COMPONENTS)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "from_generator: an element has 1 to %d components, got %d", FLOW_MAX_COMPONENTS, count);
-  for (int i = 0; i < count; i++) {
-    const flow_component *c = &components[i];
-    if (!flow_dtype_name(c->dtype) || c->rank < 0 || c->rank > FLOW_MAX_RANK)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "from_generator: component %d has dtype %d and rank %d", i + 1, c->dtype, c->rank);
-  }
+  FLOW_TRY(flow_spec_of("from_generator", components, count, &spec));
   FLOW_TRY(flow_dataset_new(&class, NULL, 0, out));
   generator *self = (generator *)*out;
   self->callback = callback;
   self->base.calls_back = 1;
   self->base.cardinality = FLOW_UNKNOWN;
-  self->base.spec.count = count;
-  for (int i = 0; i < count; i++) self->base.spec.components[i] = components[i];
+  self->base.spec = spec;
   return FLOW_OK;
 }

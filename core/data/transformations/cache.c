@@ -9,8 +9,9 @@
 typedef struct kept_draw { const flow_dataset *dataset; flow_draw draw; } kept_draw;
 
 typedef struct kept_list {
-  flow_element *elements;
-  int           count, capacity;
+  flow_tensor **tensors;                 /* [capacity]: the components of one element after those of another */
+  int           components, capacity;    /* of an element; places in tensors */
+  int           count;                   /* elements */
   kept_draw    *draws;
   int           draw_count, draw_capacity;
 } kept_list;
@@ -21,10 +22,28 @@ typedef struct cache_cursor { flow_cursor base; kept_list *filling; const kept_l
 static void release_list(kept_list *list)
 {
   if (!list) return;
-  for (int i = 0; i < list->count; i++) flow_element_clear(&list->elements[i]);
-  flow_free(list->elements);
+  for (int i = 0; i < list->count * list->components; i++) flow_tensor_release(list->tensors[i]);
+  flow_free(list->tensors);
   flow_free(list->draws);
   flow_free(list);
+}
+
+static flow_status keep(kept_list *list, const flow_element *element)
+{
+  if (list->count == INT32_MAX / FLOW_MAX_COMPONENTS)
+    return flow_fail(FLOW_UNSUPPORTED, "cache: more than %d elements", INT32_MAX / FLOW_MAX_COMPONENTS);
+  list->components = element->count;
+  int first = list->count * element->count;
+  FLOW_TRY(flow_grow(&list->tensors, sizeof *list->tensors, first + element->count, &list->capacity));
+  for (int i = 0; i < element->count; i++) list->tensors[first + i] = flow_tensor_retain(element->tensors[i]);
+  list->count++;
+  return FLOW_OK;
+}
+
+static void give(const kept_list *list, int index, flow_element *out)
+{
+  for (int i = 0; i < list->components; i++) out->tensors[i] = flow_tensor_retain(list->tensors[index * list->components + i]);
+  out->count = list->components;
 }
 
 /* ---- what was drawn ------------------------------------------------------------------------------------------------------ */
@@ -107,7 +126,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   cache_cursor *at = (cache_cursor *)cursor;
   if (at->reading) {
-    if (at->at < at->reading->count) flow_element_share(out, &at->reading->elements[at->at++]);
+    if (at->at < at->reading->count) give(at->reading, at->at++, out);
     return FLOW_OK;
   }
   flow_status status = flow_cursor_pull(cursor->inputs[0], out);
@@ -115,8 +134,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   else if (out->count == 0) publish(at);
   else if (at->filling) {
     kept_list *list = at->filling;
-    FLOW_TRY(flow_grow(&list->elements, sizeof *list->elements, list->count + 1, &list->capacity));
-    flow_element_share(&list->elements[list->count++], out);
+    FLOW_TRY(keep(list, out));
     if (list->count == cursor->dataset->inputs[0]->cardinality) publish(at);      /* who counts does not ask for the end */
   }
   return status;

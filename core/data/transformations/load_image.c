@@ -1,7 +1,6 @@
 /* load_image.c: the element function of image_dataset_from_directory: (path, label ...) becomes (float32 {height, width,
  * channels} with values 0 to 255, by `nearest` uint8, label ...). A picture that cannot be decoded fails with its path, or is left out
  * with one warning; what is not a fault of the picture (memory, a file that is gone, a missing plugin) always fails. */
-#include <string.h>
 #include "data/function.h"
 #include "image/image.h"
 #include "image/resize.h"
@@ -36,16 +35,6 @@ static flow_status give_spec(const flow_function *function, const flow_element_s
     return flow_fail(FLOW_INVALID_ARGUMENT, "categorical labels are made of int32 numbers");
   }
   out->components[1] = (flow_component){ .dtype = FLOW_FLOAT32, .rank = 1, .shape = { load->classes } };
-  return FLOW_OK;
-}
-
-static flow_status read_path(worker *own, const flow_tensor *text)
-{
-  int64_t length = text->shape[0];
-  if (length >= 1 << 16) return flow_fail(FLOW_INVALID_ARGUMENT, "a path of %lld bytes is too long", (long long)length);
-  FLOW_TRY(flow_grow(&own->path, 1, (int)length + 1, &own->path_capacity));
-  memcpy(own->path, text->data, (size_t)length);
-  own->path[length] = '\0';
   return FLOW_OK;
 }
 
@@ -107,7 +96,7 @@ static flow_status apply(const flow_function *function, void *worker_block, cons
   const load_image *load = (const load_image *)function;
   worker *own = worker_block;
   (void)key;
-  FLOW_TRY(read_path(own, in->tensors[0]));
+  FLOW_TRY(flow_function_path(in->tensors[0], &own->path, &own->path_capacity));
   flow_tensor *picture = NULL, *label = NULL;
   flow_status status = load_picture(load, own, place->count > 0 ? place->tensors[0] : NULL, &picture);
   if (status != FLOW_OK && function->class->drops && is_broken(status)) {

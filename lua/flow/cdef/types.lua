@@ -1,6 +1,6 @@
 -- Generated from bindings/flow.h by scripts/gen_cdef. Do not edit: change flow.h and run the script.
 return [[
-enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16, FLOW_MAX_COMPONENTS = 8 };
+enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16, FLOW_MAX_COMPONENTS = 64 };
 typedef enum flow_status {
  FLOW_OK = 0,
  FLOW_INVALID_ARGUMENT,

@@ -2,19 +2,19 @@
 -- or at random. Elements are handed over by the thread that reads.
 
 local errors = require "flow.errors"
-local object = require "flow.object"
+local native = require "flow.ffi"
 local signature = require "flow.signature"
-local random = require "flow.tensor.random"
 local elements = require "flow.data.elements"
+local structure = require "flow.data.structure"
 
-local raise = errors.raise
+local C, raise = native.C, errors.raise
 
 -- The signature of elements of all of them: sizes that differ are -1.
-local function joined_specs(Dataset, what, datasets)
+local function joined_specs(internal, what, datasets)
   local specs
   for i = 1, errors.check_list(what, datasets) do
-    if not object.is(datasets[i], Dataset) then raise("%s: entry %d is %s, expected a Dataset", what, i, errors.describe(datasets[i])) end
-    local own = datasets[i].element_spec
+    if not internal.is(datasets[i]) then raise("%s: entry %d is %s, expected a Dataset", what, i, errors.describe(datasets[i])) end
+    local own = datasets[i]._specs
     specs = specs or own
     local same = #own == #specs
     for k, spec in ipairs(same and own or {}) do
@@ -23,6 +23,7 @@ local function joined_specs(Dataset, what, datasets)
         if spec.shape[axis] ~= specs[k].shape[axis] then specs[k].shape[axis] = -1 end
       end
     end
+    same = same and structure.equal(datasets[i]._structure, datasets[1]._structure)
     if not same then
       local texts = {}
       for k, spec in ipairs(own) do texts[k] = elements.spec_text(spec) end
@@ -34,46 +35,49 @@ local function joined_specs(Dataset, what, datasets)
   return specs
 end
 
--- The data set of elements of `datasets` in the order of next_number(), which each pass gets from begin(); nil: the end.
-local function choose(Dataset, what, datasets, stops, begin)
-  local specs = joined_specs(Dataset, what, datasets)
-  return Dataset.from_generator(function()
-    local next_number, passes, left = begin(), {}, {}
-    for i, dataset in ipairs(datasets) do passes[i], left[i] = dataset:iter(), true end
-    return function()
-      while true do
-        local number = next_number(left)
-        if number == nil then return nil end
-        if not passes[number] then raise("%s: number %s, there are datasets 0 to %d", what, tostring(number - 1), #datasets - 1) end
-        local values = { passes[number]() }
-        if values[1] ~= nil then return unpack(values) end
+-- The data set of elements of `datasets` in the order of next_number(left), which each pass gets from begin(pull); nil: the end. more: a
+-- data set that begin() pulls from, or nil.
+local function choose(internal, what, datasets, more, stops, begin)
+  local specs, inputs = joined_specs(internal, what, datasets), { unpack(datasets) }
+  inputs[#inputs + 1] = more
+  return internal.transform(inputs, specs, datasets[1]._structure, -2, function(pull, give)
+    local next_number, left = begin(pull), {}
+    for i in ipairs(datasets) do left[i] = true end
+    while true do
+      local number = next_number(left)
+      if number == nil then return end
+      if left[number] == nil then raise("%s: number %s, there are datasets 0 to %d", what, tostring(number - 1), #datasets - 1) end
+      local components = left[number] and pull(number)
+      if components then
+        give(components)
+      else
         left[number] = false
-        if stops then return nil end
+        if stops then return end
       end
     end
-  end, { output_signature = specs })
+  end)
 end
 
-return function(Dataset)
+return function(Dataset, internal)
   -- choice_dataset: scalars, numbers of datasets from 0.
   signature.takes "datasets: list, choice_dataset, stop_on_empty_dataset: boolean = true"
   function Dataset.choose_from_datasets(datasets, choices, stops)
     local what = "choose_from_datasets"
-    if not object.is(choices, Dataset) then
+    if not internal.is(choices) then
       raise("%s: choice_dataset is a Dataset of numbers from 0, got %s", what, errors.describe(choices))
     end
-    return choose(Dataset, what, datasets, stops, function()
-      local pass = choices:iter()
+    return choose(internal, what, datasets, choices, stops, function(pull)
       return function(left)
         local any = false
         for _, is_left in ipairs(left) do any = any or is_left end
-        local number = any and pass()
-        return number and number:item() + 1 or nil
+        local number = any and pull(#datasets + 1)
+        return number and number[1]:item() + 1 or nil
       end
     end)
   end
 
-  -- weights: how likely each is, all alike without them. Without stop_on_empty_dataset the others go on when one has ended.
+  -- weights: how likely each is, all alike without them; each pass draws the same. Without stop_on_empty_dataset the others go on when one
+  -- has ended.
   signature.takes "datasets: list, weights?: list, seed?: whole, stop_on_empty_dataset: boolean = false"
   function Dataset.sample_from_datasets(datasets, weights, seed, stops)
     local what = "sample_from_datasets"
@@ -83,16 +87,9 @@ return function(Dataset)
           errors.describe(weights[i]))
       end
     end
-    return choose(Dataset, what, datasets, stops, function()
-      local drawn, at, draws = nil, 0, 0
-      local function uniform()
-        at = at + 1
-        if not drawn or at > #drawn then
-          drawn, at = random.uniform({ 256 }, { seed = seed and seed + draws or nil }):totable(), 1
-          draws = draws + 1
-        end
-        return drawn[at]
-      end
+    seed = seed or C.flow_context_next_seed(native.context) % 2 ^ 31
+    return choose(internal, what, datasets, nil, stops, function()
+      local uniform = internal.uniforms(seed)
       return function(left)
         local total = 0
         for i in ipairs(datasets) do total = total + (left[i] and (weights and weights[i] or 1) or 0) end

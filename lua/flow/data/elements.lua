@@ -6,6 +6,7 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local strings = require "flow.tensor.strings"
+local structure = require "flow.data.structure"
 
 local C, raise = native.C, errors.raise
 local elements = {}
@@ -55,6 +56,29 @@ function elements.components(what, specs)
     end
   end
   return list, #specs
+end
+
+-- The components that an output_signature lists, and their structure (structure.lua): an entry may be a table of them by name.
+function elements.signature(what, given)
+  local function is_spec(value)
+    if type(value) ~= "table" then return true end
+    for name in pairs(value) do
+      if not SPEC[name] then return false end
+    end
+    return value.shape == nil or type(value.shape[1]) ~= "table" and value.shape.dtype == nil
+  end
+  if type(given) ~= "table" then return given, false end
+  if given.dtype or given.shape or not is_spec(given) and #given == 0 then given = { given } end
+  local list = {}
+  for i, entry in ipairs(given) do list[i] = not is_spec(entry) and entry end
+  local own = structure.of(what, list)
+  if not own then return given, false end
+  list = {}
+  for i, entry in ipairs(given) do
+    for _, name in ipairs(own[i] or {}) do list[#list + 1] = entry[name] end
+    if not own[i] then list[#list + 1] = entry end
+  end
+  return list, own
 end
 
 -- The signature that these values of a generator have.

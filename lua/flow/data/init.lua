@@ -19,6 +19,7 @@ local random = require "flow.tensor.random"
 local elements = require "flow.data.elements"
 local Iterator = require "flow.data.iterator"
 local options_of = require "flow.data.options"
+local structure = require "flow.data.structure"
 local trace = require "flow.data.trace"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -43,7 +44,13 @@ local PASSED = { "class_names", "file_paths" }
 
 -- A Dataset of a handle that native.own holds; parents: the Datasets it is made of.
 function internal.wrap(handle, parents)
-  local self = object.new(Dataset, { _handle = handle, _parents = parents or {}, _passed = {}, _last = false })
+  local self = object.new(Dataset, { _handle = handle, _parents = parents or {}, _passed = {}, _last = false, _structure = false,
+                                     _window = false })
+  local first = self._parents[1]
+  if first then
+    rawset(self, "_structure", first._structure)
+    rawset(self, "_window", first._window)
+  end
   for i = #self._parents, 1, -1 do
     for _, name in ipairs(PASSED) do self._passed[name] = self._parents[i]._passed[name] or self._passed[name] end
   end
@@ -55,6 +62,13 @@ local function make(parents, f, ...)
   native.keep(parents)
   check(f(...))
   return data.wrap(native.own(out, C.flow_dataset_release), parents)
+end
+
+-- The dataset, of which a stage made something else than its parents' elements: false, or what structure.lua says.
+local function with_structure(dataset, own, window)
+  rawset(dataset, "_structure", own)
+  rawset(dataset, "_window", window or false)
+  return dataset
 end
 
 -- Lets ds:name(...) of Datasets that other modules make be written as one line.
@@ -85,13 +99,18 @@ end
 
 Dataset.metatable.__tostring = function(self)
   local parts = {}
-  for i, spec in ipairs(self.element_spec) do parts[i] = elements.spec_text(spec) end
+  for i, spec in ipairs(self._specs) do parts[i] = elements.spec_text(spec) end
   return ("Dataset (%s)"):format(table.concat(parts, ", "))
 end
 
--- What elements are: a list with { shape = { ... }, dtype = "float32" } for each component; -1 is a size that varies, dtype "string"
--- stands for text.
+-- What elements are: a list with { shape = { ... }, dtype = "float32" } for each component, or a table of these by name; -1 is a size that
+-- varies, dtype "string" stands for text.
 function Dataset.fields.element_spec(self)
+  return (structure.pack(self._structure, self._specs))
+end
+
+-- The same, side by side.
+function Dataset.fields._specs(self)
   return elements.specs(self._handle)
 end
 
@@ -125,20 +144,25 @@ function Dataset:stats()
   return self._last and self._last:stats() or {}
 end
 
--- The first element without being noticed: shuffles below keep the order of their next pass.
-local function peek(dataset)
-  local iterator = Iterator._open(dataset, true)
-  local function finish(...)
-    iterator:close()
-    return ...
-  end
-  return finish(iterator())
+-- Its elements as lists of components, for a for loop.
+function internal.components(dataset)
+  local pass = Iterator._open(dataset)
+  return function() return (pass:_components()) end
+end
+
+-- The components of the first element without being noticed: shuffles below keep the order of their next pass. nil: there is none.
+function internal.first(dataset)
+  local pass = Iterator._open(dataset, true)
+  local components = pass:_components()
+  pass:close()
+  return components
 end
 
 ---- sources ---------------------------------------------------------------------------------------------------------------
 
 require "flow.data.slices" (Dataset, make, out)
-require "flow.data.choice" (Dataset)
+require "flow.data.collections" (Dataset, internal, make, out)
+require "flow.data.choice" (Dataset, internal)
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
 takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64' }"
@@ -157,7 +181,7 @@ function Dataset.zip(list)
   end
   local handles = native.out("flow_dataset", #list)
   for i, entry in ipairs(list) do handles[i - 1] = need_dataset("zip", entry)._handle end
-  return make({ unpack(list) }, C.flow_dataset_zip, handles, #list, out)
+  return with_structure(make({ unpack(list) }, C.flow_dataset_zip, handles, #list, out), structure.join(list))
 end
 
 -- Elements that a Lua function gives: f() returns what a generic for takes (a function to call for each element, a state, a
@@ -166,7 +190,7 @@ end
 takes "generator, { output_signature?, args?: list }"
 function Dataset.from_generator(f, options)
   if type(f) ~= "function" then raise("from_generator: expected a function that returns an iterator, got %s", errors.describe(f)) end
-  local specs = options.output_signature
+  local specs, own = options.output_signature
   if specs == nil then
     -- A function of Lua's own libraries, such as tostring, names the line that called it, which is here.
     local ok, next_element, state, control = pcall(function() return f(unpack(options.args or {})) end)
@@ -176,9 +200,11 @@ function Dataset.from_generator(f, options)
     signature.check_callable("from_generator: a for loop over what the function returned", next_element)
     local first = { next_element(state, control) }
     if first[1] == nil then raise("from_generator: the generator gives nothing; name what it would give: { output_signature = ... }") end
+    first, own = structure.flatten("from_generator", first)
     specs = elements.specs_of_values(first)
+  else
+    specs, own = elements.signature("from_generator", specs)
   end
-  if type(specs) == "table" and (specs.dtype or specs.shape) then specs = { specs } end
   local components, count = elements.components("from_generator", specs)
   local number = Iterator._register(function()
     local next_element, state, control = f(unpack(options.args or {}))
@@ -188,10 +214,10 @@ function Dataset.from_generator(f, options)
     return function()
       local values = { next_element(state, control) }
       control = values[1]
-      return values
+      return control == nil and {} or (structure.flatten("from_generator", values, own))
     end
   end, specs)
-  local dataset = make({}, C.flow_dataset_from_generator, number.id, components, count, out)
+  local dataset = with_structure(make({}, C.flow_dataset_from_generator, number.id, components, count, out), own)
   rawset(dataset, "_callback", number)
   return dataset
 end
@@ -308,6 +334,11 @@ local function deterministic(value)
   return value and 1 or 0
 end
 
+-- Raises for elements that are data sets, of which C knows nothing.
+local function need_tensors(what, self)
+  if self._window then raise("%s: the elements are data sets, as window made them: flat_map gives what a function makes of each", what) end
+end
+
 local function map_with(self, what, handle, parallel, in_order)
   local seed = C.flow_function_random(handle) ~= 0 and C.flow_context_next_seed(context) or 0
   native.keep(handle)
@@ -317,33 +348,32 @@ end
 -- The dataset with one component more, which a step of the host makes (flow.tensor.host_calls).
 local function with_step(self, step, parallel, in_order)
   if step.handle then return map_with(self, "map", step.handle, parallel, in_order) end
-  local specs = self.element_spec
+  local specs = self._specs
   specs[#specs + 1] = step.spec
-  return Dataset.from_generator(function()
-    local pass = self:iter()
-    return function()
-      local values = { pass() }
-      if values[1] == nil then return nil end
+  return internal.transform({ self }, specs, false, self:cardinality(), function(pull, give)
+    for values in pull do
       values[#values + 1] = step.call(values[step.component])
-      return unpack(values)
+      give(values)
     end
-  end, { output_signature = specs })
+  end)
 end
 
 -- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads. Functions of Lua that
 -- layers for strings were given are called by the thread that reads.
 takes "map_func, num_parallel_calls?, deterministic?: boolean"
 function Dataset:map(f, parallel, in_order)
+  need_tensors("map", self)
   if object.is(f, ElementFunction) then return map_with(self, "map", f.handle, parallel, in_order) end
-  local handle, steps = trace.map_function(f, self.element_spec)
+  local handle, steps, own = trace.map_function(f, self._specs, self._structure)
   local dataset = self
   for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
-  return map_with(dataset, "map", handle, parallel, in_order)
+  return with_structure(map_with(dataset, "map", handle, parallel, in_order), own)
 end
 
 -- Keeps the elements for which f gives true, a scalar of dtype bool.
 function Dataset:filter(f)
-  return map_with(self, "filter", trace.filter_function(f, self.element_spec))
+  need_tensors("filter", self)
+  return map_with(self, "filter", trace.filter_function(f, self._specs, self._structure))
 end
 
 -- Each element becomes the Dataset that f gives for it; cycle_length of them are open and give block_length elements in turn.
@@ -355,20 +385,21 @@ function Dataset:interleave(f, cycle, block_length, num_parallel_calls)
   local parallel = parallel_calls(what, num_parallel_calls)
   if cycle == nil or cycle == data.AUTOTUNE then cycle = math.max(C.flow_threads(), 1) end
   local is_text = {}
-  for i, spec in ipairs(self.element_spec) do is_text[i] = spec.dtype == "string" end
+  for i, spec in ipairs(self._specs) do is_text[i] = spec.dtype == "string" end
   local function dataset_of(values)
-    local made = f(unpack(values))
+    local packed, count = structure.pack(self._structure, self._window and self._window(values) or values)
+    local made = f(unpack(packed, 1, count))
     if not data.is(made) then raise("%s: the function returned %s, expected a Dataset", what, errors.describe(made)) end
     return made
   end
-  local first = { peek(self) }
-  if first[1] == nil then return self end      -- nothing to interleave, and nothing to learn the signature from
+  local first = internal.first(self)
+  if not first then return self end      -- nothing to interleave, and nothing to learn the signature from
   local callback = Iterator._register_function(dataset_of, is_text)
   local like = dataset_of(first)
   local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, like._handle, cycle, block_length,
     parallel ~= 0 and 1 or 0, out)
   rawset(dataset, "_callback", callback)
-  return dataset
+  return with_structure(dataset, like._structure, like._window)
 end
 
 -- The Datasets that f gives, one after the other.
@@ -388,7 +419,7 @@ end
 -- the longest row of the batch.
 takes "batch_size: count, padded_shapes?: list, padding_values?: number|list, drop_remainder: boolean = false"
 function Dataset:padded_batch(size, padded_shapes, fill, drop_remainder)
-  local specs = self.element_spec
+  local specs = self._specs
   local shapes, values, count = nil, native.array("double", C.FLOW_MAX_COMPONENTS), #specs
   if padded_shapes then
     local list = type(padded_shapes[1]) == "table" and padded_shapes or { padded_shapes }
@@ -440,7 +471,6 @@ function Dataset:options()
            deterministic = C.flow_dataset_deterministic(self._handle) ~= 0 }
 end
 
-internal.peek = peek
 object.strict(Dataset, "flow.data.Dataset")
 ---- files of records and tables ---------------------------------------------------------------------------------------------------------
 local record_data, records = require "flow.data.record_data", require "flow.data.records"

@@ -5,6 +5,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local elements = require "flow.data.elements"
+local structure = require "flow.data.structure"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -31,6 +32,14 @@ function Iterator._register_function(dataset_of, is_text)
   return callbacks[last_callback]
 end
 
+-- body(pull, give) makes elements of those of inputs, in a coroutine for each pass: pull(input) returns the components of the next element
+-- of input number `input` (1), nothing at its end; give(components) hands one over. are_texts: is_text of every input.
+function Iterator._register_transform(body, specs, are_texts)
+  last_callback = last_callback + 1
+  callbacks[last_callback] = { id = last_callback, body = body, specs = specs, are_texts = are_texts }
+  return callbacks[last_callback]
+end
+
 ---- life ------------------------------------------------------------------------------------------------------------------------
 
 -- peeks: leaves no trace in the random state of the dataset.
@@ -38,7 +47,7 @@ function Iterator._open(dataset, peeks)
   native.keep(dataset)
   check((peeks and C.flow_iterator_peek or C.flow_iterator_new)(context, dataset._handle, out))
   local is_text = {}
-  for i, spec in ipairs(dataset.element_spec) do is_text[i] = spec.dtype == "string" end
+  for i, spec in ipairs(dataset._specs) do is_text[i] = spec.dtype == "string" end
   return object.new(Iterator, {
     _handle = native.own(out, C.flow_iterator_close), _dataset = dataset, _is_text = is_text, _passes = {}, _keep = {},
     _element = native.gc(native.new("flow_element"), C.flow_element_clear), _answer = native.new("flow_element"), _report = false,
@@ -78,6 +87,56 @@ local function next_values(self, callback, pass)
   self._passes[key] = function() return {} end
 end
 
+local function pull(input) return coroutine.yield(input or 1) end
+local function give(components) coroutine.yield(0, components) end
+
+local END = -1
+
+-- Runs the coroutine of a pass on what it wanted, up to where it wants something or has given two elements, of which the second one waits.
+-- Returns the components of an element, or nil, and what is wanted next.
+local function run_transform(pass, components)
+  local given = pass.ahead
+  pass.ahead = nil
+  while true do
+    local ok, wanted, values = coroutine.resume(pass.thread, components)
+    if not ok then error(wanted, 0) end
+    components = nil
+    if coroutine.status(pass.thread) == "dead" then return given, END end
+    if wanted > 0 then return given, wanted end
+    if given then
+      pass.ahead = values
+      return given, 0
+    end
+    given = values
+  end
+end
+
+-- The first resume hands the body its arguments.
+local function new_transform(callback)
+  local thread = coroutine.create(function()
+    coroutine.yield()
+    callback.body(pull, give)
+  end)
+  coroutine.resume(thread)
+  return { thread = thread, ahead = nil, wanted = 0 }
+end
+
+local function answer_transform(self, callback, element, answered)
+  local key = callback.id .. ":" .. tonumber(element.pass)
+  local pass = self._passes[key] or new_transform(callback)
+  self._passes[key] = pass
+  local components
+  if element.count < -1 then
+    element.count = -1 - element.count
+    components = elements.take(element, callback.are_texts[pass.wanted])
+  end
+  local given, wanted = run_transform(pass, components)
+  pass.wanted = wanted
+  local anchors = given and elements.fill("transform", answered, given, callback.specs)
+  answered.callback = wanted
+  return answered, nil, anchors
+end
+
 local function answer(self, element)
   local callback, answered = callbacks[element.callback], self._answer
   answered.count = 0
@@ -88,6 +147,7 @@ local function answer(self, element)
     self._keep[#self._keep + 1] = dataset      -- its own callbacks must live as long as this pass
     return nil, dataset._handle, dataset
   end
+  if callback.body then return answer_transform(self, callback, element, answered) end
   local values = next_values(self, callback, tonumber(element.pass))
   local anchors = values and elements.fill("from_generator", answered, values, callback.specs)
   return answered, nil, anchors
@@ -106,8 +166,8 @@ function Iterator:_pull()
   end
 end
 
--- The values of the next element; nothing at the end, which closes the iterator.
-function Iterator:next()
+-- The components of the next element, side by side, and their number; nothing at the end, which closes the iterator.
+function Iterator:_components()
   if not self._handle then return end
   native.pressure()
   check(self:_pull())
@@ -115,7 +175,16 @@ function Iterator:next()
     self:close()
     return
   end
-  local values, count = elements.take(self._element, self._is_text)
+  return elements.take(self._element, self._is_text)
+end
+
+-- The values of the next element; nothing at the end, which closes the iterator.
+function Iterator:next()
+  local values, count = self:_components()
+  if not values then return end
+  local dataset = self._dataset
+  if dataset._window then values = dataset._window(values) end
+  if dataset._structure then values, count = structure.pack(dataset._structure, values) end
   return unpack(values, 1, count)
 end
 Iterator._call = Iterator.next

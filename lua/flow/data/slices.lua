@@ -2,11 +2,11 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
-local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local strings = require "flow.tensor.strings"
+local structure = require "flow.data.structure"
 
 local C, raise = native.C, errors.raise
 local takes = signature.takes
@@ -17,25 +17,23 @@ end
 
 local SIDE_BY_SIDE = "; an element's components stand side by side: { x1, x2, y }"
 
--- Tensors by name, or a list of them where data is expected.
-local function is_structure(value)
-  if type(value) ~= "table" or getmetatable(value) then return false end
-  return native.is_tensor(value[1]) or arguments.is_options(value) and next(value) ~= nil
+local function is_list_of_tensors(value)
+  return type(value) == "table" and not getmetatable(value) and native.is_tensor(value[1])
 end
 
--- The components of from_tensor_slices { x, y }: a list is several components when its first entry is a tensor or a list of texts.
-local function components_of(value)
-  if type(value) ~= "table" or getmetatable(value) or type(value[1]) == "string" then return { value } end
+-- The components of from_tensor_slices { x, y }, and their structure: a list is several components when its first entry is a tensor, a
+-- list of texts or a table by names.
+local function components_of(what, value)
+  if structure.is_named(value) then return structure.flatten(what, { value }) end
+  if type(value) ~= "table" or getmetatable(value) or type(value[1]) == "string" then return { value }, false end
   local first = value[1]
-  if arguments.is_options(value) and next(value) ~= nil then
-    raise("from_tensor_slices: a table with names is not data%s", SIDE_BY_SIDE)
-  end
-  if not native.is_tensor(value[1]) then errors.check_list("from_tensor_slices", value) end
+  if structure.of(what, value) then return structure.flatten(what, value) end
+  if not native.is_tensor(value[1]) then errors.check_list(what, value) end
   for i, entry in ipairs(value) do
-    if is_structure(entry) then raise("from_tensor_slices: entry %d is a table of tensors%s", i, SIDE_BY_SIDE) end
+    if is_list_of_tensors(entry) then raise("%s: entry %d is a list of tensors%s", what, i, SIDE_BY_SIDE) end
   end
-  if native.is_tensor(first) or is_text_list(first) or (type(first) == "table" and getmetatable(first)) then return value end
-  return { value }
+  if native.is_tensor(first) or is_text_list(first) or (type(first) == "table" and getmetatable(first)) then return value, false end
+  return { value }, false
 end
 
 -- Rows of strings, each of which has the shape of the others.
@@ -48,12 +46,13 @@ end
 
 -- make(parents, f, ..., out): a Dataset of what the constructor f of flow.h makes.
 return function(Dataset, make, out)
-  -- Rows of tensors, nested lists of numbers and lists of texts, side by side.
-  takes "tensors: data -- from_tensor_slices { x, y }"
+  -- Rows of tensors, nested lists of numbers and lists of texts, side by side or by name.
+  takes "tensors: data -- from_tensor_slices { x, y } or { { age = x, kind = z }, y }"
   function Dataset.from_tensor_slices(value)
     if value == nil then raise("from_tensor_slices: there is no data") end
-    local list, anchors = components_of(value), {}
-    local tensors, offsets = native.out("flow_tensor", 8), native.out("flow_tensor", 8)
+    local list, own = components_of("from_tensor_slices", value)
+    local anchors = {}
+    local tensors, offsets = native.out("flow_tensor", C.FLOW_MAX_COMPONENTS), native.out("flow_tensor", C.FLOW_MAX_COMPONENTS)
     if #list > C.FLOW_MAX_COMPONENTS then
       raise("from_tensor_slices: an element has at most %d components, got %d", C.FLOW_MAX_COMPONENTS, #list)
     end
@@ -65,7 +64,9 @@ return function(Dataset, make, out)
           parts[k] = is_text_list(other) and slices_of_strings(Dataset, other) or
             Dataset.from_tensor_slices { ops.operand(other, nil, "from_tensor_slices") }
         end
-        return Dataset.zip(parts)
+        local dataset = Dataset.zip(parts)
+        rawset(dataset, "_structure", own)
+        return dataset
       end
       if is_text_list(entry) then
         values, starts = strings.pack("from_tensor_slices", entry)
@@ -77,17 +78,22 @@ return function(Dataset, make, out)
       tensors[i - 1] = native.pointer(values)
     end
     native.keep(anchors)
-    return make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
+    local dataset = make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
+    rawset(dataset, "_structure", own)
+    return dataset
   end
 
   -- One element: the tensors as they are.
   takes "tensors: data -- from_tensors { x, y }"
   function Dataset.from_tensors(value)
     local rows = {}
-    for i, entry in ipairs(components_of(value)) do
+    local list, own = components_of("from_tensors", value)
+    for i, entry in ipairs(list) do
       rows[i] = is_text_list(entry) and strings.tensor("from_tensors", entry) or ops.operand(entry, nil, "from_tensors")
       rows[i] = rows[i]:expand_dims(1)
     end
-    return Dataset.from_tensor_slices(rows)
+    local dataset = Dataset.from_tensor_slices(rows)
+    rawset(dataset, "_structure", own)
+    return dataset
   end
 end

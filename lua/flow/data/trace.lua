@@ -7,6 +7,7 @@ local devices = require "flow.devices"
 local variable = require "flow.tensor.variable"
 local host_calls = require "flow.tensor.host_calls"
 local elements = require "flow.data.elements"
+local structure = require "flow.data.structure"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -62,8 +63,8 @@ local function where_of(f)
 end
 
 -- Calls f once. Returns the plan, steps of the host, the components that are its inputs (from 0), and for every result an output of the
--- plan (from 0) or -1 - a component that is passed on.
-local function run(what, f, specs)
+-- plan (from 0) or -1 - a component that is passed on. own: the structure of what f is called with; that of results comes with the rest.
+local function run(what, f, specs, own)
   local symbols, inputs, places, outputs, results = {}, {}, {}, {}, {}
   local function make_symbol(i, spec)
     local symbol = symbol_of(i, spec)
@@ -73,8 +74,12 @@ local function run(what, f, specs)
   end
   local recorder = { places = places, specs = { unpack(specs) }, steps = {}, symbol_of = make_symbol }
   for i, spec in ipairs(specs) do symbols[i] = make_symbol(i, spec) end
-  local returned = { host_calls.within(recorder, f, unpack(symbols)) }
-  if #returned == 1 and type(returned[1]) == "table" and getmetatable(returned[1]) == nil then returned = returned[1] end
+  local given, count = structure.pack(own, symbols)
+  local returned = { host_calls.within(recorder, f, unpack(given, 1, count)) }
+  local only = #returned == 1 and returned[1]
+  if type(only) == "table" and getmetatable(only) == nil and not structure.is_named(only) then returned = only end
+  local components, made = structure.flatten(what, returned)
+  returned = components
   if #returned == 0 then raise("%s: the function returned nothing", what) end
   for i, value in ipairs(returned) do
     if (type(value) == "cdata" or type(value) == "table") and places[value] then
@@ -90,17 +95,18 @@ local function run(what, f, specs)
   if what == "filter" and results[1] < 0 then      -- a component as it is: through the plan all the same
     outputs[1], results[1] = symbols[-results[1]], 0
   end
-  local pointers, count = native.pointers(outputs)
-  check(C.flow_trace_end(context, pointers, count, out_plan))
-  return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results, steps = recorder.steps }
+  local pointers, pointer_count = native.pointers(outputs)
+  check(C.flow_trace_end(context, pointers, pointer_count, out_plan))
+  return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results, steps = recorder.steps,
+           structure = made }
 end
 
-local function trace_here(what, f, specs)
+local function trace_here(what, f, specs, own)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end
   if C.flow_trace_depth(context) > 0 then raise("%s cannot be called while another function is traced", what) end
   local function begin() check(C.flow_trace_begin(context)) end
-  local ok, result = pcall(tensor.while_tracing, where_of(f), begin, run, what, f, specs)
+  local ok, result = pcall(tensor.while_tracing, where_of(f), begin, run, what, f, specs, own)
   if not ok then
     local text = tostring(result)
     local position, rest = text:match("^([^\n:]+:%d+: )(.*)$")
@@ -110,8 +116,8 @@ local function trace_here(what, f, specs)
 end
 
 -- What a data set's threads do is done on the host.
-local function trace_function(what, f, specs)
-  return devices.within(-1, trace_here, what, f, specs)
+local function trace_function(what, f, specs, own)
+  return devices.within(-1, trace_here, what, f, specs, own)
 end
 
 local function integers(list)
@@ -120,19 +126,20 @@ local function integers(list)
   return array, #list
 end
 
--- A flow_function for ds:map, and the steps of the host that make further components before it (flow.tensor.host_calls).
-function trace.map_function(f, specs)
-  local traced = trace_function("map", f, specs)
+-- A flow_function for ds:map, the steps of the host that make further components before it (flow.tensor.host_calls), and the structure of
+-- what it makes. own: the structure of elements.
+function trace.map_function(f, specs, own)
+  local traced = trace_function("map", f, specs, own)
   local inputs, input_count = integers(traced.inputs)
   local results, result_count = integers(traced.results)
   native.keep(traced)
   check(C.flow_function_from_plan(traced.plan, inputs, input_count, results, result_count, out_function))
-  return native.own(out_function, C.flow_function_release), traced.steps
+  return native.own(out_function, C.flow_function_release), traced.steps, traced.structure
 end
 
 -- A flow_function for ds:filter.
-function trace.filter_function(f, specs)
-  local traced = trace_function("filter", f, specs)
+function trace.filter_function(f, specs, own)
+  local traced = trace_function("filter", f, specs, own)
   if #traced.steps > 0 then raise("filter: its function takes numbers: let a map before it make them of strings") end
   local inputs, input_count = integers(traced.inputs)
   native.keep(traced)

@@ -40,7 +40,7 @@ end
 
 local function need_batches(what, dataset)
   if not data.is(dataset) then raise("%s: expected a Dataset, got %s", what, errors.describe(dataset)) end
-  for i, spec in ipairs(dataset.element_spec) do
+  for i, spec in ipairs(dataset._specs) do
     if #spec.shape == 0 then
       raise("%s: component %d of the data set has no rows to split over replicas: call batch() with the global batch size first", what, i)
     end

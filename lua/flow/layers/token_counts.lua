@@ -17,7 +17,7 @@ local function each_batch(self, is_text, data, steps, f)
       if pass._element.count == 0 then break end
       local view = native.new("flow_strings")
       view.values, view.is_text = pass._element.tensors[0], pass._is_text[1] and 1 or 0
-      self:_need(is_text and "strings" or "whole numbers", (view.is_text == 1) == is_text, data.element_spec[1].dtype)
+      self:_need(is_text and "strings" or "whole numbers", (view.is_text == 1) == is_text, data._specs[1].dtype)
       f(view)
       done = done + 1
     end

@@ -145,7 +145,7 @@ end
 function host_inputs.map(model, what, dataset)
   local host = rawget(model, "_host")
   if not host then return dataset end
-  local specs, inputs = dataset.element_spec, model.inputs
+  local specs, inputs = dataset._specs, model.inputs
   if #specs < #inputs then
     raise("%s: an element of the dataset has %d components, %s has %d inputs", what, #specs, object.title(model), #inputs)
   end

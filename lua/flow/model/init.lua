@@ -176,6 +176,24 @@ local function map_graph(self, outputs)
   return order, layers, node_depth
 end
 
+-- A table of tensors by name as a list in the order of the names. Data is told apart by the names of the layers, which these have to be.
+local function named_list(value, what)
+  local names, list = {}, {}
+  for name, entry in pairs(value) do
+    if not symbolic.is(entry) then
+      raise("%s: entry %q is %s, expected a symbolic tensor", what, tostring(name), errors.describe(entry))
+    end
+    if entry.layer.name ~= name then
+      raise("%s: entry %q is a tensor of the layer \"%s\": give the layer that name, or give a list", what, tostring(name),
+        entry.layer.name)
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for i, name in ipairs(names) do list[i] = value[name] end
+  return list
+end
+
 local function as_list(value, what)
   if symbolic.is(value) then return { value } end
   if type(value) == "table" and getmetatable(value) == nil and not arguments.is_options(value) then
@@ -184,9 +202,7 @@ local function as_list(value, what)
     end
     return value
   end
-  if arguments.is_options(value) and next(value) ~= nil then
-    raise("%s: a table with names is not supported: give a list; layers' names tell the tensors apart", what)
-  end
+  if arguments.is_options(value) and next(value) ~= nil then return named_list(value, what) end
   raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
 end
 

@@ -15,6 +15,7 @@ local datasets = require "flow.distribute.dataset"
 local workers = require "flow.distribute.model_workers"
 local resident = require "flow.train.device_data"
 local host_inputs = require "flow.model.host_inputs"
+local named = require "flow.model.named_data"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -32,8 +33,9 @@ local function layout_of(model, kind, what, specs)
     if #spec.shape == 0 then raise("%s: component %d of the dataset is a single number: call batch() first", what, i) end
   end
   if is_own and (count > 3 or kind == "predict") then return { x = count, y = 0, weights = 0, element = true } end
-  if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0, element = true } end
-  if count == x then return { x = x, y = 0, weights = 0, element = true } end
+  local is_element = x == 1      -- several are one list of inputs
+  if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0, element = is_element } end
+  if count == x then return { x = x, y = 0, weights = 0, element = is_element } end
   if count == x + y then return { x = x, y = y, weights = 0 } end
   if count == x + y + 1 then return { x = x, y = y, weights = 1 } end
   if count == x + y + y then return { x = x, y = y, weights = y } end
@@ -41,9 +43,24 @@ local function layout_of(model, kind, what, specs)
     object.title(model), x, x + y + 1)
 end
 
+-- The dataset with components side by side: inputs and targets that elements have by name stand in the order of the model's.
+local function ordered(model, what, dataset)
+  local own = dataset._structure
+  if not own then return dataset end
+  local kinds = { "inputs", "outputs", "outputs" }
+  return dataset:map(function(...)
+    local given, list = { ... }, {}
+    for i, names in ipairs(own) do
+      local parts = names and named.complete(model, ("%s: value %d of an element"):format(what, i), kinds[i] or "outputs", given[i])
+      for _, part in ipairs(parts or { given[i] }) do list[#list + 1] = part end
+    end
+    return list
+  end)
+end
+
 -- The dataset with a third component: the weight of each sample by its class.
 function Feed.weighted(model, what, dataset, by_class)
-  local specs = dataset.element_spec
+  local specs = dataset._specs
   local layout, weights_of = layout_of(model, "train", what, specs), training.class_weight_function(by_class)
   if layout.weights > 0 then raise("class_weight and sample_weight cannot be given together") end
   if layout.y ~= 1 then raise("class_weight works with one output, the dataset has %d targets", layout.y) end
@@ -76,8 +93,9 @@ function Feed.new(model, kind, what, dataset, limit)
     raise("%s: the data set repeats for ever: give %s, or repeat it a number of times", what, LIMITS[what])
   end
   local passed = dataset._passed
+  dataset = ordered(model, what, dataset)
   dataset = host_inputs.map(model, what, dataset)
-  local specs = dataset.element_spec
+  local specs = dataset._specs
   local layout = layout_of(model, kind, what, specs)
   local fixed = true
   for _, spec in ipairs(specs) do
@@ -215,7 +233,7 @@ end
 local function no_rows(self)
   local tensors = {}
   for i = 1, self.used do
-    local spec, seen = self.dataset.element_spec[i], self.seen and self.seen[i]
+    local spec, seen = self.dataset._specs[i], self.seen and self.seen[i]
     local shape = { 0 }
     for axis = 2, #spec.shape do shape[axis] = seen and seen[axis] or math.max(spec.shape[axis], 0) end
     tensors[i] = tensor.new(native.dtype(spec.dtype), shape)

@@ -189,7 +189,7 @@ function position.prepare(run)
   if run.train.feed then
     training.seed(model)      -- drawn before layers draw their weights, as the first batch does it
     local specs = {}
-    for i, spec in ipairs(run.train.feed.dataset.element_spec) do
+    for i, spec in ipairs(run.train.feed.dataset._specs) do
       specs[i] = { dtype = spec.dtype, shape = { -1, unpack(spec.shape, 2) } }
     end
     steps.ensure_built(model, "train", specs, run.train.feed.layout)

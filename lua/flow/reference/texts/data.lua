@@ -21,6 +21,50 @@ Dataset.list_files: The paths that match a pattern, shuffled unless shuffle = fa
   print(flow.data.Dataset.list_files("*.txt", false):len())      --> 1
 Dataset.zip: The elements of data sets side by side.
   print(flow.data.Dataset.zip({ flow.data.Dataset.range(2), flow.data.Dataset.range(3) }):len())      --> 2
+Dataset.counter: start, start + step, ... without end.
+  for x in flow.data.Dataset.counter(3, 2):take(2):iter() do print(x:item()) end
+Dataset.random: Random whole numbers without end, the same in every pass.
+  print(flow.data.Dataset.random(1):take(3):cardinality() ~= 0)      --> true
+Dataset.load: The elements that dataset:save wrote.
+  flow.data.Dataset.range(3):save("numbers")
+  for x in flow.data.Dataset.load("numbers"):iter() do print(x:item()) end
+dataset:save: Writes all elements into a folder, for Dataset.load.
+  flow.data.Dataset.range(3):save("numbers")
+dataset:snapshot: Keeps the elements of the first pass in a folder, for later passes and processes.
+  print(flow.data.Dataset.range(4):snapshot("kept"):len())      --> 4
+dataset:window: Windows of size elements, a data set for each component, for flat_map and loops.
+  local ds = flow.data.Dataset.range(5):window(3, { shift = 1, drop_remainder = true }):flat_map(function(w) return w:batch(3) end)
+  for x in ds:iter() do print(x) end
+dataset:group_by_window: Elements with the same key, gathered, as what a function makes of each group.
+  local ds = flow.data.Dataset.range(6):group_by_window(function(x) return x % 2 end, function(key, group) return group:batch(3) end,
+    { window_size = 3 })
+  for x in ds:iter() do print(x) end
+dataset:bucket_by_sequence_length: Padded batches of sequences of similar lengths.
+  local ds = flow.data.Dataset.range(4):map(function(x) return x:expand_dims(1) end)
+  ds = ds:bucket_by_sequence_length(function(x) return x.shape[1] end, { 2 }, { 2, 1 })
+  for x in ds:iter() do print(x.shape[1], x.shape[2]) end
+dataset:scan: Results of f(state, element), which returns the next state and a result.
+  local ds = flow.data.Dataset.range(4):scan(flow.tensor(0), function(sum, x) return sum + x, sum + x end)
+  for x in ds:iter() do print(x:item()) end
+dataset:unique: Each number or string once.
+  for x in flow.data.Dataset.from_tensor_slices({ "a", "b", "a" }):unique():iter() do print(x) end
+dataset:rejection_resample: Pairs of a class and an element, of which so many are left out that classes are as often as asked.
+  local ds = flow.data.Dataset.range(8):rejection_resample(function(x) return x % 2 end, { 0.5, 0.5 }, { seed = 1 })
+  for class, x in ds:take(1):iter() do print(class:item(), x:item()) end
+dataset:take_while: The elements before the first one for which a function gives false.
+  for x in flow.data.Dataset.range(9):take_while(function(x) return x:lt(2) end):iter() do print(x:item()) end
+dataset:ignore_errors: Leaves out elements that cannot be made.
+  print(flow.data.Dataset.range(4):ignore_errors():cardinality())      --> -2
+dataset:get_single_element: The one element that there is.
+  print(flow.data.Dataset.range(1):get_single_element():item())      --> 0
+dataset:assert_cardinality: The elements, of which there have to be this many.
+  print(flow.data.Dataset.range(4):filter(function(x) return x:lt(2) end):assert_cardinality(2):len())      --> 2
+dataset:as_numpy_iterator: A pass over the elements, as iter().
+  for x in flow.data.Dataset.range(2):as_numpy_iterator() do print(x:item()) end
+dataset:ragged_batch: Not supported: padded_batch fills rows up.
+  print(pcall(function() return flow.data.Dataset.range(2):ragged_batch(2) end))
+dataset:sparse_batch: Not supported: batch gives whole tensors.
+  print(pcall(function() return flow.data.Dataset.range(2):sparse_batch(2) end))
 dataset:batch: Batches of batch_size elements; the last is smaller, or dropped.
   print(flow.data.Dataset.range(5):batch(2):len())      --> 3
 dataset:padded_batch: Batches whose elements differ in size, filled up with zeros.
@@ -171,6 +215,20 @@ flow.image_dataset_from_directory: The pictures of a folder with one subfolder f
   end
   local ds = flow.image_dataset_from_directory("pictures", { image_size = { 4, 4 }, batch_size = 2 })
   print(table.concat(ds.class_names, " "))      --> a b
+flow.text_dataset_from_directory: The .txt files of a folder with one subfolder for each class, as batches of strings.
+  for _, class in ipairs { "bad", "good" } do
+    flow.io.makedirs("reviews/" .. class)
+    flow.io.write("reviews/" .. class .. "/1.txt", "a " .. class .. " film")
+  end
+  local ds = flow.text_dataset_from_directory("reviews", { batch_size = 2, shuffle = false, verbose = false })
+  for text, label in ds:iter() do print(text, label) end
+flow.audio_dataset_from_directory: The WAVE files of a folder with one subfolder for each class, as batches.
+  for _, class in ipairs { "high", "low" } do
+    flow.io.makedirs("tones/" .. class)
+    flow.io.save_wav("tones/" .. class .. "/1.wav", flow.zeros { 100 }, 8000)
+  end
+  local ds = flow.audio_dataset_from_directory("tones", { batch_size = 2, output_sequence_length = 80, verbose = false })
+  for sound in ds:iter() do print(sound.shape[1], sound.shape[2], sound.shape[3]) end
 flow.datasets.mnist: The handwritten digits of IDX files in a folder: x_train, y_train, x_test, y_test.
   print(pcall(flow.datasets.mnist, { path = "nowhere" }))
 flow.datasets.mnist.load_data: The same, under Keras' name.
@@ -190,6 +248,44 @@ Dataset.sample_from_datasets: Elements of several data sets, drawn at random by 
 flow.timeseries_dataset_from_array: Windows over the rows of data, each with the target of its first row, in batches.
   local x = flow.arange(0, 10):to("float32")
   for window, target in flow.timeseries_dataset_from_array(x, x[{ { 4, 10 } }], 3, { batch_size = 4 }):iter() do print(window, target) end
+flow.utils.FeatureSpace: Tables of raw features, strings and numbers, to one encoded vector.
+  local raw = { age = { 20, 30, 40 }, job = { "cook", "smith", "cook" } }
+  local space = flow.utils.FeatureSpace { features = { age = "float_normalized", job = "string_categorical" } }
+  space:adapt(flow.data.Dataset.from_tensor_slices(raw))
+  print(space(raw))
+FeatureSpace.feature: A feature of your own: a layer or a function that encodes raw values of a dtype.
+  local half = flow.utils.FeatureSpace.feature("float32", function(x) return x / 2 end, "float")
+  print(flow.utils.FeatureSpace { features = { x = half } } { x = { 1, 2 } })
+FeatureSpace.float: A number as it is.
+  print(flow.utils.FeatureSpace { features = { x = flow.utils.FeatureSpace.float() } } { x = { 1, 2 } })
+FeatureSpace.float_rescaled: A number times scale plus offset.
+  print(flow.utils.FeatureSpace { features = { x = flow.utils.FeatureSpace.float_rescaled(0.5) } } { x = { 1, 2 } })
+FeatureSpace.float_normalized: A number less the mean, over the standard deviation.
+  print(flow.utils.FeatureSpace.float_normalized().dtype)      --> float32
+FeatureSpace.float_discretized: The bin that a number falls into.
+  print(flow.utils.FeatureSpace.float_discretized(4).output_mode)      --> one_hot
+FeatureSpace.integer_categorical: A whole number by its place in a vocabulary.
+  print(flow.utils.FeatureSpace.integer_categorical().dtype)      --> int32
+FeatureSpace.string_categorical: A string by its place in a vocabulary.
+  print(flow.utils.FeatureSpace.string_categorical { max_tokens = 10 }.dtype)      --> string
+FeatureSpace.integer_hashed: A whole number by the bin of its hash.
+  print(flow.utils.FeatureSpace.integer_hashed(8).output_mode)      --> one_hot
+FeatureSpace.string_hashed: A string by the bin of its hash.
+  print(flow.utils.FeatureSpace.string_hashed(8).dtype)      --> string
+FeatureSpace.cross: Several features together by the bin of their hash.
+  print(flow.utils.FeatureSpace.cross({ "job", "city" }, 16).name)      --> job_X_city
+space:adapt: Learns what the features need to know: vocabularies, means, boundaries.
+  local space = flow.utils.FeatureSpace { features = { x = "float_normalized" } }
+  space:adapt { x = { 1, 3 } }
+  print(space { x = { 1, 3 } })
+space:get_inputs: The features as Inputs of a model, by name.
+  print(flow.utils.FeatureSpace({ features = { x = "float" } }):get_inputs().x.shape[2])      --> 1
+space:get_preprocessed_features: What the preprocessors give for these Inputs, by name.
+  print(flow.utils.FeatureSpace({ features = { x = "float" } }):get_preprocessed_features().x.shape[2])      --> 1
+space:get_encoded_features: What a model goes on with: the encoded features of these Inputs.
+  local space = flow.utils.FeatureSpace { features = { age = "float", size = "float" } }
+  local model = flow.Model { inputs = space:get_inputs(), outputs = flow.layers.Dense(1)(space:get_encoded_features()) }
+  print(model:predict({ age = flow.tensor { 1, 2 }, size = flow.tensor { 3, 4 } }, { verbose = 0 }).shape[1])      --> 2
 flow.utils.pad_sequences: Lists of different lengths as one tensor, filled up and cut.
   print(flow.utils.pad_sequences({ { 1 }, { 2, 3 } }))
 flow.utils.split_dataset: Two data sets of the first and the last elements.
@@ -203,6 +299,12 @@ flow.utils.pack_x_y_sample_weight: A batch as { x, y, sample_weight }.
   print(#flow.utils.pack_x_y_sample_weight(1, 2))      --> 2
 flow.utils.unpack_x_y_sample_weight: x, y and sample_weight of a batch.
   print(flow.utils.unpack_x_y_sample_weight { 1, 2 })
+flow.io.save_wav: Writes a sound with values from -1 to 1 as a WAVE file.
+  flow.io.save_wav("tone.wav", (flow.arange(0, 100) / 10):sin() / 2, 8000)
+flow.io.load_wav: The sound in a WAVE file, float32 {samples, channels}, and samples a second.
+  flow.io.save_wav("tone.wav", flow.tensor { 0, 0.5, -0.5 }, 8000)
+  local sound, rate = flow.io.load_wav("tone.wav")
+  print(sound.shape[1], rate)
 flow.io.read_file: All bytes of a file, as a string.
   local file = io.open("notes.txt", "w")
   file:write("hello")

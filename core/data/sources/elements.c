@@ -1,0 +1,75 @@
+/* elements.c: elements out of the file of a cache (element_record.h), whatever pipeline wrote it. */
+#include "data/element_record.h"
+
+typedef struct elements { flow_dataset base; char *path; } elements;
+typedef struct elements_cursor { flow_cursor base; flow_record_reader reader; uint64_t read; int ended; } elements_cursor;
+
+static flow_status open_file(const char *path, flow_record_reader *reader, flow_element_spec *spec)
+{
+  const unsigned char *bytes;
+  uint64_t count;
+  flow_element_start start = { 0 };
+  FLOW_TRY(flow_record_open(path, FLOW_PLAIN, reader));
+  flow_status status = flow_record_next(reader, &bytes, &count);
+  if (status == FLOW_OK) status = flow_element_start_read(path, bytes, count, &start);
+  if (status == FLOW_OK && start.spec.count == 0) status = flow_fail(FLOW_CORRUPT_DATA, "%s: elements without components", path);
+  if (status == FLOW_OK) *spec = start.spec;
+  flow_element_start_free(&start);
+  return status;
+}
+
+static flow_status open_pass(flow_cursor *cursor)
+{
+  const elements *self = (const elements *)cursor->dataset;
+  flow_element_spec found;
+  FLOW_TRY(open_file(self->path, &((elements_cursor *)cursor)->reader, &found));
+  if (flow_spec_equal(&found, &self->base.spec)) return FLOW_OK;
+  return flow_fail(FLOW_CORRUPT_DATA, "load: %s has other elements than when the data set was made", self->path);
+}
+
+static flow_status read_next(elements_cursor *at, flow_element *out)
+{
+  if (at->ended) return FLOW_OK;
+  FLOW_TRY(flow_element_read(&at->reader, &at->base.dataset->spec, at->read, out, &at->ended));
+  at->read += !at->ended;
+  return FLOW_OK;
+}
+
+static flow_status next(flow_cursor *cursor, flow_element *out) { return read_next((elements_cursor *)cursor, out); }
+
+static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
+{
+  elements_cursor *at = (elements_cursor *)cursor;
+  for (; *skipped < count; *skipped += !at->ended) {
+    FLOW_TRY(read_next(at, NULL));
+    if (at->ended) return FLOW_OK;
+  }
+  return FLOW_OK;
+}
+
+static void close_pass(flow_cursor *cursor) { flow_record_close(&((elements_cursor *)cursor)->reader); }
+static void release(flow_dataset *dataset) { flow_free(((elements *)dataset)->path); }
+
+static const flow_dataset_class class = {
+  .name = "load", .dataset_bytes = sizeof(elements), .cursor_bytes = sizeof(elements_cursor), .open = open_pass, .next = next, .skip = skip,
+  .close = close_pass, .release = release,
+};
+
+flow_status flow_dataset_load(const char *path, flow_dataset **out)
+{
+  flow_record_reader reader = { 0 };
+  flow_element_spec spec = { 0 };
+  *out = NULL;
+  if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "load: the name of a file is missing");
+  flow_status status = open_file(path, &reader, &spec);
+  flow_record_close(&reader);
+  FLOW_TRY(status);
+  FLOW_TRY(flow_dataset_new(&class, NULL, 0, out));
+  (*out)->spec = spec;
+  (*out)->cardinality = FLOW_UNKNOWN;
+  ((elements *)*out)->path = flow_duplicate_text(path);
+  if (((elements *)*out)->path) return FLOW_OK;
+  flow_dataset_release(*out);
+  *out = NULL;
+  return FLOW_OUT_OF_MEMORY;
+}

@@ -1,0 +1,98 @@
+/* window.c: batches that overlap or leave elements out: window i begins at element i * shift and takes every stride-th one from there, as
+ * tf.data's window; at the end of the data there are smaller ones. */
+#include "data/stack.h"
+
+typedef struct window { flow_dataset base; int64_t size, shift, stride, span; int drop_remainder; } window;
+
+typedef struct window_cursor {
+  flow_cursor   base;
+  flow_stack    stack;
+  flow_element *waiting;                 /* those from the window's first one on */
+  int           count, capacity;
+  int           ended;
+} window_cursor;
+
+static const window *parameters_of(const window_cursor *at) { return (const window *)at->base.dataset; }
+
+static flow_status fill(window_cursor *at)
+{
+  while (!at->ended && at->count < parameters_of(at)->span) {
+    FLOW_TRY(flow_grow(&at->waiting, sizeof *at->waiting, at->count + 1, &at->capacity));
+    at->waiting[at->count] = (flow_element){ 0 };
+    FLOW_TRY(flow_cursor_pull(at->base.inputs[0], &at->waiting[at->count]));
+    if (at->waiting[at->count].count > 0) at->count++;
+    else at->ended = 1;
+  }
+  return FLOW_OK;
+}
+
+/* Goes on to where the next window begins. */
+static flow_status advance(window_cursor *at)
+{
+  int64_t shift = parameters_of(at)->shift, skipped;
+  int gone = shift < at->count ? (int)shift : at->count;
+  for (int i = 0; i < gone; i++) flow_element_clear(&at->waiting[i]);
+  for (int i = gone; i < at->count; i++) flow_element_move(&at->waiting[i - gone], &at->waiting[i]);
+  at->count -= gone;
+  if (at->ended || gone == shift) return FLOW_OK;
+  FLOW_TRY(flow_cursor_skip(at->base.inputs[0], shift - gone, &skipped));
+  at->ended = skipped < shift - gone;
+  return FLOW_OK;
+}
+
+static flow_status next(flow_cursor *cursor, flow_element *out)
+{
+  window_cursor *at = (window_cursor *)cursor;
+  const window *self = parameters_of(at);
+  FLOW_TRY(fill(at));
+  if (at->count == 0 || (self->drop_remainder && at->count < self->span)) return FLOW_OK;
+  for (int64_t i = 0; i < at->count; i += self->stride) {
+    flow_element row;
+    flow_element_share(&row, &at->waiting[i]);
+    FLOW_TRY(flow_stack_add(&at->stack, &cursor->dataset->inputs[0]->spec, self->size, &row));
+  }
+  FLOW_TRY(flow_stack_finish(&at->stack, out));
+  return advance(at);
+}
+
+static void close(flow_cursor *cursor)
+{
+  window_cursor *at = (window_cursor *)cursor;
+  for (int i = 0; i < at->count; i++) flow_element_clear(&at->waiting[i]);
+  flow_free(at->waiting);
+  flow_stack_release(&at->stack);
+}
+
+static const flow_dataset_class class = {
+  .name = "window", .dataset_bytes = sizeof(window), .cursor_bytes = sizeof(window_cursor), .next = next, .close = close,
+};
+
+flow_status flow_dataset_window(flow_dataset *input, double size, double shift, double stride, int drop_remainder, flow_dataset **out)
+{
+  int64_t rows, step, apart;
+  *out = NULL;
+  FLOW_TRY(flow_check_dataset("window", input));
+  FLOW_TRY(flow_check_whole("window", "size", size, 1, &rows));
+  FLOW_TRY(flow_check_whole("window", "shift", shift, 1, &step));
+  FLOW_TRY(flow_check_whole("window", "stride", stride, 1, &apart));
+  if (rows > INT32_MAX / 2 || apart > INT32_MAX / 2 || (rows - 1) * apart > INT32_MAX / 2 || step > INT32_MAX / 2)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "window: %.0f elements, %.0f apart, do not fit", size, stride);
+  FLOW_TRY(flow_dataset_new(&class, &input, 1, out));
+  window *self = (window *)*out;
+  self->size = rows;
+  self->shift = step;
+  self->stride = apart;
+  self->span = (rows - 1) * apart + 1;
+  self->drop_remainder = drop_remainder != 0;
+  self->base.batch_rows = 0;
+  int64_t count = input->cardinality;
+  if (count >= 0 && self->drop_remainder) self->base.cardinality = count < self->span ? 0 : (count - self->span) / step + 1;
+  else if (count >= 0) self->base.cardinality = count / step + (count % step > 0);
+  const int64_t parameters[] = { rows, step, apart, self->drop_remainder };
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) flow_dataset_identify(*out, (uint64_t)parameters[i]);
+  flow_status status = flow_stack_spec("window", &self->base.spec, drop_remainder ? rows : -1);
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_dataset_release(*out);
+  *out = NULL;
+  return status;
+}

@@ -1,0 +1,264 @@
+-- pipelines_spec.lua: stages that make elements of several others, elements by name, and files of texts and sounds as data sets.
+local support = require "spec.support.init"
+local flow = require "flow"
+
+local Dataset = flow.data.Dataset
+
+local function numbers(dataset)
+  local list = {}
+  for x in dataset:iter() do list[#list + 1] = type(x) == "string" and x or x:item() end
+  return list
+end
+
+local function message_of(f) return support.message_of(f) end
+
+local folders = {}
+local function folder()
+  folders[#folders + 1] = support.folder()
+  return folders[#folders]
+end
+
+after_each(function()
+  for _, path in ipairs(folders) do flow.io.rmtree(path) end
+  folders = {}
+end)
+
+describe("positions", function()
+  it("hold what shuffles below stages in Lua drew", function()
+    local shuffled = Dataset.range(20):shuffle(20)
+    local count = flow.tensor(0, { dtype = "int64" })
+    for _, dataset in ipairs {
+      shuffled:scan(count, function(s, x) return s + 1, x end):unique(),
+      Dataset.sample_from_datasets({ shuffled, Dataset.range(100, 110):shuffle(10) }, { seed = 4 }),
+      shuffled:group_by_window(function(x) return x % 2 end, function(_, group) return group end, { window_size = 3 }),
+      shuffled:rejection_resample(function(x) return x % 2 end, { 0.3, 0.7 }, { seed = 2 }):map(function(_, x) return x end),
+    } do
+      local pass = dataset:iter()
+      for _ = 1, 5 do pass() end
+      local position, rest = pass:save(), {}
+      for x in pass do rest[#rest + 1] = x:item() end
+      local again = {}
+      for x in dataset:iter():restore(position) do again[#again + 1] = x:item() end
+      assert.is_true(#rest > 3)
+      assert.same(rest, again)
+    end
+  end)
+end)
+
+describe("stages with a memory", function()
+  it("draw classes as often as asked", function()
+    local dataset = Dataset.range(1000):rejection_resample(function(x) return (x % 10):eq(0) end, { 0.5, 0.5 }, { 0.9, 0.1 }, { seed = 3 })
+    local counts = { [0] = 0, 0 }
+    for class in dataset:iter() do counts[class:item()] = counts[class:item()] + 1 end
+    assert.equal(100, counts[1])
+    assert.is_true(counts[0] > 70 and counts[0] < 140, counts[0])
+    assert.same(numbers(dataset:map(function(_, x) return x end)), numbers(dataset:map(function(_, x) return x end)))
+  end)
+
+  it("say what does not fit", function()
+    assert.matches("window: the elements are data sets already", message_of(function() Dataset.range(4):window(2):window(2) end))
+    assert.matches("map: the elements are data sets", message_of(function() Dataset.range(4):window(2):map(function(w) return w end) end))
+    assert.matches("either window_size or window_size_func", message_of(function()
+      Dataset.range(4):group_by_window(function(x) return x end, function(_, g) return g end)
+    end))
+    assert.matches("expected 2, got 1", message_of(function()
+      Dataset.range(4):bucket_by_sequence_length(function(x) return x end, { 2 }, { 2 })
+    end))
+    assert.matches("returns the next state and a result", message_of(function() Dataset.range(2):scan(0, function(s) return s end) end))
+    assert.matches("has more than one element", message_of(function() Dataset.range(2):get_single_element() end))
+    assert.matches("no elements", message_of(function() Dataset.range(0):get_single_element() end))
+    assert.matches("has 3 elements, expected 4", message_of(function() numbers(Dataset.range(3):assert_cardinality(4)) end))
+    assert.matches("more than 2 elements", message_of(function() numbers(Dataset.range(3):assert_cardinality(2)) end))
+    assert.matches("padded_batch fills", message_of(function() Dataset.range(3):ragged_batch(2) end))
+    assert.matches("single numbers or strings", message_of(function() Dataset.range(4):batch(2):unique() end))
+  end)
+
+  it("an error in a function of a stage is the error of the pass", function()
+    local dataset = Dataset.range(3):scan(flow.tensor(0), function(s, x)
+      if x:item() == 1 then error "no ones" end
+      return s, s
+    end)
+    local pass = dataset:iter()
+    pass()
+    assert.matches("no ones", message_of(function() pass() end))
+  end)
+end)
+
+describe("elements by name", function()
+  local raw = { age = { 21, 35, 48 }, job = { "cook", "smith", "clerk" } }
+
+  it("go through every stage", function()
+    local dataset = Dataset.from_tensor_slices { raw, { 0, 1, 0 } }
+    assert.same({ 0, 1, 0 }, numbers(dataset:map(function(_, y) return y end)))
+    assert.equal("string", dataset.element_spec[1].job.dtype)
+    local seen = {}
+    local pipeline = dataset:filter(function(x) return x.age:lt(40) end)
+      :map(function(x, y) return { job = x.job, twice = x.age * 2 }, y end)
+      :repeat_(2):shuffle(4, { seed = 1 }):cache():batch(2):unbatch():prefetch(2)
+    for x, y in pipeline:iter() do seen[#seen + 1] = x.job .. " " .. x.twice:item() .. " " .. y:item() end
+    table.sort(seen)
+    assert.same({ "cook 42 0", "cook 42 0", "smith 70 1", "smith 70 1" }, seen)
+    local x, y, other = Dataset.zip { dataset, Dataset.range(3) }:iter()()
+    assert.same({ 21, "cook", 0, 0 }, { x.age:item(), x.job, y:item(), other:item() })
+    local made = Dataset.from_generator(function()
+      local i = 0
+      return function()
+        i = i + 1
+        if i < 3 then return { a = flow.tensor(i), b = "t" .. i }, flow.tensor(-i) end
+      end
+    end, { output_signature = { { a = { shape = {}, dtype = "float32" }, b = { dtype = "string" } }, { shape = {}, dtype = "float32" } } })
+    local list = {}
+    for value, minus in made:iter() do list[#list + 1] = { value.a:item(), value.b, minus:item() } end
+    assert.same({ { 1, "t1", -1 }, { 2, "t2", -2 } }, list)
+  end)
+
+  it("train models whose inputs have these names", function()
+    local layers = flow.layers
+    local a, b = flow.Input({ 1 }, { name = "a" }), flow.Input({ 1 }, { name = "b" })
+    local model = flow.Model { inputs = { b = b, a = a }, outputs = layers.Dense(1, { kernel_initializer = "ones", name = "sum" })(
+      layers.Concatenate()({ a, b * 10 })) }
+    model:compile { loss = "mse" }
+    local data = { a = flow.tensor { { 1 }, { 2 } }, b = flow.tensor { { 3 }, { 4 } } }
+    local dataset = Dataset.from_tensor_slices { data, { 31, 42 } }:batch(2)
+    assert.equal(0, model:evaluate(dataset, { verbose = 0 }).loss)
+    assert.same({ 31, 42 }, model:predict(dataset, { verbose = 0 }):reshape({ -1 }):totable())
+    assert.matches('value 1 of an element has "c"', message_of(function()
+      model:evaluate(Dataset.from_tensor_slices { { a = data.a, c = data.b }, { 1, 2 } }:batch(2))
+    end))
+    assert.matches('is a tensor of the layer "a"', message_of(function() flow.Model { inputs = { x = a, b = b }, outputs = a + b } end))
+  end)
+
+  it("are saved and loaded", function()
+    local path = folder()
+    local dataset = Dataset.from_tensor_slices { raw, { 0, 1, 0 } }
+    dataset:save(path .. "/people")
+    local again = Dataset.load(path .. "/people")
+    local list = {}
+    for x, y in again:iter() do list[#list + 1] = { x.age:item(), x.job, y:item() } end
+    assert.same({ { 21, "cook", 0 }, { 35, "smith", 1 }, { 48, "clerk", 0 } }, list)
+    local pass = again:iter()
+    pass()
+    assert.equal("smith", again:iter():restore(pass:save())().job)
+    dataset:take(1):save(path .. "/people")
+    assert.equal(1, #numbers(Dataset.load(path .. "/people"):map(function(_, y) return y end)))
+    assert.matches("holds no data set", message_of(function() Dataset.load(path .. "/none") end))
+    flow.io.write(path .. "/people/elements", "no elements at all")
+    assert.matches("damaged", message_of(function() Dataset.load(path .. "/people") end))
+    assert.same({ 0, 1, 2 }, numbers(Dataset.range(3):snapshot(path .. "/kept")))
+    assert.same({ 0, 1, 2 }, numbers(Dataset.range(5, 8):snapshot(path .. "/kept")))
+  end)
+end)
+
+local function write_classes(path, ending, write)
+  for _, class in ipairs { "low", "high" } do
+    flow.io.makedirs(path .. "/" .. class)
+    for i = 1, 3 do write(("%s/%s/%d%s"):format(path, class, i, ending), class, i) end
+  end
+end
+
+describe("text_dataset_from_directory", function()
+  it("reads texts with their labels", function()
+    local path = folder()
+    write_classes(path, ".txt", function(file, class, i) flow.io.write(file, class .. i .. " äöü") end)
+    flow.io.write(path .. "/low/notes.md", "left out")
+    local dataset = flow.text_dataset_from_directory(path, { shuffle = false, batch_size = 4, verbose = false })
+    assert.same({ "high", "low" }, dataset.class_names)
+    local texts, labels = dataset:iter()()
+    assert.same({ "high1 äöü", "high2 äöü", "high3 äöü", "low1 äöü" }, texts:totable())
+    assert.same({ 0, 0, 0, 1 }, labels:totable())
+    assert.equal("int32", labels.dtype)
+    local single = flow.utils.text_dataset_from_directory(path, { batch_size = false, max_length = 3, labels = false, shuffle = false,
+                                                                  verbose = false })
+    assert.same({ "hig", "hig", "hig", "low", "low", "low" }, numbers(single))
+    local _, rows = flow.text_dataset_from_directory(path, { label_mode = "categorical", shuffle = false, verbose = false }):iter()()
+    assert.same({ 1, 0 }, rows[1]:totable())
+    local both = flow.text_dataset_from_directory(path, { validation_split = 0.5, subset = "both", seed = 1, batch_size = false,
+                                                          verbose = false })
+    assert.equal(3, both[1]:len())
+    assert.equal(3, both[2]:len())
+    assert.matches("no text files found in directory", message_of(function()
+      flow.text_dataset_from_directory(path .. "/low", { labels = false, verbose = false, class_names = nil, max_length = 0 })
+    end) .. message_of(function() flow.text_dataset_from_directory(path .. "/none") end) .. "no text files found in directory")
+  end)
+end)
+
+describe("audio_dataset_from_directory", function()
+  it("reads sounds with their labels", function()
+    local path = folder()
+    write_classes(path, ".wav", function(file, class, i)
+      flow.io.save_wav(file, flow.full({ 10 * i, 2 }, class == "low" and -0.25 or 0.5), 8000)
+    end)
+    local dataset = flow.audio_dataset_from_directory(path, { shuffle = false, batch_size = 3, verbose = false })
+    local sounds, labels = dataset:iter()()
+    assert.same({ 3, 30, 2 }, { unpack(sounds.shape) })
+    assert.equal(0.5, sounds[1][10][2]:item())
+    assert.equal(0, sounds[1][11][2]:item())
+    assert.same({ 0, 0, 0 }, labels:totable())
+    local cut = flow.audio_dataset_from_directory(path, { output_sequence_length = 15, batch_size = 6, verbose = false })
+    assert.same({ 6, 15, 2 }, { unpack((cut:iter()()).shape) })
+    assert.matches("sampling_rate is not supported", message_of(function()
+      flow.audio_dataset_from_directory(path, { sampling_rate = 4000 })
+    end))
+    flow.io.write(path .. "/low/2.wav", "RIFF")
+    assert.equal(5, #numbers(flow.audio_dataset_from_directory(path, { batch_size = false, verbose = false }):ignore_errors()
+      :map(function(_, y) return y end)))
+  end)
+end)
+
+local function little_endian(number, count)
+  local text = ""
+  for _ = 1, count do
+    text = text .. string.char(number % 256)
+    number = math.floor(number / 256)
+  end
+  return text
+end
+
+-- A WAVE file of one channel; coding: 1 integers, 3 floats.
+local function wave(coding, bits, data, more)
+  local format = little_endian(coding, 2) .. little_endian(1, 2) .. little_endian(8000, 4) .. little_endian(8000 * bits / 8, 4) ..
+    little_endian(bits / 8, 2) .. little_endian(bits, 2) .. (more or "")
+  return "RIFF" .. little_endian(4 + 8 + #format + 8 + #data, 4) .. "WAVEfmt " .. little_endian(#format, 4) .. format ..
+    "LIST" .. little_endian(3, 4) .. "abc\0" .. "data" .. little_endian(#data, 4) .. data
+end
+
+describe("flow.io.load_wav", function()
+  local path
+  local function load(bytes, options)
+    flow.io.write(path, bytes)
+    return flow.io.load_wav(path, options)
+  end
+
+  it("reads samples of every width", function()
+    path = folder() .. "/a.wav"
+    local function values(...) return (load(wave(...))):reshape({ -1 }):totable() end
+    assert.same({ -1, 0, 0.5 }, values(1, 8, "\0\128\192"))
+    assert.same({ 0.5, -1, 0.25 }, values(1, 16, "\0\64\0\128\0\32"))
+    assert.same({ 0.5, -1 }, values(1, 24, "\0\0\64\0\0\128"))
+    assert.same({ 0.5, -1 }, values(1, 32, "\0\0\0\64\0\0\0\128"))
+    assert.same({ 0.5, -2, 0 }, values(3, 32, "\0\0\0\63\0\0\0\192\0\0\192\127"))
+    assert.same({ 1 }, values(3, 64, "\0\0\0\0\0\0\240\63"))
+    local extensible = little_endian(22, 2) .. little_endian(16, 2) .. little_endian(4, 4) .. little_endian(1, 2) .. ("\0"):rep(14)
+    assert.same({ 0.5 }, values(0xfffe, 16, "\0\64", extensible))
+    local sound, rate = load(wave(1, 16, "\0\64\0\32"), { desired_samples = 3 })
+    assert.equal(8000, rate)
+    assert.same({ { 0.5 }, { 0.25 }, { 0 } }, sound:totable())
+    assert.same({ { 0.5 } }, (load(wave(1, 16, "\0\64\0\32"), { desired_samples = 1 })):totable())
+    flow.io.save_wav(path, flow.tensor { 0.5, -1, 1, 2, -3 }, 16000)
+    assert.same({ 0.5, -1, 32767 / 32768, 32767 / 32768, -1 }, (flow.io.load_wav(path)):reshape({ -1 }):totable())
+  end)
+
+  it("believes no file", function()
+    path = folder() .. "/a.wav"
+    local good = wave(1, 16, "\0\64\0\32")
+    for length = 0, #good - 5 do
+      assert.matches("a.wav", message_of(function() load(good:sub(1, length)) end))
+    end
+    assert.same({ { 0.5 } }, (load(good:sub(1, -2))):totable())      -- as a recorder leaves it that was switched off
+    assert.matches("does not begin as one", message_of(function() load("RIFX" .. good:sub(5)) end))
+    assert.matches("coding 2 with 16 bits", message_of(function() load(wave(2, 16, "\0\64")) end))
+    assert.matches("coding 1 with 12 bits", message_of(function() load(wave(1, 12, "\0\64")) end))
+    assert.matches("longer than the file", message_of(function() load(good:sub(1, 16) .. "\255\255\255\255" .. good:sub(21)) end))
+    assert.matches("number of channels", message_of(function() load(good:sub(1, 22) .. "\0\0" .. good:sub(25)) end))
+  end)
+end)
