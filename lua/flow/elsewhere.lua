@@ -47,6 +47,16 @@ local places = {
   ["flow.train"] = {
     ClusterSpec = "flow.distribute.ClusterResolver { cluster = { worker = {...} }, task = {...} } says who takes part",
   },
+  ["flow.plot"] = {
+    plot = "flow.plot.lines(curves, file) draws curves", scatter = "flow.plot.lines(curves, file, { x = ... }) draws curves",
+    imshow = "flow.plot.images(images, file, { titles = ... }) draws pictures in a grid",
+    hist = "flow.plot.histogram(values, file, { bins = 10 }) draws it", figure = "each function of flow.plot draws one picture",
+    subplot = "flow.plot.images draws a grid, history:plot a panel for each metric",
+    show = "functions of flow.plot draw in the terminal where no file is given",
+    savefig = "functions of flow.plot take a .svg or .png file",
+    title = "functions of flow.plot take { title = ... }", xlabel = "functions of flow.plot take { xlabel = ... }",
+    ylabel = "functions of flow.plot take { ylabel = ... }",
+  },
   ["flow.models"] = { Layer = "layers are made by flow.layers.Layer:extend(name)" },
   ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3" },
   -- methods of objects

@@ -126,7 +126,7 @@ describe("history:plot(file)", function()
 
   it("names what it cannot do", function()
     local history = history_of(1, function() return { loss = 1 } end)
-    assert.are.equal('history:plot: "a.png": pictures are written as .svg files', message_of(history.plot, history, "a.png"))
+    assert.are.equal('history:plot: "a.pdf": pictures are written as .svg or .png files', message_of(history.plot, history, "a.pdf"))
     assert.is_truthy(message_of(history.plot, history, "a.svg", { metrics = { "los" } }):find('did you mean "loss"?', 1, true))
     assert.is_truthy(message_of(history.plot, history, "a.svg", { color = 1 }):find('unknown option "color"', 1, true))
     local empty = flow.callbacks.History()

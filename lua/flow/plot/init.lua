@@ -1,8 +1,10 @@
--- init.lua: flow.plot: pictures of trainings, models and predictions. Loaded when history:plot, model:plot or flow.plot is first used.
+-- init.lua: flow.plot: pictures of trainings, models, predictions and one's own numbers. Loaded when history:plot, model:plot or flow.plot
+-- is first used.
 --
 -- The room: pictures of models, trainings and predictions. May use: tensor, layers, model.
 
 local errors = require "flow.errors"
+local native = require "flow.ffi"
 local log = require "flow.log"
 local io = require "flow.io"
 
@@ -24,19 +26,68 @@ local function ending(what, file, known)
 end
 internal.ending = ending
 
+local PICTURES = { "svg", "png" }
+
+-- Writes a drawing. title: what it shows, in words.
+local function write(what, file, drawing, title)
+  if ending(what, file, PICTURES) == "svg" then return io.write(file, drawing:to_string(title)) end
+  require("flow.tensor.image").save(file, require("flow.plot.raster").pixels(drawing))
+end
+
+local function show(text)
+  log.print("%s", text)
+  return text
+end
+
+-- Panels of curves to a file, or, without one, to the terminal; then it returns what it printed. A title stands over all panels.
+local function show_panels(what, panels, file, options)
+  if #panels == 1 and options.title == panels[1].name and file then options.title = nil end
+  if file == nil then return show(require("flow.plot.terminal").text(what, panels, options)) end
+  local curves = require "flow.plot.curves"
+  write(what, file, curves.draw(panels, curves.options(what, options)))
+end
+
+local IN_FILES = { title = true, metrics = true, width = true, height = true, yscale = true }
+local IN_TERMINALS = { metrics = true, width = true, height = true, unicode = true }
+
 -- history:plot("history.svg", { title =, metrics =, width =, height =, yscale = "log" }) writes a picture; history:plot() shows the
 -- curves in the terminal and returns what it printed.
 takes("history, file?: path, { title?, metrics?, width?, height?, yscale? }", true)
 function plot.history(history, file, options, extra)
   if type(file) == "table" and options == nil then file, options = nil, file end
   if extra ~= nil then raise("history:plot takes (file, options); %s is one argument too many", errors.describe(extra)) end
-  if file == nil then
-    local text = require("flow.plot.terminal").text(history, options)
-    log.print("%s", text)
-    return text
-  end
-  ending("history:plot", file, { "svg" })
-  io.write(file, require("flow.plot.history").svg(history, options))
+  if file ~= nil then ending("history:plot", file, PICTURES) end
+  options = errors.check_options("history:plot", options, file and IN_FILES or IN_TERMINALS)
+  return show_panels("history:plot", require("flow.plot.series").panels(history, options.metrics), file, options)
+end
+
+-- flow.plot.lines({ loss = losses, val_loss = others }, "curves.png", { title =, xlabel =, ylabel =, x =, yscale = "log" }).
+takes("curves: data, file?: path, { x?, labels?: list, title?: text, xlabel?: text, ylabel?: text, yscale?: 'linear'|'log', "
+  .. "width?: number, height?: number }")
+function plot.lines(curves, file, options)
+  local what = "flow.plot.lines"
+  if file ~= nil then ending(what, file, PICTURES) end
+  return show_panels(what, require("flow.plot.series").lines(what, curves, options), file, options)
+end
+
+-- flow.plot.histogram(tensor, "weights.svg", { bins = 30 }).
+takes "values, file?: path, { bins: count = 10, title?: text, xlabel?: text, ylabel?: text, width?: number, height?: number }"
+function plot.histogram(values, file, options)
+  local what = "flow.plot.histogram"
+  if file ~= nil then ending(what, file, PICTURES) end
+  return show_panels(what, require("flow.plot.series").histogram(what, values, options.bins, options), file, options)
+end
+
+-- flow.plot.images(images, "first.png", { titles = labels, class_names =, columns = 3 }): at most max_images of a batch.
+takes("images, file?: path, { titles?, class_names?: list, columns?: count, max_images: count = 25, title?: text }")
+function plot.images(images, file, options)
+  local what = "flow.plot.images"
+  if file ~= nil then ending(what, file, PICTURES) end
+  local room = require "flow.plot.images"
+  local shown = room.read(what, images, options)
+  if file ~= nil then return write(what, file, room.draw(shown, options.title)) end
+  local columns = native.C.flow_terminal_columns()
+  return show(room.text(shown, columns > 0 and columns - 1 or 79, options.title))
 end
 
 -- model:plot("model.svg", { show_shapes =, show_dtype =, show_layer_names =, rankdir = "TB", expand_nested = }): the graph of layers,

@@ -1,6 +1,8 @@
 -- series.lua: what a History shows: a panel for each metric, with its validation values beside it.
 
 local errors = require "flow.errors"
+local native = require "flow.ffi"
+local scale = require "flow.plot.scale"
 
 local raise = errors.raise
 local series = {}
@@ -15,7 +17,7 @@ local function is_finite(value)
 end
 series.is_finite = is_finite
 
--- { name =, points = { { epoch (from 1), value }, ... } }. Values that were not taken in every epoch (validation_freq) bring the
+-- { name =, points = { { x = the epoch from 1, value = }, ... } }. Values that were not taken in every epoch (validation_freq) bring the
 -- epochs in which they were.
 local function curve(history, name)
   local values, epochs = history.history[name], history.epoch
@@ -24,7 +26,7 @@ local function curve(history, name)
   local points = {}
   for i, value in ipairs(values) do
     if type(value) ~= "number" then raise("history:plot: %s[%d] is %s, expected a number", name, i, errors.describe(value)) end
-    points[i] = { epoch = (epochs[i] or i - 1) + 1, value = value }
+    points[i] = { x = (epochs[i] or i - 1) + 1, value = value }
   end
   return { name = name, points = points }
 end
@@ -52,20 +54,103 @@ function series.panels(history, names)
     end)
   end
   for i, name in ipairs(chosen) do
-    panels[i] = { name = name, curves = { curve(history, name) } }
+    panels[i] = { name = name, curves = { curve(history, name) }, across = "epoch", step = "epoch", is_whole = true }
     if given["val_" .. name] then panels[i].curves[2] = curve(history, "val_" .. name) end
   end
   if #panels == 0 then raise("history:plot: there is nothing to plot: the history is empty") end
   return panels
 end
 
--- Least and greatest epoch and finite value of a panel; low, high are nil if there is none. positive: only of values above 0.
+-- The numbers of a list or a tensor of one dimension.
+local function numbers_of(what, name, values)
+  if native.is_tensor(values) then values = values:reshape { -1 }:totable() end
+  if type(values) ~= "table" then errors.raise("%s: %s is a list of numbers or a tensor, got %s", what, name, errors.describe(values)) end
+  for i, value in ipairs(values) do
+    if type(value) ~= "number" then errors.raise("%s: %s[%d] is %s, expected a number", what, name, i, errors.describe(value)) end
+  end
+  return values
+end
+series.numbers_of = numbers_of
+
+-- Curves of one's own as one panel: { loss = { 3, 2, 1 }, val_loss = ... }, a list of lists, or one list or tensor. options: x (where the
+-- values stand; 1, 2, 3 without it), xlabel, ylabel, title, labels.
+function series.lines(what, given, options)
+  local named = {}
+  if native.is_tensor(given) and given.rank == 1 or type(given) == "table" and type(given[1]) == "number" then given = { given } end
+  if native.is_tensor(given) or type(given) ~= "table" then
+    errors.raise("%s: curves are { name = values, ... } or a list of values, got %s", what, errors.describe(given))
+  end
+  for key, values in pairs(given) do
+    local label = options.labels and type(key) == "number" and options.labels[key]
+    named[#named + 1] = { key = key, name = label and tostring(label) or type(key) == "number" and "curve " .. key or tostring(key),
+                          values = values }
+  end
+  table.sort(named, function(a, b)
+    if type(a.key) ~= type(b.key) then return type(a.key) == "number" end
+    if type(a.key) == "number" then return a.key < b.key end
+    local left, right = a.key:gsub("^val_", ""), b.key:gsub("^val_", "")
+    if left ~= right then return left < right end
+    return #a.key < #b.key
+  end)
+  local x = options.x ~= nil and numbers_of(what, "x", options.x) or nil
+  local panel = { name = options.title or "", curves = {}, across = options.xlabel or "", along = options.ylabel,
+                  step = options.xlabel or "x", is_whole = true }
+  for i, each in ipairs(named) do
+    local values, points = numbers_of(what, each.name, each.values), {}
+    if x and #x ~= #values then errors.raise("%s: %s has %d values, x has %d", what, each.name, #values, #x) end
+    for k, value in ipairs(values) do
+      points[k] = { x = x and x[k] or k, value = value }
+      panel.is_whole = panel.is_whole and points[k].x % 1 == 0
+    end
+    panel.curves[i] = { name = each.name, points = points }
+  end
+  if #panel.curves == 0 then errors.raise("%s: there is nothing to plot: no curve was given", what) end
+  return { panel }
+end
+
+-- How often values stand in `bins` equal parts between the least and the greatest, as NumPy's histogram has it, as one panel of bars.
+function series.histogram(what, given, bins, options)
+  local values, low, high = numbers_of(what, "values", given), math.huge, -math.huge
+  for _, value in ipairs(values) do
+    if is_finite(value) then low, high = math.min(low, value), math.max(high, value) end
+  end
+  if low > high then errors.raise("%s: there is nothing to plot: no finite value was given", what) end
+  if low == high then low, high = low - 0.5, high + 0.5 end
+  local bars = {}
+  for i = 1, bins do bars[i] = { left = low + (high - low) * (i - 1) / bins, right = low + (high - low) * i / bins, value = 0 } end
+  for _, value in ipairs(values) do
+    if is_finite(value) then
+      local bar = bars[math.min(math.floor((value - low) / (high - low) * bins) + 1, bins)]
+      bar.value = bar.value + 1
+    end
+  end
+  return { { name = options.title or "", curves = {}, bars = bars, across = options.xlabel or "", along = options.ylabel or "count",
+             step = "x" } }
+end
+
+-- The axis of epochs, steps or whatever stands across a panel.
+function series.axis(panel, first, last, count)
+  if panel.is_whole then return scale.epochs(first, last, count) end
+  local axis = scale.linear(first, last, count)
+  local kept = {}
+  for _, tick in ipairs(axis.ticks) do
+    if tick.value >= first and tick.value <= last or first == last then kept[#kept + 1] = tick end
+  end
+  if first < last then axis.low, axis.high, axis.ticks = first, last, kept end
+  return axis
+end
+
+-- Least and greatest place across and finite value of a panel; low, high are nil if there is none. positive: only of values above 0.
 function series.ranges(panel, positive)
   local range = {}
+  for _, bar in ipairs(panel.bars or {}) do
+    range.first, range.last = math.min(range.first or bar.left, bar.left), math.max(range.last or bar.right, bar.right)
+    range.low, range.high = positive and 1 or 0, math.max(range.high or 1, bar.value)
+  end
   for _, one in ipairs(panel.curves) do
     for _, point in ipairs(one.points) do
-      range.first = math.min(range.first or point.epoch, point.epoch)
-      range.last = math.max(range.last or point.epoch, point.epoch)
+      range.first = math.min(range.first or point.x, point.x)
+      range.last = math.max(range.last or point.x, point.x)
       if is_finite(point.value) and (not positive or point.value > 0) then
         range.low = math.min(range.low or point.value, point.value)
         range.high = math.max(range.high or point.value, point.value)

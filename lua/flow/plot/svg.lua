@@ -72,6 +72,43 @@ local function number(value)
 end
 svg.number = number
 
+local LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+local function base64(bytes)
+  local parts = {}
+  for at = 1, #bytes, 3 do
+    local a, b, c = bytes:byte(at, at + 2)
+    local value = a * 65536 + (b or 0) * 256 + (c or 0)
+    for i = 1, 4 do
+      local digit = math.floor(value / 64 ^ (4 - i)) % 64 + 1
+      parts[#parts + 1] = (i == 3 and not b or i == 4 and not c) and "=" or LETTERS:sub(digit, digit)
+    end
+  end
+  return table.concat(parts)
+end
+
+-- Numbers of 4 bytes, the least significant first.
+local function words(...)
+  local parts = {}
+  for i, value in ipairs { ... } do
+    parts[i] = string.char(value % 256, math.floor(value / 256) % 256, math.floor(value / 65536) % 256, math.floor(value / 16777216) % 256)
+  end
+  return table.concat(parts)
+end
+
+-- Bytes {height, width, 3} as a BMP file of 24 bits: rows from below, blue first, each filled up to 4 bytes (Microsoft: BITMAPINFOHEADER).
+local function bitmap(pixels)
+  local height, width = pixels.shape[1], pixels.shape[2]
+  local rows, filler = {}, ("\0"):rep(-3 * width % 4)
+  local bytes = (3 * width + #filler) * height
+  for i, row in ipairs(pixels:totable()) do
+    local parts = {}
+    for x, pixel in ipairs(row) do parts[x] = string.char(pixel[3], pixel[2], pixel[1]) end
+    rows[height - i + 1] = table.concat(parts) .. filler
+  end
+  return "BM" .. words(54 + bytes, 0, 54, 40, width, height, 1 + 24 * 65536, 0, bytes, 2835, 2835, 0, 0) .. table.concat(rows)
+end
+
 local function attributes(list)
   local names, parts = {}, {}
   for name in pairs(list) do names[#names + 1] = name end
@@ -83,16 +120,24 @@ local function attributes(list)
   return table.concat(parts)
 end
 
+-- parts: lines of SVG; shapes: the same as { element =, list = attributes }, for raster.lua.
 function svg.new(width, height)
-  return setmetatable({ width = width, height = height, parts = {}, depth = 1 }, Drawing)
+  return setmetatable({ width = width, height = height, parts = {}, shapes = {}, depth = 1 }, Drawing)
 end
 
 function Drawing:line_(text)
   self.parts[#self.parts + 1] = ("  "):rep(self.depth) .. text
 end
 
+function Drawing:keep_(element, list) self.shapes[#self.shapes + 1] = { element = element, list = list } end
+
 -- One element. tooltip: a text that viewers show when the mouse rests on it.
 function Drawing:add(element, list, tooltip)
+  self:keep_(element, list)
+  self:write_(element, list, tooltip)
+end
+
+function Drawing:write_(element, list, tooltip)
   if not tooltip then return self:line_(("<%s%s/>"):format(element, attributes(list))) end
   self:line_(("<%s%s><title>%s</title></%s>"):format(element, attributes(list), svg.escape(tooltip), element))
 end
@@ -115,6 +160,8 @@ function Drawing:text(x, y, text, options)
   local list = { x = x, y = y, font_size = size, text_anchor = options.anchor, fill = options.fill, font_weight = options.weight,
                  font_family = options.family,
                  transform = options.rotate and ("rotate(%s %s %s)"):format(options.rotate, number(x), number(y)) }
+  self:keep_("text", { x = x, y = y, text = shown, size = size, anchor = options.anchor, fill = options.fill, weight = options.weight,
+                       rotate = options.rotate })
   local title = shown ~= text and ("<title>%s</title>"):format(svg.escape(text)) or ""
   self:line_(("<text%s>%s%s</text>"):format(attributes(list), title, svg.escape(shown)))
 end
@@ -123,8 +170,24 @@ end
 function Drawing:polyline(points, list)
   local parts = {}
   for i = 1, #points, 2 do parts[#parts + 1] = number(points[i]) .. "," .. number(points[i + 1]) end
+  self:keep_("polyline", { corners = points, stroke = list.stroke, stroke_width = list.stroke_width })
   list.points, list.fill = table.concat(parts, " "), list.fill or "none"
-  self:add("polyline", list)
+  self:write_("polyline", list)
+end
+
+-- A cross in the square of that size whose upper left corner is x, y.
+function Drawing:cross(x, y, size, list, tooltip)
+  self:keep_("cross", { x = x, y = y, size = size, stroke = list.stroke, stroke_width = list.stroke_width })
+  list.d = ("M%s,%sl%d,%dm0,-%dl-%d,%d"):format(number(x), number(y), size, size, size, size, size)
+  list.fill = "none"
+  self:write_("path", list, tooltip)
+end
+
+-- A picture, bytes {height, width, 3}, as a part of the file itself.
+function Drawing:picture(x, y, width, height, pixels)
+  self:keep_("picture", { x = x, y = y, width = width, height = height, pixels = pixels })
+  self:write_("image", { x = x, y = y, width = width, height = height, style = "image-rendering: pixelated",
+                         href = "data:image/bmp;base64," .. base64(bitmap(pixels)) })
 end
 
 -- title: what the picture shows, for readers that do not see it.

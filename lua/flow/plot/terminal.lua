@@ -10,8 +10,7 @@ local series = require "flow.plot.series"
 local C = native.C
 local terminal = {}
 
-local OPTIONS = { metrics = true, width = true, height = true, unicode = true }
-local MARKS = { "*", "o" }                                   -- of the first and second curve in ASCII
+local MARKS = { "*", "o", "+", "x", "#", "@", "%", "&" }     -- of curves in ASCII
 local DOTS = { { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 } } -- bits of a Braille character by row and column (Unicode, block U+2800)
 
 -- Whether the environment says that text is UTF-8, as setlocale(LC_CTYPE, "") would read it.
@@ -39,18 +38,18 @@ local function new_canvas(across, down, unicode)
   return canvas
 end
 
--- The dot in column and row from 0. Dashed curves leave out every other column.
+-- The dot in column and row from 0. Curves after the first are dashed: each leaves out other columns.
 local function set(canvas, column, row, curve)
   if column < 0 or row < 0 or column >= canvas.columns or row >= canvas.rows then return end
   if canvas.unicode then
-    if curve == 2 and math.floor(column / 2) % 2 == 1 then return end
+    if curve > 1 and math.floor(column / curve) % 2 == 1 then return end
     local line = canvas.cells[math.floor(row / 4) + 1]
     local cell = math.floor(column / 2) + 1
     local bit_value = DOTS[row % 4 + 1][column % 2 + 1]
     local before = line[cell] or 0
     if math.floor(before / bit_value) % 2 == 0 then line[cell] = before + bit_value end
   elseif not canvas.cells[row + 1][column + 1] then
-    canvas.cells[row + 1][column + 1] = MARKS[curve]
+    canvas.cells[row + 1][column + 1] = MARKS[(curve - 1) % #MARKS + 1]
   end
 end
 
@@ -65,7 +64,7 @@ local function draw_curve(canvas, curve, number, epochs, values)
   local last_x, last_y
   for _, point in ipairs(curve.points) do
     if series.is_finite(point.value) then
-      local x = scale.share(epochs, point.epoch) * (canvas.columns - 1)
+      local x = scale.share(epochs, point.x) * (canvas.columns - 1)
       local y = (1 - scale.share(values, point.value)) * (canvas.rows - 1)
       draw_line(canvas, last_x or x, last_y or y, x, y, number)
       last_x, last_y = x, y
@@ -88,7 +87,7 @@ local function legend(panel, unicode)
   local parts = {}
   for i, curve in ipairs(panel.curves) do
     local last = curve.points[#curve.points]
-    local mark = unicode and (i == 1 and "⠒⠒" or "⠒ ") or MARKS[i]
+    local mark = unicode and (i == 1 and "⠒⠒" or i == 2 and "⠒ " or "⠂" .. i) or MARKS[(i - 1) % #MARKS + 1]
     parts[i] = ("%s %s %s"):format(mark, curve.name, last and series.value_text(last.value) or "")
   end
   return table.concat(parts, "   ")
@@ -119,7 +118,7 @@ local function panel_lines(panel, width, height, unicode, lines)
     margin = math.max(margin, #tick.label)
   end
   local across = math.max(4, width - margin - 2)
-  local epochs = scale.epochs(range.first, range.last, math.max(2, math.floor(across / 10)))
+  local epochs = series.axis(panel, range.first, range.last, math.max(2, math.floor(across / 10)))
   local canvas = new_canvas(across, height, unicode)
   for i = #panel.curves, 1, -1 do draw_curve(canvas, panel.curves[i], i, epochs, values) end
   for row = 1, height do
@@ -141,24 +140,40 @@ local function panel_lines(panel, width, height, unicode, lines)
   lines[#lines + 1] = ((" "):rep(margin + 2) .. table.concat(below)):gsub("%s+$", "")
 end
 
--- The curves as lines of text. options: metrics (a list of names), width, height of one panel in lines, unicode (else as the
--- environment says).
-function terminal.text(given, options)
-  options = errors.check_options("history:plot", options, OPTIONS)
+-- Bars as lines of text: from, to, count.
+local function bar_lines(panel, width, unicode, lines)
+  local most, widest = 1, 0
+  for _, bar in ipairs(panel.bars) do
+    most, widest = math.max(most, bar.value), math.max(widest, #series.value_text(bar.left), #series.value_text(bar.right))
+  end
+  local room = width - 2 * widest - 8 - #tostring(most)
+  for _, bar in ipairs(panel.bars) do
+    local from, to = series.value_text(bar.left), series.value_text(bar.right)
+    local filled = math.floor(bar.value / most * math.max(room, 4) + 0.5)
+    lines[#lines + 1] = ("%" .. widest .. "s to %" .. widest .. "s %s%s %d"):format(from, to, unicode and "│" or "|",
+      (unicode and "█" or "#"):rep(filled), bar.value)
+  end
+end
+
+-- Panels as lines of text. options: title, width, height of one panel in lines, unicode (else as the environment says).
+function terminal.text(what, panels, options)
   local columns = C.flow_terminal_columns()
   local width, height = options.width or (columns > 0 and columns - 1 or 79), options.height or 10
   if type(width) ~= "number" or not (width >= 20) then
-    errors.raise("history:plot: width is a number from 20, got %s", errors.describe(width))
+    errors.raise("%s: width is a number from 20, got %s", what, errors.describe(width))
   end
   if type(height) ~= "number" or not (height >= 3) then
-    errors.raise("history:plot: height is a number from 3, got %s", errors.describe(height))
+    errors.raise("%s: height is a number from 3, got %s", what, errors.describe(height))
   end
   local unicode = options.unicode
   if unicode == nil then unicode = is_utf8() end
   local lines = {}
-  for i, panel in ipairs(series.panels(given, options.metrics)) do
+  if options.title then lines[1] = options.title end
+  for i, panel in ipairs(panels) do
     if i > 1 then lines[#lines + 1] = "" end
-    panel_lines(panel, math.floor(math.min(width, 120)), math.floor(height), unicode, lines)
+    local across = math.floor(math.min(width, 120))
+    if panel.bars then bar_lines(panel, across, unicode, lines)
+    else panel_lines(panel, across, math.floor(height), unicode, lines) end
   end
   return table.concat(lines, "\n") .. "\n"
 end

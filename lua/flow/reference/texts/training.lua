@@ -408,7 +408,7 @@ callback:get_state: What the callback remembers, for a backup: a table of number
 callback:set_state: Goes on with what get_state() returned.
   local history = flow.callbacks.History()
   history:set_state { history = { loss = { 1 } }, epoch = { 0 } }
-callback:plot: Draws the curves in the terminal, or as a .svg picture.
+callback:plot: Draws the curves in the terminal, or as a .svg or .png picture.
   local history = flow.callbacks.History()
   history:on_epoch_end(0, { loss = 1 })
   history:on_epoch_end(1, { loss = 0.5 })
@@ -441,10 +441,16 @@ flow.keras.backend.floatx: The dtype of weights: float32.
   print(flow.keras.backend.floatx())      --> float32
 flow.keras.backend.image_data_format: Where channels are: last.
   print(flow.keras.backend.image_data_format())      --> channels_last
-flow.plot.history: Draws the curves of a History in the terminal, or as a .svg picture.
+flow.plot.history: Draws the curves of a History in the terminal, or as a .svg or .png picture.
   local history = flow.callbacks.History()
   history:on_epoch_end(0, { loss = 1 })
   flow.plot.history(history, "history.svg")
+flow.plot.lines: Draws curves of one's own in the terminal, or as a .svg or .png picture.
+  flow.plot.lines({ accuracy = { 0.5, 0.8, 0.9 }, val_accuracy = { 0.4, 0.7, 0.8 } }, "curves.png", { xlabel = "epoch" })
+flow.plot.histogram: Draws how often values stand in equal parts of their range, in the terminal, or as a .svg or .png picture.
+  flow.plot.histogram(flow.random.normal { 1000 }, "values.svg", { bins = 30 })
+flow.plot.images: Draws pictures in a grid with their titles, in the terminal, or as a .svg or .png picture.
+  flow.plot.images(flow.random.uniform { 9, 28, 28, 1 }, "first.png", { titles = flow.arange(9), columns = 3 })
 flow.plot.model: Writes the graph of a model's layers as a .svg picture or a .dot file.
   flow.plot.model(flow.Sequential { layers.Input { 2 }, layers.Dense(1) }, "m.svg")
 flow.plot.confusion_matrix: Shows how often each label was predicted as each; returns the matrix.

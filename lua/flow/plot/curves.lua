@@ -1,41 +1,44 @@
--- history.lua: history:plot(file): the curves of a training as an SVG picture, one panel a metric.
+-- curves.lua: curves as a drawing, one panel a metric: history:plot(file), flow.plot.lines, and the frame of flow.plot.histogram.
 
 local errors = require "flow.errors"
 local scale = require "flow.plot.scale"
 local series = require "flow.plot.series"
 local svg = require "flow.plot.svg"
 
-local history = {}
+local curves = {}
 
-local OPTIONS = { title = true, metrics = true, width = true, height = true, yscale = true }
-local COLORS = { "#1f6fb4", "#d9601a" }      -- training, validation: told apart by eyes of every kind, and in grey
+-- Of curves that stand together, training and validation first: told apart by eyes of every kind, and the first two in grey.
+local COLORS = { "#1f6fb4", "#d9601a", "#2a9d5c", "#a03fa8", "#b8860b", "#128a9c", "#c0392b", "#7a6b5d" }
 local INK, MUTED, GRID, AXIS = "#24292f", "#66707b", "#e6e9ed", "#9aa3ad"
 local MARGIN = { left = 64, right = 18, top = 58, bottom = 46 }      -- around the curves of a panel
 local GAP, DOTS_UP_TO = 12, 40
+curves.COLORS = COLORS
 
-local function check_options(options)
-  options = errors.check_options("history:plot", options, OPTIONS)
+-- Options of a picture, checked: title, width and height of one panel, yscale.
+function curves.options(what, options)
   local function size(name, default, least)
     local value = options[name]
     if value == nil then return default end
     if type(value) ~= "number" or not (value >= least and value <= 10000) then
-      errors.raise("history:plot: %s is the pixels of one panel, %d to 10000, got %s", name, least, errors.describe(value))
+      errors.raise("%s: %s is the pixels of one panel, %d to 10000, got %s", what, name, least, errors.describe(value))
     end
     return value
   end
   if options.yscale ~= nil and options.yscale ~= "linear" and options.yscale ~= "log" then
-    errors.raise("history:plot: yscale is \"linear\" or \"log\", got %s", errors.describe(options.yscale))
+    errors.raise("%s: yscale is \"linear\" or \"log\", got %s", what, errors.describe(options.yscale))
   end
-  if options.title ~= nil and type(options.title) ~= "string" then
-    errors.raise("history:plot: title is a string, got %s", errors.describe(options.title))
+  for _, name in ipairs { "title", "xlabel", "ylabel" } do
+    if options[name] ~= nil and type(options[name]) ~= "string" then
+      errors.raise("%s: %s is a string, got %s", what, name, errors.describe(options[name]))
+    end
   end
-  return { title = options.title, metrics = options.metrics, logarithmic = options.yscale == "log",
-           width = size("width", 470, 240), height = size("height", 320, 200) }
+  return { title = options.title, logarithmic = options.yscale == "log", width = size("width", 470, 240),
+           height = size("height", 320, 200) }
 end
 
 ---- a panel --------------------------------------------------------------------------------------------------------------------
 
--- Where the curves are in the picture, and how an epoch and a value become a place.
+-- Where the curves are in the picture, and how a step and a value become a place.
 local function new_frame(panel, x, y, options)
   local frame = { x = x + MARGIN.left, y = y + MARGIN.top, logarithmic = options.logarithmic,
                   width = options.width - MARGIN.left - MARGIN.right, height = options.height - MARGIN.top - MARGIN.bottom }
@@ -46,13 +49,13 @@ local function new_frame(panel, x, y, options)
   elseif options.logarithmic then frame.values = scale.logarithmic(range.low, range.high, rows)
   else frame.values = scale.linear(range.low, range.high, rows) end
   local first, last = range.first or 1, range.last or 1
-  frame.epochs = scale.epochs(first, last, math.max(2, math.floor(frame.width / (26 + 8 * #tostring(last)))))
-  function frame.place_x(epoch) return frame.x + frame.width * scale.share(frame.epochs, epoch) end
+  frame.across = series.axis(panel, first, last, math.max(2, math.floor(frame.width / (26 + 8 * math.min(6, #tostring(last))))))
+  function frame.place_x(value) return frame.x + frame.width * scale.share(frame.across, value) end
   function frame.place_y(value) return frame.y + frame.height * (1 - scale.share(frame.values, value)) end
   return frame
 end
 
-local function draw_axes(drawing, frame)
+local function draw_axes(drawing, frame, panel)
   local x, y, right, bottom = frame.x, frame.y, frame.x + frame.width, frame.y + frame.height
   for _, tick in ipairs(frame.values and frame.values.ticks or {}) do
     local at = frame.place_y(tick.value)
@@ -60,12 +63,15 @@ local function draw_axes(drawing, frame)
     drawing:text(x - 8, at + 4, tick.label, { size = 11.5, anchor = "end", fill = MUTED })
   end
   drawing:add("line", { x1 = x, y1 = bottom, x2 = right, y2 = bottom, stroke = AXIS })
-  for _, tick in ipairs(frame.epochs.ticks) do
+  for _, tick in ipairs(frame.across.ticks) do
     local at = frame.place_x(tick.value)
     drawing:add("line", { x1 = at, y1 = bottom, x2 = at, y2 = bottom + 4, stroke = AXIS })
     drawing:text(at, bottom + 18, tick.label, { size = 11.5, anchor = "middle", fill = MUTED })
   end
-  drawing:text((x + right) / 2, bottom + 36, "epoch", { size = 12, anchor = "middle", fill = MUTED })
+  drawing:text((x + right) / 2, bottom + 36, panel.across, { size = 12, anchor = "middle", fill = MUTED })
+  if panel.along then
+    drawing:text(x - 50, (y + bottom) / 2, panel.along, { size = 12, anchor = "middle", fill = MUTED, rotate = -90 })
+  end
   if not frame.values then
     drawing:text((x + right) / 2, (y + bottom) / 2, frame.logarithmic and "no finite value above 0" or "no finite value",
       { size = 13, anchor = "middle", fill = MUTED })
@@ -73,8 +79,9 @@ local function draw_axes(drawing, frame)
 end
 
 -- The curve's unbroken pieces; a value that cannot be drawn breaks it, and is a cross at the lower edge.
-local function draw_curve(drawing, frame, curve, color, dots)
+local function draw_curve(drawing, frame, curve, color, dots, across)
   local points, last = {}, nil
+  local function where(point) return ("%s: %s in %s %.6g"):format(curve.name, series.value_text(point.value), across, point.x) end
   local function finish()
     if #points > 2 then
       drawing:polyline(points, { stroke = color, stroke_width = 2, stroke_linejoin = "round", stroke_linecap = "round" })
@@ -84,23 +91,22 @@ local function draw_curve(drawing, frame, curve, color, dots)
     points = {}
   end
   for _, point in ipairs(curve.points) do
-    local x = frame.place_x(point.epoch)
+    local x = frame.place_x(point.x)
     local drawn = series.is_finite(point.value) and frame.values and not (frame.logarithmic and point.value <= 0)
     if drawn then
       points[#points + 1], points[#points + 2] = x, frame.place_y(point.value)
     else
       finish()
       local y = frame.y + frame.height
-      drawing:add("path", { d = ("M%s,%sl7,7m0,-7l-7,7"):format(svg.number(x - 3.5), svg.number(y - 12)), stroke = color, stroke_width = 2,
-                            fill = "none" }, ("%s: %s in epoch %d"):format(curve.name, series.value_text(point.value), point.epoch))
+      drawing:cross(x - 3.5, y - 12, 7, { stroke = color, stroke_width = 2 }, where(point))
     end
     last = drawn and point or last
   end
   finish()
   for _, point in ipairs(curve.points) do
     if (dots or point == last) and series.is_finite(point.value) and frame.values and not (frame.logarithmic and point.value <= 0) then
-      drawing:add("circle", { cx = frame.place_x(point.epoch), cy = frame.place_y(point.value), r = 3.2, fill = color, stroke = "#ffffff",
-                              stroke_width = 1 }, ("%s: %s in epoch %d"):format(curve.name, series.value_text(point.value), point.epoch))
+      drawing:add("circle", { cx = frame.place_x(point.x), cy = frame.place_y(point.value), r = 3.2, fill = color, stroke = "#ffffff",
+                              stroke_width = 1 }, where(point))
     end
   end
 end
@@ -115,7 +121,8 @@ local function draw_legend(drawing, frame, panel)
     local value = last and series.value_text(last.value) or ""
     local space = room - 38 - svg.text_width(value, 12)
     local name = svg.fit_text(curve.name, 12, space)
-    drawing:add("line", { x1 = at, y1 = y - 4, x2 = at + 16, y2 = y - 4, stroke = COLORS[i], stroke_width = 3, stroke_linecap = "round" })
+    drawing:add("line", { x1 = at, y1 = y - 4, x2 = at + 16, y2 = y - 4, stroke = COLORS[(i - 1) % #COLORS + 1], stroke_width = 3,
+                          stroke_linecap = "round" })
     drawing:text(at + 23, y, curve.name, { size = 12, fill = INK, width = space })
     drawing:text(at + 23 + svg.text_width(name, 12) + 7, y, value, { size = 12, fill = MUTED })
   end
@@ -125,16 +132,21 @@ local function draw_panel(drawing, panel, x, y, options)
   local frame = new_frame(panel, x, y, options)
   drawing:text(frame.x, y + 26, panel.name, { size = 15, weight = "600", fill = INK, width = frame.width })
   draw_legend(drawing, frame, panel)
-  draw_axes(drawing, frame)
+  draw_axes(drawing, frame, panel)
+  for _, bar in ipairs(panel.bars or {}) do
+    local left, right, top = frame.place_x(bar.left), frame.place_x(bar.right), frame.place_y(bar.value)
+    drawing:add("rect", { x = left + 0.5, y = top, width = math.max(right - left - 1, 1), height = frame.y + frame.height - top,
+                          fill = COLORS[1] }, ("%s to %s: %d"):format(series.value_text(bar.left), series.value_text(bar.right), bar.value))
+  end
   local longest = 0
   for _, curve in ipairs(panel.curves) do longest = math.max(longest, #curve.points) end
-  for i = #panel.curves, 1, -1 do draw_curve(drawing, frame, panel.curves[i], COLORS[i], longest <= DOTS_UP_TO) end
+  for i = #panel.curves, 1, -1 do
+    draw_curve(drawing, frame, panel.curves[i], COLORS[(i - 1) % #COLORS + 1], longest <= DOTS_UP_TO, panel.step)
+  end
 end
 
--- The picture as the text of an SVG file. options: title, metrics (a list of names), width and height of one panel, yscale.
-function history.svg(given, options)
-  options = check_options(options)
-  local panels = series.panels(given, options.metrics)
+-- The panels as a drawing, and what it shows in words. options: of curves.options.
+function curves.draw(panels, options)
   local columns = #panels <= 3 and #panels or #panels == 4 and 2 or 3
   local rows = math.ceil(#panels / columns)
   local head = options.title and 40 or 0
@@ -150,7 +162,7 @@ function history.svg(given, options)
   end
   local names = {}
   for i, panel in ipairs(panels) do names[i] = panel.name end
-  return drawing:to_string(options.title or "training: " .. table.concat(names, ", "))
+  return drawing, options.title or "curves: " .. table.concat(names, ", ")
 end
 
-return history
+return curves
