@@ -64,5 +64,5 @@ return {
     lr = "optimizer.learning_rate", param_groups = "optimizer.learning_rate is one for all variables",
     minimize = "tape:record(f), tape:gradient(loss, variables), optimizer:apply_gradients(gradients, variables)",
   },
-  dataset = { ["repeat"] = "ds:repeat_()", make_one_shot_iterator = "ds:iter()", as_numpy_iterator = "ds:iter()" },
+  dataset = { ["repeat"] = "ds:repeat_()", make_one_shot_iterator = "ds:iter()" },
 }

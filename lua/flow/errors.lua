@@ -11,14 +11,15 @@ function errors.is_ours(source)
   return source:sub(1, #home) == home or source:sub(1, 6) == "=[flow"
 end
 
--- The innermost frame outside lua/flow as "file:line" (nil if there is none, as in a bare C host).
+-- The innermost frame outside lua/flow as "file:line" (nil if there is none, as in a bare C host), or the line of the tail call that took
+-- its place.
 function errors.position()
   local level = 2
   while true do
     local info = debug.getinfo(level, "Sl")
     if not info then return nil end
     if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) then
-      return info.short_src .. ":" .. info.currentline
+      return require("flow.tail_calls").position(level) or info.short_src .. ":" .. info.currentline
     end
     level = level + 1
   end

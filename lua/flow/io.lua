@@ -164,6 +164,23 @@ function io.glob(patterns)
   return found
 end
 
+-- Raises, before work is spent, if a file could not be written there: another kind of file is in its place or in that of one of its
+-- folders, or its nearest folder that exists takes no file. Folders that do not exist yet are made when the file is written.
+function internal.check_writable(path, what)
+  local kind = C.flow_path_kind(path)
+  if kind == C.FLOW_PATH_FOLDER then raise("%s: cannot write %s: it is a folder; the path is that of a file", what, path) end
+  if kind ~= C.FLOW_PATH_NONE and kind ~= C.FLOW_PATH_FILE then return end      -- a pipe or a device: as its user means it
+  local folder = path
+  repeat folder = io.dirname(folder) until folder == "" or folder == "/" or C.flow_path_kind(folder) ~= C.FLOW_PATH_NONE
+  if folder == "" then folder = "." end
+  if C.flow_path_kind(folder) ~= C.FLOW_PATH_FOLDER then raise("%s: cannot write %s: %s is not a folder", what, path, folder) end
+  local probe = ("%s/.flowlua-%.0f"):format(folder, C.flow_clock() * 1e6)
+  if C.flow_write_file(probe, "", 0) ~= 0 then
+    raise("%s: cannot write %s: %s", what, path, (native.string(C.flow_last_error()):gsub("^[^\n]*: ", "")))
+  end
+  C.flow_remove_file(probe)
+end
+
 -- Writes a text as a whole file: whoever reads it sees the old content or the new, never a part.
 function io.write(path, text)
   if type(text) ~= "string" then raise("flow.io.write: the content is a string, got %s", errors.describe(text)) end

@@ -20,7 +20,8 @@ local workers = require "flow.distribute.model_workers"
 local saving = require "flow.distribute.saving"
 local callbacks = require "flow.train.callback"
 
-local raise, takes = errors.raise, require("flow.signature").takes
+local signature = require "flow.signature"
+local raise, takes = errors.raise, signature.takes
 
 local WHAT = "the backup"      -- whichever folder other workers name: the chief's is written
 
@@ -78,7 +79,11 @@ function BackupAndRestore:set_state(state) self._seen = state.seen end
 
 -- Brings this process to where the newest backup stands; returns its path. nil: there is none, or what is wrong with all.
 local function restore(self, run)
-  if not run.begun then self._manager = new_manager(self) end
+  if not run.begun then
+    local io = require "flow.io"
+    signature.internal(io).check_writable(io.join(io.path(self._folder, "BackupAndRestore"), "backup"), "BackupAndRestore")
+    self._manager = new_manager(self)
+  end
   if not self._manager.latest_checkpoint then return nil end
   if not run.begun then fit_position.prepare(run) end
   local path, problem = self._manager:_restore_sound()

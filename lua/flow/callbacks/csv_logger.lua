@@ -5,12 +5,12 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local python_format = require "flow.callbacks.python_format"
 local callbacks = require "flow.train.callback"
-local takes_named = require("flow.signature").takes_named
+local signature = require "flow.signature"
 
 local raise = errors.raise
 local CSVLogger = callbacks.stock("CSVLogger")
 
-takes_named "filename: text, separator: text = ',', append: boolean = false"
+signature.takes_named "filename: text, separator: text = ',', append: boolean = false"
 function CSVLogger:init(given)
   callbacks.keep(self, CSVLogger, given)
   if #self.separator ~= 1 then
@@ -42,6 +42,9 @@ end
 
 local function open(self, mode)
   if self._silent then return end
+  local files, folder = require "flow.io", self.filename:match("^(.+)/[^/]*$")
+  signature.internal(files).check_writable(self.filename, "CSVLogger")
+  if folder then files.makedirs(folder) end
   local file, message = io.open(self.filename, mode)
   if not file then raise("CSVLogger: cannot write %s", message) end
   self._file = file

@@ -5,7 +5,7 @@ local log = require "flow.log"
 local python_format = require "flow.callbacks.python_format"
 local Monitor = require "flow.callbacks.monitor"
 local callbacks = require "flow.train.callback"
-local takes_named = require("flow.signature").takes_named
+local signature = require "flow.signature"
 local workers = require "flow.distribute.model_workers"
 local once = require("flow.distribute.saving").once
 
@@ -18,7 +18,7 @@ local function ends_with(text, ending)
   return text:sub(-#ending) == ending
 end
 
-takes_named("filepath: text, monitor: text = 'val_loss', verbose: whole|boolean = 0, save_best_only: boolean = false, "
+signature.takes_named("filepath: text, monitor: text = 'val_loss', verbose: whole|boolean = 0, save_best_only: boolean = false, "
   .. "save_weights_only: boolean = false, mode: 'auto'|'min'|'max' = 'auto', save_freq: frequency = 'epoch', "
   .. "initial_value_threshold?: number")
 function ModelCheckpoint:init(given)
@@ -31,10 +31,22 @@ function ModelCheckpoint:init(given)
   elseif not ends_with(path, ".keras") then
     raise("ModelCheckpoint: the path ends in .keras (for weights alone: save_weights_only = true and .weights.h5), got %q", path)
   end
+  python_format.check("ModelCheckpoint", path, { "epoch", "batch" })
   self.best, self._epoch, self._batches, self._last_batch = self.initial_value_threshold, 0, 0, false
 end
 
+-- Raises, before an epoch is spent, where no file could be written; what a template fills in may be the name of a folder.
+local function check_path(self)
+  local worker = workers.of(self.model)
+  if worker and worker.rank > 0 then return end
+  local io = require "flow.io"
+  local path = io.path(self.filepath, "ModelCheckpoint")
+  local fixed = path:match("^([^{]*/)[^/]*{") or not path:find("{", 1, true) and path
+  if fixed then signature.internal(io).check_writable(fixed:gsub("/$", "/model"), "ModelCheckpoint") end
+end
+
 function ModelCheckpoint:on_train_begin()
+  check_path(self)
   if self.save_best_only then self:begin_monitoring("ModelCheckpoint") end
 end
 

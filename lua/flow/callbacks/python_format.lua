@@ -239,4 +239,12 @@ function python_format.format(what, template, integers, values)
   return table.concat(text)
 end
 
+-- Raises for a template that no values could fill: an unknown form, a format that a number of its kind does not have. integers: names of
+-- whole numbers; every other name may be that of a float.
+function python_format.check(what, template, integers)
+  local whole = {}
+  for _, name in ipairs(integers) do whole[name] = 1 end
+  python_format.format(what, template, whole, setmetatable({}, { __index = function() return 0.5 end }))
+end
+
 return python_format

@@ -7,13 +7,13 @@ local errors = require "flow.errors"
 local log = require "flow.log"
 local events = require "flow.callbacks.events"
 local callbacks = require "flow.train.callback"
-local takes_named = require("flow.signature").takes_named
+local signature = require "flow.signature"
 
 local C, raise = native.C, errors.raise
 local TensorBoard = callbacks.stock("TensorBoard")
 
 -- log_dir: by default the folder that Vertex AI names in AIP_TENSORBOARD_LOG_DIR, else logs.
-takes_named("log_dir?: text, histogram_freq: whole = 0, write_graph: boolean = true, write_images: boolean = false, "
+signature.takes_named("log_dir?: text, histogram_freq: whole = 0, write_graph: boolean = true, write_images: boolean = false, "
   .. "write_steps_per_second: boolean = false, update_freq: updates = 'epoch', profile_batch: whole = 0, embeddings_freq: whole = 0, "
   .. "embeddings_metadata?: text")
 function TensorBoard:init(given)
@@ -60,6 +60,10 @@ end
 
 function TensorBoard:on_train_begin()
   self._batch, self._fits = 0, true
+  if not self._silent then
+    local io = require "flow.io"
+    signature.internal(io).check_writable(io.join(io.path(self.log_dir, "TensorBoard"), "train", "events"), "TensorBoard")
+  end
   if not self.write_graph then return end
   local ok, json = pcall(function() return self.model:to_json() end)
   if ok then
