@@ -70,7 +70,8 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
 static flow_status check_arguments(const flow_optimizer *optimizer)
 {
   static const char *const clips[] = { "clipnorm", "clipvalue", "global_clipnorm" };
-  static const char *const not_negative[] = { "learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm" };
+  static const char *const not_negative[] = { "learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm",
+    "initial_accumulator_value", "l1_regularization_strength", "l2_regularization_strength", "l2_shrinkage_regularization_strength" };
   const char *class = optimizer->class->name, *clip = NULL;
   const flow_arguments *arguments = optimizer->arguments;
   int64_t steps = flow_argument_integer(arguments, "gradient_accumulation_steps");
@@ -88,6 +89,9 @@ static flow_status check_arguments(const flow_optimizer *optimizer)
     if (!(number >= 0) || !isfinite(number))
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s is %g, expected a number of at least 0", class, not_negative[i], number);
   }
+  double power = flow_argument_number(arguments, "learning_rate_power");
+  if (!(power <= 0 && isfinite(power)))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: learning_rate_power is %g, expected a number of at most 0", class, power);
   double scale = flow_argument_number(arguments, "loss_scale_factor");
   if (!flow_argument_is_null(arguments, "loss_scale_factor") && !(scale > 0 && isfinite(scale)))
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: loss_scale_factor is %g, expected a number above 0", class, scale);

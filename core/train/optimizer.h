@@ -43,7 +43,7 @@ typedef struct flow_optimizer_class {
   /* Slots in Keras' order of variables: this many kinds alternate from variable to variable, each further kind comes after
    * them for all variables. */
   int                  interleaved;
-  const char          *initial_slot;     /* the parameter that slots begin with; NULL: they begin with 0 */
+  const char          *initial_slot;     /* the parameter that the first kind of slot begins with; the others, and all if it is NULL: 0 */
 } flow_optimizer_class;
 
 

@@ -85,7 +85,7 @@ static flow_status new_flat(flow_place *place, int64_t size, double value, flow_
 
 static flow_status new_slot(const flow_optimizer *optimizer, int kind, flow_place *place, int64_t size, flow_tensor **out)
 {
-  const char *initial = kind < optimizer->own_kinds ? optimizer->class->initial_slot : NULL;
+  const char *initial = kind == 0 && optimizer->own_kinds > 0 ? optimizer->class->initial_slot : NULL;
   return new_flat(place, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
 }
 

@@ -42,12 +42,14 @@ OPTIMIZERS = [
 ]
 
 
-def optimizer(kind, name="", schedule=None, exclude=None, **options):
-    """schedule: [class, options] of the learning rate. exclude: index of a variable without weight decay."""
+def optimizer(kind, name="", schedule=None, exclude=None, shapes=([7], [3, 4]), **options):
+    """schedule: [class, options] of the learning rate. exclude: index of a variable without weight decay. shapes: of the variables."""
     return {"name": (kind + " " + name).strip(), "optimizer": kind, "options": options, "steps": 10, "schedule": schedule,
-            "exclude": exclude}
+            "exclude": exclude, "shapes": shapes}
 
 
+DECAYING = ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}]
+TENSORS = ([7], [3, 4], [5, 2], [2, 2, 3, 4], [])
 OPTIMIZERS += [
     optimizer("RMSprop"),
     optimizer("RMSprop", "other numbers", learning_rate=0.03, rho=0.7, epsilon=0.001),
@@ -98,6 +100,33 @@ OPTIMIZERS += [
               ema_overwrite_frequency=2, gradient_accumulation_steps=2),
     optimizer("Lion", "gradient_accumulation_steps, loss_scale_factor, clipvalue", learning_rate=0.05, loss_scale_factor=3.0,
               clipvalue=0.1, gradient_accumulation_steps=3),
+    optimizer("Ftrl"),
+    optimizer("Ftrl", "other numbers", learning_rate=0.1, learning_rate_power=-0.7, initial_accumulator_value=0.4,
+              l1_regularization_strength=0.2, l2_regularization_strength=0.3, l2_shrinkage_regularization_strength=0.1, beta=0.5),
+    optimizer("Ftrl", "weight_decay, clipnorm, ExponentialDecay", DECAYING, learning_rate_power=0.0, weight_decay=0.1, exclude=0,
+              clipnorm=0.4),
+    optimizer("Ftrl", "use_ema, gradient_accumulation_steps", learning_rate=0.2, use_ema=True, ema_momentum=0.6,
+              ema_overwrite_frequency=2, gradient_accumulation_steps=2),
+    optimizer("Lamb"),
+    optimizer("Lamb", "other numbers, weight_decay", learning_rate=0.05, beta_1=0.8, beta_2=0.95, epsilon=0.01, weight_decay=0.2,
+              exclude=0),
+    optimizer("Lamb", "ExponentialDecay, global_clipnorm, gradient_accumulation_steps", DECAYING, global_clipnorm=0.5,
+              gradient_accumulation_steps=3),
+    optimizer("Lamb", "use_ema, clipvalue", learning_rate=0.02, use_ema=True, ema_momentum=0.7, ema_overwrite_frequency=3, clipvalue=0.2),
+    optimizer("Adafactor", shapes=TENSORS),
+    optimizer("Adafactor", "other numbers, weight_decay", learning_rate=0.2, beta_2_decay=-0.5, epsilon_1=1e-3, epsilon_2=0.1,
+              clip_threshold=0.5, relative_step=False, weight_decay=0.1, exclude=1, shapes=TENSORS),
+    optimizer("Adafactor", "ExponentialDecay, clipnorm, gradient_accumulation_steps", DECAYING, clipnorm=0.5,
+              gradient_accumulation_steps=2),
+    optimizer("Adafactor", "use_ema", learning_rate=0.1, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=4),
+    optimizer("Muon", shapes=TENSORS),
+    optimizer("Muon", "other numbers", learning_rate=0.05, adam_beta_1=0.8, adam_beta_2=0.9, adam_weight_decay=0.3, epsilon=0.01,
+              weight_decay=0.1, muon_a=3.0, muon_b=-4.0, muon_c=1.8, adam_lr_ratio=0.5, momentum=0.8, ns_steps=3, nesterov=False,
+              rms_rate=0.5, shapes=TENSORS),
+    optimizer("Muon", "clipnorm, gradient_accumulation_steps", learning_rate=0.02, clipnorm=0.5, gradient_accumulation_steps=2,
+              exclude=1),
+    optimizer("Muon", "use_ema, global_clipnorm", learning_rate=0.02, use_ema=True, ema_momentum=0.7, ema_overwrite_frequency=3,
+              global_clipnorm=0.6),
 ]
 
 SCHEDULES = [

@@ -250,7 +250,7 @@ def run_optimizers(seeds):
     for case in OPTIMIZERS:
         keras.backend.clear_session()
         optimizer = getattr(keras.optimizers, case["optimizer"])(**case["options"] | rate_of(case))
-        starts = [seeds.uniform(shape) for shape in ([7], [3, 4])]
+        starts = [seeds.uniform(shape) for shape in case.get("shapes", ([7], [3, 4]))]
         variables = [keras.Variable(make(start).astype(np.float64), dtype="float64") for start in starts]
         if case.get("exclude") is not None:
             optimizer.exclude_from_weight_decay(var_list=[variables[case["exclude"]]])
@@ -290,7 +290,8 @@ def run_schedules():
 def run_optimizer_configs():
     """What Keras writes for an optimizer of each class with nothing but defaults."""
     return [{"optimizer": kind, "config": json.dumps(keras.optimizers.serialize(getattr(keras.optimizers, kind)(name="mine")))}
-            for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Lion", "Nadam")]
+            for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Lion", "Nadam", "Ftrl", "Lamb",
+                         "Adafactor", "Muon", "ScheduleFreeAdamW")]
 
 
 def train(case, weights, x, y, floatx):

@@ -135,6 +135,10 @@ trained("trained_decay", flow.optimizers.Adam(flow.optimizers.schedules.Exponent
 trained("trained_clipped", flow.optimizers.SGD(0.1, { global_clipnorm = 0.1 }))
 local half_full = { initial_scale = 2 ^ 110, dynamic_growth_steps = 2 }
 trained("trained_scaled", flow.optimizers.LossScaleOptimizer(flow.optimizers.Adam(0.01), half_full))
+trained("trained_ftrl", flow.optimizers.Ftrl(0.05, { l2_regularization_strength = 0.01 }))
+trained("trained_lamb", flow.optimizers.Lamb(0.01))
+trained("trained_adafactor", flow.optimizers.Adafactor(0.02, { use_ema = true }))
+trained("trained_muon", flow.optimizers.Muon(0.02, { adam_weight_decay = false, gradient_accumulation_steps = 2 }))
 trained("trained_momentum", flow.optimizers.SGD(0.05, { momentum = 0.9, nesterov = true }))
 
 ---- are they all there? ---------------------------------------------------------------------------------------------------------------

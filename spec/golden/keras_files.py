@@ -109,6 +109,10 @@ OPTIMIZERS = {
     "rmsprop": lambda: keras.optimizers.RMSprop(0.01, momentum=0.5), "adamw": lambda: keras.optimizers.AdamW(0.01),
     "regularized": lambda: keras.optimizers.SGD(0.1),
     "decay": lambda: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 4, 0.5)),
+    "ftrl": lambda: keras.optimizers.Ftrl(0.05, l1_regularization_strength=0.001), "lamb": lambda: keras.optimizers.Lamb(0.01),
+    "adafactor": lambda: keras.optimizers.Adafactor(0.02), "muon": lambda: keras.optimizers.Muon(0.02, rms_rate=None),
+    # With TensorFlow it takes the momentum after the step for the one before it: make and check its files with KERAS_BACKEND=jax.
+    "schedule_free": lambda: keras.optimizers.ScheduleFreeAdamW(0.02, warmup_steps=3),
 }
 SAMPLES = ["flowers_small", "mnist_small_compiled", "func", "dense_adam_trained_jax"]
 

@@ -72,7 +72,8 @@ describe("files of Keras", function()
     end
   end)
 
-  for _, name in ipairs { "adam", "amsgrad", "momentum", "rmsprop", "adamw", "decay", "regularized" } do
+  for _, name in ipairs { "adam", "amsgrad", "momentum", "rmsprop", "adamw", "decay", "regularized", "ftrl", "lamb",
+                         "adafactor", "muon", "schedule_free" } do
     it("training goes on with " .. name, function()
       local trained = "trained_" .. name
       local model = flow.load_model(folder .. trained .. ".keras")

@@ -70,6 +70,21 @@ function tables.optimizers()
       function(argument) return C.flow_optimizer_class_argument_default(i, argument) end, EVERY_OPTIMIZER))
     index = index + 1
   end
+  local in_lua = {}
+  for name in pairs(require("flow.reference.names").of(flow.optimizers)) do
+    if type(flow.optimizers[name]) == "table" and rawget(flow.optimizers[name], "of_keras") then in_lua[#in_lua + 1] = name end
+  end
+  table.sort(in_lua)
+  for _, name in ipairs(in_lua) do
+    local class, list = flow.optimizers[name], {}
+    for _, parameter in ipairs(require("flow.signature").of(class).positional) do
+      if not EVERY_OPTIMIZER[parameter.name] then
+        local value = class.defaults[parameter.name]
+        list[#list + 1] = parameter.name .. (value ~= nil and (" = %s"):format(type(value) == "table" and "{}" or tostring(value)) or "")
+      end
+    end
+    lines[#lines + 1] = row(quoted(name), table.concat(list, ", "))
+  end
   return lines
 end
 

@@ -6,7 +6,8 @@ local flow = require "flow"
 local layers, optimizers = flow.layers, flow.optimizers
 local new_model, fit, values, same, near = setup.new, setup.fit, setup.values, setup.same, setup.near
 
-local CLASSES = { SGD = optimizers.SGD, Adam = optimizers.Adam, Nadam = optimizers.Nadam, Plain = setup.Plain }
+local CLASSES = { SGD = optimizers.SGD, Adam = optimizers.Adam, Nadam = optimizers.Nadam, Plain = setup.Plain,
+                  Ftrl = optimizers.Ftrl, Lamb = optimizers.Lamb, Muon = optimizers.Muon }
 
 describe("gradient_accumulation_steps", function()
   it("keeps accumulators after averages and before the slots of the class, and counts calls in its variable", function()

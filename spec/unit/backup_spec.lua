@@ -144,6 +144,11 @@ describe("BackupAndRestore", function()
       function() return optimizers.Adadelta(1) end,
       function() return optimizers.Adamax(0.05) end,
       function() return optimizers.Nadam(0.05) end,
+      function() return optimizers.Ftrl(0.05, { l1_regularization_strength = 0.01 }) end,
+      function() return optimizers.Lamb(0.05, { weight_decay = 0.01 }) end,
+      function() return optimizers.Adafactor(0.05) end,
+      function() return optimizers.Muon(0.05) end,
+      function() return optimizers.ScheduleFreeAdamW(0.05) end,
       function() return optimizers.Adam(optimizers.schedules.ExponentialDecay(0.1, 3, 0.5)) end,
       function() return optimizers.Adam(0.05, { clipnorm = 0.5 }) end,
     }

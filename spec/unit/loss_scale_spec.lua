@@ -16,7 +16,7 @@ end
 
 local INNER = {
   SGD = { momentum = 0.9 }, Adam = { amsgrad = true }, AdamW = {}, RMSprop = { momentum = 0.5, centered = true }, Adagrad = {},
-  Adadelta = {}, Adamax = {}, Nadam = {},
+  Adadelta = {}, Adamax = {}, Nadam = {}, Ftrl = {}, Lamb = {}, Adafactor = {}, Muon = {}, ScheduleFreeAdamW = {},
 }
 
 local devices = { "cpu" }

@@ -27,7 +27,8 @@ local function averages_of(list, momentum)
   return result
 end
 
-local CLASSES = { SGD = optimizers.SGD, Adam = optimizers.Adam, Lion = optimizers.Lion, Nadam = optimizers.Nadam, Plain = Plain }
+local CLASSES = { SGD = optimizers.SGD, Adam = optimizers.Adam, Lion = optimizers.Lion, Nadam = optimizers.Nadam, Plain = Plain,
+                  Ftrl = optimizers.Ftrl, Lamb = optimizers.Lamb, Adafactor = optimizers.Adafactor, Muon = optimizers.Muon }
 
 describe("averages of the weights", function()
   it("come before the slots, and follow the weights", function()

@@ -97,7 +97,8 @@ describe("an optimizer", function()
     assert.equal('flow.optimizers has no "Adm"; did you mean "Adam"?', message_of(function() return optimizers.Adm end))
     local text = message_of(function() optimizers.get "adm" end)
     assert.truthy(text:find('there is no optimizer "adm"; did you mean "adam"?'
-      .. ' There are adadelta, adagrad, adam, adamax, adamw, lion, nadam, rmsprop, sgd', 1, true), text)
+      .. ' There are adadelta, adafactor, adagrad, adam, adamax, adamw, ftrl, lamb, lion, muon, nadam, rmsprop, schedulefreeadamw, sgd',
+      1, true), text)
     assert.truthy(message_of(function() sgd.learning_rate = -1 end):find("a number of at least 0, got the number -1", 1, true))
     assert.truthy(message_of(function() sgd.learning_rate = 0 / 0 end):find("a number of at least 0", 1, true))
     assert.truthy(message_of(function() sgd:apply_gradients({ flow.ones { 1 } }, { 3 }) end):find("entry 1 of the variables", 1, true))
@@ -109,6 +110,57 @@ describe("an optimizer", function()
     sgd:apply_gradients({ flow.ones { 1 } }, { w })
     assert.same({ 0 }, w:totable())
     assert.equal(1, sgd.iterations)
+  end)
+end)
+
+describe("optimizers that look at single variables", function()
+  local function says(text, f) assert.truthy(message_of(f):find(text, 1, true), message_of(f)) end
+
+  it("say what they were given wrongly", function()
+    says("Muon: entry 1 of exclude_layers is the string \"a.*\", expected a part of variables' names",
+      function() optimizers.Muon { exclude_layers = { "a.*" } } end)
+    says('Lamb: unknown option "beta1"; did you mean "beta_1"?', function() optimizers.Lamb { beta1 = 0.5 } end)
+    says("Lamb: beta_1 is the string \"x\", expected a number", function() optimizers.Lamb(0.1, "x") end)
+    says("Muon: ns_steps is the number 1.5, expected a whole number from 0", function() optimizers.Muon { ns_steps = 1.5 } end)
+    says("Adafactor: learning_rate is -1, expected a number of at least 0", function() optimizers.Adafactor(-1) end)
+    says("Ftrl: learning_rate_power is 1, expected a number of at most 0", function() optimizers.Ftrl { learning_rate_power = 1 } end)
+    says("Ftrl: l1_regularization_strength is -1", function() optimizers.Ftrl { l1_regularization_strength = -1 } end)
+    says("Lamb: its update is part of the library", function() optimizers.Lamb:extend "Mine" end)
+  end)
+
+  it("are found by name in any case, and made again from their configs, in which None is false", function()
+    for _, name in ipairs { "Adafactor", "Lamb", "Muon", "ScheduleFreeAdamW" } do
+      assert.equal(name, optimizers.get(name:lower()):get_config() and require("flow.object").class_of(optimizers.get(name)).name)
+    end
+    local muon = optimizers.Muon { rms_rate = false, adam_weight_decay = false, weight_decay = false, nesterov = false }
+    local again = optimizers.from_json(muon:to_json())
+    assert.equal(muon:to_json(), again:to_json())
+    assert.same({ false, false, false, false }, { again.rms_rate, again.adam_weight_decay, again.weight_decay, again.nesterov })
+    assert.is_false(again:get_config().use_ema)
+    assert.is_nil(again:get_config().weight_decay)
+  end)
+
+  it("Muon leaves embeddings, vectors and what exclude_layers names to AdamW", function()
+    local named = {}
+    for i, entry in ipairs { { "hidden/kernel", { 3, 4 } }, { "hidden/bias", { 4 } }, { "my_Embedding/embeddings", { 5, 2 } },
+                             { "output/kernel", { 4, 2 } } } do
+      named[i] = flow.Variable(flow.ones(entry[2]), { name = entry[1] })
+    end
+    local function velocities(options)
+      local muon, list = optimizers.Muon(options), {}
+      muon:build(named)
+      for _, v in ipairs(muon.variables) do list[#list + 1] = v.name:match("^muon/(.*)_velocity$") end
+      return list
+    end
+    assert.same({ "hidden/bias", "my_Embedding/embeddings" }, velocities {})
+    assert.same({ "hidden/bias", "my_Embedding/embeddings", "output/kernel" }, velocities { exclude_layers = { "output" } })
+    assert.same({ "hidden/bias" }, velocities { exclude_embeddings = false })
+    local muon = optimizers.Muon { learning_rate = 1, adam_weight_decay = 0.5, weight_decay = false }
+    muon:exclude_from_weight_decay { var_names = { "Embedding" } }
+    local zeros = {}
+    for i, v in ipairs(named) do zeros[i] = flow.zeros(v.shape) end
+    muon:apply_gradients(zeros, named)
+    assert.same({ 1, 0.5, 1, 1 }, { named[1]:max():item(), named[2]:max():item(), named[3]:max():item(), named[4]:max():item() })
   end)
 end)
 

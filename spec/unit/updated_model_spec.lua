@@ -42,6 +42,8 @@ local OPTIMIZERS = {
   { "Adam", { learning_rate = 0.1, amsgrad = true } }, { "AdamW", { learning_rate = 0.1, weight_decay = 0.1 } },
   { "RMSprop", { learning_rate = 0.05, momentum = 0.5, centered = true } }, { "Adagrad", { learning_rate = 0.1 } },
   { "Adadelta", { learning_rate = 1 } }, { "Adamax", { learning_rate = 0.1 } }, { "Nadam", { learning_rate = 0.1 } },
+  { "Ftrl", { learning_rate = 0.1 } }, { "Lamb", { learning_rate = 0.1 } }, { "Adafactor", { learning_rate = 0.1 } },
+  { "Muon", { learning_rate = 0.1 } },
 }
 
 describe("on replicas, what was updated before in the same step", function()

@@ -20,6 +20,7 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local json = require "flow.json"
+local names = require "flow.names"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local variable = require "flow.tensor.variable"
@@ -34,11 +35,12 @@ local out, out_tensor, out_update = native.out("flow_optimizer"), native.out("fl
 local custom = {}
 local EVERY = -1      -- for the library: what every optimizer takes
 
--- Names of the options that every optimizer has.
+-- Names of the options that every optimizer has: a list in Keras' order, which has them as keys, too.
 local function common_names()
   local list = {}
   for i = 0, C.flow_optimizer_class_argument_count(EVERY) - 1 do
-    list[native.string(C.flow_optimizer_class_argument(EVERY, i))] = true
+    list[i + 1] = native.string(C.flow_optimizer_class_argument(EVERY, i))
+    list[list[i + 1]] = true
   end
   return list
 end
@@ -86,8 +88,8 @@ local function define(Optimizer)
   function Optimizer.extend(parent, class_name)
     if parent == Optimizer then parent = Custom end
     local above = parent
-    while above and above ~= Custom do above = above.parent end
-    if not above then
+    while above and above ~= Custom and not rawget(above, "of_keras") do above = above.parent end
+    if above ~= Custom then
       raise("%s: its update is part of the library: extend flow.optimizers.Optimizer, and write update_step()", parent.name)
     end
     return user_class(parent, class_name, new, common)
@@ -105,7 +107,9 @@ local function define(Optimizer)
 
   local function add(self, shape, dtype, initializer, name, device)
     local initial = tensor.zeros(shape, { dtype = dtype })
-    check(C.flow_initialize(context, initializer, nil, C.flow_context_next_seed(context), initial.p))
+    if initializer ~= "zeros" then      -- which tensors of integers are, too
+      check(C.flow_initialize(context, initializer, nil, C.flow_context_next_seed(context), initial.p))
+    end
     local made = variable.Variable(initial, { name = self.name .. "/" .. name, trainable = false })
     if device then native.try(C.flow_variable_to_device, context, made.handle, device) end
     self._own[#self._own + 1] = made
@@ -115,6 +119,15 @@ local function define(Optimizer)
   takes "shape: list, initializer: string = 'zeros', { dtype?, name: string = 'variable' }"
   function Custom:add_variable(shape, initializer, options)
     return add(self, shape, options.dtype, initializer, options.name)
+  end
+
+  -- A variable that begins with the value of another one.
+  function Custom:_add_copy(reference, name)
+    check(C.flow_variable_tensor(reference.handle, out_tensor))
+    local made = variable.Variable(native.tensor(out_tensor[0]), { name = ("%s/%s_%s"):format(self.name, reference.name, name),
+                                                                   trainable = false })
+    self._own[#self._own + 1] = made
+    return made
   end
 
   -- A variable with the shape and dtype of another one, on its device.
@@ -178,10 +191,13 @@ local function define(Optimizer)
       object.class_of(self).name)
   end
 
+  -- The weight decay of a variable, of which the library says what weight_decay is for it, 0 if it is left out.
+  function Custom:_decay_of(_, decay) return decay end
+
   local function step(self, update, i, v, rate)
     check(C.flow_update_gradient(update, i - 1, out_tensor))
     if out_tensor[0] == nil then return end
-    local gradient, decay = native.tensor(out_tensor[0]), C.flow_update_decay(update, i - 1)
+    local gradient, decay = native.tensor(out_tensor[0]), self:_decay_of(v, C.flow_update_decay(update, i - 1))
     if decay ~= 0 then v:assign_sub(v * (rate * decay)) end
     local before = variable.assigned(v)
     self:update_step(gradient, v, rate)
@@ -228,30 +244,118 @@ local function define(Optimizer)
   -- As Keras writes a registered class; what the class' get_config() gives stands beside what every optimizer has.
   function Custom:to_json()
     local described = json.decode(Optimizer.to_json(self))
-    local class_name = object.class_of(self).name
-    described.module, described.registered_name = json.null, class_name
-    for key, value in pairs(self:get_config()) do described.config[key] = value end
+    local class = object.class_of(self)
+    if not rawget(class, "of_keras") then described.module, described.registered_name = json.null, class.name end
+    described.class_name = class.name
+    for key, value in pairs(self:_own_config()) do described.config[key] = value end
     return json.encode(described)
+  end
+
+  function Custom:_own_config() return self:get_config() end
+
+  ---- of Keras ------------------------------------------------------------------------------------------------------------------------
+
+  -- One of Keras' optimizers whose update needs norms, shapes or products of single variables, and so is written in Lua. own: what it takes
+  -- besides, { name, default, kind } in Keras' order, kind being number, integer, boolean, list, or "number?" of which false is None; those
+  -- of `last` come after what every optimizer takes. They are fields of its objects. defaults: other ones of common options.
+  function Custom._of_keras(class_name, own, last, defaults)
+    local class, list, kinds = object.class(class_name, Custom), { "learning_rate", first_is_single = true }, {}
+    rawset(class, "of_keras", true)
+    rawset(class, "defaults", { learning_rate = 0.001 })
+    for _, option in ipairs(own) do list[#list + 1] = option[1] end
+    for i = 2, #common do list[#list + 1] = common[i] end
+    for _, option in ipairs(last or {}) do list[#list + 1] = option[1] end
+    local known = { name = true }
+    for _, option in ipairs(list) do known[option] = true end
+    for _, part in ipairs { own, last or {} } do
+      for _, option in ipairs(part) do
+        kinds[option[1]] = { default = option[2], kind = option[3] or "number" }
+        class.defaults[option[1]] = option[2]
+      end
+    end
+    for option, value in pairs(defaults or {}) do class.defaults[option] = value end
+
+    signature.of_record(class, "flow.optimizers." .. class_name, list, #list, function(...)
+      local named = errors.check_options(class_name, arguments.named(class_name, list, #list, ...), known)
+      local fields, options = {}, {}
+      for option, entry in pairs(kinds) do
+        local value = named[option]
+        if value == nil then value = entry.default end
+        fields[option] = custom.check(class_name, option, value, entry.kind)
+      end
+      for option, value in pairs(defaults or {}) do options[option] = value end
+      for i = 1, #common do
+        local value = named[common[i]]
+        if value == false and common[i] ~= "use_ema" then options[common[i]] = nil
+        elseif value ~= nil then options[common[i]] = value end
+      end
+      if class._prepare then class._prepare(fields, options) end
+      local self = new(class, named.name or names.snake(class_name), options)
+      for option, value in pairs(fields) do rawset(self, option, value) end
+      return self
+    end)
+
+    function class._own_config(self)
+      local config = {}
+      for option, entry in pairs(kinds) do
+        local value = self[option]
+        if entry.kind == "number?" and not value then value = json.null
+        elseif entry.kind == "list" then value = json.list { unpack(value) } end
+        config[option] = value
+      end
+      return config
+    end
+
+    -- What every optimizer takes, too, without what is not set.
+    function class.get_config(self)
+      local config = json.decode(self:to_json()).config
+      for option, value in pairs(config) do
+        if value == json.null then config[option] = nil end
+      end
+      return config
+    end
+    return class
   end
 
   return Custom
 end
 custom.define = define
 
--- The options of an optimizer from its config.
-local function options_of(config)
+local KINDS = {
+  number = { "a number", function(value) return type(value) == "number" end },
+  ["number?"] = { "a number or false", function(value) return value == false or type(value) == "number" end },
+  integer = { "a whole number from 0", function(value) return type(value) == "number" and value >= 0 and value == math.floor(value) end },
+  boolean = { "true or false", function(value) return type(value) == "boolean" end },
+  list = { "a list", function(value) return type(value) == "table" and not getmetatable(value) end },
+}
+
+-- The value of an option if it is of this kind, else an error.
+function custom.check(class_name, option, value, kind)
+  if not KINDS[kind][2](value) then raise("%s: %s is %s, expected %s", class_name, option, errors.describe(value), KINDS[kind][1]) end
+  return value
+end
+
+-- 1 - beta^step, without what the difference of two near numbers would lose.
+function custom.correction(beta, step) return -ops.expm1(step * math.log(beta)) end
+
+-- The options of an optimizer from its config; null is false where none_is_false.
+local function options_of(config, none_is_false)
   local options = {}
   for name, value in pairs(config) do
     if type(value) == "table" and value.class_name then value = schedules[value.class_name](options_of(value.config)) end
-    if value ~= json.null then options[name] = value end
+    if value ~= json.null then options[name] = value
+    elseif none_is_false then options[name] = false end
   end
   return options
 end
 
--- The optimizer of a described object, if its class is among the custom ones; else nil.
-function custom.read(described, classes)
-  local class = type(described) == "table" and classes and classes[described.class_name]
-  return class and class(options_of(described.config or {}))
+-- The optimizer of a described object, if its class is among the custom ones, or Keras' that find(name) gives; else nil.
+function custom.read(described, classes, find)
+  if type(described) ~= "table" then return nil end
+  local class = classes and classes[described.class_name]
+  if class then return class(options_of(described.config or {})) end
+  class = find(described.class_name)
+  return class and class(options_of(described.config or {}, true))
 end
 
 return custom

@@ -17,8 +17,17 @@ local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
 
 local takes = signature.takes
-local optimizers = signature.module("flow.optimizers", { schedules = schedules })
+local in_lua
+local optimizers = signature.module("flow.optimizers", { schedules = schedules }, function(_, name) return in_lua(name) end)
 local kinds = {}          -- names of all classes, as compile() takes them
+
+-- Optimizers of Keras that are written in Lua, each in a file of optimizers_in_lua, which is loaded when it is needed.
+local IN_LUA = { Adafactor = "adafactor", Lamb = "lamb", Muon = "muon", ScheduleFreeAdamW = "schedule_free_adamw" }
+signature.names_of(optimizers, function()
+  local list = {}
+  for name in pairs(IN_LUA) do list[#list + 1] = name end
+  return list
+end)
 local Optimizer = object.class("Optimizer")
 local LossScaleOptimizer = object.class("LossScaleOptimizer", Optimizer)
 local out, out_scale = native.out("flow_optimizer"), native.out("flow_loss_scale")
@@ -86,7 +95,7 @@ function optimizers.from_json(text, custom_objects)
   local described = json.decode(text)
   if type(described) == "table" and described.class_name == "LossScaleOptimizer" then
     local config = described.config
-    local inner = custom_optimizer.read(config.inner_optimizer, custom_objects)
+    local inner = custom_optimizer.read(config.inner_optimizer, custom_objects, in_lua)
     if inner then
       local initial, growth = config.initial_scale, config.dynamic_growth_steps
       return LossScaleOptimizer(inner, { initial_scale = initial, dynamic_growth_steps = growth, name = config.name })
@@ -95,7 +104,7 @@ function optimizers.from_json(text, custom_objects)
     return wrap_scale(wrap_read(config.inner_optimizer.config), config.initial_scale or C.FLOW_INITIAL_LOSS_SCALE,
       config.dynamic_growth_steps or C.FLOW_LOSS_SCALE_GROWTH_STEPS)
   end
-  local own = custom_optimizer.read(described, custom_objects)
+  local own = custom_optimizer.read(described, custom_objects, in_lua)
   if own then return own end
   check(C.flow_optimizer_from_config(text, out))
   return wrap_read(described.config)
@@ -282,6 +291,17 @@ getmetatable(Optimizer).__call = function()
 end
 optimizers.Optimizer = Optimizer
 
+for class_name in pairs(IN_LUA) do kinds[#kinds + 1] = class_name:lower() end
+table.sort(kinds)
+
+-- The class of this name if it is one of them; else nil.
+function in_lua(name)
+  if not IN_LUA[name] then return nil end
+  local class = rawget(optimizers, name) or require("flow.train.optimizers_in_lua." .. IN_LUA[name])(Custom)
+  rawset(optimizers, name, class)
+  return class
+end
+
 ---- the loss scale --------------------------------------------------------------------------------------------------------------------
 
 -- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): gradients are taken of scale_loss(loss), and divided by the
@@ -345,6 +365,9 @@ function optimizers.get(value)
   if type(value) == "string" then
     local found = C.flow_optimizer_class_find(value)
     if found >= 0 then return optimizers[native.string(C.flow_optimizer_class_name(found))]() end
+    for class_name in pairs(IN_LUA) do
+      if class_name:lower() == value:lower() then return optimizers[class_name]() end
+    end
     raise("there is no optimizer %q%s", value, errors.choices(value, kinds))
   end
   raise("an optimizer is an object such as flow.optimizers.Adam() or a name such as \"adam\", got %s", errors.describe(value))

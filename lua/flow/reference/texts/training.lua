@@ -267,6 +267,11 @@ flow.optimizers.RMSprop: Gradients divided by the root of their mean square.
 flow.optimizers.Adagrad: Gradients divided by the root of the sum of all their squares.
 flow.optimizers.Adadelta: Gradients divided by the root of their mean square, times that of the steps.
 flow.optimizers.Lion: Steps of one size in the direction of the sign of the mean gradient.
+flow.optimizers.Ftrl: Follow the regularized leader: weights whose gradients are few become exactly 0, with l1_regularization_strength.
+flow.optimizers.Lamb: Adam whose step of each variable is as long as the variable, times the rate: for large batches.
+flow.optimizers.Adafactor: Adam that keeps mean squares of the rows and columns of matrices only.
+flow.optimizers.Muon: Steps of matrices are made nearly orthogonal; other variables, and those that exclude_layers names, follow AdamW.
+flow.optimizers.ScheduleFreeAdamW: AdamW that averages weights as it goes, in place of a rate that falls.
 flow.optimizers.LossScaleOptimizer: Another optimizer, with losses scaled up so that small 16-bit gradients do not vanish.
   print(flow.optimizers.LossScaleOptimizer(flow.optimizers.Adam()).initial_scale)      --> 32768
 flow.optimizers.Optimizer: The class that optimizers written in Lua extend: build() and update_step() are yours to write.
