@@ -89,6 +89,17 @@ FLOW_API int         flow_layer_trainable(const flow_layer *layer);
 FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
 /* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
 FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
+/* How a layer computes x . kernel: in floats; in bytes, x of one range, which calibration has found; in bytes, x of a range for each row, as
+ * Keras' layers of dtype "int8_from_float32" do; in floats, noting the range of x in eager calls. */
+typedef enum flow_quantizing { FLOW_NOT_QUANTIZED = 0, FLOW_QUANTIZED, FLOW_QUANTIZED_BY_ROW, FLOW_CALIBRATING } flow_quantizing;
+
+/* Whether layers of a class can be quantized (flow_layer_quantize). */
+FLOW_API int         flow_layer_class_quantizes(int index);
+/* How the layer computes x . kernel from now on, a flow_quantizing; low and high: the range of its input, of FLOW_QUANTIZED. The kernel stays
+ * float32: bytes are made of it when a plan first runs. FLOW_UNSUPPORTED if the class cannot. Traces made before stay as they are. */
+FLOW_API flow_status flow_layer_quantize(flow_layer *layer, int quantizing, double low, double high);
+/* What is set; range[0], range[1] (NULL: not wanted): low and high, or, while it calibrates, the range seen so far: 0, 0 if nothing was. */
+FLOW_API int         flow_layer_quantization(const flow_layer *layer, double *range);
 /* A layer from the config that flow_layer_config or Keras wrote; new reference. */
 FLOW_API flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out);
 /* Keras' config as JSON. Returns the length of the whole text, and writes at most size bytes of it. */

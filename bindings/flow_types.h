@@ -64,7 +64,10 @@ typedef union flow_attributes {
     int32_t input_size[2];                        /* gradients: height and width of the forward input */
     double  input_scale;                          /* forward: what the input is multiplied with; 0: nothing */
     int32_t transposed;                           /* made by plans: flow_transposed, what lies as {out, height, width, in} */
+    double  input_low, input_high;                /* of quantized_convolution: the range of x; of y, which is float32 where both are 0 */
+    double  low, high;
   } convolution;
+  struct { double low, high; } quantization;                                       /* the range of which byte 0 is the low end, 255 the high one */
   struct { int32_t dtype, back; } transpose_filters;                               /* back: {out, height, width, in} to {height, width, in, out} */
   struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
   struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;      /* height, width; input_size: of gradients, the forward input's */

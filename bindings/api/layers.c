@@ -4,6 +4,7 @@
 
 #include "layers/config.h"
 #include "layers/masks.h"
+#include "layers/quantization.h"
 #include "layers/regularizers.h"
 
 /* ---- records ----------------------------------------------------------------------------------------------------------- */
@@ -244,6 +245,25 @@ flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, f
   FLOW_TRY(check_layer("flow_layer_penalty", context, layer));
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_penalty: out is NULL");
   return flow_layer_regularize(context, layer, out);
+}
+
+int flow_layer_class_quantizes(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class && class->quantizes;
+}
+
+flow_status flow_layer_quantize(flow_layer *layer, int quantizing, double low, double high)
+{
+  if (!alive(layer)) return flow_fail(FLOW_INVALID_STATE, "flow_layer_quantize: the layer is NULL or was released");
+  return flow_quantization_set(layer, quantizing, low, high);
+}
+
+int flow_layer_quantization(const flow_layer *layer, double *range)
+{
+  if (!alive(layer)) return FLOW_NOT_QUANTIZED;
+  if (range) range[0] = layer->low, range[1] = layer->high;
+  return layer->quantizing;
 }
 
 flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out)

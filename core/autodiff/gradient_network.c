@@ -166,6 +166,13 @@ flow_status flow_gradient_unsupported(flow_gradient_step *step)
   return flow_fail(FLOW_UNSUPPORTED, "%s: second derivatives through this op are not supported", flow_op(step->op)->name);
 }
 
+/* Bytes have no gradient: silence would train the layers before them for nothing. */
+flow_status flow_gradient_quantized(flow_gradient_step *step)
+{
+  return flow_fail(FLOW_UNSUPPORTED, "%s: a quantized layer only predicts: train the float32 model, and quantize it then",
+                   flow_op(step->op)->name);
+}
+
 /* ---- normalization, softmax, losses ------------------------------------------------------------------------------------------- */
 
 /* Mean and variance as results feed moving averages only: nothing flows back from them. */

@@ -106,6 +106,8 @@ flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int k
 /* fold_affine.c: scales and shifts per channel go into the convolution before them. live[node]: reached from outputs or
  * effects. */
 flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* fuse_quantized.c: what stands around quantized convolutions goes into them. live[] as above. */
+flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fold_casts.c: casts to and from 16 bits that kernels do on their own are left out. live[] as above. */
 flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */

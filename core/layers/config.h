@@ -34,5 +34,7 @@ flow_status flow_config_set(flow_arguments *arguments, const char *name, const f
 flow_status flow_config_read(const flow_json *config, const flow_argument *parameters, const char *const *apart, flow_arguments **out);
 /* A layer from its config. FLOW_UNSUPPORTED for a class that there is not. New layer in *out. */
 flow_status flow_layer_read(const char *class_name, const flow_json *config, flow_layer **out);
+/* The same of an entry of a file: its config, and what else it says of the layer, which *out is also where that is refused. */
+flow_status flow_layer_read_entry(const char *class_name, const flow_json *entry, flow_layer **out);
 
 #endif

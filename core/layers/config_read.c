@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "layers/config.h"
+#include "layers/quantization.h"
 
 /* A list on its way into arguments: the lengths that its first entries have on each level, which all others must have, too. */
 typedef struct number_list { const char *name; double *numbers; int count, capacity, rank, dims[FLOW_MAX_RANK]; } number_list;
@@ -137,4 +138,10 @@ flow_status flow_layer_read(const char *class_name, const flow_json *config, flo
   status = flow_layer_create(class_name, name->text, arguments, out);
   flow_arguments_release(arguments);
   return status;
+}
+
+flow_status flow_layer_read_entry(const char *class_name, const flow_json *entry, flow_layer **out)
+{
+  FLOW_TRY(flow_layer_read(class_name, flow_json_member(entry, "config"), out));
+  return flow_quantization_read(*out, flow_json_member(entry, "quantization"));
 }

@@ -1,5 +1,6 @@
 /* convolution.c: see convolution.h. */
 #include "layers/convolution.h"
+#include "layers/quantization.h"
 
 enum { KERNEL, BIAS };
 
@@ -67,8 +68,12 @@ flow_status flow_convolution_call(flow_context *context, flow_layer *layer, flow
   int32_t window[2];
   FLOW_TRY(flow_convolution_check_input(layer, &input));
   FLOW_TRY(flow_convolution_attributes(layer, &image, groups, window, &attributes));
+  FLOW_TRY(flow_quantization_observe(context, layer, x));
   flow_expression e = flow_expression_of(context);
   flow_tensor *kernel = flow_convolution_kernel(&e, layer, KERNEL, window, image.dims[3] / groups);
-  flow_tensor *y = flow_express_first(&e, FLOW_OP_convolution, flow_sequences_to_images(&e, x), kernel, &attributes);
+  flow_tensor *images = flow_sequences_to_images(&e, x);
+  flow_tensor *y;
+  if (flow_quantization_applies(layer, images, kernel)) y = flow_quantization_convolve(&e, layer, images, kernel, &attributes);
+  else y = flow_express_first(&e, FLOW_OP_convolution, images, kernel, &attributes);
   return flow_expression_take(&e, flow_sequences_like_input(&e, flow_layer_end(&e, layer, BIAS, y), x), out);
 }

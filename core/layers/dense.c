@@ -1,6 +1,7 @@
 /* dense.c: Dense: activation(x . kernel + bias) over the last axis; kernel {in, units}, bias {units}. */
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/quantization.h"
 
 static const flow_argument parameters[] = {
   { "units", FLOW_INTEGER, NULL, NULL },
@@ -37,14 +38,18 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   (void)count; (void)training;
   flow_signature input = flow_signature_of(inputs[0]);
   FLOW_TRY(check_input(layer, &input));
+  FLOW_TRY(flow_quantization_observe(context, layer, inputs[0]));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *y = flow_express(&e, FLOW_OP_matmul, inputs[0], flow_express_variable(&e, layer->variables[KERNEL]), NULL, NULL);
+  flow_tensor *kernel = flow_express_variable(&e, layer->variables[KERNEL]);
+  flow_tensor *y;
+  if (flow_quantization_applies(layer, inputs[0], kernel)) y = flow_quantization_multiply(&e, layer, inputs[0], kernel);
+  else y = flow_express(&e, FLOW_OP_matmul, inputs[0], kernel, NULL, NULL);
   return flow_layer_take(&e, layer, BIAS, y, out);
 }
 
 const flow_layer_class flow_layer_dense = {
   .name = "Dense", .positional = 5, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
   .build = build, .call = call, .check = check,
-  .supports_masking = 1,
+  .supports_masking = 1, .quantizes = 1u << FLOW_QUANTIZED | 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "activation(x . kernel + bias) over the last axis."
 };

@@ -15,6 +15,7 @@
 #include "layers/initializers.h"
 #include "layers/masks.h"
 #include "layers/policy.h"
+#include "layers/quantization.h"
 #include "tensor/axis.h"
 
 /* ---- failing -------------------------------------------------------------------------------------------------------------- */
@@ -205,6 +206,7 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
   for (int i = 0; i < flow_layer_outputs(layer->class); i++) outputs[i] = NULL;
   FLOW_TRY(check_input_count(layer, count));
   if (!layer->built) FLOW_TRY(make_for(context, layer, inputs, count));
+  if (training) FLOW_TRY(flow_quantization_check_training(layer));
   if (layer->class->input_names) {
     memcpy(named, inputs, sizeof *named * (size_t)count);
     flow_masks_fill(layer, named, &filled);

@@ -59,6 +59,8 @@ struct flow_layer {
   uint64_t                stream;                       /* random stream: from the layer's name */
   uint64_t                eager_draws;                  /* calls that drew random numbers outside of all traces */
   int                     ended_masks;                  /* whether it said that masks end here */
+  int                     quantizing;                   /* flow_quantizing: quantization.h */
+  double                  low, high;                    /* the range of its input then */
 };
 
 /* One call of a layer whose inputs have names. */
@@ -93,6 +95,7 @@ struct flow_layer_class {
   const char          *group;            /* of Keras' files; NULL: the name in snake case */
   int                  trains_alone;     /* called by itself it acts as in training: it prepares data */
   int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
+  unsigned             quantizes;        /* 1 << a flow_quantizing that it can do: quantization.h */
   /* Masks: masks.h says how a layer gets those of its inputs. supports_masking: the output has the mask of the first input, or what
    * compute_mask gives; else masks end here, with a warning. clears_masks: as in Keras, the inputs have no masks any more after the call. */
   int                  supports_masking, clears_masks;

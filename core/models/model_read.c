@@ -64,7 +64,7 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
     return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is of class %s, which the library does not have (layers written in Lua are "
                      "opened from Lua)", part->name, part->class_name);
   part->kind = FLOW_PART_LAYER;
-  return flow_layer_read(part->class_name, config, &part->layer);
+  return flow_layer_read_entry(part->class_name, entry, &part->layer);
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------------------------------------- */

@@ -438,3 +438,62 @@ flow_status flow_shape_sparse_cross_entropy_gradient(int op, const flow_attribut
   outputs[0] = *logits;
   return FLOW_OK;
 }
+
+/* ---- bytes that stand for numbers -------------------------------------------------------------------------------------- */
+
+enum { MOST_PRODUCTS = 65535 };        /* of bytes that an int32 holds the sum of */
+
+/* The bytes 0 to 255 divide it, and 0 is in it. */
+static flow_status check_range(int op, const char *what, double low, double high)
+{
+  if (low <= 0 && high >= 0 && high - low >= 1e-30 && high - low <= 1e30) return FLOW_OK;
+  return flow_rule_fail(op, "the range of %s is %.9g to %.9g, expected one around 0 that is 1e-30 to 1e30 wide", what, low, high);
+}
+
+flow_status flow_shape_quantize(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                flow_signature *outputs)
+{
+  (void)input_count;
+  FLOW_TRY(flow_rule_same_dtype(op, "x", FLOW_FLOAT32, &inputs[0]));
+  FLOW_TRY(check_range(op, "x", attributes->quantization.low, attributes->quantization.high));
+  outputs[0] = inputs[0];
+  outputs[0].dtype = FLOW_UINT8;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_quantize_weights(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                        flow_signature *outputs)
+{
+  (void)attributes; (void)input_count;
+  const flow_signature *w = &inputs[0];
+  FLOW_TRY(flow_rule_same_dtype(op, "w", FLOW_FLOAT32, w));
+  if (w->rank < 1) return flow_rule_fail(op, "w is a scalar, expected {..., outputs}");
+  FLOW_TRY(check_known(op, "w", w, 0));
+  outputs[0] = *w;
+  outputs[0].dtype = FLOW_INT8;
+  outputs[1] = (flow_signature){ .dtype = FLOW_FLOAT32, .rank = 1, .dims = { w->dims[w->rank - 1] } };
+  return FLOW_OK;
+}
+
+flow_status flow_shape_quantized_convolution(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                             flow_signature *outputs)
+{
+  const flow_signature *x = &inputs[0];
+  flow_signature w = inputs[1], index;
+  if (x->dtype != FLOW_UINT8 || w.dtype != FLOW_INT8)
+    return flow_rule_fail(op, "x is %s and w %s, expected uint8 and int8", flow_dtype_name(x->dtype), flow_dtype_name(w.dtype));
+  w.dtype = FLOW_FLOAT32;
+  FLOW_TRY(convolved(op, attributes, x, &w, &outputs[0], &index));
+  if (attributes->convolution.pool[0]) return flow_rule_fail(op, "pools are not fused with it");
+  if (flow_shape_size(3, w.dims) > MOST_PRODUCTS)
+    return flow_rule_fail(op, "the kernel %s adds up more than %d products", flow_shape_text(4, w.dims), MOST_PRODUCTS);
+  FLOW_TRY(check_range(op, "x", attributes->convolution.input_low, attributes->convolution.input_high));
+  for (int i = 2; i < input_count; i++) {
+    const char *what = i == 2 ? "the scale" : "the bias";
+    FLOW_TRY(flow_rule_same_dtype(op, what, FLOW_FLOAT32, &inputs[i]));
+    FLOW_TRY(flow_rule_dims(op, what, &inputs[i], 1, &w.dims[3]));
+  }
+  if (attributes->convolution.low == 0 && attributes->convolution.high == 0) return FLOW_OK;
+  outputs[0].dtype = FLOW_UINT8;
+  return check_range(op, "y", attributes->convolution.low, attributes->convolution.high);
+}

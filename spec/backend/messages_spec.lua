@@ -7,6 +7,8 @@ local function zeros(...) return flow.zeros { ... } end
 local function ints(...) return flow.zeros({ ... }, { dtype = "int32" }) end
 local function doubles(...) return flow.zeros({ ... }, { dtype = "float64" }) end
 
+local function bytes(dtype, ...) return flow.zeros({ ... }, { dtype = dtype }) end
+
 local convolution = { convolution = { stride = { 1, 1 }, dilation = { 1, 1 }, groups = 1 } }
 local pool = { pool = { size = { 2, 2 }, stride = { 2, 2 }, input_size = { 4, 4 } } }
 local over_axis_5 = { reduce = { count = 1, axes = { 5 } } }
@@ -89,6 +91,14 @@ local wrong = {
   { "adadelta", { zeros(3), zeros(3), zeros(), zeros(), zeros(3), zeros(3) }, nil, "the iteration count", "float32", "int64" },
   { "adamax", { zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }), zeros(3), zeros(4) }, nil, "norm", "{4}", "{3}" },
   { "schedule", { ints(1), doubles(2) }, nil, "the step", "int32", "int64" },
+  { "quantize", { zeros(2) }, { quantization = { low = 1, high = 2 } }, "1 to 2", "around 0" },
+  { "quantize", { ints(2) }, { quantization = { low = 0, high = 2 } }, "x is int32", "float32" },
+  { "quantize_weights", { doubles(2, 3) }, nil, "w is float64", "float32" },
+  { "quantize_weights", { zeros() }, nil, "a scalar", "{..., outputs}" },
+  { "quantized_convolution", { zeros(1, 4, 4, 2), bytes("int8", 1, 1, 2, 3), zeros(3) }, convolution, "float32", "uint8 and int8" },
+  { "quantized_convolution", { bytes("uint8", 1, 4, 4, 2), bytes("int8", 1, 1, 5, 3), zeros(3) }, convolution, "2 channels",
+    "{1, 1, 5, 3}" },
+  { "quantized_convolution", { bytes("uint8", 1, 4, 4, 2), bytes("int8", 1, 1, 2, 3), zeros(3) }, convolution, "the range of x", "0 to 0" },
   { "argsort", { zeros() }, nil, "axis", "number" },
   { "cumsum", { zeros(3, 2) }, { along = { axis = 4 } }, "axis", "2" },
   { "take_along", { zeros(3, 2), ints(4, 3) }, { along = { axis = 1 } }, "{3, 2}", "{4, 3}" },

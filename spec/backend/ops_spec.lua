@@ -64,6 +64,8 @@ local exceptions = {
   casts = "of float32 only, made by plans: spec/c/test_cuda_casts.c and spec/unit/half_floats_spec.lua run it",
   batch_norm_relu = "made by plans: spec/c/test_cuda_batch_norm.c and spec/unit/batch_norm_relu_spec.lua run it",
   convolution_gradient_relu = "made by plans: spec/c/test_cuda_library.c and spec/unit/relu_gradient_spec.lua run it",
+  quantize = "of bytes: spec/c/test_quantized.c and spec/unit/quantization_spec.lua run it",
+  quantize_weights = "of bytes, too", quantized_convolution = "of bytes, too",
   global_rows = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",
   all_gather = "made by plans: spec/c/test_replicas.c runs it",
   row_share = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",

@@ -46,7 +46,8 @@ function backend.records()
       local fields = {}
       rest = name and rest or "TAKES(1), GIVES(1), MAP(1, ALL), STRIDED | " .. more
       for field in rest:gsub("%b()", ""):gmatch("([^,]+),") do fields[#fields + 1] = (field:gsub("^%s+", "")) end
-      local record = { kind = fields[3], shape = fields[5], gradient = fields[6] ~= "NONE" and fields[6] ~= "unsupported" }
+      local none = fields[6] == "NONE" or fields[6] == "unsupported" or fields[6] == "quantized"
+      local record = { kind = fields[3], shape = fields[5], gradient = not none }
       for flag in fields[4]:gmatch("[%u_]+") do record[flag] = true end
       records[name or short] = record
     end

@@ -185,6 +185,7 @@ describe("model:export", function()
       "dropout",
       "random_uniform", "random_normal", "random_truncated_normal", "schedule", "all_reduce", "global_rows", "row_share", "all_gather",
       "convolution_gradient_relu", "batch_norm_relu", "simple_rnn", "lstm", "gru",
+      "quantize", "quantize_weights", "quantized_convolution",
     } do without[name] = true end
     local predicts = { slice_gradient = true, convolution_gradient = true, stop_gradient = true }
     for op = 0, C.flow_op_count() - 1 do

@@ -43,7 +43,10 @@ typedef union flow_attributes {
  int32_t input_size[2];
  double input_scale;
  int32_t transposed;
+ double input_low, input_high;
+ double low, high;
  } convolution;
+ struct { double low, high; } quantization;
  struct { int32_t dtype, back; } transpose_filters;
  struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
  struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;
@@ -129,6 +132,7 @@ typedef struct flow_measurement {
  double cost;
  double seconds;
 } flow_measurement;
+typedef enum flow_quantizing { FLOW_NOT_QUANTIZED = 0, FLOW_QUANTIZED, FLOW_QUANTIZED_BY_ROW, FLOW_CALIBRATING } flow_quantizing;
 enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER, FLOW_CHOICE_CONSTRAINT };
 typedef struct flow_update flow_update;
 enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };

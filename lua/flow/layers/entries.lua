@@ -10,6 +10,7 @@ local object = require "flow.object"
 local json = require "flow.json"
 local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
+local quantization = require "flow.layers.quantization"
 
 local C, raise = native.C, errors.raise
 
@@ -82,6 +83,7 @@ function entries.write(layer)
   local make = layer._handle and record_entry or layers._in_lua(layer.class_name) == object.class_of(layer) and own_entry or custom_entry
   local entry = make(layer)
   entry.build_config = entries.build_config(layer)
+  if make ~= own_entry then entry.quantization = quantization.describe(layer) end      -- those inside of it have entries of their own
   return entry
 end
 
@@ -171,7 +173,7 @@ function entries.read(entry, reader)
     local options = entries.options(content)
     local made = custom.from_config and custom.from_config(options) or custom(options)
     build_custom(made, build_shape(entry))
-    return made
+    return quantization.restore(made, entry.quantization, reader.path)
   elseif layers._in_lua(class_name) then
     return layers._in_lua(class_name):_from_config(content, reader)
   elseif not layers._knows(class_name) then
@@ -179,7 +181,7 @@ function entries.read(entry, reader)
   end
   local made, shape = Layer._from_json(layers[class_name], json.encode(content), axes_of(content.axis)), build_shape(entry)
   if shape and not made._built then made:build(shape) end
-  return made
+  return quantization.restore(made, entry.quantization, reader.path)
 end
 
 -- The layer or model of an entry inside of another one's config. Its first call builds it.

@@ -444,6 +444,7 @@ function Layer:_trainable_text(parts)
     parts[#parts + 1] = C.flow_variable_trainable(C.flow_layer_variable(self._handle, i)) ~= 0 and "1" or "0"
   end
   for _, v in ipairs(self._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
+  if rawget(self, "_quantized") then parts[#parts + 1] = "q" .. self._quantized end
   for _, child in ipairs(self._children) do child:_trainable_text(parts) end
   return parts
 end

@@ -14,6 +14,7 @@ local symbolic = require "flow.layers.symbolic"
 local models = require "flow.model"
 local io = require "flow.io"
 local json = require "flow.json"
+local quantization = require "flow.layers.quantization"
 local workers = require "flow.distribute.model_workers"
 local once = require("flow.distribute.saving").once
 
@@ -102,8 +103,8 @@ local function in_trace(f)
   native.while_tracing(function() check(C.flow_trace_begin(context)) end, f)
 end
 
--- Writes the ONNX model; returns what goes in and comes out.
-local function write_onnx(model, path, options)
+-- Writes the ONNX model, of float32; returns what goes in and comes out.
+local function write_floats(model, path, options)
   local inputs, outputs = inputs_of(model, options), {}
   check_sizes(model, inputs)
   if not rawget(model, "inputs") then in_trace(function() run(model, inputs) end) end      -- variables exist before the step is traced
@@ -124,6 +125,8 @@ local function write_onnx(model, path, options)
   end)
   return inputs, outputs
 end
+
+local function write_onnx(model, path, options) return quantization.in_floats(model, write_floats, model, path, options) end
 
 local function described(list)
   local entries = {}

@@ -341,6 +341,10 @@ function Model:predict_on_batch(x)
   return #results == 1 and results[1] or results
 end
 
+-- Predictions in int8 from now on: quantization.lua. calibration: data, or "int8"; filters: which layers, by name or by a function.
+takes "calibration: data, { filters?, batch_size?: whole, steps?: whole }"
+function Model:quantize(calibration, options) require "flow.train.quantization"(self, calibration, options) end
+
 local function check_class_weight(by_class)
   if type(by_class) ~= "table" then raise("class_weight is a table { [label] = weight }, got %s", errors.describe(by_class)) end
   for label, weight in pairs(by_class) do

@@ -260,7 +260,7 @@ end
 -- it, or nil.
 function steps.get(model, kind, tensors, layout, capacity, own, usual)
   local compiled = model._compiled
-  if compiled and compiled.run_eagerly then return eager_step(model, kind, layout) end
+  if compiled and compiled.run_eagerly or rawget(model, "_runs_eagerly") then return eager_step(model, kind, layout) end
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
   settle(model)

@@ -1,0 +1,30 @@
+/* quantization.h: layers that compute x . kernel in bytes: predictions of a model that was trained in float32. Products and sums are those of
+ * integers (kernels/quantization.h), biases and activations stay float32. The kernel stays float32, too, and its bytes follow from it; plans make
+ * them once and keep them until the kernel changes.
+ *
+ * FLOW_QUANTIZED:        the range of x is the layer's, which calibration has found.
+ * FLOW_QUANTIZED_BY_ROW: each row {features} of x has the range of its largest |x|, as Keras' quantize("int8") does for Dense.
+ * On a device, whose kernels know no bytes, and where a sum of products would not fit into an int32, layers compute in float32. */
+#ifndef FLOW_LAYERS_QUANTIZATION_H
+#define FLOW_LAYERS_QUANTIZATION_H
+
+#include "base/json.h"
+#include "layers/layer.h"
+
+/* What flow_layer_quantize does, after the check of its handle. */
+flow_status  flow_quantization_set(flow_layer *layer, int quantizing, double low, double high);
+/* The same by what a file says beside a layer's config (lua/flow/layers/quantization.lua); NULL: nothing. */
+flow_status  flow_quantization_read(flow_layer *layer, const flow_json *quantization);
+/* Fails where the layer is quantized: it cannot train. */
+flow_status  flow_quantization_check_training(const flow_layer *layer);
+/* While the layer calibrates: widens its range by the values of x, which must have values. */
+flow_status  flow_quantization_observe(flow_context *context, flow_layer *layer, flow_tensor *x);
+/* Whether a call on x, of any rank, with this kernel {..., outputs} is done in bytes. */
+int          flow_quantization_applies(const flow_layer *layer, const flow_tensor *x, const flow_tensor *kernel);
+/* The convolution of images with a kernel {height, width, channels / groups, filters}, in the dtype of the images; borrowed. */
+flow_tensor *flow_quantization_convolve(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel,
+                                        const flow_attributes *attributes);
+/* x {..., features} . kernel {features, units}, in the dtype of x; borrowed. */
+flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel);
+
+#endif

@@ -1,0 +1,219 @@
+/* fuse_quantized.c: what stands around quantized convolutions goes into them, so that bytes go from one to the next.
+ *
+ *   quantize(x), quantize(x), same range                 ->  quantize(x), once
+ *   quantized_convolution(x, w, scales [, b]) * s        ->  quantized_convolution(x, w, scales * s [, b * s])       s {channels}
+ *   quantized_convolution(x, w, scales [, b]) + t        ->  quantized_convolution(x, w, scales, t [+ b])            t {channels}
+ *   relu(quantized_convolution(...))                     ->  quantized_convolution(..., activation relu)
+ *   quantize(relu(x)), low 0                             ->  quantize(x)
+ *   quantize(minimum(x, number)), high at most that      ->  quantize(x)
+ *   quantize(quantized_convolution(...))                 ->  quantized_convolution(...) of bytes
+ *   any of these after a reshape of the convolution      ->  a reshape of it, as Dense layers leave one
+ *
+ * BatchNormalization by its moving averages is such a product and sum; a relu with a cap the minimum. What somebody else reads of a node is
+ * left alone. Runs when a plan is made, before other fusions. */
+#include "graph/graph.h"
+#include <string.h>
+
+typedef struct fusion { flow_graph *graph; const char *live; int *uses, *same; int values; } fusion;
+
+static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
+
+/* The node that makes `value`, if it runs `op` and only one reader wants it; else NULL. */
+static const flow_node *sole_producer(const fusion *f, int value, int op)
+{
+  const flow_value *v = &f->graph->values[value];
+  if (v->kind != FLOW_VALUE_RESULT || f->uses[value] != 1) return NULL;
+  const flow_node *node = &f->graph->nodes[v->node];
+  return node->op == op ? node : NULL;
+}
+
+/* The convolution that makes `value`, float32, for one reader, with nothing after it yet; else NULL. */
+static const flow_node *bare_convolution(const fusion *f, int value)
+{
+  const flow_node *node = sole_producer(f, value, FLOW_OP_quantized_convolution);
+  return node && node->attributes.convolution.activation == FLOW_LINEAR && signature_of(f, value)->dtype == FLOW_FLOAT32 ? node : NULL;
+}
+
+static int per_channel(const fusion *f, int value, int like)
+{
+  const flow_signature *s = signature_of(f, value), *y = signature_of(f, like);
+  return s->rank == 1 && y->rank > 0 && s->dims[0] == y->dims[y->rank - 1] && s->dtype == FLOW_FLOAT32;
+}
+
+/* A node `op`(a, b) of vectors in front of node *index, which moves on. */
+static flow_status insert(fusion *f, int *index, int op, int a, int b, int *value)
+{
+  static const flow_attributes none;
+  const int inputs[2] = { a, b };
+  flow_signature operands[2] = { *signature_of(f, a), *signature_of(f, b) }, result;
+  FLOW_TRY(flow_op(op)->shape(op, &none, operands, 2, &result));
+  FLOW_TRY(flow_graph_insert(f->graph, *index, op, inputs, 2, &none, &result, value));
+  f->uses[*value] = 1;
+  ++*index;
+  return FLOW_OK;
+}
+
+/* Node `index` becomes the convolution that made `made`, with other attributes, scales and bias (-1: none). */
+static flow_status replace(fusion *f, int index, int made, const flow_attributes *attributes, int scales, int bias)
+{
+  const flow_node *old = &f->graph->nodes[f->graph->values[made].node];
+  const int inputs[4] = { old->inputs[0], old->inputs[1], scales, bias };
+  int count = bias < 0 ? 3 : 4;
+  flow_attributes with_bias = *attributes;
+  flow_signature operands[4], result;
+  with_bias.convolution.has_bias = bias >= 0;
+  for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
+  FLOW_TRY(flow_op(FLOW_OP_quantized_convolution)->shape(FLOW_OP_quantized_convolution, &with_bias, operands, count, &result));
+  f->uses[made] = 0;
+  f->graph->values[made].swallowed = 1;
+  return flow_graph_rewrite(f->graph, index, FLOW_OP_quantized_convolution, inputs, count, &with_bias, &result, 1);
+}
+
+static int bias_of(const flow_node *convolution) { return convolution->input_count > 3 ? convolution->inputs[3] : -1; }
+
+static flow_status fold_affine(fusion *f, int *index)
+{
+  int is_scale = f->graph->nodes[*index].op == FLOW_OP_mul;
+  for (int side = 0; side < 2; side++) {
+    int made = f->graph->nodes[*index].inputs[side], vector = f->graph->nodes[*index].inputs[1 - side];
+    const flow_node *convolution = bare_convolution(f, made);
+    if (!convolution || !per_channel(f, vector, made)) continue;
+    flow_attributes attributes = convolution->attributes;
+    int scales = convolution->inputs[2], bias = bias_of(convolution);
+    if (is_scale) FLOW_TRY(insert(f, index, FLOW_OP_mul, scales, vector, &scales));
+    if (bias >= 0) FLOW_TRY(insert(f, index, is_scale ? FLOW_OP_mul : FLOW_OP_add, bias, vector, &bias));
+    else if (!is_scale) bias = vector;
+    return replace(f, *index, made, &attributes, scales, bias);
+  }
+  return FLOW_OK;
+}
+
+static flow_status fuse_relu(fusion *f, int *index)
+{
+  int made = f->graph->nodes[*index].inputs[0];
+  const flow_node *convolution = bare_convolution(f, made);
+  if (!convolution) return FLOW_OK;
+  flow_attributes attributes = convolution->attributes;
+  attributes.convolution.activation = FLOW_RELU;
+  return replace(f, *index, made, &attributes, convolution->inputs[2], bias_of(convolution));
+}
+
+static int is_number(const fusion *f, int value, double *number)
+{
+  const flow_value *v = &f->graph->values[value];
+  return v->kind == FLOW_VALUE_CONSTANT && v->signature.rank == 0 && flow_tensor_item(v->tensor, number) == FLOW_OK;
+}
+
+/* What value the range of node `index` is taken of, where what stands between cuts off nothing else than the range does. */
+static int before_caps(const fusion *f, int value, double low, double high)
+{
+  for (;;) {
+    const flow_node *relu = sole_producer(f, value, FLOW_OP_relu), *cap = sole_producer(f, value, FLOW_OP_minimum);
+    double number;
+    if (relu && low == 0) value = relu->inputs[0];
+    else if (cap && is_number(f, cap->inputs[1], &number) && number >= high) value = cap->inputs[0];
+    else return value;
+  }
+}
+
+static flow_status fuse_quantize(fusion *f, int *index)
+{
+  flow_node *node = &f->graph->nodes[*index];
+  double low = node->attributes.quantization.low, high = node->attributes.quantization.high;
+  node->inputs[0] = before_caps(f, node->inputs[0], low, high);
+  int made = node->inputs[0];
+  const flow_node *convolution = sole_producer(f, made, FLOW_OP_quantized_convolution);
+  if (!convolution || signature_of(f, made)->dtype != FLOW_FLOAT32) return FLOW_OK;
+  flow_attributes attributes = convolution->attributes;
+  attributes.convolution.low = low;
+  attributes.convolution.high = high;
+  return replace(f, *index, made, &attributes, convolution->inputs[2], bias_of(convolution));
+}
+
+/* Readers of a node that quantizes what an earlier one does read that one. */
+static void join(fusion *f)
+{
+  for (int n = 0; n < f->graph->node_count; n++) {
+    const flow_node *node = &f->graph->nodes[n];
+    if (!f->live[n] || node->op != FLOW_OP_quantize) continue;
+    for (int m = 0; m < n; m++) {
+      const flow_node *other = &f->graph->nodes[m];
+      if (!f->live[m] || other->op != FLOW_OP_quantize || other->inputs[0] != node->inputs[0] ||
+          f->same[other->outputs[0]] != other->outputs[0] ||
+          memcmp(&other->attributes.quantization, &node->attributes.quantization, sizeof node->attributes.quantization) != 0) continue;
+      f->same[node->outputs[0]] = other->outputs[0];
+      f->uses[other->outputs[0]] += f->uses[node->outputs[0]];
+      f->uses[node->outputs[0]] = 0;
+      f->uses[node->inputs[0]]--;
+      break;
+    }
+  }
+  flow_graph_redirect(f->graph, f->same, f->values);
+}
+
+/* What `value` is a reshape of, if a convolution made it for nobody else; -1: it is none. */
+static int before_reshapes(const fusion *f, int value)
+{
+  int base = value;
+  const flow_node *reshape;
+  while ((reshape = sole_producer(f, base, FLOW_OP_reshape)) != NULL) base = reshape->inputs[0];
+  return base != value && sole_producer(f, base, FLOW_OP_quantized_convolution) ? base : -1;
+}
+
+/* Node `index` becomes the reshape of a node that does its work before the reshapes. */
+static flow_status sink_reshape(fusion *f, int index)
+{
+  const flow_node *node = &f->graph->nodes[index];
+  for (int side = 0; side < node->input_count; side++) {
+    int base = before_reshapes(f, node->inputs[side]), inputs[2] = { 0 }, value, op = node->op, count = node->input_count;
+    if (base < 0) continue;
+    for (int i = 0; i < count; i++) inputs[i] = i == side ? base : node->inputs[i];
+    if (count == 2 && (!per_channel(f, inputs[1 - side], base) || !per_channel(f, inputs[1 - side], node->inputs[side]))) continue;
+    flow_attributes attributes = node->attributes, shape = { .shape = { 0 } };
+    flow_signature operands[2] = { *signature_of(f, inputs[0]), *signature_of(f, inputs[count - 1]) }, made;
+    flow_signature result = *signature_of(f, node->outputs[0]);
+    FLOW_TRY(flow_op(op)->shape(op, &attributes, operands, count, &made));
+    FLOW_TRY(flow_graph_insert(f->graph, index, op, inputs, count, &attributes, &made, &value));
+    f->uses[value] = 1;
+    shape.shape.rank = result.rank;
+    for (int axis = 0; axis < result.rank; axis++) shape.shape.dims[axis] = result.dims[axis];
+    return flow_graph_rewrite(f->graph, index + 1, FLOW_OP_reshape, &value, 1, &shape, &result, 1);
+  }
+  return FLOW_OK;
+}
+
+static const struct { int op; flow_status (*fuse)(fusion *f, int *index); } patterns[] = {
+  { FLOW_OP_mul, fold_affine }, { FLOW_OP_add, fold_affine }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_quantize, fuse_quantize },
+};
+
+static int has_bytes(const flow_graph *graph)
+{
+  for (int n = 0; n < graph->node_count; n++)
+    if (graph->nodes[n].op == FLOW_OP_quantize) return 1;
+  return 0;
+}
+
+flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const int *outputs, int output_count)
+{
+  void *block;
+  if (!has_bytes(graph)) return FLOW_OK;
+  /* Each node of before adds at most one that does its work, and that one two values. */
+  size_t values = (size_t)graph->value_count + 3 * (size_t)graph->node_count + 1;
+  FLOW_TRY(flow_alloc_zero(2 * sizeof(int) * values, &block));
+  fusion f = { .graph = graph, .live = live, .uses = block, .same = (int *)block + values, .values = graph->value_count };
+  for (int v = 0; v < graph->value_count; v++) f.same[v] = v;
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.uses[graph->nodes[n].inputs[i]]++;
+  for (int i = 0; i < output_count; i++) f.uses[outputs[i]] += 2;      /* never one reader's */
+  join(&f);
+  flow_status status = FLOW_OK;
+  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
+    for (size_t p = 0; p < sizeof patterns / sizeof patterns[0] && status == FLOW_OK; p++)
+      if (graph->nodes[n].op == patterns[p].op && f.uses[graph->nodes[n].outputs[0]] > 0) {
+        status = sink_reshape(&f, n);
+        if (status == FLOW_OK) status = patterns[p].fuse(&f, &n);
+        break;
+      }
+  flow_free(block);
+  return status;
+}

@@ -1,0 +1,68 @@
+/* quantize.c: float32 to bytes: quantize (activations, by a given range) and quantize_weights (by the largest weight of each output). */
+#include "cpu/quantized/quantized.h"
+
+#include <float.h>
+
+static int64_t rows_of(const flow_operand *operand, int axes)
+{
+  int64_t rows = 1;
+  for (int axis = 0; axis < axes; axis++) rows *= operand->shape[axis];
+  return rows;
+}
+
+static flow_status run_quantize(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  flow_quantization q = flow_quantization_of(call->attributes->quantization.low, call->attributes->quantization.high);
+  const float *x = call->inputs[0].data;
+  uint8_t *y = call->outputs[0].data;
+  int64_t size = rows_of(&call->inputs[0], call->inputs[0].rank), i = 0;
+  if (!y) return FLOW_OK;
+  for (; i + VL <= size; i += VL) vi_store_bytes(y + i, vi_quantize(vf_load(x + i), q));
+  if (i < size) vi_store_bytes_part(y + i, vi_quantize(vf_load_part(x + i, (int)(size - i)), q), (int)(size - i));
+  return FLOW_OK;
+}
+
+const flow_kernel FLOW_KERNELS(quantize)[] = { { .variant = "vectors", .run = run_quantize }, { 0 } };
+
+enum { OUTPUTS = 64 /* of a part */, MOST = 127 };
+
+static int64_t parts(const flow_call *call, int phase)
+{
+  const flow_operand *w = &call->inputs[0];
+  return (void)phase, (w->shape[w->rank - 1] + OUTPUTS - 1) / OUTPUTS;
+}
+
+/* The largest absolute value of a column, or NaN if there is one. */
+static float largest_of(const float *w, int64_t rows, int64_t step)
+{
+  float largest = 0;
+  for (int64_t row = 0; row < rows; row++) {
+    float size = fabsf(w[row * step]);
+    if (size > largest || size != size) largest = size;
+  }
+  return largest;
+}
+
+static flow_status run_weights(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  const flow_operand *input = &call->inputs[0];
+  int8_t *q = call->outputs[0].data;
+  float *scales = call->outputs[1].data;
+  int64_t outputs = input->shape[input->rank - 1], rows = rows_of(input, input->rank - 1);
+  end = end * OUTPUTS < outputs ? end * OUTPUTS : outputs;
+  for (int64_t c = begin * OUTPUTS; c < end; c++) {
+    const float *w = (const float *)input->data + c;
+    float scale = largest_of(w, rows, outputs) / MOST;
+    if (scale < FLT_MIN) scale = 0;
+    if (scales) scales[c] = scale;
+    for (int64_t row = 0; row < rows && q; row++) {
+      float value = scale > 0 ? rintf(w[row * outputs] / scale) : 0;
+      q[row * outputs + c] = (int8_t)(value > -MOST ? value < MOST ? value : MOST : -MOST);
+    }
+  }
+  return FLOW_OK;
+}
+
+const flow_kernel FLOW_KERNELS(quantize_weights)[] = { { .variant = "plain", .parts = parts, .run = run_weights }, { 0 } };

@@ -1,0 +1,86 @@
+/* quantized.h: what the kernels of quantized ops share: float32 as bytes, and what is done with the sums of products of bytes. The files that
+ * use it are compiled without fused multiply-adds, and sums of integers are exact: all variants and instruction sets give the same bits. */
+#ifndef FLOW_CPU_QUANTIZED_QUANTIZED_H
+#define FLOW_CPU_QUANTIZED_QUANTIZED_H
+
+#include "convolution_geometry.h"
+#include "cpu/variant.h"
+#include "quantization.h"
+
+/* x as bytes in int32 lanes; what is outside of the range becomes its end, NaN its lower one. Adding 1.5 * 2^23 rounds a float of less than
+ * 2^22 to an integer, halves to even, which is then in its lowest bits. */
+ALWAYS_INLINE vi vi_quantize(vf x, flow_quantization q)
+{
+  const vf rounds = vf_set(12582912.0f), most = vf_set((float)(255 - q.zero));
+  vf scaled = vf_max(x * vf_set(q.inverse), vf_set((float)-q.zero));
+  scaled = vf_select(scaled < most, scaled, most);
+  return (vi)(scaled + rounds) - (vi)rounds + q.zero;
+}
+
+/* The first n <= VL lanes, which are in 0..255, to memory. */
+ALWAYS_INLINE void vi_store_bytes_part(uint8_t *p, vi v, int n)
+{
+  uint8_t bytes[VL];
+  vi_store_bytes(bytes, v);
+  memcpy(p, bytes, (size_t)n);
+}
+
+/* What is done with the sums of a quantized convolution: y = activation(sum * scales[c] + biases[c]), as float32 or as bytes. */
+typedef struct flow_requantization {
+  flow_quantization in, out;
+  int               bytes, relu;
+  const float      *scales, *biases;      /* shared: what flow_requantization_prepare made */
+} flow_requantization;
+
+static inline int64_t flow_padded_lanes(int64_t channels) { return (channels + VL - 1) / VL * VL; }
+
+/* Bytes of the scales and biases, with which `shared` begins. */
+static inline size_t flow_requantization_bytes(const flow_call *call)
+{
+  return ((size_t)flow_padded_lanes(call->inputs[1].shape[3]) * 2 * sizeof(float) + 63) / 64 * 64;
+}
+
+static inline flow_requantization flow_requantization_of(const flow_call *call)
+{
+  double low = call->attributes->convolution.low, high = call->attributes->convolution.high;
+  flow_requantization r = {
+    .in = flow_quantization_of(call->attributes->convolution.input_low, call->attributes->convolution.input_high),
+    .bytes = high > low, .relu = call->attributes->convolution.activation == FLOW_RELU, .scales = call->shared,
+  };
+  if (r.bytes) r.out = flow_quantization_of(low, high);
+  r.biases = r.scales + flow_padded_lanes(call->inputs[1].shape[3]);
+  return r;
+}
+
+/* The scales of the sums, which are those of x times those of the weights, and the biases, both up to whole vectors. */
+static inline void flow_requantization_prepare(const flow_call *call)
+{
+  flow_requantization r = flow_requantization_of(call);
+  int64_t channels = call->inputs[1].shape[3], padded = flow_padded_lanes(channels);
+  const float *given = call->inputs[2].data;
+  float *scales = call->shared, *biases = scales + padded;
+  memset(scales, 0, (size_t)padded * 2 * sizeof(float));
+  for (int64_t c = 0; c < channels; c++) scales[c] = r.in.scale * given[c];
+  if (call->input_count > 3) memcpy(biases, call->inputs[3].data, (size_t)channels * sizeof(float));
+}
+
+/* The sums of `lanes` channels from `channel` on to element `at` of y. */
+ALWAYS_INLINE void flow_requantize(const flow_requantization *r, vi sums, int64_t channel, int lanes, void *y, int64_t at)
+{
+  vf value = __builtin_convertvector(sums, vf) * vf_load(r->scales + channel) + vf_load(r->biases + channel);
+  if (r->relu) value = vf_relu(value);
+  if (!r->bytes) {
+    if (lanes == VL) vf_store((float *)y + at, value);
+    else vf_store_part((float *)y + at, value, lanes);
+    return;
+  }
+  vi bytes = vi_quantize(value, r->out);
+  if (lanes == VL) vi_store_bytes((uint8_t *)y + at, bytes);
+  else vi_store_bytes_part((uint8_t *)y + at, bytes, lanes);
+}
+
+/* The variants in files of their own: groups of one, by bytes and by words. */
+FLOW_VARIANT(quantized_bytes);
+FLOW_VARIANT(quantized_words);
+
+#endif

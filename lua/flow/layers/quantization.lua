@@ -1,0 +1,111 @@
+-- quantization.lua: which layers compute in int8 (core/layers/quantization.h), as tables that .keras files keep beside their configs:
+--
+--   { mode = "int8", input_range = { low, high } }     the range of the layer's input that calibration found
+--   { mode = "int8" }                                  a range for each row of the input, as Keras' quantize("int8")
+--   { layers = { one of these, or false, ... } }       of a layer written in Lua: those of the layers inside, from the outer to the inner
+--
+-- Keras does not read them: it opens such a file as the float32 model that it also is.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local json = require "flow.json"
+local variable = require "flow.tensor.variable"
+
+local C, raise = native.C, errors.raise
+local quantization = {}
+
+local made = 0      -- ever: what was traced before belongs to another number
+local range = native.array("double", 2)
+
+-- Whether a layer is one that can be quantized.
+function quantization.can(layer)
+  return layer._handle and C.flow_layer_class_quantizes(C.flow_layer_class_find(layer.class_name)) ~= 0
+end
+
+-- Sets how a layer computes, by a name of flow_quantizing without its prefix; low and high: of its input.
+function quantization.set(layer, quantizing, low, high)
+  native.check(C.flow_layer_quantize(layer._handle, C["FLOW_" .. quantizing], low or 0, high or 0))
+  made = made + 1
+  rawset(layer, "_quantized", made)
+  variable.trainable_version = variable.trainable_version + 1
+end
+
+-- How it is set, as set() takes it.
+function quantization.get(layer)
+  local quantizing = C.flow_layer_quantization(layer._handle, range)
+  for _, name in ipairs { "QUANTIZED", "QUANTIZED_BY_ROW", "CALIBRATING" } do
+    if quantizing == C["FLOW_" .. name] then return name, range[0], range[1] end
+  end
+  return "NOT_QUANTIZED", 0, 0
+end
+
+-- Every layer of the library inside a layer or model, itself as well, each once, from the outer to the inner.
+function quantization.layers(layer, list, seen)
+  list, seen = list or {}, seen or {}
+  if seen[layer] then return list end
+  seen[layer] = true
+  if layer._handle then list[#list + 1] = layer end
+  for _, child in ipairs(layer._children) do quantization.layers(child, list, seen) end
+  return list
+end
+
+-- Calls f(...) while no layer inside a model is quantized, and returns what it returns.
+function quantization.in_floats(model, f, ...)
+  local list, before = {}, {}
+  for _, layer in ipairs(quantization.layers(model)) do
+    if quantization.get(layer) ~= "NOT_QUANTIZED" then list[#list + 1], before[#list + 1] = layer, { quantization.get(layer) } end
+  end
+  if #list == 0 then return f(...) end
+  return native.between(function()
+    for _, layer in ipairs(list) do quantization.set(layer, "NOT_QUANTIZED") end
+  end, function()
+    for i, layer in ipairs(list) do quantization.set(layer, unpack(before[i])) end
+  end, f, ...)
+end
+
+local function record_of(layer)
+  local quantizing, low, high = quantization.get(layer)
+  if quantizing == "QUANTIZED" then return { mode = "int8", input_range = json.list { low, high } } end
+  return quantizing == "QUANTIZED_BY_ROW" and { mode = "int8" } or nil
+end
+
+-- What a file keeps of a layer that is not a graph of layers; nil: nothing.
+function quantization.describe(layer)
+  if layer._handle then return record_of(layer) end
+  local list, some = json.list(), false
+  for i, inner in ipairs(quantization.layers(layer)) do
+    list[i] = record_of(inner) or false
+    some = some or list[i] ~= false
+  end
+  return some and { layers = list } or nil
+end
+
+local function restore_one(layer, record, path)
+  local given = record.input_range
+  if record.mode ~= "int8" or given ~= nil and (type(given) ~= "table" or type(given[1]) ~= "number" or type(given[2]) ~= "number") then
+    raise("%s: %s: its quantization is not known", path, object.title(layer))
+  end
+  quantization.set(layer, given and "QUANTIZED" or "QUANTIZED_BY_ROW", given and given[1], given and given[2])
+end
+
+local function restore_inside(layer, list, path)
+  local inside = quantization.layers(layer)
+  if type(list) ~= "table" or #list ~= #inside then
+    raise("%s: %s has %d layers inside, its quantization is of %s", path, object.title(layer), #inside,
+      type(list) == "table" and #list or "none")
+  end
+  for i, inner in ipairs(inside) do
+    if type(list[i]) == "table" then restore_one(inner, list[i], path) end
+  end
+end
+
+-- Sets what describe() gave, if anything, and returns the layer.
+function quantization.restore(layer, record, path)
+  if record == nil or record == json.null then return layer end
+  if type(record) ~= "table" then raise("%s: the quantization of %s is no table", path, object.title(layer)) end
+  if layer._handle then restore_one(layer, record, path) else restore_inside(layer, record.layers, path) end
+  return layer
+end
+
+return quantization

@@ -1,0 +1,85 @@
+-- quantization.lua: model:quantize(calibration): predictions in int8 after training in float32.
+--
+--   model:quantize(dataset)      Dense, Conv1D, Conv2D and their depthwise kin in bytes: inputs by the ranges that they have while the
+--                                model predicts what is given, kernels by the largest weight of each output
+--   model:quantize("int8")       as Keras: Dense only, without data: the range of each row of its input is found when it is there
+--
+-- BatchNormalization and activations after them are part of the same op (core/plan/passes/fuse_quantized.c); everything else is float32.
+
+local errors = require "flow.errors"
+local native = require "flow.ffi"
+local object = require "flow.object"
+local quantization = require "flow.layers.quantization"
+
+local raise = errors.raise
+
+-- Whether filters, as Keras' quantize takes them, let a layer through: a pattern of its name, a list of such, or a function of the layer.
+local function passes(layer, filters)
+  if filters == nil then return true end
+  if type(filters) == "function" then return filters(layer) and true or false end
+  if type(filters) == "string" then return layer.name:find(filters) ~= nil end
+  if type(filters) ~= "table" then
+    raise("quantize: filters is a pattern of layers' names, a list of patterns or a function, got %s", errors.describe(filters))
+  end
+  for _, pattern in ipairs(filters) do
+    if type(pattern) ~= "string" then raise("quantize: filters has %s among the patterns", errors.describe(pattern)) end
+    if layer.name:find(pattern) then return true end
+  end
+  return false
+end
+
+local function candidates(model, filters, wanted)
+  local list = {}
+  for _, layer in ipairs(quantization.layers(model)) do
+    if quantization.can(layer) and wanted(layer) and passes(layer, filters) then list[#list + 1] = layer end
+  end
+  if #list == 0 then
+    raise("quantize: %s has no layer that can be quantized%s", object.title(model), filters and " and passes filters" or "")
+  end
+  return list
+end
+
+-- Runs the model in floats and returns the ranges of the layers' inputs; false: the layer was not called. The layers are as before then.
+local function find_ranges(model, layers, calibration, options)
+  local before, ranges = {}, {}
+  for i, layer in ipairs(layers) do before[i] = { quantization.get(layer) } end
+  local function start()
+    for _, layer in ipairs(layers) do quantization.set(layer, "CALIBRATING") end
+    rawset(model, "_runs_eagerly", true)
+  end
+  local function stop()
+    rawset(model, "_runs_eagerly", nil)
+    for i, layer in ipairs(layers) do
+      local _, low, high = quantization.get(layer)
+      ranges[i] = (low < 0 or high > 0) and { low, high }
+      quantization.set(layer, unpack(before[i]))
+    end
+  end
+  native.between(start, stop, function()
+    model:predict(calibration, { batch_size = options.batch_size, steps = options.steps, verbose = 0 })
+  end)
+  return ranges
+end
+
+return function(model, calibration, options)
+  if type(calibration) == "string" then
+    if calibration ~= "int8" then
+      raise("quantize: the mode %q is not supported: \"int8\", or data for calibration, such as a few batches of what the model was " ..
+        "trained on", calibration)
+    end
+    local function is_dense(layer) return layer.class_name == "Dense" end
+    for _, layer in ipairs(candidates(model, options.filters, is_dense)) do quantization.set(layer, "QUANTIZED_BY_ROW") end
+    return
+  end
+  local placed = model._placement
+  if placed and placed.count > 1 then
+    raise("quantize: %s is trained on %d replicas: save it, and quantize what flow.load_model gives outside of the strategy's scope",
+      object.title(model), placed.count)
+  end
+  if not rawget(model, "_built") then model:predict(calibration, { batch_size = 1, steps = 1, verbose = 0 }) end
+  local layers = candidates(model, options.filters, function() return true end)
+  local ranges = find_ranges(model, layers, calibration, options)
+  for i, layer in ipairs(layers) do
+    if ranges[i] then quantization.set(layer, "QUANTIZED", unpack(ranges[i])) end
+  end
+end
