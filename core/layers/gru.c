@@ -38,24 +38,25 @@ static void step(flow_expression *e, const flow_layer *layer, const flow_recurre
   if (e->status == FLOW_OK) states[0] = e_add(e, e_mul(e, z, h), e_mul(e, e_sub(e, flow_express_number(e, z, 1), z), k));
 }
 
-static const flow_recurrent_cell cell = { .gates = 3, .states = 1, .op = FLOW_OP_gru, .own_masks = 1, .step = step };
-
 /* With reset_after the bias has two rows: for the input's products, and for those of the state. */
+static flow_status bias(flow_context *context, const flow_layer *layer, int64_t units, flow_tensor **initial)
+{
+  int64_t width = 3 * units, shape[2] = { 2, width };
+  int after = resets_after(layer);
+  return flow_layer_initialize(context, layer, "bias_initializer", after ? 2 : 1, after ? shape : &width, initial);
+}
+
+const flow_recurrent_cell flow_gru_steps = { .gates = 3, .states = 1, .op = FLOW_OP_gru, .own_masks = 1, .bias = bias, .step = step };
+
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
-  FLOW_TRY(flow_recurrent_build(context, layer, &cell, inputs));
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  int64_t width = 3 * flow_argument_integer(layer->arguments, "units"), shape[2] = { 2, width };
-  int after = resets_after(layer);
-  flow_tensor *initial;
-  FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", after ? 2 : 1, after ? shape : &width, &initial));
-  return flow_recurrent_bias(context, layer, initial);
+  return flow_recurrent_build(context, layer, &flow_gru_steps, inputs);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
-  return flow_recurrent_call(context, layer, &cell, call, outputs);
+  return flow_recurrent_call(context, layer, &flow_gru_steps, call, outputs);
 }
 
 const flow_layer_class flow_layer_gru = {

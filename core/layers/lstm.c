@@ -25,25 +25,27 @@ static void step(flow_expression *e, const flow_layer *layer, const flow_recurre
   states[0] = e_mul(e, o, flow_recurrent_activate(e, layer, states[1]));
 }
 
-static const flow_recurrent_cell cell = { .gates = 4, .states = 2, .op = FLOW_OP_lstm, .own_masks = 1, .step = step };
-
 /* With unit_forget_bias the forget gate's is 1, so that a new layer remembers (Jozefowicz, Zaremba and Sutskever 2015). */
+static flow_status bias(flow_context *context, const flow_layer *layer, int64_t units, flow_tensor **initial)
+{
+  int64_t size = 4 * units;
+  FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", 1, &size, initial));
+  float *values = flow_tensor_data(*initial);
+  for (int64_t i = units; i < 2 * units && flow_argument_boolean(layer->arguments, "unit_forget_bias"); i++) values[i] = 1;
+  return FLOW_OK;
+}
+
+const flow_recurrent_cell flow_lstm_steps = { .gates = 4, .states = 2, .op = FLOW_OP_lstm, .own_masks = 1, .bias = bias, .step = step };
+
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
-  FLOW_TRY(flow_recurrent_build(context, layer, &cell, inputs));
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  int64_t units = flow_argument_integer(layer->arguments, "units"), size = 4 * units;
-  flow_tensor *initial;
-  FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", 1, &size, &initial));
-  float *values = flow_tensor_data(initial);
-  for (int64_t i = units; i < 2 * units && flow_argument_boolean(layer->arguments, "unit_forget_bias"); i++) values[i] = 1;
-  return flow_recurrent_bias(context, layer, initial);
+  return flow_recurrent_build(context, layer, &flow_lstm_steps, inputs);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
-  return flow_recurrent_call(context, layer, &cell, call, outputs);
+  return flow_recurrent_call(context, layer, &flow_lstm_steps, call, outputs);
 }
 
 const flow_layer_class flow_layer_lstm = {

@@ -10,14 +10,24 @@
 
 const char *const flow_recurrent_inputs_1[] = { "sequences", "initial_state[1]", "mask", NULL };
 const char *const flow_recurrent_inputs_2[] = { "sequences", "initial_state[1]", "initial_state[2]", "mask", NULL };
+const char *const flow_cell_inputs_1[] = { "inputs", "states[1]", NULL };
+const char *const flow_cell_inputs_2[] = { "inputs", "states[1]", "states[2]", NULL };
 const flow_argument flow_recurrent_options[] = { FLOW_ARGUMENTS_END };
 
 /* ---- building -------------------------------------------------------------------------------------------------------------- */
 
-flow_status flow_recurrent_check(flow_layer *layer)
+/* Whether a record is a cell, which reads one step. */
+static int is_cell(const flow_layer *layer) { return strcmp(layer->class->input_names[0], flow_cell_inputs_1[0]) == 0; }
+
+flow_status flow_cell_check(flow_layer *layer)
 {
   static const char *const positive[] = { "units", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
+  return flow_layer_check_positive(layer, positive);
+}
+
+flow_status flow_recurrent_check(flow_layer *layer)
+{
+  FLOW_TRY(flow_cell_check(layer));
   if (flow_argument_boolean(layer->arguments, "stateful"))
     return flow_layer_fail(layer, "stateful is not supported: give the last call's states as initial_state, and ask for them with "
                            "return_state");
@@ -26,28 +36,32 @@ flow_status flow_recurrent_check(flow_layer *layer)
 
 static flow_status check_input(const flow_layer *layer, const flow_signature *input)
 {
-  FLOW_TRY(flow_layer_check_rank(layer, input, 3, "{batch, steps, features}", NULL));
+  if (is_cell(layer)) FLOW_TRY(flow_layer_check_rank(layer, input, 2, "{batch, features}", NULL));
+  else FLOW_TRY(flow_layer_check_rank(layer, input, 3, "{batch, steps, features}", NULL));
   return flow_layer_check_channels(layer, input, "features");
+}
+
+static flow_status add_bias(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell)
+{
+  flow_tensor *initial;
+  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
+  FLOW_TRY(cell->bias(context, layer, flow_argument_integer(layer->arguments, "units"), &initial));
+  flow_status status = flow_layer_adopt(context, layer, FLOW_RECURRENT_BIAS, "bias", "bias_initializer", initial, 1);
+  flow_tensor_release(initial);
+  return status;
 }
 
 flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_signature *inputs)
 {
   FLOW_TRY(check_input(layer, inputs));
-  int64_t units = flow_argument_integer(layer->arguments, "units"), shape[2] = { inputs->dims[2], cell->gates * units };
+  int64_t units = flow_argument_integer(layer->arguments, "units"), shape[2] = { inputs->dims[inputs->rank - 1], cell->gates * units };
   FLOW_TRY(flow_layer_add_variable(context, layer, FLOW_RECURRENT_KERNEL, "kernel", "kernel_initializer", 2, shape, 1));
   shape[0] = units;
   FLOW_TRY(flow_layer_add_variable(context, layer, FLOW_RECURRENT_RECURRENT_KERNEL, "recurrent_kernel", "recurrent_initializer", 2, shape,
                                    1));
-  layer->groups[FLOW_RECURRENT_KERNEL] = layer->groups[FLOW_RECURRENT_RECURRENT_KERNEL] = "cell";
+  FLOW_TRY(add_bias(context, layer, cell));
+  for (int i = 0; i < layer->variable_count && !is_cell(layer); i++) layer->groups[i] = "cell";
   return FLOW_OK;
-}
-
-flow_status flow_recurrent_bias(flow_context *context, flow_layer *layer, flow_tensor *initial)
-{
-  flow_status status = flow_layer_adopt(context, layer, FLOW_RECURRENT_BIAS, "bias", "bias_initializer", initial, 1);
-  layer->groups[FLOW_RECURRENT_BIAS] = "cell";
-  flow_tensor_release(initial);
-  return status;
 }
 
 int flow_recurrent_outputs(const flow_layer *layer)
@@ -315,10 +329,44 @@ static flow_status check_steps(const flow_layer *layer, const flow_tensor *x)
   return flow_layer_fail(layer, "input has shape %s, expected one step or more {batch, steps, features}", flow_tensor_shape_text(x));
 }
 
+/* Runs the steps of x {n, steps, features}; states[] become the last ones; returns the sequence of h. */
+static flow_tensor *run_all(flow_expression *e, run *r, flow_tensor *x, flow_tensor *const *given, flow_tensor **states)
+{
+  flow_tensor *bias;
+  int drops = rate_of(r->layer, "dropout") > 0 || rate_of(r->layer, "recurrent_dropout") > 0;
+  if (r->training && drops) r->seed = flow_layer_seed(e->context, r->layer);
+  r->bias = read_bias(e, r, x, &bias);
+  r->x = input_gates(e, r->layer, r->cell, x, bias, r->training, r->seed);
+  for (int i = 0; i < r->cell->states; i++) {
+    if (given[i]) r->has_state = 1;
+    states[i] = given[i] ? flow_express_cast(e, given[i], e->status == FLOW_OK ? r->x->dtype : given[i]->dtype) : zero_state(e, r);
+  }
+  if (e->status != FLOW_OK) return NULL;
+  return is_fused(e->context, r) ? run_op(e, r, states) : run_steps(e, r, states);
+}
+
+flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
+                           flow_tensor **outputs)
+{
+  flow_tensor *x = call->inputs[0], *states[FLOW_RECURRENT_MOST_STATES];
+  flow_signature input = flow_signature_of(x);
+  FLOW_TRY(check_input(layer, &input));
+  flow_expression e = flow_expression_of(context);
+  run r = { .layer = layer, .cell = cell, .steps = 1, .units = flow_argument_integer(layer->arguments, "units"),
+            .training = call->training };
+  flow_tensor *one = flow_express_reshape(&e, x, 3, (int64_t[]){ x->shape[0], 1, x->shape[1] });
+  if (e.status == FLOW_OK) run_all(&e, &r, one, call->inputs + 1, states);
+  if (e.status == FLOW_OK) {
+    outputs[0] = flow_tensor_retain(states[0]);
+    for (int i = 0; i < cell->states; i++) outputs[1 + i] = flow_tensor_retain(states[i]);
+  }
+  return flow_expression_end(&e);
+}
+
 flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
                                 flow_tensor **outputs)
 {
-  flow_tensor *x = call->inputs[0], *states[FLOW_RECURRENT_MOST_STATES], *bias;
+  flow_tensor *x = call->inputs[0], *states[FLOW_RECURRENT_MOST_STATES];
   const flow_arguments *arguments = layer->arguments;
   flow_signature input = flow_signature_of(x);
   FLOW_TRY(check_input(layer, &input));
@@ -326,19 +374,9 @@ flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const 
   flow_expression e = flow_expression_of(context);
   run r = { .layer = layer, .cell = cell, .steps = x->shape[1], .units = flow_argument_integer(arguments, "units"),
             .reverse = flow_argument_boolean(arguments, "go_backwards"), .training = call->training };
-  int drops = rate_of(layer, "dropout") > 0 || rate_of(layer, "recurrent_dropout") > 0;
-  if (call->training && drops) r.seed = flow_layer_seed(context, layer);
-  r.bias = read_bias(&e, &r, x, &bias);
-  r.x = input_gates(&e, layer, cell, x, bias, call->training, r.seed);
-  for (int i = 0; i < cell->states; i++) {
-    flow_tensor *given = call->inputs[1 + i];
-    if (given) r.has_state = 1;
-    states[i] = given ? flow_express_cast(&e, given, e.status == FLOW_OK ? r.x->dtype : given->dtype) : zero_state(&e, &r);
-  }
   r.mask = call->inputs[1 + cell->states];
   if (r.mask) r.mask = flow_express_cast(&e, r.mask, FLOW_BOOL);
-  flow_tensor *sequence = NULL;
-  if (e.status == FLOW_OK) sequence = is_fused(context, &r) ? run_op(&e, &r, states) : run_steps(&e, &r, states);
+  flow_tensor *sequence = run_all(&e, &r, x, call->inputs + 1, states);
   flow_tensor *y = mask_sequence(&e, &r, sequence);
   if (!flow_argument_boolean(arguments, "return_sequences")) y = step_of(&e, y, r.reverse ? 0 : r.steps - 1, 0, 0);
   else if (r.reverse) y = flip(&e, y);

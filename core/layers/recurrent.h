@@ -1,4 +1,4 @@
-/* recurrent.h: what SimpleRNN, LSTM and GRU share: their arguments, variables and call. A record says how many gates and states its cell has,
+/* recurrent.h: what SimpleRNN, LSTM and GRU and their cells share: their arguments, variables and call. A record says how many gates and states its cell has,
  * which op runs the cell with its usual activations over all steps, and what one step is with others. */
 #ifndef FLOW_LAYERS_RECURRENT_H
 #define FLOW_LAYERS_RECURRENT_H
@@ -18,12 +18,17 @@ typedef struct flow_recurrent_weights {
 typedef struct flow_recurrent_cell {
   int gates, states, op;
   int own_masks;             /* with recurrent dropout each gate has masks of its own, as in Keras */
+  /* The first values of the bias, a new reference, where use_bias is true. */
+  flow_status (*bias)(flow_context *context, const flow_layer *layer, int64_t units, flow_tensor **initial);
   /* One step: x[gate] {n, u} is what the input adds, states[] become the next ones, borrowed from e. */
   void (*step)(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x, flow_tensor **states);
 } flow_recurrent_cell;
 
-/* The inputs of a call: the sequences, one state for each of the cell, a mask. */
+extern const flow_recurrent_cell flow_simple_rnn_steps, flow_lstm_steps, flow_gru_steps;
+
+/* The inputs of a call: the sequences, one state for each of the cell, a mask. Of a cell: those of one step, and its states. */
 extern const char *const flow_recurrent_inputs_1[], *const flow_recurrent_inputs_2[];
+extern const char *const flow_cell_inputs_1[], *const flow_cell_inputs_2[];
 extern const flow_argument flow_recurrent_options[];
 
 /* Parameters, in Keras' order, which differs between the layers. */
@@ -31,16 +36,20 @@ extern const flow_argument flow_recurrent_options[];
   { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },      \
   { "recurrent_initializer", FLOW_INITIALIZER, "orthogonal", NULL },       \
   { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL }
-#define FLOW_RECURRENT_PENALTIES                               \
-  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },    \
-  { "recurrent_regularizer", FLOW_REGULARIZER, "null", NULL }, \
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },      \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },       \
-  { "kernel_constraint", FLOW_CONSTRAINT, "null", NULL },      \
-  { "recurrent_constraint", FLOW_CONSTRAINT, "null", NULL },   \
-  { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },        \
-  { "dropout", FLOW_NUMBER, "0", NULL },                       \
+#define FLOW_RECURRENT_REGULARIZERS                                        \
+  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },                \
+  { "recurrent_regularizer", FLOW_REGULARIZER, "null", NULL },             \
+  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL }
+#define FLOW_RECURRENT_DROPOUTS                                            \
+  { "kernel_constraint", FLOW_CONSTRAINT, "null", NULL },                  \
+  { "recurrent_constraint", FLOW_CONSTRAINT, "null", NULL },               \
+  { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },                    \
+  { "dropout", FLOW_NUMBER, "0", NULL },                                   \
   { "recurrent_dropout", FLOW_NUMBER, "0", NULL }
+#define FLOW_RECURRENT_PENALTIES                                           \
+  FLOW_RECURRENT_REGULARIZERS,                                             \
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                   \
+  FLOW_RECURRENT_DROPOUTS
 #define FLOW_RECURRENT_SEED { "seed", FLOW_INTEGER, "null", NULL }
 #define FLOW_RECURRENT_SEQUENCES                                           \
   { "return_sequences", FLOW_BOOLEAN, "false", NULL },                     \
@@ -57,12 +66,15 @@ extern const flow_argument flow_recurrent_options[];
 enum { FLOW_RECURRENT_KERNEL, FLOW_RECURRENT_RECURRENT_KERNEL, FLOW_RECURRENT_BIAS };
 
 flow_status flow_recurrent_check(flow_layer *layer);
-/* Kernel and recurrent kernel; then the record adds the bias with flow_recurrent_bias, which takes over the reference to its first values. */
+/* Kernel, recurrent kernel and bias. */
 flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_signature *inputs);
-flow_status flow_recurrent_bias(flow_context *context, flow_layer *layer, flow_tensor *initial);
 /* The call: outputs[0] the sequence or its last step, then, with return_state, the states. */
 flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
                                 flow_tensor **outputs);
+/* A cell's call, one step: outputs[0] is the first state, then come all states. */
+flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
+                           flow_tensor **outputs);
+flow_status flow_cell_check(flow_layer *layer);
 /* One, or, with return_state, the states, too. */
 int         flow_recurrent_outputs(const flow_layer *layer);
 /* A flow_layer_class's compute_mask: of sequences that of the input, else none. */

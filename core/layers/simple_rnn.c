@@ -19,22 +19,22 @@ static void step(flow_expression *e, const flow_layer *layer, const flow_recurre
   states[0] = flow_recurrent_activate(e, layer, e_add(e, x[0], flow_recurrent_product(e, weights, states[0], 0)));
 }
 
-static const flow_recurrent_cell cell = { .gates = 1, .states = 1, .op = FLOW_OP_simple_rnn, .step = step };
+static flow_status bias(flow_context *context, const flow_layer *layer, int64_t units, flow_tensor **initial)
+{
+  return flow_layer_initialize(context, layer, "bias_initializer", 1, &units, initial);
+}
+
+const flow_recurrent_cell flow_simple_rnn_steps = { .gates = 1, .states = 1, .op = FLOW_OP_simple_rnn, .bias = bias, .step = step };
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
-  FLOW_TRY(flow_recurrent_build(context, layer, &cell, inputs));
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  int64_t units = flow_argument_integer(layer->arguments, "units");
-  flow_tensor *initial;
-  FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", 1, &units, &initial));
-  return flow_recurrent_bias(context, layer, initial);
+  return flow_recurrent_build(context, layer, &flow_simple_rnn_steps, inputs);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
-  return flow_recurrent_call(context, layer, &cell, call, outputs);
+  return flow_recurrent_call(context, layer, &flow_simple_rnn_steps, call, outputs);
 }
 
 const flow_layer_class flow_layer_simple_rnn = {

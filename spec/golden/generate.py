@@ -173,7 +173,7 @@ def run_layers(name, cases, seeds):
         layer = getattr(keras.layers, case["layer"])(**with_layers(case.get("options", {})))
         outputs = call_layer(layer, case["call"], inputs) if "call" in case else layer(inputs if len(inputs) > 1 else inputs[0])
         if "output" in case:
-            outputs = outputs[case["output"]]
+            outputs = keras.tree.flatten(outputs)[case["output"]]
         model = keras.Model(inputs if len(inputs) > 1 else inputs[0], outputs)
         tensors = [seeds.labels(shape, of) if of else seeds.uniform(shape, low, high) for shape, of in zip(case["inputs"], classes)]
         weights = [seeds.weight(variable) for variable in model.weights]

@@ -184,13 +184,14 @@ local IMAGES_ONLY = { Resizing = true, CenterCrop = true }
 local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3, Dot = 2 }
 
 local RECURRENT = { SimpleRNN = 1, LSTM = 2, GRU = 1 }      -- how many states each has
+local CELLS = { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 }
 
 local function shape_for(class, draw)
   if class:find("Attention$") or RECURRENT[class] then return SEQUENCE end
   if class:find("3D") then return VOLUME end
   if class:find("2D") or class:find("^Random") or IMAGES_ONLY[class] then return IMAGE end
   if class:find("1D") then return SEQUENCE end
-  if class == "RepeatVector" then return VECTOR end
+  if class == "RepeatVector" or CELLS[class] then return VECTOR end
   if class == "Embedding" then return { 4 } end
   return draw.pick { IMAGE, SEQUENCE, VECTOR }
 end
@@ -209,6 +210,13 @@ local function recurrent_model(class, layer, shape, units, draw)
   local given = draw.chance(0.7)
   local outputs = layer(x, given and { initial_state = states } or nil)
   return flow.Model { inputs = given and { x, states[2] or states[1], states[2] and states[1] } or x, outputs = outputs }
+end
+
+--- A cell is called with states, and gives its output and them.
+local function cell_model(class, layer, shape, units)
+  local x, states = flow.Input(shape), {}
+  for i = 1, CELLS[class] do states[i] = flow.Input { units } end
+  return flow.Model { inputs = { x, unpack(states) }, outputs = layer(x, states) }
 end
 
 --- One layer with its model: alone, called on two inputs, or inside a model that is called twice.
@@ -235,6 +243,7 @@ local function model_of(class, options, shape, draw)
   if RECURRENT[class] and (options.return_state or draw.chance(0.3)) then
     return recurrent_model(class, layer, shape, options.units, draw)
   end
+  if CELLS[class] then return cell_model(class, layer, shape, options.units) end
   local kind = draw.integer(1, 4)
   if kind == 1 and class ~= "Embedding" then return flow.Sequential({ layers.Input(shape), layer }, { name = some_name(draw) }) end
   if kind == 2 then

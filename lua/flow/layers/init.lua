@@ -19,6 +19,7 @@ local IN_LUA = {
   CategoryEncoding = "flow.layers.categories", Discretization = "flow.layers.categories",
   Hashing = "flow.layers.hashing", HashedCrossing = "flow.layers.hashing",
   Bidirectional = "flow.layers.bidirectional", TimeDistributed = "flow.layers.time_distributed",
+  RNN = "flow.layers.rnn", StackedRNNCells = "flow.layers.rnn",
 }
 
 -- A name that the table does not have may be another one of Keras' for a record: MaxPool2D.
@@ -63,6 +64,13 @@ end
 
 for index = 0, C.flow_layer_class_count() - 1 do define(index) end
 require "flow.layers.normalization" (layers.Normalization)
+
+-- The sizes of the states of cells, and of what they give.
+for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do
+  local fields = layers[name].fields
+  function fields.output_size(self) return self:get_config().units end
+  function fields.state_size(self) return states == 1 and self.output_size or { self.output_size, self.output_size } end
+end
 
 -- InputLayer: where a model's data comes in. It has no variables and does nothing.
 local InputLayer = object.class("InputLayer", Layer)

@@ -241,7 +241,8 @@ function several.build(layer, call, shape_of)
     for i, shape in ipairs(shapes) do      -- Keras builds by the tensors that are no masks
       if shape and not names[i]:find "mask" then given[#given + 1] = { name = names[i], shape = shape } end
     end
-    if #given == 1 and layer._named_inputs.alone then return layer:_ensure_built({ given[1].shape }, true) end
+    local is_cell = layer._named_inputs.names["states[1]"]      -- its states say nothing of its variables
+    if is_cell or #given == 1 and layer._named_inputs.alone then return layer:_ensure_built({ given[1].shape }, true) end
     layer:_ensure_built(shapes, false, nil, given)
   else
     local shapes, of_arguments = {}, {}

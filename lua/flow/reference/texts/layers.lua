@@ -170,6 +170,16 @@ flow.layers.SimpleRNN:
 flow.layers.Bidirectional: A recurrent layer and one that reads the steps in the other order; merge_mode says what becomes of both.
   local both = layers.Bidirectional(layers.LSTM(8, { return_sequences = true }), { merge_mode = "sum" })
   print(both(flow.ones { 1, 3, 4 }).shape[3])      --> 8
+flow.layers.RNN: A cell, or several, over the steps of a sequence; a cell may be written in Lua.
+  print(layers.RNN({ layers.LSTMCell(8), layers.GRUCell(4) }, { return_sequences = true })(flow.ones { 1, 3, 4 }).shape[3])      --> 4
+flow.layers.StackedRNNCells: Several cells as one, each reading what the one before it gives.
+  print(#layers.StackedRNNCells({ layers.LSTMCell(8), layers.GRUCell(4) }).state_size)      --> 2
+flow.layers.SimpleRNNCell:
+  print(#layers.SimpleRNNCell(8)(flow.ones { 1, 4 }, { flow.zeros { 1, 8 } }))      --> 2
+flow.layers.LSTMCell:
+  print(#layers.LSTMCell(8)(flow.ones { 1, 4 }, { flow.zeros { 1, 8 }, flow.zeros { 1, 8 } }))      --> 3
+flow.layers.GRUCell:
+  print(#layers.GRUCell(8)(flow.ones { 1, 4 }, { flow.zeros { 1, 8 } }))      --> 2
 flow.layers.TimeDistributed: A layer or model applied to every step of a sequence.
   print(layers.TimeDistributed(layers.Conv2D(2, 3))(flow.ones { 1, 5, 8, 8, 3 }).shape[2])      --> 5
 flow.layers.Flatten:
