@@ -1,6 +1,6 @@
 -- utils.lua: flow.utils: the helpers of keras.utils, by their names and with their rules.
 --
--- The room: flow.utils. May use: tensor, layers, data, plot.
+-- The room: flow.utils. May use: tensor, layers, data, distribute, plot.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -11,6 +11,7 @@ local signature = require "flow.signature"
 local raise, takes = errors.raise, signature.takes
 
 local ELSEWHERE = {
+  DatasetCreator = { "flow.distribute.dataset", "DatasetCreator" },
   FeatureSpace = { "flow.layers.feature_space", "FeatureSpace" },
   timeseries_dataset_from_array = { "flow.data.timeseries", "from_array" },
   image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },

@@ -1,7 +1,7 @@
 -- parameter_server.lua: a script of parameter_server_spec.lua: trains the digits of lua/examples/digits, with parameter servers or, with
 -- --alone, by itself, and prints the history, the sum of all weights, and what the spec asks for.
 local flow = require "flow"
-local options = flow.args { alone = false, optimizer = "sgd", epochs = 3, dataset = false, norm = false, constraint = false, parts = 0,
+local options = flow.args { alone = false, optimizer = "sgd", epochs = 3, dataset = false, creator = false, norm = false, constraint = false, parts = 0,
                             staleness = -1, steps = 0, kill = "", pause = "" }
 flow.set_random_seed(3)
 
@@ -25,6 +25,10 @@ local data, labels, size = x, y, 32
 if options.dataset then
   data, labels, size = flow.data.Dataset.from_tensor_slices { x, y }:shuffle(1500, { seed = 5 }):batch(32), nil, nil
   if options.steps > 0 then data = data:repeat_() end
+end
+if options.creator then
+  local made = data
+  data = flow.utils.DatasetCreator(function(context) return made:take(context.num_input_pipelines * 1000) end)
 end
 -- With --kill worker:1 --pause FILE that task is killed in the middle of its fifth batch, once.
 if options.kill ~= "" then

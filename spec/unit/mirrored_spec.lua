@@ -183,6 +183,27 @@ describe("a data set split over replicas", function()
       "The global batch size 7 is not divisible by num_replicas_in_sync, 3")
   end)
 
+  it("is made by a creator when fit, evaluate and predict begin", function()
+    local x, y = flow.random.normal({ 24, 4 }, { seed = 1 }), flow.random.normal({ 24, 2 }, { seed = 2 })
+    local function make(context) return Dataset.from_tensor_slices({ x, y }):batch(context:get_per_replica_batch_size(6)) end
+    local function trained(within, data)
+      local model
+      within(function()
+        model = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(2, { kernel_initializer = "ones" }) }
+        model:compile { loss = "mse", optimizer = "sgd" }
+      end)
+      local history = model:fit(data, { epochs = 2, verbose = 0, validation_data = data }).history
+      return { history.loss, history.val_loss, model:evaluate(data, { verbose = 0 }).loss, model:predict(data, { verbose = 0 }):totable() }
+    end
+    local creator = flow.utils.DatasetCreator(make)
+    assert.same(trained(strategy.scope, strategy:distribute_datasets_from_function(make)), trained(strategy.scope, creator))
+    local function alone(f) f() end
+    assert.same(trained(alone, Dataset.from_tensor_slices({ x, y }):batch(6)), trained(alone, creator))
+    has(message_of(function() trained(alone, flow.utils.DatasetCreator(function() return 3 end)) end),
+      "fit: the function of flow.utils.DatasetCreator gives a Dataset, it gave the number 3")
+    has(message_of(function() flow.utils.DatasetCreator(make, 3) end), "input_options are not supported: leave them out")
+  end)
+
   it("must have rows", function()
     has(message_of(function() strategy:experimental_distribute_dataset(Dataset.range(4)) end),
       "call batch() with the global batch size first")

@@ -12,6 +12,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local signature = require "flow.signature"
 local log = require "flow.log"
 local data = require "flow.data"
 local PlainIterator = require "flow.data.iterator"
@@ -115,8 +116,20 @@ function Distributed.fields.class_names(self) return self._dataset.class_names e
 -- The number of steps of this worker; -1: infinite, -2: unknown.
 function Distributed:cardinality() return self._dataset:cardinality() end
 
+-- Data of fit, evaluate and predict that each worker makes by itself when the call begins, as
+-- tf.keras.utils.experimental.DatasetCreator: a function of an input context gives it. input_options, Keras' way of prefetching to
+-- devices, are refused: that is the library's own business.
+local DatasetCreator = object.class "DatasetCreator"
+datasets.DatasetCreator = DatasetCreator
+
+signature.takes "dataset_fn: callable, input_options?"
+signature.constructor(DatasetCreator, "flow.utils.DatasetCreator", function(dataset_fn, input_options)
+  if input_options ~= nil then raise("flow.utils.DatasetCreator: input_options are not supported: leave them out") end
+  return object.new(DatasetCreator, { dataset_fn = dataset_fn })
+end)
+
 function datasets.is(value)
-  return object.is(value, Distributed)
+  return object.is(value, Distributed) or object.is(value, DatasetCreator)
 end
 
 function datasets.distribute(strategy, dataset)
@@ -136,15 +149,29 @@ function InputContext:get_per_replica_batch_size(global)
   return global / count
 end
 
+-- What a function that makes a worker's data set is given.
+function datasets.context(pipelines, id, replicas)
+  return object.new(InputContext, { num_input_pipelines = pipelines, input_pipeline_id = id, num_replicas_in_sync = replicas })
+end
+
 function datasets.from_function(strategy, dataset_fn)
   local what, p = "distribute_datasets_from_function", strategy._placement
   if p.elastic then refuse_own(what) end
   if type(dataset_fn) ~= "function" then raise("%s takes a function of an input context, got %s", what, errors.describe(dataset_fn)) end
-  local dataset = need_batches(what, dataset_fn(object.new(InputContext, {
-    num_input_pipelines = p.workers, input_pipeline_id = p.worker_index, num_replicas_in_sync = p.count,
-  })))
+  local dataset = need_batches(what, dataset_fn(datasets.context(p.workers, p.worker_index, p.count)))
   local own = p.replicas > 1 and dataset:rebatch(batch_rows(what, dataset) * p.replicas) or dataset
   return object.new(Distributed, { _strategy = strategy, _mode = "own", _dataset = own, _per_replica = dataset, _rows = false })
+end
+
+-- What a creator makes for a call of a model; other data as it is. In batches of a replica's size where the strategy has replicas, whose
+-- workers each make their own; the tasks of a ParameterServerStrategy read the same batches, which ps:0 hands out.
+function datasets.made(dataset, model, what)
+  if not object.is(dataset, DatasetCreator) then return dataset end
+  local placed = model._placement
+  if placed and not rawget(placed, "servers") then return datasets.from_function(placed.strategy, dataset.dataset_fn) end
+  local made = dataset.dataset_fn(datasets.context(1, 0, 1))
+  if data.is(made) then return made end
+  raise("%s: the function of flow.utils.DatasetCreator gives a Dataset, it gave %s", what, errors.describe(made))
 end
 
 ---- passes -----------------------------------------------------------------------------------------------------------------------------

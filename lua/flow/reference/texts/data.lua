@@ -286,6 +286,13 @@ space:get_encoded_features: What a model goes on with: the encoded features of t
   local space = flow.utils.FeatureSpace { features = { age = "float", size = "float" } }
   local model = flow.Model { inputs = space:get_inputs(), outputs = flow.layers.Dense(1)(space:get_encoded_features()) }
   print(model:predict({ age = flow.tensor { 1, 2 }, size = flow.tensor { 3, 4 } }, { verbose = 0 }).shape[1])      --> 2
+flow.utils.DatasetCreator: Data for fit, evaluate and predict that each worker makes by itself, by a function of an input context.
+  local creator = flow.utils.DatasetCreator(function(context)
+    return flow.data.Dataset.from_tensor_slices { flow.ones { 8, 2 }, flow.ones { 8, 1 } }:batch(context:get_per_replica_batch_size(4))
+  end)
+  local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
+  model:compile { loss = "mse" }
+  print(#model:fit(creator, { epochs = 2, verbose = 0 }).epoch)      --> 2
 flow.utils.pad_sequences: Lists of different lengths as one tensor, filled up and cut.
   print(flow.utils.pad_sequences({ { 1 }, { 2, 3 } }))
 flow.utils.split_dataset: Two data sets of the first and the last elements.
