@@ -48,10 +48,15 @@ function errors.nearest(name, names, most)
   return position and list[position]
 end
 
--- '; did you mean "units"?' for it, "" if none is near.
+-- '; did you mean "units"?' for it; if none is near, '; there are ResNet50, ResNet101' of those that begin with it; "" if none does.
 function errors.suggestion(name, names)
-  local best = errors.nearest(name, names)
-  return best and ('; did you mean "%s"?'):format(best) or ""
+  local best, longer, least = errors.nearest(name, names), {}, 3      -- letters that say enough
+  for _, known in ipairs(not best and #name >= least and listed(names) or {}) do
+    if known:sub(1, #name):lower() == name:lower() then longer[#longer + 1] = known end
+  end
+  if #longer == 1 then best = longer[1] end
+  if best then return ('; did you mean "%s"?'):format(best) end
+  return #longer > 0 and "; there are " .. table.concat(longer, ", ") or ""
 end
 
 -- The end of the sentence that says that a module has no field of this name, where other libraries have one; nil: none is known.

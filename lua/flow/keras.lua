@@ -33,6 +33,15 @@ ops = signature.module("flow.keras.ops", nil, function(_, name)
   return type(value) == "function" and value or nil
 end)
 
+-- What a message about another name may mean.
+getmetatable(ops).near = function()
+  local names = {}
+  for name, value in pairs(flow()) do
+    if type(value) == "function" then names[#names + 1] = name end
+  end
+  return names
+end
+
 local backend = signature.module "flow.keras.backend"
 function backend.clear_session() flow().clear_session() end
 function backend.floatx() return "float32" end

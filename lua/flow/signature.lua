@@ -273,6 +273,10 @@ function signature.module(title, fields, missing, declared_only)
       for key in pairs(module) do
         if type(key) == "string" and not key:find("^_") then known[key] = true end
       end
+      local metatable = getmetatable(module)
+      for _, names in pairs { metatable.names or nil, metatable.near or nil } do
+        for _, key in ipairs(names() or {}) do known[key] = true end
+      end
       raise("%s has no %q%s", title, tostring(name), errors.elsewhere(title, name) or errors.suggestion(tostring(name), known))
     end,
   })

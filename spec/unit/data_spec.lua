@@ -53,7 +53,8 @@ describe("a dataset", function()
     assert.truthy(message_of(function() Dataset.from_tensor_slices { flow.ones { 2 }, flow.ones { 3 } } end):find("has 3 rows", 1, true))
     assert.equal("dataset:batch: batch_size is a whole number from 1, got the number 0",
       message_of(function() Dataset.range(3):batch(0) end))
-    assert.equal('dataset:batch: unknown option "drop"', message_of(function() Dataset.range(3):batch(2, { drop = true }) end))
+    assert.equal('dataset:batch: unknown option "drop"; did you mean "drop_remainder"?',
+      message_of(function() Dataset.range(3):batch(2, { drop = true }) end))
     assert.truthy(message_of(function() Dataset.range(3):map(3) end):find("expected a function, got the number 3", 1, true))
     assert.truthy(message_of(function() return Dataset.range(3).class_names end):find("no class_names", 1, true))
     assert.truthy(message_of(function() return Dataset.range(3).cach end):find("Dataset has no field", 1, true))
@@ -326,7 +327,7 @@ describe("what Lua makes of a data set", function()
     assert.equal("a data set is not a function: loop over it by `for x, y in ds:iter() do`",
       message_of(function() for _ in Dataset.range(3) do end end))
     assert.equal('flow.config has no "set_thread"; did you mean "set_threads"?', message_of(function() return flow.config.set_thread end))
-    assert.equal('flow.models has no "clone"', message_of(function() return flow.models.clone end))
+    assert.equal('flow.models has no "clone"; did you mean "clone_model"?', message_of(function() return flow.models.clone end))
   end)
 end)
 

@@ -102,7 +102,8 @@ describe("a loss", function()
     assert.equal('SparseCategoricalCrossentropy: unknown option "from_logit"; did you mean "from_logits"?',
       message_of(function() losses.SparseCategoricalCrossentropy { from_logit = true } end))
     assert.truthy(message_of(function() losses.MeanSquaredError { reduction = "non" } end):find('reduction is the string "non"', 1, true))
-    assert.equal('flow.losses has no "Sparse"', message_of(function() return losses.Sparse end))
+    assert.equal('flow.losses has no "Sparse"; did you mean "sparse_categorical_crossentropy"?',
+      message_of(function() return losses.Sparse end))
     assert.equal("sparse_categorical_crossentropy: label 5 of row 2 is outside 0..1", message_of(function()
       losses.SparseCategoricalCrossentropy(true)(flow.tensor({ 0, 5 }, { dtype = "int32" }), flow.ones { 2, 2 })
     end))

@@ -242,7 +242,8 @@ describe("flow.random", function()
   end)
 
   it("names a wrong option", function()
-    assert.equal('flow.random.normal: unknown option "std"', message_of(function() flow.random.normal({ 1 }, { std = 1 }) end))
+    assert.equal('flow.random.normal: unknown option "std"; did you mean "stddev"?',
+      message_of(function() flow.random.normal({ 1 }, { std = 1 }) end))
     assert.equal("flow.random.uniform: a seed is a whole number from 0, got the number -1",
       message_of(function() flow.random.uniform({ 1 }, { seed = -1 }) end))
   end)

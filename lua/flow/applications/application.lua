@@ -145,6 +145,9 @@ function application.make(what, record, options)
   if options.weights == "imagenet" then
     model:load_weights(application.fetched(what, record.files(options, shape)))
   elseif options.weights then
+    if not require("flow.io").exists(options.weights) then
+      raise('%s: weights is "imagenet", the path of a file or false; there is no file %q', what, options.weights)
+    end
     model:load_weights(options.weights)
   end
   return model

@@ -45,6 +45,9 @@ function IndexLookup._refuse(title, name, value)
   if value then raise("%s: %s = true is not supported: results are plain tensors", title, name) end
 end
 
+-- The layer as users know it: around one of a TextVectorization that is what they made.
+local function title_of(self) return object.title(rawget(self, "_holder") or self) end
+
 ---- making -----------------------------------------------------------------------------------------------------------------
 
 -- kind: what tokens are: is_token(value), text(value), dtype.
@@ -145,11 +148,14 @@ end
 
 -- The lines of a file, each a token.
 local function read_lines(self, path)
-  local text = require("flow.io").read_file(path)
+  local ok, text = pcall(require("flow.io").read_file, path)
+  if not ok then
+    raise("%s: vocabulary is a list of tokens, or the path of a file with one on each line; there is no file %q", title_of(self), path)
+  end
   local list = {}
   for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch("(.-)\r?\n") do
     list[#list + 1] = self._kind.value(line)
-    if list[#list] == nil then raise("%s: line %d of %s is not %s: %q", object.title(self), #list + 1, path, self._kind.what, line) end
+    if list[#list] == nil then raise("%s: line %d of %s is not %s: %q", title_of(self), #list + 1, path, self._kind.what, line) end
   end
   return list
 end
@@ -158,11 +164,11 @@ end
 local function plain_list(self, vocabulary)
   if native.is_tensor(vocabulary) or strings.is(vocabulary) then vocabulary = vocabulary:totable() end
   if type(vocabulary) ~= "table" or getmetatable(vocabulary) then
-    raise("%s: a vocabulary is a list of tokens or the path of a file, got %s", object.title(self), errors.describe(vocabulary))
+    raise("%s: a vocabulary is a list of tokens or the path of a file, got %s", title_of(self), errors.describe(vocabulary))
   end
-  for i = 1, errors.check_list(object.title(self) .. ": vocabulary", vocabulary) do
+  for i = 1, errors.check_list(title_of(self) .. ": vocabulary", vocabulary) do
     if not self._kind.is_token(vocabulary[i]) then
-      raise("%s: entry %d of the vocabulary is %s, expected %s", object.title(self), i, errors.describe(vocabulary[i]), self._kind.what)
+      raise("%s: entry %d of the vocabulary is %s, expected %s", title_of(self), i, errors.describe(vocabulary[i]), self._kind.what)
     end
   end
   return vocabulary
@@ -200,7 +206,7 @@ local function set_tokens(self, tokens)
   local given = self._given
   if given.output_mode ~= "int" and not given.pad_to_max_tokens and before and before ~= token_start(self) + #tokens then
     raise("%s: its vocabulary had %d tokens, which is the size of its output, a new one has %d: make a new layer, or give "
-      .. "pad_to_max_tokens", object.title(self), before, token_start(self) + #tokens)
+      .. "pad_to_max_tokens", title_of(self), before, token_start(self) + #tokens)
   end
   rawset(self, "_tokens", tokens)
   rawset(self, "_frozen_size", self:vocabulary_size())
@@ -211,7 +217,7 @@ function IndexLookup.fields._frozen_size() return false end
 -- vocabulary: a list of tokens, special ones in front or none of them, or the path of a file with one in each line.
 signature.takes "vocabulary: data, idf_weights?"
 function IndexLookup:set_vocabulary(vocabulary, idf_weights)
-  local title, given = object.title(self), self._given
+  local title, given = title_of(self), self._given
   if given.output_mode == "tf_idf" then
     if idf_weights == nil then raise("%s: output_mode \"tf_idf\" needs idf_weights with a vocabulary", title) end
   elseif idf_weights ~= nil then
@@ -260,7 +266,7 @@ local function uint64(number) return native.cast("uint64_t", native.cast("int64_
 local function view_of(self, list)
   local texts = {}
   for i, token in ipairs(list) do texts[i] = self._kind.text(token) end
-  return strings.view(object.title(self), texts)
+  return strings.view(title_of(self), texts)
 end
 
 local function need_vocabulary(self)
@@ -343,7 +349,7 @@ end
 
 function IndexLookup:_apply(values, dtype)
   if self._given.invert then return invert(self, values[1]) end
-  local view, kept = strings.view(object.title(self), values[1])
+  local view, kept = strings.view(title_of(self), values[1])
   native.keep { kept, view }
   check(C.flow_lookup_apply(self:_lookup(dtype or (self._given.output_mode == "tf_idf" and "float32" or "int64")), view, tensor_out))
   return native.tensor(tensor_out[0])
@@ -369,7 +375,7 @@ function IndexLookup:adapt(data, _, steps)
     raise("%s was given a vocabulary, so it cannot adapt to data: make it without one", object.title(rawget(self, "_holder") or self))
   end
   local tokens, in_documents, documents = token_counts(self, data, steps, token_start(self))
-  if #tokens == 0 and not self._tokens then raise("%s: adapt() found no tokens", object.title(self)) end
+  if #tokens == 0 and not self._tokens then raise("%s: adapt() found no tokens", title_of(self)) end
   if #tokens == 0 then return end
   if self._given.output_mode == "tf_idf" then
     local weights = {}
@@ -437,7 +443,7 @@ function IndexLookup:_read_assets(read)
   while list[#list] == "" and #list > (self._frozen_size or 0) do list[#list] = nil end
   for i, line in ipairs(list) do
     list[i] = self._kind.value(line)
-    if list[i] == nil then raise("%s: line %d of its vocabulary.txt is not %s", object.title(self), i, self._kind.what) end
+    if list[i] == nil then raise("%s: line %d of its vocabulary.txt is not %s", title_of(self), i, self._kind.what) end
   end
   local tokens = {}
   for i = has_special(self, list) + 1, #list do tokens[#tokens + 1] = list[i] end

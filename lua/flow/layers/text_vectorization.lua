@@ -68,6 +68,7 @@ signature.constructor(TextVectorization, "flow.layers.TextVectorization", functi
     ngrams = ngrams, output_mode = output_mode, output_sequence_length = output_sequence_length, encoding = encoding,
   })
   local widths = ngram_widths(title, ngrams)
+  if max_tokens and max_tokens <= 1 then raise("%s: max_tokens is above 1, got %g", title, max_tokens) end
   local inner = StringLookup { max_tokens = max_tokens, vocabulary = vocabulary, idf_weights = idf_weights, mask_token = "",
     pad_to_max_tokens = pad_to_max_tokens, output_mode = output_mode, encoding = encoding, vocabulary_size = options.vocabulary_size }
   rawset(inner, "_holder", self)
