@@ -65,6 +65,19 @@ function errors.elsewhere(module, name)
   return place and ": " .. place
 end
 
+-- The end of the sentence that says that a module has no such name: where it is, or which one is meant of those that the module has, gets
+-- when it is asked (names of its metatable), or finds elsewhere (near).
+function errors.instead(title, module, name)
+  local known, metatable = {}, getmetatable(module)
+  for key in pairs(module) do
+    if type(key) == "string" and not key:find("^_") then known[key] = true end
+  end
+  for _, names in pairs { metatable.names or nil, metatable.near or nil } do
+    for _, key in ipairs(names() or {}) do known[key] = true end
+  end
+  return errors.elsewhere(title, name) or errors.suggestion(name, known)
+end
+
 -- The end of a sentence that says that a name is unknown: '; did you mean "adam"? There are adam, sgd'.
 function errors.choices(name, names)
   local list = listed(names)

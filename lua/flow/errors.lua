@@ -11,8 +11,7 @@ function errors.is_ours(source)
   return source:sub(1, #home) == home or source:sub(1, 6) == "=[flow"
 end
 
--- The innermost frame outside lua/flow as "file:line" (nil if there is none, as in a bare C host), or the line of the tail call that took
--- its place.
+-- The innermost frame outside lua/flow as "file:line" (nil: none, as in a bare C host), or the tail call in its place.
 function errors.position()
   local level = 2
   while true do

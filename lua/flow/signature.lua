@@ -269,15 +269,7 @@ function signature.module(title, fields, missing, declared_only)
         local found = missing(module, name)
         if found ~= nil then return found end
       end
-      local known = {}
-      for key in pairs(module) do
-        if type(key) == "string" and not key:find("^_") then known[key] = true end
-      end
-      local metatable = getmetatable(module)
-      for _, names in pairs { metatable.names or nil, metatable.near or nil } do
-        for _, key in ipairs(names() or {}) do known[key] = true end
-      end
-      raise("%s has no %q%s", title, tostring(name), errors.elsewhere(title, name) or errors.suggestion(tostring(name), known))
+      raise("%s has no %q%s", title, tostring(name), errors.instead(title, module, tostring(name)))
     end,
   })
 end
