@@ -195,16 +195,22 @@ static flow_status write_start(cache_cursor *at)
 /* Begins to fill, unless another pass does. */
 static flow_status start_filling(cache_cursor *at)
 {
+  static const char ending[] = ".lock";
   const char *path = parameters_of(at)->path;
-  char lock_path[4096], holder[256], text[1200];
-  void *block;
+  const size_t length = strlen(path);
+  char holder[256], text[1200];
+  void *block, *lock_path;
   int taken;
-  if (snprintf(lock_path, sizeof lock_path, "%s.lock", path) >= (int)sizeof lock_path)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "cache: the name of the file is too long");
   FLOW_TRY(flow_alloc_zero(sizeof(writer), &block));
   at->filling = block;
   at->filling->process = (long)getpid();
-  flow_status status = flow_file_lock_take(lock_path, &at->filling->lock, &taken, holder, sizeof holder);
+  flow_status status = flow_alloc(length + sizeof ending, &lock_path);
+  if (status == FLOW_OK) {
+    memcpy(lock_path, path, length);
+    memcpy((char *)lock_path + length, ending, sizeof ending);
+    status = flow_file_lock_take(lock_path, &at->filling->lock, &taken, holder, sizeof holder);
+    flow_free(lock_path);
+  }
   if (status == FLOW_OK && taken) status = flow_record_create(path, FLOW_PLAIN, &at->filling->sink);
   if (status == FLOW_OK && taken) status = write_start(at);
   if (status == FLOW_OK && taken) return FLOW_OK;

@@ -76,16 +76,16 @@ static const flow_function_class class = {
   .close = close_worker,
 };
 
-static flow_status make(const loader *loader, const char *name, double most, flow_function **out)
+static flow_status make(const loader *kind, const char *name, double most, flow_function **out)
 {
   int64_t whole;
   *out = NULL;
   FLOW_TRY(flow_check_whole("map", name, most, -1, &whole));
   FLOW_TRY(flow_function_new(&class, out));
   load_file *self = (load_file *)*out;
-  self->loader = loader;
+  self->loader = kind;
   self->most = whole;
-  self->base.identity = flow_mix(flow_mix(self->base.identity, (uint64_t)whole), (uint64_t)loader->made.rank);
+  self->base.identity = flow_mix(flow_mix(self->base.identity, (uint64_t)whole), (uint64_t)kind->made.rank);
   return FLOW_OK;
 }
 
