@@ -61,7 +61,14 @@ local FOUND = {
     found.timeseries_dataset_from_array = flow().timeseries_dataset_from_array
     return found
   end,
-  saving = function() return { load_model = flow().load_model } end,
+  saving = function()
+    local found = { load_model = flow().load_model }
+    for _, name in ipairs { "register_keras_serializable", "custom_object_scope", "CustomObjectScope", "get_custom_objects",
+        "get_registered_name", "get_registered_object" } do
+      found[name] = flow().utils[name]
+    end
+    return found
+  end,
 }
 for _, name in ipairs(SAME) do FOUND[name] = function() return flow()[name] end end
 

@@ -17,7 +17,15 @@ local ELSEWHERE = {
   image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   text_dataset_from_directory = { "flow.data.text_dataset", "from_directory" },
   audio_dataset_from_directory = { "flow.data.audio_dataset", "from_directory" },
+  PyDataset = { "flow.data.py_dataset", "PyDataset" }, Sequence = { "flow.data.py_dataset", "PyDataset" },
 }
+for _, name in ipairs { "load_img", "save_img", "img_to_array", "array_to_img", "smart_resize" } do
+  ELSEWHERE[name] = { "flow.tensor.image_utils", name }
+end
+for _, name in ipairs { "register_keras_serializable", "custom_object_scope", "CustomObjectScope", "get_custom_objects",
+    "get_registered_name", "get_registered_object" } do
+  ELSEWHERE[name] = { "flow.custom_objects", name }
+end
 
 -- What stands in another module is loaded when a script names it.
 local utils = signature.module("flow.utils", nil, function(_, name)
@@ -180,6 +188,38 @@ end
 -- The seed of everything random: weights, dropout, shuffles.
 function utils.set_random_seed(seed)
   return require("flow.tensor.random").set_seed(seed)
+end
+
+-- Whether x is a symbolic tensor, as Inputs are and what layers make of them.
+takes "x: any"
+function utils.is_keras_tensor(x)
+  return require("flow.layers.symbolic").is(x)
+end
+
+-- The name of a dtype; without one float32.
+takes "dtype?: any"
+function utils.standardize_dtype(dtype)
+  if dtype == nil then return "float32" end
+  if dtype == "string" then return dtype end
+  return native.dtype_names[native.dtype(dtype)]
+end
+
+-- The path of a file that Keras would download: it has to be there, in cache_dir (KERAS_HOME, or .keras in the home folder) below
+-- cache_subdir, packed or not as it is.
+takes("fname?: string, origin?: string, { cache_subdir: string = 'datasets', cache_dir?: path, file_hash?: string, "
+  .. "hash_algorithm?: string, untar?: boolean, extract?: boolean, archive_format?: string, md5_hash?: string, force_download?: boolean }")
+function utils.get_file(name, origin, options)
+  local io, host = require "flow.io", require "flow.host"
+  name = name or origin and origin:match("([^/]+)/*$")
+  if not name then raise("flow.utils.get_file: give the name of the file") end
+  local home = options.cache_dir or host.getenv("KERAS_HOME") or io.join(host.getenv("HOME") or "", ".keras")
+  local path = name:sub(1, 1) == "/" and name or io.join(home, options.cache_subdir, name)
+  if options.extract or options.untar then
+    local folder = path:gsub("%.tgz$", ""):gsub("%.tar%.%w+$", ""):gsub("%.zip$", ""):gsub("%.tar$", "")
+    if io.isdir(folder) then return folder end
+  end
+  if io.exists(path) then return path end
+  raise("flow.utils.get_file: %s is not there, and nothing is downloaded%s", path, origin and ": get it from " .. origin or "")
 end
 
 -- Draws a model's graph; what is drawn is what model:plot(file) draws.

@@ -6,6 +6,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local custom_objects = require "flow.custom_objects"
 local object = require "flow.object"
 local json = require "flow.json"
 local layers = require "flow.layers"
@@ -57,7 +58,9 @@ local function own_entry(layer)
 end
 
 local function custom_entry(layer)
-  return { module = json.null, class_name = layer.class_name, registered_name = layer.class_name, config = layer:get_config() }
+  local registered = custom_objects.registered_name(object.class_of(layer))
+  return { module = json.null, class_name = layer.class_name, registered_name = registered or layer.class_name,
+           config = layer:get_config() }
 end
 
 -- The shapes that a layer was built for.

@@ -378,4 +378,10 @@ function FeatureSpace:get_encoded_features()
   return self._encoded
 end
 
+-- Not supported: a model that begins with the features is what files hold.
+takes "filepath: path"
+function FeatureSpace:save()
+  raise("%s is not saved by itself: save a model of get_inputs() and get_encoded_features(), which has all of its layers", self.name)
+end
+
 return { FeatureSpace = FeatureSpace }

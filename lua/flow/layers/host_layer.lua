@@ -12,6 +12,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local signature = require "flow.signature"
 local ops = require "flow.tensor.ops"
 local tensor = require "flow.tensor"
 local strings = require "flow.tensor.strings"
@@ -102,6 +103,23 @@ function HostLayer:_assets() return {} end
 function HostLayer:_read_assets() end
 function HostLayer:_named_tensors() return {} end
 function HostLayer:_read_tensors() end
+
+-- Writes the files that the layer keeps in a model's file, such as its vocabulary, into a folder; load_assets reads them.
+signature.takes "dir_path: path"
+function HostLayer:save_assets(folder)
+  local io = require "flow.io"
+  io.makedirs(folder)
+  for name, text in pairs(self:_assets()) do io.write(io.join(folder, name), text) end
+end
+
+signature.takes "dir_path: path"
+function HostLayer:load_assets(folder)
+  local io = require "flow.io"
+  self:_read_assets(function(name)
+    local path = io.join(folder, name)
+    return io.exists(path) and io.read_file(path) or nil
+  end)
+end
 
 -- Raises that the layer takes something else than was found, unless ok.
 function HostLayer:_need(what, ok, found)

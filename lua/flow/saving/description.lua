@@ -4,6 +4,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local models = require "flow.model"
 local config = require "flow.saving.config"
+local custom_objects = require "flow.custom_objects"
 local compiled = require "flow.saving.compiled"
 
 local description = {}
@@ -16,7 +17,7 @@ end
 
 -- A model with fresh weights. path: names the file in messages; options: { custom_objects = { Name = class }, compile = true }.
 function description.model(entry, path, options)
-  local custom = options.custom_objects or {}
+  local custom = custom_objects.all(options.custom_objects)
   local reader = { path = path, custom = custom, calls = 0 }
   config.check_classes(entry, reader)
   local model = config.read(entry, reader)

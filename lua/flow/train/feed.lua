@@ -16,6 +16,7 @@ local workers = require "flow.distribute.model_workers"
 local resident = require "flow.train.device_data"
 local host_inputs = require "flow.model.host_inputs"
 local named = require "flow.model.named_data"
+local py_dataset = require "flow.data.py_dataset"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -75,6 +76,7 @@ end
 -- rows of all workers' batches together, or nil.
 local function arrange(model, what, dataset)
   local placed = model._placement
+  if py_dataset.is(dataset) then dataset = dataset:_dataset(false) end
   if not data.is(dataset) then
     return dataset._dataset, placed and placed.workers > 1 and dataset:_feed_mode() == "own", dataset._rows
   end
@@ -121,7 +123,7 @@ function Feed.new(model, kind, what, dataset, limit)
 end
 
 function Feed.is(value)
-  return data.is(value) or datasets.is(value)
+  return data.is(value) or datasets.is(value) or py_dataset.is(value)
 end
 
 -- Batches that an epoch will have: a number, math.huge, or nil if nobody knows.

@@ -7,6 +7,7 @@ local progress = require "flow.train.progress"
 local Feed = require "flow.train.feed"
 local validation_epochs = require "flow.train.validation_epochs"
 local datasets = require "flow.distribute.dataset"
+local py_dataset = require "flow.data.py_dataset"
 local view_rows = require "flow.tensor.rows"
 
 local raise = errors.raise
@@ -63,6 +64,7 @@ function fit_data.read_feed(model, kind, what, dataset, y, options, limit)
     if value ~= nil and value ~= 0 then raise("%s: %s does not go with a Dataset", what, name) end
   end
   dataset = datasets.made(dataset, model, what)
+  if py_dataset.is(dataset) then dataset = dataset:_dataset(kind == "train" and options.shuffle ~= false) end
   if options.class_weight then dataset = Feed.weighted(model, what, dataset, options.class_weight) end
   return { feed = Feed.new(model, kind, what, dataset, limit) }
 end

@@ -278,6 +278,8 @@ space:adapt: Learns what the features need to know: vocabularies, means, boundar
   local space = flow.utils.FeatureSpace { features = { x = "float_normalized" } }
   space:adapt { x = { 1, 3 } }
   print(space { x = { 1, 3 } })
+space:save: Not supported: a model of get_inputs() and get_encoded_features() can be saved.
+  print(pcall(function() flow.utils.FeatureSpace({ features = { x = "float" } }):save "space.keras" end))
 space:get_inputs: The features as Inputs of a model, by name.
   print(flow.utils.FeatureSpace({ features = { x = "float" } }):get_inputs().x.shape[2])      --> 1
 space:get_preprocessed_features: What the preprocessors give for these Inputs, by name.
@@ -298,6 +300,59 @@ flow.utils.pad_sequences: Lists of different lengths as one tensor, filled up an
 flow.utils.split_dataset: Two data sets of the first and the last elements.
   local left = flow.utils.split_dataset(flow.data.Dataset.range(4), { left_size = 3 })
   print(left:len())      --> 3
+flow.utils.load_img: The picture in a file.
+  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
+  print(flow.utils.load_img("a.png", { target_size = { 2, 2 } }).shape[1])      --> 2
+flow.utils.save_img: Writes numbers as a picture: the least becomes black, the largest white.
+  flow.utils.save_img("a.png", flow.random.uniform { 4, 4, 3 })
+flow.utils.img_to_array: A picture as float32 numbers.
+  print(flow.utils.img_to_array(flow.zeros({ 4, 4 }, { dtype = "uint8" })).dtype)      --> float32
+flow.utils.array_to_img: Numbers as a picture of 0 to 255.
+  print(flow.utils.array_to_img(flow.random.uniform { 4, 4, 1 }).dtype)      --> uint8
+flow.utils.smart_resize: Pictures of another size, cut to the new aspect ratio before.
+  print(flow.utils.smart_resize(flow.zeros { 4, 8, 3 }, { 2, 2 }).shape[2])      --> 2
+flow.utils.get_file: The path of a file of Keras' cache, which has to be there: nothing is downloaded.
+  print(pcall(flow.utils.get_file, "none.zip", "https://example.org/none.zip"))
+flow.utils.is_keras_tensor: Whether something is a symbolic tensor.
+  print(flow.utils.is_keras_tensor(flow.Input { 2 }))      --> true
+flow.utils.standardize_dtype: The name of a dtype.
+  print(flow.utils.standardize_dtype())      --> float32
+flow.utils.register_keras_serializable: Lets models with a class of your own open without custom_objects.
+  local Twice = flow.utils.register_keras_serializable("mine")(layers.Layer:extend "Twice")
+  function Twice:call(x) return x * 2 end
+  print(flow.utils.get_registered_name(Twice))      --> mine>Twice
+flow.utils.get_registered_name: The name that files have for a class.
+  print(flow.utils.get_registered_name(layers.Layer:extend "Own"))      --> Own
+flow.utils.get_registered_object: The class of a registered name, or nil.
+  print(flow.utils.get_registered_object "none>None")      --> nil
+flow.utils.get_custom_objects: The registered classes and functions by name.
+  print(type(flow.utils.get_custom_objects()))      --> table
+flow.utils.custom_object_scope: Calls a function while files find these classes by name.
+  print(flow.utils.custom_object_scope({ Own = layers.Layer:extend "Own" }, function()
+    return flow.utils.get_registered_object "Own" ~= nil
+  end))      --> true
+PyDataset.extend: A class of batches of your own.
+  print(flow.utils.PyDataset:extend("Mine") ~= nil)      --> true
+flow.utils.Sequence: PyDataset under its older name.
+  print(flow.utils.Sequence == flow.utils.PyDataset)      --> true
+layer:save_assets: Writes what a layer knows beside its weights, such as a vocabulary, into a folder.
+  local lookup = layers.StringLookup()
+  lookup:adapt { "a", "b" }
+  lookup:save_assets "lookup"
+layer:load_assets: Reads what save_assets wrote.
+  local lookup = layers.StringLookup()
+  lookup:adapt { "a", "b" }
+  lookup:save_assets "lookup"
+  local other = layers.StringLookup()
+  other:load_assets "lookup"
+  print(#other:get_vocabulary())      --> 3
+flow.utils.PyDataset: Batches that a class of yours makes by number, for fit.
+  local Squares = flow.utils.PyDataset:extend "Squares"
+  function Squares:__len__() return 3 end
+  function Squares:__getitem__(index) return flow.full({ 2, 1 }, index), flow.full({ 2, 1 }, index * index) end
+  local model = flow.Sequential { layers.Input { 1 }, layers.Dense(1) }
+  model:compile { loss = "mse" }
+  model:fit(Squares(), { verbose = 0 })
 flow.utils.plot_model: Writes the graph of a model's layers as a picture.
   flow.utils.plot_model(flow.Sequential { layers.Input { 2 }, layers.Dense(1) }, "m.svg")
 flow.utils.set_random_seed: The seed of all that is drawn from now on.
