@@ -128,6 +128,38 @@ describe("elements by name", function()
     assert.matches('is a tensor of the layer "a"', message_of(function() flow.Model { inputs = { x = a, b = b }, outputs = a + b } end))
   end)
 
+  it("train models that begin with layers for strings, with weights of classes and on several replicas", function()
+    local features = { age = { 21, 35, 48, 62 }, job = { "cook", "smith", "cook", "clerk" } }
+    local dataset = Dataset.from_tensor_slices { features, { 0, 1, 1, 0 } }:batch(2)
+    local space = flow.utils.FeatureSpace { features = { age = "float_normalized", job = "string_categorical" } }
+    space:adapt(dataset:map(function(x) return x end))
+    local function train(strategy)
+      flow.set_random_seed(1)
+      local model
+      strategy.scope(function()
+        local dense = flow.layers.Dense(1, { kernel_initializer = "ones" })
+        model = flow.Model { inputs = space:get_inputs(), outputs = dense(space:get_encoded_features()) }
+        model:compile { loss = "mse", optimizer = flow.optimizers.SGD(0.1) }
+      end)
+      return model:fit(dataset, { verbose = 0, class_weight = { [0] = 1, 3 } }).history.loss[1], model
+    end
+    local loss, model = train(flow.distribute.MirroredStrategy { devices = { "cpu:0" } })
+    -- Weighted squares by the values that the features have: 1 + age less the label, before and after the first step.
+    assert.is_true(loss > 0)
+    local plain = flow.Model { inputs = space:get_encoded_features(), outputs = model.outputs[1] }
+    assert.same(model:predict(features, { verbose = 0 }):totable(), plain:predict(space(features), { verbose = 0 }):totable())
+    assert.matches('lacks "job"', message_of(function()
+      model:fit(Dataset.from_tensor_slices { { age = features.age }, { 0, 1, 1, 0 } }:batch(2))
+    end))
+    local own = flow.Model:extend "OwnModel"
+    function own:call(x) return x end      -- luacheck: ignore self
+    local other = own()
+    other:compile { loss = "mse" }
+    assert.matches("value 1 of an element is given by name, which needs a functional model", message_of(function()
+      other:fit(dataset)
+    end))
+  end)
+
   it("are saved and loaded", function()
     local path = folder()
     local dataset = Dataset.from_tensor_slices { raw, { 0, 1, 0 } }

@@ -48,19 +48,24 @@ end
 local function ordered(model, what, dataset)
   local own = dataset._structure
   if not own then return dataset end
-  local kinds = { "inputs", "outputs", "outputs" }
+  local kinds, orders = { "inputs", "outputs", "outputs" }, {}
+  for i, names in ipairs(own) do
+    local by_name = {}
+    for _, name in ipairs(names or {}) do by_name[name] = name end
+    orders[i] = names and named.complete(model, ("%s: value %d of an element"):format(what, i), kinds[i] or "outputs", by_name)
+  end
   return dataset:map(function(...)
     local given, list = { ... }, {}
-    for i, names in ipairs(own) do
-      local parts = names and named.complete(model, ("%s: value %d of an element"):format(what, i), kinds[i] or "outputs", given[i])
-      for _, part in ipairs(parts or { given[i] }) do list[#list + 1] = part end
+    for i in ipairs(own) do
+      for _, name in ipairs(orders[i] or {}) do list[#list + 1] = given[i][name] end
+      if not orders[i] then list[#list + 1] = given[i] end
     end
     return list
   end)
 end
 
 -- The dataset with a third component: the weight of each sample by its class.
-function Feed.weighted(model, what, dataset, by_class)
+local function weighted(model, what, dataset, by_class)
   local specs = dataset._specs
   local layout, weights_of = layout_of(model, "train", what, specs), training.class_weight_function(by_class)
   if layout.weights > 0 then raise("class_weight and sample_weight cannot be given together") end
@@ -87,8 +92,9 @@ end
 
 local LIMITS = { fit = "steps_per_epoch", validation_data = "validation_steps", evaluate = "steps", predict = "steps" }
 
--- dataset: a Dataset, or a distributed one. limit: batches of an epoch at most, or nil. what: the call, or "validation_data".
-function Feed.new(model, kind, what, dataset, limit)
+-- dataset: a Dataset, or a distributed one. limit: batches of an epoch at most, or nil. what: the call, or "validation_data". by_class:
+-- weights of samples, or nil.
+function Feed.new(model, kind, what, dataset, limit, by_class)
   local own, usual
   dataset, own, usual = arrange(model, what, dataset)
   if not limit and dataset:cardinality() == data.INFINITE_CARDINALITY then
@@ -97,6 +103,7 @@ function Feed.new(model, kind, what, dataset, limit)
   local passed = dataset._passed
   dataset = ordered(model, what, dataset)
   dataset = host_inputs.map(model, what, dataset)
+  if by_class then dataset = weighted(model, what, dataset, by_class) end
   local specs = dataset._specs
   local layout = layout_of(model, kind, what, specs)
   local fixed = true

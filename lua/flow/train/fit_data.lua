@@ -65,8 +65,7 @@ function fit_data.read_feed(model, kind, what, dataset, y, options, limit)
   end
   dataset = datasets.made(dataset, model, what)
   if py_dataset.is(dataset) then dataset = dataset:_dataset(kind == "train" and options.shuffle ~= false) end
-  if options.class_weight then dataset = Feed.weighted(model, what, dataset, options.class_weight) end
-  return { feed = Feed.new(model, kind, what, dataset, limit) }
+  return { feed = Feed.new(model, kind, what, dataset, limit, options.class_weight) }
 end
 
 local function read_validation(model, given, limit)
