@@ -1,7 +1,8 @@
 -- parameter_server.lua: a script of parameter_server_spec.lua: trains the digits of lua/examples/digits, with parameter servers or, with
 -- --alone, by itself, and prints the history, the sum of all weights, and what the spec asks for.
 local flow = require "flow"
-local options = flow.args { alone = false, optimizer = "sgd", epochs = 3, dataset = false, creator = false, norm = false, constraint = false, parts = 0,
+local options = flow.args { alone = false, optimizer = "sgd", epochs = 3, dataset = false, creator = false, norm = false,
+  constraint = false, parts = 0,
                             staleness = -1, steps = 0, kill = "", pause = "" }
 flow.set_random_seed(3)
 
