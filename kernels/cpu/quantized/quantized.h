@@ -1,5 +1,6 @@
-/* quantized.h: what the kernels of quantized ops share: float32 as bytes, and what is done with the sums of products of bytes. The files that
- * use it are compiled without fused multiply-adds, and sums of integers are exact: all variants and instruction sets give the same bits. */
+/* quantized.h: what the kernels of quantized ops share: float32 as bytes, and what is done with the sums of products of bytes. The files
+ * that use it are compiled without fused multiply-adds, and sums of integers are exact: all variants and instruction sets give the same
+ * bits. */
 #ifndef FLOW_CPU_QUANTIZED_QUANTIZED_H
 #define FLOW_CPU_QUANTIZED_QUANTIZED_H
 
@@ -20,9 +21,13 @@ ALWAYS_INLINE vi vi_quantize(vf x, flow_quantization q)
 /* The first n <= VL lanes, which are in 0..255, to memory. */
 ALWAYS_INLINE void vi_store_bytes_part(uint8_t *p, vi v, int n)
 {
+#if defined(FLOW_ISA_AVX512)
+  _mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1), _mm512_cvtepi32_epi8((__m512i)v));
+#else
   uint8_t bytes[VL];
   vi_store_bytes(bytes, v);
   memcpy(p, bytes, (size_t)n);
+#endif
 }
 
 /* What is done with the sums of a quantized convolution: y = activation(sum * scales[c] + biases[c]), as float32 or as bytes. */
@@ -79,8 +84,9 @@ ALWAYS_INLINE void flow_requantize(const flow_requantization *r, vi sums, int64_
   else vi_store_bytes_part((uint8_t *)y + at, bytes, lanes);
 }
 
-/* The variants in files of their own: groups of one, by bytes and by words. */
+/* The variants in files of their own: one group, by bytes and by words; as many groups as channels. */
 FLOW_VARIANT(quantized_bytes);
 FLOW_VARIANT(quantized_words);
+FLOW_VARIANT(quantized_depthwise);
 
 #endif
