@@ -462,3 +462,22 @@ for order in (0, 1):
         # TensorFlow takes the magnitude of what is below 0 before it reflects, against Keras' documentation.
         low = 0 if fill == "reflect" else -1.9
         case("image.map_coordinates", Random((4, 5)), Random((2, 6), low, 5.7), order, fill_mode=fill, gradient=False, tolerance=1e-6)
+
+# ---- Fourier transforms
+for length in (1, 2, 9, 12, 67, 130):
+    case("fft", [Random((2, length)), Random((2, length))])
+    case("rfft", Random((3, length)))
+case("fft2", [Random((2, 5, 6)), Random((2, 5, 6))])
+case("ifft2", [Random((3, 70)), Random((3, 70))])
+case("rfft", Random((2, 8)), fft_length=9)
+for length in (None, 5, 8, 16):      # TensorFlow has no gradient where they cut off
+    case("rfft", Random((2, 8)), fft_length=length, gradient=length != 5)
+    case("irfft", [Random((2, 6)), Random((2, 6))], fft_length=length, gradient=length not in (5, 8))
+case("extract_sequences", Random((2, 3, 11)), 4, 3)
+case("extract_sequences", Given([1, 2, 3, 4, 5, 6], "int32"), 2, 4, gradient=False)
+for center in (True, False):
+    case("stft", Random((2, 40)), 8, 3, 10, center=center)
+    case("stft", Random((50,)), 10, 4, 16, window="hamming", center=center)
+    case("istft", [Random((2, 5, 6)), Random((2, 5, 6))], 8, 3, 10, window="hamming", center=center, tolerance=1e-6)
+    case("istft", [Random((7, 9)), Random((7, 9))], 12, 5, 16, length=20, center=center, tolerance=1e-6)
+case("stft", Random((30,)), 5, 4, 5, Given([0.5, 1.0, 2.0, 1.0, 0.5]))

@@ -1,0 +1,247 @@
+-- fourier.lua: Fourier transforms along the last axis, of real and imaginary parts as two tensors, and what is built of them: spectra of
+-- overlapping parts of a signal. Lengths are taken apart into factors of at most 64, of which each is a product of matrices (Cooley and
+-- Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965): O(n log n) for lengths without large prime factors,
+-- differentiated and traced like the ops that it is made of.
+
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local tools = require "flow.tensor.composed.tools"
+local takes = require("flow.signature").takes
+
+local raise = errors.raise
+local ops, define, floats = tools.ops, tools.define, tools.floats
+local DIRECT, LARGEST_PRIME = 64, 1024
+
+local function last_length(x, what) return tools.length(x, #tools.dims(x), what) end
+
+-- Cosines and sines {a, b} of 2 pi j k / n.
+local function waves(a, b, n, dtype)
+  local phase = tensor.arange(a, { dtype = "float64" }):reshape { a, 1 } * tensor.arange(b, { dtype = "float64" }):reshape { 1, b }
+  phase = (phase - ops.floor(phase / n) * n) * (2 * math.pi / n)
+  return ops.cos(phase):to(dtype), ops.sin(phase):to(dtype)
+end
+
+-- (re + i im) (cos - i sin) by a product of matrices or of elements; im may be nil.
+local function turned(product, re, im, cos, sin)
+  if not im then return product(re, cos), -product(re, sin) end
+  return product(re, cos) + product(im, sin), product(im, cos) - product(re, sin)
+end
+
+local function times(x, y) return x * y end
+
+-- The largest factor of n that is at most DIRECT; n itself where it has to be one product.
+local function factor_of(n, what)
+  if n <= DIRECT then return n end
+  for a = DIRECT, 2, -1 do
+    if n % a == 0 then return a end
+  end
+  if n <= LARGEST_PRIME then return n end
+  local prime = 2
+  while n % prime ~= 0 and prime * prime <= n do prime = prime + 1 end
+  raise("flow.%s: the length %d has no factor up to %d%s; lengths above %d need one: choose another, such as %d", what, n, DIRECT,
+    n % prime ~= 0 and ", it is prime" or "", LARGEST_PRIME, 2 ^ math.ceil(math.log(n) / math.log(2)))
+end
+
+-- The transform of rows {r, n}; im may be nil.
+local function transform_rows(re, im, n, what)
+  local a = factor_of(n, what)
+  local cos, sin = waves(a, a, a, re.dtype)
+  if a == n then return turned(ops.matmul, re, im, cos, sin) end
+  local b = n / a
+  local function each(f) return f(re), im and f(im) or nil end
+  re, im = each(function(x) return x:reshape { -1, a, b }:transpose { 1, 3, 2 }:reshape { -1, a } end)
+  re, im = turned(ops.matmul, re, im, cos, sin)
+  cos, sin = waves(b, a, n, re.dtype)
+  re, im = each(function(x) return x:reshape { -1, b, a } end)
+  re, im = turned(times, re, im, cos, sin)
+  re, im = each(function(x) return x:transpose { 1, 3, 2 }:reshape { -1, b } end)
+  re, im = transform_rows(re, im, b, what)
+  return each(function(x) return x:reshape { -1, a, b }:transpose { 1, 3, 2 }:reshape { -1, n } end)
+end
+
+-- The transform along the last axis; im may be nil.
+local function transform(re, im, what)
+  local dims, n = tools.dims(re), last_length(re, what)
+  if n == 0 then raise("flow.%s: the last axis is empty", what) end
+  local function rows(x) return x and x:reshape { -1, n } end
+  re, im = transform_rows(rows(re), rows(im), n, what)
+  return ops.reshape_raw(re, dims), ops.reshape_raw(im, dims)
+end
+
+-- The real and the imaginary part of a list of both, as floats.
+local function parts_of(x, what)
+  if type(x) ~= "table" or getmetatable(x) or #x ~= 2 then
+    raise("flow.%s takes a list of the real and the imaginary part, got %s", what, errors.describe(x))
+  end
+  local re, im = floats(x[1], what), floats(x[2], what)
+  local a, b = tensor.shape_text(tools.dims(re)), tensor.shape_text(tools.dims(im))
+  if a ~= b or re.rank == 0 then raise("flow.%s: the real part has the shape %s, the imaginary one %s: expected one shape", what, a, b) end
+  return re, im:to(re.dtype)
+end
+
+-- x {..., n} with `length` entries along its last axis: cut off, or followed by zeros.
+local function fitted(x, length, what)
+  local rank, n = #tools.dims(x), last_length(x, what)
+  if n > length then return tools.part(x, rank, 1, length) end
+  if n == length then return x end
+  local dims = tools.dims(x)
+  dims[rank] = length - n
+  return ops.concat({ x, tools.filled(x, dims, 0) }, -1)
+end
+
+-- The sum over j of x[j] e^(-2 pi i j k / n) for each k, of { real, imaginary }: two tensors, the real and the imaginary part.
+takes "x"
+define(function(x)
+  local re, im = parts_of(x, "fft")
+  return transform(re, im, "fft")
+end, "fft")
+
+local function over_two_axes(x, what)
+  local re, im = parts_of(x, what)
+  if re.rank < 2 then raise("flow.%s: expected two axes or more, got shape %s", what, tensor.shape_text(tools.dims(re))) end
+  re, im = transform(re, im, what)
+  re, im = transform(ops.swapaxes(re, -1, -2), ops.swapaxes(im, -1, -2), what)
+  return ops.swapaxes(re, -1, -2), ops.swapaxes(im, -1, -2)
+end
+
+-- The same over the last two axes.
+takes "x"
+define(function(x) return over_two_axes(x, "fft2") end, "fft2")
+
+takes "x"
+define(function(x)
+  local re, im = parts_of(x, "ifft2")
+  local dims = tools.dims(re)
+  re, im = over_two_axes({ re, -im }, "ifft2")
+  local count = dims[#dims] * dims[#dims - 1]
+  return re / count, -im / count
+end, "ifft2")
+
+---- of real signals --------------------------------------------------------------------------------
+
+local function real_transform(x, length, what)
+  local re, im = transform(fitted(x, length, what), nil, what)
+  local rank, half = #tools.dims(x), math.floor(length / 2) + 1
+  return tools.part(re, rank, 1, half), tools.part(im, rank, 1, half)
+end
+
+-- Entries 0 to n/2 of the transform of a real signal {..., n}; fft_length: the signal is cut off there, or filled up with zeros.
+takes "x, fft_length: count = nil"
+define(function(x, length)
+  x = floats(x, "rfft")
+  return real_transform(x, length or last_length(x, "rfft"), "rfft")
+end, "rfft")
+
+-- The real signal that has this transform, of which the entries above n/2 follow from those below.
+local function real_inverse(re, im, length, what)
+  local rank, half = #tools.dims(re), math.floor(length / 2) + 1
+  re, im = fitted(re, half, what), fitted(im, half, what)
+  local function mirrored(x) return ops.flip(tools.part(x, rank, 2, length - half + 1), -1) end
+  if length > 2 then re, im = ops.concat({ re, mirrored(re) }, -1), ops.concat({ im, -mirrored(im) }, -1) end
+  return (transform(re, -im, what)) / length
+end
+
+takes "x, fft_length: count = nil"
+define(function(x, length)
+  local re, im = parts_of(x, "irfft")
+  return real_inverse(re, im, length or math.max(2 * (last_length(re, "irfft") - 1), 1), "irfft")
+end, "irfft")
+
+---- parts of a signal ------------------------------------------------------------------------------
+
+-- The parts of sequence_length entries that begin every sequence_stride entries: {..., parts, sequence_length}.
+local function frames_of(x, length, stride, what)
+  local n = last_length(x, what)
+  local count = n < length and 0 or math.floor((n - length) / stride) + 1
+  if count == 0 then raise("flow.%s: the signal has %d entries, a part %d", what, n, length) end
+  local positions = tensor.arange(count):reshape { count, 1 } * stride + tensor.arange(length):reshape { 1, length } + 1
+  return ops.take(x, positions:to("int32"), -1)
+end
+
+takes "x, sequence_length: count, sequence_stride: count"
+define(function(x, length, stride)
+  return frames_of(tools.operand(x, "extract_sequences"), length, stride, "extract_sequences")
+end, "extract_sequences")
+
+-- The window of a transform, in the middle of fft_length entries; nil: none.
+local function window_of(window, length, fft_length, dtype, what)
+  if fft_length < length then
+    raise("flow.%s: fft_length is %d, expected at least sequence_length, which is %d", what, fft_length, length)
+  end
+  if window == false then return nil end
+  local made
+  if type(window) == "string" then
+    if window ~= "hann" and window ~= "hamming" then
+      raise("flow.%s: window is hann, hamming, a tensor or false, got %s", what, errors.describe(window))
+    end
+    local high = window == "hann" and 0.5 or 0.54
+    made = (high - ops.cos(tensor.arange(length, { dtype = "float64" }) * (2 * math.pi / length)) * (1 - high)):to(dtype)
+  else
+    made = tools.operand(window, what):to(dtype)
+    if made.rank ~= 1 or made.shape[1] ~= length then
+      raise("flow.%s: window has the shape %s, expected {%d}, as sequence_length says", what, tensor.shape_text(made.shape), length)
+    end
+  end
+  local before = math.floor((fft_length - length) / 2)
+  return ops.pad(made, { { before, fft_length - length - before } })
+end
+
+takes "x, sequence_length: count, sequence_stride: count, fft_length: count, window = 'hann', center: boolean = true"
+tools.define_long(function(x, length, stride, fft_length, window, center)
+  x = floats(x, "stft")
+  local made = window_of(window, length, fft_length, x.dtype, "stft")
+  if center then
+    local pads, half = {}, math.floor(fft_length / 2)
+    for axis = 1, #tools.dims(x) do pads[axis] = { 0, 0 } end
+    pads[#pads] = { half, half }
+    if half >= last_length(x, "stft") then
+      raise("flow.stft: the signal has %d entries, expected more than half of fft_length, by which center = true mirrors it; use false",
+        last_length(x, "stft"))
+    end
+    x = ops.pad(x, pads, "reflect")
+  end
+  local frames = frames_of(x, fft_length, stride, "stft")
+  return real_transform(made and frames * made or frames, fft_length, "stft")
+end, "stft")
+
+-- Frames {..., count, length} added up where each begins stride entries after the one before.
+local function overlapped(frames, stride, what)
+  local dims = tools.dims(frames)
+  local rank = #dims
+  local count, length = tools.length(frames, rank - 1, what), dims[rank]
+  local turns = math.ceil(length / stride)
+  local sum
+  for turn = 0, turns - 1 do
+    local piece = fitted(tools.part(frames, rank, turn * stride + 1, math.min(length, (turn + 1) * stride)), stride, what)
+    local flat = { unpack(dims, 1, rank - 2) }
+    flat[rank - 1] = count * stride
+    piece = ops.reshape_raw(piece, flat)
+    local pads = {}
+    for axis = 1, rank - 2 do pads[axis] = { 0, 0 } end
+    pads[rank - 1] = { turn * stride, (turns - 1 - turn) * stride }
+    piece = turns > 1 and ops.pad(piece, pads) or piece
+    sum = sum and sum + piece or piece
+  end
+  return tools.part(sum, rank - 1, 1, (count - 1) * stride + length)
+end
+
+-- What undoes a window: divided by the sum of its squares over the frames that lie over each other.
+local function inverse_window(window, stride, length)
+  local turns = math.ceil(length / stride)
+  local squares = ops.pad(ops.square(window), { { 0, turns * stride - length } }):reshape { turns, stride }:sum(1, true)
+  return window / tools.part(ops.tile(squares, { turns, 1 }):reshape { -1 }, 1, 1, length)
+end
+
+takes "x, sequence_length: count, sequence_stride: count, fft_length: count, length: count = nil, window = 'hann', center: boolean = true"
+tools.define_long(function(x, sequence_length, stride, fft_length, length, window, center)
+  local re, im = parts_of(x, "istft")
+  if re.rank < 2 then raise("flow.istft: expected {..., frames, entries}, got shape %s", tensor.shape_text(tools.dims(re))) end
+  local made = window_of(window, sequence_length, fft_length, re.dtype, "istft")
+  local frames = real_inverse(re, im, fft_length, "istft")
+  if made then frames = frames * inverse_window(made, stride, fft_length) end
+  local signal = overlapped(frames, stride, "istft")
+  local half, total = math.floor(fft_length / 2), last_length(signal, "istft")
+  local first = center and half or 0
+  local last = length and math.min(first + length, total) or center and total - half or total
+  return tools.part(signal, #tools.dims(signal), first + 1, last)
+end, "istft")
