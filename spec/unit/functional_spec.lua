@@ -139,6 +139,26 @@ describe("flow.Model", function()
     end
   end)
 
+  -- What Keras gives: the targets of an output without a loss may be there or not.
+  it("takes false for outputs without a loss, also in files", function()
+    local x = flow.Input { 2 }
+    local outputs = { layers.Dense(1, { kernel_initializer = "zeros" })(x), layers.Dense(3)(x) }
+    local data, target, other = flow.ones { 4, 2 }, flow.full({ 4, 1 }, 3), flow.ones { 4, 3 }
+    for position = 1, 2 do
+      local model = flow.Model { inputs = x, outputs = position == 1 and outputs or { outputs[2], outputs[1] } }
+      local loss, both = { "mse", false }, { target, other }
+      if position == 2 then loss, both = { false, "mse" }, { other, target } end
+      model:compile { optimizer = "sgd", loss = loss }
+      local path = support.folder() .. "/model.keras"
+      model:save(path)
+      for _, each in ipairs { model, flow.load_model(path) } do
+        assert.same({ loss = 9 }, each:test_on_batch(data, target))
+        assert.same({ loss = 9 }, each:test_on_batch(data, both))
+        assert.same({ loss = 9 }, each:evaluate(flow.data.Dataset.from_tensor_slices { data, target }:batch(2), { verbose = 0 }))
+      end
+    end
+  end)
+
   it("reports losses and metrics for each output", function()
     local x = flow.Input { 2 }
     local model = flow.Model { inputs = x, outputs = { layers.Dense(1, { name = "one", kernel_initializer = "zeros" })(x),
@@ -147,11 +167,12 @@ describe("flow.Model", function()
     local data, targets = flow.ones { 4, 2 }, { flow.full({ 4, 1 }, 3), flow.full({ 4, 1 }, 2) }
     assert.same({ loss = 29, one_loss = 9, two_loss = 2, one_mae = 3, two_mse = 4, two_mae = 2 }, model:test_on_batch(data, targets))
     model:compile { optimizer = "sgd", loss = { two = "mse" }, metrics = { one = "mae" } }
-    assert.same({ loss = 4, two_loss = 4, one_mae = 3 }, model:test_on_batch(data, targets))
+    assert.same({ loss = 4, one_mae = 3 }, model:test_on_batch(data, targets))
     local function compile(options) return message_of(function() model:compile(options) end) end
     assert.truthy(compile({ optimizer = "sgd", loss = { "mse" } }):find("loss has 1 entries for 2 outputs", 1, true))
     assert.truthy(compile({ optimizer = "sgd", loss = { tow = "mse" } }):find('names the output "tow"', 1, true))
     assert.truthy(compile({ optimizer = "sgd", loss = "mse", metrics = { "mae" } }):find("metrics has 1 entries for 2 outputs", 1, true))
+    model:compile { optimizer = "sgd", loss = "mse" }
     assert.truthy(message_of(function() model:test_on_batch(data, targets[1]) end):find("1 targets for 2 outputs", 1, true))
   end)
 end)

@@ -58,6 +58,15 @@ describe("a model with a call() of its own and two outputs", function()
     assert.equal(8, results({ loss = "mse" }).loss)
   end)
 
+  -- As Keras' squeeze_or_expand_to_same_rank: else {4} and {4, 1} would broadcast to {4, 4}.
+  it("gives a function targets of the rank of the predictions", function()
+    local model = flow.Sequential { layers.Input { 1 }, layers.Dense(1, { kernel_initializer = "ones" }) }
+    model:compile { optimizer = "sgd", loss = function(y_true, y_pred) return (y_true - y_pred):square():mean() end }
+    local x = flow.tensor { { 1 }, { 2 }, { 3 }, { 4 } }
+    assert.same({ loss = 0 }, model:evaluate(x, x:squeeze(-1), { verbose = 0 }))
+    assert.same({ loss = 0 }, model:evaluate(x, x, { verbose = 0 }))
+  end)
+
   it("takes metrics with them", function()
     assert.same({ loss = 6, mse_loss = 4, mae_loss = 2, mae = 2, mse = 4 },
       results { loss = { "mse", "mae" }, metrics = { { "mae" }, { "mse" } } })

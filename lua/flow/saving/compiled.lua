@@ -37,7 +37,7 @@ end
 
 -- A loss, a metric, or lists and tables of them by output, as they were given.
 local function described(module, value, class)
-  if value == nil then return json.null end
+  if not value then return json.null end
   if type(value) == "string" or type(value) == "number" then return value end
   if type(value) == "function" then
     raise("compile was given a Lua function, which a file cannot hold; compile with an object of flow.%s, or save the weights only",
@@ -107,7 +107,7 @@ local function read_part(library, value, custom)
   if type(value) ~= "table" then return value end
   if value.class_name then return read_object(library, value, custom) end
   local result = {}
-  for key, entry in pairs(value) do result[key] = read_part(library, entry, custom) end
+  for key, entry in pairs(value) do result[key] = read_part(library, entry, custom) or false end      -- none of this output
   return result
 end
 

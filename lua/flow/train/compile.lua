@@ -37,7 +37,7 @@ local function output_count(model, compiled)
   return outputs and #outputs or compiled and is_list(compiled.given.loss) and #compiled.given.loss or 1
 end
 
--- A loss or metric option may be one value (nil is returned), a list by output, or a table by output name.
+-- A loss or metric option may be one value (nil is returned), a list by output, in which false stands for none, or a table by output name.
 local function per_output(model, compiled, value, what)
   if value == nil then return {} end
   if type(value) ~= "table" or getmetatable(value) then return nil end
@@ -77,8 +77,9 @@ local function set_losses(model, compiled, loss, weights)
   local count, used = output_count(model, compiled), {}
   local list = per_output(model, compiled, loss, "loss")
   for i = 1, list and 0 or count do compiled.losses[i] = losses.get(loss) end
-  for i, entry in pairs(list or {}) do compiled.losses[i] = losses.get(entry) end
+  for i, entry in pairs(list or {}) do compiled.losses[i] = entry and losses.get(entry) or nil end
   if not list and not rawget(model, "outputs") then compiled.loss_of_each = compiled.losses[1] end
+  for _ in pairs(compiled.loss_of_each and {} or compiled.losses) do compiled.loss_count = compiled.loss_count + 1 end
   local by_output = per_output(model, compiled, weights, "loss_weights")
   if not by_output then raise("%s: compile: loss_weights is a list, got %s", object.title(model), errors.describe(weights)) end
   for i, weight in pairs(by_output) do
@@ -87,7 +88,8 @@ local function set_losses(model, compiled, loss, weights)
     end
   end
   compiled.loss_weights = by_output
-  for i = 1, count > 1 and count or 0 do      -- as Keras: each output's loss is reported without its weight
+  local is_alone = not compiled.loss_of_each and compiled.loss_count == 1
+  for i = 1, count > 1 and not is_alone and count or 0 do      -- as Keras: each output's loss is reported without its weight
     if compiled.losses[i] then
       local key = loss_key(model, compiled, i, used)
       table.insert(compiled.output_losses, { metric = metrics.Mean(key), key = key, output = i })
@@ -110,7 +112,7 @@ local function add_metrics(model, compiled, what, list, weighted)
     local entries = by_output[output]
     if type(entries) ~= "table" or getmetatable(entries) then entries = { entries } end
     errors.check_list("compile: " .. what, entries)
-    for _, entry in ipairs(entries) do
+    for _, entry in ipairs(entries[1] and entries or {}) do
       local metric = metrics.get(entry)
       local key = several and outputs and outputs[output].layer.name .. "_" .. metric.name or metric.name
       compiled.metrics[#compiled.metrics + 1] = { metric = metric, key = key, output = output, weighted = weighted }
@@ -127,7 +129,7 @@ function Model:compile(options)
   if per_execution == "auto" then per_execution = 1 end      -- what Keras would find: here a step costs the same alone
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
-  local compiled = { given = given, losses = {}, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
+  local compiled = { given = given, losses = {}, loss_count = 0, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
                      loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution, run_eagerly = options.run_eagerly }
   compiled.optimizer = optimizers.get(options.optimizer)
   if options.auto_scale_loss and self.dtype_policy.name == "mixed_float16"

@@ -37,6 +37,8 @@ local function layout_of(model, kind, what, specs)
   local is_element = x == 1      -- several are one list of inputs
   if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0, element = is_element } end
   if count == x then return { x = x, y = 0, weights = 0, element = is_element } end
+  local with_loss = model._compiled and model._compiled.loss_count or y      -- the targets of other outputs may be left out
+  if count < x + y and count == x + with_loss then return { x = x, y = with_loss, weights = 0 } end
   if count == x + y then return { x = x, y = y, weights = 0 } end
   if count == x + y + 1 then return { x = x, y = y, weights = 1 } end
   if count == x + y + y then return { x = x, y = y, weights = y } end

@@ -213,7 +213,7 @@ function losses.get(value)
   end
   if type(value) == "function" then
     local class = object.class("Loss function", Loss)
-    function class.call(_, y_true, y_pred) return value(y_true, y_pred) end
+    function class.call(_, y_true, y_pred) return value(losses.same_rank(y_true, y_pred)) end
     return object.new(class, { name = "loss", reduction = "sum_over_batch_size" })
   end
   raise("a loss is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))

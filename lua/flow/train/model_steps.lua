@@ -120,13 +120,26 @@ local function targets_of(given)
   return as_list("y", given.y), as_list("y_pred", given.y_pred), as_list("sample_weight", given.sample_weight)
 end
 
+-- Targets by output: those of outputs without a loss may be left out, as in Keras.
+local function by_output(compiled, targets, outputs)
+  if #targets == outputs or #targets ~= compiled.loss_count then return targets end
+  local placed, used = {}, 0
+  for i = 1, outputs do
+    if compiled.losses[i] then
+      used = used + 1
+      placed[i] = targets[used]
+    end
+  end
+  return placed
+end
+
 -- The sample weights of an output, or nil.
 local function weights_of(weights, output)
   return weights[#weights == 1 and 1 or output]
 end
 
 local function check_targets(model, compiled, targets, predictions)
-  if next(compiled.losses) and #targets ~= #predictions then
+  if next(compiled.losses) and #targets ~= #predictions and #targets ~= compiled.loss_count then
     if #targets == 0 then raise("%s: the loss needs targets, y is nil", object.title(model)) end
     raise("%s: %d targets for %d outputs", object.title(model), #targets, #predictions)
   end
@@ -148,6 +161,7 @@ function Model:compute_loss(given)
   local compiled, total = compiled_of(self), nil
   local targets, predictions, weights = targets_of(given)
   check_targets(self, compiled, targets, predictions)
+  targets = by_output(compiled, targets, #predictions)
   local values = {}
   for i = 1, #predictions do
     local loss = compiled.losses[i] or compiled.loss_of_each
@@ -169,7 +183,9 @@ end
 takes_named "x?: data, y?: data, y_pred?: data, sample_weight?"
 function Model:compute_metrics(given)
   local targets, predictions, weights = targets_of(given)
+  targets = by_output(compiled_of(self), targets, #predictions)
   for _, entry in ipairs(compiled_of(self).metrics) do
+    if targets[entry.output] == nil then raise("%s: the metric %s has no targets", object.title(self), entry.key) end
     entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights_of(weights, entry.output) or nil)
   end
   return self:get_metrics_result()
