@@ -22,10 +22,18 @@ local IN_LUA = {
   RNN = "flow.layers.rnn", StackedRNNCells = "flow.layers.rnn",
 }
 
+-- Functions beside the classes of layers that merge.
+local MERGING = { add = true, average = true, concatenate = true, dot = true, maximum = true, minimum = true, multiply = true,
+  subtract = true }
+
 -- A name that the table does not have may be another one of Keras' for a record: MaxPool2D.
 local layers = signature.module("flow.layers", { Layer = Layer }, function(module, name)
   if IN_LUA[name] then
     rawset(module, name, require(IN_LUA[name])[name])
+    return rawget(module, name)
+  end
+  if MERGING[name] then
+    require "flow.layers.merging"
     return rawget(module, name)
   end
   local index = type(name) == "string" and C.flow_layer_class_find(name) or -1
@@ -99,7 +107,12 @@ signature.constructor(InputLayer, "flow.layers.InputLayer", function(shape, know
   return layers.Input(shape, { dtype = known.dtype, name = known.name, batch_size = known.batch_size }).layer
 end)
 
-signature.names_of(layers, function() return layers._names_in_lua() end)
+signature.names_of(layers, function()
+  local names = layers._names_in_lua()
+  for name in pairs(MERGING) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end)
 
 -- The class of a layer that is written in Lua here, or nil; whether there is a layer of that name.
 function layers._in_lua(name) return IN_LUA[name] and layers[name] end

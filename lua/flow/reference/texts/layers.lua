@@ -208,6 +208,22 @@ layer:add_loss: Adds a number, computed in call(), to what training makes small.
     return x
   end
   print(Penalty()(flow.ones { 1, 2 }))
+flow.layers.add: The sum of several tensors, as layers.Add() gives it.
+  print(layers.add { flow.ones { 2, 3 }, flow.ones { 2, 3 } })
+flow.layers.subtract: The first of two tensors less the second, as layers.Subtract() gives it.
+  print(layers.subtract { flow.ones { 2, 3 }, flow.ones { 2, 3 } })
+flow.layers.multiply: The product of several tensors, element by element, as layers.Multiply() gives it.
+  print(layers.multiply { flow.ones { 2, 3 }, flow.full({ 2, 3 }, 2) })
+flow.layers.average: The mean of several tensors, element by element, as layers.Average() gives it.
+  print(layers.average { flow.ones { 2, 3 }, flow.zeros { 2, 3 } })
+flow.layers.maximum: The largest of several tensors, element by element, as layers.Maximum() gives it.
+  print(layers.maximum { flow.ones { 2, 3 }, flow.zeros { 2, 3 } })
+flow.layers.minimum: The smallest of several tensors, element by element, as layers.Minimum() gives it.
+  print(layers.minimum { flow.ones { 2, 3 }, flow.zeros { 2, 3 } })
+flow.layers.concatenate: Several tensors joined along an axis, the last one unless it is named, as layers.Concatenate() gives it.
+  print(layers.concatenate({ flow.ones { 2, 3 }, flow.ones { 2, 1 } }).shape[2])      --> 4
+flow.layers.dot: The products of two tensors, summed along an axis of each, sample by sample, as layers.Dot() gives them.
+  print(layers.dot({ flow.ones { 2, 3 }, flow.ones { 2, 3 } }, 2))
 flow.layers.TextVectorization: Strings to the numbers of their tokens in a vocabulary, or to rows that mark, count or weigh them.
   local vectorize = layers.TextVectorization { output_sequence_length = 3 }
   vectorize:adapt { "one fish", "two fish" }
