@@ -62,9 +62,9 @@ describe("a model with a call() of its own and two outputs", function()
   it("gives a function targets of the rank of the predictions", function()
     local model = flow.Sequential { layers.Input { 1 }, layers.Dense(1, { kernel_initializer = "ones" }) }
     model:compile { optimizer = "sgd", loss = function(y_true, y_pred) return (y_true - y_pred):square():mean() end }
-    local x = flow.tensor { { 1 }, { 2 }, { 3 }, { 4 } }
-    assert.same({ loss = 0 }, model:evaluate(x, x:squeeze(-1), { verbose = 0 }))
-    assert.same({ loss = 0 }, model:evaluate(x, x, { verbose = 0 }))
+    local rows = flow.tensor { { 1 }, { 2 }, { 3 }, { 4 } }
+    assert.same({ loss = 0 }, model:evaluate(rows, rows:squeeze(-1), { verbose = 0 }))
+    assert.same({ loss = 0 }, model:evaluate(rows, rows, { verbose = 0 }))
   end)
 
   it("takes metrics with them", function()
