@@ -11,45 +11,6 @@ local flow = require "flow"
 -- In this program `flow` is there without require: for -e and the prompt. A host's globals are never touched.
 _G.flow = flow
 
-local USAGE = [=[
-Usage: flowlua [options] [script.lua [arguments]]
-       flowlua COMMAND [arguments]
-
-  flowlua                   the interactive prompt; a script on standard input if that is not a terminal
-  flowlua train.lua a b     runs a script with arg[1] = "a", arg[2] = "b"
-  flowlua doctor            what this installation can do: version, CPU, devices, plugins
-  flowlua help model:fit    what a function, a class or a method takes, with an example (help --help)
-  flowlua summary m.keras   the layers of a saved model
-  flowlua predict m.keras a.jpg b.png
-                            what a saved classifier sees in pictures (--top 3, --classes a,b,c)
-  flowlua board logs        a page with the curves, histograms and pictures of trainings (board --help)
-  flowlua launch --workers 2 train.lua -- a b
-                            a script as a cluster of several processes (launch --help)
-  flowlua submit NAME --config config.yaml train.lua -- a b
-                            checks a training job, writes it for a cluster, hands it over (submit --help)
-  flowlua jobs status       what became of such jobs; jobs logs -f NAME, jobs cancel NAME
-  flowlua scaling m.keras   what many workers can be expected to reach (scaling --help)
-  flowlua bench             how fast this machine trains and predicts (bench --help)
-
-  -e CODE     runs CODE
-  -l MODULE   requires MODULE
-  -m MODULE   runs a module as a script, found as require finds it
-  -i          the interactive prompt after all that
-  -v          the version
-  -h, --help  this text
-  --          ends the options
-  -           a script on standard input]=]
-
--- Words that name a command when they stand first: each is a module flow.cli.<word>, which returns f(host, arguments, program). options:
--- what it takes, for completion.
-local commands = {
-  doctor = { options = "" }, help = { options = "--man --completion --annotations" }, summary = { options = "" },
-  predict = { options = "--top --classes" }, bench = { options = "--net --seconds --ops --op" },
-  launch = { options = "--workers --parameter-servers --hosts --engine -m" }, submit = { options = "--config -m" },
-  jobs = { options = "status logs cancel" }, board = { options = "--port --host" },
-  scaling = { options = "--workers --batch --step-time --latency --bandwidth" },
-}
-
 local function version()
   return ("flowlua %s (%s, kernels: %s)"):format(flow.version, jit.version, flow.isa())
 end
@@ -137,7 +98,7 @@ local function run_command(host, name, arguments)
     return 1
   end
   local code
-  local program = { usage = USAGE, commands = commands }
+  local program = require "flow.cli.usage"
   return call(host, function() code = require("flow.cli." .. name)(host, arguments, program) end) or code or 0
 end
 
@@ -162,7 +123,7 @@ local function run(host, list)
       i = i + 1
       break
     elseif option == "--help" or option == "-h" then
-      print(USAGE)
+      print(require("flow.cli.usage").usage)
       return 0
     elseif option == "--version" or option == "-v" then
       print(version())
@@ -217,7 +178,7 @@ local function run(host, list)
     end
     if ran and not prompt then return 0 end
     return interactive(host)
-  elseif i == 1 and commands[script] then
+  elseif i == 1 and require("flow.cli.usage").commands[script] then
     return run_command(host, script, rest(list, 2))
   elseif script == "-" then
     local chunk, message = loadstring(io.read("*a"), "=stdin")
@@ -225,7 +186,7 @@ local function run(host, list)
   else
     local chunk, message = loadfile(script)
     if not chunk and i == 1 and not host_io.readable(script) then
-      local near = flow.errors.nearest(script, commands)
+      local near = flow.errors.nearest(script, require("flow.cli.usage").commands)
       message = message .. (near and ("; did you mean the command %s?"):format(near) or "")
     end
     code = run_script(host, chunk, message, script, rest(list, i + 1))
