@@ -11,7 +11,7 @@
 typedef struct flow_element {
   int32_t      count, callback;
   int64_t      pass, numbers;
-  flow_tensor *tensors[8];
+  flow_tensor *tensors[FLOW_MAX_COMPONENTS];
 } flow_element;
 FLOW_API void        flow_element_clear(flow_element *element);      /* releases its tensors */
 

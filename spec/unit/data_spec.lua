@@ -49,6 +49,28 @@ describe("a dataset", function()
     assert.same({ "a", "" }, all(ds:map(function(_, text) return text end):batch(2):unbatch()))
   end)
 
+  it("has elements of as many components as a table has columns", function()
+    local columns = {}
+    for i = 1, 15 do columns[i] = flow.full({ 4 }, i):to("int64") end
+    local ds = flow.data.Dataset.from_tensor_slices(columns):batch(2):map(function(...) return ... end)
+    assert.equal(15, #ds.element_spec)
+    for _, first in ipairs { ds, ds:cache(), ds:shuffle(2):prefetch(1) } do
+      local count = 0
+      for _, element in ipairs { { first:iter()() } } do
+        for i, column in ipairs(element) do count = count + (column:totable()[2] == i and 1 or 0) end
+      end
+      assert.equal(15, count)
+    end
+    local inputs, parts = {}, {}
+    for i = 1, 14 do
+      inputs[i] = flow.Input({ 1 }, { dtype = "int64" })
+      parts[i] = flow.layers.IntegerLookup { vocabulary = { 100, 200, i }, output_mode = "one_hot" }(inputs[i])
+    end
+    local model = flow.Model(inputs, flow.layers.Dense(1)(flow.layers.concatenate(parts)))
+    model:compile { loss = "mse" }
+    assert.equal(1, #model:fit(ds, { verbose = 0 }).history.loss)
+  end)
+
   it("names what it was given wrongly", function()
     assert.truthy(message_of(function() Dataset.from_tensor_slices { flow.ones { 2 }, flow.ones { 3 } } end):find("has 3 rows", 1, true))
     assert.equal("dataset:batch: batch_size is a whole number from 1, got the number 0",

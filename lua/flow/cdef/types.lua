@@ -144,7 +144,7 @@ enum { FLOW_PATH_NONE = 0, FLOW_PATH_FILE, FLOW_PATH_FOLDER, FLOW_PATH_OTHER };
 typedef struct flow_element {
  int32_t count, callback;
  int64_t pass, numbers;
- flow_tensor *tensors[8];
+ flow_tensor *tensors[FLOW_MAX_COMPONENTS];
 } flow_element;
 typedef struct flow_component {
  int32_t dtype, rank, text, unused;
