@@ -62,6 +62,8 @@ describe("lua/examples after Keras' examples learn:", function()
     assert.truthy(off < before)
   end)
 
+  it("structured_data.lua", function() assert.truthy(run("structured_data.lua", "", "validation accuracy (%S+)") > 0.8) end)
+
   it("audio_words.lua", function()
     assert.truthy(run("audio_words.lua", "--words 300 --epochs 6", "validation accuracy (%S+)") > 0.5)
   end)
