@@ -240,11 +240,13 @@ void flow_layer_set_trainable(flow_layer *layer, int trainable)
   for (int i = 0; i < layer->trainable_count; i++) flow_variable_set_trainable(layer->variables[i], layer->trainable);
 }
 
+/* Where the last call has left what activity_regularizer makes of its outputs, divided by the batch's rows, that comes first, once. */
 flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out)
 {
   FLOW_TRY(check_layer("flow_layer_penalty", context, layer));
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_penalty: out is NULL");
-  return flow_layer_regularize(context, layer, out);
+  *out = flow_layer_take_activity((flow_layer *)layer);      /* a call's, no part of what the layer is */
+  return *out ? FLOW_OK : flow_layer_regularize(context, layer, out);
 }
 
 int flow_layer_class_quantizes(int index)

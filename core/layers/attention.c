@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "layers/regularizers.h"
+
 const flow_argument flow_attention_options[] = {
   { "return_attention_scores", FLOW_BOOLEAN, "false", NULL },
   { "use_causal_mask", FLOW_BOOLEAN, "false", NULL },
@@ -183,8 +185,9 @@ flow_status flow_attention_build(flow_context *context, flow_layer *layer, const
 
 /* ---- heads: the call --------------------------------------------------------------------------------------------------------- */
 
-/* x {..., features} by the kernel of a projection, whose first `bound` axes are those features, plus its bias: {..., the rest as one}. */
-static flow_tensor *project(flow_expression *e, const flow_layer *layer, int projection, int bound, flow_tensor *x)
+/* x {..., features} by the kernel of a projection, whose first `bound` axes are those features, plus its bias: {..., the rest as one};
+ * of the gate its sigmoid. */
+static flow_tensor *project(flow_expression *e, flow_layer *layer, int projection, int bound, flow_tensor *x)
 {
   int index = kernel_of(layer, projection);
   flow_tensor *kernel = flow_express_variable(e, layer->variables[index]);
@@ -192,8 +195,11 @@ static flow_tensor *project(flow_expression *e, const flow_layer *layer, int pro
   int64_t dims[2] = { 1, 1 };
   for (int i = 0; i < kernel->rank; i++) dims[i >= bound] *= kernel->shape[i];
   flow_tensor *y = flow_express(e, FLOW_OP_matmul, x, flow_express_reshape(e, kernel, 2, dims), NULL, NULL);
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return y;
-  return e_add(e, y, flow_express_reshape(e, flow_express_variable(e, layer->variables[index + 1]), 1, &dims[1]));
+  if (flow_argument_boolean(layer->arguments, "use_bias"))
+    y = e_add(e, y, flow_express_reshape(e, flow_express_variable(e, layer->variables[index + 1]), 1, &dims[1]));
+  if (projection == OF_GATE) y = e_sigmoid(e, y);
+  if (y) e->status = flow_layer_regularize_activity(e->context, layer, y);      /* in Keras each projection is a layer */
+  return y;
 }
 
 /* How the axes of {batch, ..., heads, channels} stand for the products: those attended last before the channels, and as one. */
@@ -311,7 +317,7 @@ static flow_tensor *broadcast_flat(flow_expression *e, flow_tensor *mask, flow_t
 }
 
 /* {..., heads * value_dim} by the last kernel: {..., what output_shape says}. */
-static flow_tensor *project_back(flow_expression *e, const flow_layer *layer, flow_tensor *y)
+static flow_tensor *project_back(flow_expression *e, flow_layer *layer, flow_tensor *y)
 {
   flow_tensor *kernel = flow_express_variable(e, layer->variables[kernel_of(layer, OF_OUTPUT)]), *out = project(e, layer, OF_OUTPUT, 2, y);
   return out && kernel ? replace(e, out, out->rank - 1, 1, kernel->shape + 2, kernel->rank - 2) : NULL;
@@ -330,7 +336,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   flow_expression e = flow_expression_of(context);
   int64_t queries[FLOW_MAX_RANK], keys[FLOW_MAX_RANK], group[2] = { heads->key_heads, heads->heads / heads->key_heads };
   int head_axis = p.rank - 2 - p.attended, grouped = group[1] > 1;
-  flow_tensor *gate = flow_argument_boolean(layer->arguments, "use_gate") ? e_sigmoid(&e, project(&e, layer, OF_GATE, 1, query)) : NULL;
+  flow_tensor *gate = flow_argument_boolean(layer->arguments, "use_gate") ? project(&e, layer, OF_GATE, 1, query) : NULL;
   flow_tensor *q = split(&e, project(&e, layer, OF_QUERY, 1, query), &p, heads->heads, heads->key_dim, queries);
   flow_tensor *k = split(&e, project(&e, layer, OF_KEY, 1, key), &p, heads->key_heads, heads->key_dim, keys);
   flow_tensor *v = split(&e, project(&e, layer, OF_VALUE, 1, value), &p, heads->key_heads, heads->value_dim, keys);

@@ -16,12 +16,12 @@ extern const char *const   flow_attention_heads_inputs[];
   { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },            \
   { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },           \
   { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },             \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },              \
+  { "activity_regularizer", FLOW_REGULARIZER, "null", NULL },         \
   { "kernel_constraint", FLOW_CONSTRAINT, "null", NULL },             \
   { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },               \
   { "use_gate", FLOW_BOOLEAN, "false", NULL },                        \
   { "seed", FLOW_INTEGER, "null", NULL },                             \
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_REST
 
 /* Where key_heads is less than heads, each of them serves heads / key_heads heads of the query. */
 typedef struct flow_attention_heads {

@@ -69,6 +69,7 @@ void flow_config_add_arguments(flow_json *object, const flow_argument *parameter
 {
   for (; parameters->name; parameters++) {
     if (strcmp(parameters->name, "trainable") == 0 || strcmp(parameters->name, "dtype") == 0) continue;
+    if (strcmp(parameters->name, "activity_regularizer") == 0 && flow_argument_is_null(arguments, parameters->name)) continue;
     flow_json_put(object, parameters->name, value_json(parameters, arguments));
   }
 }

@@ -29,11 +29,11 @@
   { "depthwise_regularizer", FLOW_REGULARIZER, "null", NULL },           \
   { "pointwise_regularizer", FLOW_REGULARIZER, "null", NULL },           \
   { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },                \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                 \
+  { "activity_regularizer", FLOW_REGULARIZER, "null", NULL },            \
   { "depthwise_constraint", FLOW_CONSTRAINT, "null", NULL },             \
   { "pointwise_constraint", FLOW_CONSTRAINT, "null", NULL },             \
   { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },                  \
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_REST
 
 /* kernel_size, strides and dilation_rate are positive, and not both of the latter are greater than 1. */
 flow_status flow_convolution_check(flow_layer *layer);

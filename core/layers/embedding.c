@@ -10,8 +10,8 @@ static const flow_argument parameters[] = {
   { "embeddings_regularizer", FLOW_REGULARIZER, "null", NULL },
   { "embeddings_constraint", FLOW_CONSTRAINT, "null", NULL },
   { "mask_zero", FLOW_BOOLEAN, "false", NULL },
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
-  FLOW_LAYER_COMMON
+  { "activity_regularizer", FLOW_REGULARIZER, "null", NULL },
+  FLOW_LAYER_REST
 };
 
 static flow_status check(flow_layer *layer)

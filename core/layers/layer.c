@@ -16,6 +16,7 @@
 #include "layers/masks.h"
 #include "layers/policy.h"
 #include "layers/quantization.h"
+#include "layers/regularizers.h"
 #include "tensor/axis.h"
 
 /* ---- failing -------------------------------------------------------------------------------------------------------------- */
@@ -61,6 +62,7 @@ static void release_variables(flow_layer *layer)
 void flow_layer_destroy(flow_layer *layer)
 {
   release_variables(layer);
+  flow_tensor_release(layer->activity);
   flow_arguments_release(layer->arguments);
   flow_free(layer->name);
   layer->magic = FLOW_LAYER_DEAD;
@@ -213,12 +215,25 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
     inputs = named;
     count = flow_layer_named_inputs(layer->class);
   }
+  flow_tensor_release(layer->activity);
+  layer->activity = NULL;
   int masked = layer->class->compute_mask != NULL;
   for (int i = 0; i < count && !masked; i++) masked = inputs[i] && inputs[i]->mask;
   masked |= filled != 0;
   flow_status status = (masked ? call_with_masks : call_class)(context, layer, inputs, count, options, training, outputs);
   flow_masks_release(named, filled);
-  return status == FLOW_OK ? FLOW_OK : name_failure(layer, status);
+  for (int i = 0; i < flow_layer_outputs(layer->class) && status == FLOW_OK && !layer->class->regularizes_parts; i++)
+    if (outputs[i]) status = flow_layer_regularize_activity(context, layer, outputs[i]);
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_tensors_release(outputs, flow_layer_outputs(layer->class));
+  return name_failure(layer, status);
+}
+
+flow_tensor *flow_layer_take_activity(flow_layer *layer)
+{
+  flow_tensor *activity = layer->activity;
+  layer->activity = NULL;
+  return activity;
 }
 
 flow_tensor *flow_layer_end(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y)

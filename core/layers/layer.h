@@ -20,8 +20,12 @@ enum {
 
 typedef struct flow_layer_class flow_layer_class;
 
-/* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. */
-#define FLOW_LAYER_COMMON                    \
+/* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. FLOW_LAYER_REST: of a layer that has
+ * activity_regularizer among its own, or is a cell, which has none. */
+#define FLOW_LAYER_COMMON                                     \
+  { "activity_regularizer", FLOW_REGULARIZER, "null", NULL }, \
+  FLOW_LAYER_REST
+#define FLOW_LAYER_REST                      \
   { "trainable", FLOW_BOOLEAN, "true", NULL }, \
   { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|mixed_float16|mixed_bfloat16" }, \
   FLOW_ARGUMENTS_END
@@ -38,10 +42,10 @@ typedef struct flow_layer_class flow_layer_class;
   { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },             \
   { kernel "_regularizer", FLOW_REGULARIZER, "null", NULL },           \
   { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },              \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },               \
+  { "activity_regularizer", FLOW_REGULARIZER, "null", NULL },          \
   { kernel "_constraint", FLOW_CONSTRAINT, "null", NULL },             \
   { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },                \
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_REST
 
 /* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */
 struct flow_layer {
@@ -53,6 +57,7 @@ struct flow_layer {
   int                     variable_count, trainable_count;   /* trainable first; those are frozen while `trainable` is 0 */
   flow_variable          *variables[FLOW_LAYER_MAX_VARIABLES];
   const char             *regularizers[FLOW_LAYER_MAX_VARIABLES];   /* names of their arguments; NULL: the record has none */
+  flow_tensor            *activity;                             /* what the last call adds to the loss; NULL: nothing */
   const char             *groups[FLOW_LAYER_MAX_VARIABLES];         /* the layer's part that Keras' files keep it in, or NULL */
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t                 build_shape[FLOW_MAX_RANK];
@@ -102,6 +107,7 @@ struct flow_layer_class {
   /* (optional) masks[i]: of inputs[i], NULL: none. *out: a new reference, or NULL as it is before: none. */
   flow_status (*compute_mask)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                               flow_tensor **out);
+  int                  regularizes_parts;   /* activity_regularizer is for tensors of its own, which its call names, not for the outputs */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
   void (*config)(const flow_layer *layer, flow_json *config);
 };
@@ -119,6 +125,8 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
 flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, const flow_arguments *options,
                            int training, flow_tensor **outputs);
 int         flow_layer_outputs(const flow_layer_class *class);
+/* What activity_regularizer adds to the loss for the last call: the caller's reference, given once; NULL: nothing. */
+flow_tensor *flow_layer_take_activity(flow_layer *layer);
 int         flow_layer_outputs_of(const flow_layer *layer);
 /* How many inputs with names a record has; 0: its inputs have none. */
 int         flow_layer_named_inputs(const flow_layer_class *class);

@@ -48,7 +48,7 @@ extern const flow_argument flow_recurrent_options[];
   { "recurrent_dropout", FLOW_NUMBER, "0", NULL }
 #define FLOW_RECURRENT_PENALTIES                                           \
   FLOW_RECURRENT_REGULARIZERS,                                             \
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },                   \
+  { "activity_regularizer", FLOW_REGULARIZER, "null", NULL },              \
   FLOW_RECURRENT_DROPOUTS
 #define FLOW_RECURRENT_SEED { "seed", FLOW_INTEGER, "null", NULL }
 #define FLOW_RECURRENT_SEQUENCES                                           \
@@ -60,7 +60,7 @@ extern const flow_argument flow_recurrent_options[];
 #define FLOW_RECURRENT_ENDING                                              \
   { "use_cudnn", FLOW_TEXT, "auto", "auto" },                              \
   { "zero_output_for_mask", FLOW_BOOLEAN, "false", NULL },                 \
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_REST
 
 /* Variables of a layer; the bias is there if use_bias says so. */
 enum { FLOW_RECURRENT_KERNEL, FLOW_RECURRENT_RECURRENT_KERNEL, FLOW_RECURRENT_BIAS };

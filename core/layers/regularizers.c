@@ -30,22 +30,35 @@ static double option(const flow_arguments *arguments, const char *prefix, const 
   return flow_argument_is_null(arguments, full) ? 0 : flow_argument_number(arguments, full);
 }
 
+/* How the numbers of a tensor become one. */
+typedef flow_tensor *total_rule(flow_expression *e, flow_tensor *x);
+
 static flow_tensor *sum_all(flow_expression *e, flow_tensor *x)
 {
   return flow_express(e, FLOW_OP_sum, x, NULL, NULL, NULL);
 }
 
+/* The sum over each row, of which the mean: as many rows as the batch has when the plan runs. */
+static flow_tensor *mean_of_rows(flow_expression *e, flow_tensor *x)
+{
+  flow_attributes reduce = { .reduce = { .count = 0 } };
+  if (!x) return NULL;
+  for (int axis = 1; axis < x->rank; axis++) reduce.reduce.axes[reduce.reduce.count++] = axis;
+  if (x->rank > 1) x = flow_express(e, FLOW_OP_sum, x, NULL, NULL, &reduce);
+  return x && x->rank > 0 ? flow_express_mean(e, x, 0) : x;
+}
+
 /* prefix: of the options' names, with its dot. NULL where both factors are 0. */
-static flow_tensor *penalty(flow_expression *e, const flow_arguments *options, const char *prefix, flow_tensor *w)
+static flow_tensor *penalty(flow_expression *e, const flow_arguments *options, const char *prefix, total_rule *total_of, flow_tensor *w)
 {
   double l1 = option(options, prefix, "l1"), l2 = option(options, prefix, "l2");
   flow_tensor *total = NULL;
   if (l1 != 0) {
-    flow_tensor *sum = sum_all(e, e_abs(e, w));
+    flow_tensor *sum = total_of(e, e_abs(e, w));
     total = e_mul(e, sum, flow_express_number(e, sum, l1));
   }
   if (l2 != 0) {
-    flow_tensor *sum = sum_all(e, e_square(e, w));
+    flow_tensor *sum = total_of(e, e_square(e, w));
     sum = e_mul(e, sum, flow_express_number(e, sum, l2));
     total = total ? e_add(e, total, sum) : sum;
   }
@@ -62,10 +75,24 @@ flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer
     char prefix[120];
     if (!name || flow_argument_is_null(layer->arguments, name) || !flow_variable_trainable(layer->variables[i])) continue;
     snprintf(prefix, sizeof prefix, "%s.", name);
-    flow_tensor *one = penalty(&e, layer->arguments, prefix, flow_express_variable(&e, layer->variables[i]));
+    flow_tensor *one = penalty(&e, layer->arguments, prefix, sum_all, flow_express_variable(&e, layer->variables[i]));
     total = total && one ? e_add(&e, total, one) : one ? one : total;
   }
   return flow_expression_take(&e, total, out);
+}
+
+flow_status flow_layer_regularize_activity(flow_context *context, flow_layer *layer, flow_tensor *output)
+{
+  static const char option[] = "activity_regularizer";
+  flow_tensor *added;
+  if (flow_argument_is_null(layer->arguments, option) || !flow_dtype_is_float(output->dtype)) return FLOW_OK;
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *one = penalty(&e, layer->arguments, "activity_regularizer.", mean_of_rows, flow_express_cast(&e, output, FLOW_FLOAT32));
+  if (!one) return flow_expression_end(&e);
+  FLOW_TRY(flow_expression_take(&e, layer->activity ? e_add(&e, layer->activity, one) : one, &added));
+  flow_tensor_release(layer->activity);
+  layer->activity = added;
+  return FLOW_OK;
 }
 
 flow_status flow_regularize(flow_context *context, const char *regularizer, const flow_arguments *options, flow_tensor *weights,
@@ -80,7 +107,7 @@ flow_status flow_regularize(flow_context *context, const char *regularizer, cons
   }
   FLOW_TRY(flow_arguments_complete(choice.class_name, choice.parameters, options, &complete));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *total = penalty(&e, complete, "", weights);
+  flow_tensor *total = penalty(&e, complete, "", sum_all, weights);
   flow_arguments_release(complete);
   return flow_expression_take(&e, total ? total : flow_express_number(&e, weights, 0), out);
 }

@@ -16,4 +16,8 @@ const flow_regularizer *flow_regularizer_record(int index);
  * *out = NULL where none is. */
 flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, flow_tensor **out);
 
+/* What the argument activity_regularizer makes of an output of this call, divided by the batch's rows, is added to layer->activity, a
+ * float32 scalar that the next call of the layer begins without. */
+flow_status flow_layer_regularize_activity(flow_context *context, flow_layer *layer, flow_tensor *output);
+
 #endif

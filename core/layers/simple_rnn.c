@@ -10,7 +10,7 @@ static const flow_argument parameters[] = {
   FLOW_RECURRENT_SEQUENCES,
   FLOW_RECURRENT_SEED,
   { "zero_output_for_mask", FLOW_BOOLEAN, "false", NULL },
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_REST
 };
 
 static void step(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,

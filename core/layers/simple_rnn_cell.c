@@ -9,7 +9,7 @@ static const flow_argument parameters[] = {
   FLOW_RECURRENT_REGULARIZERS,
   FLOW_RECURRENT_DROPOUTS,
   FLOW_RECURRENT_SEED,
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_REST
 };
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)

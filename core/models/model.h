@@ -86,10 +86,13 @@ flow_status flow_model_read_parts(flow_model *model);
 flow_status flow_model_read_compiled(flow_model *model);
 
 /* model_run.c: runs the calls on values (concrete or symbolic) in an open trace or eagerly; builds layers on the way. outputs: new
- * references, as many as the model has. */
-flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs);
-/* One of them: values has the results of those before it, and gets its own. */
-flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training);
+ * references, as many as the model has. activity: the sum of what layers add to the loss for their outputs, a new reference or NULL for
+ * nothing; NULL: nobody asks. */
+flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs,
+                                flow_tensor **activity);
+/* One of them: values has the results of those before it, and gets its own; *activity grows. */
+flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training,
+                                flow_tensor **activity);
 /* Makes the layer of a call for operands of these signatures, unless it is made. */
 flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands);
 /* model_build.c: makes every variable, by traces that are thrown away. */

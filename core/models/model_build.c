@@ -48,7 +48,7 @@ static flow_status trace_call(flow_context *context, const attempt *a, flow_sign
     for (int axis = 1; axis < input.rank; axis++) input.dims[axis] = size_of(a, &input, axis);
     FLOW_TRY(flow_trace_input(context, input.dtype, input.rank, input.dims, &values[call->operands[i]]));
   }
-  FLOW_TRY(flow_model_call_one(context, call, values, 0));
+  FLOW_TRY(flow_model_call_one(context, call, values, 0, NULL));
   for (int i = 0; i < call->result_count; i++) {
     const flow_tensor *result = values[call->result + i];
     results[i] = result ? flow_signature_of(result) : (flow_signature){ .dtype = -1 };
@@ -134,7 +134,7 @@ static flow_status build_at_once(flow_context *context, flow_model *model)
     const flow_model_input *input = &model->inputs[i];
     status = flow_trace_input(context, input->dtype, input->rank, input->shape, &inputs[i]);
   }
-  if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
+  if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs, NULL);
   flow_tensors_release(inputs, model->input_count);
   flow_tensors_release(outputs, model->output_count);
   flow_trace_abort(context);

@@ -43,7 +43,24 @@ static flow_status with_mask(flow_context *context, flow_tensor *x, flow_tensor 
   return status;
 }
 
-flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training)
+/* Adds `more`, which it takes over and which may be NULL, to *total, which may be. */
+static flow_status add_to(flow_context *context, flow_tensor **total, flow_tensor *more)
+{
+  flow_tensor *sum;
+  if (!more || !*total) {
+    if (more) *total = more;
+    return FLOW_OK;
+  }
+  flow_status status = flow_apply(context, FLOW_OP_add, (flow_tensor *[]){ *total, more }, 2, NULL, &sum);
+  flow_tensor_release(more);
+  FLOW_TRY(status);
+  flow_tensor_release(*total);
+  *total = sum;
+  return FLOW_OK;
+}
+
+flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training,
+                                flow_tensor **activity)
 {
   flow_tensor *operands[FLOW_MAX_OPERANDS];
   flow_signature signatures[FLOW_MAX_OPERANDS];
@@ -65,10 +82,14 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   flow_status status = flow_layer_run(context, call->layer, inputs, count, call->options, training, outputs);
   memcpy(&values[call->result], outputs, sizeof *outputs * (size_t)call->result_count);
   flow_tensors_release(outputs + call->result_count, FLOW_LAYER_MOST_OUTPUTS - call->result_count);
+  flow_tensor *added = flow_layer_take_activity(call->layer);
+  if (status == FLOW_OK && activity) return add_to(context, activity, added);
+  flow_tensor_release(added);
   return status;
 }
 
-flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs)
+flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs,
+                                flow_tensor **activity)
 {
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)model->value_count, &block));
@@ -76,7 +97,7 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
   flow_status status = FLOW_OK;
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = cast_input(context, &model->inputs[i], inputs[i], &values[i]);
   for (int i = 0; i < model->call_count && status == FLOW_OK; i++)
-    status = flow_model_call_one(context, &model->calls[i], values, training);
+    status = flow_model_call_one(context, &model->calls[i], values, training, activity);
   for (int i = 0; i < model->output_count && status == FLOW_OK; i++) {
     if (values[model->outputs[i]]) outputs[i] = flow_tensor_retain(values[model->outputs[i]]);
     else status = flow_fail(FLOW_INVALID_ARGUMENT, "output %d of the model is a part of a tensor that is not there", i + 1);
@@ -91,15 +112,9 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
 /* Adds what the regularizers of all layers ask for. */
 static flow_status add_penalties(flow_context *context, const flow_model_part *part, flow_tensor **loss)
 {
-  flow_tensor *penalty = NULL, *sum;
+  flow_tensor *penalty = NULL;
   if (part->layer) FLOW_TRY(flow_layer_regularize(context, part->layer, &penalty));
-  if (penalty) {
-    flow_status status = flow_apply(context, FLOW_OP_add, (flow_tensor *[]){ *loss, penalty }, 2, NULL, &sum);
-    flow_tensor_release(penalty);
-    if (status != FLOW_OK) return status;
-    flow_tensor_release(*loss);
-    *loss = sum;
-  }
+  FLOW_TRY(add_to(context, loss, penalty));
   for (int i = 0; i < part->part_count; i++) FLOW_TRY(add_penalties(context, &part->parts[i], loss));
   return FLOW_OK;
 }
@@ -107,7 +122,7 @@ static flow_status add_penalties(flow_context *context, const flow_model_part *p
 /* Loss, gradients and the optimizer's update, as effects of the open trace. */
 static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
 {
-  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL, *weights = NULL, *target = NULL;
+  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL, *weights = NULL, *target = NULL, *activity = NULL;
   flow_tape *tape;
   int count = flow_model_trainable(model, NULL);
   void *block;
@@ -118,11 +133,13 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
   flow_model_trainable(model, variables);
   flow_status status = flow_tape_begin(context, &tape);
   if (status == FLOW_OK) {
-    status = flow_model_call_all(context, model, inputs, 1, outputs);
+    status = flow_model_call_all(context, model, inputs, 1, outputs, &activity);
     flow_tensor *targets = inputs[model->input_count];
     if (status == FLOW_OK) status = flow_loss_run(context, model->loss, model->loss_options, targets, outputs[0], &values);
     if (status == FLOW_OK && outputs[0]->mask) status = flow_loss_mask(context, outputs[0]->mask, 1, &weights);
     if (status == FLOW_OK) status = flow_loss_mean(context, values, weights, loss);
+    if (status == FLOW_OK) status = add_to(context, loss, activity);
+    else flow_tensor_release(activity);
     if (status == FLOW_OK) status = add_penalties(context, &model->root, loss);
     if (status == FLOW_OK && model->loss_scale) status = flow_loss_scale_loss(context, model->loss_scale, *loss, &target);
     else if (status == FLOW_OK) target = flow_tensor_retain(*loss);
@@ -156,7 +173,7 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_ste
   }
   int output_count = kind == FLOW_STEP_TRAIN ? 1 : model->output_count;
   if (status == FLOW_OK && kind == FLOW_STEP_TRAIN) status = trace_training(context, model, inputs, &outputs[0]);
-  else if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
+  else if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs, NULL);
   if (status == FLOW_OK) status = flow_trace_end(context, outputs, output_count, plan);
   else flow_trace_abort(context);
   flow_tensors_release(inputs, count);

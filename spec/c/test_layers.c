@@ -265,7 +265,7 @@ static void config_is_the_one_of_keras(void **state)
                 "\"use_bias\":true,\"depthwise_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"Zeros\","
                 "\"config\":{},\"registered_name\":null},"
                 "\"bias_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"Zeros\",\"config\":{},\"registered_name\":null},"
-                "\"depthwise_regularizer\":null,\"bias_regularizer\":null,\"activity_regularizer\":null,"
+                "\"depthwise_regularizer\":null,\"bias_regularizer\":null,"
                 "\"depthwise_constraint\":null,\"bias_constraint\":null}");
   assert_config("Dense", "d", "units=3 trainable=false kernel_initializer=random_normal kernel_initializer.stddev=0.1",
                 "{\"name\":\"d\",\"trainable\":false," POLICY ",\"units\":3,\"activation\":\"linear\",\"use_bias\":true,"
@@ -273,7 +273,7 @@ static void config_is_the_one_of_keras(void **state)
                 "\"config\":{\"mean\":0.0,\"stddev\":0.1,"
                 "\"seed\":null},\"registered_name\":null},\"bias_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"Zeros\","
                 "\"config\":{},\"registered_name\":null},\"kernel_regularizer\":null,"
-                "\"bias_regularizer\":null,\"activity_regularizer\":null,"
+                "\"bias_regularizer\":null,"
                 "\"kernel_constraint\":null,\"bias_constraint\":null}");
   assert_config("Input", "in", "shape=4,-1 dtype=uint8",
                 "{\"batch_shape\":[null,4,null],\"dtype\":\"uint8\",\"sparse\":false,\"ragged\":false,"

@@ -1,8 +1,11 @@
---- Constraints against Keras: losses and weights of five updates, by fit and by a loop of one's own.
+--- Constraints and activity regularizers against Keras: losses and weights of five updates, by fit and by a loop of one's own.
 local flow = require "flow"
 local golden = require "spec.support.golden"
 local model_files = require "spec.support.model_files"
-local cases = require "spec.golden.layer_options"
+local cases = {}
+for _, kind in ipairs { "constraints", "activity" } do
+  for _, case in ipairs(require("spec.golden.layer_" .. kind)) do cases[#cases + 1] = case end
+end
 
 local function new_model(case)
   local model = flow.models.model_from_json(case.model)

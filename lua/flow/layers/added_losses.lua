@@ -3,6 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local json = require "flow.json"
 local arguments = require "flow.arguments"
 local ops = require "flow.tensor.ops"
 local tensor = require "flow.tensor"
@@ -12,18 +13,32 @@ local context, out = native.context, native.out("flow_tensor")
 local penalties = {}
 
 -- A function weight -> scalar, of flow.regularizers.L2(1e-4), "l2" or a function.
-function penalties.regularizer(what, value)
+function penalties.regularizer(what, value, option)
   if type(value) == "function" then return value end
   local name, options = value, nil
   if object.is(value, arguments.Choice) then name, options = value.class_name, arguments.native(value.class_name, value.options) end
   if type(name) ~= "string" or C.flow_choice_find(C.FLOW_CHOICE_REGULARIZER, name) < 0 then
-    raise("%s: regularizer is one such as flow.regularizers.L2(1e-4), \"l2\" or a function of the weight, got %s", what,
-      errors.describe(value))
+    raise("%s: %s is one such as flow.regularizers.L2(1e-4), \"l2\" or a function of the weight, got %s", what,
+      option or "regularizer", errors.describe(value))
   end
   return function(weight)
     native.try(C.flow_regularize, context, name, options, native.pointer(ops.operand(weight)), out)
     return native.tensor(out[0])
   end
+end
+
+-- A regularizer as a file describes it, as an object.
+local function read(value)
+  if type(value) ~= "table" or getmetatable(value) or type(value.class_name) ~= "string" then return value end
+  return object.new(arguments.Choice, { class_name = value.class_name, options = value.config or {} })
+end
+
+-- A layer's activity_regularizer for its file; nil: there is none, or it is a function, which a file does not hold.
+function penalties.describe(layer)
+  local value = read(layer._activity or nil)
+  if type(value) == "string" then return value end
+  if not object.is(value, arguments.Choice) then return nil end
+  return { module = "keras.regularizers", class_name = value.class_name, config = value.options, registered_name = json.null }
 end
 
 local used = false      -- whether any layer ever added a loss
@@ -37,6 +52,18 @@ function penalties.add(layer, value)
   list[#list + 1] = value
   rawset(layer, "_added", list)
   used = true
+end
+
+-- What the activity_regularizer of a layer written in Lua makes of its outputs, divided by the batch's rows.
+function penalties.add_activity(layer, result)
+  local regularize = penalties.regularizer(object.title(layer), read(layer._activity), "activity_regularizer")
+  for _, output in ipairs(native.is_tensor(result) and { result } or result) do
+    local value = regularize(output)
+    local row = output
+    while row.rank > 1 do row = row[{ {}, 1 }] end
+    if row.rank == 1 then value = value / ops.ones_like(row):sum() end      -- as many as the batch has when the plan runs
+    penalties.add(layer, value)
+  end
 end
 
 -- Forgets what a layer and those inside of it added, before they are called again.

@@ -40,6 +40,7 @@ function Layer:_prepare(class_name, options)
   rawset(self, "_nodes", {})        -- calls on symbolic tensors
   rawset(self, "_handle", false)    -- flow_layer of a built-in layer
   rawset(self, "_policy", options.dtype == nil and mixed_precision.global_policy() or mixed_precision.policy(class_name, options.dtype))
+  rawset(self, "_activity", options.activity_regularizer or false)
   if type(self.name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(self.name)) end
   return self
 end
@@ -50,7 +51,8 @@ function Layer.from_record(class, named)
   local input_shape = named.input_shape
   if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
   named.dtype = named.dtype or mixed_precision.global_policy().name
-  local options = { name = named.name, trainable = named.trainable }
+  local options = { name = named.name, trainable = named.trainable,
+                    activity_regularizer = named.activity_regularizer or class.name == "ActivityRegularization" }
   named.input_shape, named.name = nil, nil
   local handle = arguments.native(class.name, named)
   self:_prepare(class.name, options)
@@ -66,7 +68,8 @@ function Layer._from_json(class, config, axes)
   check(C.flow_layer_from_config(class.name, config, out_layer))
   local handle = native.own(out_layer, C.flow_layer_release)
   local self = object.new(class)
-  self:_prepare(class.name, { name = native.string(C.flow_layer_name(handle)), trainable = C.flow_layer_trainable(handle) ~= 0 })
+  self:_prepare(class.name, { name = native.string(C.flow_layer_name(handle)), trainable = C.flow_layer_trainable(handle) ~= 0,
+    activity_regularizer = class.name == "ActivityRegularization" or config:find('"activity_regularizer":%s*[{"]') ~= nil })
   rawset(self, "_handle", handle)
   rawset(self, "_policy", mixed_precision.policy(class.name, native.string(C.flow_layer_policy(handle))))
   rawset(self, "input_shape_given", false)
@@ -92,7 +95,8 @@ function Layer.extend(parent, class_name)
       raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
     else
       for name, value in pairs(options) do
-        if name ~= "name" and name ~= "trainable" and name ~= "input_shape" and name ~= "dtype" then self[name] = value end
+        if name ~= "name" and name ~= "trainable" and name ~= "input_shape" and name ~= "dtype" and name ~= "activity_regularizer" then
+          self[name] = value end
       end
     end
     return self
@@ -222,20 +226,35 @@ function Layer:add_loss(value) penalties.add(self, value) end
 ---- calling ------------------------------------------------------------------------------------------------------------------
 
 
+-- What activity_regularizer makes of the outputs of the call that has just run.
+local function add_activity(self)
+  if not self._activity then return end
+  check(C.flow_layer_penalty(context, self._handle, out_tensor))
+  if out_tensor[0] ~= nil then penalties.add(self, native.tensor(out_tensor[0])) end
+end
+
 local function run_native(self, list, training)
   local count = #list
   local inputs = native.pointers(list)
   native.try(C.flow_layer_call, context, self._handle, inputs, count, training and 1 or 0, out_tensor)
-  return native.tensor(out_tensor[0])
+  local result = native.tensor(out_tensor[0])
+  add_activity(self)
+  return result
+end
+
+local function run_several(self, call, training)
+  local result = several.run(self, call, training)
+  add_activity(self)
+  return result
 end
 
 -- Runs the built layer on a tensor or a list of tensors, or for a call on several tensors (several.lua).
 function Layer:_run(inputs, list, training, call)
   if not self._handle then return require("flow.layers.own_calls").run(self, inputs, list, training, call) end
-  if call then return several.run(self, call, training) end
+  if call then return run_several(self, call, training) end
   local named = self._named_inputs
   if not named or named.outputs == 1 then return run_native(self, list, training) end
-  return several.run(self, { arguments = { list[1] }, options = {}, list = list }, training)
+  return run_several(self, { arguments = { list[1] }, options = {}, list = list }, training)
 end
 -- The shapes and dtypes of its outputs: see symbolic.infer. Models that are graphs ask their layers.
 function Layer:_infer(list, single, training, as_call) return symbolic.infer(self, list, single, training, as_call) end
@@ -453,7 +472,7 @@ end
 -- plain values among its fields; it overrides this where they are not what its constructor takes.
 function Layer:get_config()
   if self._handle then return json.decode(native.text(C.flow_layer_config, self._handle)) end
-  local config = { name = self.name, trainable = self._trainable }
+  local config = { name = self.name, trainable = self._trainable, activity_regularizer = penalties.describe(self) }
   for key, value in pairs(self._assignments) do
     local is_plain = type(value) == "number" or type(value) == "string" or type(value) == "boolean"
     if is_plain and key ~= "supports_masking" then config[key] = value end
@@ -475,25 +494,6 @@ function Layer:get_weights()
   return list
 end
 
-local function shape_text(shape)
-  return "{" .. table.concat(shape, ", ") .. "}"
-end
-
-function Layer:set_weights(values)
-  local weights = self.weights
-  if type(values) ~= "table" or #values ~= #weights then
-    raise("%s: set_weights() takes a list of %d tensors, got %s", object.title(self), #weights,
-      type(values) == "table" and #values .. " entries" or errors.describe(values))
-  end
-  local converted = {}
-  for i, v in ipairs(weights) do
-    converted[i] = ops.operand(values[i], v.dtype, "set_weights()")
-    if shape_text(converted[i].shape) ~= shape_text(v.shape) then
-      raise("%s: set_weights(): entry %d has shape %s, \"%s\" has %s", object.title(self), i, shape_text(converted[i].shape), v.name,
-        shape_text(v.shape))
-    end
-  end
-  for i, v in ipairs(weights) do v:assign(converted[i]) end
-end
+function Layer:set_weights(values) require "flow.layers.set_weights" (self, values) end
 
 return Layer

@@ -2,6 +2,7 @@
 
 local native = require "flow.ffi"
 local masks = require "flow.layers.masks"
+local penalties = require "flow.layers.added_losses"
 local several = require "flow.layers.several"
 
 local C = native.C
@@ -20,6 +21,7 @@ local function run(layer, inputs, training, call)
     result = layer:call(inputs, { training = training, mask = previous })
   end
   masks.pass(layer, call and call.arguments[1] or inputs, previous, result)
+  if layer._activity then penalties.add_activity(layer, result) end
   return result
 end
 

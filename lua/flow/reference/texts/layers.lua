@@ -71,6 +71,10 @@ flow.layers.GlobalMaxPooling2D:
   print(layers.GlobalMaxPooling2D()(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 3
 flow.layers.GroupNormalization:
   print(layers.GroupNormalization(2)(flow.ones { 2, 4 }).shape[2])      --> 4
+flow.layers.ActivityRegularization:
+  local layer = layers.ActivityRegularization { l1 = 0.5 }
+  layer(flow.ones { 2, 4 })
+  print(layer.losses[1]:item())      --> 2
 flow.layers.LayerScale:
   print(layers.LayerScale(0.5, 4)(flow.ones { 2, 4 })[{ 1, 1 }]:item())      --> 0.5
 flow.layers.RMSNormalization:

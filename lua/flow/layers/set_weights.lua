@@ -1,0 +1,29 @@
+-- set_weights.lua: new values of all variables of a layer or model, in the order of get_weights(): all of them, or none where one does not
+-- fit.
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local ops = require "flow.tensor.ops"
+
+local raise = errors.raise
+
+local function shape_text(shape)
+  return "{" .. table.concat(shape, ", ") .. "}"
+end
+
+return function(self, values)
+  local weights = self.weights
+  if type(values) ~= "table" or #values ~= #weights then
+    raise("%s: set_weights() takes a list of %d tensors, got %s", object.title(self), #weights,
+      type(values) == "table" and #values .. " entries" or errors.describe(values))
+  end
+  local converted = {}
+  for i, v in ipairs(weights) do
+    converted[i] = ops.operand(values[i], v.dtype, "set_weights()")
+    if shape_text(converted[i].shape) ~= shape_text(v.shape) then
+      raise("%s: set_weights(): entry %d has shape %s, \"%s\" has %s", object.title(self), i, shape_text(converted[i].shape), v.name,
+        shape_text(v.shape))
+    end
+  end
+  for i, v in ipairs(weights) do v:assign(converted[i]) end
+end
