@@ -87,7 +87,8 @@ FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index);
 FLOW_API int         flow_layer_trainable(const flow_layer *layer);
 /* For what is compiled or traced from now on. */
 FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
-/* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
+/* What training adds to the loss, a part at a time: once what the layer's last call has left of its activity_regularizer, divided by the
+ * rows of the batch, else that of its variables' regularizers. A scalar, or *out = NULL where there is none. New reference. */
 FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
 /* How a layer computes x . kernel: in floats; in bytes, x of one range, which calibration has found; in bytes, x of a range for each row, as
  * Keras' layers of dtype "int8_from_float32" do; in floats, noting the range of x in eager calls. */

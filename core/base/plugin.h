@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-enum { FLOW_PLUGIN_ABI = 8 };      /* of these structs and of every table of functions after them */
+enum { FLOW_PLUGIN_ABI = 9 };      /* of these structs and of every table of functions after them */
 
 /* The core's functions, as base/memory.h and base/status.h describe them. */
 typedef struct flow_plugin_services {

@@ -37,8 +37,7 @@ end
 
 -- Raises, before an epoch is spent, where no file could be written; what a template fills in may be the name of a folder.
 local function check_path(self)
-  local worker = workers.of(self.model)
-  if worker and worker.rank > 0 then return end
+  if workers.of(self.model) then return end      -- writing tells all of them
   local io = require "flow.io"
   local path = io.path(self.filepath, "ModelCheckpoint")
   local fixed = path:match("^([^{]*/)[^/]*{") or not path:find("{", 1, true) and path

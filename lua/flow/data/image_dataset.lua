@@ -34,6 +34,8 @@ local function read_options(...)
   return options
 end
 
+signature.internal(loader).options = read_options
+
 local function_out = native.out("flow_function")
 
 -- A Dataset of (pictures, labels), or of pictures without labels; for subset = "both" a list of two.
