@@ -19,7 +19,10 @@ local IN_LUA = {
   CategoryEncoding = "flow.layers.categories", Discretization = "flow.layers.categories",
   Hashing = "flow.layers.hashing", HashedCrossing = "flow.layers.hashing",
   Bidirectional = "flow.layers.bidirectional", TimeDistributed = "flow.layers.time_distributed",
-  RNN = "flow.layers.rnn", StackedRNNCells = "flow.layers.rnn",
+  AdaptiveAveragePooling1D = "flow.layers.adaptive_pooling", AdaptiveAveragePooling2D = "flow.layers.adaptive_pooling",
+  AdaptiveAveragePooling3D = "flow.layers.adaptive_pooling", AdaptiveMaxPooling1D = "flow.layers.adaptive_pooling",
+  AdaptiveMaxPooling2D = "flow.layers.adaptive_pooling", AdaptiveMaxPooling3D = "flow.layers.adaptive_pooling",
+  Lambda = "flow.layers.lambda", RNN = "flow.layers.rnn", StackedRNNCells = "flow.layers.rnn",
 }
 
 -- Functions beside the classes of layers that merge.

@@ -174,6 +174,20 @@ flow.layers.SimpleRNN:
 flow.layers.Bidirectional: A recurrent layer and one that reads the steps in the other order; merge_mode says what becomes of both.
   local both = layers.Bidirectional(layers.LSTM(8, { return_sequences = true }), { merge_mode = "sum" })
   print(both(flow.ones { 1, 3, 4 }).shape[3])      --> 8
+flow.layers.AdaptiveAveragePooling1D: The means of windows that divide the steps into output_size parts.
+  print(layers.AdaptiveAveragePooling1D(3)(flow.ones { 1, 7, 2 }).shape[2])      --> 3
+flow.layers.AdaptiveAveragePooling2D: The means of windows that divide height and width into output_size parts.
+  print(layers.AdaptiveAveragePooling2D(3)(flow.ones { 1, 6, 7, 2 }).shape[2])      --> 3
+flow.layers.AdaptiveAveragePooling3D: The means of windows that divide depth, height and width into output_size parts.
+  print(layers.AdaptiveAveragePooling3D(3)(flow.ones { 1, 4, 5, 6, 2 }).shape[2])      --> 3
+flow.layers.AdaptiveMaxPooling1D: The largest values of windows that divide the steps into output_size parts.
+  print(layers.AdaptiveMaxPooling1D(3)(flow.ones { 1, 7, 2 }).shape[2])      --> 3
+flow.layers.AdaptiveMaxPooling2D: The largest values of windows that divide height and width into output_size parts.
+  print(layers.AdaptiveMaxPooling2D(3)(flow.ones { 1, 6, 7, 2 }).shape[2])      --> 3
+flow.layers.AdaptiveMaxPooling3D: The largest values of windows that divide depth, height and width into output_size parts.
+  print(layers.AdaptiveMaxPooling3D(3)(flow.ones { 1, 4, 5, 6, 2 }).shape[2])      --> 3
+flow.layers.Lambda: A function as a layer; files do not hold it.
+  print(layers.Lambda(function(x, options) return x * options.by end, { arguments = { by = 3 } })(flow.ones { 2 })[1]:item())      --> 3
 flow.layers.RNN: A cell, or several, over the steps of a sequence; a cell may be written in Lua.
   print(layers.RNN({ layers.LSTMCell(8), layers.GRUCell(4) }, { return_sequences = true })(flow.ones { 1, 3, 4 }).shape[3])      --> 4
 flow.layers.StackedRNNCells: Several cells as one, each reading what the one before it gives.
