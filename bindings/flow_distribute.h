@@ -44,8 +44,9 @@ typedef struct flow_worker_options {
                                    * too, waits for one that is lost meanwhile */
   const char *gradient_dtype;   /* what gradients travel as between machines, the same in all tasks: "float32", "bfloat16", "float16"; NULL: float32 */
   /* min_workers above 0: a generation may begin with this many workers, the chief among them, where the others have not been there for
-   * shrink_after seconds (0: 5); who comes later takes part in the next one, for which flow_worker_let_in and steps make room. shards: the number
-   * of workers that take part divides it; 0: any number. RING only. */
+   * shrink_after seconds (0: 5); who comes later takes part in the next one, for which flow_worker_let_in and steps make room. RING only.
+   * shards, with pairwise: how many replicas all workers have together, a power of two; so many workers take part at most. 0: each has the same
+   * number. */
   int min_workers, shards;
   double shrink_after;
   int pairwise;                 /* nonzero, the same in all tasks: numbers are added up in the order of a balanced tree over the workers, whatever carries them */
@@ -70,6 +71,9 @@ FLOW_API int         flow_worker_was_preempted(flow_worker *worker);
 
 FLOW_API int         flow_worker_count(const flow_worker *worker);       /* of workers that take part */
 FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* among them; from 0, which is the chief */
+/* How many of the options' shards this worker has, and the first of them, from 0; 0: the options have none. The first workers have twice as many
+ * as the others where their number is not a power of two. */
+FLOW_API int         flow_worker_shards(const flow_worker *worker, int *first);
 /* The number among all workers of the cluster of the one with this rank; -1: there is none. */
 FLOW_API int         flow_worker_task(const flow_worker *worker, int rank);
 /* "worker:1 10.0.0.2:2222": borrowed, until the thread has asked for three more; "" where there is no such worker. */

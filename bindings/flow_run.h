@@ -29,6 +29,19 @@ FLOW_API flow_status flow_trace_constant(flow_context *context, flow_tensor *val
 FLOW_API flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out);
 /* Drops the innermost trace. Without one nothing happens. */
 FLOW_API void        flow_trace_abort(flow_context *context);
+/* Opens the trace of what one round of a loop does, within the innermost one: out[] are its states, in whose place the round gives others, then
+ * one row of each tensor in rows[], whose first axis has as many as there are rounds, 1 or more. New references. Tensors of the traces
+ * around it may be used in it as they are. Ends with flow_loop_end or flow_trace_abort. */
+FLOW_API flow_status flow_loop_begin(flow_context *context, flow_tensor *const *states, int state_count, flow_tensor *const *rows, int row_count,
+                                     double rounds, flow_tensor **out);
+/* Ends it: results[] are the next states, like those before, then what else a round gives. out[], of the trace around it: the last states, then
+ * the other results of all rounds, each stacked along a new first axis in the order of the rows. reverse: the first round takes the last row. New
+ * references. *written is not 0 where a round writes variables, adds up over replicas, or said flow_loop_write_out: then there is no loop, and nothing in out[]. The
+ * trace of the round is gone, if this fails, too. */
+FLOW_API flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, int count, double rounds, int reverse, flow_tensor **out,
+                                   int *written);
+/* Of what the round that is traced makes something is kept to be used after the loop: there is to be none. Nothing outside of such a trace. */
+FLOW_API void        flow_loop_write_out(flow_context *context);
 /* Writes what the open trace has computed as an ONNX model, and leaves the trace open. Names of inputs in the order of their creation. */
 FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
                                           const char *const *input_names, int input_count, const char *const *output_names);

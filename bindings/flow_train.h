@@ -87,9 +87,13 @@ FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index);
 FLOW_API int         flow_layer_trainable(const flow_layer *layer);
 /* For what is compiled or traced from now on. */
 FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
-/* What training adds to the loss, a part at a time: once what the layer's last call has left of its activity_regularizer, divided by the
- * rows of the batch, else that of its variables' regularizers. A scalar, or *out = NULL where there is none. New reference. */
+/* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
 FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
+/* Whether calls of the layer add to the loss, as it has an activity_regularizer. */
+FLOW_API int         flow_layer_regularizes_activity(const flow_layer *layer);
+/* What the last call adds: what activity_regularizer makes of its outputs, divided by the rows of the batch. A scalar, whose reference is
+ * the caller's and which is given once; NULL: nothing. */
+FLOW_API flow_tensor *flow_layer_take_activity(flow_layer *layer);
 /* How a layer computes x . kernel: in floats; in bytes, x of one range, which calibration has found; in bytes, x of a range for each row, as
  * Keras' layers of dtype "int8_from_float32" do; in floats, noting the range of x in eager calls. */
 typedef enum flow_quantizing { FLOW_NOT_QUANTIZED = 0, FLOW_QUANTIZED, FLOW_QUANTIZED_BY_ROW, FLOW_CALIBRATING } flow_quantizing;
@@ -112,6 +116,9 @@ FLOW_API const char *flow_choice_name(int kind, int index);
 FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
 /* The index of a choice by its class name or snake-case name, or -1. */
 FLOW_API int         flow_choice_find(int kind, const char *name);
+/* Keras' config of a choice with these options (NULL: the defaults), JSON: {"module", "class_name", "config", "registered_name"}. Returns the
+ * length of the whole text, and writes at most size bytes of it; -1: the name or an option is wrong, as flow_last_error says. */
+FLOW_API int         flow_choice_config(int kind, const char *name, const flow_arguments *options, char *text, int size);
 
 /* Fills a tensor by an initializer of Keras' name, with the shape of `into`. */
 FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);

@@ -76,6 +76,7 @@ typedef union flow_attributes {
   struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random; /* normal: mean low, stddev high */
   struct { double epsilon; int32_t axis; } normalization;
   struct { int32_t reverse, history, reset_after; } recurrent;                     /* reverse: from the last step to the first; history: outputs what the gradient needs; reset_after: of gru */
+  struct { int32_t number, unused; uint64_t stream; } loop;                         /* made by flow_loop_end: which of its graph's loops; a key of the random ops inside, besides theirs */
   struct {
     double momentum, beta_1, beta_2, epsilon, rho;
     double weight_decay;                          /* parameters lose weight_decay x learning rate of themselves first */

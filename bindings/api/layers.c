@@ -119,6 +119,20 @@ int flow_choice_find(int kind, const char *name)
   return -1;
 }
 
+int flow_choice_config(int kind, const char *name, const flow_arguments *options, char *text, int size)
+{
+  flow_argument_choice choice;
+  flow_arguments *complete;
+  if (!choice_at(kind, flow_choice_find(kind, name), &choice)) {
+    flow_fail(FLOW_INVALID_ARGUMENT, "flow_choice_config: \"%s\" is not known", name ? name : "NULL");
+    return -1;
+  }
+  if (flow_arguments_complete(choice.class_name, choice.parameters, options, &complete) != FLOW_OK) return -1;
+  int length = flow_config_write(flow_config_choice(&choice, complete), text, size);
+  flow_arguments_release(complete);
+  return length;
+}
+
 /* ---- layers ------------------------------------------------------------------------------------------------------------ */
 
 static int alive(const flow_layer *layer) { return layer && layer->magic == FLOW_LAYER_MAGIC; }
@@ -240,13 +254,16 @@ void flow_layer_set_trainable(flow_layer *layer, int trainable)
   for (int i = 0; i < layer->trainable_count; i++) flow_variable_set_trainable(layer->variables[i], layer->trainable);
 }
 
-/* Where the last call has left what activity_regularizer makes of its outputs, divided by the batch's rows, that comes first, once. */
 flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out)
 {
   FLOW_TRY(check_layer("flow_layer_penalty", context, layer));
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_penalty: out is NULL");
-  *out = flow_layer_take_activity((flow_layer *)layer);      /* a call's, no part of what the layer is */
-  return *out ? FLOW_OK : flow_layer_regularize(context, layer, out);
+  return flow_layer_regularize(context, layer, out);
+}
+
+int flow_layer_regularizes_activity(const flow_layer *layer)
+{
+  return alive(layer) && !flow_argument_is_null(layer->arguments, "activity_regularizer");
 }
 
 int flow_layer_class_quantizes(int index)

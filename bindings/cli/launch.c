@@ -231,16 +231,29 @@ static void close_logs(const supervised_task *tasks, int count)
   }
 }
 
+/* "auto": a table where stdout is a terminal on which a cursor moves. */
+static enum output_form form_of(const char *name)
+{
+  const char *terminal = getenv("TERM");
+  int moves = isatty(1) && terminal && strcmp(terminal, "dumb") != 0;
+  if (strcmp(name, "json") == 0) return OUTPUT_JSON;
+  return strcmp(name, "table") == 0 || (moves && strcmp(name, "auto") == 0) ? OUTPUT_TABLE : OUTPUT_LINES;
+}
+
 static int run_supervised(lua_State *L)
 {
+  supervision wanted = { .count = 0 };
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   lua_getfield(L, 1, "kill_after");
-  double kill_after = luaL_checknumber(L, -1);
+  wanted.kill_after = luaL_checknumber(L, -1);
   lua_getfield(L, 1, "max_restarts");
-  int max_restarts = (int)luaL_optinteger(L, -1, 0);
+  wanted.max_restarts = (int)luaL_optinteger(L, -1, 0);
   lua_getfield(L, 1, "min_workers");
-  int min_workers = (int)luaL_optinteger(L, -1, 0);
+  wanted.min_workers = (int)luaL_optinteger(L, -1, 0);
+  lua_getfield(L, 1, "output");
+  wanted.form = form_of(luaL_optstring(L, -1, "auto"));
+  if (wanted.form == OUTPUT_TABLE && !isatty(1)) return fail(L, "--output table", "standard output is not a terminal");
   char **without = take_list(L, 1, "without");
   lua_getfield(L, 1, "tasks");
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -255,7 +268,9 @@ static int run_supervised(lua_State *L)
     lost = take_task(L, lua_gettop(L), without, &tasks[i]);
   }
   int reason = errno;
-  if (!lost) lua_pushinteger(L, supervise(tasks, count, kill_after, max_restarts, min_workers));
+  wanted.tasks = tasks;
+  wanted.count = count;
+  if (!lost) lua_pushinteger(L, supervise(&wanted));
   close_logs(tasks, count);
   return lost ? fail(L, lost, strerror(reason)) : 1;
 }

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "events.h"
+#include "table.h"
+
 enum { FULL = 1 << 20, PREFIX = 100, SHOW_EVERY = 10 };
 static const char ERASE[] = "\033[K";               /* with which bars clear the rest of the line */
 
@@ -29,7 +32,7 @@ static int reserve(output *self, char **bytes, size_t *capacity, size_t count, s
   return 1;
 }
 
-static void append(output *self, int which, const char *bytes, size_t count)
+void output_append(output *self, int which, const char *bytes, size_t count)
 {
   output_queue *queue = &self->queue[which];
   if (queue->dead) return;
@@ -56,21 +59,51 @@ static void write_log(output *self, const output_writer *writer, const char *byt
   }
 }
 
+/* The line without what clears the rest of an earlier one. */
+static const char *visible(const output_line *line, size_t *count)
+{
+  const char *text = line->bytes;
+  size_t erase = sizeof ERASE - 1;
+  *count = line->count;
+  while (*count >= erase && memcmp(text, ERASE, erase) == 0) {
+    text += erase;
+    *count -= erase;
+  }
+  return text;
+}
+
+/* Its beginning is its writer's last line, even before it has an end. */
+static void note(output *self, const output_line *line)
+{
+  output_writer *writer = line->writer;
+  size_t count;
+  const char *text = visible(line, &count);
+  if (count == 0) return;
+  writer->last_count = count < OUTPUT_LAST ? count : OUTPUT_LAST;
+  memcpy(writer->last, text, writer->last_count);
+  self->stale = 1;
+}
+
+static void append_line(output *self, const output_line *line, const char *text, size_t count)
+{
+  char prefix[PREFIX];
+  int which = self->joined ? 0 : line->to;
+  int length = self->colours[which] ? snprintf(prefix, sizeof prefix, "\033[%dm[%s]\033[0m ", line->writer->colour, line->writer->name)
+                                    : snprintf(prefix, sizeof prefix, "[%s] ", line->writer->name);
+  if (which == 0) table_erase(self);
+  output_append(self, which, prefix, length < PREFIX ? (size_t)length : PREFIX - 1);
+  if (count) output_append(self, which, text, count);
+  output_append(self, which, "\n", 1);
+}
+
 /* What is left to see of the line: with its prefix, and in its writer's log without. */
 static void show(output *self, output_line *line, double now)
 {
-  char prefix[PREFIX];
-  const char *text = line->bytes;
-  size_t count = line->count, erase = sizeof ERASE - 1;
-  while (count >= erase && memcmp(text, ERASE, erase) == 0) {
-    text += erase;
-    count -= erase;
-  }
-  int length = self->colours[line->to] ? snprintf(prefix, sizeof prefix, "\033[%dm[%s]\033[0m ", line->writer->colour, line->writer->name)
-                                       : snprintf(prefix, sizeof prefix, "[%s] ", line->writer->name);
-  append(self, line->to, prefix, length < PREFIX ? (size_t)length : PREFIX - 1);
-  if (count) append(self, line->to, text, count);
-  append(self, line->to, "\n", 1);
+  size_t count;
+  const char *text = visible(line, &count);
+  note(self, line);
+  if (self->form == OUTPUT_JSON) events_line(self, line->writer, line->to, text, count);
+  else append_line(self, line, text, count);
   write_log(self, line->writer, text, count);
   write_log(self, line->writer, "\n", 1);
   line->shown = now;
@@ -104,7 +137,10 @@ void output_add(output *self, output_line *line, const char *bytes, size_t count
       line->returned = 0;
     }
     extend(self, line, bytes, plain, now);
-    if (plain == count) return;
+    if (plain == count) {
+      note(self, line);
+      return;
+    }
     line->returned = bytes[plain] == '\r';
     if (bytes[plain] == '\n') {
       show(self, line, now);
@@ -125,8 +161,14 @@ void output_finish(output *self, output_line *line, double now)
 
 void output_say(output *self, const char *text)
 {
-  append(self, 1, text, strlen(text));
-  append(self, 1, "\n", 1);
+  int which = self->joined ? 0 : 1;
+  if (self->form == OUTPUT_JSON) {
+    events_message(self, text);
+    return;
+  }
+  if (which == 0) table_erase(self);
+  output_append(self, which, text, strlen(text));
+  output_append(self, which, "\n", 1);
 }
 
 int output_is_full(const output *self)

@@ -1,10 +1,16 @@
-/* output.h: what several programs write, brought together on stdout and stderr in whole lines with a prefix each. */
+/* output.h: what several programs write, brought together on stdout and stderr in whole lines with a prefix each; on a terminal with a table
+ * of the programs below them (table.h), or as JSON (events.h). */
 #ifndef FLOWLUA_OUTPUT_H
 #define FLOWLUA_OUTPUT_H
 
 #include <stddef.h>
 
 enum { OUTPUT_LONGEST_LINE = 1 << 20 };            /* bytes; what is longer is shown in several lines */
+enum { OUTPUT_LAST = 512 };                        /* bytes of a writer's last line that are kept */
+
+enum output_form  { OUTPUT_LINES, OUTPUT_TABLE, OUTPUT_JSON };
+/* RESTARTING: it has ended and is started again. ENDED: somebody asked it to. */
+enum output_state { OUTPUT_WAITING, OUTPUT_RUNNING, OUTPUT_RESTARTING, OUTPUT_DONE, OUTPUT_FAILED, OUTPUT_ENDED };
 
 /* Bytes on their way to a descriptor. */
 typedef struct output_queue {
@@ -13,14 +19,27 @@ typedef struct output_queue {
   size_t first, count, capacity;                   /* those that wait are bytes[first .. first + count) */
 } output_queue;
 
+/* Who writes: shown as "[name] ". */
+typedef struct output_writer {
+  const char *name;
+  int    colour, log;                              /* log: a descriptor, -1: none */
+  enum output_state state;
+  int    process, restarts, status;                /* the number of its process; how often it was started again; status: of waitpid */
+  char   last[OUTPUT_LAST];                        /* the beginning of its last line that is not empty */
+  size_t last_count;
+} output_writer;
+
 typedef struct output {
   output_queue queue[2];                           /* stdout, stderr */
   int colours[2];                                  /* whether prefixes are coloured there */
   int lost;                                        /* memory was out, or a log could not be written: an error number */
+  enum output_form form;
+  int joined;                                      /* all goes to stdout: stderr is the same terminal */
+  output_writer **writers;                         /* the rows of the table */
+  int writer_count, rows;                          /* rows: how many the terminal shows */
+  int stale;                                       /* the table has changed since */
+  double drawn;                                    /* when, in seconds */
 } output;
-
-/* Who writes: shown as "[name] ". */
-typedef struct output_writer { const char *name; int colour, log; } output_writer;      /* log: a descriptor, -1: none */
 
 /* The line that a writer has begun on one of the two. */
 typedef struct output_line {
@@ -39,6 +58,8 @@ void output_add(output *self, output_line *line, const char *bytes, size_t count
 void output_finish(output *self, output_line *line, double now);
 /* A line of our own. */
 void output_say(output *self, const char *text);
+/* Bytes for stdout (0) or stderr (1), which wait in its queue. */
+void output_append(output *self, int which, const char *bytes, size_t count);
 /* Whether programs have to wait with more until what there is has been written. */
 int  output_is_full(const output *self);
 /* The descriptor's events that this queue waits for: POLLOUT or 0. A line that was begun is ended before the other queue goes on, as both

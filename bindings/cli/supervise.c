@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "restart.h"
+#include "roles.h"
 #include "streams.h"
+#include "table.h"
 
 enum { COLOURS = 6, MORE_THAN_ONCE_MS = 300, LATE_OUTPUT_MS = 2000 };
 enum phase { RUNNING, GRACE, TERMINATED, KILLED };
@@ -89,9 +91,17 @@ static const char *running_names(const job *self, char *text, size_t size)
   return text;
 }
 
+/* A task that was to be started again is not. */
+static void forget_restart(job *self, supervised_task *task)
+{
+  if (task->restart_at <= 0) return;
+  task->restart_at = 0;
+  roles_give_up(&self->out, task);
+}
+
 static void forget_restarts(job *self)
 {
-  for (int i = 0; i < self->count; i++) self->tasks[i].restart_at = 0;
+  for (int i = 0; i < self->count; i++) forget_restart(self, &self->tasks[i]);
 }
 
 static void begin_grace(job *self)
@@ -156,22 +166,25 @@ static void tell_failure(job *self, const supervised_task *task, int status, int
   }
 }
 
-/* Whether a task that failed is started again, and when: tasks that fail together do not come back at the same moment each time. One that
- * somebody has asked to end (SIGTERM) has not failed. When one task is done, all are: they end together, and one that is lost then would
- * wait for the others in vain. */
-static int plan_restart(job *self, supervised_task *task, int status)
+/* Whether a task that failed is started again. One that somebody has asked to end (SIGTERM) has not failed. When one task is done, all are:
+ * they end together, and one that is lost then would wait for the others in vain. */
+static int may_restart(const job *self, int code)
+{
+  if (self->phase != RUNNING || self->signal || self->max_restarts == 0 || self->one_done) return 0;
+  return code == 128 + SIGTERM || self->restarts < self->max_restarts;
+}
+
+/* Tasks that fail together do not come back at the same moment each time. */
+static void plan_restart(job *self, supervised_task *task, int status)
 {
   char how[400];
   double now = streams_now();
   int preempted = processes_exit_code(status) == 128 + SIGTERM, none = 0;
-  if (self->phase != RUNNING || self->signal || self->max_restarts == 0 || self->one_done) return 0;
-  if (!preempted && self->restarts == self->max_restarts) return 0;
   self->restarts += !preempted;
   task->restart_at = now + restart_pause(now - task->started, preempted ? &none : &task->failures);
   const char *name = restart_describe_end(task, status, how, sizeof how), *what = task->ranks ? "the job" : "it";
   if (preempted) say(self, "%s was preempted; %s starts again", name, what);
   else say(self, "%s %s; %s starts again (%d of %d)", name, how, what, self->restarts, self->max_restarts);
-  return 1;
 }
 
 /* A task is done: those that were to be started again are not. */
@@ -181,7 +194,7 @@ static void drop_restarts(job *self, const supervised_task *done)
   for (int i = 0; i < self->count; i++) {
     supervised_task *task = &self->tasks[i];
     if (task->restart_at <= 0) continue;
-    task->restart_at = 0;
+    forget_restart(self, task);
     if (!self->code && self->min_workers == 0) self->code = 1;
     say(self, "%s is not started again: %s is done, nobody waits for it", task->writer.name, done->writer.name);
   }
@@ -206,13 +219,18 @@ static void end_late_tasks(job *self)
 
 static void take_end(job *self, supervised_task *task, int status)
 {
-  int code = processes_exit_code(status);
+  int code = processes_exit_code(status), again = code != 0 && may_restart(self, code);
+  int asked = self->phase >= TERMINATED || (self->signal && code == 128 + self->signal);
   task->process = 0;
+  roles_end(&self->out, task, status, code == 0 ? OUTPUT_DONE : again ? OUTPUT_RESTARTING : asked ? OUTPUT_ENDED : OUTPUT_FAILED);
   if (task->remote.input >= 0) close(task->remote.input);
   task->remote.input = -1;
   if (code == 0 && task->decides) drop_restarts(self, task);
   if (code == 0 && task == self->tasks && self->min_workers > 0) end_late_tasks(self);
-  if (code != 0 && plan_restart(self, task, status)) return;
+  if (again) {
+    plan_restart(self, task, status);
+    return;
+  }
   if (code != 0 && does_without(self, task, status)) code = 0;
   if (code != 0 && self->phase < TERMINATED) {
     int obeyed = self->signal && code == 128 + self->signal, begins = self->phase == RUNNING;
@@ -304,7 +322,10 @@ static void start_task(job *self, supervised_task *task)
   /* Nobody but the task has its socket: when it ends, dialling it fails. */
   if (task->start.listens >= 0) close(task->start.listens);
   task->start.listens = -1;
-  if (task->process > 0) return;
+  if (task->process > 0) {
+    roles_begin(&self->out, task);
+    return;
+  }
   task->process = 0;
   say(self, "%s cannot be started: %s", task->writer.name, strerror(reason));
   if (!self->code) self->code = 1;
@@ -321,6 +342,7 @@ static void start_again(job *self)
     streams_prepare(task);
     if (task->ranks) processes_end_all();               /* those that mpirun has left */
     restart_prepare(task->start.environment);
+    task->restarts++;
     start_task(self, task);
   }
 }
@@ -349,8 +371,12 @@ static int turn(job *self, struct pollfd *events, int timeout)
   for (int i = 0; i < self->count; i++) {
     for (int to = 0; to < 2; to++) events[count++] = (struct pollfd){ .fd = full ? -1 : self->tasks[i].pipes[to], .events = POLLIN };
   }
-  int came = poll(events, (nfds_t)count, timeout);
-  if (came <= 0) return came;
+  int redraw = table_wait(&self->out, streams_now()), first = redraw >= 0 && (timeout < 0 || redraw < timeout);
+  int came = poll(events, (nfds_t)count, first ? redraw : timeout);
+  if (came <= 0) {
+    table_draw(&self->out, streams_now(), 0);
+    return came == 0 && first ? 1 : came;                 /* the caller's time is not over */
+  }
   if (events[1].revents) {                              /* the caller's process was killed */
     signal_all(self, SIGKILL);
     processes_end_all();
@@ -366,6 +392,7 @@ static int turn(job *self, struct pollfd *events, int timeout)
   watch_ranks(self);
   check_reader(self);
   tell_losses(self);
+  table_draw(&self->out, streams_now(), 0);
   return came;
 }
 
@@ -402,6 +429,7 @@ static void run(job *self, struct pollfd *events)
   for (int i = 0; i < self->count; i++) {
     for (int to = 0; to < 2; to++) streams_drain(&self->out, &self->tasks[i], to);
   }
+  roles_finish(&self->out, self->code);
   while (output_events(&self->out, 0) | output_events(&self->out, 1)) {
     int before = self->signal;
     turn(self, events, -1);
@@ -425,12 +453,12 @@ static int prepare_task(supervised_task *task, int *colour)
   return 1;
 }
 
-/* The process that has the tasks as children. */
-static int supervise_children(job self, const sigset_t *watched)
+int supervise_children(const supervision *wanted, const sigset_t *watched, const sigset_t *mask, int lifeline)
 {
+  job self = { .tasks = wanted->tasks, .count = wanted->count, .kill_after = wanted->kill_after, .max_restarts = wanted->max_restarts,
+               .min_workers = wanted->min_workers, .mask = mask, .lifeline = lifeline, .out.form = wanted->form };
   supervised_task *tasks = self.tasks;
-  int count = self.count;
-  int colour = 0;
+  int count = self.count, colour = 0;
   setpgid(0, 0);                                        /* Ctrl-C comes once, from the caller's process */
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   signal(SIGPIPE, SIG_IGN);
@@ -441,7 +469,7 @@ static int supervise_children(job self, const sigset_t *watched)
     self.out.colours[which] = output_is_coloured(which + 1);
   }
   struct pollfd *events = calloc((size_t)count * 2 + 4, sizeof *events);
-  int ready = events && self.signals >= 0;
+  int ready = events && self.signals >= 0 && roles_prepare(&self.out, tasks, count);
   for (int i = 0; i < count && ready; i++) ready = prepare_task(&tasks[i], &colour);
   if (!ready) {
     fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
@@ -452,41 +480,6 @@ static int supervise_children(job self, const sigset_t *watched)
   for (int i = 0; i < count && self.phase == RUNNING; i++) start_task(&self, &tasks[i]);
   run(&self, events);
   free(events);
+  roles_release(&self.out);
   return self.code;
-}
-
-int supervise(supervised_task *tasks, int count, double kill_after, int max_restarts, int min_workers)
-{
-  static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
-  sigset_t watched, mask;
-  int lifeline[2], code = 1;
-  processes_fill_descriptors();
-  sigemptyset(&watched);
-  for (int i = 0; i < 4; i++) {
-    struct sigaction action;
-    if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN && numbers[i] == SIGHUP) continue;   /* nohup */
-    sigaddset(&watched, numbers[i]);
-  }
-  struct sigaction standard = { .sa_handler = SIG_DFL }, before;
-  sigaction(SIGCHLD, &standard, &before);              /* one that is ignored would let children go unseen */
-  sigprocmask(SIG_BLOCK, &watched, &mask);
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  fflush(NULL);
-  pid_t child = pipe2(lifeline, O_CLOEXEC) == 0 ? fork() : -1;
-  if (child == 0) {
-    close(lifeline[1]);
-    _exit(supervise_children((job){ .tasks = tasks, .count = count, .kill_after = kill_after, .max_restarts = max_restarts,
-                                    .min_workers = min_workers, .mask = &mask, .lifeline = lifeline[0] }, &watched));
-  }
-  if (child < 0) fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
-  for (int i = 0; i < count; i++) if (tasks[i].start.listens >= 0) close(tasks[i].start.listens);
-  if (child > 0) {
-    close(lifeline[0]);
-    code = processes_wait_for(child, &watched);
-    close(lifeline[1]);
-  }
-  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
-  sigaction(SIGCHLD, &before, NULL);
-  sigprocmask(SIG_SETMASK, &mask, NULL);
-  return code;
 }

@@ -1,6 +1,6 @@
 /* apply.c: flow_apply, the single way to run an op: casts and checks its inputs, then runs it at once, or appends it to
  * the trace that a symbolic input belongs to, and tells the tapes that record. */
-#include "graph/context.h"
+#include "graph/loop.h"
 #include "autodiff/apply.h"
 #include <string.h>
 
@@ -70,7 +70,7 @@ static flow_status find_trace(flow_context *context, int op, flow_tensor *const 
     if (inputs[i]->graph->closed)
       return flow_fail(FLOW_INVALID_STATE, "%s: a tensor is used after the trace that it belongs to; traced tensors have no value of "
                        "their own: return it from the traced function", flow_op(op)->name);
-    if (inputs[i]->graph != innermost)
+    if (inputs[i]->graph != innermost && !(innermost && flow_graph_encloses(inputs[i]->graph, innermost)))
       return flow_fail(FLOW_INVALID_STATE, "%s: a tensor of an outer trace is used inside an inner one; pass it as an argument",
                        flow_op(op)->name);
     *out = innermost;

@@ -3,6 +3,7 @@
 
 #include "autodiff/eager.h"
 #include "autodiff/apply.h"
+#include "graph/loop.h"
 #include "graph/variable.h"
 
 static flow_status view_of(flow_tensor *t, flow_tensor **out)
@@ -46,9 +47,27 @@ static flow_status read_as_it_is(flow_context *context, flow_variable *variable,
   return flow_graph_tensor(graph, value, out);
 }
 
+/* In the body of a loop a variable is one of the values that it closes over, and for a tape there as good as the variable. */
+static flow_status read_outside(flow_context *context, flow_graph *body, flow_variable *variable, flow_tensor **out)
+{
+  flow_tensor *read;
+  int value;
+  flow_loop_leave(context);
+  flow_status status = flow_variable_read(context, variable, &read);
+  flow_loop_return(context, body);
+  FLOW_TRY(status);
+  status = flow_graph_operand(body, read, &value);
+  flow_tensor_release(read);
+  FLOW_TRY(status);
+  if (!body->values[value].variable) body->values[value].variable = flow_variable_retain(variable);
+  return flow_graph_tensor(body, value, out);
+}
+
 flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   flow_tensor *cast;
+  flow_graph *graph = flow_context_trace(context);
+  if (graph && graph->outer && flow_graph_version(graph, variable) < 0) return read_outside(context, graph, variable, out);
   FLOW_TRY(read_as_it_is(context, variable, out));
   int dtype = context->scopes->autocast;
   if (dtype == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;

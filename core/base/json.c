@@ -11,11 +11,11 @@ static flow_json *new_value(int kind, double number, const char *text, const cha
   size_t text_bytes = text ? strlen(text) + 1 : 0, key_bytes = key ? strlen(key) + 1 : 0;
   if (flow_alloc_zero(sizeof(flow_json) + text_bytes + key_bytes, &block) != FLOW_OK) return NULL;
   flow_json *json = block;
-  char *behind = (char *)(json + 1);
+  char *texts = (char *)(json + 1);
   json->kind = kind;
   json->number = number;
-  if (text) json->text = memcpy(behind, text, text_bytes);
-  if (key) json->key = memcpy(behind + text_bytes, key, key_bytes);
+  if (text) json->text = memcpy(texts, text, text_bytes);
+  if (key) json->key = memcpy(texts + text_bytes, key, key_bytes);
   return json;
 }
 

@@ -114,16 +114,16 @@ static int read_unicode(reader *r, char **to)
 {
   unsigned code, low;
   if (!hex4(r->at, r->end, &code)) return 0;
-  const char *behind = r->at + 4;
+  const char *after = r->at + 4;
   if (code >= 0xd800 && code < 0xdc00) {
-    if (r->end - behind < 6 || behind[0] != '\\' || behind[1] != 'u' || !hex4(behind + 2, r->end, &low) || low < 0xdc00 || low > 0xdfff)
+    if (r->end - after < 6 || after[0] != '\\' || after[1] != 'u' || !hex4(after + 2, r->end, &low) || low < 0xdc00 || low > 0xdfff)
       return 0;
     code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    behind += 6;
+    after += 6;
   } else if (code == 0 || (code >= 0xdc00 && code <= 0xdfff)) {
     return 0;
   }
-  r->at = behind;
+  r->at = after;
   char *out = *to;
   if (code < 0x80) *out++ = (char)code;
   else if (code < 0x800) *out++ = (char)(0xc0 | code >> 6), *out++ = (char)(0x80 | (code & 0x3f));

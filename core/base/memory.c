@@ -131,8 +131,9 @@ static block_header *reuse(int class)
 /* Frees the oldest blocks until `bytes` more can be kept, and those that nobody has wanted for long. */
 static void make_room(size_t bytes)
 {
-  for (block_header *block; (block = kept.oldest);) {
+  for (block_header *block = kept.oldest, *next; block; block = next) {
     size_t capacity;
+    next = block->newer;
     if (kept.bytes <= MOST_KEPT_BYTES - bytes && kept.now - block->freed_at <= KEPT_NANOSECONDS) return;
     take_out(block, class_of(block->capacity, &capacity));
     free(block);

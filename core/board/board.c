@@ -3,7 +3,7 @@
  *   /                          the page, which the program gave
  *   /runs                      the runs, tags and versions; reads what is new
  *   /scalars/TAG               curves of all runs: steps, seconds, values, and least and greatest value where a point is several
- *   /histograms/TAG  /pictures/TAG  /texts/TAG
+ *   /histograms/TAG  /pictures/TAG  /graphs/TAG  /texts/TAG
  *   /picture/TAG/FILE/OFFSET/INDEX      the file of one picture, as /pictures names it
  *
  * All is read and answered on the server's thread, which alone uses the logs. */
@@ -19,7 +19,7 @@
 #include "cluster/monitor/http.h"
 #include "flow.h"
 
-enum { MOST_TEXT = 1 << 16, MOST_SHOWN_PICTURES = 16 };
+enum { MOST_TEXT = 1 << 16, MOST_GRAPH = 1 << 21, MOST_SHOWN_PICTURES = 16 };      /* bytes of a text that are shown */
 static const double READ_SECONDS = 0.5;      /* in an answer; what takes longer is read for the next ones */
 
 struct flow_board {
@@ -28,7 +28,7 @@ struct flow_board {
   flow_logs  logs;
 };
 
-static const char *const kinds[] = { "", "scalars", "histograms", "pictures", "texts" };
+static const char *const kinds[] = { "", "scalars", "histograms", "pictures", "texts", "graphs" };
 
 /* ---- answers as JSON ---------------------------------------------------------------------------------------------------------------- */
 
@@ -127,7 +127,8 @@ static flow_status add_text(void *state, const flow_summary *summary)
 {
   void *block;
   flow_bytes content = flow_summary_text(summary);
-  size_t length = flow_bytes_left(&content) < MOST_TEXT ? (size_t)flow_bytes_left(&content) : MOST_TEXT;
+  size_t most = summary->kind == FLOW_SUMMARY_GRAPHS ? MOST_GRAPH : MOST_TEXT;
+  size_t length = flow_bytes_left(&content) < most ? (size_t)flow_bytes_left(&content) : most;
   FLOW_TRY(flow_alloc(length + 1, &block));
   char *text = block;
   if (length > 0) memcpy(text, content.next, length);
@@ -137,13 +138,14 @@ static flow_status add_text(void *state, const flow_summary *summary)
   return FLOW_OK;
 }
 
-/* What stands in the files: a place whose record is gone by now has an empty entry. */
+/* What stands in the files: a place whose record is gone by now has an empty entry, as have all graphs but the last. */
 static flow_status add_visited(flow_json *list, const flow_logs *logs, const flow_logs_series *series, int kind)
 {
   for (int i = 0; i < series->count; i++) {
     const flow_logs_point *point = &series->points[i];
     flow_logs_take *take = kind == FLOW_SUMMARY_HISTOGRAMS ? add_rows : add_text;
-    flow_status status = flow_logs_visit(logs, point->file, point->offset, series->tag, take, list);
+    int counts = kind != FLOW_SUMMARY_GRAPHS || i == series->count - 1;
+    flow_status status = !counts ? FLOW_NOT_FOUND : flow_logs_visit(logs, point->file, point->offset, series->tag, take, list);
     if (status == FLOW_OUT_OF_MEMORY) return status;
     if (status != FLOW_OK) flow_json_put_kind(list, NULL, FLOW_JSON_NULL);
   }
@@ -239,7 +241,7 @@ static flow_status make_json(flow_logs *logs, const char *path, flow_json *top)
 {
   uint64_t tag;
   if (strcmp(path, "/runs") == 0) return say_runs(logs, top);
-  for (int kind = FLOW_SUMMARY_SCALARS; kind <= FLOW_SUMMARY_TEXTS; kind++) {
+  for (int kind = FLOW_SUMMARY_SCALARS; kind <= FLOW_SUMMARY_GRAPHS; kind++) {
     size_t length = strlen(kinds[kind]);
     if (strncmp(path + 1, kinds[kind], length) != 0 || !read_places(path + 1 + length, &tag, 1)) continue;
     if (tag < (uint64_t)logs->tag_count && logs->tags[tag].kind == kind) return say_tag(logs, (int)tag, top);

@@ -17,9 +17,9 @@ static const uint64_t MOST_EVENT_BYTES = (uint64_t)1 << 28;
 
 /* ---- tables ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Where the entry with this hash stands or would stand; is_it says which of those with one hash. */
 typedef int flow_logs_is_it(const flow_logs *logs, int position, const void *key);
 
+/* Where the entry with this hash stands or would stand; is_it says which of those with one hash. */
 static int *find_slot(const flow_logs *logs, const flow_logs_table *table, uint64_t hash, flow_logs_is_it *is_it, const void *key)
 {
   uint64_t mask = (uint64_t)table->capacity - 1;
@@ -184,7 +184,7 @@ static flow_status find_run(flow_logs *logs, const char *name, int *run)
   return FLOW_OK;
 }
 
-/* One file of those that are there. bytes: what it has now. A file that became shorter is another one: its run is read anew. */
+/* One file of those that are there. bytes: what it has now. A file that became shorter is another one: its run is read again. */
 static flow_status see_file(flow_logs *logs, const char *path, const char *run_name, uint64_t bytes)
 {
   FLOW_TRY(reserve_slot(logs, &logs->by_path, hash_of_path));

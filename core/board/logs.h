@@ -21,10 +21,10 @@ typedef struct flow_logs_point {
 } flow_logs_point;
 
 typedef struct flow_logs_series {
-  int         run, tag;
+  int              run, tag;
   flow_logs_point *points;
-  int         count, capacity;
-  int         width, filled;   /* values of each group; of the last one */
+  int              count, capacity;
+  int              width, filled;      /* values of each group; of the last one */
 } flow_logs_series;
 
 typedef struct flow_logs_tag {
@@ -49,15 +49,15 @@ typedef struct flow_logs_file {
 typedef struct flow_logs_table { int *slots, capacity, count; } flow_logs_table;      /* by hash: positions from 1, 0 is free */
 
 typedef struct flow_logs {
-  char        *folder;
+  char             *folder;
   flow_logs_run    *runs;
   flow_logs_tag    *tags;
   flow_logs_series *series;
   flow_logs_file   *files;
-  int          run_count, run_capacity, tag_count, tag_capacity, series_count, series_capacity, file_count, file_capacity;
+  int               run_count, run_capacity, tag_count, tag_capacity, series_count, series_capacity, file_count, file_capacity;
   flow_logs_table   by_series, by_tag, by_path;
-  int          seen;           /* entries of folders in the last look */
-  double       left_out;       /* summaries beyond the bounds */
+  int               seen;              /* entries of folders in the last look */
+  double            left_out;          /* summaries beyond the bounds */
 } flow_logs;
 
 flow_status flow_logs_open(const char *folder, flow_logs *out);

@@ -157,6 +157,12 @@ flow_status flow_element_check(const char *what, const flow_element_spec *spec, 
   return FLOW_OK;
 }
 
+int flow_component_is_valid(const flow_component *component)
+{
+  if (!flow_dtype_name(component->dtype) || component->rank < 0 || component->rank > FLOW_MAX_RANK) return 0;
+  return !component->text || (component->dtype == FLOW_UINT8 && component->rank > 0);
+}
+
 flow_status flow_spec_of(const char *what, const flow_component *components, int count, flow_element_spec *out)
 {
   if (count < 1 || count > FLOW_MAX_COMPONENTS)
@@ -164,8 +170,9 @@ flow_status flow_spec_of(const char *what, const flow_component *components, int
   out->count = count;
   for (int i = 0; i < count; i++) {
     const flow_component *c = &components[i];
-    if (!flow_dtype_name(c->dtype) || c->rank < 0 || c->rank > FLOW_MAX_RANK)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: component %d has dtype %d and rank %d", what, i + 1, c->dtype, c->rank);
+    if (!flow_component_is_valid(c))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: component %d is %s of dtype %d and rank %d", what, i + 1,
+                       c->text ? "a text" : "a tensor", c->dtype, c->rank);
     out->components[i] = *c;
   }
   return FLOW_OK;

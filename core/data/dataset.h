@@ -117,6 +117,8 @@ void          flow_element_move(flow_element *to, flow_element *from);   /* to w
 void          flow_element_share(flow_element *to, const flow_element *from);   /* new references */
 /* FLOW_INVALID_ARGUMENT if the element is not what the spec says; `what` names who made it. */
 flow_status   flow_element_check(const char *what, const flow_element_spec *spec, const flow_element *element);
+/* Whether there can be such a component: dtype and rank exist, and texts are bytes along the last axis. */
+int           flow_component_is_valid(const flow_component *component);
 /* The spec of components that a caller describes, which it may do wrongly. */
 flow_status   flow_spec_of(const char *what, const flow_component *components, int count, flow_element_spec *out);
 int           flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b);

@@ -121,9 +121,9 @@ static int take_shape(flow_bytes *from, int rank, int64_t *shape, int64_t least)
 static int take_component(flow_bytes *from, flow_component *out)
 {
   unsigned char facts[3];
-  if (!take(from, facts, 3) || flow_dtype_size(facts[0]) <= 0 || facts[2] > 1) return 0;
+  if (!take(from, facts, 3) || facts[2] > 1) return 0;
   *out = (flow_component){ .dtype = facts[0], .rank = facts[1], .text = facts[2] };
-  return take_shape(from, facts[1], out->shape, -1);
+  return flow_component_is_valid(out) && take_shape(from, facts[1], out->shape, -1);
 }
 
 static flow_status fail_foreign(const char *path)

@@ -1,4 +1,5 @@
 /* graph.c: building and rewriting the list of nodes. See graph.h. */
+#include "graph/loop.h"
 #include "graph/variable.h"
 #include <string.h>
 #include "tensor/place.h"
@@ -11,6 +12,9 @@ static void release_graph(void *self)
     flow_variable_release(graph->values[i].variable);
   }
   for (int i = 0; i < graph->node_count; i++) flow_free(graph->nodes[i].inputs);
+  for (int i = 0; i < graph->loop_count; i++) flow_loop_release(graph->loops[i]);
+  flow_free(graph->loops);
+  flow_free(graph->outer_values);
   flow_free(graph->values);
   flow_free(graph->nodes);
   flow_free(graph->inputs);
@@ -90,6 +94,7 @@ flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int 
 flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value)
 {
   if (!tensor->graph) return flow_graph_constant(graph, tensor, value);
+  if (flow_graph_encloses(tensor->graph, graph)) return flow_graph_close_over(graph, tensor, value);
   if (tensor->graph != graph)
     return flow_fail(FLOW_INVALID_STATE, "a tensor of one trace is used in another: pass it as an argument instead");
   *value = tensor->value;
@@ -112,7 +117,12 @@ static flow_status set_lists(flow_node *node, const int *inputs, int input_count
 flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs)
 {
-  int output_count = flow_op(op)->outputs;
+  return flow_graph_append_with(graph, op, inputs, input_count, attributes, output_signatures, flow_op(op)->outputs, outputs);
+}
+
+flow_status flow_graph_append_with(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
+                                   const flow_signature *output_signatures, int output_count, int *outputs)
+{
   if (graph->closed) return flow_fail(FLOW_INVALID_STATE, "%s: the trace that this tensor belongs to has ended", flow_op(op)->name);
   FLOW_TRY(flow_grow(&graph->nodes, sizeof(flow_node), graph->node_count + 1, &graph->node_capacity));
   FLOW_TRY(flow_grow(&graph->values, sizeof(flow_value), graph->value_count + output_count, &graph->value_capacity));
@@ -156,6 +166,17 @@ flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *
   }
   flow_free(old->inputs);
   *old = node;
+  return FLOW_OK;
+}
+
+flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a, int b, int *output)
+{
+  static const flow_attributes none;
+  const int inputs[2] = { a, b };
+  flow_signature operands[2] = { graph->values[a].signature, graph->values[b].signature }, result;
+  FLOW_TRY(flow_op(op)->shape(op, &none, operands, 2, &result));
+  FLOW_TRY(flow_graph_insert(graph, *index, op, inputs, 2, &none, &result, output));
+  ++*index;
   return FLOW_OK;
 }
 
@@ -212,4 +233,11 @@ void flow_graph_count_uses(const flow_graph *graph, int *uses)
   memset(uses, 0, sizeof(int) * (size_t)graph->value_count);
   for (int n = 0; n < graph->node_count; n++)
     for (int i = 0; i < graph->nodes[n].input_count; i++) uses[graph->nodes[n].inputs[i]]++;
+}
+
+void flow_graph_count_live_uses(const flow_graph *graph, const char *live, const int *outputs, int output_count, int *uses)
+{
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) uses[graph->nodes[n].inputs[i]]++;
+  for (int i = 0; i < output_count; i++) uses[outputs[i]] += 2;
 }

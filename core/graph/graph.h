@@ -3,6 +3,7 @@
  *   context.h    one caller: its stack of traces, its recording tapes, its seed
  *   variable.h   tensors that outlive a step, and their versions within a trace
  *   tape.h       what an eager tape remembers
+ *   loop.h       a loop as one node, with a graph of its own
  *   profile.h    where the time of a caller's ops goes
  * From here a graph goes on: core/autodiff appends its gradients, core/plan makes a plan of it, core/run runs the plan.
  *
@@ -44,7 +45,10 @@ typedef struct flow_reading { flow_variable *variable; int value; } flow_reading
 /* flow_context_set_network */
 typedef struct flow_network { int workers, gradient_bytes; double rows; } flow_network;
 
-typedef struct flow_graph {
+typedef struct flow_loop flow_loop;      /* loop.h */
+typedef struct flow_graph flow_graph;
+
+struct flow_graph {
   flow_counted  counted;             /* first: tensors hold references without knowing more */
   int           exact;               /* kernels may not trade rounding for speed */
   int           gathers;             /* flow_gathers: the replicas' rows can be put together */
@@ -60,7 +64,14 @@ typedef struct flow_graph {
   int           input_count, input_capacity;
   flow_reading *versions;            /* the value that reading a variable yields now */
   int           version_count, version_capacity;
-} flow_graph;
+  flow_loop   **loops;               /* those of its nodes; references */
+  int           loop_count, loop_capacity;
+  flow_graph   *outer;               /* of a loop's body, while it is traced: the trace around it, borrowed */
+  int           loop_states, loop_rows;      /* of such a body: how many of its inputs are states, and, after them, rows */
+  int           written_out;         /* the loop of such a body is: what a round makes is wanted outside of it */
+  int          *outer_values;        /* [input] of such a body: the value of the outer trace that it stands for, or is a row of */
+  int           outer_capacity;
+};
 
 flow_status flow_graph_new(flow_graph **out);
 flow_graph *flow_graph_retain(flow_graph *graph);
@@ -70,15 +81,22 @@ void        flow_graph_release(flow_graph *graph);
 flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature, int *value);
 flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value);   /* the same tensor gives the same value */
 flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value);
-/* The value of an operand: a symbolic tensor's own, or a constant for a concrete one. */
+/* The value of an operand: a symbolic tensor's own, a constant for a concrete one, or, in the body of a loop, an input for one of a trace
+ * around it. */
 flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value);
 
 /* Appends a node with new RESULT values for its outputs; their indices land in outputs[]. */
 flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs);
+/* The same with as many outputs as are asked for, of ops whose record does not say how many they are. */
+flow_status flow_graph_append_with(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
+                                   const flow_signature *output_signatures, int output_count, int *outputs);
 /* The same in front of node `index`; nodes from there on move. The inputs are there by then. */
 flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs);
+/* Of an op without attributes, whose shape rule says what becomes of the inputs a and b: the node stands in front of node *index, which
+ * moves on. */
+flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a, int b, int *output);
 /* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
 flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count,
                                const flow_attributes *attributes, const flow_signature *output_signatures, int output_count);
@@ -99,6 +117,8 @@ int flow_graph_root(const flow_graph *graph, int value);
 
 /* Counts readers of every value (nodes only) into uses[value_count]. */
 void flow_graph_count_uses(const flow_graph *graph, int *uses);
+/* Adds to uses[value_count] the readers of every value among live nodes, and two for each output, which nobody reads alone then. */
+void flow_graph_count_live_uses(const flow_graph *graph, const char *live, const int *outputs, int output_count, int *uses);
 
 /* fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay for the dead
  * node pass. Values that somebody else reads, or that stand in kept[], are left alone. */

@@ -21,7 +21,7 @@ typedef struct flow_feature {
 typedef struct flow_example_reader { flow_bytes example, features; } flow_example_reader;
 
 flow_example_reader flow_example_reader_of(const void *bytes, uint64_t count);
-/* The next entry, or *found = 0. A name may come twice: then the last entry counts. FLOW_CORRUPT_DATA when the bytes are no
+/* The next entry, or *found = 0. A name may come twice: then the last entry counts. FLOW_CORRUPT_DATA when the bytes are not an
  * Example; names nothing but what is wrong, the caller puts file and record in front. */
 flow_status flow_example_next(flow_example_reader *reader, flow_feature *feature, int *found);
 /* The feature of that name; *found = 0 if there is none. */

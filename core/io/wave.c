@@ -65,7 +65,7 @@ static flow_status find_data(wave *self)
   }
 }
 
-/* One sample as tf.audio.decode_wav scales it: the least integer is -1. Floats that are no numbers are 0. */
+/* One sample as tf.audio.decode_wav scales it: the least integer is -1. Floats that are not finite become 0. */
 static float sample_of(const wave *self, const unsigned char *from)
 {
   if (self->coding == FLOATS) {

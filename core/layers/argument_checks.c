@@ -231,6 +231,9 @@ static flow_status store_sizes(const char *who, const char *name, const flow_arg
 {
   double sizes[FLOW_MAX_RANK];
   argument_value normal = *value;
+  if (value->kind == VALUE_NUMBER)      /* one size is a list of one */
+    normal = (argument_value){ .kind = VALUE_NUMBERS, .numbers = &value->number, .rank = 1, .count = 1, .dims = { 1 } };
+  value = &normal;
   if (value->kind != VALUE_NUMBERS || value->rank != 1) return wrong_type(who, name, parameter, value);
   if (value->count > FLOW_MAX_RANK)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count, FLOW_MAX_RANK);

@@ -15,6 +15,13 @@ flow_json *flow_config_object(const char *module, const char *class_name, flow_j
   return object;
 }
 
+flow_json *flow_config_choice(const flow_argument_choice *choice, const flow_arguments *options)
+{
+  flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
+  if (config) flow_config_add_arguments(config, choice->parameters, options);
+  return flow_config_object(choice->module, choice->class_name, config);
+}
+
 /* An initializer, regularizer or constraint. */
 static flow_json *choice_json(const flow_argument *parameter, const flow_arguments *arguments)
 {
@@ -23,10 +30,9 @@ static flow_json *choice_json(const flow_argument *parameter, const flow_argumen
   if (!flow_argument_choice_find(parameter->type, flow_argument_text(arguments, parameter->name), &choice))
     return flow_json_make(FLOW_JSON_NULL, 0, NULL);
   if (flow_arguments_extract(arguments, parameter->name, &options) != FLOW_OK) return NULL;
-  flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
-  if (config) flow_config_add_arguments(config, choice.parameters, options);
+  flow_json *object = flow_config_choice(&choice, options);
   flow_arguments_release(options);
-  return flow_config_object(choice.module, choice.class_name, config);
+  return object;
 }
 
 /* Takes the numbers of a nested list from *numbers, which it moves on. Rank 0: one number. Lists nest FLOW_MAX_RANK deep at most. */

@@ -18,6 +18,9 @@ flow_json *flow_config_object(const char *module, const char *class_name, flow_j
 /* The layer's dtype as Keras' DTypePolicy; NULL when memory is out. */
 flow_json *flow_config_policy(const flow_layer *layer);
 
+/* An initializer, regularizer or constraint with completed options; NULL: out of memory. */
+flow_json *flow_config_choice(const flow_argument_choice *choice, const flow_arguments *options);
+
 /* Completed arguments as members of `object`, by the types of their parameters; "trainable" and "dtype" are left out, as is an
  * activity_regularizer that is null, which not every layer of Keras takes.
  * Numbers that Keras reads as floats are FLOW_JSON_REAL: it refuses a learning rate of 1. Where memory is out the tree is marked. */

@@ -18,16 +18,11 @@ enum { KERNEL, BIAS };
 static flow_status check(flow_layer *layer)
 {
   static const char *const positive[] = { "filters", "groups", "kernel_size", "strides", "dilation_rate", NULL };
-  int32_t stride[3], dilation[3];
   FLOW_TRY(flow_layer_check_positive(layer, positive));
   int64_t filters = flow_argument_integer(layer->arguments, "filters"), groups = flow_argument_integer(layer->arguments, "groups");
   if (filters % groups != 0)
     return flow_layer_fail(layer, "filters %lld cannot be divided into %lld groups", (long long)filters, (long long)groups);
-  flow_argument_triple(layer->arguments, "strides", stride);
-  flow_argument_triple(layer->arguments, "dilation_rate", dilation);
-  if ((stride[0] > 1 || stride[1] > 1 || stride[2] > 1) && (dilation[0] > 1 || dilation[1] > 1 || dilation[2] > 1))
-    return flow_layer_fail(layer, "strides and dilation_rate cannot both be greater than 1");
-  return FLOW_OK;
+  return flow_volumes_check_strides(layer);
 }
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)

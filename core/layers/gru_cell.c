@@ -14,19 +14,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_REST
 };
 
-static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
-{
-  (void)count;
-  return flow_recurrent_build(context, layer, &flow_gru_steps, inputs);
-}
-
-static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
-{
-  return flow_cell_call(context, layer, &flow_gru_steps, call, outputs);
-}
-
 const flow_layer_class flow_layer_gru_cell = {
-  .name = "GRUCell", .positional = 17, .parameters = parameters, .min_inputs = 1, .max_inputs = 2,
-  .input_names = flow_cell_inputs_1, .options = flow_recurrent_options, .most_outputs = 2, .build = build, .call_named = call,
-  .check = flow_cell_check, .doc = "One step of GRU: its output, then its states."
+  .name = "GRUCell", .positional = 17, .parameters = parameters, FLOW_RECURRENT_CELL(flow_gru_steps, 1),
+  .doc = "One step of GRU: its output, then its states."
 };

@@ -75,6 +75,7 @@ static flow_status check_input_count(const flow_layer *layer, int count)
   if (count >= class->min_inputs && count <= class->max_inputs) return FLOW_OK;
   if (class->min_inputs == class->max_inputs)
     return flow_layer_fail(layer, "takes %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s", count);
+  if (count > class->max_inputs) return flow_layer_fail(layer, "takes a list of at most %d inputs, found %d", class->max_inputs, count);
   return flow_layer_fail(layer, "takes a list of at least %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s",
                          count);
 }
@@ -231,6 +232,7 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
 
 flow_tensor *flow_layer_take_activity(flow_layer *layer)
 {
+  if (!layer || layer->magic != FLOW_LAYER_MAGIC) return NULL;
   flow_tensor *activity = layer->activity;
   layer->activity = NULL;
   return activity;

@@ -19,6 +19,7 @@ enum {
 };
 
 typedef struct flow_layer_class flow_layer_class;
+typedef struct flow_recurrent_cell flow_recurrent_cell;
 
 /* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. FLOW_LAYER_REST: of a layer that has
  * activity_regularizer among its own, or is a cell, which has none. */
@@ -108,6 +109,7 @@ struct flow_layer_class {
   flow_status (*compute_mask)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                               flow_tensor **out);
   int                  regularizes_parts;   /* activity_regularizer is for tensors of its own, which its call names, not for the outputs */
+  const flow_recurrent_cell *cell;          /* of recurrent layers and their cells: recurrent.h */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
   void (*config)(const flow_layer *layer, flow_json *config);
 };
@@ -125,8 +127,6 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
 flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, const flow_arguments *options,
                            int training, flow_tensor **outputs);
 int         flow_layer_outputs(const flow_layer_class *class);
-/* What activity_regularizer adds to the loss for the last call: the caller's reference, given once; NULL: nothing. */
-flow_tensor *flow_layer_take_activity(flow_layer *layer);
 int         flow_layer_outputs_of(const flow_layer *layer);
 /* How many inputs with names a record has; 0: its inputs have none. */
 int         flow_layer_named_inputs(const flow_layer_class *class);

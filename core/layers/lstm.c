@@ -37,21 +37,7 @@ static flow_status bias(flow_context *context, const flow_layer *layer, int64_t 
 
 const flow_recurrent_cell flow_lstm_steps = { .gates = 4, .states = 2, .op = FLOW_OP_lstm, .own_masks = 1, .bias = bias, .step = step };
 
-static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
-{
-  (void)count;
-  return flow_recurrent_build(context, layer, &flow_lstm_steps, inputs);
-}
-
-static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
-{
-  return flow_recurrent_call(context, layer, &flow_lstm_steps, call, outputs);
-}
-
 const flow_layer_class flow_layer_lstm = {
-  .name = "LSTM", .positional = 22, .parameters = parameters, .min_inputs = 1, .max_inputs = 4, .input_names = flow_recurrent_inputs_2,
-  .options = flow_recurrent_options, .most_outputs = 3, .build = build, .call_named = call, .check = flow_recurrent_check,
-  .outputs = flow_recurrent_outputs, .config = flow_recurrent_config,
-  .supports_masking = 1, .compute_mask = flow_recurrent_mask,
+  .name = "LSTM", .positional = 22, .parameters = parameters, FLOW_RECURRENT_LAYER(flow_lstm_steps, 2),
   .doc = "Long short-term memory: a state that gates keep and change, step by step."
 };

@@ -5,6 +5,8 @@
 #include "layers/express.h"
 #include "layers/layer.h"
 
+enum { FLOW_MERGE_MOST = 60 };      /* inputs: an expression has room for two tensors of each */
+
 /* Joins the inputs with a binary op from the first to the last, broadcast per sample as in Keras. For a maximum or a minimum
  * the other input's value stands in the place of what a mask leaves out. `verb` ends the message about
  * shapes that do not fit: "added". Result borrowed from the expression. */

@@ -11,7 +11,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_minimum = {
-  .name = "Minimum", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 1, .max_inputs = FLOW_MAX_OPERANDS, .call = call,
+  .name = "Minimum", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 1, .max_inputs = FLOW_MERGE_MOST, .call = call,
   .supports_masking = 1, .compute_mask = flow_merge_masks,
   .doc = "The smallest of a list of inputs, element by element."
 };

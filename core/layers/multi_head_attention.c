@@ -21,6 +21,8 @@ static flow_status check(flow_layer *layer)
   const char *const positive[] = { "num_heads", "key_dim", own_values ? "value_dim" : NULL, NULL };
   static const char *const window[] = { "sliding_window", NULL }, *const output[] = { "output_shape", NULL };
   FLOW_TRY(flow_layer_check_positive(layer, positive));
+  if (!own_values)      /* as Keras' get_config says */
+    FLOW_TRY(flow_arguments_set_number(layer->arguments, "value_dim", flow_argument_integer(layer->arguments, "key_dim")));
   if (!flow_argument_is_null(layer->arguments, "sliding_window")) FLOW_TRY(flow_layer_check_positive(layer, window));
   if (!flow_argument_is_null(layer->arguments, "output_shape")) FLOW_TRY(flow_layer_check_positive(layer, output));
   return flow_attention_check_dropout(layer);
@@ -32,8 +34,7 @@ static flow_attention_heads heads_of(const flow_layer *layer)
   flow_attention_heads heads = { .heads = flow_argument_integer(layer->arguments, "num_heads"), .own_output = 1, .groups = groups };
   heads.key_heads = heads.heads;
   heads.key_dim = flow_argument_integer(layer->arguments, "key_dim");
-  heads.value_dim = heads.key_dim;
-  if (!flow_argument_is_null(layer->arguments, "value_dim")) heads.value_dim = flow_argument_integer(layer->arguments, "value_dim");
+  heads.value_dim = flow_argument_integer(layer->arguments, "value_dim");
   return heads;
 }
 

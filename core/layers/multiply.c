@@ -6,7 +6,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)training;
   flow_expression e = flow_expression_of(context);
-  flow_tensor *factors[FLOW_MAX_OPERANDS] = { NULL }, *result, *kept = NULL;
+  flow_tensor *factors[FLOW_MERGE_MOST] = { NULL }, *result, *kept = NULL;
   int all_masked = 1;
   for (int i = 0; i < count; i++) {
     flow_tensor *mask = flow_merge_mask_of(&e, inputs[i]);
@@ -21,7 +21,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_multiply = {
-  .name = "Multiply", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 1, .max_inputs = FLOW_MAX_OPERANDS, .call = call,
+  .name = "Multiply", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 1, .max_inputs = FLOW_MERGE_MOST, .call = call,
   .supports_masking = 1, .compute_mask = flow_merge_masks,
   .doc = "The product of a list of inputs, element by element."
 };

@@ -6,8 +6,7 @@
 
 #include "autodiff/apply.h"
 #include "graph/context.h"
-
-enum { MOST_PRODUCTS = 65535 };        /* of bytes that an int32 holds the sum of */
+#include "ops/byte_range.h"
 
 flow_status flow_quantization_set(flow_layer *layer, int quantizing, double low, double high)
 {
@@ -16,7 +15,7 @@ flow_status flow_quantization_set(flow_layer *layer, int quantizing, double low,
   if (quantizing < FLOW_NOT_QUANTIZED || quantizing > FLOW_CALIBRATING)
     return flow_layer_fail(layer, "there is no way number %d to quantize", quantizing);
   if (!(can >> quantizing & 1)) return flow_layer_fail(layer, "layers of class %s cannot be quantized in this way", layer->class->name);
-  if (quantizing == FLOW_QUANTIZED && !(low <= 0 && high >= 0 && high - low >= 1e-30 && high - low <= 1e30))
+  if (quantizing == FLOW_QUANTIZED && !flow_byte_range_fits(low, high))
     return flow_layer_fail(layer, "the range of its input is %.9g to %.9g, expected one around 0 that is 1e-30 to 1e30 wide", low, high);
   layer->quantizing = quantizing;
   layer->low = quantizing == FLOW_QUANTIZED ? low : 0;
@@ -78,7 +77,7 @@ int flow_quantization_applies(const flow_layer *layer, const flow_tensor *x, con
   for (int axis = 1; axis < x->rank; axis++)
     if (x->shape[axis] < 0) return 0;
   int64_t outputs = kernel->shape[kernel->rank - 1];
-  return outputs > 0 && flow_shape_size(kernel->rank, kernel->shape) / outputs <= MOST_PRODUCTS;
+  return outputs > 0 && flow_shape_size(kernel->rank, kernel->shape) / outputs <= FLOW_MOST_BYTE_PRODUCTS;
 }
 
 static flow_tensor *in_dtype(flow_expression *e, flow_tensor *x, int dtype)

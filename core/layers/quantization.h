@@ -4,7 +4,7 @@
  *
  * FLOW_QUANTIZED:        the range of x is the layer's, which calibration has found.
  * FLOW_QUANTIZED_BY_ROW: each row {features} of x has the range of its largest |x|, as Keras' quantize("int8") does for Dense.
- * On a device, whose kernels know no bytes, and where a sum of products would not fit into an int32, layers compute in float32. */
+ * On a device, which has no kernels for bytes, and where a sum of products would not fit into an int32, layers compute in float32. */
 #ifndef FLOW_LAYERS_QUANTIZATION_H
 #define FLOW_LAYERS_QUANTIZATION_H
 

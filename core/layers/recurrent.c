@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "autodiff/apply.h"
-#include "graph/context.h"
+#include "graph/loop.h"
 #include "layers/attention.h"
 #include "layers/config.h"
 
@@ -41,25 +41,27 @@ static flow_status check_input(const flow_layer *layer, const flow_signature *in
   return flow_layer_check_channels(layer, input, "features");
 }
 
-static flow_status add_bias(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell)
+static flow_status add_bias(flow_context *context, flow_layer *layer)
 {
   flow_tensor *initial;
   if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  FLOW_TRY(cell->bias(context, layer, flow_argument_integer(layer->arguments, "units"), &initial));
+  FLOW_TRY(layer->class->cell->bias(context, layer, flow_argument_integer(layer->arguments, "units"), &initial));
   flow_status status = flow_layer_adopt(context, layer, FLOW_RECURRENT_BIAS, "bias", "bias_initializer", initial, 1);
   flow_tensor_release(initial);
   return status;
 }
 
-flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_signature *inputs)
+flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
+  (void)count;
   FLOW_TRY(check_input(layer, inputs));
-  int64_t units = flow_argument_integer(layer->arguments, "units"), shape[2] = { inputs->dims[inputs->rank - 1], cell->gates * units };
+  int64_t units = flow_argument_integer(layer->arguments, "units");
+  int64_t shape[2] = { inputs->dims[inputs->rank - 1], layer->class->cell->gates * units };
   FLOW_TRY(flow_layer_add_variable(context, layer, FLOW_RECURRENT_KERNEL, "kernel", "kernel_initializer", 2, shape, 1));
   shape[0] = units;
   FLOW_TRY(flow_layer_add_variable(context, layer, FLOW_RECURRENT_RECURRENT_KERNEL, "recurrent_kernel", "recurrent_initializer", 2, shape,
                                    1));
-  FLOW_TRY(add_bias(context, layer, cell));
+  FLOW_TRY(add_bias(context, layer));
   for (int i = 0; i < layer->variable_count && !is_cell(layer); i++) layer->groups[i] = "cell";
   return FLOW_OK;
 }
@@ -147,12 +149,16 @@ static double rate_of(const flow_layer *layer, const char *name)
   return rate > 0 && rate < 1 ? rate : 0;      /* as Keras: 1 drops nothing */
 }
 
-/* A mask in the shape of x; `index` tells the layer's masks apart. */
+/* A mask in the shape of x; `index` tells the layer's masks apart. That of a cell is the same in all rounds of a loop. */
 static flow_tensor *dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, uint64_t seed, int index)
 {
   flow_attributes dropout = { .dropout = { .rate = rate, .seed = seed, .stream = layer->stream + (uint64_t)index } };
   if (e->status != FLOW_OK) return NULL;
-  return flow_express(e, FLOW_OP_dropout, flow_express_broadcast_like(e, flow_express_number(e, x, 1), x), NULL, NULL, &dropout);
+  flow_graph *body = is_cell(layer) ? flow_loop_leave(e->context) : NULL;
+  flow_tensor *ones = flow_express_broadcast_like(e, flow_express_number(e, x, 1), x);
+  flow_tensor *mask = flow_express(e, FLOW_OP_dropout, ones, NULL, NULL, &dropout);
+  flow_loop_return(e->context, body);
+  return mask;
 }
 
 /* The input's share of all gates {n, steps, gates * u}: x . kernel + bias, and what dropout does to it. */
@@ -184,6 +190,7 @@ typedef struct run {
   flow_tensor               *bias;         /* of the recurrent products */
   int64_t                    steps, units;
   int                        reverse, training, has_state;
+  int                        loops;        /* several steps are a loop of the plan that is traced */
   uint64_t                   seed;
 } run;
 
@@ -230,21 +237,51 @@ static flow_recurrent_weights weights_of(flow_expression *e, const run *r, flow_
   return weights;
 }
 
-/* Step t: new references in next[]. */
-static flow_status one_step(flow_context *context, const run *r, const flow_recurrent_weights *weights, int64_t t,
-                            flow_tensor *const *states, flow_tensor **next)
+/* What a step makes of states[], from the shares of its gates {n, gates * u} and its mask, a bool for each row, or NULL. */
+static void one_step(flow_expression *e, const run *r, const flow_recurrent_weights *weights, flow_tensor *gates, flow_tensor *mask,
+                     flow_tensor **states)
+{
+  flow_tensor *x[FLOW_RECURRENT_MOST_GATES], *before[FLOW_RECURRENT_MOST_STATES];
+  for (int gate = 0; gate < r->cell->gates; gate++) x[gate] = take(e, gates, 1, gate * r->units, (gate + 1) * r->units, -1, 0, 0);
+  for (int i = 0; i < r->cell->states; i++) before[i] = states[i];
+  if (e->status == FLOW_OK) r->cell->step(e, r->layer, weights, x, states);
+  if (mask && e->status == FLOW_OK) mask = flow_express_reshape(e, mask, 2, (int64_t[]){ states[0]->shape[0], 1 });
+  for (int i = 0; i < r->cell->states && mask && e->status == FLOW_OK; i++) states[i] = e_where(e, mask, states[i], before[i]);
+}
+
+/* The same with new references in next[]. */
+static flow_status make_step(flow_context *context, const run *r, const flow_recurrent_weights *weights, flow_tensor *gates,
+                             flow_tensor *mask, flow_tensor *const *states, flow_tensor **next)
 {
   flow_expression e = flow_expression_of(context);
-  flow_tensor *x[FLOW_RECURRENT_MOST_GATES], *changed[FLOW_RECURRENT_MOST_STATES];
-  flow_tensor *mask = r->mask ? take(&e, r->mask, 1, t, t + 1, -1, 0, 0) : NULL;
-  for (int gate = 0; gate < r->cell->gates; gate++) x[gate] = step_of(&e, r->x, t, gate * r->units, (gate + 1) * r->units);
+  flow_tensor *changed[FLOW_RECURRENT_MOST_STATES];
   for (int i = 0; i < r->cell->states; i++) changed[i] = states[i];
-  if (e.status == FLOW_OK) r->cell->step(&e, r->layer, weights, x, changed);
-  for (int i = 0; i < r->cell->states; i++) {
-    if (mask && e.status == FLOW_OK) changed[i] = e_where(&e, mask, changed[i], states[i]);
-    next[i] = e.status == FLOW_OK ? flow_tensor_retain(changed[i]) : NULL;
-  }
+  one_step(&e, r, weights, gates, mask, changed);
+  for (int i = 0; i < r->cell->states; i++) next[i] = e.status == FLOW_OK ? flow_tensor_retain(changed[i]) : NULL;
   return flow_expression_end(&e);
+}
+
+/* In a trace: the steps as a loop of its plan. */
+static flow_tensor *run_loop(flow_expression *e, const run *r, const flow_recurrent_weights *weights, flow_tensor **states)
+{
+  enum { MOST = FLOW_RECURRENT_MOST_STATES + 2 };
+  const flow_attributes by_steps = { .transpose = { 3, { 1, 0, 2 } } }, mask_by_steps = { .transpose = { 2, { 1, 0 } } };
+  int count = r->cell->states, rows = r->mask ? 2 : 1, written = 0;
+  flow_tensor *given[2], *inner[MOST] = { NULL }, *next[MOST] = { NULL }, *made[MOST] = { NULL };
+  given[0] = flow_express(e, FLOW_OP_transpose, r->x, NULL, NULL, &by_steps);
+  given[1] = r->mask ? flow_express(e, FLOW_OP_transpose, r->mask, NULL, NULL, &mask_by_steps) : NULL;
+  if (e->status == FLOW_OK) e->status = flow_loop_begin(e->context, states, count, given, rows, (double)r->steps, inner);
+  if (e->status != FLOW_OK) return NULL;
+  e->status = make_step(e->context, r, weights, inner[count], inner[count + 1], inner, next);
+  if (e->status != FLOW_OK) flow_trace_abort(e->context);
+  if (next[0]) next[count] = flow_tensor_retain(next[0]);
+  if (e->status == FLOW_OK) e->status = flow_loop_end(e->context, next, count + 1, (double)r->steps, r->reverse, made, &written);
+  if (e->status == FLOW_OK && written) e->status = flow_layer_fail(r->layer, "a step writes variables");
+  flow_tensors_release(inner, count + rows);
+  flow_tensors_release(next, count + 1);
+  for (int i = 0; i < count; i++) states[i] = flow_express_keep(e, e->status, made[i]);
+  flow_tensor *sequence = flow_express_keep(e, e->status, made[count]);
+  return sequence ? flow_express(e, FLOW_OP_transpose, sequence, NULL, NULL, &by_steps) : NULL;
 }
 
 /* Step by step, for other activations and recurrent dropout: as run_op. */
@@ -254,6 +291,7 @@ static flow_tensor *run_steps(flow_expression *e, const run *r, flow_tensor **st
   flow_recurrent_weights weights = weights_of(e, r, states[0]);
   void *block;
   if (e->status != FLOW_OK) return NULL;
+  if (r->loops) return run_loop(e, r, &weights, states);
   e->status = flow_alloc(sizeof(flow_tensor *) * (size_t)r->steps, &block);
   if (e->status != FLOW_OK) return NULL;
   flow_tensor **list = block, *current[FLOW_RECURRENT_MOST_STATES];
@@ -262,7 +300,10 @@ static flow_tensor *run_steps(flow_expression *e, const run *r, flow_tensor **st
   for (int i = 0; i < r->cell->states; i++) current[i] = flow_tensor_retain(states[i]);
   for (; done < r->steps && e->status == FLOW_OK; done++) {
     int64_t t = r->reverse ? r->steps - 1 - done : done;
-    e->status = one_step(e->context, r, &weights, t, current, next);
+    flow_expression step = flow_expression_of(e->context);
+    flow_tensor *mask = r->mask ? take(&step, r->mask, 1, t, t + 1, -1, 0, 0) : NULL, *gates = step_of(&step, r->x, t, 0, 0);
+    if (step.status == FLOW_OK) step.status = make_step(e->context, r, &weights, gates, mask, current, next);
+    e->status = flow_expression_end(&step);
     for (int i = 0; i < r->cell->states && e->status == FLOW_OK; i++) {
       flow_tensor_release(current[i]);
       current[i] = next[i];
@@ -345,9 +386,9 @@ static flow_tensor *run_all(flow_expression *e, run *r, flow_tensor *x, flow_ten
   return is_fused(e->context, r) ? run_op(e, r, states) : run_steps(e, r, states);
 }
 
-flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
-                           flow_tensor **outputs)
+flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
+  const flow_recurrent_cell *cell = layer->class->cell;
   flow_tensor *x = call->inputs[0], *states[FLOW_RECURRENT_MOST_STATES];
   flow_signature input = flow_signature_of(x);
   FLOW_TRY(check_input(layer, &input));
@@ -363,9 +404,9 @@ flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_
   return flow_expression_end(&e);
 }
 
-flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
-                                flow_tensor **outputs)
+flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
+  const flow_recurrent_cell *cell = layer->class->cell;
   flow_tensor *x = call->inputs[0], *states[FLOW_RECURRENT_MOST_STATES];
   const flow_arguments *arguments = layer->arguments;
   flow_signature input = flow_signature_of(x);
@@ -374,6 +415,7 @@ flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const 
   flow_expression e = flow_expression_of(context);
   run r = { .layer = layer, .cell = cell, .steps = x->shape[1], .units = flow_argument_integer(arguments, "units"),
             .reverse = flow_argument_boolean(arguments, "go_backwards"), .training = call->training };
+  r.loops = r.steps > 1 && x->graph && !flow_argument_boolean(arguments, "unroll");
   r.mask = call->inputs[1 + cell->states];
   if (r.mask) r.mask = flow_express_cast(&e, r.mask, FLOW_BOOL);
   flow_tensor *sequence = run_all(&e, &r, x, call->inputs + 1, states);

@@ -1,5 +1,6 @@
-/* recurrent.h: what SimpleRNN, LSTM and GRU and their cells share: their arguments, variables and call. A record says how many gates and states its cell has,
- * which op runs the cell with its usual activations over all steps, and what one step is with others. */
+/* recurrent.h: what SimpleRNN, LSTM and GRU and their cells share: their arguments, variables and calls. The record of a layer names its
+ * cell (flow_layer_class), which says how many gates and states there are, which op runs all steps with the usual activations, and what one
+ * step is with others. */
 #ifndef FLOW_LAYERS_RECURRENT_H
 #define FLOW_LAYERS_RECURRENT_H
 
@@ -15,14 +16,14 @@ typedef struct flow_recurrent_weights {
   flow_tensor *bias;                                 /* of the recurrent products {gates * u}; NULL: none */
 } flow_recurrent_weights;
 
-typedef struct flow_recurrent_cell {
+struct flow_recurrent_cell {
   int gates, states, op;
   int own_masks;             /* with recurrent dropout each gate has masks of its own, as in Keras */
   /* The first values of the bias, a new reference, where use_bias is true. */
   flow_status (*bias)(flow_context *context, const flow_layer *layer, int64_t units, flow_tensor **initial);
   /* One step: x[gate] {n, u} is what the input adds, states[] become the next ones, borrowed from e. */
   void (*step)(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x, flow_tensor **states);
-} flow_recurrent_cell;
+};
 
 extern const flow_recurrent_cell flow_simple_rnn_steps, flow_lstm_steps, flow_gru_steps;
 
@@ -62,18 +63,27 @@ extern const flow_argument flow_recurrent_options[];
   { "zero_output_for_mask", FLOW_BOOLEAN, "false", NULL },                 \
   FLOW_LAYER_REST
 
+/* What the records of layers and of cells have in common. states: 1 or 2. */
+#define FLOW_RECURRENT_LAYER(steps, states)                                                                              \
+  .min_inputs = 1, .max_inputs = 2 + states, .input_names = flow_recurrent_inputs_##states, .most_outputs = 1 + states,  \
+  .options = flow_recurrent_options, .build = flow_recurrent_build, .call_named = flow_recurrent_call,                   \
+  .check = flow_recurrent_check, .outputs = flow_recurrent_outputs, .config = flow_recurrent_config, .cell = &steps,     \
+  .supports_masking = 1, .compute_mask = flow_recurrent_mask
+#define FLOW_RECURRENT_CELL(steps, states)                                                                               \
+  .min_inputs = 1, .max_inputs = 1 + states, .input_names = flow_cell_inputs_##states, .most_outputs = 1 + states,       \
+  .options = flow_recurrent_options, .build = flow_recurrent_build, .call_named = flow_cell_call,                        \
+  .check = flow_cell_check, .cell = &steps
+
 /* Variables of a layer; the bias is there if use_bias says so. */
 enum { FLOW_RECURRENT_KERNEL, FLOW_RECURRENT_RECURRENT_KERNEL, FLOW_RECURRENT_BIAS };
 
 flow_status flow_recurrent_check(flow_layer *layer);
-/* Kernel, recurrent kernel and bias. */
-flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_signature *inputs);
+/* Of layers and cells: makes kernel, recurrent kernel and bias. */
+flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
 /* The call: outputs[0] the sequence or its last step, then, with return_state, the states. */
-flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
-                                flow_tensor **outputs);
+flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs);
 /* A cell's call, one step: outputs[0] is the first state, then come all states. */
-flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_recurrent_cell *cell, const flow_named_call *call,
-                           flow_tensor **outputs);
+flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs);
 flow_status flow_cell_check(flow_layer *layer);
 /* One, or, with return_state, the states, too. */
 int         flow_recurrent_outputs(const flow_layer *layer);

@@ -26,21 +26,7 @@ static flow_status bias(flow_context *context, const flow_layer *layer, int64_t 
 
 const flow_recurrent_cell flow_simple_rnn_steps = { .gates = 1, .states = 1, .op = FLOW_OP_simple_rnn, .bias = bias, .step = step };
 
-static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
-{
-  (void)count;
-  return flow_recurrent_build(context, layer, &flow_simple_rnn_steps, inputs);
-}
-
-static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
-{
-  return flow_recurrent_call(context, layer, &flow_simple_rnn_steps, call, outputs);
-}
-
 const flow_layer_class flow_layer_simple_rnn = {
-  .name = "SimpleRNN", .positional = 21, .parameters = parameters, .min_inputs = 1, .max_inputs = 3, .input_names = flow_recurrent_inputs_1,
-  .options = flow_recurrent_options, .most_outputs = 2, .build = build, .call_named = call, .check = flow_recurrent_check,
-  .outputs = flow_recurrent_outputs, .config = flow_recurrent_config,
-  .supports_masking = 1, .compute_mask = flow_recurrent_mask,
+  .name = "SimpleRNN", .positional = 21, .parameters = parameters, FLOW_RECURRENT_LAYER(flow_simple_rnn_steps, 1),
   .doc = "A fully connected layer that reads its last output, too, step by step."
 };

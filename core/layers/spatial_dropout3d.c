@@ -6,7 +6,7 @@ static const flow_argument parameters[] = {
   { "rate", FLOW_NUMBER, NULL, NULL },
   FLOW_LAYER_DATA_FORMAT,
   { "seed", FLOW_INTEGER, "null", NULL },
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_REST
 };
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)

@@ -11,6 +11,16 @@ const flow_argument flow_volumes_pooling_parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+flow_status flow_volumes_check_strides(const flow_layer *layer)
+{
+  int32_t stride[3], dilation[3];
+  flow_argument_triple(layer->arguments, "strides", stride);
+  flow_argument_triple(layer->arguments, "dilation_rate", dilation);
+  if ((stride[0] > 1 || stride[1] > 1 || stride[2] > 1) && (dilation[0] > 1 || dilation[1] > 1 || dilation[2] > 1))
+    return flow_layer_fail(layer, "strides and dilation_rate cannot both be greater than 1");
+  return FLOW_OK;
+}
+
 flow_status flow_volumes_check(const flow_layer *layer, const flow_signature *input)
 {
   FLOW_TRY(flow_layer_check_rank(layer, input, 5, "{batch, depth, height, width, channels}", NULL));

@@ -13,6 +13,8 @@ typedef struct flow_volume_window {
   int64_t depth;                         /* of the output */
 } flow_volume_window;
 
+/* Fails if strides and dilation_rate are both greater than 1 somewhere. */
+flow_status flow_volumes_check_strides(const flow_layer *layer);
 /* Fails unless x is a volume whose depth is known. */
 flow_status flow_volumes_check(const flow_layer *layer, const flow_signature *input);
 /* size: the name of the argument, "kernel_size" or "pool_size". */

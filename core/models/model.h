@@ -28,7 +28,7 @@ typedef struct flow_model_part {
   const flow_json  *entry;               /* borrowed */
   flow_layer       *layer;               /* LAYER: owned */
   const flow_operation *operation;       /* OPERATION */
-  struct flow_model_part *parts;               /* models: owned */
+  struct flow_model_part *parts;         /* models: owned */
   int               part_count;
 } flow_model_part;
 
@@ -57,7 +57,7 @@ struct flow_model {
   char             *path;                /* for messages */
   flow_json        *description;         /* config.json */
   char             *metadata;            /* metadata.json as it was */
-  flow_model_part         root;
+  flow_model_part   root;
   flow_model_input *inputs;
   int               input_count, input_capacity;
   flow_model_call  *calls;

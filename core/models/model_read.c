@@ -326,7 +326,7 @@ static flow_status make_call(flow_model *model, const flow_model_part *whole, co
   if (mask) FLOW_TRY(add_masks(model, whole, all, part, mask, operands, count, &waits));
   if (waits) return FLOW_OK;
   if (!named) FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
-  const flow_json *training = member(member(call, "kwargs"), "training");
+  const flow_json *training = member(call, "own_training");      /* what a script gave the call; kwargs has Keras' default */
   for (int i = first_call; flow_json_is(training, FLOW_JSON_BOOLEAN) && i < model->call_count; i++)
     if (model->calls[i].training < 0) model->calls[i].training = flow_json_is_true(training);
   FLOW_TRY(add_results(found, outputs, outputs_of_part, flow_json_count(calls)));

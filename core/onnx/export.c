@@ -2,7 +2,7 @@
 #include "onnx/onnx.h"
 
 #include <stdio.h>
-#include "graph/context.h"
+#include "graph/loop.h"
 #include "onnx/fields.h"
 
 enum { IR_VERSION = 8, OPERATORS = 18, MOST_COMPUTED = 65536 };
@@ -148,6 +148,7 @@ flow_status flow_trace_save_onnx(flow_context *context, const char *path, const 
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_trace_save_onnx: %d outputs, expected 1 to %d", count, FLOW_MAX_OPERANDS);
   }
   for (int i = 0; i < count; i++) FLOW_TRY(flow_graph_operand(graph, outputs[i], &values[i]));
+  FLOW_TRY(flow_graph_unroll(graph, values, count));
   flow_onnx x = { .context = context, .graph = graph };
   void *block;
   size_t forms;

@@ -2,6 +2,7 @@
  *
  * Images are NHWC {batch, height, width, channels}, kernels HWIO {height, width, channels in / groups, channels out}.
  * Only the batch may be symbolic where a rule computes with a dimension. */
+#include "ops/byte_range.h"
 #include "ops/rules.h"
 
 static flow_status check_known(int op, const char *what, const flow_signature *x, int from)
@@ -441,12 +442,9 @@ flow_status flow_shape_sparse_cross_entropy_gradient(int op, const flow_attribut
 
 /* ---- bytes that stand for numbers -------------------------------------------------------------------------------------- */
 
-enum { MOST_PRODUCTS = 65535 };        /* of bytes that an int32 holds the sum of */
-
-/* The bytes 0 to 255 divide it, and 0 is in it. */
 static flow_status check_range(int op, const char *what, double low, double high)
 {
-  if (low <= 0 && high >= 0 && high - low >= 1e-30 && high - low <= 1e30) return FLOW_OK;
+  if (flow_byte_range_fits(low, high)) return FLOW_OK;
   return flow_rule_fail(op, "the range of %s is %.9g to %.9g, expected one around 0 that is 1e-30 to 1e30 wide", what, low, high);
 }
 
@@ -485,8 +483,8 @@ flow_status flow_shape_quantized_convolution(int op, const flow_attributes *attr
   w.dtype = FLOW_FLOAT32;
   FLOW_TRY(convolved(op, attributes, x, &w, &outputs[0], &index));
   if (attributes->convolution.pool[0]) return flow_rule_fail(op, "pools are not fused with it");
-  if (flow_shape_size(3, w.dims) > MOST_PRODUCTS)
-    return flow_rule_fail(op, "the kernel %s adds up more than %d products", flow_shape_text(4, w.dims), MOST_PRODUCTS);
+  if (flow_shape_size(3, w.dims) > FLOW_MOST_BYTE_PRODUCTS)
+    return flow_rule_fail(op, "the kernel %s adds up more than %d products", flow_shape_text(4, w.dims), FLOW_MOST_BYTE_PRODUCTS);
   FLOW_TRY(check_range(op, "x", attributes->convolution.input_low, attributes->convolution.input_high));
   for (int i = 2; i < input_count; i++) {
     const char *what = i == 2 ? "the scale" : "the bias";

@@ -155,3 +155,10 @@ flow_status flow_shape_gru_gradient(int op, const flow_attributes *attributes, c
   outputs[2] = attributes->recurrent.reset_after ? outputs[0] : (flow_signature){ .dtype = s.dtype, .rank = 1, .dims = { 0 } };
   return given(op, outputs, 3);
 }
+
+flow_status flow_shape_loop(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                            flow_signature *outputs)
+{
+  (void)attributes; (void)inputs; (void)input_count; (void)outputs;
+  return flow_rule_fail(op, "flow_loop_end makes it, in a trace; outside of one call the function round by round");
+}

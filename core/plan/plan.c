@@ -1,5 +1,6 @@
 /* plan.c: from a traced graph to a plan: dead nodes out, commit tail last, segments, lifetimes. */
 #include "plan/plan.h"
+#include "graph/loop.h"
 #include "plan/lifetimes.h"
 #include "plan/passes/advance_updates.h"
 #include "base/float_state.h"
@@ -185,11 +186,11 @@ static int find_rounds(const flow_graph *graph, int *round)
 }
 
 /* On a device, where small nodes that stand next to each other cost hardly more than one: whether each operand has few elements, in a
- * batch of usual size. Sums over replicas are none of them: others wait. */
+ * batch of usual size. Sums over replicas are none of them: others wait; nor are products, which a library makes by a launch of its own. */
 static int is_small(const flow_graph *graph, const flow_node *node)
 {
-  enum { FEW = 4096, USUAL_ROWS = 64 };
-  if (!graph->place || flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) return 0;
+  enum { FEW = 8192, USUAL_ROWS = 64 };
+  if (!graph->place || flow_op(node->op)->flags & FLOW_OP_COLLECTIVE || node->op == FLOW_OP_matmul || node->op == FLOW_OP_dense) return 0;
   for (int i = 0; i < node->input_count + node->output_count; i++) {
     const flow_signature *s = signature_of(graph, i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count]);
     double elements = 1;
@@ -366,6 +367,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
 {
   flow_graph *graph = plan->graph;
   FLOW_TRY(find_outputs(plan, outputs, count));
+  if (graph->place) FLOW_TRY(flow_graph_unroll(graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fold_affine, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_quantized, graph, plan->outputs, count));
   FLOW_TRY(flow_graph_fuse(graph, 0, plan->outputs, count));
@@ -396,6 +398,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   mark_live(graph, plan->outputs, count, s.live);
   mark_tail(graph, s.tail);
   flow_status status = check_sums(graph, s.live);
+  if (status == FLOW_OK) status = flow_plan_loops(graph, s.live);
   if (status == FLOW_OK) status = make_segments(&s);
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
     if (s.live[n] && !s.done[n])

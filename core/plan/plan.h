@@ -53,6 +53,9 @@ int flow_node_row_output(const flow_graph *graph, const flow_node *node, int out
 /* Whether a node can run chunk by chunk over the rows of the batch; on a device all run as a whole. */
 int flow_node_by_rows(const flow_graph *graph, const flow_node *node);
 
+/* Makes the plans of the bodies of loops that live. plan_loops.c */
+flow_status flow_plan_loops(const flow_graph *graph, const char *live);
+
 /* Brings a graph's constants to where it runs. place_constants.c */
 flow_status flow_graph_place_constants(flow_graph *graph);
 

@@ -87,6 +87,14 @@ static int outermost(const layout *l, int v, size_t *offset)
   return v;
 }
 
+/* Whether a value shares its memory with no other: a small one on a device, where small launches stand side by side unless one of them
+ * needs what another makes. */
+static int stands_alone(const flow_instance *instance, size_t bytes)
+{
+  enum { SMALL = 2048 };
+  return instance->place && bytes <= SMALL;
+}
+
 static void collect_blocks(layout *l, const char *read)
 {
   flow_instance *instance = l->instance;
@@ -104,8 +112,9 @@ static void collect_blocks(layout *l, const char *read)
         if (plan->lifetimes[w].last_use > end) end = plan->lifetimes[w].last_use;
         if (flow_derived_is_fixed(instance, w)) begin = 0, end = plan->segment_count;
       }
-    if (flow_derived_is_fixed(instance, v)) begin = 0, end = plan->segment_count;
-    add_block(l, flow_value_bytes(signature_of(instance, v), instance->capacity), begin, end, &instance->offsets[v]);
+    size_t bytes = flow_value_bytes(signature_of(instance, v), instance->capacity);
+    if (flow_derived_is_fixed(instance, v) || stands_alone(instance, bytes)) begin = 0, end = plan->segment_count;
+    add_block(l, bytes, begin, end, &instance->offsets[v]);
   }
   for (int s = 0; s < plan->segment_count; s++)
     for (int k = 0; k < plan->segments[s].count; k++) {

@@ -4,6 +4,7 @@
 #include "plan/memory_plan.h"
 #include "run/binding.h"
 #include "run/device/device_run.h"
+#include "run/loop_run.h"
 #include "run/replicas/replica_set.h"
 
 static const flow_signature *signature_of(const flow_instance *instance, int value)
@@ -69,7 +70,7 @@ flow_status flow_instance_set_members(flow_instance *instance, int count)
       return status;
     }
   }
-  return FLOW_OK;
+  return flow_loop_runs_set_members(instance, count);
 }
 
 /* ---- making ---------------------------------------------------------------------------------------------------------------------- */
@@ -163,6 +164,7 @@ static void find_sums(flow_instance *instance)
 static void release_memory(flow_instance *instance)
 {
   release_members(instance);
+  flow_loop_runs_release(instance);
   flow_device_run_release(instance);
   flow_instance_free(instance, instance->undo_memory, instance->undo_bytes);
   flow_free(instance->undo_log);
@@ -185,6 +187,13 @@ static void release_memory(flow_instance *instance)
   instance->kernels = NULL;
   instance->entries = NULL;
   instance->arena_bytes = instance->local_bytes = instance->scratch_bytes = instance->operand_count = 0;
+}
+
+static flow_status make_loops(flow_instance *instance)
+{
+  for (int e = 0; e < instance->plan->order_count; e++)
+    if (instance->plan->graph->nodes[instance->plan->order[e]].op == FLOW_OP_loop) FLOW_TRY(flow_loop_run_new(instance, e));
+  return FLOW_OK;
 }
 
 static flow_status fill_instance(flow_instance *instance)
@@ -213,6 +222,7 @@ static flow_status fill_instance(flow_instance *instance)
   if (queue) flow_place_unlock(instance->place);
   find_sums(instance);
   if (status == FLOW_OK) status = flow_make_arena(instance, read);
+  if (status == FLOW_OK) status = make_loops(instance);
   if (status == FLOW_OK && plan->undo_end) status = make_undo_log(instance);
   if (status == FLOW_OK && instance->place) status = flow_device_run_new(instance);
   flow_free(work);
@@ -296,6 +306,8 @@ static void describe_operands(const flow_instance *instance, const flow_entry *e
   }
 }
 
+static void describe_segments(const flow_instance *instance, flow_text *out);
+
 static void describe_segment(const flow_instance *instance, int s, flow_text *out)
 {
   const flow_segment *segment = &instance->plan->segments[s];
@@ -308,7 +320,16 @@ static void describe_segment(const flow_instance *instance, int s, flow_text *ou
                   entry->alias ? "alias" : entry->kernel->variant);
     describe_operands(instance, entry, out);
     flow_text_add(out, "\n");
+    if (!entry->loop) continue;
+    flow_text_add(out, "%3d each round of the loop:\n", s);
+    describe_segments(entry->body, out);
+    flow_text_add(out, "%3d the end of the loop\n", s);
   }
+}
+
+static void describe_segments(const flow_instance *instance, flow_text *out)
+{
+  for (int s = 0; s < instance->plan->segment_count; s++) describe_segment(instance, s, out);
 }
 
 int flow_instance_describe(const flow_instance *instance, char *text, int size)
@@ -317,6 +338,6 @@ int flow_instance_describe(const flow_instance *instance, char *text, int size)
   flow_text_add(&out, "arena %zu bytes, local %zu, scratch %zu per thread\n", instance->arena_bytes, instance->local_bytes,
                 instance->scratch_bytes);
   if (instance->device) flow_text_add(&out, "recorded: %d launches and copies\n", flow_device_run_nodes(instance));
-  for (int s = 0; s < instance->plan->segment_count; s++) describe_segment(instance, s, &out);
+  describe_segments(instance, &out);
   return out.length;
 }

@@ -5,7 +5,7 @@
  *   flow_replica_set   replicas/replica_set.h   what belongs to instances that divide a batch: sums, workers, what they agreed on
  *
  * Reading order: instance.h, instance.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c (a run as its
- * caller sees it), binding.c (where operands lie in a run), segment.c (slots and chunks), executor.c (the walk over segments, the verdict, the
+ * caller sees it), binding.c (where operands lie in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop), executor.c (the walk over segments, the verdict, the
  * commit tail). replicas/ divides a batch over several instances and puts their results together; device/ runs a plan on a GPU. Uses base,
  * tensor, ops, graph, plan, transport.
  *
@@ -55,6 +55,8 @@ typedef struct flow_entry {
   flow_binding      *bindings;
   int                input_count, output_count;
   size_t             shared_offset, shared_bytes, scratch_bytes;
+  struct flow_loop_run *loop;                   /* loop_run.h; NULL: it is not a loop */
+  struct flow_instance *body;                   /* of a loop */
   int                fixed;                     /* prepare() sees nothing but what derived.h calls fixed */
 } flow_entry;
 

@@ -17,6 +17,10 @@ static void note_memory(flow_profile *profile, const flow_instance *instance)
 {
   double members = (double)instance->member_count * (double)(instance->local_bytes + instance->scratch_bytes);
   double memory = (double)instance->arena_bytes + members;
+  for (int e = 0; e < instance->plan->order_count; e++) {
+    const flow_instance *body = instance->entries[e].body;
+    if (body) memory += (double)body->arena_bytes + (double)body->member_count * (double)(body->local_bytes + body->scratch_bytes);
+  }
   for (int i = 0; i < instance->undo_count; i++) memory += (double)instance->undo_log[i].bytes;
   if ((double)instance->arena_bytes > profile->arena) profile->arena = (double)instance->arena_bytes;
   if (memory > profile->memory) profile->memory = memory;

@@ -195,7 +195,6 @@ static flow_status run_with_outputs(const flow_instance *lead, flow_tensor **out
 
 static flow_status make_contiguous(const flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **contiguous)
 {
-  if (count > FLOW_MAX_OPERANDS) return flow_fail(FLOW_UNSUPPORTED, "a plan takes at most %d inputs, found %d", FLOW_MAX_OPERANDS, count);
   for (int i = 0; i < count; i++) {
     FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
     if (instance->device) FLOW_TRY(flow_tensor_contiguous(inputs[i], &contiguous[i]));
@@ -207,14 +206,22 @@ static flow_status make_contiguous(const flow_instance *instance, flow_tensor *c
 flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
   FLOW_DEFAULT_FLOATS;
-  flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
+  flow_tensor *few[FLOW_MAX_OPERANDS] = { NULL }, **contiguous = few;
+  size_t bytes = 0;
+  if (count > FLOW_MAX_OPERANDS) {
+    void *block;
+    FLOW_TRY(flow_multiply((size_t)count, sizeof *contiguous, &bytes));
+    FLOW_TRY(flow_alloc_zero(bytes, &block));
+    contiguous = block;
+  }
   flow_status status = make_contiguous(instance, inputs, count, contiguous);
   if (status == FLOW_OK) status = begin_run(context, instance->set, contiguous, count, NULL, -1, -1, 0);
   if (status == FLOW_OK) {
     status = outputs ? run_with_outputs(instance, outputs) : execute(instance->set);
     leave_run(instance->run);
   }
-  for (int i = 0; i < count && i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(contiguous[i]);
+  for (int i = 0; i < count; i++) flow_tensor_release(contiguous[i]);
+  if (contiguous != few) flow_free(contiguous);
   return status;
 }
 

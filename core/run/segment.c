@@ -3,6 +3,7 @@
 
 #include "base/futex.h"
 #include "run/binding.h"
+#include "run/loop_run.h"
 #include "run/replicas/replica_set.h"
 
 void flow_segments_start(flow_instance *instance)
@@ -190,6 +191,10 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
   flow_cut cut;
   /* Without a barrier, so nobody may change the verdict here. */
   if (entry->alias || (instance->stages[s].fixed && instance->derived.current)) return;
+  if (entry->loop) {
+    flow_loop_run_all(instance, region, own, e, member, members);
+    return;
+  }
   if (flow_is_sharded(instance->set, e)) {
     shard = flow_shard_of(instance->set, e, instance->set->exchange->worker);
     call->shard = &shard;

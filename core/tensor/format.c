@@ -216,9 +216,9 @@ static void widen_exponent(char *exponent, int digits)
 }
 
 /* The element as it stands in the array, with its blanks; returns the number of blanks in front. */
-static int print_element(const printer *self, int64_t offset, char *word, int *behind)
+static int print_element(const printer *self, int64_t offset, char *word, int *after)
 {
-  *behind = 0;
+  *after = 0;
   if (self->tensor->dtype == FLOW_BOOL) {
     int yes = element_integer(self->tensor, offset) != 0;
     strcpy(word, yes ? "True" : "False");
@@ -234,7 +234,7 @@ static int print_element(const printer *self, int64_t offset, char *word, int *b
     print_digits(word, "%#.*e", self->digits, self->tensor->dtype, value);
     widen_exponent(strchr(word, 'e') + 1, self->exponent_digits);
   } else {
-    *behind = self->right - print_shortest(word, "%#.*f", self->tensor->dtype, value);
+    *after = self->right - print_shortest(word, "%#.*f", self->tensor->dtype, value);
   }
   return self->left - (int)(strchr(word, '.') - word);
 }
@@ -263,22 +263,22 @@ static void new_line(printer *self, int indent)
 }
 
 /* One word of the last axis: on the next line when this one would grow beyond `width`, unless that gains nothing. */
-static void put_word(printer *self, int before, const char *word, int behind, int indent, int width)
+static void put_word(printer *self, int before, const char *word, int after, int indent, int width)
 {
-  if (self->column + before + (int)strlen(word) + behind > width && self->column > indent) new_line(self, indent);
+  if (self->column + before + (int)strlen(word) + after > width && self->column > indent) new_line(self, indent);
   put_blanks(self, before);
   put(self, word);
-  put_blanks(self, behind);
+  put_blanks(self, after);
 }
 
 static void put_axis(printer *self, int axis, int64_t offset)
 {
   const flow_tensor *tensor = self->tensor;
   char word[WORD_SIZE];
-  int behind, last_axis = axis == tensor->rank - 1, indent = axis + 1, width = LINE_WIDTH - axis - 1;
+  int after, last_axis = axis == tensor->rank - 1, indent = axis + 1, width = LINE_WIDTH - axis - 1;
   if (axis == tensor->rank) {
-    int before = print_element(self, offset, word, &behind);
-    put_word(self, before, word, behind, 0, LINE_WIDTH);
+    int before = print_element(self, offset, word, &after);
+    put_word(self, before, word, after, 0, LINE_WIDTH);
     return;
   }
   put(self, "[");
@@ -290,8 +290,8 @@ static void put_axis(printer *self, int axis, int64_t offset)
       else put(self, "...");
       i = tensor->shape[axis] - EDGE_ITEMS - 1;
     } else if (last_axis) {
-      int before = print_element(self, offset + i * tensor->strides[axis], word, &behind);
-      put_word(self, before, word, behind, indent, width);
+      int before = print_element(self, offset + i * tensor->strides[axis], word, &after);
+      put_word(self, before, word, after, indent, width);
     } else {
       put_axis(self, axis + 1, offset + i * tensor->strides[axis]);
     }

@@ -39,3 +39,30 @@ void flow_add_pairwise(flow_dtype dtype, const void *const *parts, int parts_cou
     else add_doubles(parts, parts_count, sum, begin, block);
   }
 }
+
+/* ---- spread over processes ----------------------------------------------------------------------------------------------------------- */
+
+/* The largest power of two up to count: as many equal terms there are, of which the last ones are cut in two. */
+static int whole_terms(int count)
+{
+  int whole = 1;
+  while (2 * whole <= count) whole *= 2;
+  return whole;
+}
+
+int flow_pairwise_begin(int arrays, int count, int index)
+{
+  int whole = whole_terms(count), uncut = 2 * whole - count, each = arrays / whole;
+  return index <= uncut ? index * each : uncut * each + (index - uncut) * (each / 2);
+}
+
+void flow_add_terms(flow_dtype dtype, void **terms, int terms_count, void *sum, int64_t count)
+{
+  int whole = whole_terms(terms_count), uncut = 2 * whole - terms_count;
+  for (int i = uncut; i < whole; i++) {
+    void *first = terms[2 * i - uncut], *const halves[2] = { first, terms[2 * i - uncut + 1] };
+    flow_add_pairwise(dtype, (const void *const *)halves, 2, first, count);
+    terms[i] = first;
+  }
+  flow_add_pairwise(dtype, (const void *const *)terms, whole, sum, count);
+}

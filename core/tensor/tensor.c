@@ -181,9 +181,10 @@ flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape
   int64_t element = flow_dtype_size(source->dtype);
   int64_t elements = (int64_t)(source->storage->bytes / (size_t)element);
   int64_t first = (source->data - (char *)source->storage->data) / element;
-  int64_t low = 0, high = -1;                       /* an empty view touches nothing, but starts inside or at the end */
-  int fits = !__builtin_add_overflow(first, offset, &first);
-  if (flow_shape_size(rank, shape) > 0) fits = fits && view_extent(rank, shape, strides, &low, &high);
+  int64_t low = 0, high = -1;
+  int is_empty = flow_shape_size(rank, shape) == 0;      /* it touches nothing, so that it may begin anywhere: it begins with its source */
+  int fits = is_empty || !__builtin_add_overflow(first, offset, &first);
+  if (!is_empty) fits = fits && view_extent(rank, shape, strides, &low, &high);
   fits = fits && !__builtin_add_overflow(first, low, &low) && !__builtin_add_overflow(first, high, &high);
   if (!fits || low < 0 || high >= elements) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "a view of shape %s at offset %lld reaches outside of its source of shape %s",

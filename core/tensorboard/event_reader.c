@@ -62,12 +62,12 @@ static int find_field(flow_bytes message, uint64_t number, int type, flow_wire_f
 
 static int kind_of_plugin(flow_bytes metadata)
 {
-  static const char *const names[] = { "", "scalars", "histograms", "images", "text" };
+  static const char *const names[] = { "", "scalars", "histograms", "images", "text", "graph_keras_model" };
   flow_wire_field plugin, name;
   if (!find_field(metadata, METADATA_PLUGIN, FLOW_WIRE_DELIMITED, &plugin)) return FLOW_SUMMARY_UNKNOWN;
   if (!find_field(plugin.content, PLUGIN_NAME, FLOW_WIRE_DELIMITED, &name)) return FLOW_SUMMARY_UNKNOWN;
   uint64_t length = flow_bytes_left(&name.content);
-  for (int kind = FLOW_SUMMARY_SCALARS; kind <= FLOW_SUMMARY_TEXTS; kind++) {
+  for (int kind = FLOW_SUMMARY_SCALARS; kind <= FLOW_SUMMARY_GRAPHS; kind++) {
     if (length == strlen(names[kind]) && memcmp(name.content.next, names[kind], length) == 0) return kind;
   }
   return FLOW_SUMMARY_UNKNOWN;

@@ -10,7 +10,8 @@
 #include "base/bytes.h"
 
 typedef enum flow_summary_kind {
-  FLOW_SUMMARY_UNKNOWN, FLOW_SUMMARY_SCALARS, FLOW_SUMMARY_HISTOGRAMS, FLOW_SUMMARY_PICTURES, FLOW_SUMMARY_TEXTS
+  FLOW_SUMMARY_UNKNOWN, FLOW_SUMMARY_SCALARS, FLOW_SUMMARY_HISTOGRAMS, FLOW_SUMMARY_PICTURES, FLOW_SUMMARY_TEXTS,
+  FLOW_SUMMARY_GRAPHS        /* a model's configuration as Keras writes it: a text */
 } flow_summary_kind;
 
 enum { FLOW_SUMMARY_BUCKETS = 2048, FLOW_SUMMARY_ROOM = 5 * FLOW_SUMMARY_BUCKETS };      /* most rows of a histogram; numbers to read it */

@@ -60,7 +60,7 @@ static flow_tensor *positions(flow_expression *e, int64_t count)
   return flow_express_keep(e, status, made);
 }
 
-/* Whether fewer than k scores are larger than that of the label, so that ties count as hits (TensorFlow's in_top_k). A label that is no
+/* Whether fewer than k scores are larger than that of the label, so that ties count as hits (TensorFlow's in_top_k). A label that is not a
  * class and a score that is not finite are misses. */
 static flow_tensor *is_in_top(flow_expression *e, const flow_arguments *options, flow_tensor *labels, flow_tensor *scores)
 {

@@ -35,10 +35,10 @@ flow_status flow_update_read_late(flow_context *context, flow_variable *variable
 flow_status flow_update_write(flow_context *context, flow_variable *variable, flow_tensor *made);
 /* Where the guard is 0, *made becomes what the variable was; NULL: there is none. */
 flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, flow_variable *variable, flow_tensor **made);
+/* Writes what follows an update into a variable, unless the loss scale leaves everything as it was. */
+flow_status flow_update_write_kept(const flow_update *update, flow_variable *variable, flow_tensor *made);
 /* update_runs.c: fills the list of runs, with their gradients packed and summed over replicas. Fails if a variable stands twice. */
 flow_status flow_update_find_runs(flow_update *update);
-/* The same, and writes it: of what follows an update, unless the loss scale leaves everything as it was. */
-flow_status flow_update_write_kept(const flow_update *update, flow_variable *variable, flow_tensor *made);
 /* update_averages.c: with use_ema, the averages of the weights of one run, which is updated. */
 flow_status flow_update_write_averages(const flow_update *update, const flow_run_update *of_run);
 /* update_constraints.c: the weights of one run, which is updated, as their constraints let them be. */

@@ -253,7 +253,7 @@ flow_status flow_communication_start(flow_communicator *communicator, int pairwi
                                      .all_gather = all_gather, .gather = gather };
   if (flow_communicator_is_shared(communicator)) self->exchange.collect = collect, self->exchange.share_region = share_region;
   self->communicator = communicator;
-  self->neighbours = flow_communicator_is_shared(communicator) ? communicator->size : 1;
+  self->neighbours = flow_communicator_neighbours(communicator);
 
   int error = flow_thread_start(&self->thread, "flow-sums", run_thread, self);
   if (error) {

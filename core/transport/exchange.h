@@ -23,6 +23,7 @@ typedef struct flow_shared_region {
 typedef struct flow_exchange flow_exchange;
 struct flow_exchange {
   int workers, worker;               /* how many take part; which one this is, from 0 */
+  int shards;                        /* replicas of all workers together, spread by flow_pairwise_begin; 0: each worker has as many as the others */
   int grows;                         /* nonzero: there may be more workers later, for whom this one pauses in all_gather: it is used, though it may be alone */
   int gradient_dtype;                /* what gradients travel as: FLOW_FLOAT32, or FLOW_BFLOAT16 or FLOW_FLOAT16, which begin adds up then, too */
   /* Begins to add up data[0 .. count) over the workers, in place (float32, float64), on the communication thread. Nobody touches data

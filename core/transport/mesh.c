@@ -1,5 +1,5 @@
 /* mesh.c: one loop over the port, the ranks that are called and whoever calls. */
-#define _GNU_SOURCE                /* accept4 */
+#define _GNU_SOURCE                /* accept4, explicit_bzero */
 #include "transport/mesh.h"
 
 #include <arpa/inet.h>
@@ -29,6 +29,8 @@ typedef struct card {
   struct sockaddr_storage address;
   uint32_t      length;
   unsigned char token[TOKEN];
+  unsigned char secret[FLOW_LINK_KEY / 2];      /* never shown on a connection */
+  int32_t       seals;
 } card;
 
 /* Both ways. The token is that of the receiver. */
@@ -173,16 +175,34 @@ static flow_status exchange_cards(mesh *self)
   card *mine = &self->cards[self->rank];
   socklen_t length = sizeof mine->address;
   if (getsockname(self->port, (struct sockaddr *)&mine->address, &length) != 0 ||
-      getrandom(mine->token, sizeof mine->token, 0) != sizeof mine->token) {
+      getrandom(mine->token, sizeof mine->token, 0) != sizeof mine->token ||
+      getrandom(mine->secret, sizeof mine->secret, 0) != sizeof mine->secret) {
     return fail_errno(self, errno);
   }
   mine->length = length;
+  mine->seals = self->options->seal != NULL;
   snprintf(key, sizeof key, "%s/%s/%d", self->name, self->options->group, self->rank);
   FLOW_TRY(store->set(store->state, key, mine, sizeof *mine));
   for (int peer = 0; peer < self->size; peer++) {
     if (peer != self->rank) FLOW_TRY(read_card(self, peer));
   }
+  for (int peer = 0; peer < self->size; peer++) {
+    if ((self->cards[peer].seals != 0) == (mine->seals != 0)) continue;
+    return flow_fail(FLOW_INVALID_STATE, "opening the transport %s: rank %d encrypts what it sends, rank %d does not: set FLOW_ENCRYPT "
+                     "for all workers, or for none", self->name, mine->seals ? self->rank : peer, mine->seals ? peer : self->rank);
+  }
   return FLOW_OK;
+}
+
+/* Of two ranks: the secret of the first, then that of the second. */
+static void find_keys(const mesh *self, uint8_t (*keys)[FLOW_LINK_KEY])
+{
+  enum { HALF = FLOW_LINK_KEY / 2 };
+  for (int peer = 0; peer < self->size; peer++) {
+    int first = peer < self->rank ? peer : self->rank, second = peer < self->rank ? self->rank : peer;
+    memcpy(keys[peer], self->cards[first].secret, HALF);
+    memcpy(keys[peer] + HALF, self->cards[second].secret, HALF);
+  }
 }
 
 /* ---- greetings ----------------------------------------------------------------------------------------------------------------- */
@@ -370,7 +390,8 @@ static flow_status take_memory(mesh **out, int rank, int size)
   return FLOW_OK;
 }
 
-flow_status flow_mesh_connect(const char *name, int rank, int size, const flow_transport_options *options, int *sockets)
+flow_status flow_mesh_connect(const char *name, int rank, int size, const flow_transport_options *options, int *sockets,
+                              uint8_t (*keys)[FLOW_LINK_KEY])
 {
   mesh *self;
   for (int peer = 0; peer < size; peer++) sockets[peer] = -1;
@@ -383,6 +404,8 @@ flow_status flow_mesh_connect(const char *name, int rank, int size, const flow_t
   self->port = -1;
   self->connected = sockets;
   flow_status status = run(self);
+  if (status == FLOW_OK && keys) find_keys(self, keys);
+  explicit_bzero(self->cards, sizeof(card) * (size_t)size);
   while (self->guest_count > 0) drop_guest(self, self->guest_count - 1);
   for (int peer = 0; peer < rank; peer++) hang_up(&self->calls[peer]);
   if (self->port >= 0) close(self->port);

@@ -11,7 +11,7 @@ enum { PIECE = 262144 };               /* bytes of each rank: long enough to be 
 struct flow_pairwise_sum {
   int          ranks;
   char        *pieces;                 /* ranks x PIECE */
-  const void **parts;                  /* [rank] */
+  void       **parts;                  /* [rank] */
 };
 
 flow_status flow_pairwise_sum_new(int ranks, flow_pairwise_sum **out)
@@ -51,7 +51,7 @@ flow_status flow_pairwise_sum_run(flow_pairwise_sum *self, flow_communicator *co
     char *mine = (char *)data + begin * size;
     FLOW_TRY(flow_communicator_all_gather(communicator, mine, n * size, self->pieces));
     for (int rank = 0; rank < self->ranks; rank++) self->parts[rank] = self->pieces + rank * n * size;
-    flow_add_pairwise(dtype, self->parts, self->ranks, mine, n);
+    flow_add_terms(dtype, self->parts, self->ranks, mine, n);
   }
   return FLOW_OK;
 }

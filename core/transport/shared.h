@@ -61,6 +61,8 @@ typedef struct flow_shared {
   flow_shared_peer   peers[];
 } flow_shared;
 
+enum { FLOW_MACHINE = 128 };             /* bytes of what tells machines apart */
+
 /* Where others find memory that a process has made. */
 typedef struct flow_shared_file { int64_t process, descriptor; uint64_t secret[2]; } flow_shared_file;
 
@@ -95,6 +97,11 @@ void       *flow_shared_memory_open(size_t bytes, const flow_shared_file *file);
 flow_status flow_shared_share_region(flow_communicator *self, int64_t bytes, flow_shared_region *out);
 /* Whether this process can read what is at `address` of a peer's memory: 8 bytes, which have to be `expected`. */
 int         flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected);
+
+/* shared_open.c: the machine that this process is on, so that those who say the same may share memory; "": it cannot, or may not. */
+void        flow_shared_describe_machine(char machine[FLOW_MACHINE]);
+/* shared_meet.c: ranks that have nothing but the store of the options: *out can gather, and nothing else. */
+flow_status flow_meeting_open(int rank, int size, const flow_transport_options *options, flow_communicator **out);
 
 static inline flow_shared_slot *flow_shared_slot_of(const flow_shared *self, int rank, unsigned step)
 {

@@ -79,12 +79,12 @@ static void close_meeting(flow_communicator *self)
   flow_free(self);
 }
 
-/* The rest is not called: flow_communicator_meet gives it away only under memory that is shared. */
+/* The rest is not called: who gets it only gathers. */
 static const flow_transport transport = {
   .name = "store", .all_gather = all_gather, .abort = abort_meeting, .close = close_meeting,
 };
 
-flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out)
+flow_status flow_meeting_open(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   void *block;
   *out = NULL;
@@ -94,7 +94,15 @@ flow_status flow_communicator_meet(int rank, int size, const flow_transport_opti
   self->store = options->store;
   self->end = flow_now_nanoseconds() + (int64_t)(options->timeout * 1e9);
   snprintf(self->group, sizeof self->group, "%s", options->group);
-  flow_communicator *communicator = &self->base;
+  *out = &self->base;
+  return FLOW_OK;
+}
+
+flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out)
+{
+  flow_communicator *communicator;
+  *out = NULL;
+  FLOW_TRY(flow_meeting_open(rank, size, options, &communicator));
   flow_status status = flow_communicator_share(&communicator);
   if (status == FLOW_OK && flow_communicator_is_shared(communicator)) *out = communicator;
   else close_meeting(communicator);

@@ -12,11 +12,11 @@
 #include <unistd.h>
 #include "base/memory.h"
 
-enum { MACHINE = 64, MOST_MEMORY = 1 << 28 };
+enum { BOOT = 40, SETTING = 48, MOST_MEMORY = 1 << 28 };
 
 /* What a rank tells the others. */
 typedef struct card {
-  char     machine[MACHINE];             /* the start of the machine and the namespace of processes; "": this rank cannot or may not */
+  char     machine[FLOW_MACHINE];        /* "": this rank cannot or may not */
   flow_shared_file file;                 /* rank 0's; the process: everybody's own */
   uint64_t probe_address, probe;         /* where this rank's own number lies, and which it is */
 } card;
@@ -30,18 +30,16 @@ static int read_boot(char *text, size_t size)
   return found;
 }
 
-static void describe_machine(char machine[MACHINE])
+/* The start of the machine and the namespace of processes, and what the environment says. */
+void flow_shared_describe_machine(char machine[FLOW_MACHINE])
 {
-  char boot[MACHINE / 2 + 8];
+  char boot[BOOT];
   struct stat namespace;
-  if (!read_boot(boot, sizeof boot) || stat("/proc/self/ns/pid", &namespace) != 0) return;
-  snprintf(machine, MACHINE, "%s %llx", boot, (unsigned long long)namespace.st_ino);
-}
-
-static int is_allowed(void)
-{
   const char *setting = getenv("FLOW_SHARED_MEMORY");
-  return !setting || strcmp(setting, "0") != 0;
+  memset(machine, 0, FLOW_MACHINE);
+  if (setting && strcmp(setting, "0") == 0) return;
+  if (!read_boot(boot, sizeof boot) || stat("/proc/self/ns/pid", &namespace) != 0) return;
+  snprintf(machine, FLOW_MACHINE, "%s %llx %.*s", boot, (unsigned long long)namespace.st_ino, SETTING, setting ? setting : "");
 }
 
 /* So that a rank that ends is noticed. An old kernel has no such descriptors: then it is the time limit that notices. */
@@ -89,7 +87,7 @@ static void drop(flow_shared *self)
 static int are_together(const card *cards, int size)
 {
   for (int rank = 0; rank < size; rank++) {
-    if (!cards[rank].machine[0] || memcmp(cards[rank].machine, cards[0].machine, MACHINE) != 0) return 0;
+    if (!cards[rank].machine[0] || memcmp(cards[rank].machine, cards[0].machine, FLOW_MACHINE) != 0) return 0;
   }
   return 1;
 }
@@ -110,7 +108,7 @@ static flow_status meet(flow_shared *self, card *cards, int *descriptor, int *al
   mine->file = (flow_shared_file){ .process = getpid(), .descriptor = -1 };
   mine->probe_address = (uint64_t)(uintptr_t)&self->probe;
   if (getrandom(&self->probe, sizeof self->probe, 0) == sizeof self->probe) mine->probe = self->probe;
-  if (is_allowed()) describe_machine(mine->machine);
+  flow_shared_describe_machine(mine->machine);
   if (self->base.rank == 0 && mine->machine[0]) {
     self->group = flow_shared_memory_make(self->bytes, &mine->file);
     *descriptor = (int)mine->file.descriptor;

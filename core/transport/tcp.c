@@ -7,6 +7,7 @@
  *     is there. Two ways through the network, whatever the number of ranks, and as few bytes as can be.
  *   - A broadcast: the root sends every rank a share, which sends it to the others.
  * All sums are added in the order of the ranks, by whomever, so that they have the bits of `local` and `shared`. */
+#define _GNU_SOURCE                /* explicit_bzero */
 #include "transport/tcp.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/memory.h"
 #include "transport/group_sum.h"
 #include "transport/mesh.h"
+#include "transport/sealed_links.h"
 
 enum {
   LINE = 64,
@@ -157,6 +159,7 @@ static void close_rank(flow_communicator *communicator)
   for (int rank = 0; rank < self->base.size; rank++) {
     if (self->sockets[rank] >= 0) close(self->sockets[rank]);
   }
+  flow_sealed_links_stop(self->sealed);
   flow_free(self->pieces);
   flow_free(self);
 }
@@ -181,15 +184,48 @@ static flow_status take_memory(int rank, int size, const flow_transport_options 
   return size == 1 ? FLOW_OK : flow_alloc(ranks * (size_t)self->piece_bytes, (void **)&self->pieces);
 }
 
+static void send_at_once(const flow_tcp *self)
+{
+  int on = 1;
+  for (int rank = 0; rank < self->base.size; rank++)
+    if (self->sockets[rank] >= 0) setsockopt(self->sockets[rank], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+/* A rank has called those before it. */
+static flow_status seal(flow_tcp *self, const flow_link_seal *by, const uint8_t (*keys)[FLOW_LINK_KEY])
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero((size_t)self->base.size * sizeof(int), &block));
+  int *dialed = block;
+  for (int rank = 0; rank < self->base.rank; rank++) dialed[rank] = 1;
+  flow_status status = flow_sealed_links_start(self->base.size, self->sockets, keys, dialed, by, &self->sealed);
+  flow_free(block);
+  return status;
+}
+
+static flow_status connect_all(flow_tcp *self, const flow_transport_options *options)
+{
+  int rank = self->base.rank, size = self->base.size;
+  void *block = NULL;
+  size_t bytes = (size_t)size * FLOW_LINK_KEY;           /* at most FLOW_MOST_RANKS */
+  if (options->seal) FLOW_TRY(flow_alloc_zero(bytes, &block));
+  uint8_t (*keys)[FLOW_LINK_KEY] = block;
+  flow_status status = flow_mesh_connect("tcp", rank, size, options, self->sockets, keys);
+  if (status == FLOW_OK) send_at_once(self);
+  if (status == FLOW_OK && keys) status = seal(self, options->seal, (const uint8_t (*)[FLOW_LINK_KEY])keys);
+  if (keys) explicit_bzero(keys, bytes);
+  flow_free(block);
+  return status;
+}
+
 static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   if (rank < 0 || !options->group || !options->address || !options->store) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "the transport tcp needs a rank, a size, the name of the group, the own address and a store");
   }
   flow_tcp *self = NULL;
-  int on = 1;
   flow_status status = take_memory(rank, size, options, &self);
-  if (status == FLOW_OK && size > 1) status = flow_mesh_connect("tcp", rank, size, options, self->sockets);
+  if (status == FLOW_OK && size > 1) status = connect_all(self, options);
   if (status != FLOW_OK) {
     if (self) close_rank(&self->base);
     return status;
@@ -198,7 +234,6 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
     self->peers[other].socket = self->sockets[other];
     if (other == rank) continue;
     self->peers[other].piece = self->pieces + other * self->piece_bytes;
-    setsockopt(self->sockets[other], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   *out = &self->base;
   return FLOW_OK;

@@ -41,6 +41,7 @@ typedef struct flow_tcp {
   struct pollfd *polled;           /* [size] */
   int           *sockets;          /* [size] */
   char          *pieces;
+  struct flow_sealed_links *sealed;    /* NULL: bytes travel as they are */
   flow_tcp_peer  peers[];
 } flow_tcp;
 

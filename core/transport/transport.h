@@ -3,13 +3,14 @@
  * transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
  * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store ("tcp"), and ranks with a GPU each
  * (NCCL, "nccl", with a store, too). mpi and nccl are plugins. When all ranks are on one machine, flow_communicator_share (of mpi)
- * or flow_communicator_meet (in place of tcp) makes them one group that goes through memory ("shared").
+ * or flow_communicator_meet (in place of tcp) makes them one group that goes through memory ("shared"); when some of them share one,
+ * flow_communicator_meet_hosts makes a group that goes through memory within each and over TCP between them ("hosts").
  *
  * Contract of every transport
  *   - All ranks make the same calls with the same counts in the same order. `local`, `shared` and `tcp` find out when they do not and
  *     name both sides (FLOW_INVALID_STATE, which breaks the communicator); the engines of the others need not.
  *   - A sum has the same bits on every rank. It depends on the number of ranks, the transport and the count, never on timing;
- *     `local`, `shared` and `tcp` add in the order of the ranks, ((r0 + r1) + r2) + ...
+ *     `local`, `shared`, `tcp` and `hosts` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
  *     other thread at any time between the return of open and the call of close.
  *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whoever else is alive: FLOW_TIMED_OUT
@@ -40,6 +41,21 @@ typedef struct flow_store {
   void *state;
 } flow_store;
 
+enum { FLOW_LINK_KEY = 64 };            /* bytes that the two ends of a connection, and nobody else, know: random, new for each group */
+
+/* How what goes through a connection is sealed. */
+typedef struct flow_link_seal {
+  size_t      overhead;                 /* bytes that sealing adds */
+  const void *state;                    /* for begin */
+  /* dialed: nonzero at one of the two ends. *session: for the others, until close. */
+  flow_status (*begin)(const void *state, const uint8_t key[FLOW_LINK_KEY], int dialed, void **session);
+  /* count + overhead bytes at `to`. number: 0, 1, 2, ... */
+  flow_status (*seal)(void *session, uint64_t number, const uint8_t *contents, size_t count, uint8_t *to);
+  /* count - overhead bytes at `to`. FLOW_CORRUPT_DATA: the other end has not sealed this under that number. */
+  flow_status (*open)(void *session, uint64_t number, const uint8_t *sealed, size_t count, uint8_t *to);
+  void        (*close)(void *session);
+} flow_link_seal;
+
 typedef struct flow_local_group flow_local_group;
 
 typedef struct flow_transport_options {
@@ -48,6 +64,8 @@ typedef struct flow_transport_options {
   const char       *address;      /* tcp: the own host name or number under which the others reach this process */
   const flow_store *store;        /* tcp, nccl */
   struct flow_queue *queue;       /* nccl: of the rank's device (kernels/accelerator.h); lives until close */
+  const flow_link_seal *seal;     /* tcp (optional), in all ranks or none: connections are sealed by it; lives until close */
+  const char       *machine;      /* hosts (optional): ranks that say the same share one; NULL: it is found out */
   const int        *ended;        /* tcp, nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
   int               first_port, last_port;      /* tcp: it listens on one of these while it opens; 0: FLOW_DATA_PORTS says it, or any */
   flow_local_group *local;        /* local */
@@ -96,7 +114,13 @@ flow_status flow_communicator_share(flow_communicator **communicator);
 /* The same for processes that have only a store to meet in (the options' group, store and timeout): *out hands the bytes through memory;
  * NULL: the ranks do not share any, and a transport has to be opened. FLOW_TIMED_OUT names the rank that did not come. */
 flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out);
-/* Does it hand the bytes through memory that processes share? */
+/* The same where some of the ranks, which follow each other, share a machine: *out hands the bytes through memory within each machine and over
+ * TCP between their first ranks. NULL: no two ranks share one, or all do, or the ranks of one do not follow each other or have no memory together.
+ * wanted: 0 in one rank: nobody has such a group. */
+flow_status flow_communicator_meet_hosts(int rank, int size, const flow_transport_options *options, int wanted, flow_communicator **out);
+/* How many of the ranks are known to be on this machine, this one among them. */
+int         flow_communicator_neighbours(const flow_communicator *self);
+/* Does it hand the bytes of all ranks through memory that processes share? */
 int         flow_communicator_is_shared(const flow_communicator *self);
 
 /* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. tcp: bfloat16 and float16, too, which are added as float32

@@ -1,6 +1,6 @@
 -- mini_gpt.lua: a Transformer that sees only what stands before learns to write, word by word, as in Keras' example "Text generation with
 -- a miniature GPT": two layers written in Lua, and a callback that writes after an epoch. The text is of make_texts.lua; whether
--- a sentence that it writes is right can be said: the verb agrees with a subject that other words stand behind.
+-- a sentence that it writes is right can be said: the verb agrees with a subject that other words follow.
 --
 --   flowlua lua/examples/mini_gpt.lua             98 of 100 sentences that it writes are right after 8 epochs
 local flow = require "flow"

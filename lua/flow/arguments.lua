@@ -84,7 +84,7 @@ local function add_numbers(what, list, depth, values, dims)
   return values, dims
 end
 
--- Axes as the library counts them, from 0: a number or a list of them, which count from 1 in Lua. What is no axis stays as it is.
+-- Axes as the library counts them, from 0: a number or a list of them, which count from 1 in Lua. Anything else stays as it is.
 function arguments.zero_based(what, name, value)
   if type(value) == "table" then
     local list = {}
@@ -98,17 +98,25 @@ end
 -- A value with options of its own, such as flow.regularizers.L2(1e-4); see layers/choices.lua.
 arguments.Choice = object.class("Choice")
 
+-- Whether it is one that is written in Lua, which the library cannot take; whether one of the arguments of a layer is.
+function arguments.is_own_choice(value)
+  return type(value) == "function" or object.is(value, arguments.Choice) and rawget(value, "_in_lua") or false
+end
+function arguments.has_own_choices(named)
+  if type(named.activation) == "table" then return true end      -- a layer
+  for _, value in pairs(named) do
+    if arguments.is_own_choice(value) then return true end
+  end
+  return false
+end
+
 local out = native.out("flow_arguments")
 
 -- Choices as the library takes them: kernel_regularizer = "L2", ["kernel_regularizer.l2"] = 1e-4.
-local function without_choices(what, named)
+local function without_choices(named)
   local plain = {}
   for name, value in pairs(named) do
     if object.is(value, arguments.Choice) then
-      if rawget(value, "_in_lua") then
-        raise("%s: %s is written in Lua, which is for add_weight { constraint = } of layers written in Lua; take one of " ..
-          "flow.constraints", what, name)
-      end
       plain[name] = value.class_name
       for option, inner in pairs(value.options) do plain[name .. "." .. option] = inner end
     else
@@ -122,7 +130,7 @@ end
 function arguments.native(what, named)
   check(C.flow_arguments_new(out))
   local handle = native.own(out, C.flow_arguments_release)
-  named = without_choices(what, named)
+  named = without_choices(named)
   for name, value in pairs(named) do
     local kind = type(value)
     if type(name) ~= "string" then raise("%s: an option needs a name, got %s", what, errors.describe(name)) end

@@ -221,7 +221,9 @@ local function unknown_option(record, name)
   local known = {}
   for key in pairs(record.by_name) do known[key] = true end
   if type(name) == "string" then
-    raise("%s: unknown option %q%s", record.title, name, errors.elsewhere(record.title, name) or errors.suggestion(name, known))
+    local other = errors.elsewhere("option", name)
+    if other then other = known[other:match("[%w_]+$")] and other end
+    raise("%s: unknown option %q%s", record.title, name, errors.elsewhere(record.title, name) or other or errors.suggestion(name, known))
   end
   raise("%s: an option has a name, got %s", record.title, errors.describe(name))
 end
@@ -263,7 +265,13 @@ local function spread(record, named, values, options)
       values[i] = value
     end
   end
-  for _, parameter in ipairs(record.options or {}) do options[parameter.name] = named[parameter.name] end
+  for _, parameter in ipairs(record.options or {}) do
+    local value = named[parameter.name]
+    if value ~= nil and options[parameter.name] ~= nil then
+      raise("%s: %s is given twice, by position and by name", record.title, parameter.name)
+    end
+    if value ~= nil then options[parameter.name] = value end
+  end
 end
 
 -- The value of a parameter, checked, or its default.
@@ -284,10 +292,16 @@ local function checked(record, parameter, value)
   return value
 end
 
--- The values from position n on as a list: of one that is a list, or a shape, it is that.
-local function gather_rest(record, values, n, count)
-  local only = values[n]
-  if count == n and (type(only) == "cdata" or type(only) == "table" and not getmetatable(only)) then return end
+-- The values from position n on as a list: of one that is a list, or a shape, it is that, and what follows are the options in their order.
+local function gather_rest(record, values, n, count, options)
+  local only, known = values[n], record.options or {}
+  local is_list = type(only) == "cdata" or type(only) == "table" and not getmetatable(only)
+  if count == n and is_list then return end
+  if type(only) == "table" and is_list and #known > 0 then
+    if not known[count - n] then too_many(record, values[count]) end
+    for i = n + 1, count do options[known[i - n].name], values[i] = values[i], nil end
+    return
+  end
   local rest = {}
   for i = n, count do rest[i - n + 1], values[i] = values[i], nil end
   errors.check_list(record.title, rest, "argument %d is nil: is a name misspelt?", n - 1)
@@ -301,7 +315,7 @@ local function read_call(record, self, ...)
   while count > 0 and values[count] == nil do count = count - 1 end
   local named = count > 0 and ends_in_options(record, values[count], count, self) and values[count]
   if named then values[count], count = nil, count - 1 end
-  if record.variadic and count >= n then gather_rest(record, values, n, count)
+  if record.variadic and count >= n then gather_rest(record, values, n, count, options)
   elseif count > n then too_many(record, values[count]) end
   if named then spread(record, named, values, options) end
   for i = 1, n do values[i] = checked(record, record.positional[i], values[i]) end

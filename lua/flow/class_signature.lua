@@ -152,6 +152,7 @@ end
 
 -- The methods of objects that are not instances of a class, by what messages call such an object.
 signature.receivers = {}
+signature.receiver_fields = {}      -- the fields of those that are no objects of object.lua, by the names of their receivers
 
 -- A table for the methods of objects that are not instances of a class (object.lua), which have this metatable.
 function signature.methods(receiver, metatable)

@@ -17,9 +17,7 @@ local args = signature.module "flow.args"
 args.Exit = { __tostring = function(exit) return exit.text end }
 
 local function usage(script, defaults)
-  local names = {}
-  for name in pairs(defaults) do names[#names + 1] = name end
-  table.sort(names)
+  local names = require("flow.names").sorted(defaults)
   local lines = { ("Usage: %s [options]"):format(script or "script") }
   for _, name in ipairs(names) do
     local value = defaults[name]

@@ -18,7 +18,7 @@ function errors.position()
     local info = debug.getinfo(level, "Sl")
     if not info then return nil end
     if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) then
-      return require("flow.tail_calls").position(level) or info.short_src .. ":" .. info.currentline
+      return require("flow.errors.tail_calls").position(level) or info.short_src .. ":" .. info.currentline
     end
     level = level + 1
   end
@@ -61,8 +61,8 @@ function errors.check_list(what, list, message, before)
   return count
 end
 
--- What sentences say of values and of names that are near is in error_texts.lua.
+-- What sentences say of values and of names that are near is in errors/texts.lua.
 return setmetatable(errors, { __index = function(_, name)
-  require "flow.error_texts"
+  require "flow.errors.texts"
   return rawget(errors, name)
 end })

@@ -54,10 +54,15 @@ local function candidates()
   return list
 end
 
--- A function of flow.h is declared when it is first used; again, where a host loads this module once more.
-local function declare(name)
-  ffi.cdef(require("flow.cdef.functions")[name] .. ";")
+-- The declaration of a function of flow.h; nil: there is none.
+local function declaration(name)
+  local all = require "flow.cdef.functions"
+  local _, last = all:find(";" .. name .. "=", 1, true)
+  return last and all:sub(last + 1, all:find(";", last, true) - 1)
 end
+
+-- A function is declared when it is first used; again, where a host loads this module once more.
+local function declare(name) ffi.cdef(declaration(name) .. ";") end
 
 -- What is called here, before native.C is there, or when tensors are released.
 local function declare_own()
@@ -141,7 +146,7 @@ end
 local C
 do
   local library = state.C
-  C = scopes.install(state.scopes, library, require("flow.cdef.functions"), declare, state.context, function(when_lost)
+  C = scopes.install(state.scopes, library, declaration, declare, state.context, function(when_lost)
     local out = ffi.new("flow_scopes *[1]")
     if library.flow_scopes_new(state.context, out) ~= 0 then errors.raise("%s", ffi.string(library.flow_last_error())) end
     return ffi.gc(out[0], function(handle)
@@ -205,9 +210,15 @@ local function forget_kept()
   if kept[1] ~= nil then kept[1], kept[2], kept[3], kept[4], last_kept = nil, nil, nil, nil, 0 end
 end
 
+local deliver      -- what log.lua does after a call while somebody listens
+
+-- f, or nil: called after calls, when C may have said something.
+function native.listen(f) deliver = f end
+
 function native.check(status)
   forget_kept()
   if status ~= 0 then fail(status) end
+  if deliver then deliver() end
 end
 
 -- Calls f(...), a function of flow.h that returns a status; when memory is out, collects dead tensors and tries once more.
@@ -364,11 +375,17 @@ for dtype = 0, C.FLOW_DTYPE_COUNT - 1 do
   native.dtypes[name], native.dtype_names[dtype] = dtype, name
 end
 
-function native.dtype(name)
+-- What other libraries call dtypes.
+local OTHER_DTYPES = { float = "float32", double = "float64", half = "float16", long = "int64", int = "int32", short = "int16",
+  byte = "uint8", boolean = "bool", str = "string" }
+
+-- what: the call that was given the name, for messages.
+function native.dtype(name, what)
   local dtype = native.dtypes[name]
   if not dtype then
-    if type(name) ~= "string" then errors.raise("a dtype is a string such as \"float32\", got %s", errors.describe(name)) end
-    errors.raise("unknown dtype %q%s", name, errors.suggestion(name, native.dtypes))
+    local call, other = what and what .. ": " or "", OTHER_DTYPES[name]
+    if type(name) ~= "string" then errors.raise("%sa dtype is a string such as \"float32\", got %s", call, errors.describe(name)) end
+    errors.raise("%sunknown dtype %q%s", call, name, other and (": write %q"):format(other) or errors.suggestion(name, native.dtypes))
   end
   return dtype
 end

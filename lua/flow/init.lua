@@ -2,7 +2,7 @@
 -- loaded when a script first names them. A name that does not exist is an error, never nil.
 --
 -- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks,
--- reference, repl, jobs, models, utils, applications.
+-- reference, repl, jobs, models, utils, applications, keras.
 
 require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
@@ -98,9 +98,7 @@ local pass = {
   ["flow.reference"] = function(reference) reference.flow = flow end,
   ["flow.repl"] = function(repl) repl.flow = flow end,      -- what its users call flow
   ["flow.keras"] = function(keras)
-    keras.above.flow = flow
-    keras.above.is_op = function(name) return require("flow.tensor.composed").has(name) end
-    keras.above.image = function() return require "flow.tensor.composed.image" end
+    keras._above = { flow = flow, ops = ops, image = function() return require "flow.tensor.composed.image" end }
   end,
   ["flow.distribute"] = function(distribute)
     distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
@@ -137,6 +135,7 @@ return setmetatable(flow, {
     end
     local value = require(part[1])
     if pass[part[1]] then pass[part[1]](value) end
+    require "flow.keras.lookups" (part[1], value, function() return require "flow.saving.objects" end)
     if part[2] then value = value[part[2]] end
     if value == nil then errors.raise("flow.%s is not part of this build", name) end
     if not part[2] and not getmetatable(value) then setmetatable(value, strict(name)) end

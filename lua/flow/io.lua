@@ -51,7 +51,7 @@ function io.read_file(path)
   local file, problem = host.io.open(path, "rb")
   local text = file and file:read "*a"
   if file then file:close() end
-  return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem or "it is no file")
+  return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem or "it is not a file")
 end
 
 local wave_out = native.out("flow_tensor")

@@ -16,6 +16,7 @@ local List, Real, Printed = {}, {}, {}
 
 -- An empty list is `[]`, not `{}`.
 function json.list(t) return setmetatable(t or {}, List) end
+function json.is_list(t) return getmetatable(t) == List end
 -- A number that is written with a decimal point.
 function json.real(number) return setmetatable({ number }, Real) end
 -- Text that is JSON already.

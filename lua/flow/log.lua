@@ -1,25 +1,88 @@
--- log.lua: the one sink for what flowlua has to say: standard output and error in the flowlua program, silence in a host
--- unless it sets flow.log.sink = function(level, text), level being "print", "info" or "warning".
--- What users have as flow.log is tensor/log.lua.
+-- log.lua: the one sink for what flowlua has to say: standard output and error in the flowlua program; in a host what a user asked for
+-- goes to its print, and the rest is heard by a flow.log.sink = function(level, text) only, level being "print", "info" or "warning". What
+-- C's threads say while a sink is set comes to it with the next call of the library. What users have as flow.log is tensor/log.lua.
 
 local native = require "flow.ffi"
+local signature = require "flow.signature"
 
 local C = native.C
-local log = { sink = nil }
+local log = {}
+local sink, was_stdio = nil, false      -- what is set; whether the program wrote to its terminal before
 
 local levels = { print = C.FLOW_LOG_PRINT, info = C.FLOW_LOG_INFO, warning = C.FLOW_LOG_WARNING }
+local names = {}
+for name, level in pairs(levels) do names[tonumber(level)] = name end
+
+---- the sink -------------------------------------------------------------------------------------------------------------------------
+
+local MESSAGE_BYTES = 1024      -- core/base/log.c keeps as much of one
+local delivering = false
+
+-- Gives the sink what C has said since the last time. What the sink calls itself waits for the next time.
+local function deliver()
+  if delivering then return end
+  delivering = true
+  local level, text = native.array("int", 1), native.array("char", MESSAGE_BYTES)
+  while sink and C.flow_log_take(level, text, MESSAGE_BYTES) >= 0 do
+    local ok, problem = pcall(sink, names[level[0]], native.string(text))
+    if not ok then
+      delivering = false
+      error(problem, 0)
+    end
+  end
+  delivering = false
+end
+
+local function set_sink(f)
+  if f ~= nil and not signature.is_callable(f) then
+    native.errors.raise("flow.log.sink is a function(level, text) or nil, got %s", native.errors.describe(f))
+  end
+  if f and not sink then
+    was_stdio = C.flow_log_stdio() ~= 0
+    C.flow_log_to_stdio(0)
+    while C.flow_log_take(nil, nil, 0) >= 0 do end      -- what was said when nobody listened
+    require("flow.at_exit").add(log, deliver)
+  elseif sink and not f then
+    deliver()
+    require("flow.at_exit").remove(log)
+    C.flow_log_to_stdio(was_stdio and 1 or 0)
+  end
+  sink = f
+  native.listen(f and deliver or nil)
+end
+
+setmetatable(log, {
+  __index = function(_, name) if name == "sink" then return sink end end,
+  __newindex = function(_, name, value)
+    if name == "sink" then return set_sink(value) end
+    rawset(log, name, value)
+  end,
+  names = function() return { "sink" } end,
+})
+
+---- messages -------------------------------------------------------------------------------------------------------------------------
+
+-- Whether somebody sees what nobody asked for: progress of a fit that did not say verbose.
+function log._is_heard() return sink ~= nil or C.flow_log_stdio() ~= 0 end
 
 local function send(level, text, ...)
   if select("#", ...) > 0 then text = text:format(...) end
-  if log.sink then log.sink(level, text) else C.flow_log(levels[level], text) end
+  if not sink then return C.flow_log(levels[level], text) end
+  deliver()
+  sink(level, text)
 end
 
 -- Text that a user asked for: progress, summaries. Further arguments are formatted into text. log.latest: the last such text, which the
 -- prompt does not show again.
 function log.print(text, ...)
   log.latest = select("#", ...) > 0 and text:format(...) or text
-  send("print", "%s", log.latest)
+  local print = rawget(_G, "print")
+  if log._is_heard() or not print then return send("print", "%s", log.latest) end
+  print((log.latest:gsub("\n$", "")))
 end
+
+-- Text that users of Keras see without asking for it.
+function log._note(text, ...) send("print", text, ...) end
 function log.info(text, ...) send("info", text, ...) end
 function log.warning(text, ...) send("warning", text, ...) end
 

@@ -1,4 +1,4 @@
--- names.lua: Keras' automatic names: conv2d, conv2d_1, ... counted per Lua state.
+-- names.lua: Keras' automatic names: conv2d, conv2d_1, ... counted per Lua state; and names in order.
 
 local native = require "flow.ffi"
 
@@ -25,6 +25,14 @@ function names.of_records(name, find)
     list[#list + 1] = names.camel(own, find)
     index = index + 1
   end
+  return list
+end
+
+-- The keys of a table, which are all texts or all numbers, sorted.
+function names.sorted(set)
+  local list = {}
+  for key in pairs(set) do list[#list + 1] = key end
+  table.sort(list)
   return list
 end
 

@@ -16,6 +16,9 @@
 --
 -- In an open class a method of the name of a computed field of its parent computes that field: function GAN:metrics() return { ... } end.
 --
+-- A method _missing(self, key) finds fields that have no other place: it returns whether there is one, its value, and a table of which the
+-- keys are the names that there are.
+--
 -- Methods are guarded as they are defined (signature.lua): another self than an instance, as model.fit(x) gives one, is an error.
 
 local errors = require "flow.errors"
@@ -79,7 +82,7 @@ local function check_assignment(self, class, key)
   end
 end
 
-local function known_names(self, class)
+local function known_names(self, class, more)
   local known = {}
   local function add(list)
     for name in pairs(list) do
@@ -88,6 +91,7 @@ local function known_names(self, class)
   end
   add(self)
   add(rawget(self, "_assignments") or {})
+  add(more or {})
   while class do
     add(class.methods)
     add(class.fields)
@@ -101,8 +105,45 @@ local function receiver_of(name)
   return (name:match("%u%l+$") or name:match("%a%w*$") or name):lower()
 end
 
--- A class: writing to it defines methods. Instances are made by object.new(class). receiver: what messages call an instance, by default as
--- of the parent.
+-- A function of the class itself, or nil.
+local function of_class(class, key)
+  while class do
+    local statics = rawget(class, "statics")
+    if statics and statics[key] then return statics[key] end
+    class = class.parent
+  end
+end
+
+-- class.key is a function of the class itself, which takes it first: Dense.from_config(config), Dense:from_config(config). What extends the
+-- class inherits it.
+local function define_static(class, key, f)
+  if not rawget(class, "statics") then rawset(class, "statics", {}) end
+  class.statics[key] = f
+end
+object.static = define_static
+
+-- Raises unless what Class.from_config was given can be a config.
+function object.check_config(class_name, config)
+  if type(config) == "table" then return end
+  errors.raise("%s.from_config takes a table, as get_config() gives it, got %s", class_name, errors.describe(config))
+end
+
+local function bind(class, f)
+  return f and function(first, ...)
+    if first == class then return f(class, ...) end
+    return f(class, first, ...)
+  end
+end
+
+-- What scripts define as Class.from_config(config), Class:from_config(config) or Class.from_config(class, config), as a static.
+local function from_config(f)
+  local first = debug.getlocal(f, 1)
+  if first == "self" or first == "class" or first == "cls" then return f end
+  return function(_, config) return f(config) end
+end
+
+-- A class: writing to it defines methods; see object.static, too. Instances are made by object.new(class).
+-- receiver: what messages call an instance, by default as of the parent.
 function object.class(name, parent, receiver)
   local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {}, settable = {} }
   class.receiver = receiver or parent and parent.receiver or receiver_of(name)
@@ -116,8 +157,14 @@ function object.class(name, parent, receiver)
       if method ~= nil then return method end
       local field = lookup(class, "fields", key)
       if field then return field(self) end
+      local missing, more = lookup(class, "methods", "_missing"), nil
+      if missing then
+        local known, value
+        known, value, more = missing(self, key)
+        if known then return value end
+      end
       errors.raise("%s has no field %q%s", object.title(self), tostring(key),
-        errors.elsewhere(class.receiver, key) or errors.suggestion(tostring(key), known_names(self, class)))
+        errors.elsewhere(class.receiver, key) or errors.suggestion(tostring(key), known_names(self, class, more)))
     end,
     __newindex = function(self, key, value)
       local setter = lookup(class, "setters", key)
@@ -141,6 +188,10 @@ function object.class(name, parent, receiver)
   return setmetatable(class, {
     __newindex = function(_, key, value)
       if type(value) == "function" then
+        if key == "from_config" then
+          define_static(class, key, from_config(value))
+          return
+        end
         if rawget(class, "is_open") and parent and type(key) == "string" and not key:find("^_")
           and lookup(parent, "methods", key) == nil then
           check_near(name, key, settable_names({}, parent))
@@ -155,7 +206,11 @@ function object.class(name, parent, receiver)
       end
       class.methods[key] = value
     end,
-    __index = function(_, key) return lookup(class, "methods", key) end,
+    __index = function(_, key)
+      local found = lookup(class, "methods", key)
+      if found == nil then found = bind(class, of_class(class, key)) end
+      return found
+    end,
   })
 end
 
@@ -163,7 +218,7 @@ end
 -- for its methods.
 function object.under(class, parent)
   local made = object.class(class.name, parent)
-  for _, kind in ipairs { "methods", "fields", "setters", "settable" } do rawset(made, kind, class[kind]) end
+  for _, kind in ipairs { "methods", "fields", "setters", "settable", "statics" } do rawset(made, kind, rawget(class, kind)) end
   rawset(made, "is_open", rawget(class, "is_open"))
   for key in pairs(class.metatable) do
     if type(key) == "table" then made.metatable[key] = true end
@@ -175,6 +230,7 @@ end
 function object.strict(class, title)
   getmetatable(class).__index = function(_, key)
     local found = lookup(class, "methods", key)
+    if found == nil then found = bind(class, of_class(class, key)) end
     if found ~= nil then return found end
     errors.raise("%s has no %q%s", title, tostring(key), errors.suggestion(tostring(key), class.methods))
   end

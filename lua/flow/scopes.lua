@@ -34,9 +34,9 @@ local function is_independent(name)
   return false
 end
 
--- Returns what modules call as native.C: the functions of the library. functions: their declarations by name (cdef/functions.lua);
+-- Returns what modules call as native.C: the functions of the library. declaration_of(name): its declaration (cdef/functions.lua), or nil;
 -- declare(name) makes one known; new_handle(when_lost): a flow_scopes that calls when_lost() when it is collected.
-function scopes.install(state, library, functions, declare, context, new_handle)
+function scopes.install(state, library, declaration_of, declare, context, new_handle)
   local of, current = state.of, state.current
 
   function scopes.own()
@@ -97,7 +97,7 @@ function scopes.install(state, library, functions, declare, context, new_handle)
   end
 
   return setmetatable({}, { __index = function(C, name)
-    local declaration = functions[name]
+    local declaration = declaration_of(name)
     if declaration then declare(name) end
     local value = library[name]
     if declaration and declaration:find("%([const ]*flow_context %*[,)]") and not is_independent(name) then value = follow(value) end

@@ -2,8 +2,9 @@
 --
 -- A strategy then has as many replicas as there are shards, whatever it runs on: 8 in one process, 2 in each of 4 workers. So the global
 -- batch is cut in the same places, each part is computed in the same way, and what the parts give is added up in the order of one balanced
--- tree (core/tensor/pairwise.h), in a process and over workers. Each worker has a subtree, therefore shards are a power of two. What it
--- costs: parts are smaller, and a worker fetches the gradients of all others instead of their sum.
+-- tree (core/tensor/pairwise.h), in a process and over workers. Each worker has a subtree, therefore shards are a power of two; of 3
+-- workers one has 4 of 8 shards, the others 2. What it costs: parts are smaller, and a worker fetches the gradients of all others instead
+-- of their sum.
 
 local errors = require "flow.errors"
 local devices = require "flow.devices"
@@ -28,24 +29,29 @@ end
 
 function shards.count() return count end
 
--- How many of so many workers the shards can be spread over evenly.
-function shards.workers(count_of_workers)
-  local workers = count_of_workers
-  while count % workers ~= 0 do workers = workers - 1 end
-  return workers
+-- The least that one of `workers` workers has.
+function shards.least(workers)
+  local parts = 1
+  while parts < workers do parts = 2 * parts end
+  return count / parts
 end
 
--- How many replicas a strategy has on the devices of this process, one of `workers`.
-function shards.replicas(what, names, workers)
-  if not count then return #names end
+-- Raises unless each of `workers` workers has at least a shard for each device of this process.
+function shards.check(what, names, workers)
   if devices.number(names[1]) >= 0 then
     raise("%s on %s: enable_op_determinism's shards requires CPU replicas; remove the shards option", what, table.concat(names, ", "))
   end
-  if count % workers ~= 0 or count / workers < #names then
-    raise("%s: %d shards cannot be spread evenly over %d workers with %d devices each: use a power of two of workers, %d devices at most",
-      what, count, workers, #names, math.max(1, math.floor(count / workers)))
+  if shards.least(workers) < #names then
+    raise("%s: %d shards cannot be spread over %d workers with %d devices each: use more shards, or fewer workers or devices", what, count,
+      workers, #names)
   end
-  return count / workers
+end
+
+-- How many replicas a strategy has on the devices of this process, which is alone.
+function shards.replicas(what, names)
+  if not count then return #names end
+  shards.check(what, names, 1)
+  return count
 end
 
 return shards

@@ -1,4 +1,5 @@
--- user_class.lua: classes of losses, metrics and optimizers written in Lua: local Rate = flow.metrics.Metric:extend("Rate").
+-- user_class.lua: classes of layers, losses, metrics, optimizers, schedules and data sets written in Lua: local Rate =
+-- flow.metrics.Metric:extend("Rate").
 
 local errors = require "flow.errors"
 local names = require "flow.names"
@@ -6,8 +7,9 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 
 -- A class that extends parent. Class(a, b, { name = "m" }) makes new(Class, name, options) and calls Class.init(self, a, b, ...) if there
--- is one; without init a table of options becomes fields, but for those whose names are keys of `taken`.
-local function extend(parent, class_name, new, taken)
+-- is one; without init a table of options becomes fields, but for those whose names are keys of `taken`. assign(self, name, value): how an
+-- option becomes a field; without it rawset.
+local function extend(parent, class_name, new, taken, assign)
   if type(class_name) ~= "string" then errors.raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
   local class = object.open(object.class(class_name, parent))
   rawset(class, "in_lua", true)
@@ -25,7 +27,7 @@ local function extend(parent, class_name, new, taken)
       errors.raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
     else
       for name, value in pairs(options) do
-        if name ~= "name" and not (taken and taken[name]) then rawset(self, name, value) end
+        if name ~= "name" and not (taken and taken[name]) then (assign or rawset)(self, name, value) end
       end
     end
     return self

@@ -33,11 +33,11 @@ local utils = signature.module("flow.utils", nil, function(_, name)
   return place and require(place[1])[place[2]] or nil
 end)
 signature.names_of(utils, function()
-  local names = {}
-  for name in pairs(ELSEWHERE) do names[#names + 1] = name end
-  table.sort(names)
-  return names
+  return require("flow.names").sorted(ELSEWHERE)
 end)
+
+-- Automatic names of layers count from the beginning again.
+function utils.clear_session() require("flow.names").reset() end
 
 -- Labels {...} from 0 as rows of num_classes with a single 1, float32 {..., num_classes}; a last axis of 1 is dropped. Without
 -- num_classes: the largest label and 1.
@@ -204,10 +204,28 @@ function utils.standardize_dtype(dtype)
   return native.dtype_names[native.dtype(dtype)]
 end
 
+-- Raises unless a file has the digest that was given, by its own name ("sha256", "md5") or that of its length ("auto").
+local function check_digest(path, hash, algorithm)
+  local digest = require "flow.digest"
+  local kind = digest.DIGITS[#hash]
+  if algorithm ~= "auto" and algorithm ~= "md5" and algorithm ~= "sha256" or not kind or hash:find "%X"
+    or algorithm ~= "auto" and algorithm ~= kind then
+    raise("flow.utils.get_file: file_hash is 64 hexadecimal digits of sha256 or 32 of md5, got %q for %s", hash, algorithm)
+  end
+  local file, problem = io.open(path, "rb")
+  if not file then raise("flow.utils.get_file: %s", problem) end
+  local found = digest.of(function(count) return file:read(count) end, kind)
+  file:close()
+  if found ~= hash:lower() then
+    raise("flow.utils.get_file: %s has the %s digest %s, expected %s: it is another file, or damaged; get it anew", path, kind, found, hash)
+  end
+end
+
 -- The path of a file that Keras would download: it has to be there, in cache_dir (KERAS_HOME, or .keras in the home folder) below
--- cache_subdir, packed or not as it is.
+-- cache_subdir, packed or not as it is, with the digest file_hash, if that is given.
 takes("fname?: string, origin?: string, { cache_subdir: string = 'datasets', cache_dir?: path, file_hash?: string, "
-  .. "hash_algorithm?: string, untar?: boolean, extract?: boolean, archive_format?: string, md5_hash?: string, force_download?: boolean }")
+  .. "hash_algorithm: string = 'auto', untar?: boolean, extract?: boolean, archive_format?: string, md5_hash?: string, "
+  .. "force_download?: boolean }")
 function utils.get_file(name, origin, options)
   local io, host = require "flow.io", require "flow.host"
   name = name or origin and origin:match("([^/]+)/*$")
@@ -218,12 +236,16 @@ function utils.get_file(name, origin, options)
     local folder = path:gsub("%.tgz$", ""):gsub("%.tar%.%w+$", ""):gsub("%.zip$", ""):gsub("%.tar$", "")
     if io.isdir(folder) then return folder end
   end
-  if io.exists(path) then return path end
+  if io.exists(path) then
+    local hash = options.file_hash or options.md5_hash
+    if hash then check_digest(path, hash, options.file_hash and options.hash_algorithm or "md5") end
+    return path
+  end
   raise("flow.utils.get_file: %s is not there, and nothing is downloaded%s", path, origin and ": get it from " .. origin or "")
 end
 
 -- Draws a model's graph; what is drawn is what model:plot(file) draws.
-takes("model: any, to_file: path = 'model.svg', { show_shapes?: boolean, show_dtype?: boolean, show_layer_names?: boolean, " ..
+takes("model: any, to_file: path = 'model.png', { show_shapes?: boolean, show_dtype?: boolean, show_layer_names?: boolean, " ..
   "rankdir?: 'TB'|'LR', expand_nested?: boolean }")
 function utils.plot_model(model, file, options)
   if type(model) ~= "table" or type(getmetatable(model)) ~= "table" or not model.layers then

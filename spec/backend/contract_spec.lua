@@ -7,7 +7,7 @@ local native = require "flow.ffi"
 local steps = require "flow.train.steps"
 local backend = require "spec.support.backend"
 local reference = require "spec.support.reference"
-local random_net = require "spec.support.random_net"
+local random_net = require "spec.support.nets.random"
 local cases = require "spec.backend.cases"
 
 local C = native.C

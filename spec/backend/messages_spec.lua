@@ -121,7 +121,7 @@ local exceptions = {
   fused = "made by plans from ops that were checked", all_gather = "made by plans, too",
   batch_norm_relu = "made by plans of a batch_norm that was checked",
   convolution_gradient_relu = "made by plans of a convolution_gradient that was checked",
-  global_rows = "takes no tensor", row_share = "takes no tensor",
+  loop = "made of traces, whose messages are in spec/unit/loops_spec.lua", global_rows = "takes no tensor", row_share = "takes no tensor",
 }
 
 describe("the message about what does not fit", function()

@@ -3,7 +3,7 @@
 local flow = require "flow"
 local backend = require "spec.support.backend"
 local reference = require "spec.support.reference"
-local random_net = require "spec.support.random_net"
+local random_net = require "spec.support.nets.random"
 
 local MODELS = 30
 

@@ -8,7 +8,7 @@ local CASES, ONLY = tonumber(os.getenv "FLOW_CASES" or 400), tonumber(os.getenv 
 --- Each op: f(s) gives a list of { found, expected array, dtype, scale, count }. scale: what errors are in proportion to besides the
 --- result, a number or one for each element; count: how many roundings there are.
 local ops = {}
-for _, room in ipairs { "elementwise", "reductions", "movement" } do
+for _, room in ipairs { "elementwise", "reductions", "movement", "lines" } do
   for name, op in pairs(require("spec.backend.random_ops." .. room)) do ops[name] = op end
 end
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "data/element_record.h"
 #include "io/file_lock.h"
 #include "io/record.h"
 
@@ -167,6 +168,29 @@ static void names_damaged_files(void **state)
   fputc('x', file);
   fclose(file);
   FAILS(run(cached(range(4))), FLOW_CORRUPT_DATA, path);
+}
+
+/* Stages take for granted that a text is bytes along its last axis. */
+static void texts_are_bytes(void **state)
+{
+  (void)state;
+  static const flow_component wrong[] = {
+    { .dtype = FLOW_FLOAT32, .rank = 1, .shape = { -1 }, .text = 1 }, { .dtype = FLOW_UINT8, .rank = 0, .text = 1 },
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    flow_record_sink sink;
+    flow_record_bytes record = { 0 };
+    flow_element_start start = { .spec = { .count = 1, .components = { wrong[i] } } };
+    flow_dataset *dataset;
+    flow_element_spec spec;
+    OK(flow_element_start_write(&start, &record));
+    OK(flow_record_create(path, FLOW_PLAIN, &sink));
+    OK(flow_record_append(&sink, record.bytes, record.count));
+    OK(flow_record_commit(&sink));
+    flow_free(record.bytes);
+    FAILS(flow_dataset_load(path, &dataset), FLOW_CORRUPT_DATA, "is not a file of cached elements");
+    FAILS(flow_spec_of("generator", &wrong[i], 1, &spec), FLOW_INVALID_ARGUMENT, "generator: component 1 is a text of dtype");
+  }
 }
 
 /* Every byte of every record changed, with checksums that fit: an error or an element, never more. */
@@ -335,7 +359,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     IN_FOLDER(appears_when_complete), IN_FOLDER(keeps_shapes_and_types), IN_FOLDER(can_be_empty), IN_FOLDER(positions_are_exact),
     IN_FOLDER(order_survives), IN_FOLDER(refuses_other_signatures), IN_FOLDER(names_damaged_files),
-    IN_FOLDER(survives_hostile_records), IN_FOLDER(disk_full_leaves_nothing), IN_FOLDER(survives_allocation_failures),
+    IN_FOLDER(texts_are_bytes), IN_FOLDER(survives_hostile_records), IN_FOLDER(disk_full_leaves_nothing),
+    IN_FOLDER(survives_allocation_failures),
     IN_FOLDER(second_pass_keeps_nothing), IN_FOLDER(dead_process_is_followed), IN_FOLDER(child_leaves_the_parents_file),
     IN_FOLDER(folder_must_be_writable),
   };

@@ -19,6 +19,9 @@
 #define LLVMFuzzerTestOneInput fuzz_example
 #include "../fuzz/example.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_event
+#include "../fuzz/event.c"
+#undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_csv
 #include "../fuzz/csv.c"
 #undef LLVMFuzzerTestOneInput
@@ -27,6 +30,13 @@
 #undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_npy
 #include "../fuzz/npy.c"
+#undef LLVMFuzzerTestOneInput
+
+#define LLVMFuzzerTestOneInput fuzz_wave
+#include "../fuzz/wave.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_elements
+#include "../fuzz/elements.c"
 #undef LLVMFuzzerTestOneInput
 
 #define LLVMFuzzerTestOneInput fuzz_safetensors
@@ -106,10 +116,11 @@ static void replay(int (*target)(const uint8_t *data, size_t size), const char *
   assert_true(files > 0);
 }
 
-static void test_images(void **state)
+static void test_images_and_sounds(void **state)
 {
   (void)state;
   replay(fuzz_image, "image");
+  replay(fuzz_wave, "wave");
 }
 
 static void test_records(void **state)
@@ -117,6 +128,8 @@ static void test_records(void **state)
   (void)state;
   replay(fuzz_record, "record");
   replay(fuzz_example, "example");
+  replay(fuzz_event, "event");
+  replay(fuzz_elements, "elements");
 }
 
 static void test_tables_and_arrays(void **state)
@@ -148,7 +161,7 @@ static void test_clusters(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_images), cmocka_unit_test(test_records), cmocka_unit_test(test_tables_and_arrays),
+    cmocka_unit_test(test_images_and_sounds), cmocka_unit_test(test_records), cmocka_unit_test(test_tables_and_arrays),
     cmocka_unit_test(test_archives), cmocka_unit_test(test_clusters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

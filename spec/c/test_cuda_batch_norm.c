@@ -3,7 +3,7 @@
 
 static const struct { int rows, inside, channels; } shapes[] = {
   { 7, 1, 3 }, { 64, 9, 16 }, { 300, 5, 64 }, { 3, 1, 130 }, { 1, 1, 1 }, { 5000, 1, 1 }, { 700, 3, 5 }, { 0, 4, 6 }, { 4, 2, 0 },
-  { 3000, 1, 24 }, { 9000, 8, 4 }                                  /* more rows than 1024 parts of the smallest size have */
+  { 3000, 1, 24 }, { 9000, 8, 4 }                                  /* more parts of rows than a group has */
 };
 enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };
 static const struct { int dtype; double forward, gradient; } floats[] = {      /* tolerances */
@@ -108,6 +108,26 @@ static void a_large_mean_does_not_cancel(void **state)
   for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
 }
 
+/* Blocks that read 16 bytes a thread, more of them than one group has. */
+static void wide_parts_of_several_groups(void **state)
+{
+  (void)state;
+  enum { ROWS = 17000, CHANNELS = 64 };
+  flow_attributes attributes = { .normalization = { .epsilon = 1e-3, .axis = -1 } };
+  flow_operand inputs[5] = { operand(FLOW_FLOAT32, 3, ROWS, 1, CHANNELS) }, outputs[3];
+  make_three(inputs + 1, FLOW_FLOAT32, ROWS, 1, CHANNELS);
+  make_three(outputs, FLOW_FLOAT32, ROWS, 1, CHANNELS);
+  inputs[4] = operand(FLOW_FLOAT32, 1, CHANNELS);
+  fill(&inputs[0], 1), fill(&inputs[4], 1);
+  for (int k = 0; k < CHANNELS; k++) set(&inputs[4], k, 0.25 + fabs(get(&inputs[4], k)));
+  flow_call forward = call_of(FLOW_OP_batch_norm, &attributes, inputs + 1, 3, outputs, 3);
+  flow_call gradient = call_of(FLOW_OP_batch_norm_gradient, &attributes, inputs, 5, outputs, 3);
+  cuda_matches_cpu_in_float(&forward, 1e-5);
+  cuda_matches_cpu_in_float(&gradient, 2e-5);
+  for (int k = 0; k < 5; k++) operand_free(&inputs[k]);
+  for (int k = 0; k < 3; k++) operand_free(&outputs[k]);
+}
+
 static void gradients_of_all_three(void **state)
 {
   (void)state;
@@ -137,7 +157,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(normalizes_over_all_rows), cmocka_unit_test(begins_anywhere), cmocka_unit_test(stops_at_a_relu),
-    cmocka_unit_test(a_large_mean_does_not_cancel), cmocka_unit_test(gradients_of_all_three)
+    cmocka_unit_test(a_large_mean_does_not_cancel), cmocka_unit_test(wide_parts_of_several_groups),
+    cmocka_unit_test(gradients_of_all_three)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * emulated device runs blocks and threads at random, so each recording is replayed often. */
 #include "cuda_runner.h"
 
-enum { COUNT = 24, LARGE = 100000, REPLAYS = 20, TURNS = 64, PACKS = 13 };      /* TURNS, PACKS: that one launch has room for */
+enum { COUNT = 24, LARGE = 100000, REPLAYS = 20, FILLS = 123, PACKS = 11 };      /* FILLS, PACKS: that one launch has room for */
 
 static const flow_accelerator *device;
 static const flow_accelerator_functions *gpu;
@@ -280,11 +280,11 @@ static void others_come_between(void **state)
   release((flow_operand[]){ x, y, z }, 3);
 }
 
-/* More than the turns, and the arguments, of one. */
+/* More than the arguments of one. */
 static void what_is_too_much_for_one_is_several(void **state)
 {
   (void)state;
-  enum { MANY = 3 * TURNS + 1 };
+  enum { MANY = 3 * FILLS + 1 };
   flow_operand x = vector(1, FLOW_FLOAT32), one = vector(1, FLOW_FLOAT32), many[4];
   put(&one, 0, 1);
   begin();

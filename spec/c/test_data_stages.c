@@ -43,6 +43,45 @@ static void slices_are_texts(void **state)
   flow_tensor_release(bytes);
 }
 
+/* Rows without elements are rows. */
+static void rows_may_be_empty(void **state)
+{
+  (void)state;
+  flow_tensor *parts[2] = { counting(FLOW_INT32, 1, SHAPE(3)), counting(FLOW_FLOAT32, 3, SHAPE(3, 2, 0)) };
+  flow_dataset *dataset;
+  OK(flow_dataset_from_slices(parts, NULL, 2, &dataset));
+  EXPECT_PASS(flow_dataset_retain(dataset), 0, -1002, 1, -1002, 2, -1002);
+  dataset = batch(dataset, 2, 0);
+  flow_dataset *rows;
+  OK(flow_dataset_unbatch(dataset, &rows));
+  flow_dataset_release(dataset);
+  EXPECT_PASS(rows, 0, -1002, 1, -1002, 2, -1002);
+  for (int i = 0; i < 2; i++) flow_tensor_release(parts[i]);
+}
+
+/* A path, or an Example, is one text: of batches the bytes are those of all rows. */
+static void batches_of_texts_are_no_paths(void **state)
+{
+  (void)state;
+  flow_tensor *bytes = counting(FLOW_UINT8, 1, SHAPE(6)), *offsets[1] = { from_numbers(FLOW_INT64, 1, SHAPE(4), (double[]){ 0, 2, 2, 6 }) };
+  flow_dataset *texts, *out;
+  flow_function *functions[3];
+  static const char *const parts[] = { "loading pictures needs elements that begin with a path, got texts {None, None}",
+                                       "loading texts needs elements that begin with a path", "parse_example takes elements of one text" };
+  OK(flow_dataset_from_slices(&bytes, offsets, 1, &texts));
+  texts = batch(texts, 2, 0);
+  OK(flow_function_load_image(2, 2, 3, "bilinear", 0, 0, 0, &functions[0]));
+  OK(flow_function_load_text(-1, &functions[1]));
+  OK(flow_function_parse_example(&functions[2]));
+  for (int i = 0; i < 3; i++) {
+    FAILS(flow_dataset_map(texts, functions[i], 1, 1, 0, &out), FLOW_INVALID_ARGUMENT, parts[i]);
+    flow_function_release(functions[i]);
+  }
+  flow_dataset_release(texts);
+  flow_tensor_release(offsets[0]);
+  flow_tensor_release(bytes);
+}
+
 static void wrong_slices_are_named(void **state)
 {
   (void)state;
@@ -332,7 +371,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     TEST(slices_are_rows),
-    TEST(slices_are_texts),
+    TEST(slices_are_texts), TEST(batches_of_texts_are_no_paths), TEST(rows_may_be_empty),
     TEST(wrong_slices_are_named),
     TEST(ranges_count),
     TEST(batches_stack_rows),

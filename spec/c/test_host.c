@@ -215,7 +215,9 @@ static void test_nothing_is_printed(void **state)
   dup2(file, 1);
   dup2(file, 2);
   lua_State *L = open_state();
+  run_chunk(L, "printed = 0 print = function() printed = printed + 1 end return 1");
   double loss = run_chunk(L, train);
+  double printed = run_chunk(L, "return printed");      /* the summary, which the chunk asks for */
   double failed = run_chunk(L, "local flow = ... return pcall(flow.ones, 'x') and 0 or 1");
   double warned = run_chunk(L, "local flow = ... local f = flow.fn(function(x, k) return x * k end)\n"
                                "for k = 1, 9 do f(flow.ones { 2 }, k) end return 1");
@@ -229,6 +231,7 @@ static void test_nothing_is_printed(void **state)
   close(file);
   assert_true(loss > 0);
   assert_true(failed == 1 && warned == 1);
+  assert_true(printed == 1);
   assert_int_equal(written, 0);
   int level, messages = 0;
   char text[200];

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "cluster/monitor/http.h"
+#include "cluster/monitor/http_host.h"
 #include "flow.h"
 
 static flow_monitor *monitor;
@@ -76,7 +77,8 @@ static void shows_what_the_program_said(void **state)
   (void)state;
   answers("GET /status HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK\r\n", "\r\n\r\n{\"training\":{}}\n");
   assert_int_equal(flow_monitor_say(monitor, "{\"step\":7}", "flow_step 7\n"), FLOW_OK);
-  answers("GET /status HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\n",
+  answers("GET /status HTTP/1.1\r\nHost: localhost:1\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n"
+          "Content-Length: 24\r\n",
           "\r\n\r\n{\"training\":{\"step\":7}}\n");
   answers("GET /metrics?a=b HTTP/1.1\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4", "\r\n\r\nflow_step 7\n");
   answers("GET / HTTP/1.1\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Type: text/html", "</html>");
@@ -104,6 +106,31 @@ static void refuses_everything_else(void **state)
   text = ask(longest, sizeof longest);
   assert_int_equal(strncmp(text, "HTTP/1.0 431 ", 13), 0);
   free(text);
+}
+
+/* A page of a stranger, whose name leads here when it is asked for the second time, reads nothing. */
+static void refuses_names_that_others_made_up(void **state)
+{
+  (void)state;
+  answers("GET /status HTTP/1.1\r\nAccept: */*\r\nHost: evil.example\r\n\r\n", "HTTP/1.0 403 ", "by one of them");
+  answers("GET /status HTTP/1.1\r\nhost:127.0.0.1:80\r\n\r\n", "HTTP/1.0 200 OK\r\n", "training");
+  char machine[256], request[400];
+  assert_int_equal(gethostname(machine, sizeof machine), 0);
+  struct { const char *host, *address; int is_own; } cases[] = {
+    { "localhost", "127.0.0.1:1", 1 }, { "LOCALHOST.:8080", "127.0.0.1:1", 1 }, { "board.localhost:80", "127.0.0.1:1", 1 },
+    { "127.0.0.1", "127.0.0.1:1", 1 }, { "[::1]:8080", "127.0.0.1:1", 1 }, { "10.1.2.3:80", "127.0.0.1:1", 1 },
+    { "localhost.evil.example", "127.0.0.1:1", 0 }, { "127.0.0.1.evil.example", "127.0.0.1:1", 0 }, { "notlocalhost", "127.0.0.1:1", 0 },
+    { "[::1", "127.0.0.1:1", 0 }, { "", "127.0.0.1:1", 0 }, { ":80", "127.0.0.1:1", 0 }, { "[]:80", "127.0.0.1:1", 0 },
+    { "gpu.lab", "gpu.lab:6006", 1 }, { "GPU.lab:6006", "gpu.lab:6006", 1 }, { "gpu.lab.evil.example", "gpu.lab:6006", 0 },
+    { machine, "127.0.0.1:1", strcmp(machine, "localhost") == 0 }, { machine, "0.0.0.0:1", 1 }, { machine, "[::]:1", 1 },
+    { "evil.example", "0.0.0.0:1", 0 }, { "localhost\r\nHost: evil.example", "0.0.0.0:1", 0 },
+    { "evil.example\r\nHost: localhost", "0.0.0.0:1", 0 },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(request, sizeof request, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", cases[i].host);
+    if (flow_http_is_own_host(request, cases[i].address) != cases[i].is_own) fail_msg("Host: %s at %s", cases[i].host, cases[i].address);
+  }
+  assert_int_equal(flow_http_is_own_host("GET / HTTP/1.0\r\n\r\n", "127.0.0.1:1"), 1);
 }
 
 static void drops_those_who_are_silent(void **state)
@@ -168,6 +195,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(shows_what_the_program_said, set_up, tear_down),
     cmocka_unit_test_setup_teardown(refuses_everything_else, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(refuses_names_that_others_made_up, set_up, tear_down),
     cmocka_unit_test_setup_teardown(drops_those_who_are_silent, set_up, tear_down),
     cmocka_unit_test_setup_teardown(survives_a_flood, set_up, tear_down),
     cmocka_unit_test_setup_teardown(says_where_it_cannot_listen, set_up, tear_down),

@@ -1,12 +1,17 @@
 /* test_output.c: how the launcher brings outputs together: lines with prefixes, carriage returns, mpirun's tags, wherever a read happens to
- * cut them. */
+ * cut them; characters, and the table of tasks. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
 #include <signal.h>
+#include "cli/processes.c"
+#include "cli/characters.c"
+#include "cli/events.c"
 #include "cli/output.c"
+#include "cli/table.c"
 #include "cli/tagged.c"
 
 /* What waits for stdout or stderr. */
@@ -179,6 +184,66 @@ static void the_rank_that_failed_is_found(void **state)
              "[worker:0] process rank 1 with\n[mpirun] process rank 7 with\n", -1);
 }
 
+/* Unicode 15, table 3-7: well-formed sequences, and what is cut, too long, a surrogate or beyond the last code. */
+static void characters_are_those_of_utf8(void **state)
+{
+  (void)state;
+  static const struct { const char *text; size_t bytes; long code; } cases[] = {
+    { "a", 1, 'a' }, { "\xc3\xa4", 2, 0xe4 }, { "\xe2\x82\xac", 3, 0x20ac }, { "\xf0\x90\x80\x80", 4, 0x10000 },
+    { "\xf4\x8f\xbf\xbf", 4, 0x10ffff }, { "\xf4\x90\x80\x80", 1, -1 }, { "\xed\x9f\xbf", 3, 0xd7ff }, { "\xed\xa0\x80", 1, -1 },
+    { "\xc0\xaf", 1, -1 }, { "\xe0\x9f\xbf", 1, -1 }, { "\x80", 1, -1 }, { "\xff", 1, -1 }, { "\xe2\x82", 1, -1 }, { "\xe2(\xac", 1, -1 },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    long code;
+    assert_int_equal(characters_read(cases[i].text, strlen(cases[i].text), &code), cases[i].bytes);
+    assert_int_equal(code, cases[i].code);
+  }
+  static const struct { long code; int width; } columns[] = {
+    { 'a', 1 }, { 0xe4, 1 }, { 0x301, 0 }, { 0x4e2d, 2 }, { 0xac00, 2 }, { 0xff01, 2 }, { 0xff61, 1 }, { 0x1f600, 2 },
+    { 0x200d, 0 }, { 7, 0 },
+  };
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) assert_int_equal(characters_width(columns[i].code), columns[i].width);
+}
+
+static void what_only_acts_is_no_character(void **state)
+{
+  (void)state;
+  static const struct { const char *text; size_t bytes; } cases[] = {
+    { "a", 0 }, { "\a", 1 }, { "\177", 1 }, { "\033[31mred", 5 }, { "\033[?25lx", 6 }, { "\033]0;title\ax", 10 }, { "\033]0;t\033\\x", 7 },
+    { "\033(B", 2 }, { "\033", 1 }, { "\033[3", 3 }, { "\033]0;t", 5 },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(characters_control(cases[i].text, strlen(cases[i].text)), cases[i].bytes);
+  }
+}
+
+/* A line takes the table off first, and what is drawn over shows there before it has an end. */
+static void the_table_stays_below_the_lines(void **state)
+{
+  (void)state;
+  output_writer writer = { .name = "a:0", .log = -1, .state = OUTPUT_RUNNING }, *writers[] = { &writer };
+  output out = { .form = OUTPUT_TABLE, .joined = 1, .writers = writers, .writer_count = 1, .queue = { { .descriptor = -1 } } };
+  output_line line = { .writer = &writer };
+  const char head[] = "Role  State       Restarts  Last line\n";
+  char expected[1000];
+  assert_int_equal(table_wait(&out, 1), 0);
+  table_draw(&out, 1, 0);
+  assert_int_equal(out.rows, 2);
+  assert_int_equal(table_wait(&out, 1), -1);
+  output_add(&out, &line, "10%", 3, 1);
+  assert_int_equal(table_wait(&out, 1.05), 51);
+  table_draw(&out, 1.05, 0);
+  assert_int_equal(table_wait(&out, 1.2), 0);
+  table_draw(&out, 1.2, 0);
+  output_add(&out, &line, "\r20%\n", 5, 1.2);
+  table_draw(&out, 1.2, 0);
+  snprintf(expected, sizeof expected, "%sa:0   running     0         \n\033[2A\r\033[J%sa:0   running     0         10%%\n"
+           "\033[2A\r\033[J[a:0] 20%%\n%sa:0   running     0         20%%\n", head, head, head);
+  expect(&out, 0, expected);
+  output_finish(&out, &line, 2);
+  output_release(&out);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -189,6 +254,9 @@ int main(void)
     cmocka_unit_test(a_begun_line_goes_first),
     cmocka_unit_test(tags_are_taken_apart),
     cmocka_unit_test(the_rank_that_failed_is_found),
+    cmocka_unit_test(characters_are_those_of_utf8),
+    cmocka_unit_test(what_only_acts_is_no_character),
+    cmocka_unit_test(the_table_stays_below_the_lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

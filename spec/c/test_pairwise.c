@@ -71,8 +71,46 @@ static void spreading_changes_nothing(void **state)
   }
 }
 
+/* However many processes there are, each of which adds up a term of the tree. */
+static void uneven_spreading_changes_nothing(void **state)
+{
+  (void)state;
+  enum { ARRAYS = 32 };
+  static double parts[MOST][LENGTH], whole[LENGTH], terms[ARRAYS][LENGTH], sum[LENGTH];
+  fill(parts);
+  const void *pointers[MOST];
+  void *groups[ARRAYS];
+  for (int r = 0; r < MOST; r++) pointers[r] = parts[r];
+  flow_add_pairwise(FLOW_FLOAT64, pointers, ARRAYS, whole, LENGTH);
+  for (int count = 1; count <= ARRAYS; count++) {
+    int most = 0, least = ARRAYS;
+    assert_int_equal(flow_pairwise_begin(ARRAYS, count, 0), 0);
+    assert_int_equal(flow_pairwise_begin(ARRAYS, count, count), ARRAYS);
+    for (int g = 0; g < count; g++) {
+      int begin = flow_pairwise_begin(ARRAYS, count, g), own = flow_pairwise_begin(ARRAYS, count, g + 1) - begin;
+      most = own > most ? own : most;
+      least = own < least ? own : least;
+      flow_add_pairwise(FLOW_FLOAT64, pointers + begin, own, terms[g], LENGTH);
+      groups[g] = terms[g];
+    }
+    assert_true(least >= 1 && most <= 2 * least);
+    flow_add_terms(FLOW_FLOAT64, groups, count, sum, LENGTH);
+    assert_memory_equal(sum, whole, sizeof whole);
+  }
+}
+
+static void a_worker_in_three_has_twice_as_much(void **state)
+{
+  (void)state;
+  const int expected[] = { 0, 2, 3, 4 };
+  for (int i = 0; i < 4; i++) assert_int_equal(flow_pairwise_begin(4, 3, i), expected[i]);
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(sums_are_a_tree), cmocka_unit_test(spreading_changes_nothing) };
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sums_are_a_tree), cmocka_unit_test(spreading_changes_nothing), cmocka_unit_test(uneven_spreading_changes_nothing),
+    cmocka_unit_test(a_worker_in_three_has_twice_as_much),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void end(void)
   expect_promises();
 }
 
-/* Who is lost is waited for, then not any more; who is too many then stands by. */
+/* Who is lost is waited for, then not any more. */
 static void test_shrinks(void **state)
 {
   (void)state;
@@ -68,12 +68,31 @@ static void test_shrinks(void **state)
   assert_false(sim.node[0].running);
   expect_words(sim.node[0].verdict, "worker:2 10.0.0.3:2222 lost its connection");
   sim_run(&sim, 18);
-  expect_members(0, "01");
-  assert_false(sim.node[3].running);
+  expect_members(0, "013");
   assert_int_equal(sim.node[0].aborts, 1);
-  sim_plan(&sim, 20, SIM_CRASH, 1, -1);      /* worker:3 takes its place at once: nobody who may come back would make them more */
+  sim_plan(&sim, 20, SIM_CRASH, 1, -1);
   sim_run(&sim, 23);
+  assert_false(sim.node[0].running);
+  sim_run(&sim, 28);
   expect_members(0, "03");
+  end();
+}
+
+/* Who is more than there are shards stands by, and takes the place of one that is lost at once: with who may come back they would not be
+ * more. */
+static void test_more_than_shards(void **state)
+{
+  (void)state;
+  begin(4, 1);
+  sim.shards = 2;
+  sim_boot_all(&sim);
+  sim_plan(&sim, 20, SIM_CRASH, 1, -1);
+  sim_run(&sim, 19);
+  expect_members(0, "01");
+  assert_true(sim.node[2].protocol && !sim.node[2].running);
+  sim_run(&sim, 23);
+  expect_members(0, "02");
+  assert_false(sim.node[3].running);
   end();
 }
 
@@ -100,14 +119,15 @@ static void test_grows(void **state)
   assert_false(sim.node[0].running);
   sim_run(&sim, 8);
   expect_members(0, "03");
-  sim_plan(&sim, 10, SIM_BOOT, 1, 0);        /* a third one does not divide the shards */
+  sim_plan(&sim, 10, SIM_BOOT, 1, 0);
   sim_run(&sim, 14);
-  expect_members(0, "03");
-  assert_int_equal(sim.node[0].aborts, 0);
+  expect_members(0, "013");
+  assert_int_equal(sim.node[0].aborts, 1);
+  assert_int_equal(sim.node[0].culprit, 1);
   sim_plan(&sim, 15, SIM_BOOT, 2, 0);
   sim_run(&sim, 20);
   expect_members(2, "0123");
-  assert_int_equal(sim.node[0].aborts, 1);
+  assert_int_equal(sim.node[0].aborts, 2);
   assert_int_equal(sim.node[0].culprit, 2);
   expect_words(sim.node[0].verdict, "worker:2 10.0.0.3:2222 has come");
   assert_true(sim.node[2].step >= 5);
@@ -133,6 +153,7 @@ static void test_stands_by(void **state)
 {
   (void)state;
   begin(3, 1);
+  sim.shards = 2;
   sim.steps = 1000;
   sim_boot_all(&sim);
   sim_plan(&sim, 700, SIM_CRASH, 0, 2);
@@ -143,6 +164,41 @@ static void test_stands_by(void **state)
   expect_members(0, "01");
   assert_true(sim.node[0].step > 600);
   end();
+}
+
+/* The chief alone cannot be done without; who has waited for it long enough says so. */
+static void test_chief_is_lost(void **state)
+{
+  (void)state;
+  begin(3, 1);
+  sim_boot_all(&sim);
+  sim_plan(&sim, 10, SIM_CRASH, 0, -1);
+  sim_run(&sim, 1e5);
+  expect_promises();
+  for (int i = 1; i < 3; i++) {
+    assert_true(sim.node[i].failed);
+    expect_words(sim.node[i].last_words, "worker:0 10.0.0.1:2222 was not reached within 600 s (nobody goes on without it: start it again "
+                 "at that address, or the job, from its backup); at last: ");
+  }
+  sim_end(&sim);
+}
+
+/* Who stood still while the others went on, and finished, does not wait for them as for a chief that comes back. */
+static void test_oversleeps(void **state)
+{
+  (void)state;
+  begin(3, 1);
+  sim_boot_all(&sim);
+  sim_plan(&sim, 10, SIM_FREEZE, 1, 400);
+  sim_run(&sim, 380);
+  expect_promises();
+  assert_true(sim.node[0].finished && sim.node[2].finished);
+  sim_run(&sim, 450);
+  expect_promises();
+  assert_true(sim.node[1].failed);
+  expect_words(sim.node[1].last_words, "worker:0 10.0.0.1:2222 was not reached within 20 s (this process stood still for 401 s: the others "
+               "have gone on without it, and may have finished); at last: ");
+  sim_end(&sim);
 }
 
 /* Who does not fit is turned away, and the others do not notice. */
@@ -168,7 +224,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_shrinks), cmocka_unit_test(test_comes_back_in_time), cmocka_unit_test(test_grows), cmocka_unit_test(test_too_few),
-    cmocka_unit_test(test_stands_by), cmocka_unit_test(test_misfit),
+    cmocka_unit_test(test_stands_by), cmocka_unit_test(test_more_than_shards), cmocka_unit_test(test_misfit),
+    cmocka_unit_test(test_chief_is_lost), cmocka_unit_test(test_oversleeps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,16 +139,22 @@ static void test_threads_open_and_close(void **state)
   assert_true(predict(context, model, wanted) > 0);
   flow_model_release(model);
   for (int i = 0; i < THREADS; i++) assert_int_equal(0, pthread_create(&threads[i], NULL, serve, NULL));
+#ifdef __SANITIZE_ADDRESS__
+  print_message("no child is made: gcc's AddressSanitizer does not free its allocator's locks in one\n");
+#else
   pid_t child = fork();                      /* while they hold the list */
   if (child == 0) {
     double values[MOST_VALUES];
     alarm(20);
     _exit(flow_model_share(context, MODEL, &model) == FLOW_OK && predict(context, model, values) > 0 ? 0 : 1);
   }
+#endif
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+#ifndef __SANITIZE_ADDRESS__
   int status = -1;
   assert_true(child > 0 && waitpid(child, &status, 0) == child);
   assert_int_equal(0, status);
+#endif
   assert_int_equal(0, failures);
 }
 

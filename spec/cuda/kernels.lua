@@ -9,7 +9,7 @@ local root = arg[0]:match("^(.*)spec/cuda/kernels%.lua$")
 package.path = root .. "?.lua;" .. package.path
 
 -- An H100: NVIDIA's figures of what a multiprocessor has, a rate that copies reach on one, and assumptions: how long memory takes to
--- answer under load, and what a launch in a graph costs.
+-- answer under load, which each turn of a bundle but the first waits for again, and what a launch in a graph costs.
 local GPU = { multiprocessors = 132, registers = 65536, shared = 228 * 1024, threads = 2048, block = 256, rate = 3.0e12, latency = 800e-9,
               launch = 1.5e-6 }
 
@@ -92,15 +92,16 @@ end
 
 if arg[3] then
   local launches = require "spec.support.launches"
-  local sums, order, total, number, groups = {}, {}, 0, 0, false
-  for _, launch in ipairs(launches.read(arg[3])) do
-    local name, first = launch.kernel, not (launch.bundled and groups)
-    groups = launch.bundled
-    if first then number = number + 1 end
+  local list, sums, order, narrow, total, number = launches.read(arg[3]), {}, {}, {}, 0, 0
+  for _, launch in ipairs(list) do
+    local name, first = launch.bundled and "bundle" or launch.kernel, launch.node > number
+    number = math.max(number, launch.node)
     local kernel = kernels[name]
     local rate = kernel and kernel.rate > 0 and kernel.rate or GPU.rate
     local seconds = math.max(first and GPU.launch or 0, (launch.read + launch.written) / rate)
+    if first then seconds = seconds + (launch.turns - 1) * GPU.latency end
     if not sums[name] then
+      if kernel and kernel.widest > 0 and kernel.widest < 8 then narrow[#narrow + 1] = name end
       sums[name] = { launches = 0, bytes = 0, seconds = 0, kernel = kernel }
       order[#order + 1] = name
     end
@@ -117,8 +118,9 @@ if arg[3] then
     print(("%-34s %8d %14.0f %9s %9s %6.1f us"):format(name, sum.launches, sum.bytes, kernel and kernel.widest or "library",
       kernel and ("%.1f KB"):format(kernel.held / 1024) or "", sum.seconds * 1e6))
   end
-  print(("%d launches, %.1f us on an H100 by estimate, of which nothing was measured: libraries count as copies, and turns that follow " ..
-    "each other inside a launch do not count"):format(number, total * 1e6))
+  print("loads under 8 bytes: " .. (#narrow > 0 and table.concat(narrow, ", ") or "none"))
+  print(("%d launches, %.1f us on an H100 by estimate, of which nothing was measured: libraries count as copies"):format(number,
+    total * 1e6))
   return
 end
 

@@ -13,12 +13,11 @@ local x = flow.random.uniform({ batch, unpack(shape) }, { seed = 1 })
 local y = flow.random.uniform({ batch }, { maxval = classes, dtype = "int32", seed = 2 })
 for _ = 1, 2 do model:train_on_batch(x, y) end
 
-local list, number, groups = launches.read(os.getenv("FLOW_EMULATED_LAUNCHES")), 0, false
-print(("%4s  %-26s %-28s %14s %14s %14s"):format("node", "op", "kernel", "bytes read", "written", "own memory"))
+local list = launches.read(os.getenv("FLOW_EMULATED_LAUNCHES"))
+print(("%4s  %5s %-28s %-28s %14s %14s %14s"):format("node", "turns", "op", "kernel", "bytes read", "written", "own memory"))
 for _, launch in ipairs(list) do
-  if not (launch.bundled and groups) then number = number + 1 end
-  groups = launch.bundled
-  print(("%4d%s %-26s %-28s %14.0f %14.0f %14.0f"):format(number, launch.bundled and "*" or " ", launch.op, launch.kernel, launch.read,
-    launch.written, launch.own))
+  print(("%4d%s %5d %-28s %-28s %14.0f %14.0f %14.0f"):format(launch.node, launch.bundled and "*" or " ", launch.turns, launch.op,
+    launch.kernel, launch.read, launch.written, launch.own))
 end
-print(("%d launches and copies, %.0f bytes, of which in the ops' own memory %.0f"):format(number, launches.bytes(list), launches.own(list)))
+print(("%d launches and copies, at most %d turns in one, %.0f bytes, of which in the ops' own memory %.0f"):format(launches.nodes(list),
+  launches.turns(list), launches.bytes(list), launches.own(list)))

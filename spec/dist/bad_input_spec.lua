@@ -4,7 +4,7 @@ local support = require "spec.support.init"
 
 local program = ("FLOWLUA_PATH=%slua FLOW_THREADS=1 FLOW_SECRET=0123456789abcdef0123456789abcdef"):format(support.root)
 local NO_MPI = support.missing_engine("MPI", true)
-local ports = 31000 + tonumber((support.run "echo $$")) % 900 * 10
+local ports = 20000 + tonumber((support.run "echo $$")) % 1200 * 10      -- below those that systems give away
 
 local count = support.count
 
@@ -70,6 +70,25 @@ describe("a cluster that cannot be", function()
     assert.truthy(text:find("TF_CONFIG makes this worker:0 of 2 workers, OpenMPI process %d of 3: unset TF_CONFIG under mpirun, or start "
       .. "each task by itself"), text)
     assert.equal(0, count(text, "done"), text)
+  end)
+
+  it("is refused where only some workers encrypt, or where there is no secret for it", function()
+    local path, addresses, waits = script(), two_ports(), {}
+    for index = 0, 1 do
+      waits[index] = start(("FLOW_SHARED_MEMORY=0 FLOW_ENCRYPT=%d "):format(index) .. config(addresses, index), path)
+    end
+    for index = 0, 1 do
+      local text, code = waits[index]()
+      check_sentence(text, code, "rank 1 encrypts what it sends, rank 0 does not: set FLOW_ENCRYPT for all workers, or for none")
+    end
+    local text, code = start("FLOW_SECRET= FLOW_INSECURE=1 FLOW_ENCRYPT=1 " .. config(two_ports(), 0), path)()
+    check_sentence(text, code, "FLOW_ENCRYPT=1 needs a secret that all workers have")
+    text, code = start("FLOW_ENCRYPT=yes " .. config(two_ports(), 0), path)()
+    check_sentence(text, code, 'FLOW_ENCRYPT is 0 or 1, got "yes"')
+    local servers = support.file("servers.lua", "require('flow').distribute.ParameterServerStrategy()")
+    text, code = start("FLOW_ENCRYPT=1 TF_CONFIG='{\"cluster\":{\"worker\":[\"127.0.0.1:1\"],\"ps\":[\"127.0.0.1:2\"]},"
+      .. "\"task\":{\"type\":\"worker\",\"index\":0}}'", servers)()
+    check_sentence(text, code, "ParameterServerStrategy: FLOW_ENCRYPT=1, but what variables hold is not encrypted on its way")
   end)
 
   it("is refused by MPI where srun has no PMI", function()

@@ -48,10 +48,10 @@ end
 
 describe("workers that never come back", function()
   for _, case in ipairs {
-    { "--shards 4", "worker:2@5", 2 }, { "--shards 8", "worker:3@12", 2 }, { "--shards 4", "worker:1@7,worker:3@7", 2 },
+    { "--shards 4", "worker:2@5", 3 }, { "--shards 8", "worker:3@12", 3 }, { "--shards 4", "worker:1@7,worker:3@7", 2 },
     { "--shards 8 --data tensors", "worker:1@3,worker:2@10,worker:3@17", 1 }, { "--shards 4 --data endless", "worker:2@6,worker:1@13", 2 },
-    { "--shards 4", "worker:2@test", 2 }, { "--shards 4 --fits 3 --models 2 --epochs 2", "worker:1@8,worker:3@20,worker:2@30", 1 },
-    { "--shards 4 --callbacks true", "worker:2@5", 2 },
+    { "--shards 4", "worker:2@test", 3 }, { "--shards 4 --fits 3 --models 2 --epochs 2", "worker:1@8,worker:3@20,worker:2@30", 1 },
+    { "--shards 4 --callbacks true", "worker:2@5", 3 },
   } do
     local arguments, kills, left = unpack(case)
     it(("are done without, and no bit differs: %s, %s"):format(arguments, kills), function()
@@ -66,10 +66,16 @@ describe("workers that never come back", function()
     expect(text, "training goes on with 1 of 2 workers, from the newest state: worker:0 (4 shards, 4 on each)")
   end)
 
-  it("leave a third one without a part, which stands by and ends well", function()
+  it("leave their shards to the others, of whom one may have more", function()
     local text = train({ { "" }, { "" }, { "" }, { "" } }, "--shards 4", "--kill worker:1@4")
-    expect(text, "worker:3: stands by: 2 of 4 workers train, since 4 shards cannot be divided evenly among more of those that are there",
-      "the other workers have finished without this one, which stood by")
+    expect(text, "training goes on with 3 of 4 workers, from the newest state: worker:0, worker:2, worker:3 (4 shards, 1 or 2 on each)")
+  end)
+
+  it("make room for one that stood by, since there are fewer shards than workers; another ends well without a part", function()
+    local text, there = train({ { "" }, { "" }, { "batch@2" }, { "batch@2" } }, "--shards 2", "--kill worker:1@25")
+    assert.equal(2, there, text)
+    expect(text, "stands by: 2 of 4 workers train, since there are 2 shards",
+      "training goes on with 2 of 4 workers, from the newest state: worker:0, worker:")
   end)
 end)
 

@@ -10,7 +10,7 @@ describe("faults-cluster", function()
     { "memory", "^memory/ends/kill/step/.$", 3 },
     { "memory", "^memory/ends/terminate/end/1", 1 }, { "memory", "^memory/ends/exit/save/2", 1 }, { "tcp", "^tcp/back/kill/start/0", 1 },
     { "tcp", "^tcp/ends/kill/save/1", 1 }, { "mpi", "^mpi/ends/kill/save/", 3 }, { "mpi", "^mpi/ends/exit/step/0", 1 },
-    { "elastic", "^elastic/ends/kill/step/", 3 }, { "elastic", "^elastic/back/kill/save/", 4 },
+    { "hosts", "^hosts/back/kill/step/.$", 3 }, { "elastic", "^elastic/ends/kill/step/", 3 }, { "elastic", "^elastic/back/kill/save/", 4 },
   } do
     local kind, pattern, count = unpack(case)
     it("finds nothing wrong in the cells " .. pattern, function()

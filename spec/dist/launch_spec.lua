@@ -78,6 +78,9 @@ describe("flowlua launch", function()
     assert.is_nil(next(addresses, cluster))
     assert.is_nil(next(secrets, (next(secrets))))
     assert.equal(4, count(cluster, "127%.0%.0%.1:%d+"))
+    output, code = launch("--workers 0 --chief --parameter-servers 1", [[print(os.getenv "TF_CONFIG")]])
+    assert.equal(0, code, output)
+    assert.equal(2, count(output, '"cluster":{"chief":%["127%.0%.0%.1:%d+"%],"ps":%["127%.0%.0%.1:%d+"%]}'), output)
     for _, part in ipairs { '"chief":%["[^"]*"%]', '"worker":%["[^"]*","[^"]*"%]', '"ps":%["[^"]*"%]' } do
       assert.truthy(cluster:find(part), cluster)
     end
@@ -145,6 +148,7 @@ describe("flowlua launch", function()
     for options, sentence in pairs {
       [""] = "which script? flowlua launch --workers 2 train.lua -- --epochs 3",
       ["-m"] = "which script?",
+      ["--workers 0 x.lua"] = "--workers 0: nobody would train: --chief is missing, or a worker",
       ["--workers 1.5 x.lua"] = "--workers is a whole number from 0 to 1000, got 1.5",
       ["x.lua --epochs 3"] = "unknown option --epochs (write arguments of the script after --)",
       ["x.lua y"] = '"y": arguments of the script come after --: flowlua launch x.lua -- y',

@@ -10,6 +10,7 @@ local make = {
   scheduled = function() return flow.optimizers.Adam(flow.optimizers.schedules.ExponentialDecay(0.002, 20, 0.9)) end,
   nadam = function() return flow.optimizers.Nadam(0.002) end,
   sgd = function() return flow.optimizers.SGD(0.05) end,
+  nesterov = function() return flow.optimizers.SGD(0.05, { momentum = 0.9, nesterov = true }) end,
   adamw = function() return flow.optimizers.AdamW(0.002) end,
   accumulating = function() return flow.optimizers.Adam { gradient_accumulation_steps = 3 } end,
   clipped = function() return flow.optimizers.Adam { gradient_accumulation_steps = 3, clipnorm = 1 } end,

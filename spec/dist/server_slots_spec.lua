@@ -30,7 +30,7 @@ local function check_same(wanted, text)
 end
 
 describe("optimizers on parameter servers", function()
-  for _, optimizer in ipairs { "scheduled", "nadam", "sgd", "adamw", "accumulating" } do
+  for _, optimizer in ipairs { "scheduled", "nadam", "sgd", "nesterov", "adamw", "accumulating" } do
     it("save their slots, and a job that is started again goes on with them: " .. optimizer, function()
       local wanted, folder = alone(optimizer), support.folder()
       local text, code = launch(optimizer, support.folder())

@@ -6,21 +6,28 @@
 -- With --shards the replicas are as many, whoever has them, and there is a layer whose statistics are those of a replica's rows.
 --
 --   flowlua spec/dist/training.lua [--devices 4] [--shards 8] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI]
---     [--data tensors] [--scaled] [--factors true | false]
+--     [--data tensors] [--scaled] [--factors true | false] [--pack BYTES]
+--     [--machines aab]      a letter for each worker: those with the same one share it
 local flow = require "flow"
 local training = require "flow.train.compile"
 local layers, distribute = flow.layers, flow.distribute
 
 local options = flow.args { devices = 1, gpus = 0, reduce = "NcclAllReduce", engine = "", data = "dataset", epochs = 5, last = 11,
-                            scaled = false, shards = 0, factors = "" }
+                            scaled = false, shards = 0, factors = "", machines = "", pack = 0 }
 flow.set_random_seed(5)
 if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
+
+if options.machines ~= "" then
+  local ffi, index = require "ffi", distribute.ClusterResolver().task_id + 1
+  ffi.cdef "int setenv(const char *name, const char *value, int overwrite);"
+  ffi.C.setenv("FLOW_SHARED_MEMORY", options.machines:sub(index, index), 1)
+end
 
 local strategy, worker
 flow.config.set_precision("exact")      -- GPUs multiply in TF32 otherwise
 if options.engine ~= "" then
   strategy = distribute.MultiWorkerMirroredStrategy { communication_options = {
-    implementation = options.engine, factors = ({ ["true"] = true, ["false"] = false })[options.factors] } }
+    implementation = options.engine, bytes_per_pack = options.pack, factors = ({ ["true"] = true, ["false"] = false })[options.factors] } }
   worker = strategy.cluster_resolver.task_id
 elseif options.gpus > 0 then
   local names = {}

@@ -53,4 +53,38 @@ describe("training on several replicas", function()
                   ["trueFLOW_SHARED_MEMORY=1"] = rows, ["trueFLOW_SHARED_MEMORY=0"] = rows,
                   ["falseFLOW_SHARED_MEMORY=1"] = sums, ["falseFLOW_SHARED_MEMORY=0"] = sums }, digests)
   end)
+
+  -- In real life each group is on a machine of its own.
+  for _, machines in ipairs { "aab", "abb", "aabb" } do
+    it("has the same bits whoever shares memory with whom: " .. machines, function()
+      local undivided = train(workers(#machines, "RING", "--factors false", "FLOW_SHARED_MEMORY=0"))
+      local run = train(workers(#machines, "RING", "--factors false --machines " .. machines))
+      check(run, one "", #machines)
+      assert.equal(#machines, support.count(run.text, "communication = RING %(tcp, shared memory%)"), run.text)
+      assert.same(undivided.weights, run.weights)
+      assert.same(undivided.steps, run.steps)
+    end)
+  end
+
+  it("has the same bits where what workers send is encrypted", function()
+    local plain = train(workers(3, "RING", "", "FLOW_SHARED_MEMORY=0"))
+    local run = train(workers(3, "RING", "", "FLOW_SHARED_MEMORY=0 FLOW_ENCRYPT=1"))
+    check(run, one "", 3)
+    assert.equal(3, support.count(run.text, "communication = RING %(tcp, encrypted%)"), run.text)
+    assert.same(plain.weights, run.weights)
+    run = train(workers(3, "RING", "--factors false --machines aab", "FLOW_ENCRYPT=1"))
+    assert.equal(3, support.count(run.text, "%(tcp, shared memory, encrypted%)"), run.text)
+  end)
+
+  it("has the same bits whatever is added up at once", function()
+    local function digest(arguments)
+      return train(workers(3, "RING", "--factors false " .. arguments, "FLOW_SHARED_MEMORY=0")).weights[1]
+    end
+    assert.equal(digest "", digest "--pack 1000")
+  end)
+
+  it("has the bits of shards whoever shares memory with whom", function()
+    local run = train(workers(3, "RING", "--shards 4 --machines aab"))
+    assert.same(train(alone "--engine RING --shards 4").weights[1], run.weights[3], run.text)
+  end)
 end)

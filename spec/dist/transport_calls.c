@@ -76,6 +76,7 @@ void wait_for_others(const setting *self, double seconds)
 flow_status open_link(const setting *self, const char *group, double timeout, flow_communicator **link)
 {
   flow_transport_options options = { .timeout = timeout, .group = group, .address = "127.0.0.1", .store = &self->store };
+  if (strcmp(self->transport, "hosts") == 0) return flow_communicator_meet_hosts(self->rank, self->size, &options, 1, link);
   FLOW_TRY(flow_communicator_open(self->transport, self->rank, self->size, &options, link));
   return flow_communicator_share(link);            /* FLOW_SHARED_MEMORY=0 keeps the engine to itself */
 }

@@ -117,6 +117,18 @@ local function start_tcp(memory, ranks, mode, started, environment, before)
 end
 local function run_tcp(...) return start_tcp(...)() end
 
+-- Processes that say which machine they are on: a letter for each.
+local function run_hosts(machines, mode)
+  local folder, command = support.file("store", ""):match("^(.*)/"), {}
+  for rank = 0, #machines - 1 do
+    command[#command + 1] = ("{ FLOW_SHARED_MEMORY=%s timeout -k 5 60 %q hosts %s %d %d %q; echo rank %d ended with $?; } &"):format(
+      machines:sub(rank + 1, rank + 1), program, mode, rank, #machines, folder, rank)
+  end
+  local text = support.run(table.concat(command, " ") .. " wait")
+  os.execute("rm -rf " .. folder)
+  return text
+end
+
 local function check_ends(text, ranks, code)
   for rank = 0, ranks - 1 do assert.truthy(text:find(("rank %d ended with %d\n"):format(rank, code), 1, true), text) end
 end
@@ -269,5 +281,28 @@ describe("memory that ranks on one machine share", function()
       for rank = 0, 1 do check_failure(text, rank, "input/output error", { 0, 15 }, "all_reduce: rank 2 %(process %d+%) has ended") end
       check_ends(text, 2, 0)
     end
+  end)
+end)
+
+describe("ranks of several machines of which some have several", function()
+  it("add up, send and gather", function()
+    for _, machines in ipairs { "aab", "abb", "aabbc" } do
+      local text = run_hosts(machines, "calls")
+      check_ends(text, #machines, 0)
+      assert.equal(#machines, count(text, "right by hosts"), text)
+    end
+  end)
+
+  it("leave nothing behind", function() check_ends(run_hosts("aab", "leaks"), 3, 0) end)
+
+  it("notice at once on all machines when a rank dies", function()
+    local text = run_hosts("aabb", "lost")
+    for rank = 0, 2 do
+      local status, after = text:match("rank " .. rank .. " of 4: (.-) after ([%d.]+) s: all_reduce: ")
+      if not status then status, after = text:match("rank " .. rank .. " of 4: (.-) after ([%d.]+) s: among ") end
+      assert.truthy((status == "input/output error" or status == "aborted") and tonumber(after) < 15, text)
+    end
+    assert.truthy(text:find("among ranks 2 to 3, which share a machine: all_reduce: rank 1 %(process %d+%) has ended"), text)
+    check_ends(text, 3, 0)
   end)
 end)

@@ -2,6 +2,7 @@
 --
 -- cells.all() lists them, each { name =, kind =, fault =, moment =, victims =, comes_back =, after =, within =, ... }:
 --   kind         memory (RING, one machine), tcp (RING, no shared memory), mpi, net (RING, a network namespace for each worker),
+--                hosts (RING, encrypted, the first two as if on one machine and the third on another),
 --                elastic (memory, with 4 shards: the others go on without who is lost, at once)
 --   comes_back   whether lost workers are started again, and waited for; elastic: whether they are started again
 --   after        "equal": all goes on, the results are those of a run without a fault, to the bit
@@ -88,6 +89,9 @@ function cells.all()
   add(list, "memory", false, { "stop_3" }, BEFORE_THE_END, EVERYONE, "equal")
   add(list, "memory", false, { "stop_30" }, { "step", "save" }, EVERYONE, "named", SILENCE)
   add(list, "tcp", false, { "kill" }, { "step", "save" }, EVERYONE, "named", AT_ONCE)
+  add(list, "hosts", true, { "kill", "stop_3" }, { "step", "save" }, EVERYONE, "equal")
+  add(list, "hosts", true, { "kill" }, { "step" }, PAIRS, "equal")
+  add(list, "hosts", false, { "kill" }, { "step" }, EVERYONE, "named", AT_ONCE)
   add(list, "tcp", false, { "exit" }, { "step", "save" }, EVERYONE, "named", GOODBYE)
   add(list, "mpi", false, { "kill", "terminate" }, BEFORE_THE_END, EVERYONE, "named", AT_ONCE)
   add(list, "mpi", false, { "exit" }, { "step", "save" }, EVERYONE, "named", GOODBYE)

@@ -11,7 +11,7 @@ local ffi = require "ffi"
 local layers = flow.layers
 
 local options = flow.args { folder = "", victims = "", moment = "", fault = "", backup = "", seed = 1, engine = "AUTO",
-                            shards = 0, pace = 0 }      -- milliseconds that a step takes at least
+                            machines = "", shards = 0, pace = 0 }      -- pace: milliseconds that a step takes at least
 ffi.cdef [[
   typedef struct { long seconds, nanoseconds; } member_time;
   int clock_gettime(int clock, member_time *time);
@@ -47,6 +47,7 @@ local function reach(moment)
     options.fault:find "sleep" and "&" or ""))
 end
 
+if options.machines ~= "" then ffi.C.setenv("FLOW_SHARED_MEMORY", options.machines:sub(me + 1, me + 1), 1) end
 leave("pid", tostring(ffi.C.getpid()))
 reach "start"
 

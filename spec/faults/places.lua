@@ -43,9 +43,10 @@ local function launch(program)
     if cells.SHARDS[cell.kind] then
       options, arguments = options .. " --min-workers 1", ("--shards %d --pace 30 %s"):format(cells.SHARDS[cell.kind], arguments)
     end
-    return ("export FLOW_SHARED_MEMORY=%d FLOW_SHRINK_AFTER=1.5\n%s launch --workers %d --threads 1 --kill-after 3 --engine %s %s "
-      .. "spec/faults/member.lua -- --engine %s %s"):format(cell.kind == "tcp" and 0 or 1, program, cells.workers(cell),
-      cell.kind == "mpi" and "mpi" or "ring", options, cell.kind == "mpi" and "MPI" or "RING", arguments)
+    if cell.kind == "hosts" then arguments = "--machines aab " .. arguments end
+    return ("export FLOW_SHARED_MEMORY=%d FLOW_SHRINK_AFTER=1.5 FLOW_ENCRYPT=%d\n%s launch --workers %d --threads 1 --kill-after 3 "
+      .. "--engine %s %s spec/faults/member.lua -- --engine %s %s"):format(cell.kind == "tcp" and 0 or 1, cell.kind == "hosts" and 1 or 0,
+      program, cells.workers(cell), cell.kind == "mpi" and "mpi" or "ring", options, cell.kind == "mpi" and "MPI" or "RING", arguments)
   end
 end
 

@@ -83,6 +83,8 @@ describe("flowlua board", function()
       assert.truthy(board.ask("GET " .. path .. " HTTP/1.0"):find("^HTTP/1.0 404 "), path)
     end
     assert.truthy(board.ask("POST /runs HTTP/1.0"):find("^HTTP/1.0 405 "))
+    assert.truthy(board.ask("GET /runs HTTP/1.1\\r\\nHost: evil.example"):find("^HTTP/1.0 403 "))
+    assert.truthy(board.ask("GET /runs HTTP/1.1\\r\\nHost: localhost:1"):find("^HTTP/1.0 200 "))
     board.close()
   end)
 
@@ -101,6 +103,9 @@ describe("flowlua board", function()
       end } } })
     assert.same({ { 1, 1, 2 }, { 2, 2, 4 }, { 3, 3, 6 } }, versions)
     assert.same({ 0, 1, 2 }, board.tag("dense/kernel/histogram")["a/train"].steps)
+    local models, kind = board.tag "keras"
+    assert.same({ "graphs", 1 }, { kind, #models["a/train"].graphs })
+    assert.equal("dense", json.decode(models["a/train"].graphs[1]).config.layers[2].config.name)
     board.close()
   end)
 
@@ -145,7 +150,7 @@ describe("flowlua board", function()
     assert.truthy(said:find("other/[^\n]*the record at byte 0 is damaged"), said)
     support.write(short, all)                              -- it was being written
     assert.same({ 4, 5, 6 }, board.tag("x").cut.values)
-    support.write(path, bytes:sub(1, 40))                  -- another file: its run is read anew, and has nothing
+    support.write(path, bytes:sub(1, 40))                  -- another file: its run is read again, and has nothing
     assert.is_nil(board.tag("x").flipped)
     os.execute("rm -r " .. folder .. "/cut")
     assert.is_nil(board.tag "x")

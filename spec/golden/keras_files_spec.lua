@@ -56,11 +56,13 @@ describe("files of Keras", function()
     model_files.assert_returns(flow.load_model(folder .. "operations.keras"), arrays("operations", "x"))
   end)
 
-  it("a call that is never in training stays so", function()
-    local function dropout_of(model) return model:get_layer("dropout")._nodes[1].options.training end
+  it("drop in training, though Keras writes training = false for the call, which its loops overrule", function()
     local model = flow.load_model(folder .. "func.keras")
-    assert.is_false(dropout_of(model))
-    assert.is_false(dropout_of(flow.models.model_from_json(model:to_json())))
+    local dropout = model:get_layer "dropout"
+    local features = flow.Model { inputs = model.inputs, outputs = dropout.output }
+    local x = arrays("func", "x")
+    local function zeros(training) return features(x, { training = training }):eq(0):to("float32"):mean():item() end
+    assert.is_true(zeros(true) > zeros(false) + 0.05)
   end)
 
   it(".weights.h5 goes into a model that is there", function()
@@ -131,20 +133,20 @@ describe("files of flowlua", function()
     close(again:predict(x, { verbose = 0 }), before, 0, "prediction")
   end)
 
-  it("that have another ending are written beside it, with a warning", function()
+  it("that have another ending, or none, are written beside it or in a folder, with a warning", function()
     local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
     local warnings, sink = {}, flow.log.sink
     flow.log.sink = function(_, text) warnings[#warnings + 1] = text end
     for i, ending in ipairs { "", "/", ".pt", ".h5", ".weights.h5" } do
-      local path = temporary .. i
+      local path = temporary:gsub("%.keras$", "") .. i
       model:save(path .. ending)
-      local written = path .. (ending == "/" and "" or ending) .. ".keras"
-      assert.truthy(warnings[i]:find(("saved as %q"):format(written), 1, true), warnings[i])
+      local written = path .. (ending:find "%w" and ending .. ".keras" or "/model.keras")
       assert.equal(2, #flow.load_model(written).weights)
       os.remove(written)
     end
     flow.log.sink = sink
-    assert.equal(5, #warnings)
+    assert.is_true(#warnings <= 1)      -- once in a Lua state
+    if warnings[1] then assert.truthy(warnings[1]:find("saved as", 1, true), warnings[1]) end
   end)
 
   it("of models that a file cannot hold are errors that say what to do", function()

@@ -2,7 +2,7 @@
 --- Keras' own numbers: its losses under a policy and in float32 differ by up to 1.4e-3 (bfloat16) and 1.0e-3 (float16).
 local flow = require "flow"
 local golden = require "spec.support.golden"
-local nets = require "spec.support.golden_nets"
+local nets = require "spec.support.nets.golden"
 
 local TOLERANCE = { float32 = 1e-4, mixed_bfloat16 = 4e-3, mixed_float16 = 1.5e-3 }
 local cases = require "spec.golden.mixed_precision"

@@ -10,18 +10,18 @@ local PRESENT = {
   ["activations"] = 31,
   ["callbacks"] = 13,
   ["constraints"] = 9,
-  ["initializers"] = 13,
+  ["initializers"] = 36,
   ["losses"] = 46,
   ["metrics"] = 70,
   ["ops"] = 332,
-  ["ops.image"] = 12,
+  ["ops.image"] = 13,
   ["ops.linalg"] = 15,
   ["ops.nn"] = 54,
   ["ops.numpy"] = 220,
   ["optimizers"] = 17,
   ["optimizers.schedules"] = 7,
   ["random"] = 11,
-  ["regularizers"] = 3,
+  ["regularizers"] = 10,
 }
 
 local function has(path, name)

@@ -2,8 +2,10 @@
 
     /tmp/keras/bin/python spec/golden/ops.py
 
-writes manifest/ops.lua (the calls, as Lua, in which a, b, c ... are the inputs) and values/ops.npz. The cases are in ops_cases.py. Inputs
-follow from NumPy's generator with the case's number as seed, but for those that a case gives itself."""
+writes manifest/ops/MODULE.lua for each module of Keras' ops, and values/ops.npz. A manifest is a table of ops, each a list of cases: the
+numbers of the first and the last one that make this call, then the call, as Lua, in which a, b, c ... are the inputs. The cases are in
+ops_cases.py. Inputs follow from NumPy's generator with the case's number as seed, but for those that a case gives itself."""
+import glob
 import os
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -43,7 +45,8 @@ def weights(shape):
     return np.cos(np.arange(int(np.prod(shape)), dtype=np.float64)).reshape(shape) + 0.1
 
 
-def run(number, case, arrays, lines):
+def run(number, case, arrays):
+    """Computes the case, fills arrays, and returns what its manifest says of it."""
     inputs = case.inputs(np.random.default_rng(number))
     tensors = [tf.constant(x) for x in inputs]
     given = [entry.keras() if isinstance(entry, Position) else entry for entry in tensors]
@@ -70,28 +73,54 @@ def run(number, case, arrays, lines):
             if g is not None:
                 arrays[f"{number}_gradient{i}"] = tf.convert_to_tensor(g).numpy()
                 gradients.append(i + 1)
-    fields = [f"number = {number}", f'op = "{case.name}"', f"inputs = {len(inputs)}", f"outputs = {len(results)}",
-              f"\n    call = [[{case.call()}]]"]
-    if gradients:
-        fields.append("gradients = { " + ", ".join(map(str, gradients)) + " }")
-    if not case.traced:
-        fields.append("traced = false")
-    if case.tolerance:
-        fields.append(f"tolerance = {case.tolerance}")
-    lines.append("  { " + ", ".join(fields).replace(", \n", ",\n") + " },")
+    fields = [f"[[{case.call()}]]"]
+    fields += [f"inputs = {len(inputs)}"] if len(inputs) != 1 else []
+    fields += [f"outputs = {len(results)}"] if len(results) != 1 else []
+    fields += ["gradients = { " + ", ".join(map(str, gradients)) + " }"] if gradients else []
+    fields += [] if case.traced else ["traced = false"]
+    fields += [f"tolerance = {case.tolerance}"] if case.tolerance else []
+    return ", ".join(fields)
+
+
+def module_of(name):
+    """random.uniform and linalg.qr: random, linalg; others: the module of Keras' sources."""
+    return name.split(".")[0] if "." in name else find(name).__module__.split(".")[-1]
+
+
+def write_manifest(module, ops):
+    """ops: by name a list of [first number, last number, fields]."""
+    lines = [f"-- {module}.lua: cases of ops_spec.lua. Made by ops.py.", "return {"]
+    for name in sorted(ops):
+        line = f'  ["{name}"] = {{'
+        for i, (first, last, fields) in enumerate(ops[name]):
+            piece = f"{{ {first}, {last}, {fields} }}" + ("," if i + 1 < len(ops[name]) else " },")
+            if len(line) + len(piece) > 138:
+                lines.append(line)
+                line = "   "
+            line += " " + piece
+        lines.append(line)
+    with open(os.path.join(HERE, "manifest", "ops", module + ".lua"), "w") as file:
+        file.write("\n".join(lines + ["}", ""]))
 
 
 def main():
-    refused = []
-    arrays, lines = {}, ["-- ops.lua: the cases of ops_spec.lua. Made by ops.py.", "return {"]
+    refused, arrays, modules = [], {}, {}
     for number, case in enumerate(CASES, 1):
         try:
-            run(number, case, arrays, lines)
+            fields = run(number, case, arrays)
         except Exception as problem:
             refused.append(f"case {number}: {case.call()}: {str(problem).splitlines()[0][:150]}")
+            continue
+        cases = modules.setdefault(module_of(case.name), {}).setdefault(case.name, [])
+        if cases and cases[-1][1] == number - 1 and cases[-1][2] == fields:
+            cases[-1][1] = number
+        else:
+            cases.append([number, number, fields])
     np.savez_compressed(os.path.join(HERE, "values", "ops.npz"), **arrays)
-    with open(os.path.join(HERE, "manifest", "ops.lua"), "w") as file:
-        file.write("\n".join(lines + ["}", ""]))
+    for path in glob.glob(os.path.join(HERE, "manifest", "ops", "*.lua")):
+        os.remove(path)
+    for module, ops in modules.items():
+        write_manifest(module, ops)
     if refused:
         raise SystemExit("\n".join(["Keras refuses:"] + refused))
     print(len(CASES), "cases of", len({case.name for case in CASES}), "ops")

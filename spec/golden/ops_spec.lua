@@ -4,7 +4,6 @@ require "spec.support.init"
 local flow = require "flow"
 
 local folder = debug.getinfo(1, "S").source:match("^@(.*)ops_spec%.lua$")
-local cases = dofile(folder .. "manifest/ops.lua")
 local arrays = setmetatable({}, { __index = function(_, name) return flow.load_npz(folder .. "values/ops.npz", name) end })
 
 local function values_of(x)
@@ -50,13 +49,15 @@ local function weighted_sum(list)
   return total
 end
 
+local function inputs_of(case) return case.inputs or 1 end
+
 local function function_of(case)
-  local letters = ("a, b, c, d, e, f, g, h"):sub(1, math.max(3 * case.inputs - 2, 0))
-  return assert(loadstring(("return function(ops) return function(%s) return %s end end"):format(letters, case.call)))()(flow.keras.ops)
+  local letters = ("a, b, c, d, e, f, g, h"):sub(1, math.max(3 * inputs_of(case) - 2, 0))
+  return assert(loadstring(("return function(ops) return function(%s) return %s end end"):format(letters, case[3])))()(flow.keras.ops)
 end
 
 local function check(case, prefix, results, tolerance, what)
-  assert.equal(case.outputs, #results, what .. ": the number of results")
+  assert.equal(case.outputs or 1, #results, what .. ": the number of results")
   for i, y in ipairs(results) do
     assert_same(arrays[prefix .. "_out" .. i - 1], y, tolerance, what)
   end
@@ -73,38 +74,39 @@ local function traced(f, inputs)
   end)(unpack(list)) }
 end
 
-local by_op = {}
-for _, case in ipairs(cases) do
-  by_op[case.op] = by_op[case.op] or {}
-  table.insert(by_op[case.op], case)
+-- Case number `number` of those that make the same call.
+local function run_case(case, number)
+  local prefix, inputs = tostring(number), {}
+  for i = 1, inputs_of(case) do inputs[i] = arrays[prefix .. "_in" .. i - 1] end
+  local f, tolerance = function_of(case), case.tolerance or 1e-9
+  local what = case[3] .. " #" .. prefix
+  check(case, prefix, leaves { f(unpack(inputs)) }, tolerance, what)
+  if case.gradients then
+    local watched, tape = {}, flow.GradientTape()
+    for i, input in ipairs(case.gradients) do watched[i] = inputs[input] end
+    tape:watch(watched)
+    local loss = tape:record(function() return weighted_sum(leaves { f(unpack(inputs)) }) end)
+    local gradients = tape:gradient(loss, watched, nil, "zero")
+    for i, input in ipairs(case.gradients) do
+      assert_same(arrays[prefix .. "_gradient" .. input - 1], gradients[i], tolerance, what .. ": gradient " .. input)
+    end
+  end
+  if case.traced ~= false and #inputs > 0 then
+    check(case, prefix, traced(f, inputs), tolerance, what .. ", traced")
+  end
 end
 
-local names = {}
-for name in pairs(by_op) do names[#names + 1] = name end
+local cases, names = {}, {}
+for _, file in ipairs(flow.io.gfile.listdir(folder .. "manifest/ops")) do
+  for name, list in pairs(dofile(folder .. "manifest/ops/" .. file)) do cases[name], names[#names + 1] = list, name end
+end
 table.sort(names)
 
 describe("flow.keras.ops", function()
   for _, name in ipairs(names) do
     it(name .. " computes what Keras' does", function()
-      for _, case in ipairs(by_op[name]) do
-        local prefix, inputs = tostring(case.number), {}
-        for i = 1, case.inputs do inputs[i] = arrays[prefix .. "_in" .. i - 1] end
-        local f, tolerance = function_of(case), case.tolerance or 1e-9
-        local what = case.call .. " #" .. prefix
-        check(case, prefix, leaves { f(unpack(inputs)) }, tolerance, what)
-        if case.gradients then
-          local watched, tape = {}, flow.GradientTape()
-          for i, number in ipairs(case.gradients) do watched[i] = inputs[number] end
-          tape:watch(watched)
-          local loss = tape:record(function() return weighted_sum(leaves { f(unpack(inputs)) }) end)
-          local gradients = tape:gradient(loss, watched, nil, "zero")
-          for i, number in ipairs(case.gradients) do
-            assert_same(arrays[prefix .. "_gradient" .. number - 1], gradients[i], tolerance, what .. ": gradient " .. number)
-          end
-        end
-        if case.traced ~= false and case.inputs > 0 then
-          check(case, prefix, traced(f, inputs), tolerance, what .. ", traced")
-        end
+      for _, case in ipairs(cases[name]) do
+        for number = case[1], case[2] do run_case(case, number) end
       end
     end)
   end

@@ -1,7 +1,8 @@
 -- random_files.lua: writes random models (spec/support/random_files.lua) with inputs and predictions into a folder, for keras_files.py.
 local flow = require "flow"
 local random_files = require "spec.support.random_files"
--- FOLDER/SEED.keras with SEED_1_x1.npy, SEED_1_y1.npy; with "unknown", models of unknown sizes with inputs of two sizes, SEED_2_x1.npy.
+-- FOLDER/SEED.keras with SEED_1_x1.npy, SEED_1_y1.npy, but no values where inputs are strings; with "unknown", models of unknown sizes
+-- with inputs of two sizes, SEED_2_x1.npy.
 local folder, count = assert(arg[1], "usage: flowlua random_files.lua FOLDER COUNT [unknown]"), tonumber(arg[2])
 local unknown = arg[3] == "unknown"
 
@@ -13,6 +14,7 @@ for seed = 1, count do
     local list = unknown and inputs() or inputs
     local outputs = model:predict(#list == 1 and list[1] or list, { verbose = 0 })
     if flow.is_tensor(outputs) then outputs = { outputs } end
+    if model.inputs[1].dtype == "string" then list, outputs = {}, {} end
     for i, x in ipairs(list) do flow.save_npy(("%s_%d_x%d.npy"):format(name, size, i), x) end
     for i, y in ipairs(outputs) do flow.save_npy(("%s_%d_y%d.npy"):format(name, size, i), y) end
   end

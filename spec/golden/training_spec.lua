@@ -1,7 +1,7 @@
 --- Whole nets against Keras: the loss of every step, then predictions and statistics, for the same weights and batches.
 local flow = require "flow"
 local golden = require "spec.support.golden"
-local nets = require "spec.support.golden_nets"
+local nets = require "spec.support.nets.golden"
 local precisions = require "spec.support.precision"
 
 --- Rows first .. first + count - 1 (from 0) of a tensor.

@@ -43,27 +43,53 @@ local function parse(line)
   return launch
 end
 
---- The launches and copies of the last recording in a list, in order: { op =, kernel =, count =, bundled = (with others in one launch),
---- read =, written =, own = (bytes of those two in memory of the op's own) }.
+-- A launch of a library's plan that the emulation needs for what the plan does at once.
+local function is_part_of_plan(kernel) return kernel == "emulated_sums" end
+
+--- The launches and copies of the last recording in a list, in order: { op =, kernel =, count =, node = (its number in the graph, which the
+--- launches of a bundle have in common), turns = (of that node, one after the other), read =, written =, own = (bytes of those two in
+--- memory of the op's own) }.
 function launches.read(path)
-  local list, call = {}, nil
+  local list, call, waiting, nodes = {}, nil, {}, 0
   for line in io.lines(path) do
     local launch, copied = parse(line), tonumber(line:match("^copy (%d+)$"))
+    local node, together, turns = line:match("^node (%S+) (%d+) (%d+)$")
     if line == "recording" then
-      list, call = {}, nil
+      list, call, waiting, nodes = {}, nil, {}, 0
     elseif copied then
-      list[#list + 1] = { op = "", kernel = "copy", count = copied, read = copied, written = copied, own = 0 }
-    elseif launch and launch.kernel ~= "emulated_sums" then      -- a library's plan adds up in the launch before
+      nodes = nodes + 1
+      list[#list + 1] = { op = "", kernel = "copy", count = copied, read = copied, written = copied, own = 0, node = nodes, turns = 1 }
+    elseif launch and not is_part_of_plan(launch.kernel) then
       if not call or call.number ~= launch.call then
         if call then add_shared(call) end
         call = { number = launch.call, launches = {}, shared = launch.call_bytes }
       end
       call.launches[#call.launches + 1] = launch
-      list[#list + 1] = launch
+      list[#list + 1], waiting[#waiting + 1] = launch, launch
+    elseif node and not is_part_of_plan(node) then
+      nodes = nodes + 1
+      for _ = 1, tonumber(together) do
+        local first = table.remove(waiting, 1)
+        first.node, first.turns, first.bundled = nodes, tonumber(turns), node == "bundle"
+      end
     end
   end
   if call then add_shared(call) end
   return list
+end
+
+--- How many launches and copies there are, those of a bundle counted once.
+function launches.nodes(list)
+  local most = 0
+  for _, launch in ipairs(list) do most = math.max(most, launch.node) end
+  return most
+end
+
+--- The most turns that one launch takes, one after the other.
+function launches.turns(list)
+  local most = 0
+  for _, launch in ipairs(list) do most = math.max(most, launch.turns) end
+  return most
 end
 
 --- All bytes that they read and write.

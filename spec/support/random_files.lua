@@ -1,6 +1,7 @@
---- Random models for files: every layer record with random values for its options, alone, shared, nested, compiled. One seed, one model.
+--- Random models for files: every layer with random values for its options, alone, shared, nested, compiled. One seed, one model.
 local flow = require "flow"
 local native = require "flow.ffi"
+local in_lua = require "spec.support.random_lua_layers"
 local random_operations = require "spec.support.random_operations"
 
 local C = native.C
@@ -29,6 +30,7 @@ end
 
 local ACTIVATIONS = { "linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "sigmoid", "hard_sigmoid", "softmax",
                       "softplus", "softsign", "tanh", "exponential" }
+local POLICIES = { "mixed_float16", "mixed_bfloat16" }
 local RESIZING = { "nearest", "bilinear", "bicubic", "lanczos3", "lanczos5" }
 
 local function texts(...)
@@ -88,7 +90,7 @@ local VALUES = {
   ["ZeroPadding3D.padding"] = sides(2),
   ["ZeroPadding2D.padding"] = sides(3), cropping = sides(2), ["Conv1D.padding"] = texts("valid", "same", "causal"),
   ["UpSampling1D.size"] = integers(1, 3), ["ZeroPadding1D.padding"] = pairs_of(0, 3), ["Cropping1D.cropping"] = pairs_of(0, 2),
-  mask_value = numbers(-1, 1), momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
+  logit_soft_cap = numbers(0.5, 5), mask_value = numbers(-1, 1), momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
   rate = numbers(0, 0.9), stddev = numbers(0, 1), alpha = numbers(0.1, 2), negative_slope = numbers(0, 0.5), max_value = numbers(0.5, 6),
   threshold = numbers(0, 0.5), ["Rescaling.scale"] = by_channel(-2, 2), offset = by_channel(-1, 1), fill_value = numbers(0, 1),
   interpolation = function(draw) return draw.pick(RESIZING) end, fill_mode = texts("reflect", "wrap", "constant", "nearest"),
@@ -116,6 +118,9 @@ local VALUES = {
   l1 = numbers(0, 1), l2 = numbers(0, 1), init_values = numbers(-1, 1),
   projection_dim = function(_, shape) return shape[#shape] end, sliding_window = integers(1, 4),
   attention_axes = function() return { 2 } end, head_dim = integers(1, 4),
+  ["EinsumDense.equation"] = function(_, shape) return ({ "ab,bc->ac", "abc,cd->abd", "...x,xy->...y" })[#shape] end,
+  ["EinsumDense.output_shape"] = function(_, shape) return ({ 3, { -1, 4 }, { 2 } })[#shape] end,
+  bias_axes = function(_, shape) return ({ "c", "d", "y" })[#shape] end,
   output_shape = function(draw) return draw.pick { { 3 }, { 2, 3 } } end, num_query_heads = function() return 4 end,
   num_key_value_heads = function(draw) return draw.pick { 1, 2, 4 } end, score_mode = texts("dot", "concat"),
   recurrent_dropout = numbers(0, 0.9), use_cudnn = texts("auto"),
@@ -164,7 +169,7 @@ local function options_of(index, draw, shape, policies)
     if value == nil then value = VALUES[name] end
     if value == nil then value = BY_TYPE[kind] end
     if name == "dtype" then
-      if policies and draw.chance(0.3) then options.dtype = draw.pick { "mixed_float16", "mixed_bfloat16" } end
+      if policies and draw.chance(0.3) then options.dtype = draw.pick(POLICIES) end
     elseif name == "trainable" then
       if draw.chance(0.2) then options.trainable = false end
     elseif kind ~= "null" and value ~= false then
@@ -182,18 +187,31 @@ end
 
 local IMAGE, SEQUENCE, VECTOR, VOLUME = { 6, 7, 3 }, { 5, 4 }, { 6 }, { 5, 6, 5, 3 }
 local IMAGES_ONLY = { Resizing = true, CenterCrop = true }
-local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3, Dot = 2 }
+local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3, Dot = 2,
+                  HashedCrossing = 3 }
 
 local RECURRENT = { SimpleRNN = 1, LSTM = 2, GRU = 1 }      -- how many states each has
 local CELLS = { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 }
 
+--- The classes that models are made of: the records by their numbers, and names of what is written in Lua.
+local classes = {}
+for index = 1, C.flow_layer_class_count() - 1 do classes[index] = index end      -- 0 is InputLayer
+for _, name in ipairs(layers._names_in_lua()) do
+  local entry = in_lua.entries[name] or error("random_files: no models are known for " .. name)
+  if not entry.why_not then classes[#classes + 1] = name end
+end
+--- How many seeds one after the other have a model of each class.
+random_files.classes = #classes
+
 local function shape_for(class, draw)
+  local entry = in_lua.entries[class]
+  if entry then return type(entry.shape) == "function" and entry.shape(draw) or entry.shape end
   if class:find("Attention$") or RECURRENT[class] then return SEQUENCE end
   if class:find("3D") then return VOLUME end
   if class:find("2D") or class:find("^Random") or IMAGES_ONLY[class] then return IMAGE end
   if class:find("1D") then return SEQUENCE end
   if class == "RepeatVector" or CELLS[class] then return VECTOR end
-  if class == "Embedding" then return { 4 } end
+  if class:find "Embedding$" then return { 4 } end
   return draw.pick { IMAGE, SEQUENCE, VECTOR }
 end
 
@@ -220,12 +238,14 @@ local function cell_model(class, layer, shape, units)
   return flow.Model { inputs = { x, unpack(states) }, outputs = layer(x, states) }
 end
 
---- One layer with its model: alone, called on two inputs, or inside a model that is called twice.
-local function model_of(class, options, shape, draw)
-  options.name = some_name(draw)
-  local dtype = class == "Embedding" and "int32" or "float32"
+--- One layer with its model: alone, called on two inputs, or inside a model that is called twice. make(name, dtype, options) gives
+--- the layer; options: what is drawn for a record.
+local function model_of(class, make, options, shape, draw)
+  local entry = in_lua.entries[class]
+  local dtype = entry and entry.dtype or class:find "Embedding$" and "int32" or "float32"
+  if type(dtype) == "table" then dtype = draw.pick(dtype) end
   local function input() return flow.Input(shape, { dtype = dtype, name = draw.chance(0.3) and some_name(draw) or nil }) end
-  local layer = layers[class](options)
+  local layer = make(some_name(draw), dtype, options)
   if MERGING[class] then
     local inputs = {}
     for i = 1, draw.integer(2, MERGING[class]) do inputs[i] = input() end
@@ -246,12 +266,12 @@ local function model_of(class, options, shape, draw)
   end
   if CELLS[class] then return cell_model(class, layer, shape, options.units) end
   local kind = draw.integer(1, 4)
-  if kind == 1 and class ~= "Embedding" then return flow.Sequential({ layers.Input(shape), layer }, { name = some_name(draw) }) end
+  if kind == 1 and not class:find "Embedding$" then return flow.Sequential({ layers.Input(shape), layer }, { name = some_name(draw) }) end
   if kind == 2 then
     local a, b = input(), input()
     return flow.Model { inputs = { a, b }, outputs = { layer(a), layer(b) }, name = some_name(draw) }
   end
-  if kind == 3 and class ~= "Embedding" then
+  if kind == 3 and not class:find "Embedding$" then
     local inner = flow.Sequential({ layers.Input(shape), layer }, { name = some_name(draw), trainable = draw.chance(0.7) })
     local a, b = input(), input()
     return flow.Model { inputs = { b, a }, outputs = { inner(a), inner(b) * 2 + 1 } }
@@ -285,7 +305,8 @@ local function inputs_of(model, draw, known)
     local shape = { rows, unpack(input.shape, 2) }
     for axis = 2, #shape do shape[axis] = shape[axis] < 0 and sizes[axis] or shape[axis] end
     local seed = draw.integer(1, 1e6)
-    if input.dtype == "int32" then list[i] = flow.random.randint(shape, 0, 7, { seed = seed })
+    if input.dtype:find "int" then list[i] = flow.random.randint(shape, 0, 7, { dtype = input.dtype, seed = seed })
+    elseif input.dtype == "string" then list[i] = in_lua.strings(shape, draw)
     else list[i] = flow.random.uniform(shape, { minval = 0, maxval = 1, seed = seed }) end
   end
   return list
@@ -293,19 +314,30 @@ end
 
 --- Which options do not fit together is the record's to say: what it refuses is drawn again. Returns the model, its inputs and a text.
 --- options: { policies = true } for other dtypes than float32; { unknown = true } for sizes of the inputs that are not known: then inputs
---- is a function that gives other sizes at each call.
+--- is a function that gives other sizes at each call. The text is the class of the layer, and after it comes whether C reads it.
 function random_files.model(seed, options)
-  local draw, unknown = drawing(seed), options and options.unknown
-  local index = 1 + seed % (C.flow_layer_class_count() - 1)      -- 0 is InputLayer
-  local class = native.string(C.flow_layer_class_name(index))
+  local draw, unknown, policies = drawing(seed), options and options.unknown, options and options.policies
+  local index = classes[1 + seed % #classes]
+  local is_record = type(index) == "number"
+  local class = is_record and native.string(C.flow_layer_class_name(index)) or index
+  local function record(name, shape) return layers[name](options_of(C.flow_layer_class_find(name), draw, shape, policies)) end
   local problem
   for _ = 1, 60 do
     local shape = shape_for(class, draw)
-    local given = options_of(index, draw, shape, options and options.policies)
-    local ok, model = pcall(model_of, class, given, unknown and open_sizes(shape, draw) or shape, draw)
+    local function make(name, dtype, given)
+      local entry = in_lua.entries[class]
+      if entry then
+        given = entry.options(draw, shape, record, dtype)
+        if policies and entry.policies and draw.chance(0.3) then given.dtype = draw.pick(POLICIES) end
+      end
+      given.name = name
+      return layers[entry and entry.class or class](given)
+    end
+    local given = is_record and options_of(index, draw, shape, policies) or {}
+    local ok, model = pcall(model_of, class, make, given, unknown and open_sizes(shape, draw) or shape, draw)
     if ok then
       random_files.scramble(model, seed)
-      return model, unknown and function() return inputs_of(model, draw, shape) end or inputs_of(model, draw, shape), class
+      return model, unknown and function() return inputs_of(model, draw, shape) end or inputs_of(model, draw, shape), class, is_record
     end
     problem = model
   end

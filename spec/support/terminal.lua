@@ -23,8 +23,9 @@ terminal.__index = terminal
 local PATIENCE = 20000      -- milliseconds for one answer before the spec fails, however slow the machine is
 local READABLE = 1
 
---- Starts a program: a list of its name and arguments. environment: variables to set, or to remove where the value is false.
-function terminal.open(arguments, environment)
+--- Starts a program: a list of its name and arguments. environment: variables to set, or to remove where the value is false. columns, rows:
+-- the terminal's size, which it does not tell without them.
+function terminal.open(arguments, environment, columns, rows)
   local list = { "env" }
   for name, value in pairs(environment or {}) do
     if not value then table.insert(list, 2, "-u") table.insert(list, 3, name) else list[#list + 1] = name .. "=" .. value end
@@ -33,7 +34,8 @@ function terminal.open(arguments, environment)
   local argv = ffi.new("const char *[?]", #list + 1)
   for i, text in ipairs(list) do argv[i - 1] = text end
   local master = ffi.new("int[1]")
-  local pid = ffi.C.forkpty(master, nil, nil, nil)
+  local size = columns and ffi.new("unsigned short[4]", rows, columns) or nil      -- struct winsize
+  local pid = ffi.C.forkpty(master, nil, nil, size)
   if pid < 0 then error("there is no terminal to be had") end
   if pid == 0 then      -- nothing that may wait for a thread that is not there
     ffi.C.execvp("env", ffi.cast("char *const *", argv))

@@ -1,6 +1,6 @@
 -- accumulation_spec.lua: gradient_accumulation_steps, by which an optimizer updates once in N calls with the mean of their gradients. Its
 -- numbers are compared with Keras' in spec/golden.
-local setup = require "spec.support.optimizer_models"
+local setup = require "spec.support.nets.optimizers"
 local support = require "spec.support.init"
 local flow = require "flow"
 local layers, optimizers = flow.layers, flow.optimizers

@@ -103,6 +103,11 @@ describe("attention in models", function()
     model_files.assert_returns(model, { query, value, ones })
   end)
 
+  it("says the value_dim that it has, as Keras does", function()
+    assert.equal(4, layers.MultiHeadAttention { 2, 4 }:get_config().value_dim)
+    assert.equal(3, layers.MultiHeadAttention { 2, 4, value_dim = 3 }:get_config().value_dim)
+  end)
+
   it("leaves out what comes later, or is farther than the window", function()
     local layer = layers.MultiHeadAttention { num_heads = 2, key_dim = 3, sliding_window = 2 }
     local changed = query * (flow.tensor { 1, 1, 1, 1, 0 }):reshape { 1, 5, 1 }

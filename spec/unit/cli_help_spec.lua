@@ -56,11 +56,20 @@ describe("flowlua help", function()
     local missing = {}
     for _, item in ipairs(all) do
       for _, name in ipairs(item.names) do
-        local shown = name == item.name and (name:find("^flow%.") or name:find("^%l+:")) and not name:find("^symbolic:")
-        if shown and not text:find("\nfunction " .. name .. "(", 1, true) then missing[#missing + 1] = name end
+        local method = name == item.name and (name:find("^flow%.") or name:find("^%l+:")) and not name:find("^symbolic:")
+        local called = method and item.f and not (item.kind == "class" and text:find("\n" .. name .. " = {}", 1, true))
+        if called and not text:find("\nfunction " .. name .. "(", 1, true) then missing[#missing + 1] = name end
+      end
+      local class, own = item.name:match("^(%u%w*)%.([%w_]+)$")
+      local owner, field = item.name:match("^(%l+)%.([%w_]+)$")
+      if class and not text:find(("\nfunction flow%%.[%%w.]*%s%%.%s%%("):format(class, own)) then missing[#missing + 1] = item.name end
+      if item.kind == "constant" and not text:find("\n" .. item.name .. " = nil\n", 1, true) then missing[#missing + 1] = item.name end
+      if item.kind == "field" and not text:find(("\n---@class flow%%.%s\n[^\n]*.-%%-%%-%%-@field %s any "):format(owner, field)) then
+        missing[#missing + 1] = item.name
       end
     end
     assert.equal("", table.concat(missing, " "))
+    assert.truthy(text:find("---@return flow.dataset\nfunction flow.data.Dataset.range(start, stop, step, options) end\n", 1, true))
     assert.truthy(text:find("---@param keepdims? boolean\n---@return flow.tensor\nfunction tensor:sum(axis, keepdims) end", 1, true))
   end)
 

@@ -35,6 +35,21 @@ describe("the table of the GPU's kernels", function()
     assert.matches("\ntwo +128 +2 +16 bytes +12%.0 KB", output)         -- 24 bytes of 2 blocks
   end)
 
+  it("estimates a step's kernels, and names those whose loads are narrow", function()
+    local list = support.file("list", table.concat({ "recording", "launch 1 add two 10 0 0 r:3000000 w:3000000", "node two 1 1",
+      "launch 2 fill branches 1 1 0 w:4", "launch 3 add two 1 1 0 r:4 w:4", "node bundle 2 3", "" }, "\n"))
+    local output, status = support.run(("%s %sspec/cuda/kernels.lua %s %s %s"):format(support.program, support.root,
+      support.file("code", code), support.file("said", said), list))
+    assert.equal(0, status, output)
+    assert.matches("\ntwo +1 +6000000 +16 +12%.0 KB", output)
+    assert.matches("\nbundle +1 +12 +library +3%.1 us", output)        -- a launch, and two turns that wait for memory
+    assert.matches("\nloads under 8 bytes: none\n2 launches", output)
+    list = support.file("list", "recording\nlaunch 1 fill branches 10 0 0 w:40\nnode branches 1 1\n")
+    output = support.run(("%s %sspec/cuda/kernels.lua %s %s %s"):format(support.program, support.root, support.file("code", code),
+      support.file("said", said), list))
+    assert.matches("\nloads under 8 bytes: branches\n", output)
+  end)
+
   it("has batch normalization's sums read 16 bytes, eight at a time", function()
     local output, status = support.run(("FLOW_BUILD=%s %sscripts/cuda-kernels"):format(build, support.root))
     if status == 3 then return pending((output:gsub("\n$", ""))) end

@@ -1,6 +1,6 @@
 -- custom_optimizer_spec.lua: optimizers written in Lua: against the library's, under clipping, decay, schedules, loss scales, replicas and
 -- in files; and what is said about wrong ones.
-local setup = require "spec.support.optimizer_models"
+local setup = require "spec.support.nets.optimizers"
 local support = require "spec.support.init"
 local flow = require "flow"
 local optimizers = flow.optimizers

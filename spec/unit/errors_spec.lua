@@ -59,7 +59,8 @@ end)
 describe("flow", function()
   it("has no other fields than its own", function()
     assert.equal('flow has no field "tensr"; did you mean "tensor"?', message_of(function() return flow.tensr end))
-    assert.equal('flow has no field "estimator": model:fit trains, and callbacks.BackupAndRestore(folder) goes on where a run was stopped',
+    assert.equal('flow has no field "estimator": model:fit trains; with callbacks.ModelDirectory(model_dir) it goes on from what is in a '
+      .. "folder, and saves there",
       message_of(function() return flow.estimator end))
     assert.equal('flow.distribute has no "CentralStorageStrategy": MirroredStrategy() keeps the variables of all replicas equal',
       message_of(function() return flow.distribute.CentralStorageStrategy() end))
@@ -71,8 +72,8 @@ describe("flow", function()
     model:compile { loss = "mse" }
     local objects = { flow = flow, model = model, tensor = flow.ones { 1 }, variable = flow.Variable(1), layer = flow.layers.Dense(1),
                       optimizer = flow.optimizers.SGD(), dataset = flow.data.Dataset.range(3) }
-    for module, names in pairs(require "flow.elsewhere") do
-      for name, place in pairs(names) do
+    for module, names in pairs(require "flow.errors.elsewhere") do
+      for name, place in pairs(module ~= "option" and names or {}) do      -- options of any call: mistakes.txt
         local method = module:match("^model:(.*)$")
         local text = message_of(function()
           if method then

@@ -184,7 +184,7 @@ describe("model:export", function()
       "fused", "casts", "transpose_filters", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy",
       "dropout",
       "random_uniform", "random_normal", "random_truncated_normal", "schedule", "all_reduce", "global_rows", "row_share", "all_gather",
-      "convolution_gradient_relu", "batch_norm_relu", "simple_rnn", "lstm", "gru",
+      "convolution_gradient_relu", "batch_norm_relu", "simple_rnn", "lstm", "gru", "loop",
       "quantize", "quantize_weights", "quantized_convolution",
     } do without[name] = true end
     local predicts = { slice_gradient = true, convolution_gradient = true, stop_gradient = true }
@@ -242,6 +242,10 @@ describe("model:export", function()
     assert.is_truthy(message_of(model.export, model, "m.onnx", { opset = 17 }):find('unknown option "opset"', 1, true))
     local unbuilt = flow.Sequential { layers.Dense(2) }
     assert.is_truthy(message_of(unbuilt.export, unbuilt, folder .. "/m.onnx"):find("export needs the shape of the input", 1, true))
+    local numbers = flow.Input({ 3 }, { dtype = "int64" })
+    local hashed = flow.Model { inputs = numbers, outputs = layers.Hashing(5, { name = "bins" })(numbers) }
+    assert.is_truthy(message_of(hashed.export, hashed, folder .. "/m.onnx"):find(
+      'Hashing "bins" prepares data on the host and has no ONNX form', 1, true))
     assert.are.same({}, flow.io.listdir(folder))
     assert.are.equal(0, C.flow_trace_depth(native.context))
   end)

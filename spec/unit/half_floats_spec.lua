@@ -2,7 +2,7 @@
 -- op runs between casts. On an emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
-local nets = require "spec.support.golden_nets"
+local nets = require "spec.support.nets.golden"
 local steps = require "flow.train.steps"
 
 if emulated.missing() then

@@ -138,6 +138,11 @@ describe("flowlua submit", function()
     local output, code = support.run(program .. " submit job --config nowhere.yaml")
     assert.equal(1, code)
     assert.equal("flowlua submit: the configuration cannot be read: nowhere.yaml: No such file or directory\n", output)
+    for _, text in ipairs { "", "# nothing\n" } do
+      local path = support.file("config.yaml", text)
+      assert.equal(path .. ":1: trainingInput is missing\nflowlua submit: 1 error, nothing was submitted\n",
+        (support.run(("FLOWLUA_PATH=%slua %s submit digits --config %s 2>&1"):format(support.root, support.program, path))))
+    end
   end)
 
   it("reads JSON without libyaml", function()

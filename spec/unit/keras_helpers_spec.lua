@@ -105,6 +105,26 @@ describe("files of Keras' cache", function()
       utils.get_file("b.txt", "https://example.org/b.txt", { cache_dir = path })
     end))
   end)
+
+  it("have the digest that was given", function()
+    flow.io.makedirs(path .. "/datasets")
+    flow.io.write(path .. "/datasets/abc.txt", "abc")
+    local function get(options)
+      options.cache_dir = path
+      return utils.get_file("abc.txt", nil, options)
+    end
+    local sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"      -- FIPS 180-4 and RFC 1321 have these
+    local md5 = "900150983cd24fb0d6963f7d28e17f72"
+    for _, options in ipairs { { file_hash = sha256 }, { file_hash = sha256:upper(), hash_algorithm = "sha256" }, { file_hash = md5 },
+        { md5_hash = md5 } } do
+      assert.equal(path .. "/datasets/abc.txt", get(options))
+    end
+    flow.io.write(path .. "/datasets/abc.txt", ("a"):rep(119))
+    assert.matches("has the md5 digest 8a7bd0732ed6a28ce75f6dabc90e1613, expected " .. md5 .. ": it is another file, or damaged",
+      message_of(function() get { file_hash = md5 } end))
+    assert.matches('file_hash is 64 hexadecimal digits of sha256 or 32 of md5, got "12"',
+      message_of(function() get { file_hash = "12" } end))
+  end)
 end)
 
 describe("layers with a vocabulary", function()

@@ -217,7 +217,9 @@ describe("the parts of two workers", function()
   local datasets = require "flow.distribute.dataset"
   local Dataset = flow.data.Dataset
   local function arranged(dataset, index, replicas)
-    return datasets.arrange("spec", dataset, { workers = 2, worker_index = index, replicas = replicas or 1, count = 2 * (replicas or 1) })
+    replicas = replicas or 1
+    return datasets.arrange("spec", dataset, { workers = 2, worker_index = index, replicas = replicas, count = 2 * replicas,
+                                               first = index * replicas })
   end
   local function sizes(dataset)
     local found = {}

@@ -1,6 +1,6 @@
 -- moving_average_spec.lua: use_ema, by which optimizers keep moving averages of the weights, and the callback SwapEMAWeights. Averages that
 -- overwrite the weights are compared with Keras' in spec/golden.
-local setup = require "spec.support.optimizer_models"
+local setup = require "spec.support.nets.optimizers"
 local support = require "spec.support.init"
 local flow = require "flow"
 local optimizers = flow.optimizers

@@ -125,7 +125,6 @@ describe("elements by name", function()
     assert.matches('value 1 of an element has "c"', message_of(function()
       model:evaluate(Dataset.from_tensor_slices { { a = data.a, c = data.b }, { 1, 2 } }:batch(2))
     end))
-    assert.matches('is a tensor of the layer "a"', message_of(function() flow.Model { inputs = { x = a, b = b }, outputs = a + b } end))
   end)
 
   it("train models that begin with layers for strings, with weights of classes and on several replicas", function()

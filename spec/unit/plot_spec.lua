@@ -92,6 +92,66 @@ describe("flow.plot", function()
     assert.truthy(text:find("^halves\n\n") and text:find("\n@@@@@@@@", 1, true), text)
   end)
 
+  it("draws graphs of models and confusion matrices in pixels, too", function()
+    local model = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(2) }
+    model:plot(path "m.png")
+    local picture = flow.image.load(path "m.png")
+    local middle = math.floor(picture.shape[2] / 2)
+    assert.equal("255 255 255", pixel(picture, 2, 2))
+    assert.equal("255 255 255", pixel(picture, picture.shape[2] - 1, picture.shape[1] - 1))
+    local edges, fills = 0, 0
+    for y = 0, picture.shape[1] - 1 do
+      local found = pixel(picture, middle, y)
+      if found == "138 148 158" then edges = edges + 1 end      -- the arrow from the input to the layer
+      if found == "253 241 231" then fills = fills + 1 end      -- the box of a dense layer
+    end
+    assert.is_true(edges > 20 and fills > 10, ("%d pixels of an edge, %d of a box"):format(edges, fills))
+    flow.plot.confusion_matrix(flow.tensor { 0, 1, 1 }, flow.tensor { 0, 1, 0 }, { file = path "c.png" })
+    assert.same({ 2 * (16 + 2 * 44 + 24 + 34), 2 * 260 }, { unpack(flow.image.load(path "c.png").shape, 1, 2) })
+  end)
+
+  it("shows filters, and what layers make of a picture", function()
+    local conv = flow.layers.Conv2D(2, 2, { kernel_initializer = flow.initializers.Constant(0) })
+    local model = flow.Sequential { flow.layers.Input { 4, 4, 3 }, conv, flow.layers.Flatten(), flow.layers.Dense(1) }
+    conv.kernel:assign(flow.tensor { 1, -1, 0, 0, -1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }:reshape { 2, 2, 3, 2 })
+    flow.plot.filters(conv, path "f.png", { columns = 2 })
+    local picture = flow.image.load(path "f.png")
+    -- pictures of 2 pixels, 60 units each, after a margin of 12; each unit is two pixels
+    assert.equal("255 128 0", pixel(picture, 40, 40))
+    assert.equal("0 128 255", pixel(picture, 40 + 2 * 132, 40))
+    assert.equal("128 128 128", pixel(picture, 40, 40 + 2 * 100))
+    local text = with_sink(function()
+      return flow.plot.feature_maps(model, flow.tensor { 1, 0, 0 }:reshape { 1, 1, 3 } * flow.eye(4):reshape { 4, 4, 1 })
+    end)
+    assert.truthy(text:find("conv2d", 1, true), text)
+    assert.matches("Dense .* has no filters", support.message_of(function() flow.plot.filters(model.layers[3]) end))
+    assert.matches("what Flatten .* gives is not {rows, height, width, channels}",
+      support.message_of(function() flow.plot.feature_maps(model, flow.zeros { 4, 4, 3 }, { layer = model.layers[2] }) end))
+    assert.matches("the image is {height, width, channels}, got {4}",
+      support.message_of(function() flow.plot.feature_maps(model, flow.zeros { 4 }) end))
+  end)
+
+  it("shows pictures in terminals that have kitty's protocol", function()
+    local terminal = require "spec.support.terminal"
+    local script = path "show.lua"
+    local drawing = 'require("flow").plot.histogram(require("flow").tensor { 1, 2, 2, 3 }, %s)'
+    support.write(script, drawing:format "{ bins = 3 }")
+    flow.plot.histogram(flow.tensor { 1, 2, 2, 3 }, path "h.png", { bins = 3 })
+    local function shown(environment)
+      environment.FLOWLUA_PATH = support.root .. "lua"
+      return (terminal.open({ support.program, script }, environment):finish())
+    end
+    local text, bytes = shown { TERM = "xterm-kitty" }, {}
+    for piece in text:gmatch "\27_G[^;]*;([^\27]*)\27\\" do bytes[#bytes + 1] = piece end
+    support.write(path "shown.base64", table.concat(bytes))
+    support.run(("base64 -d %s >%s"):format(path "shown.base64", path "shown.png"))
+    local expected, found = flow.image.load(path "h.png"):to "int32", flow.image.load(path "shown.png"):to "int32"
+    assert.is_true((expected - found):abs():max():item() <= 2)      -- edges are mixed, and cut off to bytes
+    assert.is_nil(shown({ TERM = "xterm" }):find("\27_G", 1, true))
+    local piped = support.run(("env TERM=xterm-kitty FLOWLUA_PATH=%slua %s %s"):format(support.root, support.program, script))
+    assert.is_nil(piped:find("\27_G", 1, true))
+  end)
+
   it("says what it does not take", function()
     for message, f in pairs {
       ['flow.plot.lines: "a.jpg": pictures are written as .svg or .png files'] = function() flow.plot.lines({ 1 }, "a.jpg") end,

@@ -11,11 +11,11 @@ local all = reference.all()
 
 describe("the reference", function()
   it("has a record of what it takes, a sentence and an example for every public name", function()
-    assert.is_true(#all > 550, #all)
+    assert.is_true(#all > 900, #all)
     local without = {}
     for _, item in ipairs(all) do
-      local is_taken_as_is = item.name:find("extend$") or item.name:find("^flow%.log") or type(item.f) == "table"      -- any arguments
-      for what, value in pairs { record = signature.of(item.f) or is_taken_as_is or false, sentence = item.doc or false,
+      local is_taken_as_is = item.name:find("extend$") or item.name:find("^flow%.log") or type(item.f) ~= "function"      -- any arguments
+      for what, value in pairs { record = item.f and signature.of(item.f) or is_taken_as_is or false, sentence = item.doc or false,
                                  example = item.example or false } do
         if not value then without[#without + 1] = item.name .. ": no " .. what end
       end
@@ -41,6 +41,47 @@ describe("the reference", function()
     local output = support.run(("cd %s && luajit %sspec/support/examples.lua"):format(folder, support.root))
     os.execute("rm -rf " .. folder)
     assert.equal(("%d examples ran\n"):format(#all), output)
+  end)
+end)
+
+-- What a program meets, made here, and looked at as the prompt does: none of its names may have escaped the walk.
+describe("the names of objects", function()
+  it("are all in the reference", function()
+    local names = require "flow.reference.names"
+    local model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1) }
+    model:compile { optimizer = "sgd", loss = "mse", metrics = { "mae" } }
+    local history = model:fit(flow.ones { 4, 2 }, flow.ones { 4, 1 }, { verbose = 0 })
+    local dataset, strategy = flow.data.Dataset.range(4), flow.distribute.MirroredStrategy()
+    local folder = support.folder()
+    local writer = flow.summary.create_file_writer(folder)
+    local checkpoint = flow.train.Checkpoint { model = model }
+    local objects = { tensor = flow.ones { 2 }, variable = flow.Variable(1), model = model, layer = model.layers[1], dataset = dataset,
+      iterator = dataset:iter(), strategy = strategy, tape = flow.GradientTape(), history = history, writer = writer,
+      optimizer = flow.optimizers.Adam(), schedule = flow.optimizers.schedules.CosineDecay(1, 2), loss = flow.losses.Huber(),
+      metric = flow.metrics.AUC(), callback = flow.callbacks.EarlyStopping(), checkpoint = checkpoint, fn = flow.fn(function() end),
+      manager = flow.train.CheckpointManager(checkpoint, folder, { max_to_keep = 1 }), policy = flow.mixed_precision.Policy "float32" }
+    local known = {}
+    for _, item in ipairs(all) do
+      for _, name in ipairs(item.names) do known[name:match("[%w_]+$")] = true end
+    end
+    local missing = {}
+    for what, value in pairs(objects) do
+      for name, kind in pairs(names.of(value)) do
+        if kind == names.METHOD and not known[name] then missing[#missing + 1] = what .. ":" .. name end
+      end
+    end
+    writer:close()
+    os.execute("rm -rf " .. folder)
+    table.sort(missing)
+    assert.equal("", table.concat(missing, " "))
+  end)
+
+  it("of fields and constants have pages", function()
+    assert.truthy(reference.text("tensor.shape"):find("^tensor.shape\n\nThe sizes of the dimensions"))
+    assert.truthy(reference.text("model.layers"):find("^model.layers\n"))
+    assert.truthy(reference.text("AUTOTUNE"):find("^flow.AUTOTUNE\n"))
+    assert.truthy(reference.text("Dataset"):find("^flow.data.Dataset\n.*Methods: .*batch"))
+    assert.is_false((pcall(reference.text, -1)))
   end)
 end)
 

@@ -72,12 +72,12 @@ describe("RNN", function()
     assert.equal(model:count_params(), flow.models.clone_model(model, { custom_objects = { Minimal = Minimal } }):count_params())
   end)
 
-  it("takes cells that are no layers, states that they begin with, and rows of several axes", function()
+  it("takes cells that are not layers, states that they begin with, and rows of several axes", function()
     local Sum = setmetatable({ state_size = 2, get_initial_state = function(_, rows) return flow.ones { rows, 2 } end,
       call = function(_, x, states) return states[1] + x:sum(-1), states[1] + x:sum(-1) end }, {})
     local rnn = layers.RNN(Sum)
     near(rnn(flow.ones { 3, 4, 2, 5 }), flow.full({ 3, 2 }, 21))
-    assert.matches("its cell is no layer", problem(rnn.get_config, rnn))
+    assert.matches("its cell is not a layer", problem(rnn.get_config, rnn))
   end)
 
   it("goes over what a mask leaves out, and hands it on", function()

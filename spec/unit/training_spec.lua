@@ -152,10 +152,17 @@ describe("one batch", function()
     assert.equal(1, model.optimizer.iterations)
   end)
 
-  it("has nothing to train without trainable variables", function()
-    local model = classifier()
-    model.trainable = false
-    assert.truthy(message_of(function() model:train_on_batch(x, y) end):find("there is nothing to train", 1, true))
+  it("trains nothing without trainable variables, and says so", function()
+    local model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1, { kernel_initializer = "ones", trainable = false }) }
+    model:compile { loss = "mse" }
+    local inputs, targets, lines = flow.ones { 4, 2 }, flow.zeros { 4, 1 }, {}
+    flow.log.sink = function(_, text) lines[#lines + 1] = text end
+    local result = model:train_on_batch(inputs, targets)
+    flow.log.sink = nil
+    assert.truthy(table.concat(lines, "\n"):find("no layer has trainable variables", 1, true))
+    assert.equal(4, result.loss)
+    assert.equal(4, model:fit(inputs, targets, { verbose = 0, epochs = 2 }).history.loss[2])
+    assert.same({ { 1 }, { 1 } }, model:get_weights()[1]:totable())
   end)
 end)
 

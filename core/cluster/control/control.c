@@ -350,6 +350,8 @@ static flow_status start_listening(flow_control *control, const flow_cluster *cl
   return FLOW_OK;
 }
 
+const flow_control_functions *flow_control_sealing(const flow_control *control) { return control->sealing; }
+
 static flow_status prepare(flow_control *control, const flow_cluster *cluster, const flow_environment *environment,
                            const flow_protocol_options *options)
 {

@@ -33,6 +33,8 @@ void        flow_control_count(flow_control *control, const _Atomic uint32_t *ca
 void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
                                const char *(*tick)(void *state, const char *finished), void *state);
 
+/* What messages are sealed by (control_plugin.h), for those who seal more; NULL: nothing, there is no secret. */
+const struct flow_control_functions *flow_control_sealing(const flow_control *control);
 /* Waits for the next generation, which may be over when this returns: flow_control_check tells. FLOW_NOT_FOUND: there is none, since the
  * others, who went on without this task, have finished. */
 flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out);

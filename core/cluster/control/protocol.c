@@ -273,6 +273,8 @@ static flow_status advance(flow_protocol *protocol, double now)
   if (now > protocol->now) protocol->now = now;
   if (slept < protocol->options.dead_after / 2 || protocol->standing == FLOW_ENDED) return FLOW_OK;
   protocol->heard = now;
+  int goes_without = protocol->options.min_workers > 0 && slept + protocol->options.heartbeat >= protocol->options.dead_after;
+  if (goes_without) protocol->slept = slept;
   return protocol->self == 0 ? flow_chief_timer(protocol, slept) : FLOW_OK;
 }
 
@@ -320,6 +322,9 @@ double flow_protocol_deadline(const flow_protocol *protocol)
 {
   int answered = protocol->self != 0 && protocol->standing >= FLOW_WELCOMED;
   if (protocol->stands_by) return INFINITY;
+  /* The others have gone on, and may have finished: then nobody is there any more. */
+  if (protocol->self != 0 && !answered && protocol->slept > 0)
+    return fmin(protocol->deadline, protocol->asked + 2 * protocol->options.dead_after);
   return answered ? protocol->deadline + protocol->options.dead_after : protocol->deadline;
 }
 

@@ -4,9 +4,9 @@
  *   - for tasks that are connected, which come as soon as their program sees that the last generation is over;
  *   - for a task that is not there until shrink_after seconds after it was lost, or after the chief began, and not if the generation would
  *     be as large without it;
- * and, if at least min_workers are ready then, begins with them: with the largest number among which the shards can be divided evenly. The
- * chief and the task with the newest state are among them. The others stand by, ready, and so does who comes later. As soon as a generation
- * could be larger with them there is a newcomer: the chief's program pauses at the next place where it can, and the next one begins. */
+ * and, if at least min_workers are ready then, begins with them: with as many as there are shards, at most. The chief and the task with the
+ * newest state are among them. The others stand by, ready, and so does who comes later. As soon as a generation could be larger with them
+ * there is a newcomer: the chief's program pauses at the next place where it can, and the next one begins. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,8 +40,7 @@ static int count(const flow_protocol *protocol, int standing)
 static int usable(const flow_protocol *protocol, int tasks)
 {
   int shards = protocol->options.shards;
-  while (is_elastic(protocol) && shards > 0 && tasks > 1 && shards % tasks != 0) tasks--;
-  return tasks;
+  return is_elastic(protocol) && shards > 0 && tasks > shards ? shards : tasks;
 }
 
 /* Until when the chief waits for a task that is not there. */
@@ -100,6 +99,7 @@ flow_status flow_protocol_started(flow_protocol *protocol, const flow_control_me
   FLOW_TRY(read_members(protocol, start));
   protocol->standing = FLOW_RUNNING;
   protocol->joining = protocol->stands_by = 0;
+  protocol->slept = 0;
   protocol->obstacle[0] = '\0';
   protocol->generation = start->generation;
   const flow_action action = { .kind = FLOW_ACTION_STARTED, .task = start->task, .generation = start->generation, .step = start->step };
@@ -114,8 +114,8 @@ static flow_status send_standby(flow_protocol *protocol, int task)
   if (flow_protocol_newcomer(protocol) >= 0) {
     snprintf(text, sizeof text, "%d of %d workers train; they go on with this one after a step", members, protocol->tasks);
   } else {
-    snprintf(text, sizeof text, "stands by: %d of %d workers train, since %d shards cannot be divided evenly among more of those that are "
-             "there", members, protocol->tasks, protocol->options.shards);
+    snprintf(text, sizeof text, "stands by: %d of %d workers train, since there are %d shards", members, protocol->tasks,
+             protocol->options.shards);
   }
   const flow_control_message standby = { .kind = FLOW_MESSAGE_STANDBY, .generation = protocol->generation, .text = text };
   return flow_protocol_send(protocol, protocol->peers[task].connection, &standby);

@@ -165,8 +165,13 @@ static flow_status give_up(flow_protocol *protocol)
     snprintf(text, sizeof text, "the cluster did not come together within %.0f s: %s waits for other tasks; see what it says", waited,
              flow_protocol_task(protocol, 0));
   } else {
-    snprintf(text, sizeof text, "%s was not reached within %.0f s (is it running, and is that its address?); at last: %.600s",
-             flow_protocol_task(protocol, 0), waited, protocol->obstacle[0] ? protocol->obstacle : "no answer");
+    char slept[120];
+    snprintf(slept, sizeof slept, "this process stood still for %.0f s: the others have gone on without it, and may have finished",
+             protocol->slept);
+    const char *lost = "nobody goes on without it: start it again at that address, or the job, from its backup";
+    const char *advice = protocol->slept > 0 ? slept : protocol->generation > 0 ? lost : "is it running, and is that its address?";
+    snprintf(text, sizeof text, "%s was not reached within %.0f s (%s); at last: %.500s", flow_protocol_task(protocol, 0), waited, advice,
+             protocol->obstacle[0] ? protocol->obstacle : "no answer");
   }
   return finish(protocol, FLOW_ACTION_FAILED, text);
 }

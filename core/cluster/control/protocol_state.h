@@ -64,6 +64,7 @@ struct flow_protocol {
   uint64_t generation;                 /* the newest that this process knows */
   uint32_t calls;
   double   step, asked, deadline;      /* asked, deadline: of the generation that is waited for */
+  double   slept;                      /* a member, with min_workers: it stood still for so long that the others have gone on; 0: it did not */
   int      stands_by;                  /* a member: a generation is under way without this process, which waits as long as the chief lives */
   char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
   uint32_t requests[FLOW_MOST_REQUESTS];

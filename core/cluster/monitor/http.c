@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cluster/control/link.h"
+#include "cluster/monitor/http_host.h"
 
 static const int64_t ANSWERED_WITHIN = 5000000000, WINDOW = 1000000000;      /* nanoseconds */
 
@@ -33,6 +34,7 @@ typedef struct connection {
 struct flow_http {
   flow_thread     thread;
   int             listener, wake, port;
+  char           *address;         /* that it was given */
   flow_http_page *page;
   void           *state;
   connection     *connections;     /* [count], the oldest first */
@@ -61,7 +63,15 @@ static void begin_answer(connection *c, const char *status, const char *type, in
 
 static void refuse(connection *c, const char *status) { begin_answer(c, status, "text/plain", 0); }
 
-/* Of a whole request: its first line says all that matters. */
+static void refuse_host(connection *c)
+{
+  static const char why[] = "This server answers to addresses, to localhost and to the name of its machine: ask for it by one of them.\n";
+  c->body = flow_duplicate_text(why);
+  c->body_bytes = c->body ? sizeof why - 1 : 0;
+  refuse(c, "403 Forbidden");
+}
+
+/* Of a whole request: its first line and Host say all that matters. */
 static void take_request(flow_http *http, connection *c)
 {
   char method[8], path[256], version[16];
@@ -73,6 +83,8 @@ static void take_request(flow_http *http, connection *c)
     refuse(c, "505 HTTP Version Not Supported");
   } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
     refuse(c, "405 Method Not Allowed");
+  } else if (!flow_http_is_own_host(c->request, http->address)) {
+    refuse_host(c);
   } else {
     flow_status status = http->page(http->state, path, &type, &c->body, &c->body_bytes);
     if (status == FLOW_OK) begin_answer(c, "200 OK", type, method[0] == 'H');
@@ -183,6 +195,8 @@ static flow_status start(flow_http *http, const char *address)
   void *block;
   FLOW_TRY(flow_alloc_zero(FLOW_HTTP_MOST_CONNECTIONS * sizeof *http->connections, &block));
   http->connections = block;
+  http->address = flow_duplicate_text(address);
+  if (!http->address) return FLOW_OUT_OF_MEMORY;
   FLOW_TRY(flow_link_listen(address, &http->listener));
   http->port = port_of(http->listener);
   http->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -218,5 +232,6 @@ void flow_http_close(flow_http *http)
   if (http->listener >= 0) close(http->listener);
   if (http->wake >= 0) close(http->wake);
   flow_free(http->connections);
+  flow_free(http->address);
   flow_free(http);
 }

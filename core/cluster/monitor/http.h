@@ -1,7 +1,7 @@
 /* http.h: a web server for a few small pages that are read, by people and monitors: GET and HEAD of HTTP/1.0, one thread, a connection for
  * each answer. Whatever strangers do costs little: MOST_CONNECTIONS at a time, of which the oldest makes room; a request of at most
  * MOST_REQUEST bytes; a few seconds in all for each; MOST_ACCEPTED a second, others wait in the system's short queue. It reads nothing
- * but what it is asked for and writes nothing but pages. */
+ * but what it is asked for, writes nothing but pages, and answers no request for another host (http_host.h). */
 #ifndef FLOW_CLUSTER_MONITOR_HTTP_H
 #define FLOW_CLUSTER_MONITOR_HTTP_H
 

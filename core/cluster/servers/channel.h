@@ -1,5 +1,5 @@
 /* core/cluster/servers: parameter servers, which keep the variables of an asynchronous training. server.c is the end that listens,
- * server_link.c a worker's end; both hold channels. What messages mean is Lua's (lua/flow/distribute/server_task.lua). Uses base, cluster,
+ * server_link.c a worker's end; both hold channels. What messages mean is Lua's (lua/flow/distribute/servers/task.lua). Uses base, cluster,
  * control's links, and memory that processes share, of transport.
  *
  * channel.h: messages over a link (control/link.h). A message is a text, in a frame that is sealed where there is a secret, and bytes after

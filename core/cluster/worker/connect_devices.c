@@ -107,6 +107,10 @@ static flow_status connect_workers(flow_device_group *group, flow_worker *worker
 {
   char name[48], reason[REASON] = "";
   const flow_store store = flow_worker_transport_store(worker);
+  if (worker->encrypts) {
+    snprintf(why, (size_t)size, "FLOW_ENCRYPT=1, and NCCL does not encrypt what it sends");
+    return FLOW_OK;
+  }
   FLOW_TRY(look_for_shared(group, worker, why, size));
   if (why[0]) return FLOW_OK;
   snprintf(name, sizeof name, "g%.0f/devices%d", (double)worker->generation.number, ++worker->groups);

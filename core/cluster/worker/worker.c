@@ -116,10 +116,14 @@ static flow_status open_transport(flow_worker *worker)
   own_host(worker->cluster, host);
   snprintf(group, sizeof group, "g%.0f", (double)worker->generation.number);
   const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
-                                          .store = &store, .ended = &worker->ended };
+                                          .store = &store, .ended = &worker->ended,
+                                          .seal = worker->encrypts ? &worker->seal : NULL };
   const int rank = worker->exchange.worker, workers = worker->exchange.workers;
   /* TCP would connect each with each; MPI has found the others already. */
   if (!is_mpi(worker)) FLOW_TRY(flow_communicator_meet(rank, workers, &options, &worker->communicator));
+  int wanted = worker->gradient_dtype == FLOW_FLOAT32;      /* sums through memory do not round */
+  if (!is_mpi(worker) && !worker->communicator)
+    FLOW_TRY(flow_communicator_meet_hosts(rank, workers, &options, wanted, &worker->communicator));
   if (!worker->communicator) FLOW_TRY(flow_communicator_open(worker->transport, rank, workers, &options, &worker->communicator));
   worker->communicator->timeout = worker->timeout;
   return FLOW_OK;
@@ -219,9 +223,9 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
 /* What is open: tcp is not, where the workers share memory. */
 static void name_engine(flow_worker *worker)
 {
-  int shared = flow_communicator_is_shared(worker->communicator);
-  const char *name = !shared ? worker->transport : is_mpi(worker) ? "mpi, shared memory" : "shared memory";
-  snprintf(worker->engine, sizeof worker->engine, "%s", name);
+  int shared = flow_communicator_is_shared(worker->communicator), some = strcmp(worker->communicator->transport->name, "hosts") == 0;
+  const char *name = some ? "tcp, shared memory" : !shared ? worker->transport : is_mpi(worker) ? "mpi, shared memory" : "shared memory";
+  snprintf(worker->engine, sizeof worker->engine, "%s%s", name, worker->encrypts && !shared ? ", encrypted" : "");
 }
 
 flow_status flow_worker_connect(flow_worker *worker, double step)
@@ -267,6 +271,7 @@ static flow_status meet(flow_worker *worker, const flow_worker_options *options)
 {
   if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
   FLOW_TRY(start_control(worker, options));
+  FLOW_TRY(flow_worker_prepare_seal(worker));
   flow_status status = flow_worker_connect(worker, -1);
   int culprit, over = status != FLOW_OK && status != FLOW_INTERRUPTED && flow_control_check(worker->control, &culprit) != FLOW_OK;
   int waits = options->rejoin_within > 0 && strcmp(worker->transport, "mpi") != 0 && !flow_control_has_ended(worker->control);
@@ -300,6 +305,16 @@ static flow_status find_gradient_dtype(const char *name, int *out)
   return flow_fail(FLOW_INVALID_ARGUMENT, "gradients travel as float32, bfloat16 or float16, got \"%.40s\"", name);
 }
 
+static flow_status check_shards(const flow_worker *worker, const flow_worker_options *options)
+{
+  int shards = options->shards, workers = worker->exchange.workers;
+  if (shards < 0 || (shards & (shards - 1)) != 0 || (shards > 0 && !options->pairwise)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "shards is a power of two and goes with pairwise, got %d and %d", shards, options->pairwise);
+  }
+  if (shards == 0 || workers <= shards || options->min_workers > 0) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%d workers cannot share %d shards: each has at least one", workers, shards);
+}
+
 static flow_status prepare(flow_worker *worker, flow_context *context, const flow_cluster *cluster, const flow_worker_options *options)
 {
   engine wanted;
@@ -313,6 +328,8 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   worker->timeout = otherwise(options->timeout_seconds, 600);
   worker->patience = otherwise(options->dead_after, 10);
   flow_worker_set_exchange(worker);
+  FLOW_TRY(check_shards(worker, options));
+  worker->shards = options->shards;
   if (worker->exchange.workers == 1) return FLOW_OK;
   if (worker->exchange.worker < 0) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "this process is a parameter server, which takes no part in the sums of workers");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster/worker/worker_state.h"
+#include "tensor/pairwise.h"
 
 enum { MOST_ATTEMPTS = 16 };      /* generations that end while their transport is being opened */
 
@@ -67,6 +68,20 @@ void flow_worker_set_apart(flow_worker *worker, int apart)
   worker->exchange.workers = apart ? 1 : worker->generation.count;
   worker->exchange.worker = apart ? 0 : rank_of(worker, flow_cluster_id(worker->cluster));
   worker->exchange.grows = worker->elastic && !apart;
+  worker->exchange.shards = apart ? 0 : worker->shards;
+}
+
+int flow_worker_shards(const flow_worker *worker, int *first)
+{
+  *first = 0;
+  if (!worker || worker->shards == 0) return 0;
+  int workers = 1, rank = 0;
+  if (worker->control) {
+    workers = worker->generation.count;
+    rank = rank_of(worker, flow_cluster_id(worker->cluster));
+  }
+  *first = flow_pairwise_begin(worker->shards, workers, rank);
+  return flow_pairwise_begin(worker->shards, workers, rank + 1) - *first;
 }
 
 /* ---- workers that come later --------------------------------------------------------------------------------------------------------- */

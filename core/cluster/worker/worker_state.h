@@ -40,8 +40,10 @@ struct flow_worker {
   flow_generation    generation;                /* of the control plane: the one that this worker has joined last */
   int                elastic;                   /* generations need not have all workers */
   int                held;                      /* flow_worker_hold: by how many calls */
+  int                encrypts;                  /* FLOW_ENCRYPT, and how */
+  flow_link_seal     seal;
   const char        *transport;                 /* what carries the sums: "tcp", "mpi" */
-  int                pairwise;
+  int                pairwise, shards;          /* of the options */
   int                gradient_dtype;            /* of the options, where the transport adds it up */
   int                apart;                     /* flow_worker_set_apart */
   flow_monitor      *monitor;                   /* which shows it; NULL: none */
@@ -78,6 +80,8 @@ flow_status flow_worker_connect(flow_worker *worker, double step);
 void        flow_worker_disconnect(flow_worker *worker);
 /* To be called before what may wait; flow_worker_explain() comes after it. */
 void        flow_worker_note_waiting(flow_worker *worker);
+/* worker_encrypt.c: fills in `encrypts` and `seal`, once the control plane is there. */
+flow_status flow_worker_prepare_seal(flow_worker *worker);
 /* Fills in worker->exchange (worker_exchange.c). */
 void        flow_worker_set_exchange(flow_worker *worker);
 /* The store of the generation, for transports that look for their peers; as long as the worker. */

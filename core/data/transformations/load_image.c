@@ -23,7 +23,7 @@ typedef struct worker {
 static flow_status give_spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const load_image *load = (const load_image *)function;
-  if (in->count < 1 || !in->components[0].text) {
+  if (in->count < 1 || !in->components[0].text || in->components[0].rank != 1) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "loading pictures needs elements that begin with a path, got %s",
                      in->count > 0 ? flow_component_text(&in->components[0]) : "nothing");
   }
@@ -105,6 +105,12 @@ static flow_status apply(const flow_function *function, void *worker_block, cons
     flow_text_add(&warning, "left out: %s", flow_last_error());
     flow_log(FLOW_LOG_WARNING, text);
     return FLOW_OK;
+  }
+  if (status != FLOW_OK && is_broken(status)) {
+    char text[1200];
+    flow_text said = flow_text_into(text, sizeof text);
+    flow_text_add(&said, "%s", flow_last_error());
+    return flow_fail(status, "%s; on_error = \"skip\" leaves out what cannot be read", text);
   }
   if (status == FLOW_OK && load->classes > 0) status = one_hot(load->classes, in->tensors[1], &label);
   if (status != FLOW_OK) {

@@ -23,7 +23,7 @@ typedef struct parse_example {
 static flow_status spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const parse_example *self = (const parse_example *)function;
-  if (in->count != 1 || !in->components[0].text) {
+  if (in->count != 1 || !in->components[0].text || in->components[0].rank != 1) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "parse_example takes elements of one text, a serialized tf.train.Example; found %d "
                      "component%s, the first is %s", in->count, in->count == 1 ? "" : "s",
                      in->count > 0 ? flow_component_text(&in->components[0]) : "missing");

@@ -164,18 +164,18 @@ static int64_t draw_numbers(shuffle_cursor *at, int64_t count, int64_t left, int
 
 static flow_status bring_in(shuffle_cursor *at, int64_t incoming, const int64_t *numbers, place *places)
 {
-  int64_t size = ((shuffle *)at->base.dataset)->size, count = 0, behind = 0, skipped;
+  int64_t size = ((shuffle *)at->base.dataset)->size, count = 0, passed = 0, skipped;
   for (int64_t index = at->start; index < at->end; index++)
     if (numbers[index % size] >= 0) places[count++] = (place){ numbers[index % size], index };
   qsort(places, (size_t)count, sizeof *places, compare_places);
   for (int64_t i = 0; i < count; i++) {
-    FLOW_TRY(flow_cursor_skip(at->base.inputs[0], places[i].number - behind, &skipped));
+    FLOW_TRY(flow_cursor_skip(at->base.inputs[0], places[i].number - passed, &skipped));
     FLOW_TRY(pull_into(at, places[i].index));
     if (at->ended) return flow_fail(FLOW_INTERNAL, "shuffle: its input is shorter than its cardinality");
     at->pulled += skipped;
-    behind = places[i].number + 1;
+    passed = places[i].number + 1;
   }
-  FLOW_TRY(flow_cursor_skip(at->base.inputs[0], incoming - behind, &skipped));
+  FLOW_TRY(flow_cursor_skip(at->base.inputs[0], incoming - passed, &skipped));
   at->pulled += skipped;
   return FLOW_OK;
 }

@@ -48,13 +48,15 @@ flow_status flow_dataset_transform(flow_dataset *const *inputs, int input_count,
                                    double cardinality, flow_dataset **out)
 {
   flow_element_spec spec;
+  int64_t elements;
   *out = NULL;
   FLOW_TRY(flow_spec_of("transform", components, count, &spec));
+  FLOW_TRY(flow_check_whole("transform", "cardinality", cardinality, FLOW_UNKNOWN, &elements));
   FLOW_TRY(flow_dataset_new(&class, inputs, input_count, out));
   transform *self = (transform *)*out;
   self->callback = callback;
   self->base.calls_back = 1;
-  self->base.cardinality = (int64_t)cardinality;
+  self->base.cardinality = elements;
   self->base.batch_rows = 0;
   self->base.spec = spec;
   flow_dataset_identify(*out, (uint64_t)count);

@@ -37,16 +37,11 @@ static int few_weights(const folding *f, int weights, int result)
   return (double)flow_shape_size(4, w->dims) <= MOST_WEIGHTS * (double)(y->dims[1] * y->dims[2] * y->dims[3]);
 }
 
-/* A node `op`(a, b) in front of node *index, which moves on. */
+/* A node `op`(a, b) in front of node *index, which moves on; who asks will read it alone. */
 static flow_status insert(folding *f, int *index, int op, int a, int b, int *value)
 {
-  static const flow_attributes none;
-  const int inputs[2] = { a, b };
-  flow_signature operands[2] = { *signature_of(f, a), *signature_of(f, b) }, result;
-  FLOW_TRY(flow_op(op)->shape(op, &none, operands, 2, &result));
-  FLOW_TRY(flow_graph_insert(f->graph, *index, op, inputs, 2, &none, &result, value));
+  FLOW_TRY(flow_graph_insert_pair(f->graph, index, op, a, b, value));
   f->uses[*value] = 1;
-  ++*index;
   return FLOW_OK;
 }
 
@@ -98,9 +93,7 @@ flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const in
   /* Every fold adds at most two nodes with a value each, and the index of a convolution. */
   FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 3 * graph->node_count + 1), &block));
   folding f = { .graph = graph, .uses = block };
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.uses[graph->nodes[n].inputs[i]]++;
-  for (int i = 0; i < output_count; i++) f.uses[outputs[i]] += 2;   /* never one reader's */
+  flow_graph_count_live_uses(graph, live, outputs, output_count, f.uses);
   flow_status status = FLOW_OK;
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++) {
     int op = graph->nodes[n].op;

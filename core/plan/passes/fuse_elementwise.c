@@ -135,9 +135,7 @@ flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, con
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 1), &block));
   int *uses = block;
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) uses[graph->nodes[n].inputs[i]]++;
-  for (int i = 0; i < output_count; i++) uses[outputs[i]]++;
+  flow_graph_count_live_uses(graph, live, outputs, output_count, uses);
   flow_status status = FLOW_OK;
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++) {
     int joined = live[n] != 0;

@@ -236,9 +236,7 @@ flow_status flow_graph_fuse_optimizers(flow_graph *graph, const char *live, cons
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 1), &block));
   fusion f = { .graph = graph, .uses = block };
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.uses[graph->nodes[n].inputs[i]]++;
-  for (int i = 0; i < output_count; i++) f.uses[outputs[i]]++;
+  flow_graph_count_live_uses(graph, live, outputs, output_count, f.uses);
   flow_status status = FLOW_OK;
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
     if (flow_optimizer_layout_of(graph->nodes[n].op)) status = fuse_update(&f, &n);

@@ -40,16 +40,11 @@ static int per_channel(const fusion *f, int value, int like)
   return s->rank == 1 && y->rank > 0 && s->dims[0] == y->dims[y->rank - 1] && s->dtype == FLOW_FLOAT32;
 }
 
-/* A node `op`(a, b) of vectors in front of node *index, which moves on. */
+/* A node `op`(a, b) of vectors in front of node *index, which moves on; who asks will read it alone. */
 static flow_status insert(fusion *f, int *index, int op, int a, int b, int *value)
 {
-  static const flow_attributes none;
-  const int inputs[2] = { a, b };
-  flow_signature operands[2] = { *signature_of(f, a), *signature_of(f, b) }, result;
-  FLOW_TRY(flow_op(op)->shape(op, &none, operands, 2, &result));
-  FLOW_TRY(flow_graph_insert(f->graph, *index, op, inputs, 2, &none, &result, value));
+  FLOW_TRY(flow_graph_insert_pair(f->graph, index, op, a, b, value));
   f->uses[*value] = 1;
-  ++*index;
   return FLOW_OK;
 }
 
@@ -151,7 +146,7 @@ static void join(fusion *f)
   flow_graph_redirect(f->graph, f->same, f->values);
 }
 
-/* What `value` is a reshape of, if a convolution made it for nobody else; -1: it is none. */
+/* What `value` is a reshape of, if a convolution made it for nobody else; else -1. */
 static int before_reshapes(const fusion *f, int value)
 {
   int base = value;
@@ -202,9 +197,7 @@ flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const
   FLOW_TRY(flow_alloc_zero(2 * sizeof(int) * values, &block));
   fusion f = { .graph = graph, .live = live, .uses = block, .same = (int *)block + values, .values = graph->value_count };
   for (int v = 0; v < graph->value_count; v++) f.same[v] = v;
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.uses[graph->nodes[n].inputs[i]]++;
-  for (int i = 0; i < output_count; i++) f.uses[outputs[i]] += 2;      /* never one reader's */
+  flow_graph_count_live_uses(graph, live, outputs, output_count, f.uses);
   join(&f);
   flow_status status = FLOW_OK;
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "base/philox.h"
+#include "tensor/pairwise.h"
 
 static flow_status fail_to_agree(const flow_replica_set *set, int other, const char *what)
 {
@@ -35,6 +36,10 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
                             .shares_rows = set->shares_rows,
                             .stop_requested = set->stop_requested || flow_interrupted(set->run.context) || stop,
                             .division = set->division, .rerecord = set->rerecord };
+  if (exchange->workers > set->workers) {
+    return flow_fail(FLOW_INVALID_STATE, "an instance that was made for %d workers cannot run with %d: make another one", set->workers,
+                     exchange->workers);
+  }
   if (exchange->progress) exchange->progress(exchange, own.step);
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, set->announcements));
   int64_t total = 0;
@@ -58,9 +63,21 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
   return FLOW_OK;
 }
 
+/* How many parts the rows of this process are cut into, those of other workers among them if they have the same rows; *first: the first of
+ * this one's. */
+static int64_t find_parts(const flow_replica_set *set, int64_t *first)
+{
+  const flow_exchange *exchange = set->exchange;
+  *first = 0;
+  if (!exchange || !set->shares_rows) return set->count;
+  int shards = exchange->shards;
+  *first = shards > 0 ? flow_pairwise_begin(shards, exchange->workers, exchange->worker) : (int64_t)exchange->worker * set->count;
+  return shards > 0 ? shards : (int64_t)exchange->workers * set->count;
+}
+
 int64_t flow_replica_set_part_rows(const flow_replica_set *set, int64_t rows)
 {
-  int64_t parts = set->count * (set->exchange && set->shares_rows ? set->exchange->workers : 1);
+  int64_t first, parts = find_parts(set, &first);
   return (rows + parts - 1) / parts;
 }
 
@@ -100,8 +117,8 @@ static flow_status take_part(flow_instance *replica, int64_t first, int64_t rows
 
 flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows)
 {
-  int64_t part = flow_replica_set_part_rows(set, rows), before = 0;
-  int first = set->exchange && set->shares_rows ? set->exchange->worker * set->count : 0;
+  int64_t part = flow_replica_set_part_rows(set, rows), before = 0, first;
+  find_parts(set, &first);
   set->run.global_rows = rows;
   set->division = (uint64_t)rows;
   if (set->exchange) FLOW_TRY(agree(set, rows, flow_preempted(set->run.context), &before));

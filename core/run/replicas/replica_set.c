@@ -2,6 +2,7 @@
 #include "run/replicas/replica_set.h"
 
 #include "base/philox.h"
+#include "tensor/pairwise.h"
 #include "run/device/all_reduce_by_host.h"
 #include "run/device/device_exchange.h"
 #include "run/device/device_run.h"
@@ -38,6 +39,7 @@ static void release_replicas(flow_replica_set *set)
   set->unit_bounds = NULL;
   set->gathers = 0;
   set->exchange = NULL;
+  set->workers = 0;
   if (lead->device) flow_device_run_cut(lead);      /* recordings may hold the group's sums */
   flow_device_group_release(set->group);
   set->group = NULL;
@@ -158,6 +160,7 @@ static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
   set->received = set->unit_bounds + exchange->workers + 1;
   FLOW_TRY(flow_stage_sums(set, exchange));
   set->exchange = exchange;
+  set->workers = exchange->workers;
   set->plan_key = plan_key(set->lead->plan);
   return FLOW_OK;
 }
@@ -176,11 +179,23 @@ static flow_status check_group(const flow_instance *instance, int local, int wor
                    flow_place_name(place), local, group ? flow_place_name(group->places[0]) : "the host");
 }
 
+/* Shards are spread in one way only. */
+static flow_status check_shards(int local, const flow_exchange *exchange)
+{
+  if (!exchange || exchange->shards == 0) return FLOW_OK;
+  int own = flow_pairwise_begin(exchange->shards, exchange->workers, exchange->worker + 1)
+            - flow_pairwise_begin(exchange->shards, exchange->workers, exchange->worker);
+  if (local == own) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "worker %d of %d has %d of %d shards, not %d: flow_worker_shards tells how many",
+                   exchange->worker, exchange->workers, own, exchange->shards, local);
+}
+
 flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_device_group *group, flow_exchange *exchange)
 {
   flow_replica_set *set = instance->set;
   if (local < 1 || local > FLOW_MOST_REPLICAS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "a process has 1 to %d replicas, got %d", FLOW_MOST_REPLICAS, local);
+  FLOW_TRY(check_shards(local, exchange));
   FLOW_TRY(check_group(instance, local, exchange ? exchange->workers : 1, group));
   release_replicas(set);
   set->group = flow_device_group_retain(group);

@@ -46,6 +46,7 @@ struct flow_replica_set {
 
   /* What workers agree on when a run begins: divide.c. Readable until the next run. */
   flow_run_announcement *announcements;    /* [worker] */
+  int             workers;             /* for which there is room; 0: there is no exchange */
   uint64_t        plan_key;            /* tells plans of different operations apart */
   int             shares_rows;         /* all workers give the same rows and each computes its part; 0: each gives its own */
   int             stop_requested;      /* by this worker */

@@ -183,12 +183,12 @@ static void add_positions(const sum *s, const char *x, int64_t count, char *part
   int64_t *position = position_of(s, partial), lane = *position % s->lanes;
   *position += count;
   int64_t before = lane == 0 ? 0 : count < s->lanes - lane ? count : s->lanes - lane, whole = (count - before) / s->lanes;
-  int64_t behind = count - before - whole * s->lanes;
+  int64_t rest = count - before - whole * s->lanes;
   if (before > 0) add(x, 1, 0, before * s->outputs, partial + lane * s->outputs * 8);
   x += (size_t)before * bytes;
   if (whole > 0) add(x, whole, s->lanes * s->outputs, s->lanes * s->outputs, partial);
   x += (size_t)(whole * s->lanes) * bytes;
-  if (behind > 0) add(x, 1, 0, behind * s->outputs, partial);
+  if (rest > 0) add(x, 1, 0, rest * s->outputs, partial);
 }
 
 /* Small rows, packed first if they do not lie so. */

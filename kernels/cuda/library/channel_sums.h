@@ -13,9 +13,9 @@ flow_channel_sums flow_cuda_channel_sums(int64_t pixels, int64_t channels);
 size_t flow_cuda_channel_sums_bytes(const flow_channel_sums *sums);
 
 /* to {channels} = g added up over the pixels that count: those with y > 0, or those whose index is that of a maximum, or, where both are NULL,
- * all. between: memory for the slices. */
+ * all. dz, unless it is NULL: g where y > 0, else 0. between: memory for the slices. One launch. */
 flow_status flow_cuda_sum_channels(const flow_call *call, const flow_channel_sums *sums, int dtype, const void *g, const void *y,
-                                   const uint8_t *index, float *between, const flow_operand *to);
+                                   const uint8_t *index, void *dz, float *between, const flow_operand *to);
 /* dz = g (+ addend, unless that is NULL) where y > 0, else 0. dz may be g. */
 flow_status flow_cuda_stop_gradient(const flow_call *call, int dtype, int64_t pixels, int64_t channels, const void *g, const void *addend,
                                     const void *y, void *dz);

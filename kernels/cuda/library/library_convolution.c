@@ -241,11 +241,31 @@ static flow_status align_bias(const flow_call *call, const work *s, const void *
   return FLOW_OK;
 }
 
+/* A copy of pixels with other channels, of another dtype; *count: its bundles. */
+static widen_image_arguments widening(int64_t pixels, const void *from, int from_dtype, int64_t from_channels, void *to, int to_dtype,
+                                      int64_t to_channels, double scale, int64_t *count)
+{
+  int width = (uintptr_t)to % BUNDLE_BYTES == 0 ? width_of(to_channels, to_dtype) : 1;
+  int from_width = BUNDLE_BYTES / flow_dtype_size(from_dtype);
+  int whole = from_channels == to_channels && from_channels % from_width == 0 && from_width <= MOST_WIDTH && width >= from_width;
+  widen_image_arguments a = { .to = to, .from = from, .to_channels = to_channels, .from_channels = from_channels,
+                              .bundles = to_channels / width, .to_dtype = to_dtype, .from_dtype = from_dtype, .width = width,
+                              .together = whole && (uintptr_t)from % BUNDLE_BYTES == 0, .scale = (float)scale };
+  *count = pixels * a.bundles;
+  return a;
+}
+
+static widen_image_arguments widening_of_image(const work *s, const flow_library_convolution *c, const flow_operand *x, void *to,
+                                               int64_t *count)
+{
+  return widening(c->images * c->in[0] * c->in[1], x->data, x->dtype, s->channels_in, to, c->dtype, c->channels_in, s->scale, count);
+}
+
 static flow_status widen(const flow_call *call, const work *s, const flow_library_convolution *c, const flow_operand *x, void *to)
 {
-  widen_image_arguments a = { .to = to, .from = x->data, .to_channels = c->channels_in, .from_channels = s->channels_in,
-                              .to_dtype = c->dtype, .from_dtype = x->dtype, .scale = (float)s->scale };
-  return flow_cuda_launch(call, CUDA_widen_image, x_size(c), &a, sizeof a);
+  int64_t count;
+  widen_image_arguments a = widening_of_image(s, c, x, to, &count);
+  return flow_cuda_launch(call, CUDA_widen_image, count, &a, sizeof a);
 }
 
 static transpose_filter_arguments turning(const work *s, const flow_library_convolution *c)
@@ -258,9 +278,10 @@ static transpose_filter_arguments turning(const work *s, const flow_library_conv
 static flow_status resize(const flow_call *call, const flow_library_convolution *c, const void *from, int from_dtype, int64_t from_channels,
                           void *to, int to_dtype, int64_t to_channels)
 {
-  widen_image_arguments a = { .to = to, .from = from, .to_channels = to_channels / c->groups, .from_channels = from_channels / c->groups,
-                              .to_dtype = to_dtype, .from_dtype = from_dtype, .scale = 1 };
-  return flow_cuda_launch(call, CUDA_widen_image, c->channels_out * c->kernel[0] * c->kernel[1] * a.to_channels, &a, sizeof a);
+  int64_t count;
+  widen_image_arguments a = widening(c->channels_out * c->kernel[0] * c->kernel[1], from, from_dtype, from_channels / c->groups, to,
+                                     to_dtype, to_channels / c->groups, 1, &count);
+  return flow_cuda_launch(call, CUDA_widen_image, count, &a, sizeof a);
 }
 
 /* The filter as the library reads it. */
@@ -278,6 +299,24 @@ static flow_status bring_filter(const flow_call *call, const work *s, const flow
   return flow_cuda_launch(call, CUDA_transpose_filter, w_size(c), &a, sizeof a);
 }
 
+/* The image and the filter as the library reads them, by one launch where both are copied. */
+static flow_status bring_both(const flow_call *call, const work *s, const void **x, const void **w)
+{
+  const flow_library_convolution *c = &s->forward;
+  char *shared = call->shared;
+  *x = s->widens ? shared + s->x : call->inputs[0].data;
+  if (!s->widens || s->transposed & FLOW_TRANSPOSED_KERNEL) {
+    if (s->widens) FLOW_TRY(widen(call, s, c, &call->inputs[0], shared + s->x));
+    return bring_filter(call, s, c, &call->inputs[1], w);
+  }
+  int64_t bundles;
+  bring_operands_arguments a = { .filter = turning(s, c), .filter_size = w_size(c) };
+  a.image = widening_of_image(s, c, &call->inputs[0], shared + s->x, &bundles);
+  a.filter.from = call->inputs[1].data;
+  *w = a.filter.to = shared + s->w;
+  return flow_cuda_launch(call, CUDA_bring_operands, a.filter_size + bundles, &a, sizeof a);
+}
+
 /* What the library made, in call->shared, as the gradient that the call is to give. */
 static flow_status take_filter(const flow_call *call, const work *s)
 {
@@ -290,7 +329,9 @@ static flow_status take_filter(const flow_call *call, const work *s)
   a.to = dw->data;
   a.to_dtype = dw->dtype;
   a.from = from;
-  return flow_cuda_launch(call, CUDA_transpose_filter_back, a.taps * a.in * a.out, &a, sizeof a);
+  a.width = width_of(a.wide, a.from_dtype);
+  a.bundles = a.wide / a.width;
+  return flow_cuda_launch(call, CUDA_transpose_filter_back, a.taps * a.bundles * a.out, &a, sizeof a);
 }
 
 static flow_status pool(const flow_call *call, const work *s, const void *z)
@@ -313,23 +354,30 @@ static flow_status finish(const flow_call *call, const work *s, void *y, const v
   return flow_cuda_launch(call, CUDA_end_image, y_size(c) / width, &a, sizeof a);
 }
 
-/* The gradient of what the convolution gave, before activation and pooling. */
-static flow_status mask(const flow_call *call, const work *s, void *dz)
+/* The gradient of what the convolution gave, before activation and pooling; wide: NULL, or where the copy of x goes meanwhile, if it
+ * can. */
+static flow_status mask(const flow_call *call, const work *s, void *dz, void *wide, int *widened)
 {
   const flow_library_convolution *c = &s->forward;
   int width = width_of(c->channels_out, c->dtype);
+  *widened = s->pooled && wide != NULL;
   if (!s->pooled)
     return flow_cuda_stop_gradient(call, c->dtype, result_rows(s), c->channels_out, call->inputs[0].data, NULL,
                                    call->inputs[3].data, dz);
-  spread_argmax_arguments a = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
-                                 .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
-  return flow_cuda_launch(call, CUDA_spread_argmax, y_size(c) / width, &a, sizeof a);
+  spread_and_widen_arguments a = { .spread = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
+                                               .bundles = c->channels_out / width, .dtype = c->dtype, .width = width },
+                                   .spread_size = y_size(c) / width };
+  if (!wide) return flow_cuda_launch(call, CUDA_spread_argmax, a.spread_size, &a.spread, sizeof a.spread);
+  int64_t bundles;
+  a.image = widening_of_image(s, &s->filter, &call->inputs[1], wide, &bundles);
+  return flow_cuda_launch(call, CUDA_spread_and_widen, a.spread_size + bundles, &a, sizeof a);
 }
 
-static flow_status sum_bias(const flow_call *call, const work *s)
+/* dz: NULL, or where what the relu lets through goes, too. */
+static flow_status sum_bias(const flow_call *call, const work *s, void *dz)
 {
   return flow_cuda_sum_channels(call, &s->db_sums, s->forward.dtype, call->inputs[0].data,
-                                s->relu && !s->pooled ? call->inputs[3].data : NULL, s->pooled ? call->inputs[4].data : NULL,
+                                s->relu && !s->pooled ? call->inputs[3].data : NULL, s->pooled ? call->inputs[4].data : NULL, dz,
                                 (float *)((char *)call->shared + s->db_between), &call->outputs[2]);
 }
 
@@ -344,11 +392,10 @@ static flow_status stop(const flow_call *call, const work *s)
                                      s->adds ? call->inputs[5].data : NULL, call->inputs[1].data, dx));
   if (!s->wants_sums || !sums->data) return FLOW_OK;
   if (!s->data.bias)
-    return flow_cuda_sum_channels(call, &s->dx_sums, s->data.dtype, dx, NULL, NULL, (float *)(shared + s->dx_between), sums);
+    return flow_cuda_sum_channels(call, &s->dx_sums, s->data.dtype, dx, NULL, NULL, NULL, (float *)(shared + s->dx_between), sums);
   if (sums->dtype == FLOW_FLOAT32) return FLOW_OK;
-  total_channels_arguments a = { .sums = (float *)(shared + s->sums), .to = sums->data, .channels = s->channels_in, .slices = 1,
-                                 .dtype = sums->dtype };
-  return flow_cuda_launch(call, CUDA_total_channels, s->channels_in, &a, sizeof a);
+  narrow_sums_arguments a = { .from = (float *)(shared + s->sums), .to = sums->data, .dtype = sums->dtype };
+  return flow_cuda_launch(call, CUDA_narrow_sums, s->channels_in, &a, sizeof a);
 }
 
 /* dx of dz. */
@@ -381,7 +428,6 @@ size_t flow_library_convolution_shared_bytes(const flow_call *call)
 flow_status flow_library_convolution_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  const flow_operand *x = &call->inputs[0];
   char *shared = call->shared;
   work s;
   if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
@@ -391,11 +437,10 @@ flow_status flow_library_convolution_run(const flow_call *call, int phase, int64
   const void *bias = NULL;
   FLOW_TRY(align_bias(call, &s, &bias));
   void *z = s.pooled ? shared + s.z : call->outputs[0].data;
-  if (s.widens) FLOW_TRY(widen(call, &s, &s.forward, x, shared + s.x));
-  const void *w;
-  FLOW_TRY(bring_filter(call, &s, &s.forward, &call->inputs[1], &w));
+  const void *x, *w;
+  FLOW_TRY(bring_both(call, &s, &x, &w));
   FLOW_TRY(flow_library_convolve(call, s.forward_plan, &(flow_library_operands){
-    .first = s.widens ? shared + s.x : x->data, .second = w, .bias = s.forward.bias ? bias : NULL, .result = z,
+    .first = x, .second = w, .bias = s.forward.bias ? bias : NULL, .result = z,
     .workspace = shared + s.workspace }));
   FLOW_TRY(finish(call, &s, z, bias));
   return s.pooled ? pool(call, &s, z) : FLOW_OK;
@@ -427,15 +472,17 @@ flow_status flow_library_convolution_gradient_run(const flow_call *call, int pha
   if (s.adds) FLOW_TRY(check_alignment(&call->inputs[5]));
   FLOW_TRY(check_alignment(&call->outputs[0]));
   const void *dz = s.masked ? shared + s.z : call->inputs[0].data;
-  if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z));
+  int widened = 0, sums_while_masking = s.masked && !s.pooled && s.wants_db && db;
+  if (sums_while_masking) FLOW_TRY(sum_bias(call, &s, shared + s.z));
+  else if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z, s.wants_dw && dw && s.widens ? shared + s.x : NULL, &widened));
   if (s.wants_dx && dx) FLOW_TRY(run_data(call, &s, dz));
   if (s.wants_dw && dw) {
-    if (s.widens) FLOW_TRY(widen(call, &s, &s.filter, x, shared + s.x));
+    if (s.widens && !widened) FLOW_TRY(widen(call, &s, &s.filter, x, shared + s.x));
     if (writes_ours(call, &s)) FLOW_TRY(check_alignment(&call->outputs[1]));
     FLOW_TRY(flow_library_convolve(call, s.filter_plan, &(flow_library_operands){
       .first = s.widens ? shared + s.x : x->data, .second = dz, .result = writes_ours(call, &s) ? dw : shared + s.dw,
       .workspace = shared + s.workspace }));
     FLOW_TRY(take_filter(call, &s));
   }
-  return s.wants_db && db ? sum_bias(call, &s) : FLOW_OK;
+  return s.wants_db && db && !sums_while_masking ? sum_bias(call, &s, NULL) : FLOW_OK;
 }

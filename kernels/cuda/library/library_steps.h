@@ -5,10 +5,11 @@
 #ifndef FLOW_CUDA_LIBRARY_LIBRARY_STEPS_H
 #define FLOW_CUDA_LIBRARY_LIBRARY_STEPS_H
 
+#include "cuda/device/arrival.h"
 #include "cuda/device/numbers.h"
 #include "cuda/ops/pooling/pooling.h"
 
-enum { MOST_WIDTH = 8, SUM_CHANNELS = 32, SUM_LANES = BLOCK_THREADS / SUM_CHANNELS };
+enum { MOST_WIDTH = 8, SUM_LANES = 8, SUM_ROWS = 4 };
 
 /* ---- elements: float32, 16-bit floats, uint8 ---------------------------------------------------------------------------------- */
 
@@ -31,15 +32,9 @@ BODY void put_float(void *p, int dtype, int64_t i, float value)
   else ((uint16_t *)p)[i] = float_to_half(value);
 }
 
-/* Element i of bundles: `width` numbers, or one. */
-BODY void read_bundle(const void *p, int dtype, int width, int64_t i, float v[MOST_WIDTH])
+BODY void unpack_bundle(bundle_bits bits, int dtype, float v[MOST_WIDTH])
 {
-  if (width == 1) {
-    v[0] = float_at(p, dtype, i);
-    return;
-  }
-  bundle_bits bits = ((const bundle_bits *)p)[i];
-  for (int k = 0; k < 4; k++) {
+  UNROLL for (int k = 0; k < 4; k++) {
     if (dtype == FLOW_FLOAT32) {
       v[k] = bits_to_float(bits.at[k]);
     } else if (dtype == FLOW_BFLOAT16) {
@@ -50,6 +45,13 @@ BODY void read_bundle(const void *p, int dtype, int width, int64_t i, float v[MO
       v[2 * k + 1] = half_to_float((uint16_t)(bits.at[k] >> 16));
     }
   }
+}
+
+/* Element i of bundles: `width` numbers, or one. */
+BODY void read_bundle(const void *p, int dtype, int width, int64_t i, float v[MOST_WIDTH])
+{
+  if (width == 1) v[0] = float_at(p, dtype, i);
+  else unpack_bundle(((const bundle_bits *)p)[i], dtype, v);
 }
 
 BODY void write_bundle(void *p, int dtype, int width, int64_t i, const float v[MOST_WIDTH])
@@ -102,27 +104,40 @@ BODY void write_bytes(uint8_t *p, int width, int64_t i, const uint8_t v[MOST_WID
 
 /* ---- layouts ------------------------------------------------------------------------------------------------------------------ */
 
-/* Pixels with more channels, the new ones 0; scaled. Element i of the copy. */
+/* Pixels with more or fewer channels, the new ones 0; scaled. Bundle i of the copy. together: those of `from` are whole bundles of the
+ * copy's width at multiples of 16 bytes. */
 typedef struct widen_image_arguments {
   void *to; const void *from;
-  int64_t to_channels, from_channels;
-  int32_t to_dtype, from_dtype;
+  int64_t to_channels, from_channels, bundles;         /* bundles: of a pixel of the copy */
+  int32_t to_dtype, from_dtype, width, together;
   float scale;
+  int32_t unused;
 } widen_image_arguments;
 
 BODY void widen_image(int64_t i, const widen_image_arguments *a)
 {
-  int64_t channel, pixel = split(i, a->to_channels, &channel);
-  float value = 0;
-  if (channel < a->from_channels) value = a->scale * float_at(a->from, a->from_dtype, pixel * a->from_channels + channel);
-  put_float(a->to, a->to_dtype, i, value);
+  int64_t bundle, pixel = split(i, a->bundles, &bundle), from = pixel * a->from_channels + bundle * a->width;
+  int64_t left = a->from_channels - bundle * a->width;
+  float v[MOST_WIDTH] = { 0 };
+  if (a->together && a->from_dtype == FLOW_FLOAT32) {
+    float high[MOST_WIDTH] = { 0 };
+    read_bundle(a->from, FLOW_FLOAT32, 4, from / 4, v);
+    if (a->width == MOST_WIDTH) read_bundle(a->from, FLOW_FLOAT32, 4, from / 4 + 1, high);
+    UNROLL for (int k = 0; k < 4; k++) v[k + 4] = high[k];
+  } else if (a->together) {
+    read_bundle(a->from, a->from_dtype, MOST_WIDTH, from / MOST_WIDTH, v);
+  } else {
+    UNROLL for (int k = 0; k < MOST_WIDTH; k++) v[k] = k < a->width && k < left ? float_at(a->from, a->from_dtype, from + k) : 0;
+  }
+  UNROLL for (int k = 0; k < MOST_WIDTH; k++) v[k] *= a->scale;
+  write_bundle(a->to, a->to_dtype, a->width, i, v);
 }
 
 /* {taps, in, out}, as our filters are, and {out, taps, wide}, wide >= in, as the library's are: the new ones are 0. */
 typedef struct transpose_filter_arguments {
   void *to; const void *from;
-  int64_t taps, in, out, wide;
-  int32_t to_dtype, from_dtype;
+  int64_t taps, in, out, wide, bundles;         /* bundles: of `width` in `wide`, where those are read */
+  int32_t to_dtype, from_dtype, width, unused;
 } transpose_filter_arguments;
 
 /* Ours to the library's; element i of the library's. */
@@ -134,13 +149,29 @@ BODY void transpose_filter(int64_t i, const transpose_filter_arguments *a)
   put_float(a->to, a->to_dtype, i, value);
 }
 
-/* The library's to ours; element i of ours. */
+/* Both at once: element i is one of the filter, or, from filter_size on, a bundle of the image. */
+typedef struct bring_operands_arguments {
+  widen_image_arguments image;
+  transpose_filter_arguments filter;
+  int64_t filter_size;
+} bring_operands_arguments;
+
+BODY void bring_operands(int64_t i, const bring_operands_arguments *a)
+{
+  if (i < a->filter_size) transpose_filter(i, &a->filter);
+  else widen_image(i - a->filter_size, &a->image);
+}
+
+/* The library's to ours; bundle i of the library's, those of neighbouring outs next to each other. */
 typedef transpose_filter_arguments transpose_filter_back_arguments;
 
 BODY void transpose_filter_back(int64_t i, const transpose_filter_arguments *a)
 {
-  int64_t out, in, row = split(i, a->out, &out), tap = split(row, a->in, &in);
-  put_float(a->to, a->to_dtype, i, float_at(a->from, a->from_dtype, (out * a->taps + tap) * a->wide + in));
+  int64_t out, bundle, tap = split(split(i, a->out, &out), a->bundles, &bundle), first = bundle * a->width;
+  float v[MOST_WIDTH];
+  read_bundle(a->from, a->from_dtype, a->width, (out * a->taps + tap) * a->bundles + bundle, v);
+  UNROLL for (int k = 0; k < MOST_WIDTH; k++)
+    if (k < a->width && first + k < a->in) put_float(a->to, a->to_dtype, (tap * a->in + first + k) * a->out + out, v[k]);
 }
 
 /* ---- pooling ------------------------------------------------------------------------------------------------------------------ */
@@ -216,6 +247,19 @@ BODY void spread_argmax(int64_t i, const spread_argmax_arguments *a)
   write_bundle(a->dz, a->dtype, a->width, i, sum);
 }
 
+/* Both at once: element i is a bundle of dz, or, from spread_size on, of the image. */
+typedef struct spread_and_widen_arguments {
+  spread_argmax_arguments spread;
+  widen_image_arguments image;
+  int64_t spread_size;
+} spread_and_widen_arguments;
+
+BODY void spread_and_widen(int64_t i, const spread_and_widen_arguments *a)
+{
+  if (i < a->spread_size) spread_argmax(i, &a->spread);
+  else widen_image(i - a->spread_size, &a->image);
+}
+
 /* dz = g (+ addend, unless that is NULL) where y > 0, else 0. Bundle i. */
 typedef struct mask_gradient_arguments { const void *g, *addend, *y; void *dz; int32_t dtype, width; } mask_gradient_arguments;
 
@@ -255,49 +299,109 @@ BODY void end_image(int64_t i, const end_image_arguments *a)
 
 /* ---- the gradient of a bias ------------------------------------------------------------------------------------------------------ */
 
-/* sums[slice][channel] of the rows of g that count: those with a maximum, or with y > 0, or all. A slice is slice_rows rows, channels are
- * cut into pieces of SUM_CHANNELS; block: slice * pieces + piece. */
+/* to[channel] = the rows of g that count: those with a maximum, or with y > 0, or all, added up slice by slice; dz: see channel_sums.h. A
+ * slice is slice_rows rows; bundles of channels are cut into pieces of `lanes`, a power of two. A block sums a slice of a piece, the last
+ * block of a piece its slices. block: slice * pieces + piece - first_piece. */
 typedef struct sum_channels_arguments {
   const void *g, *y; const uint8_t *index;    /* y and index: one of them or none */
-  float *sums;
-  int64_t rows, channels, slice_rows, pieces;
-  int32_t dtype, unused;
+  void *dz, *to;
+  float *sums;                                /* [slice][channel] */
+  uint32_t *counters;                         /* [piece] */
+  int64_t rows, channels, bundles, slices, slice_rows, first_piece, pieces;
+  int32_t dtype, to_dtype, width, lanes;
 } sum_channels_arguments;
 
-BODY void sum_channels(int phase, int thread, int64_t block, void *shared, const sum_channels_arguments *a)
+/* What lets a row count. */
+typedef enum sum_mask { SUM_ALL, SUM_BY_Y, SUM_BY_INDEX } sum_mask;
+
+/* Rows row, row + step ... below end of a bundle: SUM_ROWS of them are asked for before the first is used; after the last row it is asked
+ * for that one again. width and mask are known when this is compiled. */
+BODY void sum_rows(const int width, const sum_mask mask, const sum_channels_arguments *a, int64_t bundle, int64_t row, int64_t step,
+                   int64_t end, float sum[MOST_WIDTH])
 {
-  float *lanes = (float *)shared;             /* [SUM_LANES][SUM_CHANNELS] */
-  int64_t piece, slice = split(block, a->pieces, &piece);
-  int64_t channel = piece * SUM_CHANNELS + thread % SUM_CHANNELS;
-  if (phase == 0) {
-    int64_t end = smaller((slice + 1) * a->slice_rows, a->rows);
-    float sum = 0;
-    for (int64_t row = slice * a->slice_rows + thread / SUM_CHANNELS; channel < a->channels && row < end; row += SUM_LANES) {
-      int64_t at = row * a->channels + channel;
-      if (a->index && a->index[at] == POOL_NO_ARGMAX) continue;
-      if (a->y && !(float_at(a->y, a->dtype, at) > 0)) continue;
-      sum += float_at(a->g, a->dtype, at);
+  bundle_bits g[SUM_ROWS], y[SUM_ROWS];
+  float v[MOST_WIDTH], other[MOST_WIDTH];
+  uint8_t index[SUM_ROWS][MOST_WIDTH];
+  for (; row < end; row += SUM_ROWS * step) {
+    UNROLL for (int j = 0; j < SUM_ROWS; j++) {
+      int64_t at = (row + j * step < end ? row + j * step : row) * a->bundles + bundle;
+      if (width > 1) g[j] = ((const bundle_bits *)a->g)[at];
+      if (width > 1 && mask == SUM_BY_Y) y[j] = ((const bundle_bits *)a->y)[at];
+      if (mask == SUM_BY_INDEX) read_bytes(a->index, width, at, index[j]);
     }
-    lanes[thread] = sum;
-  } else if (thread < SUM_CHANNELS && channel < a->channels) {
-    float sum = 0;
-    for (int lane = 0; lane < SUM_LANES; lane++) sum += lanes[lane * SUM_CHANNELS + thread];
-    a->sums[slice * a->channels + channel] = sum;
+    UNROLL for (int j = 0; j < SUM_ROWS; j++) {
+      int64_t at = (row + j * step) * a->bundles + bundle;
+      if (row + j * step >= end) continue;
+      if (width > 1) unpack_bundle(g[j], a->dtype, v);
+      else v[0] = float_at(a->g, a->dtype, at);
+      if (width > 1 && mask == SUM_BY_Y) unpack_bundle(y[j], a->dtype, other);
+      else if (mask == SUM_BY_Y) other[0] = float_at(a->y, a->dtype, at);
+      UNROLL for (int k = 0; k < width; k++) {
+        if ((mask == SUM_BY_Y && !(other[k] > 0)) || (mask == SUM_BY_INDEX && index[j][k] == POOL_NO_ARGMAX)) v[k] = 0;
+        sum[k] += v[k];
+      }
+      if (a->dz) write_bundle(a->dz, a->dtype, width, at, v);
+    }
   }
 }
 
-/* Channel i of the whole sum. */
-typedef struct total_channels_arguments { const float *sums; void *to; int64_t channels, slices; int32_t dtype, unused; } total_channels_arguments;
-
-BODY void total_channels(int64_t i, const total_channels_arguments *a)
+BODY void sum_rows_by(const int width, const sum_channels_arguments *a, int64_t bundle, int64_t row, int64_t step, int64_t end,
+                      float sum[MOST_WIDTH])
 {
-  float sum = 0;
-  for (int64_t slice = 0; slice < a->slices; slice++) sum += a->sums[slice * a->channels + i];
-  put_float(a->to, a->dtype, i, sum);
+  if (a->y) sum_rows(width, SUM_BY_Y, a, bundle, row, step, end, sum);
+  else if (a->index) sum_rows(width, SUM_BY_INDEX, a, bundle, row, step, end, sum);
+  else sum_rows(width, SUM_ALL, a, bundle, row, step, end, sum);
 }
 
+BODY void sum_channels(int phase, int thread, int64_t block, void *shared, const sum_channels_arguments *a)
+{
+  int64_t piece, slice = split(block, a->pieces, &piece), first = (a->first_piece + piece) * a->lanes;
+  int lane = thread % a->lanes, rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes;
+  int channels = a->lanes * a->width, teams = BLOCK_THREADS / channels, place = thread % channels, team = thread / channels;
+  int64_t channel = first * a->width + place;
+  int *is_last = (int *)shared;
+  float *sums = (float *)shared, *of_teams = sums + 16;     /* [ranks][channels]; [teams][channels] */
+  if (phase == 0) {
+    int64_t end = smaller((slice + 1) * a->slice_rows, a->rows);
+    float sum[MOST_WIDTH];
+    UNROLL for (int k = 0; k < MOST_WIDTH; k++) sum[k] = 0;
+    int64_t row = slice * a->slice_rows + rank;
+    if (first + lane < a->bundles) {
+      if (a->width == MOST_WIDTH) sum_rows_by(MOST_WIDTH, a, first + lane, row, ranks, end, sum);
+      else if (a->width == 4) sum_rows_by(4, a, first + lane, row, ranks, end, sum);
+      else sum_rows_by(1, a, first + lane, row, ranks, end, sum);
+    }
+    UNROLL for (int k = 0; k < MOST_WIDTH; k++)
+      if (k < a->width) sums[rank * channels + lane * a->width + k] = sum[k];
+  } else if (phase == 1) {
+    if (team > 0 || channel >= a->channels) return;
+    float sum = 0;
+    for (int k = 0; k < ranks; k++) sum += sums[k * channels + place];
+    a->sums[slice * a->channels + channel] = sum;
+    publish();
+  } else if (phase == 2) {
+    if (thread == 0) *is_last = arrive(&a->counters[piece], a->slices);
+  } else if (phase == 3) {
+    if (!*is_last || channel >= a->channels) return;
+    float sum = 0;
+    observe();
+    for (int64_t k = team; k < a->slices; k += teams) sum += a->sums[k * a->channels + channel];
+    of_teams[team * channels + place] = sum;
+  } else if (*is_last && team == 0 && channel < a->channels) {
+    float sum = 0;
+    for (int k = 0; k < teams; k++) sum += of_teams[k * channels + place];
+    put_float(a->to, a->to_dtype, channel, sum);
+  }
+}
+
+/* Sums in the dtype of the result. */
+typedef struct narrow_sums_arguments { const float *from; void *to; int32_t dtype, unused; } narrow_sums_arguments;
+
+BODY void narrow_sums(int64_t i, const narrow_sums_arguments *a) { put_float(a->to, a->dtype, i, a->from[i]); }
+
 #define LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \
-  ELEMENT(widen_image) ELEMENT(transpose_filter) ELEMENT(transpose_filter_back) ELEMENT(pool_argmax) ELEMENT(spread_argmax) ELEMENT(mask_gradient) ELEMENT(end_image) \
-  BLOCK(sum_channels, 2) ELEMENT(total_channels)
+  ELEMENT(widen_image) ELEMENT(bring_operands) ELEMENT(transpose_filter) ELEMENT(transpose_filter_back) ELEMENT(pool_argmax) \
+  ELEMENT(spread_argmax) ELEMENT(spread_and_widen) ELEMENT(mask_gradient) ELEMENT(end_image) \
+  BLOCK(sum_channels, 5) ELEMENT(narrow_sums)
 
 #endif

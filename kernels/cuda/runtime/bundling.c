@@ -6,17 +6,31 @@
 #include "cuda/runtime/device_table.h"
 #include "cuda/device/view_make.h"
 
-enum { MOST_ELEMENTS = 4 * BLOCK_THREADS, MOST_BLOCKS = 4, MOST_ACCESSES = 512 };
+enum { MOST_ELEMENTS = 8 * BLOCK_THREADS, MOST_BLOCKS = 4, MOST_ACCESSES = 2048, WARP = 32 };
 
-typedef struct access { const char *from, *to; int write; } access;
+/* READS and MARKS of the same bytes do no harm among themselves: of several faults any is kept. */
+typedef enum access_kind { READS, WRITES, MARKS } access_kind;
+/* step: bytes of it that element i of an element kernel touches, at i * step; 0: any elements touch any of it. */
+typedef struct access { const char *from, *to; access_kind kind; int step; } access;
 
-/* group: the first launch that this one depends on by way of others, or itself. */
-typedef struct bundled { flow_cuda_kernel kernel; int op, group, word, turns, first_access; int64_t count; size_t bytes; } bundled;
+/* group: the first launch that this one depends on by way of others, or itself. last: the turn that ends it. */
+typedef struct bundled {
+  flow_cuda_kernel kernel;
+  int              op, group, word, items, first_access, last, place;
+  unsigned         phases;                   /* of a block kernel, those that do something */
+  int              together;                 /* all of them in one turn */
+  int64_t          count;
+  size_t           bytes;
+} bundled;
+
+typedef struct placed_item { bundle_item item; int turn; } placed_item;
 
 struct flow_cuda_bundle {
-  int     count, turns, words, access_count;
-  bundled launches[BUNDLE_TURNS];
-  access  accesses[MOST_ACCESSES];
+  int      count, items, words, access_count;
+  bundled  launches[BUNDLE_ITEMS];
+  access   accesses[MOST_ACCESSES];
+  placed_item placed[BUNDLE_ITEMS];            /* those of a block, when it is laid out */
+  uint8_t  parts[BUNDLE_ITEMS], small[BUNDLE_ITEMS];      /* [turn]: parts that are taken; small element kernels */
   bundle_arguments arguments;
 };
 
@@ -29,6 +43,25 @@ static const struct { int16_t number, phases; } small_kernels[CUDA_KERNEL_COUNT]
 #undef BLOCK
 };
 
+/* Threads of a block kernel that work on the same result: with one nobody waits for others, and few are combined in one phase, the last. */
+static int threads_together(flow_cuda_kernel kernel, const void *arguments)
+{
+  switch (kernel) {
+#define ELEMENT(name)
+#define BLOCK(name, phases)                                                                          \
+    case CUDA_##name: return _Generic((const name##_arguments *)NULL,                                \
+                                      const reduce_arguments *: ((const reduce_arguments *)arguments)->lanes,              \
+                                      const softmax_arguments *: ((const softmax_arguments *)arguments)->team,             \
+                                      const cross_entropy_arguments *: ((const cross_entropy_arguments *)arguments)->team, \
+                                      default: BLOCK_THREADS);
+    SMALL_LAUNCHES(ELEMENT, BLOCK)
+#undef ELEMENT
+#undef BLOCK
+    default: return BLOCK_THREADS;
+  }
+}
+_Static_assert((int)REDUCE_FIRST == (int)TEAM_FEW, "phase 1 combines more than this");
+
 /* How far a call's shared memory reaches is not said here, so that others could not be kept out of it. */
 int flow_cuda_is_small(const flow_call *call, flow_cuda_kernel kernel, int64_t count)
 {
@@ -37,25 +70,37 @@ int flow_cuda_is_small(const flow_call *call, flow_cuda_kernel kernel, int64_t c
 
 /* ---- what a launch touches --------------------------------------------------------------------------------------------------- */
 
-static void touch(flow_cuda_bundle *self, const void *from, size_t bytes, int write)
+/* Kernels whose element i is made of the elements i of operands that lie like the result. */
+static int is_aligned_with_result(flow_cuda_kernel kernel)
 {
-  if (bytes > 0) self->accesses[self->access_count++] = (access){ from, (const char *)from + bytes, write };
+  static const unsigned char aligned[CUDA_KERNEL_COUNT] = {
+    [CUDA_numbers_float] = 1, [CUDA_numbers_double] = 1, [CUDA_numbers_integer] = 1, [CUDA_conditions_float] = 1,
+    [CUDA_conditions_double] = 1, [CUDA_conditions_integer] = 1, [CUDA_logical_strided] = 1, [CUDA_convert_strided] = 1,
+  };
+  return aligned[kernel];
 }
 
-static void touch_operand(flow_cuda_bundle *self, const flow_operand *x, int write)
+static void touch(flow_cuda_bundle *self, const void *from, size_t bytes, access_kind kind, int step)
+{
+  if (bytes > 0) self->accesses[self->access_count++] = (access){ from, (const char *)from + bytes, kind, step };
+}
+
+static void touch_operand(flow_cuda_bundle *self, const flow_operand *x, access_kind kind)
 {
   size_t bytes;
+  const bundled *launch = &self->launches[self->count - 1];
   const char *from = flow_cuda_span(x, &bytes);
-  touch(self, from, bytes, write);
+  int size = flow_dtype_size(x->dtype), aligned = is_aligned_with_result(launch->kernel) && flow_cuda_contiguous(x);
+  touch(self, from, bytes, kind, aligned && bytes == (size_t)launch->count * (size_t)size ? size : 0);
 }
 
 static void touch_call(flow_cuda_bundle *self, const flow_call *call)
 {
   unsigned written = flow_cuda_written_inputs(call);
   int is_effect = flow_cuda_op_is_effect(call->op), checks = flow_cuda_op_checks(call->op);
-  for (int i = 0; i < call->input_count; i++) touch_operand(self, &call->inputs[i], i < 32 && written >> i & 1);
-  for (int i = 0; i < call->output_count; i++) touch_operand(self, &call->outputs[i], 1);
-  if (is_effect || checks) touch(self, flow_cuda_verdict(call), sizeof(flow_device_fault), checks);
+  for (int i = 0; i < call->input_count; i++) touch_operand(self, &call->inputs[i], i < 32 && written >> i & 1 ? WRITES : READS);
+  for (int i = 0; i < call->output_count; i++) touch_operand(self, &call->outputs[i], WRITES);
+  if (is_effect || checks) touch(self, flow_cuda_verdict(call), sizeof(flow_device_fault), checks ? MARKS : READS, 0);
 }
 
 static int end_of_accesses(const flow_cuda_bundle *self, int launch)
@@ -63,14 +108,23 @@ static int end_of_accesses(const flow_cuda_bundle *self, int launch)
   return launch + 1 < self->count ? self->launches[launch + 1].first_access : self->access_count;
 }
 
-static int depend(const flow_cuda_bundle *self, int earlier, int later)
+typedef enum dependence { INDEPENDENT, BY_ELEMENTS, DEPENDENT } dependence;
+
+/* BY_ELEMENTS: thread by thread, if both take the same elements: then a thread's own order is enough. */
+static dependence depend(const flow_cuda_bundle *self, int earlier, int later)
 {
-  for (int i = self->launches[earlier].first_access; i < end_of_accesses(self, earlier); i++)
-    for (int k = self->launches[later].first_access; k < end_of_accesses(self, later); k++) {
+  const bundled *first = &self->launches[earlier], *second = &self->launches[later];
+  int elements = !small_kernels[first->kernel].phases && !small_kernels[second->kernel].phases && first->count == second->count;
+  dependence found = INDEPENDENT;
+  for (int i = first->first_access; i < end_of_accesses(self, earlier); i++)
+    for (int k = second->first_access; k < end_of_accesses(self, later); k++) {
       const access *a = &self->accesses[i], *b = &self->accesses[k];
-      if ((a->write || b->write) && a->from < b->to && b->from < a->to) return 1;
+      if ((a->kind == b->kind && a->kind != WRITES) || a->from >= b->to || b->from >= a->to) continue;
+      int same = a->from == b->from && a->step == b->step && a->step > 0;
+      if (!elements || (first->count > 1 && !same)) return DEPENDENT;
+      found = BY_ELEMENTS;
     }
-  return 0;
+  return found;
 }
 
 /* Puts the last launch together with the groups that it depends on. */
@@ -79,16 +133,18 @@ static void join_groups(flow_cuda_bundle *self)
   int last = self->count - 1;
   for (int i = 0; i < last; i++) {
     int group = self->launches[i].group, own = self->launches[last].group;
-    if (group == own || !depend(self, i, last)) continue;
+    if (group == own || depend(self, i, last) == INDEPENDENT) continue;
     int kept = group < own ? group : own, gone = group < own ? own : group;
     for (int k = 0; k <= last; k++)
       if (self->launches[k].group == gone) self->launches[k].group = kept;
   }
 }
 
-/* ---- adding and closing ------------------------------------------------------------------------------------------------------- */
+/* ---- adding ------------------------------------------------------------------------------------------------------------------------ */
 
 static int words_of(size_t bytes) { return (int)((bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t)); }
+
+static int bits_of(unsigned bits) { return bits ? 1 + bits_of(bits & (bits - 1)) : 0; }
 
 flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *call, flow_cuda_kernel kernel, int64_t count,
                                  const void *arguments, size_t bytes, int *taken)
@@ -100,14 +156,16 @@ flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *cal
     *bundle = made;
   }
   flow_cuda_bundle *self = *bundle;
-  int turns = small_kernels[kernel].phases ? small_kernels[kernel].phases * (int)count : 1;
-  if (self->turns + turns > BUNDLE_TURNS || self->words + words_of(bytes) > BUNDLE_WORDS ||
+  int phases = small_kernels[kernel].phases, threads = threads_together(kernel, arguments);
+  bundled launch = { .kernel = kernel, .op = call->op, .group = self->count, .word = self->words, .first_access = self->access_count,
+                     .phases = phases ? (1u << phases) - 1 : 0, .together = phases == 1 || threads == 1, .count = count, .bytes = bytes };
+  if (threads <= REDUCE_FIRST) launch.phases &= ~2u;
+  launch.items = phases ? (int)count * (launch.together ? 1 : bits_of(launch.phases)) : 1;
+  if (self->items + launch.items > BUNDLE_ITEMS || self->words + words_of(bytes) > BUNDLE_WORDS ||
       self->access_count + call->input_count + call->output_count + 1 > MOST_ACCESSES) return FLOW_OK;
-  self->launches[self->count] = (bundled){ .kernel = kernel, .op = call->op, .group = self->count, .word = self->words, .turns = turns,
-                                           .first_access = self->access_count, .count = count, .bytes = bytes };
+  self->launches[self->count++] = launch;
   memcpy(self->arguments.words + self->words, arguments, bytes);
-  self->count++;
-  self->turns += turns;
+  self->items += launch.items;
   self->words += words_of(bytes);
   touch_call(self, call);
   join_groups(self);
@@ -115,28 +173,104 @@ flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *cal
   return FLOW_OK;
 }
 
-/* An element kernel has one turn, a block kernel one for each phase of each block. Returns the end of the turns. */
-static int add_turns(bundle_arguments *to, int turn, const bundled *launch)
+/* ---- turns ------------------------------------------------------------------------------------------------------------------------- */
+
+/* The first turn in which a launch of the group may begin. *place: the first thread that its elements need, as those that it goes on from
+ * have it; -1: any. */
+static int earliest_turn(const flow_cuda_bundle *self, int launch, int *place)
 {
-  int phases = small_kernels[launch->kernel].phases;
-  for (int k = 0; k < launch->turns; k++)
-    to->turn[turn++] = (bundle_turn){ .kernel = small_kernels[launch->kernel].number - 1, .phase = phases ? k % phases : 0,
-                                      .which = phases ? k / phases : (int)launch->count, .word = launch->word };
+  int turn = 0;
+  *place = -1;
+  for (int i = 0; i < launch; i++) {
+    const bundled *before = &self->launches[i];
+    if (before->group != self->launches[launch].group) continue;
+    dependence found = depend(self, i, launch);
+    if (found == INDEPENDENT) continue;
+    int joins = found == BY_ELEMENTS && (before->last > turn || *place < 0 || *place == before->place);
+    int from = before->last + !joins;
+    if (from < turn) continue;
+    if (from > turn || joins) *place = joins ? before->place : -1;
+    turn = from;
+  }
   return turn;
 }
 
-/* Gives each group a block and its launches, in order, the block's turns. Returns the number of blocks. */
+static void place_item(flow_cuda_bundle *self, int *placed, const bundled *launch, int turn, unsigned phases, int place, int which)
+{
+  self->placed[(*placed)++] = (placed_item){
+    { .kernel = (int16_t)(small_kernels[launch->kernel].number - 1), .phases = (int16_t)phases, .place = (int16_t)place,
+      .word = (int16_t)launch->word, .which = which }, turn };
+}
+
+/* Small ones that stand side by side have different warps, in turns. */
+static void place_elements(flow_cuda_bundle *self, int *placed, bundled *launch, int turn, int place)
+{
+  if (place < 0) place = self->small[turn]++ * WARP % BLOCK_THREADS;
+  launch->last = turn;
+  launch->place = place;
+  place_item(self, placed, launch, turn, 0, place, (int)launch->count);
+}
+
+/* A block needs a part of the memory from its first turn to its last: the first turn from which on there is one that long. */
+static void place_block(flow_cuda_bundle *self, int *placed, bundled *launch, int turn, int which)
+{
+  int turns = launch->together ? 1 : bits_of(launch->phases), part = 0;
+  for (int k = 0; k < turns; k++) {
+    if (!(self->parts[turn + k] >> part & 1)) continue;
+    k = -1;
+    if (++part < BUNDLE_PARTS) continue;
+    part = 0;
+    turn++;
+  }
+  for (int k = 0; k < turns; k++) self->parts[turn + k] |= (uint8_t)(1u << part);
+  unsigned left = launch->phases;
+  for (int k = 0; k < turns; k++) {
+    unsigned phases = launch->together ? left : left & ~(left - 1);
+    place_item(self, placed, launch, turn + k, phases, part, which);
+    left &= ~phases;
+  }
+  if (turn + turns - 1 > launch->last) launch->last = turn + turns - 1;
+}
+
+/* Gives a group's launches their turns, in `placed`. Returns how many items there are. */
+static int place_group(flow_cuda_bundle *self, int group)
+{
+  int placed = 0;
+  memset(self->parts, 0, sizeof self->parts);
+  memset(self->small, 0, sizeof self->small);
+  for (int i = group; i < self->count; i++) {
+    bundled *launch = &self->launches[i];
+    if (launch->group != group) continue;
+    int place, turn = earliest_turn(self, i, &place);
+    launch->last = turn;
+    launch->place = 0;
+    if (!small_kernels[launch->kernel].phases) place_elements(self, &placed, launch, turn, place);
+    for (int k = 0; small_kernels[launch->kernel].phases && k < launch->count; k++) place_block(self, &placed, launch, turn, k);
+  }
+  return placed;
+}
+
+/* Gives each group a block. Returns the number of blocks. */
 static int lay_out(flow_cuda_bundle *self)
 {
   bundle_arguments *to = &self->arguments;
-  int blocks = 0, turn = 0;
+  int blocks = 0, turns = 0, items = 0;
+  to->launches = (int16_t)self->count;
   for (int group = 0; group < self->count; group++) {
     if (self->launches[group].group != group) continue;
-    to->first[blocks++] = turn;
-    for (int i = group; i < self->count; i++)
-      if (self->launches[i].group == group) turn = add_turns(to, turn, &self->launches[i]);
+    int placed = place_group(self, group), done = 0;
+    to->first[blocks++] = (int16_t)turns;
+    for (int turn = 0; done < placed; turn++) {
+      to->turn[turns++] = (int16_t)items;
+      for (int k = 0; k < placed; k++) {
+        if (self->placed[k].turn != turn) continue;
+        to->item[items++] = self->placed[k].item;
+        done++;
+      }
+    }
   }
-  to->first[blocks] = turn;
+  to->first[blocks] = to->first[blocks + 1] = (int16_t)turns;
+  to->turn[turns] = (int16_t)items;
   return blocks;
 }
 
@@ -146,6 +280,6 @@ int flow_cuda_bundle_close(flow_cuda_bundle *self, flow_cuda_closed *launch)
   const bundled *only = &self->launches[0];
   if (self->count == 1) *launch = (flow_cuda_closed){ only->kernel, only->op, only->count, self->arguments.words, only->bytes };
   else *launch = (flow_cuda_closed){ CUDA_bundle, only->op, lay_out(self), &self->arguments, sizeof self->arguments };
-  self->count = self->turns = self->words = self->access_count = 0;
+  self->count = self->items = self->words = self->access_count = 0;
   return 1;
 }

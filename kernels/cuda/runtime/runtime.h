@@ -40,6 +40,7 @@ struct flow_queue {
   cudaEvent_t        event;                          /* for those who follow */
   flow_device_fault        *fault, *seen;                   /* the device's; its pinned copy */
   int                may_fault;
+  uint32_t          *counters;                       /* the device's: arrival.h */
   flow_cuda_staging  staging;
   flow_cuda_capture *capture;                        /* while it is recorded */
   flow_cuda_bundle  *bundle;                         /* small launches, meanwhile, that go together */

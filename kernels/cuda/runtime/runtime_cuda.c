@@ -140,6 +140,8 @@ flow_device_fault *flow_cuda_fault(const flow_call *call)
 
 const flow_device_fault *flow_cuda_verdict(const flow_call *call) { return judge_of(call)->fault; }
 
+uint32_t *flow_cuda_counters(const flow_call *call) { return call->queue->counters; }
+
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes)
 {
   return flow_runtime_copy_inside(call->queue, to, from, bytes);
@@ -211,6 +213,7 @@ static void queue_release(flow_queue *queue)
     flow_runtime_staging_release(&queue->staging);
     if (queue->event) cudaEventDestroy(queue->event);
     if (queue->fault) cudaFree(queue->fault);
+    if (queue->counters) cudaFree(queue->counters);
     if (queue->seen) cudaFreeHost(queue->seen);
     if (queue->stream) cudaStreamDestroy(queue->stream);
     flow_runtime_leave(queue->device, before);
@@ -228,6 +231,9 @@ static flow_status queue_start(flow_queue *queue)
   size_t size = sizeof *queue->fault;
   FLOW_CUDA_TRY(device, "memory", cudaMalloc((void **)&queue->fault, size));
   FLOW_CUDA_TRY(device, "clearing", cudaMemsetAsync(queue->fault, 0, size, queue->stream));
+  size_t counters = FLOW_CUDA_COUNTERS * sizeof *queue->counters;
+  FLOW_CUDA_TRY(device, "memory", cudaMalloc((void **)&queue->counters, counters));
+  FLOW_CUDA_TRY(device, "clearing", cudaMemsetAsync(queue->counters, 0, counters, queue->stream));
   FLOW_CUDA_TRY(device, "pinned memory", cudaHostAlloc((void **)&queue->seen, size, cudaHostAllocPortable));
   memset(queue->seen, 0, size);
   return FLOW_OK;

@@ -11,6 +11,7 @@
 
 local host = require "flow.host"
 local errors = require "flow.errors"
+local object = require "flow.object"
 local log = require "flow.log"
 local random = require "flow.tensor.random"
 local training = require "flow.train.compile"
@@ -24,10 +25,11 @@ local signature = require "flow.signature"
 local raise, takes = errors.raise, signature.takes
 
 local WHAT = "the backup"      -- whichever folder other workers name: the chief's is written
+local function name_of(self) return object.class_of(self).name end      -- that of a class made from this one (model_directory.lua)
 
 local BackupAndRestore = callbacks.stock("BackupAndRestore")
 
--- The job's folder as launchers give it: FLOW_JOB_DIR, Vertex AI's AIP_CHECKPOINT_DIR, or --job-dir of the script.
+-- The job's folder as launchers give it: FLOW_JOB_DIR, Vertex AI's AIP_CHECKPOINT_DIR, or --job-dir of the script; nil: none does.
 local function job_dir()
   for _, found in ipairs { host.getenv("FLOW_JOB_DIR") or "", host.getenv("AIP_CHECKPOINT_DIR") or "" } do
     if found ~= "" then return found end
@@ -39,10 +41,20 @@ local function job_dir()
   end
 end
 
-local function default_folder()
+-- What a callback uses that was given no folder. parameter: how its own is called.
+function BackupAndRestore:_folder_of_job(parameter, child)
   local folder = job_dir()
-  if not folder then raise("BackupAndRestore: backup_dir is missing, and so are FLOW_JOB_DIR and --job-dir, in which it would be made") end
-  return folder:gsub("/+$", "") .. "/backup"
+  if not folder then
+    raise("%s: %s is missing, and so are FLOW_JOB_DIR and --job-dir, in which it would be made", name_of(self), parameter)
+  end
+  return folder:gsub("/+$", "") .. "/" .. child
+end
+
+-- how: { keep = how many files, delete = whether they go when the run has ended, async =, checkpoint_name = }
+function BackupAndRestore:_begin(folder, frequency, how)
+  self._folder, self._frequency = folder, frequency
+  self._keep, self._delete, self._async, self._checkpoint_name = how.keep, how.delete, how.async, how.checkpoint_name
+  self._seen, self._manager, self._checkpoint, self._position, self._worker = 0, false, false, false, false
 end
 
 -- BackupAndRestore(backup_dir, { save_freq = "epoch" or a number of batches, double_checkpoint = false, delete_checkpoint = true,
@@ -50,9 +62,8 @@ end
 takes("backup_dir?: text, save_freq: frequency = 'epoch', double_checkpoint: boolean = false, delete_checkpoint: boolean = true, "
   .. "{ async: boolean = false }")
 function BackupAndRestore:init(folder, frequency, double_checkpoint, delete_checkpoint, options)
-  self._folder, self._frequency = folder or default_folder(), frequency
-  self._keep, self._delete, self._async = double_checkpoint and 2 or 1, delete_checkpoint, options.async
-  self._seen, self._manager, self._checkpoint, self._position, self._worker = 0, false, false, false, false
+  self:_begin(folder or self:_folder_of_job("backup_dir", "backup"), frequency,
+    { keep = double_checkpoint and 2 or 1, delete = delete_checkpoint, async = options.async, checkpoint_name = "backup" })
 end
 
 -- What a backup holds: see the head of the file.
@@ -71,7 +82,7 @@ end
 
 local function new_manager(self)
   return train.CheckpointManager(self._checkpoint, self._folder,
-    { max_to_keep = self._keep, checkpoint_name = "backup", async = self._async })
+    { max_to_keep = self._keep, checkpoint_name = self._checkpoint_name, async = self._async })
 end
 
 function BackupAndRestore:get_state() return { seen = self._seen } end
@@ -82,7 +93,7 @@ local function restore(self, run)
   if not run.begun then
     local io = require "flow.io"
     if not workers.of(self.model) then      -- of several writing tells all
-      signature.internal(io).check_writable(io.join(io.path(self._folder, "BackupAndRestore"), "backup"), "BackupAndRestore")
+      signature.internal(io).check_writable(io.join(io.path(self._folder, name_of(self)), "backup"), name_of(self))
     end
     self._manager = new_manager(self)
   end
@@ -90,7 +101,7 @@ local function restore(self, run)
   if not run.begun then fit_position.prepare(run) end
   local path, problem = self._manager:_restore_sound()
   if path then return path end
-  log.warning("BackupAndRestore: no backup in %s can be used, training begins from the start (%s)", self._folder, tostring(problem))
+  log.warning("%s: no backup in %s can be used, training begins from the start (%s)", name_of(self), self._folder, tostring(problem))
 end
 
 -- The chief restores, and all take over what it has then: the others need not see the folder.
@@ -100,12 +111,12 @@ local function restore_all(self, run, worker)
     return nil
   end
   worker:agree("backup", ("save_freq %s"):format(self._frequency))
-  if not run.begun then saving.check_shared(worker, self._folder, "BackupAndRestore") end
+  if not run.begun then saving.check_shared(worker, self._folder, name_of(self)) end
   local ok, path
   if worker.rank == 0 then ok, path = pcall(restore, self, run) end
   local told = worker:broadcast_text(ok and "ok " .. (path or "") or "no " .. saving.without_position(path))
   if worker.rank == 0 and not ok then error(path, 0) end
-  if told:find("^no ") then raise("BackupAndRestore: the chief could not restore: %s", told:sub(4)) end
+  if told:find("^no ") then raise("%s: the chief could not restore: %s", name_of(self), told:sub(4)) end
   if told == "ok " then return nil end
   if worker.rank > 0 and not run.begun then fit_position.prepare(run) end
   self._checkpoint:_share(worker)
@@ -117,12 +128,15 @@ function BackupAndRestore:_resume(run)
   if not begun then self._checkpoint, self._seen, self._worker = new_checkpoint(self, run), 0, worker or false end
   local path
   if worker then worker:with_speaker(0, function() path = restore_all(self, run, worker) end) else path = restore(self, run) end
-  if path and not begun then
-    log.info("BackupAndRestore: training continues in epoch %d after batch %d (%s)", run.epoch + 1, run.batch, path)
+  if not path or begun then return end
+  if run.epoch >= self.params.epochs or run.stopped and run.batch == 0 then
+    log.info("%s: this training has ended already, after %d epochs (%s)", name_of(self), run.epoch, path)
+  else
+    log.info("%s: training continues in epoch %d after batch %d (%s)", name_of(self), run.epoch + 1, run.batch, path)
   end
 end
 
-local function save(self, run)
+function BackupAndRestore:_save(run)
   self._position = fit_position.get_state(run)
   saving.once(self._worker, WHAT, function() self._manager:save() end, "backup")
 end
@@ -132,21 +146,22 @@ function BackupAndRestore:_after_batch(run, count)
   self._seen = self._seen + count
   if self._seen < self._frequency then return end
   self._seen = 0
-  save(self, run)
+  self:_save(run)
 end
 
 function BackupAndRestore:_after_epoch(run)
-  if self._frequency == "epoch" then save(self, run) end
+  if self._frequency == "epoch" then self:_save(run) end
 end
 
 -- This process is to end soon, or another worker's. A backup that cannot be made does not keep it from that: the one before is there.
 function BackupAndRestore:_before_end(run)
   local ok, problem = pcall(function()
-    save(self, run)
+    self:_save(run)
     saving.once(self._worker, WHAT, function() self._manager:sync() end, "backup")
   end)
-  if ok then log.info("BackupAndRestore: saved after batch %d of epoch %d, before the process ends", run.batch, run.epoch + 1)
-  else log.warning("BackupAndRestore: no backup before the process ends: %s", tostring(problem)) end
+  local name = name_of(self)
+  if ok then log.info("%s: saved after batch %d of epoch %d, before the process ends", name, run.batch, run.epoch + 1)
+  else log.warning("%s: no backup before the process ends: %s", name, tostring(problem)) end
 end
 
 -- All workers have ended their last epoch.

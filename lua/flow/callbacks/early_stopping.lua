@@ -21,7 +21,7 @@ end
 
 function EarlyStopping:on_train_begin()
   forget(self)
-  self:begin_monitoring("EarlyStopping")
+  self:_begin_monitoring("EarlyStopping")
 end
 
 local function copies(weights)
@@ -36,14 +36,14 @@ local function keep(self, epoch)
 end
 
 function EarlyStopping:on_epoch_end(epoch, logs)
-  local current = self:current("Early stopping", logs)
+  local current = self:_current("Early stopping", logs)
   if not current or epoch < self.start_from_epoch then return end
   if self.restore_best_weights and not self.best_weights then keep(self, epoch) end
   self.wait = self.wait + 1
-  if self:is_improvement(current, self.best) then
+  if self:_is_improvement(current, self.best) then
     self.best = current
     keep(self, epoch)
-    if not self.baseline or self:is_improvement(current, self.baseline) then self.wait = 0 end
+    if not self.baseline or self:_is_improvement(current, self.baseline) then self.wait = 0 end
   elseif self.wait >= self.patience and epoch > 0 then
     self.stopped_epoch = epoch
     self.model.stop_training = true

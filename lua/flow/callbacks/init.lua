@@ -15,9 +15,9 @@ callbacks.Callback, callbacks.History = callback.Callback, require "flow.train.h
 local MODULES = {
   BackupAndRestore = "backup_and_restore",
   CSVLogger = "csv_logger", EarlyStopping = "early_stopping", LambdaCallback = "lambda_callback",
-  LearningRateScheduler = "learning_rate_scheduler", ModelCheckpoint = "model_checkpoint", ProgbarLogger = "progbar_logger",
-  ReduceLROnPlateau = "reduce_lr_on_plateau", SwapEMAWeights = "swap_ema_weights", TensorBoard = "tensor_board",
-  TerminateOnNaN = "terminate_on_nan", VerifyReplicas = "verify_replicas",
+  LearningRateScheduler = "learning_rate_scheduler", ModelCheckpoint = "model_checkpoint", ModelDirectory = "model_directory",
+  ProgbarLogger = "progbar_logger", ReduceLROnPlateau = "reduce_lr_on_plateau", SwapEMAWeights = "swap_ema_weights",
+  TensorBoard = "tensor_board", TerminateOnNaN = "terminate_on_nan", VerifyReplicas = "verify_replicas",
 }
 
 local function known_names()
@@ -29,7 +29,8 @@ signature.names_of(callbacks, known_names)
 
 function by_name(name)
   if not MODULES[name] then
-    errors.raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known_names()))
+    errors.raise("flow.callbacks has no %q%s", tostring(name),
+      errors.elsewhere("flow.callbacks", name) or errors.suggestion(tostring(name), known_names()))
   end
   local class = require("flow.callbacks." .. MODULES[name])
   rawset(callbacks, name, class)

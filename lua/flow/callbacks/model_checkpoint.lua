@@ -2,6 +2,7 @@
 
 local errors = require "flow.errors"
 local log = require "flow.log"
+local object = require "flow.object"
 local python_format = require "flow.callbacks.python_format"
 local Monitor = require "flow.callbacks.monitor"
 local callbacks = require "flow.train.callback"
@@ -44,9 +45,22 @@ local function check_path(self)
   if fixed then signature.internal(io).check_writable(fixed:gsub("/$", "/model"), "ModelCheckpoint") end
 end
 
+-- Raises, before an epoch is spent, for a name in the path that the logs will not have. Where a script has a training step or callbacks of
+-- its own, which may add names, that is known when the logs are there.
+local function check_names(self)
+  if object.class_of(self.model).methods.train_step then return end
+  for _, member in ipairs(self._list.members) do
+    if not member._is_stock or object.class_of(member).name == "LambdaCallback" then return end
+  end
+  local known = { learning_rate = 0.5 }
+  for _, name in ipairs(self.model.metrics_names) do known[name], known["val_" .. name] = 0.5, 0.5 end
+  python_format.format("ModelCheckpoint", self.filepath, { epoch = 1, batch = 1 }, known)
+end
+
 function ModelCheckpoint:on_train_begin()
   check_path(self)
-  if self.save_best_only then self:begin_monitoring("ModelCheckpoint") end
+  check_names(self)
+  if self.save_best_only then self:_begin_monitoring("ModelCheckpoint") end
 end
 
 function ModelCheckpoint:on_epoch_begin(epoch)
@@ -72,7 +86,7 @@ local function should_save(self, epoch, logs, path)
     log.warning("Can save best model only with %s available.", self.monitor)
     return true
   end
-  if not self:is_improvement(current, self.best) then
+  if not self:_is_improvement(current, self.best) then
     say(self, epoch, "%s did not improve from %s", self.monitor, shown(self.best))
     return false
   end

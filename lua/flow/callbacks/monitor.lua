@@ -42,12 +42,12 @@ local function automatic_mode(self, what)
 end
 
 -- Decides at the start of training what is better, so that it holds from the first batch on.
-function Monitor:begin_monitoring(what)
+function Monitor:_begin_monitoring(what)
   self._less = (self.mode == "auto" and automatic_mode(self, what) or self.mode) == "min"
 end
 
 -- Whether value is better than reference by more than min_delta; anything is better than nothing (false).
-function Monitor:is_improvement(value, reference)
+function Monitor:_is_improvement(value, reference)
   if not reference then return true end
   local delta = math.abs(rawget(self, "min_delta") or 0)
   if self._less then return value + delta < reference end
@@ -55,12 +55,10 @@ function Monitor:is_improvement(value, reference)
 end
 
 -- The value in the logs; nil, with a warning, if there is none.
-function Monitor:current(what, logs)
+function Monitor:_current(what, logs)
   local value = logs[self.monitor]
   if type(value) == "number" then return value end
-  local names = {}
-  for name in pairs(logs) do names[#names + 1] = name end
-  table.sort(names)
+  local names = require("flow.names").sorted(logs)
   log.warning("%s conditioned on metric `%s` which is not available. Available metrics are: %s", what, self.monitor,
     table.concat(names, ","))
 end

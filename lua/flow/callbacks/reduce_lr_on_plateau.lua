@@ -26,7 +26,7 @@ end
 
 function ReduceLROnPlateau:on_train_begin()
   forget(self)
-  self:begin_monitoring("ReduceLROnPlateau")
+  self:_begin_monitoring("ReduceLROnPlateau")
 end
 
 local rounded = native.new("float[1]")
@@ -47,13 +47,13 @@ end
 
 function ReduceLROnPlateau:on_epoch_end(epoch, logs)
   logs.learning_rate = self.model.optimizer.learning_rate
-  local current = self:current("Learning rate reduction is", logs)
+  local current = self:_current("Learning rate reduction is", logs)
   if not current then return end
   if self.cooldown_counter > 0 then
     self.cooldown_counter = self.cooldown_counter - 1
     self.wait = 0
   end
-  if self:is_improvement(current, self.best) then
+  if self:_is_improvement(current, self.best) then
     self.best, self.wait = current, 0
   elseif self.cooldown_counter == 0 then
     self.wait = self.wait + 1

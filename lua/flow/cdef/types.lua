@@ -55,6 +55,7 @@ typedef union flow_attributes {
  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
  struct { double epsilon; int32_t axis; } normalization;
  struct { int32_t reverse, history, reset_after; } recurrent;
+ struct { int32_t number, unused; uint64_t stream; } loop;
  struct {
  double momentum, beta_1, beta_2, epsilon, rho;
  double weight_decay;

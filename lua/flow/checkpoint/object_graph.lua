@@ -133,9 +133,7 @@ end
 -- set = } }, state_paths = list, models = list, optimizers = { [path] = optimizer } }.
 function graph.of(objects)
   local self = setmetatable({ variables = {}, paths = {}, states = {}, state_paths = {}, models = {}, optimizers = {}, seen = {} }, Graph)
-  local names = {}
-  for name in pairs(objects) do names[#names + 1] = name end
-  table.sort(names)
+  local names = require("flow.names").sorted(objects)
   for _, name in ipairs(names) do walk(self, name, objects[name]) end
   return self
 end

@@ -10,7 +10,7 @@ local USAGE = [[
 Usage: flowlua board DIR [--port N] [--host ADDRESS]
 
 Shows the event files under a folder, as flow.callbacks.TensorBoard, TensorFlow and PyTorch write them, on a page: curves, histograms,
-pictures and texts of all runs, renewed while they train. Ctrl-C ends it.
+pictures, models and texts of all runs, renewed while they train. Ctrl-C ends it.
 
   --port N         the port (6006, or a free one if another process has that)
   --host ADDRESS   where it listens (127.0.0.1, which only this machine reaches; 0.0.0.0: whoever reaches this machine can read all of it)]]

@@ -17,18 +17,19 @@ return [==[
   label { display: block; margin: 8px 0; color: var(--muted); }
   label input[type=range], label input[type=search], label select { width: 100%; }
   .run { display: flex; gap: 6px; align-items: center; margin: 3px 0; color: var(--ink); overflow-wrap: anywhere; }
-  .run i { width: 14px; height: 3px; flex: none; }
+  .run i { width: 18px; border-top: 3px solid; flex: none; }
   nav button { border: 1px solid var(--line); background: var(--paper); color: var(--ink); padding: 5px 12px; margin-right: 4px;
                border-radius: 5px; font: inherit; cursor: pointer; }
   nav button[aria-pressed=true] { background: #1f6fb4; color: #fff; }
   #panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); gap: 12px; margin-top: 12px; }
-  section { background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: 10px; min-height: 130px; min-width: 0; }
+  section { background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: 10px; min-width: 0; }
   section h2 { font-size: 13px; margin: 0 0 6px; overflow-wrap: anywhere; }
   svg { width: 100%; height: 240px; display: block; } svg text { font-size: 11px; fill: var(--muted); }
-  .wide { grid-column: 1 / -1; }
+  section { min-height: 296px; } .wide { grid-column: 1 / -1; min-height: 0; }
   figure { display: inline-block; margin: 0 12px 12px 0; vertical-align: top; }
   figcaption, #state, .note { color: var(--muted); font-size: 12px; }
-  figure img { min-width: 96px; max-width: 100%; image-rendering: pixelated; display: inline-block; margin: 2px; }
+  figure img { max-width: 100%; image-rendering: pixelated; display: inline-block; margin: 2px; vertical-align: top; }
+  .graph { overflow: auto; max-height: 80vh; } .graph svg { height: auto; width: auto; }
   pre { white-space: pre-wrap; margin: 4px 0 12px; } #troubles { color: #c0392b; }
 </style></head><body>
 <aside><h1 id="folder">flowlua board</h1><p id="state">...</p>
@@ -45,7 +46,7 @@ return [==[
 'use strict';
 const at = id => document.getElementById(id), ns = 'http://www.w3.org/2000/svg';
 const COLORS = ['#1f6fb4', '#d9601a', '#2a9d5c', '#a03fa8', '#b8860b', '#c0392b', '#128a9c', '#7a6b5d', '#e377a2', '#6b7fd7'];
-const KINDS = ['scalars', 'histograms', 'pictures', 'texts'];
+const KINDS = ['scalars', 'histograms', 'pictures', 'graphs', 'texts'];
 let known = { runs: [], tags: [] }, kind = location.hash.slice(1) || 'scalars';
 let hidden = new Set(), panels = new Map(), drawnRuns = '', drawnKinds = '';
 
@@ -73,7 +74,7 @@ function colorOf(name) {
   return COLORS[stems.indexOf(stem(name)) % COLORS.length];
 }
 const isSeen = id => !hidden.has(nameOf(id)) && nameOf(id).includes(at('filter').value);
-const isWide = v => Math.abs(v) >= 1e5 || v !== 0 && Math.abs(v) < 1e-3;
+const isWide = v => Math.abs(v) >= 1e5 || v !== 0 && Math.abs(v) < 1e-4;
 const short = v => !Number.isFinite(v) ? String(v) : isWide(v) ? v.toExponential(2) : String(+v.toPrecision(4));
 
 function ticks(low, high, count) {
@@ -82,12 +83,13 @@ function ticks(low, high, count) {
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) list.push(i * step);
   return list;
 }
-const FRAME = { left: 56, right: 12, top: 8, bottom: 26, width: 420, height: 240 };
+const FRAME = { left: 56, right: 24, top: 8, bottom: 26, height: 240 };
+const widthOf = body => Math.max(300, body.clientWidth);
 // Axes with ticks; answers with what turns values into places.
-function axes(svg, low, high, labels) {
-  const f = FRAME, w = f.width - f.left - f.right, h = f.height - f.top - f.bottom;
+function axes(svg, width, low, high, labels) {
+  const f = FRAME, w = width - f.left - f.right, h = f.height - f.top - f.bottom;
   const x = v => f.left + (v - low.x) / (high.x - low.x) * w, y = v => f.top + h - (v - low.y) / (high.y - low.y) * h;
-  svg.setAttribute('viewBox', `0 0 ${f.width} ${f.height}`);
+  svg.setAttribute('viewBox', `0 0 ${width} ${f.height}`);
   for (const v of ticks(low.y, high.y, 5)) {
     draw('line', svg, { x1: f.left, x2: f.left + w, y1: y(v), y2: y(v), stroke: 'var(--line)' });
     draw('text', svg, { x: f.left - 6, y: y(v) + 4, 'text-anchor': 'end' }, labels.y(v));
@@ -129,8 +131,8 @@ function scalars(body, data) {
   const note = make('div', null, '', { class: 'note' });
   if (!(low.y <= high.y)) { body.replaceChildren(make('p', null, curves.length ? 'no finite value' : 'no run is chosen')); return; }
   widen(low, high);
-  const svg = draw('svg', make('div'), {}), time = v => new Date(v * 1000).toLocaleTimeString();
-  const place = axes(svg, low, high, { x: across === 'wall' ? time : short, y: v => short(logarithmic ? 10 ** v : v) });
+  const svg = draw('svg', make('div'), {}), width = widthOf(body), time = v => new Date(v * 1000).toLocaleTimeString();
+  const place = axes(svg, width, low, high, { x: across === 'wall' ? time : short, y: v => short(logarithmic ? 10 ** v : v) });
   for (const c of curves) {
     const color = colorOf(c.name), fine = i => Number.isFinite(c.xs[i]) && Number.isFinite(c.shown[i]);
     let path = '', open = false;
@@ -154,8 +156,8 @@ function scalars(body, data) {
   const all = curves.length <= 4 ? curves.map(last).join(' · ') : `${curves.length} runs`;
   note.textContent = all;
   svg.addEventListener('mousemove', event => {
-    const box = svg.getBoundingClientRect(), fit = Math.min(box.width / FRAME.width, box.height / FRAME.height);
-    const px = (event.clientX - box.left - (box.width - FRAME.width * fit) / 2) / fit;
+    const box = svg.getBoundingClientRect(), fit = Math.min(box.width / width, box.height / FRAME.height);
+    const px = (event.clientX - box.left - (box.width - width * fit) / 2) / fit;
     const py = (event.clientY - box.top - (box.height - FRAME.height * fit) / 2) / fit;
     let best = null, least = 40 * 40;
     for (const c of curves) c.xs.forEach((v, i) => {
@@ -169,9 +171,10 @@ function scalars(body, data) {
 }
 // Later histograms stand lower and darker; a row is left edge, right edge, count.
 function histograms(body, data) {
+  const w = widthOf(body);
   body.replaceChildren();
   for (const s of data.series.filter(s => isSeen(s.run))) {
-    const rows = s.histograms.map(h => h || []), low = { x: Infinity, y: 0 }, high = { x: -Infinity, y: 0 }, w = FRAME.width;
+    const rows = s.histograms.map(h => h || []), low = { x: Infinity, y: 0 }, high = { x: -Infinity, y: 0 };
     for (const h of rows) for (let i = 0; i < h.length; i += 3) {
       low.x = Math.min(low.x, h[i]); high.x = Math.max(high.x, h[i + 1]);
       const width = h[i + 1] - h[i] || 1;
@@ -185,8 +188,10 @@ function histograms(body, data) {
       const base = count > 1 ? 80 + (210 - 80) * k / (count - 1) : 210;
       let path = `M${x(low.x)},${base}`;
       for (let i = 0; i < h.length; i += 3) {
+        const left = x(h[i]).toFixed(1), right = x(h[i + 1]).toFixed(1);
         const top = (base - h[i + 2] / (h[i + 1] - h[i] || 1) / high.y * room).toFixed(1);
-        path += `L${x(h[i]).toFixed(1)},${top}L${x(h[i + 1]).toFixed(1)},${top}`;
+        path += (h[i] > (i ? h[i - 2] : low.x) ? `L${left},${base}` : '') + `L${left},${top}L${right},${top}`;
+        if (!(h[i + 3] <= h[i + 1])) path += `L${right},${base}`;
       }
       const line = draw('path', svg, { d: path + `L${x(high.x)},${base}`, fill: colorOf(nameOf(s.run)), stroke: 'var(--paper)',
                                        'fill-opacity': 0.35 + 0.65 * (k + 1) / count });
@@ -197,6 +202,12 @@ function histograms(body, data) {
     make('div', body, nameOf(s.run), { class: 'note' });
   }
 }
+// Small pictures are shown larger, by a whole factor.
+const SMALL = 160;
+function enlarge(img) {
+  const factor = Math.max(1, Math.floor(SMALL / Math.max(img.naturalWidth, img.naturalHeight)));
+  img.style.width = img.naturalWidth * factor + 'px';
+}
 // The last pictures of each run; a slider goes back.
 function pictures(body, data) {
   const places = body.places || (body.places = {});
@@ -204,7 +215,12 @@ function pictures(body, data) {
   for (const s of data.series.filter(s => isSeen(s.run))) {
     const figure = make('figure', body), holder = make('div', figure), text = make('figcaption', figure), last = s.steps.length - 1;
     const show = i => {
-      holder.replaceChildren(...s.pictures[i].map(path => make('img', null, undefined, { src: path, alt: data.tag, loading: 'lazy' })));
+      holder.replaceChildren(...s.pictures[i].map(path => {
+        const img = make('img', null, undefined, { alt: data.tag });
+        img.onload = () => enlarge(img);
+        img.src = path;
+        return img;
+      }));
       text.textContent = `${nameOf(s.run)} · step ${s.steps[i]}`;
     };
     const slider = make('input', figure, undefined, { type: 'range', min: 0, max: last, value: last });
@@ -224,7 +240,67 @@ function texts(body, data) {
     make('pre', body, text || '');
   });
 }
-const SHOW = { scalars, histograms, pictures, texts };
+// Layers of a Keras configuration, a model of a file: { name, kind, about, from: names, depth }, each after those that it is called on.
+const TOLD = ['batch_shape', 'units', 'filters', 'kernel_size', 'pool_size', 'strides', 'target_shape', 'rate', 'activation'];
+const MOST_LAYERS = 500;
+function sourcesOf(value, found, depth) {
+  if (!value || typeof value !== 'object' || depth > 8) return found;
+  if (Array.isArray(value) && typeof value[0] === 'string' && typeof value[1] === 'number') found.push(value[0]);      // of Keras 2
+  else if (value.config && Array.isArray(value.config.keras_history)) found.push(String(value.config.keras_history[0]));
+  else for (const inner of Object.values(value)) sourcesOf(inner, found, depth + 1);
+  return found;
+}
+function layersOf(model) {
+  const list = model.config.layers, byName = new Map(), layers = [];
+  if (!Array.isArray(list)) throw new Error('no layers');
+  for (const entry of list.slice(0, MOST_LAYERS)) {
+    const config = entry.config || {}, before = layers[layers.length - 1];
+    const from = entry.inbound_nodes ? sourcesOf(entry.inbound_nodes, [], 0) : before ? [before.name] : [];
+    const told = TOLD.filter(key => config[key] !== undefined && config[key] !== null && config[key] !== 'linear');
+    const inner = config.layers ? [`${config.layers.length} layers`]
+      : told.map(key => `${key} ${JSON.stringify(config[key]).slice(0, 24)}`);
+    const layer = { name: String(entry.name || config.name), kind: String(entry.class_name), about: inner.join(', ').replace(/"/g, '') };
+    layer.from = [...new Set(from)].filter(name => byName.has(name));
+    layer.depth = Math.max(-1, ...layer.from.map(name => byName.get(name).depth)) + 1;
+    byName.set(layer.name, layer);
+    layers.push(layer);
+  }
+  return { layers, byName, left: Math.max(0, list.length - MOST_LAYERS) };
+}
+// The last model of each run, layer by layer from above.
+const BOX = { width: 230, height: 40, across: 250, down: 66 };
+function graphs(body, data) {
+  body.replaceChildren();
+  for (const s of data.series.filter(s => isSeen(s.run))) {
+    let found = null;
+    try { found = layersOf(JSON.parse(s.graphs[s.graphs.length - 1])); } catch (e) { /* a damaged or too large text */ }
+    const more = !found ? ': this model cannot be drawn' : found.left ? `: ${found.left} more layers` : '';
+    make('div', body, nameOf(s.run) + more, { class: 'note' });
+    if (!found || !found.layers.length) continue;
+    const rows = [];
+    for (const layer of found.layers) (rows[layer.depth] = rows[layer.depth] || []).push(layer);
+    const width = Math.max(...rows.map(row => row.length)) * BOX.across, height = rows.length * BOX.down;
+    const svg = draw('svg', make('div', body, undefined, { class: 'graph' }), { width, height, viewBox: `0 0 ${width} ${height}` });
+    rows.forEach((row, k) => row.forEach((layer, i) => {
+      layer.x = (width - row.length * BOX.across) / 2 + i * BOX.across + 10;
+      layer.y = k * BOX.down + 4;
+    }));
+    for (const layer of found.layers) for (const name of layer.from) {
+      const from = found.byName.get(name), x1 = from.x + BOX.width / 2, y1 = from.y + BOX.height, x2 = layer.x + BOX.width / 2;
+      const bend = (layer.y - y1) / 2;
+      draw('path', svg, { d: `M${x1},${y1}C${x1},${y1 + bend} ${x2},${layer.y - bend} ${x2},${layer.y}`, fill: 'none',
+                          stroke: 'var(--muted)' });
+    }
+    for (const layer of found.layers) {
+      const box = draw('g', svg, { transform: `translate(${layer.x},${layer.y})` });
+      draw('rect', box, { width: BOX.width, height: BOX.height, rx: 5, fill: 'var(--back)', stroke: 'var(--line)' });
+      draw('text', box, { x: 8, y: 16 }, `${layer.kind}  ${layer.name}`.slice(0, 38)).style.fill = 'var(--ink)';
+      draw('text', box, { x: 8, y: 32 }, layer.about.slice(0, 38));
+      draw('title', box, {}, `${layer.kind} ${layer.name}: ${layer.about}`);
+    }
+  }
+}
+const SHOW = { scalars, histograms, pictures, graphs, texts };
 
 const watcher = new IntersectionObserver(entries => {
   for (const e of entries) { e.target.panel.seen = e.isIntersecting; if (e.isIntersecting) load(e.target.panel); }
@@ -277,7 +353,9 @@ function listRuns() {
     const row = make('label', null, undefined, { class: 'run' }), box = make('input', row, undefined, { type: 'checkbox' });
     box.checked = !hidden.has(name);
     box.onchange = () => { if (box.checked) hidden.delete(name); else hidden.add(name); redraw(); };
-    make('i', row).style.background = colorOf(name);
+    const line = make('i', row);
+    line.style.borderColor = colorOf(name);
+    if (isDashed(name)) line.style.borderTopStyle = 'dotted';
     make('span', row, name === '.' ? '(this folder)' : name);
     return row;
   }));
@@ -300,6 +378,7 @@ for (const id of ['across', 'logarithmic']) at(id).onchange = redraw;
 at('smoothing').oninput = () => { at('amount').textContent = at('smoothing').value; redraw(); };
 at('filter').oninput = () => { listRuns(); redraw(); };
 at('tags').oninput = layOut;
+onresize = redraw;
 refresh();
 </script></body></html>
 ]==]

@@ -23,8 +23,9 @@ local USAGE = [=[
 Usage: flowlua launch [options] script.lua [-- arguments of the script]
        flowlua launch [options] -m MODULE [-- arguments]
 
-Runs a script in several processes that make up a cluster (TF_CONFIG). Their output comes line by line, with the task in front. The first
-task that fails ends the others; the exit code is its own, 128 and the number of the signal if one ended it.
+Runs a script in several processes that make up a cluster (TF_CONFIG). Their output comes line by line, with the task in front; on a
+terminal a table of the tasks stays below it. The first task that fails ends the others; the exit code is its own, 128 and the number of the
+signal if one ended it.
 
   --workers N              workers (2; with --hosts: as many as they have)
   --chief                  a chief beside the workers
@@ -37,6 +38,9 @@ task that fails ends the others; the exit code is its own, 128 and the number of
   --threads T              threads of each task (the cores, shared out)
   --status-port P          shows how it goes at http://127.0.0.1:P/, /status (JSON) and /metrics (Prometheus); 0.0.0.0:P: to other machines
   --log-dir DIR            writes what each task says to DIR/worker-0.log ..., too
+  --output FORM            lines: each line of a task with its name in front; table: with the state, restarts and last line of each task
+                           below them; json: a JSON object a line for what happens to tasks and for each line (table on a terminal, else
+                           lines)
   --start-port P           addresses with the ports P, P + 1, ... (ports that are free; with --hosts, on each: 2222, ...)
   --kill-after SECONDS     how long the others have to end when one failed, before SIGTERM, and again before SIGKILL (10)
   --engine ring | mpi      how the workers find each other: by TF_CONFIG, or as ranks of mpirun (ring)
@@ -48,9 +52,11 @@ task that fails ends the others; the exit code is its own, 128 and the number of
 Ctrl-C goes to all tasks; the second one kills them.]=]
 
 local DEFAULTS = {
-  workers = 0, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0,
-  status_port = "", log_dir = "", start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", help = false,
+  workers = -1, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0,
+  status_port = "", log_dir = "", start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", output = "auto",
+  help = false,
 }
+local FORMS = { auto = true, lines = true, table = true, json = true }
 local MOST_TASKS = 1000
 -- Of a launcher around this one, for which each task would take itself for a part of that.
 local LAUNCHERS = { "OMPI_COMM_WORLD_", "PMIX_", "PMI_", "SLURM_STEP_", "SLURM_PROCID=" }
@@ -69,7 +75,8 @@ local function check_count(options, name, least, most)
 end
 
 local function check_options(options)
-  check_count(options, "workers", 0, MOST_TASKS)
+  if options.workers ~= -1 then check_count(options, "workers", 0, MOST_TASKS) end      -- -1: nobody said how many
+  if options.workers == 0 and not options.chief then refuse("--workers 0: nobody would train: --chief is missing, or a worker") end
   check_count(options, "parameter_servers", 0, MOST_TASKS)
   check_count(options, "threads", 0, 512)
   check_count(options, "max_restarts", 0, 1e6)
@@ -79,6 +86,7 @@ local function check_options(options)
     refuse("--kill-after is a number of seconds, got %.14g", options.kill_after)
   end
   if options.engine ~= "ring" and options.engine ~= "mpi" then refuse("--engine is ring or mpi, got %q", options.engine) end
+  if not FORMS[options.output] then refuse("--output is lines, table or json, got %q", options.output) end
   if options.ssh ~= "" and options.hosts == "" then refuse("--ssh goes with --hosts: which machines?") end
 end
 
@@ -188,11 +196,16 @@ local function environment_of(options, task, cluster, secret)
   }
 end
 
+local function supervise(host, options, tasks, without, least)
+  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, min_workers = least,
+    output = options.output, without = without, tasks = tasks }
+end
+
 -- Does a task decide when the job is done?
 local function decides(task) return task.job == "chief" or task.job == "worker" end
 
 local function run_here(host, options, command)
-  if options.workers == 0 then options.workers = 2 end
+  if options.workers < 0 then options.workers = 2 end
   local tasks, secret = plan_tasks(host, options), host.random(32)
   local cluster = cluster_of(tasks)
   check_least(options, cluster)
@@ -213,8 +226,7 @@ local function run_here(host, options, command)
   check_script(options, command)
   -- Workers of parameter servers that may come back may as well not: others do what they were given.
   local replaceable = options.parameter_servers > 0 and options.max_restarts > 0 and 1 or 0
-  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts,
-    min_workers = math.max(options.min_workers, replaceable), without = LAUNCHERS, tasks = list }
+  return supervise(host, options, list, LAUNCHERS, math.max(options.min_workers, replaceable))
 end
 
 ---- on other machines -----------------------------------------------------------------------------------------------------
@@ -234,8 +246,7 @@ local function run_on_hosts(host, options, command)
       environment = {},
     }
   end
-  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, min_workers = options.min_workers,
-    without = {}, tasks = list }
+  return supervise(host, options, list, {}, options.min_workers)
 end
 
 ---- by mpirun ------------------------------------------------------------------------------------------------------------
@@ -259,7 +270,7 @@ local function run_by_mpi(host, options, command)
   end
   local mpirun, version = find_mpirun()
   local hosts, slots = launch_hosts.parse(options.hosts, refuse)
-  local workers = options.workers > 0 and options.workers or #hosts > 0 and slots or 2
+  local workers = options.workers >= 0 and options.workers or #hosts > 0 and slots or 2
   local each = math.ceil(workers / math.max(#hosts, 1))
   local threads = threads_of(options, each)
   local arguments = { mpirun, "--tag-output", "--oversubscribe", "--bind-to", "none", "-n", tostring(workers), "-x", "FLOW_THREADS" }
@@ -287,10 +298,10 @@ local function run_by_mpi(host, options, command)
     ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(host, options, "worker", index) }
   end
   check_script(options, command)
-  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = {}, tasks = {
+  return supervise(host, options, {
     { name = "mpirun", arguments = arguments, environment = environment, ranks = ranks, tag_spaces = version >= 5, decides = true,
       signals_children = #hosts == 0 },
-  } }
+  }, {})
 end
 
 local function run(host, arguments)

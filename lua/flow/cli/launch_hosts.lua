@@ -48,7 +48,7 @@ end
 -- What is not a worker runs on the first host.
 function hosts.plan(options, most, refuse)
   local _, slots = hosts.parse(options.hosts, refuse)
-  local count = options.workers > 0 and options.workers or slots
+  local count = options.workers >= 0 and options.workers or slots
   local tasks, ports, shares = {}, {}, {}
   local all = count + options.parameter_servers + (options.chief and 1 or 0)
   if all > most then refuse("%d tasks: at most %d are possible", all, most) end

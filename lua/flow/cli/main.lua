@@ -25,6 +25,13 @@ local function is_exit(failure)
   return args ~= nil and getmetatable(failure) == args.Exit
 end
 
+-- What to write for a global that other languages' scripts have, and this one has not; "" if nothing is known of it.
+local function hint(message)
+  local name = message:match "^[^\n]-: attempt to %a+ global '([%w_]+)' %(a nil value%)$"
+  local known = name and require("flow.cli.missing_globals")[name]
+  return known and ": " .. known or ""
+end
+
 local function traceback(message)
   if type(message) == "table" then
     if is_exit(message) then return message end
@@ -32,6 +39,7 @@ local function traceback(message)
     message = described or "an error that is not text: " .. type(message)
   end
   message = tostring(message)
+  message = message .. hint(message)
   return { text = message, trace = message .. require("flow.traceback").text(message, 2) }
 end
 

@@ -4,7 +4,7 @@
 local errors = require "flow.errors"
 local args = require "flow.command_line"
 
--- The options of `flowlua COMMAND arguments`: a table of the names of `defaults`, and what is no option by position.
+-- The options of `flowlua COMMAND arguments`: a table of the names of `defaults`, and the other words by position.
 return function(command, usage, defaults, arguments)
   local function refuse(message) errors.raise("%s: %s; flowlua %s --help shows what there is", command, message, command) end
   for _, text in ipairs(arguments) do

@@ -1,4 +1,4 @@
--- datasets.lua: flow.datasets.mnist { path = "dir" }: images {n, 28, 28} and labels {n}, uint8, for training and test.
+-- datasets.lua: flow.datasets.mnist { path = "dir" } and fashion_mnist: images {n, 28, 28} and labels {n}, uint8, for training and test.
 
 local host = require "flow.host"
 local io = require("flow.host").io
@@ -43,7 +43,7 @@ local function load_npz(path, member)
 end
 
 -- Loads from one place, or returns nil and what was looked for there.
-local function load_from(place)
+local function load_from(place, name)
   if place:find("%.npz$") then
     if not exists(place) then return nil, place end
     local parts = {}
@@ -56,50 +56,59 @@ local function load_from(place)
     for i, path in ipairs(paths) do parts[i] = load_idx(path) end
     return parts
   end
-  if exists(place .. "/mnist.npz") then return load_from(place .. "/mnist.npz") end
-  return nil, missing .. " or " .. place .. "/mnist.npz"
+  local file = ("%s/%s.npz"):format(place, name)
+  if exists(file) then return load_from(file, name) end
+  return nil, missing .. " or " .. file
 end
 
-local function check_parts(parts, place)
+local function check_parts(name, parts, place)
   for i = 1, 3, 2 do
     local images, labels = parts[i], parts[i + 1]
     if images.rank ~= 3 or labels.rank ~= 1 or images.shape[1] ~= labels.shape[1] then
-      raise("datasets.mnist: %s holds images %s and labels %s, expected {n, height, width} and {n}", place,
+      raise("datasets.%s: %s holds images %s and labels %s, expected {n, height, width} and {n}", name, place,
         table.concat(images.shape, "x"), table.concat(labels.shape, "x"))
     end
   end
   return parts[1], parts[2], parts[3], parts[4]
 end
 
--- x_train, y_train, x_test, y_test. path: a folder with the IDX files or mnist.npz, or an .npz file. Without a path FLOW_DATA
--- and Keras' cache folder are searched.
-local mnist = signature.module "flow.datasets.mnist"
-datasets.mnist = mnist
-signature.takes "path?"
-function mnist.load_data(path)
-  local options = { path = path }
-  if options.path ~= nil and options.path ~= "" then options.path = require("flow.io").path(options.path, "datasets.mnist") end
-  local places = {}
-  if options.path and options.path ~= "" then
-    places[1] = (options.path:gsub("/+$", ""))
-  else
-    local data, home = host.getenv("FLOW_DATA"), host.getenv("KERAS_HOME") or (host.getenv("HOME") or "") .. "/.keras"
-    if data and data ~= "" then
-      places[1] = data
-      places[2] = data .. "/mnist"
+-- A set of pictures that has the four files. folder: what Keras calls its folder in the cache, and FLOW_DATA may have.
+local function define(name, folder)
+  local what = "datasets." .. name
+  local set = signature.module("flow." .. what)
+  datasets[name] = set
+
+  -- x_train, y_train, x_test, y_test. path: a folder with the IDX files or NAME.npz, or an .npz file. Without a path FLOW_DATA and Keras'
+  -- cache folder are searched.
+  signature.takes "path?"
+  function set.load_data(path)
+    if path ~= nil and path ~= "" then path = require("flow.io").path(path, what) end
+    local places = {}
+    if path and path ~= "" then
+      places[1] = (path:gsub("/+$", ""))
+    else
+      local data, home = host.getenv("FLOW_DATA"), host.getenv("KERAS_HOME") or (host.getenv("HOME") or "") .. "/.keras"
+      if data and data ~= "" then
+        if name == "mnist" then places[1] = data end
+        places[#places + 1] = data .. "/" .. folder
+      end
+      if name ~= "mnist" then places[#places + 1] = home .. "/datasets/" .. folder end
+      places[#places + 1] = name == "mnist" and home .. "/datasets" or nil
     end
-    places[#places + 1] = home .. "/datasets"
+    local looked = {}
+    for _, place in ipairs(places) do
+      local parts, missing = load_from(place, name)
+      if parts then return check_parts(name, parts, place) end
+      looked[#looked + 1] = "  " .. missing
+    end
+    raise("%s: no data found; give { path = \"folder\" } or set FLOW_DATA. Looked for\n%s", what, table.concat(looked, "\n"))
   end
-  local looked = {}
-  for _, place in ipairs(places) do
-    local parts, missing = load_from(place)
-    if parts then return check_parts(parts, place) end
-    looked[#looked + 1] = "  " .. missing
-  end
-  raise("datasets.mnist: no data found; give { path = \"folder\" } or set FLOW_DATA. Looked for\n%s", table.concat(looked, "\n"))
+
+  getmetatable(set).__call = function(_, ...) return set.load_data(...) end
 end
 
-getmetatable(mnist).__call = function(_, ...) return mnist.load_data(...) end
+define("mnist", "mnist")
+define("fashion_mnist", "fashion-mnist")
 
 -- One IDX file as a tensor.
 function datasets.load_idx(path)

@@ -115,13 +115,18 @@ end
 
 local function join(directory, name) return directory:find("/$") and directory .. name or directory .. "/" .. name end
 
+-- Raises in the name of the function that was called.
+local function check_listing(options, status)
+  if status ~= 0 then raise("%s: %s", options.kind.what, native.string(C.flow_last_error())) end
+end
+
 local function list_files(directory, options, into)
-  check(C.flow_listing_files(directory, options.follow_links and 1 or 0, options.kind.endings, listing_out))
+  check_listing(options, C.flow_listing_files(directory, options.follow_links and 1 or 0, options.kind.endings, listing_out))
   return names_of(into)
 end
 
 local function find_classes(options)
-  check(C.flow_listing_folders(options.directory, listing_out))
+  check_listing(options, C.flow_listing_folders(options.directory, listing_out))
   local found, chosen = names_of {}, options.class_names
   if not chosen then return found end
   local there = {}
@@ -162,7 +167,7 @@ local function index_by_folder(options)
 end
 
 local function index_all(options)
-  check(C.flow_listing_folders(options.directory, listing_out))     -- for the error of a directory that is not there
+  check_listing(options, C.flow_listing_folders(options.directory, listing_out))     -- for the error of a directory that is not there
   names_of {}
   local paths = list_files(options.directory, options, {})
   if not options.labels then return paths end
@@ -200,9 +205,9 @@ local function split(files, options, subset)
   local held_back = math.floor(options.validation_split * n)
   local first, last = 1, held_back > 0 and n - held_back or 0
   if subset == "training" then
-    log.print("Using %d files for training.\n", n - held_back)
+    log._note("Using %d files for training.\n", n - held_back)
   else
-    log.print("Using %d files for validation.\n", held_back)
+    log._note("Using %d files for validation.\n", held_back)
     first, last = held_back > 0 and n - held_back + 1 or 1, n
   end
   return { paths = cut(files.paths, first, last), labels = cut(files.labels, first, last), class_names = files.class_names,
@@ -211,8 +216,9 @@ end
 
 local function need_files(files, options, which)
   if #files.paths == 0 then
-    raise("%s: no %s%s found in directory %s. Allowed formats: %s", options.kind.what, which, options.kind.many, options.directory,
-      options.kind.formats)
+    local where = options.labels == "inferred" and "; each class is a folder in it, labels = false takes a folder without classes" or ""
+    raise("%s: no %s%s found in directory %s. Allowed formats: %s%s", options.kind.what, which, options.kind.many, options.directory,
+      options.kind.formats, where)
   end
   return files
 end
@@ -223,8 +229,8 @@ function directories.list(options)
   if options.labels == "inferred" then paths, labels, classes = index_by_folder(options)
   else paths, labels, classes = index_all(options) end
   if options.verbose then
-    if classes then log.print("Found %d files belonging to %d classes.\n", #paths, #classes)
-    else log.print("Found %d files.\n", #paths) end
+    if classes then log._note("Found %d files belonging to %d classes.\n", #paths, #classes)
+    else log._note("Found %d files.\n", #paths) end
   end
   if options.shuffle then paths, labels = shuffle(paths, labels, options.seed) end
   if options.label_mode == "binary" and #classes ~= 2 then

@@ -34,6 +34,9 @@ data.experimental = { AutoShardPolicy = data.AutoShardPolicy, AUTOTUNE = data.AU
 local internal = signature.internal(data)
 
 local Dataset = object.class("Dataset")
+getmetatable(Dataset).__call = function()
+  raise("flow.data.Dataset is not called: Dataset.from_tensor_slices { x, y }, from_generator, range and others make one")
+end
 data.Dataset = Dataset
 local out = native.out("flow_dataset")
 

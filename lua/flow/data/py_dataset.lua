@@ -21,23 +21,10 @@ local PyDataset = object.open(object.class("PyDataset"))
 local IGNORED = { workers = true, use_multiprocessing = true, max_queue_size = true }
 
 -- A class that extends it. Without init() a table of options becomes fields.
-function PyDataset.extend(parent, name)
-  if type(name) ~= "string" then raise("extend(): the class needs a name, got %s", errors.describe(name)) end
-  local class = object.open(object.class(name, parent))
-  getmetatable(class).__call = function(_, ...)
-    local self = object.new(class)
-    if class.init then
-      class.init(self, ...)
-    else
-      local options = ...
-      if options ~= nil and type(options) ~= "table" then raise("%s takes a table of options, got %s", name, errors.describe(options)) end
-      for key, value in pairs(options or {}) do
-        if not IGNORED[key] then self[key] = value end
-      end
-    end
-    return self
-  end
-  return class
+function PyDataset.extend(parent, class_name)
+  return require "flow.user_class" (parent, class_name, function(class, _, options)
+    return object.new(class, { name = options.name })
+  end, IGNORED)
 end
 
 local function method(self, name)

@@ -64,9 +64,7 @@ local record_data = signature.module "flow.data"
 function record_data.parse_example(features)
   if type(features) ~= "table" then raise("parse_example takes a table of features, got %s", errors.describe(features)) end
   local named, list = split(features)
-  local names = {}
-  for name in pairs(named) do names[#names + 1] = name end
-  table.sort(names)
+  local names = require("flow.names").sorted(named)
   check(C.flow_function_parse_example(function_out))
   local handle = native.own(function_out, C.flow_function_release)
   for _, entry in ipairs(list) do

@@ -28,12 +28,12 @@ local TIMES = { timeout_seconds = "FLOW_TIMEOUT_SECONDS", heartbeat = "FLOW_HEAR
 
 local function is_time(value) return type(value) == "number" and value > 0 and value < math.huge end
 
--- bytes_per_pack: how much is added up at once, at most; 0: as the engine likes it. timeout_seconds: how long a sum may wait for a worker
--- that is alive; nil: 600. heartbeat: seconds between two signs of life; nil: 1. dead_after: seconds without one after which a worker is
--- lost; nil: 10. start_within: seconds in which all workers have to come; nil: 300. compression: what gradients are rounded to between
--- machines: bfloat16, float16 or, also nil, none. factors: whether gradients of large matrices travel as the two matrices of rows whose
--- product they are; "auto", also nil: where workers share memory, and where it takes less time (core/plan/passes/fuse_optimizer.c). The
--- last five are the same on all workers.
+-- bytes_per_pack: how much is added up at once, at most, the same on all workers; 0: as the engine likes it; by RING it changes no bit.
+-- timeout_seconds: how long a sum may wait for a worker that is alive; nil: 600. heartbeat: seconds between two signs of life; nil: 1.
+-- dead_after: seconds without one after which a worker is lost; nil: 10. start_within: seconds in which all workers have to come; nil: 300.
+-- compression: what gradients are rounded to between machines: bfloat16, float16 or, also nil, none. factors: whether gradients of large
+-- matrices travel as the two matrices of rows whose product they are; "auto", also nil: where workers share memory, and where it takes
+-- less time (core/plan/passes/fuse_optimizer.c). The last five are the same on all workers.
 takes ("bytes_per_pack: whole = 0, timeout_seconds?, implementation = 'AUTO', heartbeat?, dead_after?, start_within?, compression?, "
   .. "factors?")
 function communication.CommunicationOptions(bytes, timeout_seconds, name, heartbeat, dead_after, start_within, compression, factors)

@@ -17,7 +17,7 @@ local object = require "flow.object"
 local signature = require "flow.signature"
 local fn = require "flow.tensor.fn"
 local placement = require "flow.tensor.placement"
-local crew = require "flow.distribute.server_crew"
+local crew = require "flow.distribute.servers.crew"
 
 local raise = errors.raise
 local takes = signature.takes
@@ -57,7 +57,7 @@ PerWorkerIterator._call = PerWorkerIterator.next
 -- What travels in place of an argument.
 local function outgoing(value)
   if object.is(value, PerWorkerIterator) then return { [PER_WORKER] = value._number } end
-  if object.is(value, RemoteValue) then raise("schedule: a RemoteValue is no argument: coordinator:fetch(value) gives what it holds") end
+  if object.is(value, RemoteValue) then raise("schedule: an argument is a RemoteValue: give what coordinator:fetch(value) returns") end
   if type(value) ~= "table" or getmetatable(value) then return value end
   local copy = {}
   for key, entry in pairs(value) do copy[key] = outgoing(entry) end

@@ -20,6 +20,7 @@ local tensor = require "flow.tensor"
 local rows_of = require "flow.tensor.rows"
 local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
+local shards = require "flow.shards"
 
 local C, check, raise = native.C, native.check, errors.raise
 local datasets = {}
@@ -53,15 +54,16 @@ end
 -- more where it does not divide, and which those are goes around (tf.data's rebatching).
 local function own_sizes(global, p)
   local sizes, base, more = {}, math.floor(global / p.count), global % p.count
-  for step = 0, p.workers - 1 do
+  local further = p.pairwise and shards.least(p.workers) or p.replicas      -- from step to step
+  for step = 0, p.count / further - 1 do
     local rows = 0
     for i = 0, p.replicas - 1 do
-      local place = ((p.worker_index + step) * p.replicas + i) % p.count
+      local place = (p.first + step * further + i) % p.count
       rows = rows + base + (place < more and 1 or 0)
     end
     sizes[step + 1] = rows
   end
-  for step = 2, p.workers do
+  for step = 2, #sizes do
     if sizes[step] ~= sizes[1] then return sizes end
   end
   return { sizes[1] }
@@ -267,7 +269,7 @@ local function next_of_worker(self, p)
     if element[1] == nil then return nil end
     self._last = element
     if dist._mode == "own" then return split("the data set", element, p.replicas, 0, p.replicas) end
-    return split("the data set", element, p.count, p.worker_index * p.replicas, p.replicas)
+    return split("the data set", element, p.count, p.first, p.replicas)
   end
   local elements = {}
   for k = 1, p.replicas do

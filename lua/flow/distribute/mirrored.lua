@@ -53,7 +53,7 @@ function mirrored.MirroredStrategy(given, how)
   local what = "MirroredStrategy"
   local list = device_list(what, given)
   cross_device_ops.check(what, how)
-  local replicas = shards.replicas(what, list, 1)
+  local replicas = shards.replicas(what, list)
   devices.used(what)
   if (host.getenv("TF_CONFIG") or "") ~= "" then
     log.info("MirroredStrategy trains on the devices of this process: TF_CONFIG is ignored; MultiWorkerMirroredStrategy follows it")
@@ -74,7 +74,7 @@ function mirrored.OneDeviceStrategy(name)
   local what = "OneDeviceStrategy"
   if name == nil then raise("%s takes a device such as \"cpu:0\"", what) end
   local device = devices.canonical(name)
-  local replicas = shards.replicas(what, { device }, 1)
+  local replicas = shards.replicas(what, { device })
   devices.used(what)
   return strategies.make(OneDevice, { devices = { device }, replicas = replicas })
 end

@@ -54,18 +54,18 @@ end
 
 local function time_text(seconds) return seconds > 0 and ("%g s"):format(seconds) or "default" end
 
--- The connection to the others, after all have found that they fit together and have one random state. local_replicas(workers): how many
--- there are with so many workers; recovers: of recovery_of.
-local function join(resolver, options, local_replicas, recovers)
+-- The connection to the others, after all have found that they fit together and have one random state. devices: how many this process has;
+-- recovers: of recovery_of.
+local function join(resolver, options, devices_here, recovers)
   local times = communication.times(options)
   status.say { state = "waiting for the workers" }
-  local worker = workers.open(resolver._handle, options, times, shards.count() ~= nil, recovers and recovers.waits)
+  local worker = workers.open(resolver._handle, options, times, shards.count(), recovers and recovers.waits)
   status.say { state = "running" }
   status.watch(worker.handle)
   local elastic = recovers and recovers.waits.min_workers
   local function settings()
-    return ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ncompression: %s, factors: %s\nmin_workers: %s"):format(
-      local_replicas(worker.count), shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after),
+    return ("local replicas: %s, shards: %s\nheartbeat: %s, dead_after: %s\ncompression: %s, factors: %s\nmin_workers: %s"):format(
+      shards.count() and "by shards" or devices_here, shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after),
       options.compression, tostring(options.factors), elastic or "all")
   end
   for left = recovers and recovers.max_restarts or 0, 0, -1 do
@@ -137,7 +137,7 @@ local function recovery_of(given, count)
   if restarts == 0 then return nil end
   local waits = { rejoin_within = rejoin_within }
   if least and least < count and shards.count() then
-    waits.min_workers, waits.shards, waits.shrink_after = least, shards.count(), after or SHRINK_AFTER
+    waits.min_workers, waits.shrink_after = least, after or SHRINK_AFTER
   end
   return { max_restarts = restarts or 100, waits = waits }
 end
@@ -154,12 +154,14 @@ local function make(given, options, restarts)
   if not resolver.is_chief then status.leave() end
   local recovers = job ~= "evaluator" and recovery_of(restarts, count) or nil
   local elastic = recovers and recovers.waits.min_workers
-  local function local_replicas(workers_now) return shards.replicas(WHAT, list, workers_now) end
-  local_replicas(elastic and shards.workers(count) or count)      -- or it cannot be
+  if shards.count() then shards.check(WHAT, list, elastic and math.min(count, shards.count()) or count) end
   devices.used(WHAT)
-  if count > 1 then worker = join(resolver, options, local_replicas, recovers) end
+  if count > 1 then worker = join(resolver, options, #list, recovers) end
+  local replicas, first
+  if worker and shards.count() then replicas, first = worker:shards()
+  else replicas = shards.replicas(WHAT, list) end
   local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, workers = elastic and count or nil,
-                                                  replicas = local_replicas(worker and worker.count or 1),
+                                                  replicas = replicas, first = first, count = shards.count(),
                                                   bucket_bytes = options.bytes_per_pack, factors = options.factors,
                                                   gradient_bytes = options.compression ~= "none" and 2 or 4 })
   rawset(strategy, "cluster_resolver", resolver)
@@ -195,7 +197,8 @@ function MultiWorker:_rejoin(step)
   local worker, p = self._worker, self._placement
   worker:rejoin(step)
   if p.elastic then
-    placement.move(p, p.count / worker.count, worker.rank)
+    local replicas, first = worker:shards()
+    placement.move(p, replicas, first, worker.rank, worker.count)
     rawset(self, "_ids", false)
   end
   self:_set_apart(false)

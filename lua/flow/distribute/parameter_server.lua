@@ -13,10 +13,11 @@ local host = require "flow.host"
 local cluster = require "flow.distribute.cluster"
 local communication = require "flow.distribute.communication"
 local devices = require "flow.devices"
+local placement = require "flow.tensor.placement"
 local saving = require "flow.distribute.saving"
-local server_links = require "flow.distribute.server_links"
-local server_task = require "flow.distribute.server_task"
-local server_variables = require "flow.distribute.server_variables"
+local server_links = require "flow.distribute.servers.links"
+local server_task = require "flow.distribute.servers.task"
+local server_variables = require "flow.distribute.servers.variables"
 local strategies = require "flow.distribute.strategy"
 
 local C, raise = native.C, errors.raise
@@ -76,6 +77,9 @@ signature.takes("cluster_resolver?, variable_partitioner?, { max_staleness?: who
   .. "rejoin_timeout?: positive }")
 function parameter_server.ParameterServerStrategy(given, partitioner, options)
   local resolver = resolver_of(WHAT, given)
+  if host.getenv "FLOW_ENCRYPT" == "1" then
+    raise("%s: FLOW_ENCRYPT=1, but what variables hold is not encrypted on its way to parameter servers: use a network that encrypts", WHAT)
+  end
   check_partitioner(partitioner)
   if resolver.task_type == "ps" then
     server_task.run(resolver, rejoin_within(options), reassign_after(options))
@@ -94,6 +98,7 @@ function parameter_server.ParameterServerStrategy(given, partitioner, options)
   rawset(strategy._placement, "servers", strategy._store)
   saving.is_left_to_chief = not resolver.is_chief
   saving.prepare = resolver.is_chief and function() strategy._store:fetch() end
+  placement.updates_of = function(name) return strategy._store:updates_of(name) end
   strategy.extended.should_checkpoint, strategy.extended.should_save_summary = resolver.is_chief, resolver.is_chief
   at_exit.add(strategy, function(orderly) strategy:_leave(orderly) end)
   log.info("%s with cluster_spec = %s, task_type = '%s', task_id = %d", WHAT, native.text(C.flow_cluster_text, resolver._handle),
@@ -105,7 +110,7 @@ function ParameterServer:_leave(orderly)
   if not self._store then return end
   at_exit.remove(self)
   rawset(self._placement, "closed", true)
-  saving.is_left_to_chief, saving.prepare = false, false
+  saving.is_left_to_chief, saving.prepare, placement.updates_of = false, false, false
   if orderly then pcall(self._store.links.ask_all, self._store.links, function() return { is = "bye" } end) end
   self._store.links:close()
   rawset(self, "_store", false)

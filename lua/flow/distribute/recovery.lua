@@ -24,6 +24,7 @@ local codec = require "flow.state_codec"
 local log = require "flow.log"
 local errors = require "flow.errors"
 local data_draws = require "flow.distribute.data_draws"
+local shards = require "flow.shards"
 
 local C, raise = native.C, errors.raise
 local recovery = { BEGIN = "begin" }      -- where() of a stretch that is made from its beginning
@@ -126,8 +127,9 @@ local function tell_members(strategy)
   if not p.elastic then
     log.info("all %d workers are there: they go on from the newest state", worker.count)
   elseif worker.rank == 0 then
-    log.info("training goes on with %d of %d workers, from the newest state: %s (%d shards, %d on each)", worker.count, p.workers,
-      names_of(worker), p.count, p.replicas)
+    local least = shards.least(worker.count)
+    log.info("training goes on with %d of %d workers, from the newest state: %s (%d shards, %s on each)", worker.count, p.workers,
+      names_of(worker), p.count, least == p.replicas and least or ("%d or %d"):format(least, p.replicas))
   end
 end
 

@@ -39,9 +39,23 @@ local function add_up(list, of_whom)
   return list[1]
 end
 
+-- Where the number of workers is not a power of two, shards are spread such that the last ones have half as much as the others
+-- (core/tensor/pairwise.h): two of those make one.
+local function join_halves(list)
+  local whole = 2 ^ (select(2, math.frexp(#list)) - 1)
+  local uncut, terms = 2 * whole - #list, {}
+  for i = 1, whole do
+    local at = math.max(i, 2 * i - uncut - 1)
+    terms[i] = i <= uncut and list[i] or add_up({ list[at], list[at + 1] }, "worker")
+  end
+  return terms
+end
+
 local function over_workers(strategy, t)
   local others = strategy:_others()
-  return others and add_up(others:gather_tensors(t), "worker") or t
+  if not others then return t end
+  local list = others:gather_tensors(t)
+  return add_up(strategy._placement.pairwise and join_halves(list) or list, "worker")
 end
 
 -- Sums over the axis of each entry, and how many elements that were.

@@ -53,10 +53,11 @@ local function scope_of(strategy)
 end
 
 -- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil;
--- bucket_bytes, factors, gradient_bytes: of CommunicationOptions, or nil; replicas: how many of them there are, if not one on each device;
+-- bucket_bytes, factors, gradient_bytes: of CommunicationOptions, or nil; replicas, first, count: of placement.new;
 -- workers: how many there may be, if they come and go.
 function strategies.make(class, fields)
   local p = placement.new { devices = fields.devices, worker = fields.worker and fields.worker.handle, replicas = fields.replicas,
+                             first = fields.first, count = fields.count,
                              bucket_bytes = fields.bucket_bytes, factors = fields.factors,
                              gradient_bytes = fields.gradient_bytes, workers = fields.workers, pairwise = shards.count() ~= nil }
   local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
@@ -109,7 +110,7 @@ strategies.traced = traced
 local function replica_ids(self)
   if not self._ids then
     local p, ids = self._placement, {}
-    for i = 1, p.replicas do ids[i] = tensor.tensor(p.worker_index * p.replicas + i - 1, { dtype = "int32" }) end
+    for i = 1, p.replicas do ids[i] = tensor.tensor(p.first + i - 1, { dtype = "int32" }) end
     rawset(self, "_ids", ids)
   end
   return self._ids
@@ -196,7 +197,7 @@ function Strategy:experimental_distribute_values_from_function(f)
   signature.check_callable("experimental_distribute_values_from_function", f)
   local p, list = self._placement, {}
   for i = 1, p.replicas do
-    list[i] = f { replica_id_in_sync_group = p.worker_index * p.replicas + i - 1, num_replicas_in_sync = p.count }
+    list[i] = f { replica_id_in_sync_group = p.first + i - 1, num_replicas_in_sync = p.count }
   end
   return values.regroup(list, p.replicas)
 end

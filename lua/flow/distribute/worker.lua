@@ -22,10 +22,10 @@ local function end_unneeded()
   error(setmetatable({ code = 0, text = native.string(C.flow_last_error()) }, script.Exit), 0)
 end
 
--- Waits until all workers of the cluster (a flow_cluster) are there. options, times: of communication.lua. pairwise: sums have one
--- order, whatever the number of workers. recovers: nil, or { rejoin_within =, seconds in which a lost worker has to come back, and, if they
--- can go on with fewer, min_workers =, shards =, shrink_after = }.
-function worker.open(cluster, chosen, times, pairwise, recovers)
+-- Waits until all workers of the cluster (a flow_cluster) are there. options, times: of communication.lua. shards: how many replicas the
+-- workers have together, or nil; then sums have one order, whatever the number of workers. recovers: nil, or { rejoin_within =, seconds in
+-- which a lost worker has to come back, and, if they can go on with fewer, min_workers =, shrink_after = }.
+function worker.open(cluster, chosen, times, shards, recovers)
   if open_one and open_one._handle then
     raise("this process takes part in its cluster already: use the strategy that was made first, or strategy:close() it")
   end
@@ -34,7 +34,7 @@ function worker.open(cluster, chosen, times, pairwise, recovers)
   options.gradient_dtype = chosen.compression == "none" and "float32" or chosen.compression
   for name, seconds in pairs(times) do options[name] = seconds end
   for name, value in pairs(recovers or {}) do options[name] = value end
-  options.pairwise = pairwise and 1 or 0
+  options.pairwise, options.shards = shards and 1 or 0, shards or 0
   local out = native.out("flow_worker")
   local status = tonumber(C.flow_worker_open(context, cluster, options, out))
   if status == C.FLOW_NOT_FOUND then end_unneeded() end
@@ -75,6 +75,13 @@ function Worker:_note_newest()
   rawset(self, "rank", C.flow_worker_rank(handle_of(self)))
   rawset(self, "count", C.flow_worker_count(handle_of(self)))
   rawset(self, "speaker", self.newest)
+end
+
+local out_first = native.array("int", 1)
+
+-- How many of the shards this worker has, and the first of them; 0: there are none.
+function Worker:shards()
+  return C.flow_worker_shards(handle_of(self), out_first), out_first[0]
 end
 
 -- When a worker was lost: waits until all are there again, or as many as go on. step: of this worker's state; -1: it has none.

@@ -1,16 +1,13 @@
 -- cloud.lua: what AI Platform and Vertex AI have in common: requests for gcloud, made of a configuration in their own form or of a job in
 -- the other one.
 
+local job_of = require "flow.jobs.job"
+
 local cloud = {}
 
 -- What neither service does for a job.
 function cloud.check(job, report, service)
-  for _, role in ipairs(job.roles) do
-    if not role.image and not job.module then
-      report:error(role.place or "", "%s has no image: --image IMAGE, or imageUri in the configuration", role.title)
-      break
-    end
-  end
+  if not job.module then job_of.check_images(job, report) end
   if job.options.engine == "mpi" then report:error("--engine", "%s starts no mpirun: --engine ring", service) end
   if job.git then report:error("--git-url", "%s clones no repository: put the code into the image (--write-dockerfile)", service) end
   if job.credentials then

@@ -40,12 +40,7 @@ end
 
 local function gpus_of(count) return ("%d GPU%s"):format(count, count == 1 and "" or "s") end
 
-local function sorted_names(table_of_names)
-  local names = {}
-  for name in pairs(table_of_names) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
+local sorted_names = require("flow.names").sorted
 
 -- Says that a machine is not known; returns false then.
 function hardware.check_machine(report, read, field, service)

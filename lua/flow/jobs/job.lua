@@ -100,6 +100,16 @@ local function count_tasks(self)
   for _, role in ipairs(self.roles) do self.tasks = self.tasks + role.count end
 end
 
+-- Reports the first role that has no image, for backends that run containers.
+function job.check_images(self, report)
+  for _, role in ipairs(self.roles) do
+    if not role.image then
+      report:error(role.place or "", "%s has no image: --image IMAGE, or imageUri in the configuration", role.title)
+      break
+    end
+  end
+end
+
 -- The cluster of TF_CONFIG; address(role, index) is a task's. nil for one task, which is no cluster.
 function job.cluster(self, address)
   local cluster, count = {}, 0

@@ -8,7 +8,7 @@ local machines = {}
 local K, P, V = { 1, 2, 4, 8 }, { 1, 2, 4 }, { 1, 2, 4, 8 }      -- all that a kind of GPU comes in
 local FROM_2, FROM_4, FROM_2_OF_4 = { 2, 4, 8 }, { 4, 8 }, { 2, 4 }
 
--- What N1 machines take, by the number of their processors: a GPU comes with at most so many.
+-- What N1 machines take, by the number of their processors: the most that a GPU comes with.
 local function row(k80, p4, p100, t4, v100)
   return { NVIDIA_TESLA_K80 = k80, NVIDIA_TESLA_P4 = p4, NVIDIA_TESLA_P100 = p100, NVIDIA_TESLA_T4 = t4, NVIDIA_TESLA_V100 = v100 }
 end

@@ -64,7 +64,7 @@ function mounts.read_git(options, report)
       mounts.TOKEN)
   elseif not (git.url:find "^https?://%S+$" or git.url:find "^ssh://%S+$" or git.url:find "^git@%S+:%S+$" or git.url:find "^file:///%S+$"
     or git.url:find "^/%S+$") then
-    report:error("--git-url", "%q is no URL of a repository", git.url)
+    report:error("--git-url", "%q is not the URL of a repository", git.url)
   end
   for _, name in ipairs { "branch", "commit" } do
     if git[name]:find "^%-" or git[name]:find "[^%w%-_./]" then report:error("--git-" .. name, "%q is not a name", git[name]) end

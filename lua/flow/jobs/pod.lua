@@ -23,12 +23,7 @@ function pod.check(job, report)
   if #pod.name(job) > 40 then
     report:error("", "the name %q has %d letters: with what pods add to it, host names have room for 40", job.name, #job.name)
   end
-  for _, role in ipairs(job.roles) do
-    if not role.image then
-      report:error(role.place or "", "%s has no image: --image IMAGE, or imageUri in the configuration", role.title)
-      break
-    end
-  end
+  job_of.check_images(job, report)
   for _, mount in ipairs(job.mounts) do
     if mount.kind == "bucket" and mount.scheme ~= "gs" then
       report:error("--mount", "%s://%s: Kubernetes mounts gs:// by GKE's driver; make a claim for others: pvc:CLAIM:%s", mount.scheme,

@@ -149,9 +149,7 @@ end
 
 -- The names of a table in order, with commas.
 function schema.listed(names)
-  local list = {}
-  for name in pairs(names) do list[#list + 1] = name end
-  table.sort(list)
+  local list = require("flow.names").sorted(names)
   return table.concat(list, ", ")
 end
 

@@ -1,6 +1,6 @@
 -- submission.lua: from a job (job.lua) to files and a client that takes them.
 --
--- A back end is a module of backends: { name =, client = the program that submits, check(job, report) reports what it cannot do,
+-- A back end is a module of backends: { name =, check(job, report) reports what it cannot do,
 -- files(job, folder) returns { { name =, text =, secret =, binary = }, ... }, submit(job, folder) a list of commands, commands(job, folder)
 -- those of registry.lua, id = a pattern for what the last command of submit prints: "{id}" in commands, and "{number}" its last digits,
 -- start(job, folder) runs it without a client }.
@@ -134,10 +134,10 @@ function submission.run(job)
     end
   else
     local commands = backend.submit(job, folder)
-    local lines = {}
+    local client, lines = commands[1][1], {}
     for i, command in ipairs(commands) do lines[i] = shell.line(command) end
-    if not shell.find(backend.client) then
-      log.print("not submitted: %s is not in PATH; where it is: %s\n", backend.client, table.concat(lines, " && "))
+    if not shell.find(client) then
+      log.print("not submitted: %s is not in PATH; where it is: %s\n", client, table.concat(lines, " && "))
     elseif not job.options.submit or not job.backend_said then
       log.print("not submitted%s: %s\n", job.options.submit and ", since --backend was not given" or "", table.concat(lines, " && "))
     else
@@ -145,7 +145,7 @@ function submission.run(job)
       result.code, output = run_client(commands)
       result.submitted = result.code == 0
       record.id = backend.id and output and output:match(backend.id) or nil
-      if not result.submitted then log.warning("%s failed (exit code %d): %s", backend.client, result.code, table.concat(lines, " && ")) end
+      if not result.submitted then log.warning("%s failed (exit code %d): %s", client, result.code, table.concat(lines, " && ")) end
     end
   end
   record.submitted = result.submitted

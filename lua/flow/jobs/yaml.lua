@@ -137,10 +137,10 @@ end
 function yaml.read(path)
   local file, reason = io.open(path, "rb")
   if not file then raise("the configuration cannot be read: %s", reason) end
-  local text = file:read(MOST_BYTES + 1)
+  local text, problem = file:read(MOST_BYTES + 1)
   file:close()
-  if not text then raise("%s: a configuration is a file", path) end
-  return yaml.parse(text, path)
+  if problem then raise("the configuration cannot be read: %s: %s", path, problem) end
+  return yaml.parse(text or "", path)      -- an empty file has no text
 end
 
 return yaml

@@ -15,6 +15,7 @@ local penalties = {}
 -- A function weight -> scalar, of flow.regularizers.L2(1e-4), "l2" or a function.
 function penalties.regularizer(what, value, option)
   if type(value) == "function" then return value end
+  if object.is(value, arguments.Choice) and rawget(value, "_in_lua") then return function(weight) return value:call(weight) end end
   local name, options = value, nil
   if object.is(value, arguments.Choice) then name, options = value.class_name, arguments.native(value.class_name, value.options) end
   if type(name) ~= "string" or C.flow_choice_find(C.FLOW_CHOICE_REGULARIZER, name) < 0 then
@@ -48,6 +49,7 @@ function penalties.add(layer, value)
   if not (native.is_tensor(value) and value.rank == 0) then
     raise("%s: add_loss takes a tensor with one number, got %s", object.title(layer), errors.describe(value))
   end
+  if C.flow_trace_depth(context) > 0 and require("flow.tensor.loops").write_out() then return end      -- it comes again, round by round
   local list = rawget(layer, "_added") or {}
   list[#list + 1] = value
   rawset(layer, "_added", list)

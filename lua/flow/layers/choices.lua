@@ -3,44 +3,135 @@
 --   layers.Dense(8, { kernel_initializer = flow.initializers.RandomNormal { stddev = 0.01 },
 --                     kernel_regularizer = flow.regularizers.L2(1e-4) })
 --   layers.Dense(8, { kernel_initializer = "he_normal", kernel_regularizer = "l2" })      by name: with Keras' default options
+--   flow.initializers.HeNormal() { 3, 4 }            a tensor of this shape
+--   flow.regularizers.L2(0.1)(weights)               what it adds to the loss
+--
+--   local Half = flow.initializers.Initializer:extend "Half"      one written in Lua
+--   function Half:call(shape, options) return flow.full(shape, 0.5, { dtype = options.dtype }) end
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local json = require "flow.json"
 local signature = require "flow.signature"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local user_class = require "flow.user_class"
+local initial_value = require "flow.layers.initial_value"
+local penalties = require "flow.layers.added_losses"
 
 local C = native.C
 local Choice = arguments.Choice
+local Initializer = object.class("Initializer", Choice, "initializer")
+local Regularizer = object.class("Regularizer", Choice, "regularizer")
 
--- class: of what a constructor makes.
-local function constructor(kind, index, class_name, title, class)
+---- what they compute ------------------------------------------------------------------------------------------------------------
+
+local function no_call(self, parameters)
+  errors.raise("%s has no call(): define function %s:call(%s)", self.class_name, self.class_name, parameters)
+end
+
+-- A new tensor of this shape.
+signature.takes "shape: list, dtype?"
+function Initializer:call(shape, dtype)
+  if rawget(self, "_in_lua") then no_call(self, "shape, options") end
+  return initial_value(self.class_name, self, shape, dtype)
+end
+
+-- What it adds to the loss for weights, a scalar.
+signature.takes "x: data"
+function Regularizer:call(x)
+  if rawget(self, "_in_lua") then no_call(self, "x") end
+  return penalties.regularizer(self.class_name, self)(x)
+end
+
+function Choice:_call(...) return self:call(...) end
+function Initializer:_call(shape, dtype)
+  if rawget(self, "_in_lua") then return initial_value(self.class_name, self, shape, type(dtype) == "table" and dtype.dtype or dtype) end
+  return self:call(shape, dtype)
+end
+
+---- configs ------------------------------------------------------------------------------------------------------------------------
+
+-- As Keras serializes it: { module =, class_name =, config =, registered_name = }, axes from 0; what is null is left out.
+function Choice:_entry()
+  local kind, name, problem = self._kind, self.class_name, nil
+  local text = native.text(function(options, into, size)
+    local length = C.flow_choice_config(kind, name, options, into, size)
+    if length < 0 then problem = native.string(C.flow_last_error()) end
+    return length
+  end, arguments.native(name, self.options))
+  if problem then errors.raise("%s", problem) end
+  return json.decode(text)
+end
+
+-- Its options as Keras' config has them, axes from 0.
+function Choice:get_config()
+  if rawget(self, "_in_lua") then return {} end
+  local config = self:_entry().config
+  for name, value in pairs(config) do
+    if value == json.null then config[name] = nil end
+  end
+  return config
+end
+
+---- constructors -------------------------------------------------------------------------------------------------------------------
+
+-- of: the class of what a constructor makes.
+local function constructor(kind, index, class_name, title, of)
   local parameters = {}
   while C.flow_choice_parameter(kind, index, #parameters) ~= nil do
     parameters[#parameters + 1] = native.string(C.flow_choice_parameter(kind, index, #parameters))
   end
   local known = {}
   for _, name in ipairs(parameters) do known[name] = true end
-  return signature.of_record(nil, title, parameters, #parameters, function(...)
+  local class = object.class(class_name, of)
+  local function new(options) return object.new(class, { class_name = class_name, options = options, _kind = kind }) end
+  signature.of_record(class, title, parameters, #parameters, function(...)
     local options = errors.check_options(class_name, arguments.named(class_name, parameters, #parameters, ...), known)
     options.axis = arguments.zero_based(class_name, "axis", options.axis)
-    return object.new(class, { class_name = class_name, options = options })
+    return new(options)
   end)
+  object.static(class, "from_config", function(_, config)
+    local options = {}
+    for name, value in pairs(config) do
+      if value ~= json.null then options[name] = value end
+    end
+    return new(errors.check_options(class_name, options, known))
+  end)
+  return class
 end
 
--- flow.WHAT: a constructor for each class of a kind, under its name and, with a class of ours, under its name in snake case, too.
-local function library(kind, what, class)
+-- Those written in Lua: Class:extend(name). example: what they define.
+local function extensible(class, what, example)
+  local function new(own, name) return object.new(own, { name = name, class_name = own.name, options = {}, _in_lua = true }) end
+  getmetatable(class).__call = function(own) return new(own, own.name:lower()) end
+  signature.takes "class_name: string"
+  function class.extend(parent, class_name)
+    if parent ~= class and not rawget(parent, "in_lua") then
+      errors.raise("%s is part of the library: extend flow.%s.%s, and write %s", parent.name, what, class.name, example)
+    end
+    local made = user_class(parent, class_name, new)
+    object.static(made, "from_config", function(own, config) return own(config) end)
+    return made
+  end
+  return class
+end
+
+-- flow.WHAT: a class for each record of a kind, under its name and that in snake case, and `class`, which scripts extend.
+local function library(kind, what, class, example)
   local list, index = {}, 0
   while C.flow_choice_name(kind, index) ~= nil do
     local class_name = native.string(C.flow_choice_name(kind, index))
-    list[class_name] = constructor(kind, index, class_name, "flow." .. what .. "." .. class_name, class or Choice)
+    list[class_name] = constructor(kind, index, class_name, "flow." .. what .. "." .. class_name, class)
     index = index + 1
   end
-  return signature.module("flow." .. what, list, class and function(module, name)
-    local found = type(name) == "string" and C.flow_choice_find(kind, name) or -1
+  list[class.name] = extensible(class, what, example)
+  return signature.module("flow." .. what, list, function(module, name)
+    local found = type(name) == "string" and C.flow_choice_find(kind, (name:gsub("Initializer$", ""))) or -1
     return found >= 0 and rawget(module, native.string(C.flow_choice_name(kind, found))) or nil
   end)
 end
 
-return { library = library, initializers = library(C.FLOW_CHOICE_INITIALIZER, "initializers"),
-         regularizers = library(C.FLOW_CHOICE_REGULARIZER, "regularizers") }
+return { library = library,
+         initializers = library(C.FLOW_CHOICE_INITIALIZER, "initializers", Initializer, "call(shape, options)"),
+         regularizers = library(C.FLOW_CHOICE_REGULARIZER, "regularizers", Regularizer, "call(x)") }

@@ -11,37 +11,23 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local ops = require "flow.tensor.ops"
-local user_class = require "flow.user_class"
 local signature = require "flow.signature"
 local choices = require "flow.layers.choices"
 
 local C = native.C
 local context, out = native.context, native.out("flow_tensor")
 
-local Constraint = object.class("Constraint", arguments.Choice)
+local Constraint = object.class("Constraint", arguments.Choice, "constraint")
 
 -- The weights as the constraint lets them be: a tensor of their shape.
 signature.takes "w: data"
 function Constraint:call(w)
-  local class_name = rawget(self, "class_name")
-  if not class_name then return ops.operand(w) end
+  if rawget(self, "_in_lua") then return ops.operand(w) end
+  local class_name = self.class_name
   native.try(C.flow_constrain, context, class_name, arguments.native(class_name, self.options), native.pointer(ops.operand(w)), out)
   return native.tensor(out[0])
 end
-function Constraint:_call(w) return self:call(w) end
-
-local constraints = choices.library(C.FLOW_CHOICE_CONSTRAINT, "constraints", Constraint)
-constraints.Constraint = Constraint
-
-local function new(class, name) return object.new(class, { name = name, _in_lua = true }) end
-getmetatable(Constraint).__call = function(class) return new(class, "constraint") end
-signature.takes "class_name: string"
-function Constraint.extend(parent, class_name)
-  if parent ~= Constraint and not rawget(parent, "in_lua") then
-    errors.raise("%s is part of the library: extend flow.constraints.Constraint, and write call(w)", parent.name)
-  end
-  return user_class(parent, class_name, new)
-end
+local constraints = choices.library(C.FLOW_CHOICE_CONSTRAINT, "constraints", Constraint, "call(w)")
 
 -- Gives a weight a constraint: an object, a name, or a function of the weight. What is written in Lua runs in apply_gradients.
 function constraints._attach(what, weight, value)

@@ -11,6 +11,7 @@ local object = require "flow.object"
 local json = require "flow.json"
 local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
+local own_choices = require "flow.layers.own_choices"
 local quantization = require "flow.layers.quantization"
 
 local C, raise = native.C, errors.raise
@@ -47,8 +48,9 @@ local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
 
 local function record_entry(layer)
   local name = layer.class_name
+  local config = layer._own_choices and json.encode(layer:get_config()) or native.text(C.flow_layer_config, layer._handle)
   return { module = ELSEWHERE[name] or "keras.layers", class_name = name, registered_name = ELSEWHERE[name] and name or json.null,
-           config = json.printed(native.text(C.flow_layer_config, layer._handle)) }
+           config = json.printed(config) }
 end
 
 -- Of a layer that is written in Lua and belongs to flow.layers.
@@ -68,6 +70,7 @@ function entries.build_config(layer)
   local shape, named = rawget(layer, "_input_shape"), rawget(layer, "_named_shapes")
   if named and not named[1] then return nil end      -- of a layer written in Lua that is called on several tensors: the call builds it
   if not named or named[1].name:find "%[" then return shape and { input_shape = shapes(shape) } end
+  if #named == 1 then return { input_shape = entries.shape(shape[1]) } end
   local dict = {}
   for i, one in ipairs(named) do      -- "state[2]" is entry 2 of a list
     local base, position = one.name:match "^([^%[]*)%[?(%d*)"
@@ -81,7 +84,7 @@ function entries.build_config(layer)
   return { shapes_dict = dict }
 end
 
--- The entry of a layer that is no model.
+-- The entry of a layer, not of a model.
 function entries.write(layer)
   local make = layer._handle and record_entry or layers._in_lua(layer.class_name) == object.class_of(layer) and own_entry or custom_entry
   local entry = make(layer)
@@ -168,13 +171,12 @@ local function build_custom(layer, shape)
   layer(several and inputs or inputs[1])
 end
 
--- The layer of an entry that is no model. A wrapper is built by its first call.
+-- The layer of an entry, which is not a model's. A wrapper is built by its first call.
 function entries.read(entry, reader)
   local class_name = entries.text_field(entry, "class_name", reader.path)
   local content, custom = entries.table_field(entry, "config", reader.path), entries.custom_class(entry, reader)
   if custom then
-    local options = entries.options(content)
-    local made = custom.from_config and custom.from_config(options) or custom(options)
+    local made = custom.from_config(entries.options(content))
     build_custom(made, build_shape(entry))
     return quantization.restore(made, entry.quantization, reader.path)
   elseif layers._in_lua(class_name) then
@@ -182,9 +184,18 @@ function entries.read(entry, reader)
   elseif not layers._knows(class_name) then
     raise("%s: %s is a layer that flowlua does not know", reader.path, class_name)
   end
-  local made, shape = Layer._from_json(layers[class_name], json.encode(content), axes_of(content.axis)), build_shape(entry)
+  local rest, chosen = own_choices.read(class_name, content, reader)
+  local made, shape = Layer._from_json(layers[class_name], json.encode(rest), axes_of(content.axis)), build_shape(entry)
+  if chosen then own_choices.give(made, chosen) end
   if shape and not made._built then made:build(shape) end
   return quantization.restore(made, entry.quantization, reader.path)
+end
+
+-- A layer of a class from its config.
+function entries.of_class(class, content)
+  local is_ours = layers._in_lua(class.name) == class or rawget(layers, class.name) == class
+  if not is_ours then return class(entries.options(content)) end
+  return entries.read({ class_name = class.name, config = content }, { path = class.name .. ".from_config", custom = {}, calls = 0 })
 end
 
 -- The layer or model of an entry inside of another one's config. Its first call builds it.
@@ -194,6 +205,13 @@ function entries.read_inner(entry, reader, what)
   for key, value in pairs(entry) do copy[key] = value end
   copy.build_config = nil
   return (entries.above.read or entries.read)(copy, reader)
+end
+
+-- What entries.options gives, with the dtype, and the layer in place of the entry that the field `name` holds. what: of messages.
+function entries.options_with_layer(content, reader, name, what)
+  local options = entries.options(content)
+  options[name], options.dtype = entries.read_inner(content[name], reader, what .. ": " .. name), entries.dtype(content)
+  return options
 end
 
 -- The entries of layers that a config names in fields of its own: those of a wrapper, a cell, a list of cells.
@@ -214,9 +232,15 @@ end
 
 -- A layer like this one, not built, with some fields of its config changed.
 function entries.copy(layer, changes)
-  local entry = entries.inner(layer)
+  local chosen = layer._own_choices      -- written in Lua: the copy has the same ones, whether files could hold them or not
+  rawset(layer, "_own_choices", false)
+  local ok, entry = pcall(entries.inner, layer)
+  rawset(layer, "_own_choices", chosen)
+  if not ok then error(entry, 0) end
   for name, value in pairs(changes) do entry.config[name] = value end
-  return entries.read_inner(entry, { path = object.title(layer), custom = add_classes(layer, {}), calls = 0 }, "it")
+  local made = entries.read_inner(entry, { path = object.title(layer), custom = add_classes(layer, {}), calls = 0 }, "it")
+  if chosen then own_choices.give(made, chosen) end
+  return made
 end
 
 return entries

@@ -138,12 +138,7 @@ local DEFAULTS = { output_mode = "concat", crossing_dim = 32, hashing_dim = 32, 
 local KNOWN = { features = true, output_mode = true, crosses = true, crossing_dim = true, hashing_dim = true,
                 num_discretization_bins = true, name = true }
 
-local function sorted(list)
-  local keys = {}
-  for name in pairs(list) do keys[#keys + 1] = name end
-  table.sort(keys)
-  return keys
-end
+local sorted = names.sorted
 
 local function read_arguments(first, options)
   local given = {}

@@ -123,7 +123,7 @@ end
 
 -- Raises that the layer takes something else than was found, unless ok.
 function HostLayer:_need(what, ok, found)
-  if not ok then raise("%s takes %s, found %s", object.title(self), what, found) end
+  if not ok then raise("%s takes %s, found %s", object.title(rawget(self, "_holder") or self), what, found) end
 end
 
 return HostLayer

@@ -14,16 +14,24 @@ local several = require "flow.layers.several"
 local C, raise = native.C, errors.raise
 
 -- Layers that are written in Lua, by the modules that have them: loaded when they are first named.
-local IN_LUA = {
-  StringLookup = "flow.layers.lookup", IntegerLookup = "flow.layers.lookup", TextVectorization = "flow.layers.text_vectorization",
-  CategoryEncoding = "flow.layers.categories", Discretization = "flow.layers.categories",
-  Hashing = "flow.layers.hashing", HashedCrossing = "flow.layers.hashing",
-  Bidirectional = "flow.layers.bidirectional", TimeDistributed = "flow.layers.time_distributed",
-  AdaptiveAveragePooling1D = "flow.layers.adaptive_pooling", AdaptiveAveragePooling2D = "flow.layers.adaptive_pooling",
-  AdaptiveAveragePooling3D = "flow.layers.adaptive_pooling", AdaptiveMaxPooling1D = "flow.layers.adaptive_pooling",
-  AdaptiveMaxPooling2D = "flow.layers.adaptive_pooling", AdaptiveMaxPooling3D = "flow.layers.adaptive_pooling",
-  Lambda = "flow.layers.lambda", RNN = "flow.layers.rnn", StackedRNNCells = "flow.layers.rnn",
+local MODULES = {
+  lookup = "StringLookup IntegerLookup", text_vectorization = "TextVectorization", categories = "CategoryEncoding Discretization",
+  hashing = "Hashing HashedCrossing", ["recurrent.bidirectional"] = "Bidirectional",
+  ["recurrent.time_distributed"] = "TimeDistributed", ["recurrent.rnn"] = "RNN StackedRNNCells",
+  adaptive_pooling = "AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D AdaptiveMaxPooling1D "
+    .. "AdaptiveMaxPooling2D AdaptiveMaxPooling3D",
+  lambda = "Lambda", ["images.pipeline"] = "Pipeline", spectral_normalization = "SpectralNormalization",
+  spectrograms = "MelSpectrogram STFTSpectrogram",
+  ["images.random_colors"] = "RandomBrightness RandomColorDegeneration RandomColorJitter RandomGaussianBlur RandomGrayscale RandomHue "
+    .. "RandomInvert RandomPosterization RandomSaturation RandomSharpness Solarization AutoContrast",
+  ["images.random_places"] = "RandomTranslation RandomShear RandomPerspective RandomElasticTransform RandomErasing RandomCrop",
+  ["images.histograms"] = "Equalization ContrastLimitedAdaptiveHistogramEqualization",
+  ["images.mixing"] = "MixUp CutMix RandAugment AugMix MaxNumBoundingBoxes",
 }
+local IN_LUA = {}
+for module, names in pairs(MODULES) do
+  for name in names:gmatch "%S+" do IN_LUA[name] = "flow.layers." .. module end
+end
 
 -- Functions beside the classes of layers that merge.
 local MERGING = { add = true, average = true, concatenate = true, dot = true, maximum = true, minimum = true, multiply = true,
@@ -122,10 +130,7 @@ function layers._in_lua(name) return IN_LUA[name] and layers[name] end
 function layers._knows(name) return IN_LUA[name] ~= nil or C.flow_layer_class_find(name) >= 0 end
 -- Their names, sorted.
 function layers._names_in_lua()
-  local names = {}
-  for name in pairs(IN_LUA) do names[#names + 1] = name end
-  table.sort(names)
-  return names
+  return require("flow.names").sorted(IN_LUA)
 end
 
 return layers

@@ -12,21 +12,23 @@ local C, check, raise = native.C, native.check, errors.raise
 -- A new tensor. what: for messages; given: the name of an initializer, one such as flow.initializers.Constant(1), or a function of the
 -- shape and { dtype = } that returns a tensor.
 return function(what, given, shape, dtype)
-  if signature.is_callable(given) and not object.is(given, arguments.Choice) then
-    local value = given(shape, { dtype = dtype })
+  local in_lua = object.is(given, arguments.Choice) and rawget(given, "_in_lua")
+  if in_lua or signature.is_callable(given) and not object.is(given, arguments.Choice) then
+    local value = in_lua and given:call(shape, { dtype = dtype }) or not in_lua and given(shape, { dtype = dtype })
     local expected = table.concat(shape, ", ")
     if not native.is_tensor(value) or table.concat(value.shape, ", ") ~= expected then
       raise("%s: the initializer returned %s, expected a tensor of the shape {%s}", what, errors.describe(value), expected)
     end
     return value
   end
-  local initial, name, chosen = tensor.zeros(shape, { dtype = dtype }), given, nil
+  local as_float = dtype and not dtype:find "float" and "float32" or dtype      -- initializers make floats
+  local initial, name, chosen = tensor.zeros(shape, { dtype = as_float }), given, nil
   if object.is(given, arguments.Choice) then name, chosen = given.class_name, arguments.native(what, given.options) end
   if type(name) ~= "string" then
     raise("%s: initializer is a name such as \"zeros\", one such as flow.initializers.Constant(1), or a function of the shape, got %s",
       what, errors.describe(given))
   end
   check(C.flow_initialize(native.context, name, chosen, C.flow_context_next_seed(native.context), native.pointer(initial)))
-  return initial
+  return as_float == dtype and initial or initial:to(dtype)
 end
 

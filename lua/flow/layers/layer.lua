@@ -1,4 +1,4 @@
--- layer.lua: what every layer is in Lua. Built-in layers are C records behind a handle; layers written in Lua extend this
+-- layer.lua: what every layer is in Lua. Built-in layers are C records that a handle stands for; layers written in Lua extend this
 -- class with build() and call(). Both are called alike:
 --
 --   layer(tensor)                 runs it, eagerly or inside a trace; builds it at the first call
@@ -9,7 +9,6 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"
-local json = require "flow.json"
 local symbolic = require "flow.layers.symbolic"
 local variable = require "flow.tensor.variable"
 local ops = require "flow.tensor.ops"
@@ -27,6 +26,9 @@ local context = native.context
 local Layer = object.class("Layer")
 local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer")
 
+-- Options of every layer.
+local COMMON = { name = true, trainable = true, input_shape = true, dtype = true, activity_regularizer = true }
+
 ---- life -------------------------------------------------------------------------------------------------------------------
 
 -- Fields that every layer has. options: name, trainable, dtype.
@@ -41,8 +43,16 @@ function Layer:_prepare(class_name, options)
   rawset(self, "_handle", false)    -- flow_layer of a built-in layer
   rawset(self, "_policy", options.dtype == nil and mixed_precision.global_policy() or mixed_precision.policy(class_name, options.dtype))
   rawset(self, "_activity", options.activity_regularizer or false)
+  rawset(self, "_own_choices", false)      -- of a built-in layer: see own_choices.lua
   if type(self.name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(self.name)) end
   return self
+end
+
+-- Gives an object the handle of a built-in layer.
+local function adopt(self, handle)
+  rawset(self, "_handle", handle)
+  rawset(self, "_policy", mixed_precision.policy(self.class_name, native.string(C.flow_layer_policy(handle))))
+  rawset(self, "_activity", C.flow_layer_regularizes_activity(handle) ~= 0)
 end
 
 -- A built-in layer. named: its arguments, with name, trainable and input_shape among them.
@@ -51,15 +61,15 @@ function Layer.from_record(class, named)
   local input_shape = named.input_shape
   if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
   named.dtype = named.dtype or mixed_precision.global_policy().name
-  local options = { name = named.name, trainable = named.trainable,
-                    activity_regularizer = named.activity_regularizer or class.name == "ActivityRegularization" }
+  local options = { name = named.name, trainable = named.trainable }
   named.input_shape, named.name = nil, nil
+  local chosen = arguments.has_own_choices(named) and require("flow.layers.own_choices").take(class.name, named)
   local handle = arguments.native(class.name, named)
   self:_prepare(class.name, options)
   check(C.flow_layer_new(class.name, self.name, handle, out_layer))
-  rawset(self, "_handle", native.own(out_layer, C.flow_layer_release))
-  rawset(self, "_policy", mixed_precision.policy(class.name, native.string(C.flow_layer_policy(self._handle))))
+  adopt(self, native.own(out_layer, C.flow_layer_release))
   rawset(self, "input_shape_given", input_shape or false)
+  if chosen then require("flow.layers.own_choices").give(self, chosen) end
   return self
 end
 
@@ -68,10 +78,8 @@ function Layer._from_json(class, config, axes)
   check(C.flow_layer_from_config(class.name, config, out_layer))
   local handle = native.own(out_layer, C.flow_layer_release)
   local self = object.new(class)
-  self:_prepare(class.name, { name = native.string(C.flow_layer_name(handle)), trainable = C.flow_layer_trainable(handle) ~= 0,
-    activity_regularizer = class.name == "ActivityRegularization" or config:find('"activity_regularizer":%s*[{"]') ~= nil })
-  rawset(self, "_handle", handle)
-  rawset(self, "_policy", mixed_precision.policy(class.name, native.string(C.flow_layer_policy(handle))))
+  self:_prepare(class.name, { name = native.string(C.flow_layer_name(handle)), trainable = C.flow_layer_trainable(handle) ~= 0 })
+  adopt(self, handle)
   rawset(self, "input_shape_given", false)
   rawset(self, "_axes", axes or false)
   return self
@@ -80,28 +88,11 @@ end
 -- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
 -- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
 function Layer.extend(parent, class_name)
-  if type(class_name) ~= "string" then raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
-  local class = object.open(object.class(class_name, parent))
-  getmetatable(class).__call = function(_, ...)
-    local self = object.new(class)
-    local count = select("#", ...)
-    local last = count > 0 and (select(count, ...))
-    local options = arguments.is_options(last) and last or {}
-    self:_prepare(class_name, options)
+  return require "flow.user_class" (parent, class_name, function(class, name, options)
+    local self = object.new(class):_prepare(class_name, setmetatable({ name = name }, { __index = options }))
     rawset(self, "input_shape_given", options.input_shape or false)
-    if class.init then
-      class.init(self, ...)
-    elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
-      raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
-    else
-      for name, value in pairs(options) do
-        if name ~= "name" and name ~= "trainable" and name ~= "input_shape" and name ~= "dtype" and name ~= "activity_regularizer" then
-          self[name] = value end
-      end
-    end
     return self
-  end
-  return class
+  end, COMMON, function(self, name, value) self[name] = value end)
 end
 
 local function position_of(list, value)
@@ -170,6 +161,10 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
     build_native(self, shapes)                                 -- as they are, for what an error says
     local made = {}
     for i = 1, C.flow_layer_variable_count(self._handle) do made[i] = variable.wrap(C.flow_layer_variable(self._handle, i - 1)) end
+    if self._own_choices then
+      rawset(self, "_built", true)
+      require("flow.layers.own_choices").apply(self, self._own_choices)
+    end
     placement.share_new(made)
   else
     local before = #self._own
@@ -204,8 +199,7 @@ function Layer:add_weight(options)
         errors.describe(shape[i]))
     end
   end
-  local initial_value = require "flow.layers.initial_value"
-  local initial = initial_value(object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
+  local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
   local name = self.name .. "/" .. options.name
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
   self._own[#self._own + 1] = weight
@@ -220,33 +214,34 @@ function Layer:add_weight(options)
   return weight
 end
 
--- Adds a scalar to the loss, in call(): what the outermost call leaves there is part of model.losses until the next one.
+-- Adds a scalar to the loss, in call(): what the outermost call leaves there is part of model.losses until the next.
 function Layer:add_loss(value) penalties.add(self, value) end
 
 ---- calling ------------------------------------------------------------------------------------------------------------------
 
-
 -- What activity_regularizer makes of the outputs of the call that has just run.
-local function add_activity(self)
+local function add_activity(self, result)
   if not self._activity then return end
-  check(C.flow_layer_penalty(context, self._handle, out_tensor))
-  if out_tensor[0] ~= nil then penalties.add(self, native.tensor(out_tensor[0])) end
+  if self._own_choices and self._own_choices.activity_regularizer then return penalties.add_activity(self, result) end
+  local added = C.flow_layer_take_activity(self._handle)
+  if added ~= nil then penalties.add(self, native.tensor(added)) end
+end
+
+-- What the library gave, after an activation that is written in Lua.
+local function finished(self, result)
+  if self._own_choices and self._own_choices.activation then result = self._own_choices.activation(result) end
+  add_activity(self, result)
+  return result
 end
 
 local function run_native(self, list, training)
   local count = #list
   local inputs = native.pointers(list)
   native.try(C.flow_layer_call, context, self._handle, inputs, count, training and 1 or 0, out_tensor)
-  local result = native.tensor(out_tensor[0])
-  add_activity(self)
-  return result
+  return finished(self, native.tensor(out_tensor[0]))
 end
 
-local function run_several(self, call, training)
-  local result = several.run(self, call, training)
-  add_activity(self)
-  return result
-end
+local function run_several(self, call, training) return finished(self, several.run(self, call, training)) end
 
 -- Runs the built layer on a tensor or a list of tensors, or for a call on several tensors (several.lua).
 function Layer:_run(inputs, list, training, call)
@@ -468,17 +463,12 @@ function Layer:_trainable_text(parts)
   return parts
 end
 
--- A layer's or model's config as a table, as Keras' (of Sequential and functional models: saving/init.lua). Of a class written in Lua: the
--- plain values among its fields; it overrides this where they are not what its constructor takes.
-function Layer:get_config()
-  if self._handle then return json.decode(native.text(C.flow_layer_config, self._handle)) end
-  local config = { name = self.name, trainable = self._trainable, activity_regularizer = penalties.describe(self) }
-  for key, value in pairs(self._assignments) do
-    local is_plain = type(value) == "number" or type(value) == "string" or type(value) == "boolean"
-    if is_plain and key ~= "supports_masking" then config[key] = value end
-  end
-  return config
-end
+-- Its config as Keras' (of models: saving/init.lua). Of a class written in Lua: the plain values among its fields.
+function Layer:get_config() return require("flow.layers.layer_config").of(self) end
+-- Arguments of a built-in layer as fields: dense.units.
+function Layer:_missing(key) return require("flow.layers.layer_config").find(self, key) end
+-- A layer that get_config() described, not built.
+object.static(Layer, "from_config", function(class, config) return require("flow.layers.layer_config").make(class, config) end)
 
 -- Number of elements in all variables.
 function Layer:count_params()

@@ -103,7 +103,7 @@ end
 -- Sets what describe() gave, if anything, and returns the layer.
 function quantization.restore(layer, record, path)
   if record == nil or record == json.null then return layer end
-  if type(record) ~= "table" then raise("%s: the quantization of %s is no table", path, object.title(layer)) end
+  if type(record) ~= "table" then raise("%s: the quantization of %s is not a table", path, object.title(layer)) end
   if layer._handle then restore_one(layer, record, path) else restore_inside(layer, record.layers, path) end
   return layer
 end

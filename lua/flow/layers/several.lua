@@ -85,12 +85,7 @@ function several.is_needed(layer, _, options, ...)
   return false
 end
 
-local function sorted_names(options)
-  local names = {}
-  for name in pairs(options) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
+local sorted_names = require("flow.names").sorted
 
 -- value with f of each tensor in place of it.
 local function map(value, f)
@@ -173,6 +168,9 @@ end
 
 ---- built-in layers -------------------------------------------------------------------------------------------------------------
 
+-- Whether a value of a call was given as a number, which is a tensor by now.
+local function is_number(value) return native.is_tensor(value) and value.rank == 0 end
+
 -- The tensors of a call by the positions of their names, from 1; false: not given.
 local function by_name(layer, call)
   local record, list = layer._named_inputs, {}
@@ -182,7 +180,8 @@ local function by_name(layer, call)
     local position = record.names[name]
     if not position then
       local base, entry = name:match "^([^%[]*)%[?(%d*)"
-      local wrong = entry == "" and "takes a list of tensors, got one tensor" or record.names[base] and "takes one tensor, got a list" or
+      local wrong = entry == "" and "takes a list of tensors, got one " .. (is_number(value) and "number" or "tensor") or
+        record.names[base] and "takes one tensor, got a list" or
         ("takes a list with fewer than %s tensors"):format(entry)
       raise("%s: %s %s", title, base, wrong)
     end
@@ -192,6 +191,7 @@ local function by_name(layer, call)
   local function add(name, value)
     if is_operand(value) then return put(name, value) end
     for i, entry in ipairs(value) do
+      if is_number(entry) then raise("%s: %s takes a list of tensors, its entry %d is a number", title, name, i) end
       if entry then put(("%s[%d]"):format(name, i), entry) end
     end
   end
@@ -205,6 +205,11 @@ local function by_name(layer, call)
   end
   for name, value in pairs(call.options) do
     if not record.options[name] then add(name, value) end
+  end
+  local first, second = record.names["initial_state[1]"], record.names["initial_state[2]"]
+  local is_pair = second and not record.names["initial_state[3]"]
+  if is_pair and (list[first + 1] ~= false) ~= (list[second + 1] ~= false) then
+    raise("%s: initial_state takes a list of tensors, its entry %d is missing", title, list[first + 1] and 2 or 1)
   end
   return list
 end
@@ -238,7 +243,7 @@ function several.build(layer, call, shape_of)
     local shapes, names, given = {}, {}, {}
     for i, t in ipairs(by_name(layer, call)) do shapes[i] = t and shape_of(t) end
     for name, position in pairs(layer._named_inputs.names) do names[position + 1] = name end
-    for i, shape in ipairs(shapes) do      -- Keras builds by the tensors that are no masks
+    for i, shape in ipairs(shapes) do      -- Keras builds by the tensors that are not masks
       if shape and not names[i]:find "mask" then given[#given + 1] = { name = names[i], shape = shape } end
     end
     local is_cell = layer._named_inputs.names["states[1]"]      -- its states say nothing of its variables

@@ -40,7 +40,8 @@ function Model.extend(parent, class_name)
     if is_plain and class.add == Sequential.add then return models.sequential(class, first, ...) end
     local inputs = first
     if arguments.is_options(first) then inputs = first.inputs end
-    if is_plain and symbolic.any(inputs) then return models.functional(rawget(class, "of_graph"), first, ...) end
+    local entry = arguments.is_options(inputs) and select(2, next(inputs)) or inputs      -- of a table by name, any
+    if is_plain and symbolic.any(entry) then return models.functional(rawget(class, "of_graph"), first, ...) end
     return make(class, first, ...)
   end
   return class
@@ -86,6 +87,11 @@ end
 for _, name in ipairs { "input", "output" } do
   Model.fields[name] = function(self)
     local list = rawget(self, name .. "s")
+    if list and rawget(self, "_names_of_" .. name .. "s") then
+      local by_name = {}
+      for i, key in ipairs(named_data.names(self, name .. "s")) do by_name[key] = list[i] end
+      return by_name
+    end
     return list and one_or_list(list) or raise("%s has no %s before its input shape is known", object.title(self), name)
   end
 end
@@ -176,22 +182,19 @@ local function map_graph(self, outputs)
   return order, layers, node_depth
 end
 
--- A table of tensors by name as a list in the order of the names. Data is told apart by the names of the layers, which these have to be.
+-- A table of tensors by name as a list in the order of the names, and the names.
 local function named_list(value, what)
   local names, list = {}, {}
   for name, entry in pairs(value) do
     if not symbolic.is(entry) then
       raise("%s: entry %q is %s, expected a symbolic tensor", what, tostring(name), errors.describe(entry))
     end
-    if entry.layer.name ~= name then
-      raise("%s: entry %q is a tensor of the layer \"%s\": give the layer that name, or give a list", what, tostring(name),
-        entry.layer.name)
-    end
+    if type(name) ~= "string" then raise("%s: a table has names, or is a list, got both", what) end
     names[#names + 1] = name
   end
   table.sort(names)
   for i, name in ipairs(names) do list[i] = value[name] end
-  return list
+  return list, names
 end
 
 local function as_list(value, what)
@@ -206,8 +209,10 @@ local function as_list(value, what)
   raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
 end
 
--- Makes self the function from inputs to outputs.
-local function set_graph(self, inputs, outputs)
+-- Makes self the function from inputs to outputs. names: of those that were given by name.
+local function set_graph(self, inputs, outputs, names_of_inputs, names_of_outputs)
+  rawset(self, "_names_of_inputs", names_of_inputs)
+  rawset(self, "_names_of_outputs", names_of_outputs)
   rawset(self, "inputs", inputs)
   rawset(self, "outputs", outputs)
   local order, layers, depths = map_graph(self, outputs)
@@ -241,6 +246,7 @@ local function run_graph(self, list, training)
       if native.is_tensor(result) then
         values[node.outputs[1]] = result
       else
+        result = named_data.order(node.layer, "its output", "outputs", result)
         for i, output in ipairs(node.outputs) do values[output] = result[i] end
       end
     end
@@ -308,7 +314,9 @@ local function call_graph(self, inputs, options)
 end
 
 function Functional:_call(inputs, options)
-  return call_graph(self, named_data.complete(self, "the input", "inputs", inputs), options)
+  local result = call_graph(self, named_data.complete(self, "the input", "inputs", inputs), options)
+  if not rawget(self, "_names_of_outputs") then return result end
+  return named_data.results(self, (native.is_tensor(result) or symbolic.is(result)) and { result } or result)
 end
 function Model.fields.output_shape(self)
   local shapes = {}
@@ -320,7 +328,9 @@ local MODEL = "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.M
 
 local function new_functional(class, inputs, outputs, options)
   local self = object.new(class):_prepare(class.name, options)
-  set_graph(self, as_list(inputs, "flow.Model: inputs"), as_list(outputs, "flow.Model: outputs"))
+  local input_list, input_names = as_list(inputs, "flow.Model: inputs")
+  local output_list, output_names = as_list(outputs, "flow.Model: outputs")
+  set_graph(self, input_list, output_list, input_names, output_names)
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
   return self
 end

@@ -12,11 +12,30 @@ function named.is(value)
   return arguments.is_options(value) and next(value) ~= nil
 end
 
+-- The names of a model's inputs or outputs (kind) in their order: those of the table that it was made of, else those of the layers; nil:
+-- the model is not a graph of layers.
+function named.names(model, kind)
+  local given = rawget(model, "_names_of_" .. kind)
+  if given then return given end
+  local ends, names = rawget(model, kind), {}
+  for i, tensor in ipairs(ends or {}) do names[i] = tensor.layer.name end
+  return ends and names
+end
+
+-- Results, a list by output, as the model gives them: a tensor, a list, or, of a model that was made of a table, a table by name.
+function named.results(model, list)
+  local names = rawget(model, "_names_of_outputs")
+  if not names then return #list == 1 and list[1] or list end
+  local by_name = {}
+  for i, name in ipairs(names) do by_name[name] = list[i] end
+  return by_name
+end
+
 -- Whether value is data by name and some name is one of the model's outputs: targets, where options might stand as well.
 function named.has_outputs(model, value)
   if not named.is(value) then return false end
-  for _, tensor in ipairs(rawget(model, "outputs") or {}) do
-    if value[tensor.layer.name] ~= nil then return true end
+  for _, name in ipairs(named.names(model, "outputs") or {}) do
+    if value[name] ~= nil then return true end
   end
   return false
 end
@@ -25,9 +44,9 @@ end
 -- values are returned as they are.
 function named.order(model, what, kind, value)
   if not named.is(value) then return value end
-  local ends, names, positions = rawget(model, kind), {}, {}
-  if not ends then raise("%s: %s is given by name, which needs a functional model; give a list", object.title(model), what) end
-  for i, tensor in ipairs(ends) do names[i], positions[tensor.layer.name] = tensor.layer.name, i end
+  local names, positions = named.names(model, kind), {}
+  if not names then raise("%s: %s is given by name, which needs a functional model; give a list", object.title(model), what) end
+  for i, name in ipairs(names) do positions[name] = i end
   local list = {}
   for name, entry in pairs(value) do
     local position = positions[name]

@@ -90,7 +90,7 @@ local function draw(cells, names, is_share, title)
   end
   drawing:text(18, head + side / 2, "true", { size = 12.5, anchor = "middle", fill = MUTED, rotate = -90 })
   drawing:text(left + side / 2, drawing.height - 12, "predicted", { size = 12.5, anchor = "middle", fill = MUTED })
-  return drawing:to_string(title or "confusion matrix")
+  return drawing, title or "confusion matrix"
 end
 
 local function check_names(names, n)
@@ -104,7 +104,7 @@ local function check_names(names, n)
 end
 
 -- The matrix {classes, classes} of labels y_true (rows) and y_pred (columns; scores {samples, classes} are turned into labels).
--- options: class_names, file (an .svg), title, weights, num_classes, normalize: "true" (or true): shares of each row, "pred": of each
+-- options: class_names, file (.svg or .png), title, weights, num_classes, normalize: "true" (or true): shares of each row, "pred": of each
 -- column, "all".
 function confusion.matrix(y_true, y_pred, options)
   local what = "flow.plot.confusion_matrix"
@@ -113,7 +113,8 @@ function confusion.matrix(y_true, y_pred, options)
   if way and not WAYS[way] then
     errors.raise("%s: normalize is \"true\", \"pred\" or \"all\", got %s", what, errors.describe(options.normalize))
   end
-  if options.file ~= nil then require("flow.plot").ending(what, options.file, { "svg" }) end
+  local plot = require "flow.plot"
+  if options.file ~= nil then plot.ending(what, options.file, plot.PICTURES) end
   local classes = options.num_classes or type(options.class_names) == "table" and #options.class_names or nil
   local fractions = way or options.weights
   local matrix = flow_math.confusion_matrix(labels_of(y_true), labels_of(y_pred),
@@ -124,7 +125,7 @@ function confusion.matrix(y_true, y_pred, options)
     cells = shares(cells, WAYS[way])
     matrix = require("flow.tensor").tensor(cells)
   end
-  if options.file then require("flow.io").write(options.file, draw(cells, names, way ~= nil, options.title)) end
+  if options.file then plot.write(what, options.file, draw(cells, names, way ~= nil, options.title)) end
   return matrix
 end
 

@@ -1,5 +1,5 @@
--- font.lua: the characters of ASCII in 5 x 7 dots, as displays of characters draw them: for pictures in pixels. A character is its five
--- columns from the left; bit 0 of a column is the uppermost dot, bit 7 hangs below the line.
+-- font.lua: the characters of ASCII, an arrow and an ellipsis in 5 x 7 dots, as displays of characters draw them: for pictures in pixels.
+-- A character is its five columns from the left; bit 0 of a column is the uppermost dot, bit 7 hangs below the line.
 local COLUMNS = [[
   0000000000 00005f0000 0007000700 147f147f14 242a7f2a12 2313086462 3649562050 0000070000 001c224100 0041221c00 2a1c7f1c2a 08083e0808
   0050300000 0808080808 0060600000 2010080402 3e5149453e 00427f4000 4261514946 2141454b31 1814127f10 2745454539 3c4a494930 0171090503
@@ -19,5 +19,9 @@ for text in COLUMNS:gmatch("%x+") do
   font[string.char(code)] = columns
   code = code + 1
 end
+
+-- What drawings have besides.
+font["→"] = { 0x08, 0x08, 0x2a, 0x1c, 0x08 }
+font["…"] = { 0x40, 0x00, 0x40, 0x00, 0x40 }
 
 return font

@@ -1,4 +1,4 @@
--- init.lua: flow.plot: pictures of trainings, models, predictions and one's own numbers. Loaded when history:plot, model:plot or flow.plot
+-- init.lua: flow.plot: pictures of trainings, models, predictions and any numbers. Loaded when history:plot, model:plot or flow.plot
 -- is first used.
 --
 -- The room: pictures of models, trainings and predictions. May use: tensor, layers, model.
@@ -27,6 +27,7 @@ end
 internal.ending = ending
 
 local PICTURES = { "svg", "png" }
+internal.PICTURES = PICTURES
 
 -- Writes a drawing. title: what it shows, in words.
 local function write(what, file, drawing, title)
@@ -34,17 +35,26 @@ local function write(what, file, drawing, title)
   require("flow.tensor.image").save(file, require("flow.plot.raster").pixels(drawing))
 end
 
+internal.write = write
+
 local function show(text)
   log.print("%s", text)
   return text
 end
 
+-- The characters that show a drawing as a picture, where the terminal shows some; nil elsewhere.
+local function as_picture(draw)
+  local graphics = require "flow.plot.graphics"
+  return graphics.offered() and graphics.text((draw())) or nil
+end
+
 -- Panels of curves to a file, or, without one, to the terminal; then it returns what it printed. A title stands over all panels.
 local function show_panels(what, panels, file, options)
   if #panels == 1 and options.title == panels[1].name and file then options.title = nil end
-  if file == nil then return show(require("flow.plot.terminal").text(what, panels, options)) end
   local curves = require "flow.plot.curves"
-  write(what, file, curves.draw(panels, curves.options(what, options)))
+  local function draw() return curves.draw(panels, curves.options(what, options)) end
+  if file == nil then return show(as_picture(draw) or require("flow.plot.terminal").text(what, panels, options)) end
+  write(what, file, draw())
 end
 
 local IN_FILES = { title = true, metrics = true, width = true, height = true, yscale = true }
@@ -87,14 +97,35 @@ function plot.images(images, file, options)
   local shown = room.read(what, images, options)
   if file ~= nil then return write(what, file, room.draw(shown, options.title)) end
   local columns = native.C.flow_terminal_columns()
-  return show(room.text(shown, columns > 0 and columns - 1 or 79, options.title))
+  local picture = as_picture(function() return room.draw(shown, options.title) end)
+  return show(picture or room.text(shown, columns > 0 and columns - 1 or 79, options.title))
 end
 
--- model:plot("model.svg", { show_shapes =, show_dtype =, show_layer_names =, rankdir = "TB", expand_nested = }): the graph of layers,
+-- model:plot("model.png", { show_shapes =, show_dtype =, show_layer_names =, rankdir = "TB", expand_nested = }): the graph of layers,
 -- as a picture or, ending in .dot, for Graphviz.
 function plot.model(model, file, options)
-  local kind = ending("model:plot", file, { "svg", "dot" })
-  io.write(file, require("flow.plot.model").text(model, kind, options))
+  local kind = ending("model:plot", file, { "svg", "png", "dot" })
+  local room = require "flow.plot.model"
+  if kind == "dot" then return io.write(file, room.dot(model, options)) end
+  write("model:plot", file, room.draw(model, options))
+end
+
+-- flow.plot.filters(layer, "filters.png", { columns =, max_images = 64 }): what a convolution's filters look like: each as a picture, of 3
+-- channels in colour, of others the mean of its channels. Grey is 0.
+takes("layer, file?: path, { columns?: count, max_images: count = 64, title?: text }")
+function plot.filters(layer, file, options)
+  local room = require "flow.plot.features"
+  return plot.images(room.filters(layer), file, options)
+end
+
+-- flow.plot.feature_maps(model, image, "maps.png", { layer = "conv2d", columns =, max_images = 64 }): what a layer of a model gives for a
+-- picture {height, width, channels}, a picture for each channel, from its least value to its greatest. layer: a layer or its name; by
+-- default the first one that gives pictures of another number of channels.
+takes("model, image: data, file?: path, { layer?: any, columns?: count, max_images: count = 64, title?: text }")
+function plot.feature_maps(model, image, file, options)
+  local room = require "flow.plot.features"
+  local maps, name = room.maps(model, image, options.layer)
+  return plot.images(maps, file, { columns = options.columns, max_images = options.max_images, title = options.title or name })
 end
 
 -- flow.plot.confusion_matrix(y_true, y_pred, { class_names =, file =, normalize = }) -> the matrix.

@@ -1,4 +1,4 @@
--- model.lua: model:plot(file): the graph of a model's layers as a picture (.svg) or for Graphviz (.dot).
+-- model.lua: model:plot(file): the graph of a model's layers as a picture (.svg, .png) or for Graphviz (.dot).
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -113,7 +113,7 @@ local function lines_of(box, how)
   return lines
 end
 
----- SVG ----------------------------------------------------------------------------------------------------------------------------
+---- drawing ----------------------------------------------------------------------------------------------------------------------------
 
 local function measure(box, how)
   box.lines = lines_of(box, how)
@@ -165,8 +165,8 @@ local function draw_edge(drawing, points, place, horizontal)
     svg.number(before_y - wide_y), svg.number(before_x + wide_x), svg.number(before_y + wide_y)), fill = EDGE })
 end
 
--- The picture as the text of an SVG file.
-local function to_svg(model, graph, how)
+-- The picture, and what it shows.
+local function drawn(model, graph, how)
   local horizontal, backwards = how.rankdir == "LR" or how.rankdir == "RL", how.rankdir == "BT" or how.rankdir == "RL"
   for _, box in ipairs(graph.boxes) do
     measure(box, how)
@@ -185,7 +185,7 @@ local function to_svg(model, graph, how)
     local x, y = place(box.x, box.y + box.along / 2)
     draw_box(drawing, box, x - box.width / 2, y - box.height / 2)
   end
-  return drawing:to_string(("model %s: %d layers"):format(model.name, #graph.boxes))
+  return drawing, ("model %s: %d layers"):format(model.name, #graph.boxes)
 end
 
 ---- Graphviz -------------------------------------------------------------------------------------------------------------------------
@@ -208,12 +208,16 @@ local function to_dot(model, graph, how)
   return table.concat(lines, "\n") .. "\n}\n"
 end
 
-plot.writers = { svg = to_svg, dot = to_dot }
-
--- kind: "svg" or "dot".
-function plot.text(model, kind, options)
+-- The graph as a drawing, and what it shows in words.
+function plot.draw(model, options)
   local how = check_options(options)
-  return plot.writers[kind](model, graph_of(model, how.expand), how)
+  return drawn(model, graph_of(model, how.expand), how)
+end
+
+-- The text of a file for Graphviz.
+function plot.dot(model, options)
+  local how = check_options(options)
+  return to_dot(model, graph_of(model, how.expand), how)
 end
 
 return plot

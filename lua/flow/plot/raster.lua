@@ -17,7 +17,7 @@ local function color_of(text)
 end
 
 local function new_canvas(width, height)
-  local tensor = ops.zeros({ height, width, 3 }, { dtype = "uint8" })
+  local tensor = ops.full({ height, width, 3 }, 255, { dtype = "uint8" })
   return { tensor = tensor, width = width, height = height, bytes = native.cast("uint8_t *", C.flow_tensor_data(native.pointer(tensor))) }
 end
 
@@ -106,7 +106,53 @@ local shapes = {}
 
 function shapes.rect(canvas, list)
   local left, top = (list.x or 0) * SCALE, (list.y or 0) * SCALE
-  draw_rectangle(canvas, left, top, left + list.width * SCALE, top + list.height * SCALE, list.fill)
+  local right, bottom, width = left + list.width * SCALE, top + list.height * SCALE, (list.stroke_width or 0) * SCALE
+  draw_rectangle(canvas, left, top, right, bottom, list.fill)
+  if not list.stroke or width <= 0 then return end
+  draw_line(canvas, left, top, right, top, width, list.stroke)
+  draw_line(canvas, right, top, right, bottom, width, list.stroke)
+  draw_line(canvas, right, bottom, left, bottom, width, list.stroke)
+  draw_line(canvas, left, bottom, left, top, width, list.stroke)
+end
+
+-- A triangle: each side bounds it by the distance from its line.
+local function draw_triangle(canvas, points, color)
+  local x1, y1, x2, y2, x3, y3 = unpack(points)
+  local turn = (x2 - x1) * (y3 - y1) - (y2 - y1) * (x3 - x1) < 0 and -1 or 1
+  local function inside(ax, ay, bx, by, x, y)
+    local length = math.sqrt((bx - ax) ^ 2 + (by - ay) ^ 2)
+    return length == 0 and 0 or turn * ((bx - ax) * (y - ay) - (by - ay) * (x - ax)) / length
+  end
+  fill(canvas, math.min(x1, x2, x3) - 1, math.min(y1, y2, y3) - 1, math.max(x1, x2, x3) + 1, math.max(y1, y2, y3) + 1, color,
+    function(x, y)
+      return 0.5 + math.min(inside(x1, y1, x2, y2, x, y), inside(x2, y2, x3, y3, x, y), inside(x3, y3, x1, y1, x, y))
+    end)
+end
+
+local STEPS = 16      -- lines for a curve
+
+-- The paths of model.lua: lines and cubic curves (M, L, C), or a filled triangle.
+function shapes.path(canvas, list)
+  local points = {}
+  for letter, numbers in list.d:gmatch "(%a)([^%a]*)" do
+    local n = {}
+    for value in numbers:gmatch "-?[%d.]+" do n[#n + 1] = tonumber(value) * SCALE end
+    if letter == "C" then
+      local x, y = points[#points - 1], points[#points]
+      for i = 1, STEPS do
+        local t = i / STEPS
+        local a, b, c, d = (1 - t) ^ 3, 3 * t * (1 - t) ^ 2, 3 * t ^ 2 * (1 - t), t ^ 3
+        points[#points + 1] = a * x + b * n[1] + c * n[3] + d * n[5]
+        points[#points + 1] = a * y + b * n[2] + c * n[4] + d * n[6]
+      end
+    else
+      for _, value in ipairs(n) do points[#points + 1] = value end
+    end
+  end
+  if list.fill ~= "none" then return draw_triangle(canvas, points, list.fill) end
+  for i = 1, #points - 2, 2 do
+    draw_line(canvas, points[i], points[i + 1], points[i + 2], points[i + 3], (list.stroke_width or 1) * SCALE, list.stroke)
+  end
 end
 
 function shapes.line(canvas, list)

@@ -72,7 +72,7 @@ local function numbers_of(what, name, values)
 end
 series.numbers_of = numbers_of
 
--- Curves of one's own as one panel: { loss = { 3, 2, 1 }, val_loss = ... }, a list of lists, or one list or tensor. options: x (where the
+-- Any curves as one panel: { loss = { 3, 2, 1 }, val_loss = ... }, a list of lists, or one list or tensor. options: x (where the
 -- values stand; 1, 2, 3 without it), xlabel, ylabel, title, labels.
 function series.lines(what, given, options)
   local named = {}

@@ -74,7 +74,7 @@ svg.number = number
 
 local LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-local function base64(bytes)
+function svg.base64(bytes)
   local parts = {}
   for at = 1, #bytes, 3 do
     local a, b, c = bytes:byte(at, at + 2)
@@ -187,7 +187,7 @@ end
 function Drawing:picture(x, y, width, height, pixels)
   self:keep_("picture", { x = x, y = y, width = width, height = height, pixels = pixels })
   self:write_("image", { x = x, y = y, width = width, height = height, style = "image-rendering: pixelated",
-                         href = "data:image/bmp;base64," .. base64(bitmap(pixels)) })
+                         href = "data:image/bmp;base64," .. svg.base64(bitmap(pixels)) })
 end
 
 -- title: what the picture shows, for readers that do not see it.

@@ -34,10 +34,10 @@ local CLASS_OF = { ["flow.layers."] = "flow.layer", ["flow.losses.%u"] = "flow.l
   ["flow.Model$"] = "flow.model", ["flow.Sequential$"] = "flow.model", ["flow.load_model$"] = "flow.model",
   ["flow.Variable$"] = "flow.variable", ["flow.GradientTape$"] = "flow.tape" }
 
-local function result_of(item)
+local function result_of(item, path)
   if item.kind == "class" or item.kind == "function" then
     for pattern, class in pairs(CLASS_OF) do
-      if item.name:find("^" .. pattern) then return class end
+      if path:find("^" .. pattern) then return class end
     end
   end
   for _, name in ipairs(item.names) do      -- an operation
@@ -77,14 +77,34 @@ local function lines_of(item, path, lines, skip)
     parameters[#parameters + 1] = "options"
   end
   if not record then parameters = { "..." } end
-  lines[#lines + 1] = "---@return " .. result_of(item)
+  lines[#lines + 1] = "---@return " .. result_of(item, path)
   lines[#lines + 1] = ("function %s(%s) end"):format(path, table.concat(parameters, ", "))
+end
+
+local VALUE_TYPES = { number = "integer", string = "string", boolean = "boolean", table = "table" }
+
+-- The public path of each class by its own name: Dataset -> flow.data.Dataset; of several names the one that help uses.
+local function paths_of(items)
+  local paths = {}
+  for _, item in ipairs(items) do
+    if item.kind == "class" and item.name:find("^flow%.") then paths[rawget(item.f, "name") or ""] = item.name end
+  end
+  return paths
+end
+
+-- A class of which functions are called without an object, as flow.data.Dataset.range: a table, which can be called if it makes objects.
+local function put_class(item, lines)
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = "---" .. (item.doc or "")
+  if signature.of(item.f) then lines[#lines + 1] = "---@overload fun(...): " .. result_of(item, item.name) end
+  lines[#lines + 1] = item.name .. " = {}"
 end
 
 -- The file for all items of the reference.
 return function(items)
   local lines = { "---@meta flow", "", "---@class flow", "local flow = {}" }
-  local modules, classes, order = { flow = true }, {}, {}
+  local modules, classes, order, fields = { flow = true }, {}, {}, {}
+  local paths, statics, with_statics = paths_of(items), {}, {}
   local function module(path)
     if modules[path] then return end
     local above = path:match("^(.*)%.")
@@ -93,6 +113,11 @@ return function(items)
     lines[#lines + 1] = path .. " = {}"
   end
   for _, item in ipairs(items) do
+    local class, own = item.name:match("^(%u%w*)%.([%w_]+)$")      -- Dataset.range
+    if class and paths[class] and not KEYWORDS[own] then
+      statics[#statics + 1] = { item, paths[class] .. "." .. own }
+      with_statics[paths[class]] = true
+    end
     for _, name in ipairs(item.names) do
       local receiver, method = name:match("^(%l[%w_]*):([%w_]+)$")
       if receiver and receiver ~= "symbolic" and not KEYWORDS[method] then
@@ -101,6 +126,10 @@ return function(items)
           order[#order + 1] = receiver
         end
         table.insert(classes[receiver], { item, method })
+      elseif item.kind == "field" then
+        local owner, field = name:match("^(%l[%w_]*)%.([%w_]+)$")
+        fields[owner] = fields[owner] or {}
+        table.insert(fields[owner], ("---@field %s any %s"):format(field, item.doc or ""))
       elseif name == item.name and name:find("^flow%.") then
         module(name:match("^(.*)%."))
       end
@@ -108,11 +137,22 @@ return function(items)
   end
   table.sort(order)
   for _, item in ipairs(items) do
-    if item.name:find("^flow%.") then lines_of(item, item.name, lines) end
+    if item.kind == "constant" then
+      lines[#lines + 1] = ""
+      lines[#lines + 1] = "---" .. (item.doc or "")
+      lines[#lines + 1] = "---@type " .. VALUE_TYPES[type(item.value)]
+      lines[#lines + 1] = item.name .. " = nil"
+    elseif with_statics[item.name] then
+      put_class(item, lines)
+    elseif item.name:find("^flow%.") then
+      lines_of(item, item.name, lines)
+    end
   end
+  for _, entry in ipairs(statics) do lines_of(entry[1], entry[2], lines) end
   for _, receiver in ipairs(order) do
     lines[#lines + 1] = ""
     lines[#lines + 1] = "---@class flow." .. receiver
+    for _, field in ipairs(fields[receiver] or {}) do lines[#lines + 1] = field end
     lines[#lines + 1] = ("local %s = {}"):format(receiver)
     table.sort(classes[receiver], function(a, b) return a[2] < b[2] end)
     for _, entry in ipairs(classes[receiver]) do

@@ -16,7 +16,7 @@ local function load()
   if items then return end
   items, by_name, by_value = require "flow.reference.walk"(reference.flow), {}, {}
   for _, item in ipairs(items) do
-    by_value[item.f] = item
+    if item.f then by_value[item.f] = item end
     for _, name in ipairs(item.names) do by_name[name] = by_name[name] or item end
   end
   for _, item in ipairs(items) do by_name[item.name] = item end
@@ -107,8 +107,8 @@ end
 -- The page of an item as a text; style(kind, text) colours headings, or nil.
 function reference.page(item, style)
   style = style or function(_, text) return text end
-  local record, lines = signature.of(item.f), {}
-  local usage = record and signature.usage(record) or "(...)"
+  local record, lines = item.f and signature.of(item.f), {}
+  local usage = record and signature.usage(record) or type(item.f) == "function" and "(...)" or ""
   local heading = item.name .. (usage == "no arguments" and "()" or usage)
   local parts = {}
   for part in (heading .. ", "):gmatch("(.-), ") do parts[#parts + 1] = part end
@@ -153,9 +153,7 @@ end
 
 -- Public names below a module, "flow.layers", one level deep.
 local function names_below(path, module)
-  local list = {}
-  for name in pairs(names.of(module)) do list[#list + 1] = name end
-  table.sort(list)
+  local list = require("flow.names").sorted(names.of(module))
   return joined(path .. ":", list, WIDTH)
 end
 

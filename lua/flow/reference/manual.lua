@@ -13,8 +13,8 @@ function manual.page(usage, items)
   local lines = { '.TH FLOWLUA 1', ".SH NAME", "flowlua \\- neural networks from Lua", ".SH SYNOPSIS", ".nf", escape(usage), ".fi",
     ".SH FUNCTIONS", "What each takes; flowlua help NAME tells more, with an example." }
   for _, item in ipairs(items) do
-    local record = signature.of(item.f)
-    local text = record and signature.usage(record) or "(...)"
+    local record = item.f and signature.of(item.f)
+    local text = record and signature.usage(record) or type(item.f) == "function" and "(...)" or ""
     lines[#lines + 1] = ".TP"
     lines[#lines + 1] = ".B " .. escape(item.name .. (text == "no arguments" and "()" or text))
     lines[#lines + 1] = escape(item.doc or "")

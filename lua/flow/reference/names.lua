@@ -27,7 +27,7 @@ local function add_class(found, class, of_instance)
     for name, value in pairs(class.methods) do
       if is_public(name) and not found[name] and type(value) == "function" then
         local entry = signature.entries[value]
-        if entry and entry.method or not of_instance then found[name] = names.METHOD end
+        if entry and entry.method and name ~= "init" or not of_instance then found[name] = names.METHOD end
       end
     end
     add(found, class.fields, names.FIELD)

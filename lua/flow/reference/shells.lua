@@ -10,12 +10,7 @@ local function topics(items)
   return table.concat(list, " ")
 end
 
-local function command_names(commands)
-  local list = {}
-  for name in pairs(commands) do list[#list + 1] = name end
-  table.sort(list)
-  return list
-end
+local command_names = require("flow.names").sorted
 
 -- "--top --classes" of each command.
 local function options_of(commands, name)

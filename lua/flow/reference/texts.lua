@@ -16,7 +16,7 @@ local names = require "flow.names"
 local C = native.C
 local texts = {}
 
-local FILES = { "tensors", "layers", "training", "data", "distribute", "applications" }
+local FILES = { "tensors", "layers", "training", "keras", "data", "distribute", "applications", "fields" }
 
 local records      -- by name: { doc =, example = }
 

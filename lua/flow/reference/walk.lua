@@ -1,5 +1,5 @@
--- walk.lua: every public function, method and class, found by walking through what require "flow" returns: its modules, their classes, the
--- methods of tensors and of objects. Nothing is listed here, so nothing can be forgotten.
+-- walk.lua: every public function, method, class, field and constant, found by walking through what require "flow" returns: its modules,
+-- their classes, the methods and fields of tensors and of objects. Nothing is listed here, so nothing can be forgotten.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -28,6 +28,22 @@ local function add(walk, name, f, kind)
   return item
 end
 
+-- A field or a constant, which is what it is by its name: value is that of a constant.
+local function add_value(walk, name, kind, value)
+  if walk.by_key[name] or name:find("%.experimental%.") or name:find("^flow%.keras%.") then return end
+  local item = { names = { name, [name] = true }, name = name, kind = kind, value = value }
+  walk.by_key[name] = item
+  walk.found[#walk.found + 1] = item
+end
+
+-- Whether a table has constants: names with plain values, or a list of them.
+local function is_constants(value)
+  for _, inner in pairs(value) do
+    if type(inner) == "table" or type(inner) == "function" then return false end
+  end
+  return next(value) ~= nil
+end
+
 local function is_ours(class)
   for _, f in pairs(class.methods) do
     if type(f) == "function" and not errors.is_ours(debug.getinfo(signature.unguarded(f), "S").source) then return false end
@@ -36,15 +52,13 @@ local function is_ours(class)
 end
 
 local function visit_class(walk, name, class)
-  if signature.of(class) or rawget(getmetatable(class), "__call") or names.of(class).extend then add(walk, name, class, "class") end
+  if signature.of(class) or rawget(getmetatable(class), "__call") or next(names.of(class)) then add(walk, name, class, "class") end
 end
 
 local function visit_module(walk, path, module)
   if walk.seen[module] then return end
   walk.seen[module] = true
-  local list = {}
-  for name in pairs(names.of(module)) do list[#list + 1] = name end
-  table.sort(list)
+  local list = require("flow.names").sorted(names.of(module))
   local inner = {}
   for _, name in ipairs(list) do
     local ok, value = pcall(function() return module[name] end)
@@ -54,6 +68,10 @@ local function visit_module(walk, path, module)
       add(walk, full, value, "function")
     elseif names.is_class(value) then
       if not rawget(value, "is_hidden") then visit_class(walk, full, value) end
+    elseif type(value) == "number" or type(value) == "string" or type(value) == "boolean" then
+      add_value(walk, full, "constant", value)
+    elseif type(value) == "table" and not errors.namespaces[value] and is_constants(value) then
+      add_value(walk, full, "constant", value)
     elseif value ~= errors and type(value) == "table" and type(getmetatable(value)) == "table"
       and not rawget(getmetatable(value), "class") then      -- flow.errors is for modules beside lua/flow
       if rawget(getmetatable(value), "__call") then add(walk, full, value, "function") end
@@ -82,10 +100,18 @@ local function visit_methods(walk, receiver, list, parent)
   end
 end
 
+local function visit_fields(walk, receiver, list)
+  for name in pairs(list) do
+    if type(name) == "string" and not name:find("^_") then add_value(walk, receiver .. "." .. name, "field") end
+  end
+end
+
 local function visit_classes(walk)
   for class in pairs(object.classes) do
     if is_ours(class) and not rawget(class, "is_hidden") then
       visit_methods(walk, class.receiver, class.methods, class.parent)
+      visit_fields(walk, class.receiver, class.fields)
+      visit_fields(walk, class.receiver, class.setters)
       for name, f in pairs(class.methods) do
         local entry = type(f) == "function" and signature.entries[f]
         local is_function = entry and not entry.method and not name:find("^_") or name == "extend"
@@ -94,23 +120,28 @@ local function visit_classes(walk)
     end
   end
   for receiver, methods in pairs(signature.receivers) do visit_methods(walk, receiver, methods) end
+  for receiver, fields in pairs(signature.receiver_fields) do visit_fields(walk, receiver, fields) end
   visit_methods(walk, "tensor", native.methods)
+  visit_fields(walk, "tensor", native.fields)
 end
 
--- The name that counts: the one that messages use, else the shortest that begins with flow, else the first.
+-- The name that counts: the one that messages use, that of the class itself, else the shortest that begins with flow, else the first.
 local function choose(item)
+  if not item.f then return item.name end
   table.sort(item.names)
   if item.override then return item.override end
   local best
+  local own = item.kind == "class" and rawget(item.f, "name")
   for _, name in ipairs(item.names) do
-    if name == item.title then return name end
+    if name == item.title or own and name:match("^flow%.%l+%.(%w+)$") == own then return name end
     if not best or name:find("^flow%.") and (not best:find("^flow%.") or #name < #best) then best = name end
   end
   if best:find("^symbolic:") or best:find("^tensor:") and item.title:find("^flow%.") then return item.title end      -- of flow.log
   return best
 end
 
--- The list of { name =, names = all names, f =, kind = "function", "class" or "method" }, sorted by name.
+-- The list of { name =, names = all names, f =, kind = "function", "class", "method", "field" or "constant", value = of a constant },
+-- sorted by name; what is not called has no f.
 return function(flow)
   local walk = { found = {}, by_key = {}, seen = {} }
   visit_module(walk, "flow", flow)

@@ -32,12 +32,7 @@ local function resolve(path)
   return value
 end
 
-local function sorted(set)
-  local list = {}
-  for name in pairs(set) do list[#list + 1] = name end
-  table.sort(list)
-  return list
-end
+local sorted = require("flow.names").sorted
 
 ---- where the cursor is -------------------------------------------------------------------------------------------------------------
 

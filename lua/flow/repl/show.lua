@@ -150,9 +150,7 @@ local function show_callable(value)
 end
 
 local function show_module(value, title)
-  local list = {}
-  for name in pairs(names.of(value)) do list[#list + 1] = name end
-  table.sort(list)
+  local list = require("flow.names").sorted(names.of(value))
   return words(style.of("heading", title) .. ":", list)
 end
 

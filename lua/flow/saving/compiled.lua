@@ -50,6 +50,8 @@ local function described(module, value, class)
   return result
 end
 
+compiled.describe = described
+
 -- The compile_config of a model; {} when it was not compiled.
 function compiled.entry(model)
   local state = rawget(model, "_compiled")
@@ -101,6 +103,9 @@ local function read_object(library, value, custom)
   if not ok then raise("%q is not known", tostring(name)) end
   return class(options_of(value.config or {}, library == metrics))
 end
+
+-- A loss or metric of its entry.
+function compiled.read(library, value) return read_object(library, value, {}) end
 
 local function read_part(library, value, custom)
   if value == nil or value == json.null then return nil end

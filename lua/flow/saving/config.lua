@@ -7,6 +7,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
+local named_data = require "flow.model.named_data"
 local layers = require "flow.layers"
 local entries = require "flow.layers.entries"
 local symbolic = require "flow.layers.symbolic"
@@ -81,13 +82,15 @@ local function functional_entry(model)
           call.args, call.kwargs = operations.arguments(layer, node, reference)
         elseif node.call then
           call = several_json(node.call, reference)
-        elseif node.single then
+        elseif node.single and not rawget(layer, "_names_of_inputs") then
           call.args[1] = reference(node.inputs[1])
         else
-          call.args[1] = json.list()
-          for k, t in ipairs(node.inputs) do call.args[1][k] = reference(t) end
+          local names = rawget(layer, "_names_of_inputs")
+          call.args[1] = names and {} or json.list()
+          for k, t in ipairs(node.inputs) do call.args[1][names and names[k] or k] = reference(t) end
         end
-        if node.options and node.options.training ~= nil then call.kwargs.training = node.options.training end
+        local training = node.options and node.options.training
+        if training ~= nil then call.kwargs.training, call.own_training = training, training end
         table.insert(entry.inbound_nodes, call)
       end
     end
@@ -99,15 +102,21 @@ local function functional_entry(model)
     if object.is(t.layer, models.Functional) then found[2] = found[2] + 1 end
     return found
   end
-  local function ends(tensors)
+  local function ends(tensors, names)
+    if names then
+      local by_name = {}
+      for i, name in ipairs(names) do by_name[name] = ends_history(tensors[i]) end
+      return by_name
+    end
     if #tensors == 1 then return ends_history(tensors[1]) end
     local histories = json.list()
     for i, t in ipairs(tensors) do histories[i] = ends_history(t) end
     return histories
   end
   return { module = "keras.src.models.functional", class_name = "Functional", registered_name = "Functional",
-           config = { name = model.name, trainable = model._trainable, layers = list, input_layers = ends(model.inputs),
-                      output_layers = ends(model.outputs) } }
+           config = { name = model.name, trainable = model._trainable, layers = list,
+                      input_layers = ends(model.inputs, rawget(model, "_names_of_inputs")),
+                      output_layers = ends(model.outputs, rawget(model, "_names_of_outputs")) } }
 end
 
 -- The entry of a layer or model.
@@ -176,6 +185,13 @@ local function resolve(value, made, what)
   local constant = operations.constant(value)
   if constant then return constant end
   local list = {}
+  if value[1] == nil then      -- tensors by name
+    for name, entry in pairs(value) do
+      list[name] = resolve(entry, made, what)
+      if list[name] == nil then return nil end
+    end
+    return list
+  end
   for i = 1, #value do
     list[i] = value[i] ~= json.null and resolve(value[i], made, what)      -- false: an entry that is not given
     if list[i] == nil then return nil end
@@ -183,6 +199,8 @@ local function resolve(value, made, what)
   return list
 end
 
+-- kwargs.training does not count: Keras writes its default there for every layer that has the argument, and fit, predict and evaluate
+-- overrule it. own_training is what a script of ours gave the call.
 local function run_call(layer, call, made, reader)
   local args = resolve(table_field(call, "args", reader.path), made, reader.path)
   if not args then return nil end
@@ -193,11 +211,12 @@ local function run_call(layer, call, made, reader)
     if name ~= "training" and given(value) and not several and not (name == "mask" and layer._takes_mask) then
       raise("%s: the call of %q has the argument %s, which is not supported", reader.path, layer.name or "?", name)
     end
-    if given(value) then
+    if given(value) and name ~= "training" then
       options[name] = resolve(value, made, reader.path)
       if options[name] == nil then return nil end
     end
   end
+  options.training = call.own_training
   for i = 1, #args do
     if i > 1 and given(args[i]) and not several then
       raise("%s: the call of %q has %d arguments, only one is supported", reader.path, layer.name, #args)
@@ -208,7 +227,8 @@ local function run_call(layer, call, made, reader)
   return layer(unpack(list))
 end
 
-local function outputs_list(result)
+local function outputs_list(layer, result)
+  if type(layer) == "table" then result = named_data.order(layer, "its output", "outputs", result) end
   return type(result) == "table" and getmetatable(result) == nil and result or { result }
 end
 
@@ -233,7 +253,7 @@ local function read_functional(entry, reader, class)
       while item.next <= #item.calls do
         local result = run_call(item.layer, item.calls[item.next], made, reader)
         if result == nil then break end
-        made[item.name][item.next] = outputs_list(result)
+        made[item.name][item.next] = outputs_list(item.layer, result)
         item.next = item.next + 1
         reader.calls = reader.calls + 1
       end
@@ -243,10 +263,11 @@ local function read_functional(entry, reader, class)
     waiting = left
   end
   local function ends(list, what)
-    if type(list) ~= "table" or list == json.null or #list == 0 then raise("%s: %s of the model are missing", reader.path, what) end
+    local is_named = type(list) == "table" and list ~= json.null and list[1] == nil
+    if type(list) ~= "table" or list == json.null or next(list) == nil then raise("%s: %s of the model are missing", reader.path, what) end
     if type(list[1]) == "string" then list = { list } end
     local tensors = {}
-    for i, history in ipairs(list) do
+    for i, history in (is_named and pairs or ipairs)(list) do
       local own = type(history) == "table" and made_by[history[1]]
       if own and object.is(own, models.Functional) and type(history[2]) == "number" then      -- see functional_entry
         history = { history[1], math.max(history[2] - 1, 0), history[3] }

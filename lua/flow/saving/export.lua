@@ -65,6 +65,14 @@ local function inputs_of(model, options)
   return inputs
 end
 
+-- What runs before the plan, on strings and hashes, would be missing: the file would take its results for the inputs.
+local function check_layers(model)
+  local host = rawget(model, "_host")
+  if not host then return end
+  raise("%s: export: %s prepares data on the host and has no ONNX form: export a model of the layers after it", object.title(model),
+    object.title(host.nodes[1].layer))
+end
+
 -- Padding, means and shapes are numbers in the file, which follow from the sizes.
 local function check_sizes(model, inputs)
   for _, input in ipairs(inputs) do
@@ -105,6 +113,7 @@ end
 
 -- Writes the ONNX model, of float32; returns what goes in and comes out.
 local function write_floats(model, path, options)
+  check_layers(model)
   local inputs, outputs = inputs_of(model, options), {}
   check_sizes(model, inputs)
   if not rawget(model, "inputs") then in_trace(function() run(model, inputs) end) end      -- variables exist before the step is traced

@@ -36,12 +36,26 @@ local function check_overwrite(what, path, overwrite)
   end
 end
 
--- The path of a model's file. Another ending is not an error: save often comes after hours of training, which must not be lost.
+-- Whether a path names a folder rather than a file: it is one, or it has no ending and is nothing yet.
+local function names_folder(path)
+  local io = require "flow.io"
+  return io.isdir(path) or not path:find("%.[^./]+$") and not io.exists(path)
+end
+
+local said = false      -- that models are .keras files
+
+-- The path of a model's file: of "mine" the file model.keras in the folder mine, of "m.h5" m.h5.keras. That is no error: save often comes
+-- after hours of training, which must not be lost. Returns it and the folder that it needs, or nil.
 local function keras_path(path)
   if path:find("%.keras$") then return path end
-  log.warning("save: models are .keras files: %q is saved as %q; model:save_weights(path) saves weights alone, model:export(path) a " ..
-    "folder for serving", path, path .. ".keras")
-  return path .. ".keras"
+  local folder = names_folder(path) and path or nil
+  local own = folder and path .. "/model.keras" or path .. ".keras"
+  if not said then
+    log.warning("save: models are .keras files: %q is saved as %q, and so are others; model:save_weights(path) saves weights alone, " ..
+      "model:export(path) a folder for serving", path, own)
+  end
+  said = true
+  return own, folder
 end
 
 -- model:save("m.keras" [, { overwrite = true, include_optimizer = true }]): opens in Keras, too.
@@ -49,9 +63,11 @@ takes "path, overwrite: boolean = true, { include_optimizer: boolean = true }"
 function Model:save(path, overwrite, options)
   path = check_path("save", path)
   need_built(self, "save")
-  path = keras_path((path:gsub("(.)/+$", "%1")))
+  local folder
+  path, folder = keras_path((path:gsub("(.)/+$", "%1")))
   once(workers.of(self), path, function()
     check_overwrite("save", path, overwrite)
+    if folder then require("flow.io").makedirs(folder) end
     require("flow.saving.keras").save(self, path, options.include_optimizer)
   end)
 end
@@ -107,11 +123,37 @@ for _, class in ipairs { models.Sequential, models.Functional } do
   end
 end
 
+-- What compile() was given, as a file describes it; compiles the model by that.
+function Model:get_compile_config() return json.decode(json.encode(require("flow.saving.compiled").entry(self))) end
+takes "config: table"
+function Model:compile_from_config(config)
+  require("flow.saving.compiled").apply(self, config, require("flow.custom_objects").all(), object.title(self) .. ": compile_from_config")
+end
+
+-- A model with fresh weights out of such a config. Of a class that a script extends, whose config is not that of a graph: what its
+-- constructor makes of it.
+for _, class in ipairs { models.Model, models.Sequential, models.Functional } do
+  object.static(class, "from_config", function(own, config)
+    object.check_config(own.name, config)
+    if type(config.layers) ~= "table" then return require("flow.layers.entries").of_class(own, config) end
+    local built_in = own == models.Model or own == models.Sequential or own == models.Functional
+    local name = config.output_layers and "Functional" or "Sequential"
+    local custom = require("flow.custom_objects").all(not built_in and { [name] = own } or nil)
+    return require("flow.saving.config").read({ class_name = name, config = config },
+      { path = own.name .. ".from_config", custom = custom, calls = 0 })
+  end)
+end
+
 -- flow.load_model(path [, { custom_objects = { Scale = Scale }, compile = true, trusted = false }]). Nothing in a file is ever run.
 -- trusted: reads layouts of HDF5 that only libhdf5 knows.
 takes "path, { custom_objects?: table, compile: boolean = true, trusted: boolean = false, safe_mode: boolean = true }"
 function saving.load_model(path, options)
   path = check_path("load_model", path)
+  local io = require "flow.io"
+  if not path:find("%.keras$") then      -- as save wrote it
+    local inside = path:gsub("(.)/+$", "%1") .. "/model.keras"
+    path = io.exists(inside) and inside or io.exists(path .. ".keras") and path .. ".keras" or path
+  end
   if not path:find("%.keras$") then
     raise("load_model: %q: models are read from .keras files%s", path, path:find("%.h5$") and
       "; a .h5 file of Keras 2 is to be saved again with Keras 3, for weights use model:load_weights" or "")

@@ -13,6 +13,7 @@ local raise = errors.raise
 local operations = {}
 
 local NUMPY, NN, CORE = "keras.src.ops.numpy", "keras.src.ops.nn", "keras.src.ops.core"
+local LINALG, MATH = "keras.src.ops.linalg", "keras.src.ops.math"
 
 ---- parameters --------------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,36 @@ local TABLE = {
   { "take", "Take", NUMPY, 1, { parameter("positions", { write = axis_to_file, read = axis_from_file, kwarg = true }), AXIS } },
 }
 
-local by_op, by_class = {}, {}
+-- The same of ops that are composed of others: they are looked up when they are used, since each loads the file that it is in. Their names
+-- here, with Keras' classes where these are not the names in another form.
+local COMPOSED = {
+  { NUMPY, 1, [[exp2 log2 log10 cbrt arcsin arccos sinh cosh arcsinh arccosh arctanh deg2rad rad2deg sinc i0 trunc isinf isposinf isneginf
+    fliplr flipud]] },
+  { NUMPY, 2, "arctan2 hypot fmod fmax fmin logaddexp logaddexp2 heaviside" },
+  { NUMPY, 1, "tril triu", { parameter("k", { default = 0 }) } },
+  { NUMPY, 1, "cumsum cumprod", { AXIS } }, { NUMPY, 1, "sort", LAST },
+  { NUMPY, 1, "moveaxis", { axis_parameter(nil, "source"), axis_parameter(nil, "destination") } },
+  { NN, 1, "log_sigmoid tanh_shrink hard_tanh sparse_sigmoid sparse_plus" }, { NN, 1, "celu", { parameter("alpha", { default = 1 }) } },
+  { NN, 1, "hard_shrink soft_shrink", { parameter("threshold", { default = 0.5 }) } },
+  { NN, 1, "threshold", { parameter "threshold", parameter "default_value" } }, { NN, 1, "glu sparsemax", LAST },
+  { NN, 1, "normalize", { axis_parameter(-1), parameter("order", { default = 2 }), parameter "epsilon" } },
+  { LINALG, 1, "det inv" }, { LINALG, 2, "solve" }, { LINALG, 1, "cholesky", { parameter("upper", { default = false }) } },
+  { LINALG, 1, "norm", { parameter "ord", AXIS, KEEPDIMS } },
+  { MATH, 0, "fft=FFT fft2=FFT2 ifft2=IFFT2" }, { MATH, 1, "rfft=RFFT", { parameter "fft_length" } },
+  { MATH, 0, "irfft=IRFFT", { parameter "fft_length" } },
+  { MATH, 1, "stft=STFT", { parameter "sequence_length", parameter "sequence_stride", parameter "fft_length",
+                           parameter("window", { default = "hann" }), parameter("center", { default = true }) } },
+}
+
+local by_op, by_class, by_name = {}, {}, {}
+
+for _, entry in ipairs(COMPOSED) do
+  for name, class_name in entry[3]:gmatch "([%w_]+)=?([%w_]*)" do
+    if class_name == "" then class_name = ("_" .. name):gsub("_(%w)", string.upper) end
+    by_name[name] = { name = name, class_name = class_name, module = entry[1], tensors = entry[2], parameters = entry[4] or {} }
+    by_class[class_name] = by_name[name]
+  end
+end
 
 local function add(name, class_name, module, tensors, parameters, rest)
   local record = { name = name, class_name = class_name, module = module, tensors = tensors, parameters = parameters or {}, rest = rest }
@@ -149,8 +179,18 @@ function operations.is(layer)
 end
 
 local function record_of(layer)
-  return by_op[layer._operation.op] or
-    raise("this operation on symbolic tensors has no form in a file: use a layer in its place, such as one made by layers.Layer:extend")
+  local op = layer._operation.op
+  if by_op[op] then return by_op[op] end
+  local names = {}
+  for name, value in pairs(ops) do
+    if value == op then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if by_name[name] then return by_name[name] end
+  end
+  raise("%s on symbolic tensors has no form in a file: use a layer in its place, such as one made by layers.Layer:extend",
+    names[1] and "flow." .. names[1] or "this operation")
 end
 
 local function is_named(value)

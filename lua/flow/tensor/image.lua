@@ -16,8 +16,8 @@ local internal = signature.internal(image)
 local out = native.out("flow_tensor")
 
 -- Keras' names and their numbers of channels.
-image.color_modes = { grayscale = 1, rgb = 3, rgba = 4 }
-image.interpolations = { "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic" }
+internal.color_modes = { grayscale = 1, rgb = 3, rgba = 4 }
+internal.interpolations = { "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic" }
 
 local FIT = "interpolation?, crop_to_aspect_ratio: boolean = false, pad_to_aspect_ratio: boolean = false"
 

@@ -4,9 +4,9 @@
 local log = require "flow.log"
 local ops = require "flow.tensor.ops"
 
-return setmetatable(log, {
-  __call = function(_, text, ...)
-    if type(text) ~= "string" then return ops.log(text) end
-    log.info(text, ...)
-  end,
-})
+getmetatable(log).__call = function(_, text, ...)
+  if type(text) ~= "string" then return ops.log(text) end
+  log.info(text, ...)
+end
+
+return log

@@ -186,13 +186,14 @@ define(function(condition, a, b)
 end, "where")
 
 define(function(x, low, high)
+  if low == nil or high == nil then raise("flow.clip takes (x, low, high): %s is missing", low == nil and "low" or "high") end
   return ops.minimum(ops.maximum(x, low), high)
 end, "clip")
 
 ---- casts and copies --------------------------------------------------------------------------------------------------------------
 
 local function cast(x, name)
-  local dtype = native.dtype(name)
+  local dtype = native.dtype(name, "flow.cast")
   x = operand(x, nil, "flow.cast")
   if C.flow_tensor_dtype(pointer(x)) == dtype then return x end
   local attributes = native.attributes()
@@ -406,7 +407,9 @@ define(function(x, value, options) return full_like(x, value, options, "flow.ful
 takes "labels, num_classes, { dtype = 'float32' }"
 define(function(labels, count, options)
   labels = operand(labels, "int32", "flow.one_hot")
-  if type(count) ~= "number" then raise("flow.one_hot: the number of classes is a number, got %s", errors.describe(count)) end
+  if type(count) ~= "number" or count < 0 or count % 1 ~= 0 then
+    raise("flow.one_hot: num_classes is a whole number from 0, got %s", errors.describe(count))
+  end
   local hits = ops.eq(ops.expand_dims(labels, -1), tensor.arange(count))
   return cast(hits, options and options.dtype or "float32")
 end, "one_hot")

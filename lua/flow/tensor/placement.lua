@@ -1,7 +1,8 @@
 -- placement.lua: where steps run: on how many replicas of this process, and beside which other processes.
 --
 --   local p = placement.new { devices = { "gpu:0", "gpu:1" }, worker = handle or nil }
---   p.replicas, p.workers, p.worker_index, p.count (all replicas of all workers), p.device (number of the first one)
+--   p.replicas, p.workers, p.worker_index, p.count (all replicas of all workers), p.first (of this process among them, from 0),
+--   p.device (number of the first one)
 --   placement.within(p, f, ...)        a stack of the running coroutine; placement.current() is the innermost one, or nil
 --
 -- Everywhere below nil stands for one replica that is alone.
@@ -35,27 +36,31 @@ function placement.connect(p)
   return text ~= "" and text or nil
 end
 
--- devices: names, all of GPUs or all of CPUs. replicas: how many they have, if not one each. pairwise: the sums over them have one order
--- (shards.lua). bucket_bytes: of gradients that are added up at once, 0: as the library likes. factors: as CommunicationOptions has it;
--- gradient_bytes: of an element of a gradient that travels. workers: with how many others the process may work, if not with those that are
--- there; then, elastic, they come and go (placement.move), and there always is a worker.
+-- devices: names, all of GPUs or all of CPUs. replicas: how many they have, if not one each; first, count: which of how many they are, if
+-- not all workers have as many. pairwise: the sums over them have one order (shards.lua). bucket_bytes: of gradients that are added up at
+-- once, 0: as the library likes. factors: as CommunicationOptions has it; gradient_bytes: of an element of a gradient that travels.
+-- workers: with how many others the process may work, if not with those that are there; then, elastic, they come and go (placement.move),
+-- and there always is a worker.
 -- What it has as shared are variables that all workers have equal. It keeps them: one worker's collector may take what another's does not.
 function placement.new(options)
   local worker, names = options.worker, options.devices
   local workers, replicas = worker and C.flow_worker_count(worker) or 1, options.replicas or #names
   made = made + 1
-  return { replicas = replicas, workers = options.workers or workers, elastic = options.workers ~= nil, count = replicas * workers,
-           worker_index = worker and C.flow_worker_rank(worker) or 0, worker = worker, id = made,
+  local index = worker and C.flow_worker_rank(worker) or 0
+  return { replicas = replicas, workers = options.workers or workers, elastic = options.workers ~= nil,
+           count = options.count or replicas * workers, first = options.first or index * replicas, worker_index = index, members = workers,
+           worker = worker, id = made,
            pairwise = options.pairwise or false, bucket_bytes = options.bucket_bytes or 0,
            factors = options.factors, gradient_bytes = options.gradient_bytes or 4,
            device = devices.number(names[1]), group = group_of(names), shared = {} }
 end
 
--- Workers have come or gone: this process has other ones of the same replicas. Instances and functions of before are of no use any more.
-function placement.move(p, replicas, worker_index)
-  if p.replicas == replicas and p.worker_index == worker_index then return end
+-- Workers have come or gone, so that there are `members`: this process has other ones of the same replicas. Instances and functions of
+-- before are of no use any more.
+function placement.move(p, replicas, first, worker_index, members)
+  if p.replicas == replicas and p.first == first and p.worker_index == worker_index and p.members == members then return end
   made = made + 1
-  p.replicas, p.worker_index, p.id = replicas, worker_index, made
+  p.replicas, p.first, p.worker_index, p.members, p.id = replicas, first, worker_index, members, made
 end
 
 -- The placement of the strategy by which this Lua state is one of several workers, or nil.
@@ -123,6 +128,9 @@ function placement.begin_trace(p, divides, expected)
   C.flow_context_set_replicas(context, 1)
   check(status)
 end
+
+-- Of a process that has parameter servers: updates_of(name) is how often they have applied the optimizer of this name.
+placement.updates_of = false
 
 -- The store of variables of the parameter servers that the current placement, or the step that is traced, belongs to; nil: there is none.
 function placement.servers()

@@ -1,6 +1,6 @@
 -- random.lua: random tensors. They are counter-based: a seed and an element's index make a number, so equal seeds give
 -- equal tensors on every machine. Without { seed = n } each call draws a fresh seed from the global one, and in a traced
--- function every run draws new numbers.
+-- function every run draws new numbers; so it does with a SeedGenerator as the seed, whose seeds follow from its own.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -50,10 +50,18 @@ function random:set_state(state)
   self.global_seed = state.global_seed or false
 end
 
+-- A SeedGenerator may stand for a seed, as in Keras: it gives the next of its seeds.
+local function is_generator(seed)
+  local metatable = type(seed) == "table" and getmetatable(seed)
+  return metatable and rawget(metatable, "gives_seeds") or false
+end
+internal.is_generator = is_generator
+
 -- A seed of the caller, or a fresh one.
 function internal.seed_of(what, options)
-  if options.seed ~= nil then return check_seed(what, options.seed) end
-  return C.flow_context_next_seed(context)
+  local seed = options.seed
+  if seed == nil then return C.flow_context_next_seed(context) end
+  return is_generator(seed) and seed:next() or check_seed(what, seed)
 end
 
 -- Rows of a batch, which only a traced function has, count through the global batch: replicas draw different ones, as one alone would.
@@ -77,12 +85,13 @@ function draw(what, op, shape, dtype, low, high, options, stream)
   if #shape > C.FLOW_MAX_RANK then raise("%s: a tensor has at most %d dimensions, got %d", what, C.FLOW_MAX_RANK, #shape) end
   for i = 1, #shape do r.dims[i - 1] = shape[i] end
   r.low, r.high, r.seed, r.stream = low, high, seed, stream or 0
-  r.keyed_by_step = options.seed == nil and C.flow_trace_depth(context) > 0 and 1 or 0
+  local is_fixed = options.seed ~= nil and not is_generator(options.seed)
+  r.keyed_by_step = not is_fixed and C.flow_trace_depth(context) > 0 and 1 or 0
   devices.within(tensor.device_number(options.device), native.try, C.flow_apply, context, C.flow_op_find(op), nil, 0, attributes, out)
   return native.tensor(out[0])
 end
 
-local NORMAL = "shape..., { mean: number = 0, stddev: number = 1, seed?, dtype = 'float32', device? }"
+local NORMAL = "shape..., { mean: number = 0, stddev: number = 1, dtype = 'float32', seed?, device? }"
 
 local function normal(name, op)
   local what = "flow.random." .. name
@@ -97,7 +106,7 @@ random.normal = normal("normal", "random_normal")
 random.truncated_normal = normal("truncated_normal", "random_truncated_normal")
 
 -- uniform({2, 2} [, { minval = 0, maxval = 1, seed =, dtype = }]): minval <= x < maxval.
-takes "shape..., { minval: number = 0, maxval: number = 1, seed?, dtype = 'float32', device? }"
+takes "shape..., { minval: number = 0, maxval: number = 1, dtype = 'float32', seed?, device? }"
 function random.uniform(shape, options)
   local what = "flow.random.uniform"
   local low, high = options.minval, options.maxval

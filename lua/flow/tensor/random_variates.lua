@@ -15,7 +15,8 @@ local function draws_of(options)
   return function()
     count = count + 1
     local own = { dtype = "float32", device = options.device }
-    if options.seed ~= nil then own.seed = (random.check_seed("flow.random", options.seed) * 1000003 + count) % 2 ^ 53 end
+    if random.is_generator(options.seed) then own.seed = options.seed
+    elseif options.seed ~= nil then own.seed = (random.check_seed("flow.random", options.seed) * 1000003 + count) % 2 ^ 53 end
     return own
   end
 end
@@ -121,7 +122,7 @@ end
 
 ---- SeedGenerator ----------------------------------------------------------------------------------
 
-local Generator = { class = { name = "SeedGenerator" } }
+local Generator = { class = { name = "SeedGenerator" }, gives_seeds = true }
 Generator.__index = Generator
 
 -- A different seed at each call, which all follow from the first.
@@ -131,7 +132,7 @@ function Generator:next()
 end
 Generator.__tostring = function(self) return ("SeedGenerator (seed=%d, %d drawn)"):format(self.seed, self.count) end
 
--- generator:next() gives seeds for { seed = } one after the other.
+-- A generator is given as { seed = generator }, and gives seeds one after the other; generator:next() is the next one.
 takes "seed?: whole"
 function random.SeedGenerator(seed)
   return setmetatable({ seed = seed or random.seed_of("flow.random.SeedGenerator", {}), count = 0 }, Generator)

@@ -151,7 +151,8 @@ return function(from)
 
   local function list_of(values, what)
     if type(values) ~= "table" or getmetatable(values) or errors.check_list(what, values) == 0 then
-      raise("%s takes a list of tensors, got %s", what, errors.describe(values))
+      raise("%s takes a list of tensors, got %s", what, type(values) == "table" and next(values) == nil and "an empty list"
+        or errors.describe(values))
     end
     local list = {}
     for i = 1, #values do list[i] = operand(values[i], nil, what) end

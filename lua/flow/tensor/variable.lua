@@ -152,6 +152,8 @@ fields.ndim = fields.rank
 function fields.name(self) return native.string(C.flow_variable_name(self.handle)) end
 function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~= 0 end
 
+signature.receiver_fields.variable = fields
+
 local forwarded = {}     -- tensor methods by name, as methods of variables
 for _, name in ipairs { "item", "totable", "data" } do
   forwarded[name] = signature.guard_method("variable:" .. name, Variable, function(self)

@@ -22,7 +22,7 @@ local function ctc(_, y_true, y_pred)
   return ops.ctc_loss(y_true, y_pred, lengths, ops.full_like(lengths, tensor.raw_shape(y_pred)[2]), 0)
 end
 
-local NEVER = -1e30      -- in the place of minus infinity, whose gradients are no numbers
+local NEVER = -1e30      -- in the place of minus infinity, whose gradients are NaN
 
 local function log_of_sum(values, mask) return ops.logsumexp(ops.where(mask, values, NEVER), 2) end
 

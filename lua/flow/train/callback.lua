@@ -111,6 +111,7 @@ end
 function List:add(member)
   rawset(member, "model", self.model)
   rawset(member, "params", self.params)
+  rawset(member, "_list", self)
   self.members[#self.members + 1] = member
   return member
 end

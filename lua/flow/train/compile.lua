@@ -32,9 +32,9 @@ end
 
 -- How many outputs a model has that compile is told of: a class with a call() of its own says it by a list of losses.
 local function output_count(model, compiled)
-  local outputs = rawget(model, "outputs")
+  local names = named_data.names(model, "outputs")
   compiled = compiled or model._compiled
-  return outputs and #outputs or compiled and is_list(compiled.given.loss) and #compiled.given.loss or 1
+  return names and #names or compiled and is_list(compiled.given.loss) and #compiled.given.loss or 1
 end
 
 -- A loss or metric option may be one value (nil is returned), a list by output, in which false stands for none, or a table by output name.
@@ -49,10 +49,9 @@ local function per_output(model, compiled, value, what)
     end
     return value
   end
-  local outputs, by_position = rawget(model, "outputs"), {}
-  if not outputs then raise("%s: compile: %s by output name needs a functional model", object.title(model), what) end
-  local names = {}
-  for i, output in ipairs(outputs) do names[output.layer.name] = i end
+  local of_model, by_position, names = named_data.names(model, "outputs"), {}, {}
+  if not of_model then raise("%s: compile: %s by output name needs a functional model", object.title(model), what) end
+  for i, name in ipairs(of_model) do names[name] = i end
   for name, entry in pairs(value) do
     local position = names[name]
     if not position then
@@ -67,8 +66,8 @@ end
 -- As Keras: what the loss of an output is reported as, by the output's name, or, where call() is written in Lua, by the loss's, which is
 -- numbered where it stands for several outputs.
 local function loss_key(model, compiled, output, used)
-  local outputs, entry = rawget(model, "outputs"), compiled.given.loss[output]
-  local name = outputs and outputs[output].layer.name or type(entry) == "string" and entry or compiled.losses[output].name
+  local names, entry = named_data.names(model, "outputs"), compiled.given.loss[output]
+  local name = names and names[output] or type(entry) == "string" and entry or compiled.losses[output].name
   used[name] = (used[name] or 0) + 1
   return name .. (used[name] > 1 and "_" .. used[name] - 1 or "") .. "_loss"
 end
@@ -78,7 +77,7 @@ local function set_losses(model, compiled, loss, weights)
   local list = per_output(model, compiled, loss, "loss")
   for i = 1, list and 0 or count do compiled.losses[i] = losses.get(loss) end
   for i, entry in pairs(list or {}) do compiled.losses[i] = entry and losses.get(entry) or nil end
-  if not list and not rawget(model, "outputs") then compiled.loss_of_each = compiled.losses[1] end
+  if not list and not named_data.names(model, "outputs") then compiled.loss_of_each = compiled.losses[1] end
   for _ in pairs(compiled.loss_of_each and {} or compiled.losses) do compiled.loss_count = compiled.loss_count + 1 end
   local by_output = per_output(model, compiled, weights, "loss_weights")
   if not by_output then raise("%s: compile: loss_weights is a list, got %s", object.title(model), errors.describe(weights)) end
@@ -100,7 +99,7 @@ end
 -- One output: a list of metrics. Several outputs: an entry for each, by position or by name, which is a metric or a list of them.
 local function add_metrics(model, compiled, what, list, weighted)
   if list == nil then return end
-  local several, outputs = output_count(model, compiled) > 1, rawget(model, "outputs")
+  local several, names = output_count(model, compiled) > 1, named_data.names(model, "outputs")
   local by_name = type(list) == "table" and not getmetatable(list) and list[1] == nil and next(list) ~= nil
   local nested = type(list) == "table" and type(list[1]) == "table" and not getmetatable(list[1])
   local by_output = { list }
@@ -114,7 +113,7 @@ local function add_metrics(model, compiled, what, list, weighted)
     errors.check_list("compile: " .. what, entries)
     for _, entry in ipairs(entries[1] and entries or {}) do
       local metric = metrics.get(entry)
-      local key = several and outputs and outputs[output].layer.name .. "_" .. metric.name or metric.name
+      local key = several and names and names[output] .. "_" .. metric.name or metric.name
       compiled.metrics[#compiled.metrics + 1] = { metric = metric, key = key, output = output, weighted = weighted }
     end
   end
@@ -340,7 +339,7 @@ function Model:predict_on_batch(x)
   for i = 0, steps.MOST_OUTPUTS - 1 do
     if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(self, tensor.on_host(native.tensor(outputs[i]))) end
   end
-  return #results == 1 and results[1] or results
+  return named_data.results(self, results)
 end
 
 -- Predictions in int8 from now on: quantization.lua. calibration: data, or "int8"; filters: which layers, by name or by a function.

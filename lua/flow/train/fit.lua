@@ -48,8 +48,8 @@ local PREDICT = "x?: data, batch_size?: count, verbose: verbosity = 'auto', step
 local function is_data(model, value, parameter)
   if parameter == "y" then return named_data.has_outputs(model, value) end
   if value.x == nil then return next(value) ~= nil end
-  for _, input in ipairs(rawget(model, "inputs") or {}) do
-    if input.layer.name == "x" then return true end
+  for _, name in ipairs(named_data.names(model, "inputs") or {}) do
+    if name == "x" then return true end
   end
   return false
 end

@@ -1,5 +1,5 @@
 -- fit_servers.lua: fit under ParameterServerStrategy. The chief opens each epoch, whose items are the numbers of its batches, and ps:0
--- hands them out (distribute/server_work.lua); all workers, the chief too, compute the gradients of those that they get. All have the
+-- hands them out (distribute/servers/work.lua); all workers, the chief too, compute the gradients of those that they get. All have the
 -- chief's order of the data, so that an epoch has each batch once, whoever comes and goes. Callbacks, bars and validation are the chief's.
 
 local native = require "flow.ffi"
@@ -12,7 +12,7 @@ local steps = require "flow.train.steps"
 local tensor = require "flow.tensor"
 local History = require "flow.train.history"
 local codec = require "flow.state_codec"
-local crew = require "flow.distribute.server_crew"
+local crew = require "flow.distribute.servers.crew"
 
 local raise = errors.raise
 local WHAT = "ParameterServerStrategy"
@@ -20,7 +20,7 @@ local fit_servers = {}
 
 local BATCH_HOOKS = { "on_train_batch_begin", "on_train_batch_end" }
 
--- The store of variables (distribute/server_variables.lua) of the model's strategy, or nil.
+-- The store of variables (distribute/servers/variables.lua) of the model's strategy, or nil.
 function fit_servers.of(model)
   local p = model._placement
   return p and rawget(p, "servers") or nil

@@ -142,6 +142,13 @@ function Loss:call(y_true, y_pred)
   return values_of(self.index, self.options, y_true, y_pred)
 end
 
+-- What its constructor takes, as Keras' config has it: axes from 0. A class written in Lua adds what is its own.
+function Loss:get_config()
+  local config = { name = self.name, reduction = self.reduction }
+  for key, value in pairs(rawget(self, "config") and self.config.config or {}) do config[key] = value end
+  return config
+end
+
 -- A class of losses written in Lua: its call(y_true, y_pred) gives values per sample. reduction is a field like others.
 function Loss.extend(parent, class_name)
   return extend(parent, class_name, function(class, name) return object.new(class, { name = name, reduction = "sum_over_batch_size" }) end)
@@ -206,6 +213,7 @@ end
 -- The loss that compile() was given: an object, a name, or a function(y_true, y_pred).
 function losses.get(value)
   if object.is(value, Loss) then return value end
+  if type(value) == "table" and type(value.class_name) == "string" then return losses.deserialize(value) end
   if type(value) == "string" then
     local index = lookup(value)
     if index then return make(value, index) end

@@ -120,6 +120,13 @@ for name, text in pairs { update_state = "y_true, y_pred, sample_weight", result
   Metric[name] = function(self) raise("%s has no %s(): a class that extends Metric defines it", object.title(self), name) end
 end
 
+-- What its constructor takes, as Keras' config has it: axes from 0. A class written in Lua adds what is its own.
+function Metric:get_config()
+  local config = { name = self.name }
+  for key, value in pairs(rawget(self, "config") and self.config.config or {}) do config[key] = value end
+  return config
+end
+
 -- What result() gives, as a number.
 function internal.number(metric)
   local value = metric:result()
@@ -309,7 +316,8 @@ end
 for class, new in pairs { [Mean] = new_mean, [Sum] = new_sum } do
   takes "name?, { dtype? }"
   signature.constructor(class, "flow.metrics." .. class.name, function(name)
-    return new(class, metrics.check_name(class.name, name) or names.auto(class.name))
+    name = metrics.check_name(class.name, name) or names.auto(class.name)
+    return new(class, name, { config = metrics.config(class.name, name, {}) })
   end)
 end
 
@@ -335,7 +343,7 @@ table.sort(classes)
 -- The class of this name from its file; nil: no file has it.
 local function from_file(name)
   if not file_of[name] then return nil end
-  for key, class in pairs(require("flow.train." .. file_of[name])(metrics)) do rawset(metrics, key, class) end
+  for key, class in pairs(require("flow.train.metrics." .. file_of[name])(metrics)) do rawset(metrics, key, class) end
   return rawget(metrics, name)
 end
 
@@ -375,6 +383,7 @@ end
 -- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
 function metrics.get(value)
   if object.is(value, Metric) then return value end
+  if type(value) == "table" and type(value.class_name) == "string" then return metrics.deserialize(value) end
   if type(value) == "string" then
     local class = class_named(value)
     if class then return class { name = value } end

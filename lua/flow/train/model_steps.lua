@@ -9,6 +9,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local log = require "flow.log"
 local object = require "flow.object"
 local models = require "flow.model"
 local signature = require "flow.signature"
@@ -19,6 +20,7 @@ local ops = require "flow.tensor.ops"
 local step_share = require "flow.tensor.step_share"
 local metrics = require "flow.train.metrics"
 local optimizers = require "flow.train.optimizers"
+local named_data = require "flow.model.named_data"
 local unpack_data = require("flow.utils").unpack_x_y_sample_weight
 
 local raise = errors.raise
@@ -76,7 +78,7 @@ local function compiled_trackers(compiled)
 end
 
 -- The running loss, those of outputs, the metrics of compile, and those in the model's fields. A class overrides it with what is to begin
--- anew in every epoch: function GAN:metrics() return { self.loss_tracker } end.
+-- again in every epoch: function GAN:metrics() return { self.loss_tracker } end.
 function Model.fields.metrics(self)
   local list = {}
   for i, entry in ipairs(compiled_trackers(compiled_of(self))) do list[i] = entry.metric end
@@ -116,8 +118,10 @@ local function as_list(what, value)
   return list
 end
 
-local function targets_of(given)
-  return as_list("y", given.y), as_list("y_pred", given.y_pred), as_list("sample_weight", given.sample_weight)
+-- Each of them may be given by the names of the outputs, too.
+local function targets_of(model, given)
+  local function list(what) return as_list(what, named_data.order(model, what, "outputs", given[what])) end
+  return list "y", list "y_pred", list "sample_weight"
 end
 
 -- Targets by output: those of outputs without a loss may be left out, as in Keras.
@@ -159,7 +163,7 @@ end
 takes_named "x?: data, y?: data, y_pred?: data, sample_weight?, training: boolean = true"
 function Model:compute_loss(given)
   local compiled, total = compiled_of(self), nil
-  local targets, predictions, weights = targets_of(given)
+  local targets, predictions, weights = targets_of(self, given)
   check_targets(self, compiled, targets, predictions)
   targets = by_output(compiled, targets, #predictions)
   local values = {}
@@ -182,7 +186,7 @@ end
 -- Counts a batch in the metrics that compile was given, and returns the results of all.
 takes_named "x?: data, y?: data, y_pred?: data, sample_weight?"
 function Model:compute_metrics(given)
-  local targets, predictions, weights = targets_of(given)
+  local targets, predictions, weights = targets_of(self, given)
   targets = by_output(compiled_of(self), targets, #predictions)
   for _, entry in ipairs(compiled_of(self).metrics) do
     if targets[entry.output] == nil then raise("%s: the metric %s has no targets", object.title(self), entry.key) end
@@ -209,8 +213,11 @@ function Model:train_step(data)
     return total, optimizer:scale_loss(total)
   end)
   local variables = self.trainable_variables
-  if #variables == 0 then raise("%s: there is nothing to train: no layer has trainable variables", object.title(self)) end
-  optimizer:apply_gradients(recorder:gradient(target, variables), variables)
+  if #variables == 0 then
+    log.warning("%s: no layer has trainable variables: losses and metrics are computed, nothing is trained", object.title(self))
+  else
+    optimizer:apply_gradients(recorder:gradient(target, variables), variables)
+  end
   recorder:close()
   compiled_of(self).loss_tracker:_update_batch(loss, rows_of(x))
   return self:compute_metrics(x, y, predictions, weights)

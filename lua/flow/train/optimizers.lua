@@ -125,6 +125,13 @@ function Optimizer:get_config()
   return config
 end
 
+-- An optimizer of this class from what get_config() gave.
+object.static(Optimizer, "from_config", function(class, config)
+  object.check_config(class.name, config)
+  local entry = { module = "keras.optimizers", class_name = class.name, config = config, registered_name = json.null }
+  return optimizers.from_json(json.encode(entry), { [class.name] = rawget(class, "in_lua") and class or nil })
+end)
+
 -- The rate of the update that comes next, where it is computed in Lua: a scalar tensor; nil: the library knows it.
 local function rate_in_lua(self)
   local schedule = self._schedule
@@ -256,8 +263,11 @@ function Optimizer.fields.learning_rate(self)
   return C.flow_variable_number(C.flow_optimizer_learning_rate(self.handle))
 end
 
--- How often it was applied.
-function Optimizer:_calls() return C.flow_variable_number(C.flow_optimizer_iterations(self.handle)) end
+-- How often it was applied. A task that has computed no step knows it from the parameter servers.
+function Optimizer:_calls()
+  local calls = C.flow_variable_number(C.flow_optimizer_iterations(self.handle))
+  return calls == 0 and placement.updates_of and placement.updates_of(self.name) or calls
+end
 
 -- The number of updates: with gradient_accumulation_steps = n one in n calls is one.
 function Optimizer.fields.iterations(self) return math.floor(self:_calls() / C.flow_optimizer_accumulation_steps(self.handle)) end
@@ -362,6 +372,7 @@ end
 -- The optimizer that compile() was given: an object or a name.
 function optimizers.get(value)
   if object.is(value, Optimizer) then return value end
+  if type(value) == "table" and type(value.class_name) == "string" then return optimizers.deserialize(value) end
   if type(value) == "string" then
     local found = C.flow_optimizer_class_find(value)
     if found >= 0 then return optimizers[native.string(C.flow_optimizer_class_name(found))]() end

@@ -9,6 +9,7 @@ local rows_of = require "flow.tensor.rows"
 local ops = require "flow.tensor.ops"
 local steps = require "flow.train.steps"
 local workers = require "flow.distribute.model_workers"
+local named_data = require "flow.model.named_data"
 
 local C, raise = native.C, errors.raise
 local predictions = {}
@@ -71,10 +72,6 @@ local function append(self, output, part)
   copy_rows(pieces[1], self.taken, part)
 end
 
-local function one_or_list(list)
-  return #list == 1 and list[1] or list
-end
-
 -- Parts of one output, one after the other. Unknown sizes may differ from batch to batch.
 local function join(parts)
   for i = 2, #parts do
@@ -97,15 +94,15 @@ function Predictions:take()
     append(self, i, list[i])
   end
   self.taken, self.waiting, self.batches, self.bytes = self.rows, {}, 0, 0
-  return one_or_list(list)
+  return named_data.results(self.model, list)
 end
 
--- All rows: a tensor, or a list of them for several outputs.
+-- All rows: a tensor, a list of them for several outputs, or a table by the names of the outputs.
 function Predictions:results()
   if self.batches > 0 then self:take() end
   local list = {}
   for i, pieces in ipairs(self.pieces) do list[i] = join(pieces) end
-  return one_or_list(list)
+  return named_data.results(self.model, list)
 end
 
 return predictions

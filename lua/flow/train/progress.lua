@@ -11,13 +11,15 @@ local progress = {}
 local Bar = {}
 Bar.__index = Bar
 
--- verbose: 0 silent, 1 a bar on a terminal and a line an epoch elsewhere, 2 a line an epoch, "auto" (the default) is 1.
+-- verbose: 0 silent, 1 a bar on a terminal and a line an epoch elsewhere, 2 a line an epoch, "auto" (the default) is 1, and 0 in a host
+-- in which nobody would see it.
 function progress.verbosity(value)
   if value == 0 or value == false then return 0 end
   if value == 2 then return 2 end
   if value ~= nil and value ~= "auto" and value ~= 1 and value ~= true then
     errors.raise("verbose is 0, 1, 2 or \"auto\", got %s", errors.describe(value))
   end
+  if (value == nil or value == "auto") and not log._is_heard() then return 0 end
   return C.flow_terminal_columns() > 0 and 1 or 2
 end
 

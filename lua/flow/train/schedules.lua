@@ -11,6 +11,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
+local json = require "flow.json"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 
@@ -34,6 +35,16 @@ function LearningRateSchedule:to_json()
   raise("%s: a schedule written in Lua has no config; give the optimizer a built-in one, or its learning rate as a number",
     object.title(self))
 end
+
+-- The config alone, as a table without what is null.
+function LearningRateSchedule:get_config()
+  local config = {}
+  for name, value in pairs(json.decode(self:to_json()).config) do
+    if value ~= json.null then config[name] = value end
+  end
+  return config
+end
+object.static(LearningRateSchedule, "from_config", function(class, config) return class(config) end)
 
 ---- built-in -------------------------------------------------------------------------------------------------------------------
 
@@ -85,21 +96,9 @@ end
 -- A class written in Lua. Warmup(a, { b = 1 }) calls Warmup.init(self, a, { b = 1 }) if there is one; without init a table of
 -- options becomes fields.
 function LearningRateSchedule.extend(parent, class_name)
-  if type(class_name) ~= "string" then raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
-  local class = object.open(object.class(class_name, parent))
-  getmetatable(class).__call = function(_, ...)
-    local self = object.new(class)
-    if class.init then
-      class.init(self, ...)
-    else
-      local options = ...
-      if select("#", ...) > 1 then raise("%s takes one table of options, or needs init()", class_name) end
-      if options ~= nil and not arguments.is_options(options) then raise("%s takes a table of options, or needs init()", class_name) end
-      for name, value in pairs(options or {}) do self[name] = value end
-    end
-    return self
-  end
-  return class
+  return require "flow.user_class" (parent, class_name, function(class, _, options)
+    return object.new(class, { name = options.name })
+  end)
 end
 
 schedules.LearningRateSchedule = LearningRateSchedule

@@ -12,6 +12,7 @@ local step_share = require "flow.tensor.step_share"
 local devices = require "flow.devices"
 local model_steps = require "flow.train.model_steps"
 local host_inputs = require "flow.model.host_inputs"
+local named_data = require "flow.model.named_data"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -85,7 +86,7 @@ local function run_step(model, kind, tensors, layout)
     note_results(model, kind, model_steps.entries(model, kind, results))
     return {}
   end
-  local outputs = native.is_tensor(results) and { results } or results
+  local outputs = native.is_tensor(results) and { results } or named_data.complete(model, "the output", "outputs", results)
   if type(outputs) ~= "table" or getmetatable(outputs) or outputs[1] == nil then
     raise("%s: predict_step returns a tensor or a list of them, got %s", object.title(model), errors.describe(results))
   end

@@ -64,8 +64,10 @@ FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
 
-/* As kernels.cu has it, where one family has a number of its own. */
-#define SHARED_OF(type) _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, default: BLOCK_SHARED)
+/* As kernels.cu has it, where a family has a number of its own. */
+#define SHARED_OF(type) \
+  _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, const bundle_arguments *: BUNDLE_SHARED, \
+           default: BLOCK_SHARED)
 
 static const struct kernel {
   const char       *name;
@@ -162,6 +164,7 @@ static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block, vo
   memcpy(&work.count, parameters[1], sizeof work.count);
   if (flow_alloc(kernel->bytes, &work.payload) != FLOW_OK) return cudaErrorMemoryAllocation;
   memcpy(work.payload, parameters[0], kernel->bytes);
+  if (stream->capture) emulated_list_node(work.kernel, work.payload);
   return emulated_enqueue(stream, &work);
 }
 
@@ -195,10 +198,12 @@ static void run_block(const struct kernel *kernel, const emulated_work *work, in
   }
 }
 
+enum { MOST_SHARED = (int)WIDE_SHARED > (int)BUNDLE_SHARED ? WIDE_SHARED : BUNDLE_SHARED };
+
 /* A block of the grid takes every grid-th of them, and finds in its shared memory what the one before left there. */
 static void run_blocks(const struct kernel *kernel, const emulated_work *work)
 {
-  _Alignas(64) unsigned char shared[WIDE_SHARED];
+  _Alignas(64) unsigned char shared[MOST_SHARED];
   int64_t grid = work->grid;
   order blocks = random_order((uint64_t)(grid < work->count ? grid : work->count));
   for (uint64_t b = 0; b < blocks.n; b++) {

@@ -3,11 +3,13 @@
  *
  *   recording
  *   launch  call op kernel count bundled shared r:bytes w:bytes s:offset ...
+ *   node    kernel launches turns
  *   copy    bytes
  *
  * What a launch reads and writes is found in its arguments, which are pointers into the call's operands and into its shared memory: r and
  * w are operands, each counted once and whole; s is where in the `shared` bytes of the call it reads or writes. Launches of the same call
- * have its number in common. */
+ * have its number in common. A node is what the graph gets: one launch, or the next few of those that are bundled, which take that many
+ * turns. */
 #include "cuda/emulation/emulation.h"
 
 #include <stdio.h>
@@ -89,6 +91,21 @@ void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int 
   for (int i = 0; i < call->output_count; i++) list_operand(file, &call->outputs[i], 1, arguments, size);
   if (shared > 0) list_shared(file, call->shared, shared, arguments, size);
   fputc('\n', file);
+  fclose(file);
+}
+
+void emulated_list_node(int kernel, const void *arguments)
+{
+  const bundle_arguments *bundle = arguments;
+  int launches = 1, turns = 1;
+  FILE *file = open_list();
+  if (!file) return;
+  if (kernel == CUDA_bundle) {
+    launches = bundle->launches;
+    for (int block = 0; bundle->first[block + 1] > bundle->first[block]; block++)
+      if (bundle->first[block + 1] - bundle->first[block] > turns) turns = bundle->first[block + 1] - bundle->first[block];
+  }
+  fprintf(file, "node %s %d %d\n", names[kernel], launches, turns);
   fclose(file);
 }
 

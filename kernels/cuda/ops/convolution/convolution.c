@@ -186,7 +186,7 @@ static flow_status run_stopped(const flow_call *call, int phase, int64_t begin, 
   FLOW_TRY(flow_cuda_stop_gradient(call, dx->dtype, sums.pixels, sums.channels, dx->data, addend_of(call), x->data,
                                    dx->data));
   if (!call->outputs[3].data) return FLOW_OK;
-  return flow_cuda_sum_channels(call, &sums, dx->dtype, dx->data, NULL, NULL, call->shared, &call->outputs[3]);
+  return flow_cuda_sum_channels(call, &sums, dx->dtype, dx->data, NULL, NULL, NULL, call->shared, &call->outputs[3]);
 }
 
 const flow_kernel flow_cuda_convolution_kernels[] = {

@@ -223,7 +223,7 @@ static void find_readers(const flow_call *call, int *last_reader)
 
 /* Writes the steps with registers chosen; 0 if they do not fit into FUSED_REGISTERS. Steps of two operands always do: m results that wait
  * for a reader are made by m steps, and m - 1 more bring them together, so that 12 steps have at most 6 of them. */
-static int choose_registers(const flow_call *call, fused_chain_arguments *a)
+static int choose_registers(const flow_call *call, fused_step *out, int32_t *count)
 {
   int last_reader[FUSED_STEPS], place[FUSED_STEPS], owner[FUSED_REGISTERS], previous = -1, inputs = call->input_count;
   find_readers(call, last_reader);
@@ -249,19 +249,21 @@ static int choose_registers(const flow_call *call, fused_chain_arguments *a)
     }
     place[s] = to;
     previous = s;
-    a->step[a->steps++] = (fused_step){ (uint8_t)record.code, from[0], from[1], (uint8_t)to, call->attributes->fused.steps[s].dtype };
+    out[(*count)++] = (fused_step){ (uint8_t)record.code, from[0], from[1], (uint8_t)to, call->attributes->fused.steps[s].dtype };
   }
   return 1;
 }
 
 static int supports_fused(const flow_call *call)
 {
-  fused_chain_arguments a = { .steps = 0 };
+  fused_step steps[FUSED_STEPS];
+  int32_t count = 0;
   for (int s = 0; s < call->attributes->fused.count; s++) {
     elementwise_record record = record_of(call->attributes->fused.steps[s].op);
     if (!record.known || record.gives_condition || record.operands > 2) return 0;
   }
-  return call->input_count <= FUSED_INPUTS && call->attributes->fused.count <= FUSED_STEPS && choose_registers(call, &a);
+  return call->input_count <= FUSED_INPUTS && call->attributes->fused.count <= FUSED_STEPS &&
+         choose_registers(call, steps, &count);
 }
 
 static flow_status run_fused(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -270,7 +272,41 @@ static flow_status run_fused(const flow_call *call, int phase, int64_t begin, in
   if (!call->outputs[0].data) return FLOW_OK;
   fused_chain_arguments a = { .y = output_view(call), .count = flow_cuda_size(&call->outputs[0]) };
   for (int i = 0; i < call->input_count; i++) a.x[i] = input_view(call, i);
-  choose_registers(call, &a);
+  choose_registers(call, a.step, &a.steps);
   return flow_cuda_launch(call, CUDA_fused_chain, (a.count + FUSED_ELEMENTS - 1) / FUSED_ELEMENTS, &a, sizeof a);
 }
-const flow_kernel flow_cuda_fused_kernels[] = { { .variant = "interpreter", .supports = supports_fused, .run = run_fused }, { 0 } };
+
+static int supports_fused_flat(const flow_call *call)
+{
+  view y = output_view(call);
+  fused_step steps[FUSED_STEPS];
+  int32_t count = 0;
+  int fits = supports_fused(call) && is_small_float(y.dtype) && flow_cuda_view_is(&y, 1) && choose_registers(call, steps, &count);
+  for (int s = 0; s < count; s++) fits &= steps[s].to == FUSED_NOWHERE || steps[s].to < FUSED_REGISTER + FLAT_REGISTERS;
+  for (int i = 0; fits && i < call->input_count; i++) {
+    view x = input_view(call, i);
+    fits = is_small_float(x.dtype) && (flow_cuda_view_is(&x, 1) || flow_cuda_view_is(&x, 0));
+  }
+  return fits;
+}
+
+static flow_status run_fused_flat(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const flow_operand *y = &call->outputs[0];
+  if (!y->data) return FLOW_OK;
+  fused_flat_arguments a = { .y = y->data, .count = flow_cuda_size(y), .y_dtype = y->dtype, .vectors = aligned(y->data, 16) };
+  for (int i = 0; i < call->input_count; i++) {
+    view x = input_view(call, i);
+    a.x[i] = x.data;
+    a.x_dtype[i] = (uint8_t)x.dtype;
+    a.repeat[i] = (uint8_t)flow_cuda_view_is(&x, 0);
+    a.vectors &= a.repeat[i] || aligned(x.data, 16);
+  }
+  choose_registers(call, a.step, &a.steps);
+  return flow_cuda_launch(call, CUDA_fused_flat, (a.count + 7) / 8, &a, sizeof a);
+}
+const flow_kernel flow_cuda_fused_kernels[] = {
+  { .variant = "flat", .supports = supports_fused_flat, .run = run_fused_flat },
+  { .variant = "interpreter", .supports = supports_fused, .run = run_fused }, { 0 }
+};

@@ -3,7 +3,8 @@
  *   packed_floats       some ops and casts, float32 and 16-bit operands mixed: eight elements at a time
  *   numbers_*, conditions_*, logical_strided, where_strided   every op in one kernel for each type computed in; any dtypes and strides
  *   convert_strided     a cast, any dtypes and strides
- *   fused_chain         a chain of ops whose results are float32 or 16-bit floats */
+ *   fused_chain         a chain of ops whose results are float32 or 16-bit floats
+ *   fused_flat          the same where operands lie like the output, or are one number: eight elements at a time */
 #ifndef FLOW_CUDA_OPS_ELEMENTWISE_H
 #define FLOW_CUDA_OPS_ELEMENTWISE_H
 
@@ -80,13 +81,12 @@ typedef struct packed_floats_arguments {
 
 typedef struct __attribute__((aligned(16))) eight_half_floats { uint16_t v[8]; } eight_half_floats;
 
-BODY void packed_floats_load(const packed_floats_arguments *p, int k, int64_t first, int together, float v[8])
+/* Elements first to first + 7 of `count`, or eight times the first of all; together: they are all there, and at a multiple of 16 bytes. */
+BODY void load_eight(const void *x, int dtype, int repeat, int64_t first, int64_t count, int together, float v[8])
 {
-  const void *x = p->x[k];
-  int dtype = p->x_dtype[k];
-  if (!together || p->repeat[k]) {
+  if (!together || repeat) {
     UNROLL for (int j = 0; j < 8; j++)
-      v[j] = p->repeat[k] ? load_float(dtype, x, 0) : first + j < p->count ? load_float(dtype, x, first + j) : 0;
+      v[j] = repeat ? load_float(dtype, x, 0) : first + j < count ? load_float(dtype, x, first + j) : 0;
   } else if (dtype == FLOW_FLOAT32) {
     four_floats low = *(const four_floats *)((const float *)x + first), high = *(const four_floats *)((const float *)x + first + 4);
     UNROLL for (int j = 0; j < 4; j++) v[j] = low.v[j];
@@ -97,21 +97,21 @@ BODY void packed_floats_load(const packed_floats_arguments *p, int k, int64_t fi
   }
 }
 
-BODY void packed_floats_store(const packed_floats_arguments *p, int64_t first, int together, const float v[8])
+BODY void store_eight(void *y, int dtype, int64_t first, int64_t count, int together, const float v[8])
 {
   if (!together) {
     UNROLL for (int j = 0; j < 8; j++)
-      if (first + j < p->count) store_float(p->y_dtype, p->y, first + j, v[j]);
-  } else if (p->y_dtype == FLOW_FLOAT32) {
+      if (first + j < count) store_float(dtype, y, first + j, v[j]);
+  } else if (dtype == FLOW_FLOAT32) {
     four_floats low, high;
     UNROLL for (int j = 0; j < 4; j++) low.v[j] = v[j];
     UNROLL for (int j = 0; j < 4; j++) high.v[j] = v[j + 4];
-    *(four_floats *)((float *)p->y + first) = low;
-    *(four_floats *)((float *)p->y + first + 4) = high;
+    *(four_floats *)((float *)y + first) = low;
+    *(four_floats *)((float *)y + first + 4) = high;
   } else {
     eight_half_floats half_floats;
-    UNROLL for (int j = 0; j < 8; j++) half_floats.v[j] = p->y_dtype == FLOW_BFLOAT16 ? float_to_bfloat16(v[j]) : float_to_half(v[j]);
-    *(eight_half_floats *)((uint16_t *)p->y + first) = half_floats;
+    UNROLL for (int j = 0; j < 8; j++) half_floats.v[j] = dtype == FLOW_BFLOAT16 ? float_to_bfloat16(v[j]) : float_to_half(v[j]);
+    *(eight_half_floats *)((uint16_t *)y + first) = half_floats;
   }
 }
 
@@ -120,15 +120,16 @@ BODY void packed_floats(int64_t i, const packed_floats_arguments *p)
   int64_t first = 8 * i;
   int together = p->vectors && first + 8 <= p->count;
   float a[8], b[8];
-  packed_floats_load(p, 0, first, together, a);
-  packed_floats_load(p, p->operands - 1, first, together, b);
+  int last = p->operands - 1;
+  load_eight(p->x[0], p->x_dtype[0], p->repeat[0], first, p->count, together, a);
+  load_eight(p->x[last], p->x_dtype[last], p->repeat[last], first, p->count, together, b);
 #define CASE(op, expression) case ELEMENTWISE_##op: UNROLL for (int j = 0; j < 8; j++) a[j] = expression; break;
   switch (p->op) {
     LIGHT_OPS(CASE)
     default: break;
   }
 #undef CASE
-  packed_floats_store(p, first, together, a);
+  store_eight(p->y, p->y_dtype, first, p->count, together, a);
 }
 
 /* ---- any dtypes and strides ------------------------------------------------------------------------------------------------ */
@@ -238,11 +239,80 @@ BODY void fused_chain(int phase, int thread, int64_t block, void *shared, const 
   }
 }
 
+/* The same for operands that lie like the output, or are one number, of float32 or 16-bit floats: eight elements of a thread at a time.
+ * Places are registers of the GPU, which have no index: each is compared. vectors: all but repeated ones are at multiples of 16 bytes. */
+enum { FLAT_REGISTERS = 3 };
+typedef struct fused_flat_arguments {
+  const void *x[FUSED_INPUTS];
+  void       *y;
+  int64_t     count;
+  int32_t     steps, y_dtype, vectors;
+  uint8_t     x_dtype[FUSED_INPUTS], repeat[FUSED_INPUTS];
+  fused_step  step[FUSED_STEPS];
+} fused_flat_arguments;
+
+/* What has no place in LIGHT_OPS: the first of eight, which then go round, so that its code is there once. */
+BODY void compute_eight(int op, float a[8], float b[8])
+{
+  ROLLED for (int k = 0; k < 8; k++) {
+    float made = compute_float(op, a[0], b[0]), used = b[0];
+    UNROLL for (int j = 0; j < 7; j++) a[j] = a[j + 1];
+    UNROLL for (int j = 0; j < 7; j++) b[j] = b[j + 1];
+    a[7] = made;
+    b[7] = used;
+  }
+}
+
+BODY void fused_flat_load(const fused_flat_arguments *p, int from, int64_t first, int together, float (*kept)[8], const float last[8],
+                          float v[8])
+{
+  if (from == FUSED_LAST) {
+    UNROLL for (int j = 0; j < 8; j++) v[j] = last[j];
+  } else if (from < FUSED_REGISTER) {
+    load_eight(p->x[from], p->x_dtype[from], p->repeat[from], first, p->count, together, v);
+  } else {
+    UNROLL for (int r = 0; r < FLAT_REGISTERS; r++) {
+      UNROLL for (int j = 0; j < 8; j++) v[j] = from == FUSED_REGISTER + r ? kept[r][j] : v[j];
+    }
+  }
+}
+
+BODY void fused_flat(int64_t i, const fused_flat_arguments *p)
+{
+  int64_t first = 8 * i;
+  int together = p->vectors && first + 8 <= p->count;
+  float kept[FLAT_REGISTERS][8], last[8], a[8], b[8];
+  UNROLL for (int j = 0; j < 8; j++) {
+    last[j] = a[j] = 0;
+    UNROLL for (int r = 0; r < FLAT_REGISTERS; r++) kept[r][j] = 0;
+  }
+  ROLLED for (int s = 0; s < p->steps; s++) {
+    const fused_step *step = &p->step[s];
+    fused_flat_load(p, step->a, first, together, kept, last, a);
+    UNROLL for (int j = 0; j < 8; j++) b[j] = a[j];
+    if (step->b != FUSED_NOWHERE) fused_flat_load(p, step->b, first, together, kept, last, b);
+#define CASE(op, expression) case ELEMENTWISE_##op: UNROLL for (int j = 0; j < 8; j++) a[j] = expression; break;
+    switch (step->op) {
+      LIGHT_OPS(CASE)
+      case ELEMENTWISE_COUNT: break;
+      default: compute_eight(step->op, a, b); break;
+    }
+#undef CASE
+    UNROLL for (int j = 0; j < 8; j++) last[j] = round_float(step->dtype, a[j]);
+    if (step->to == FUSED_NOWHERE) continue;
+    UNROLL for (int r = 0; r < FLAT_REGISTERS; r++) {
+      UNROLL for (int j = 0; j < 8; j++) kept[r][j] = step->to == FUSED_REGISTER + r ? last[j] : kept[r][j];
+    }
+  }
+  store_eight(p->y, p->y_dtype, first, p->count, together, last);
+}
+
 #define PACKED_KERNEL(ELEMENT, op, operands, expression) ELEMENT(packed_##op)
 #define ELEMENTWISE_KERNELS(ELEMENT, BLOCK)                                                                      \
   FLOATING_OPS(PACKED_KERNEL, ELEMENT, OF_FLOAT) CONDITION_OPS(PACKED_KERNEL, ELEMENT)                           \
   ELEMENT(numbers_float) ELEMENT(numbers_double) ELEMENT(numbers_integer)                                        \
   ELEMENT(conditions_float) ELEMENT(conditions_double) ELEMENT(conditions_integer)                               \
-  ELEMENT(packed_floats) ELEMENT(logical_strided) ELEMENT(where_strided) ELEMENT(convert_strided) BLOCK(fused_chain, 1)
+  ELEMENT(packed_floats) ELEMENT(logical_strided) ELEMENT(where_strided) ELEMENT(convert_strided) ELEMENT(fused_flat) \
+  BLOCK(fused_chain, 1)
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "ops/op.h"
 
-enum { MOST_PARTS = 1024 };      /* blocks for some channels: what keeps all of a large GPU's processors busy */
+enum { MOST_BLOCKS = 1024 };     /* what keeps all of a large GPU's processors busy */
 
 /* The kernel of batch_norm_wide.h for the call's dtype; -1: there is none. */
 static int wide_kernel(const batch_norm_arguments *a)
@@ -47,11 +47,16 @@ static batch_norm_arguments describe(const flow_call *call)
     a.addend = in[3].data;
     a.addend_dtype = in[3].dtype;
   }
-  int64_t side_by_side = wide_kernel(&a) < 0 ? a.channels : a.channels / width_of(&a);
-  while (a.lanes < 32 && a.lanes < side_by_side) a.lanes *= 2;
-  int64_t at_least = (int64_t)GRADIENT_RUN * (BLOCK_THREADS / a.lanes);
-  a.rows_per_part = parts_of(a.rows, MOST_PARTS) > at_least ? parts_of(a.rows, MOST_PARTS) : at_least;
-  a.parts = parts_of(a.rows, a.rows_per_part);
+  int is_wide = flow_cuda_way_of(call) != FLOW_CUDA_OTHER && wide_kernel(&a) >= 0, most_lanes = is_wide ? 16 : 32;
+  int64_t side_by_side = is_wide ? a.channels / width_of(&a) : a.channels;
+  while (a.lanes < most_lanes && a.lanes < side_by_side) a.lanes *= 2;
+  int64_t pieces = parts_of(side_by_side, a.lanes), at_least = (int64_t)GRADIENT_RUN * (BLOCK_THREADS / a.lanes);
+  a.rows_per_part = larger(parts_of(a.rows * pieces, MOST_BLOCKS), at_least);
+  for (;; a.rows_per_part *= 2) {
+    a.parts = larger(parts_of(a.rows, a.rows_per_part), 1);
+    a.groups = parts_of(a.parts, PARTS_TOGETHER);
+    if (a.parts == 1 || pieces * (a.groups + 1) <= FLOW_CUDA_COUNTERS) break;
+  }
   a.channel_blocks = parts_of(a.channels, a.lanes);
   a.fours = parts_of(a.channels, 4);
   a.together = reads_in_fours(a.x, a.channels) && reads_in_fours(a.g, a.channels) && reads_in_fours(a.y, a.channels) &&
@@ -62,42 +67,38 @@ static batch_norm_arguments describe(const flow_call *call)
 static size_t shared_bytes(const flow_call *call)
 {
   batch_norm_arguments a = describe(call);
-  return (size_t)a.channels * ((size_t)a.parts * sizeof(channel_sum) + 4 * sizeof(double));
+  return (size_t)a.channels * ((size_t)(a.parts + a.groups) * sizeof(channel_sum) + 4 * sizeof(double));
 }
-
-static const flow_cuda_kernel combine[] = FLOW_CUDA_EACH_WAY(batch_norm_combine),
-                              apply[] = FLOW_CUDA_EACH_WAY(batch_norm_apply);
 
 static flow_status launch_sums(const flow_call *call, flow_cuda_way way, const batch_norm_arguments *a)
 {
   static const flow_cuda_kernel narrow[] = FLOW_CUDA_EACH_WAY(batch_norm_sums);
   int kernel = way == FLOW_CUDA_OTHER ? -1 : wide_kernel(a);
   if (kernel < 0) return flow_cuda_launch(call, narrow[way], a->parts * a->channel_blocks, a, sizeof *a);
-  batch_norm_wide_arguments wide = { .g = a->g, .x = a->x, .given_mean = a->given_mean, .sums = a->sums, .rows = a->rows,
-                                     .channels = a->channels, .parts = a->parts, .rows_per_part = a->rows_per_part,
-                                     .bundles = a->channels / width_of(a), .gradient = a->gradient, .lanes = a->lanes,
-                                     .mean_dtype = a->mean_dtype,
+  batch_norm_wide_arguments wide = { .g = a->g, .x = a->x, .given_mean = a->given_mean, .rows = a->rows,
+                                     .rows_per_part = a->rows_per_part, .bundles = a->channels / width_of(a), .gradient = a->gradient,
+                                     .lanes = a->lanes, .mean_dtype = a->mean_dtype, .finish = *a,
                                      .aligned = ((uintptr_t)a->x | (uintptr_t)a->g) % WIDE_BYTES == 0 };
+  wide.finish.g = wide.finish.x = NULL;
   wide.bundle_blocks = parts_of(wide.bundles, wide.lanes);
-  return flow_cuda_launch(call, (flow_cuda_kernel)kernel, wide.parts * wide.bundle_blocks, &wide, sizeof wide);
+  return flow_cuda_launch(call, (flow_cuda_kernel)kernel, a->parts * wide.bundle_blocks, &wide, sizeof wide);
 }
 
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
+  static const flow_cuda_kernel apply[] = FLOW_CUDA_EACH_WAY(batch_norm_apply);
   const batch_norm_arguments all = describe(call);
-  batch_norm_arguments first = all, second = all, last = all;
+  batch_norm_arguments sums = all, last = all;
   flow_cuda_way way = flow_cuda_way_of(call);
-  channel_sum *between = call->shared;
-  first.sums = second.sums = between;
-  second.coefficients = last.coefficients = between + all.channels * all.parts;
-  first.y = first.mean = first.variance = first.dgamma = first.dbeta = NULL;
-  first.addend = first.gamma = first.beta = first.given_variance = NULL;
-  second.g = second.x = second.addend = second.y = NULL;
+  sums.sums = call->shared;
+  sums.group_sums = sums.sums + all.channels * all.parts;
+  sums.coefficients = last.coefficients = sums.group_sums + all.channels * all.groups;
+  sums.counters = flow_cuda_counters(call);
+  sums.addend = sums.y = NULL;
   last.mean = last.variance = last.dgamma = last.dbeta = NULL;
   last.gamma = last.beta = last.given_mean = last.given_variance = NULL;
-  FLOW_TRY(launch_sums(call, way, &first));
-  FLOW_TRY(flow_cuda_launch(call, combine[way], all.channels, &second, sizeof second));
+  FLOW_TRY(launch_sums(call, way, &sums));
   return flow_cuda_launch(call, apply[way], all.y ? all.rows * all.fours : 0, &last, sizeof last);
 }
 

@@ -3,16 +3,18 @@
  *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta, or max(gamma xhat + beta + addend, 0)
  *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
  *
- * Three launches: sums of parts of rows; their combination, channel by channel; the result. A thread sums differences from the
+ * Two launches: sums of parts of rows, which the last block of each group of parts combines, and the last block of all groups; the
+ * result. A thread sums differences from the
  * mean of SUM_RUN rows, and their squares, as numbers, and such sums in double, so that nothing cancels wherever the rows are; two
  * threads' sums are combined by Chan, Golub and LeVeque's rule ("Algorithms for computing the sample variance", 1983). Parts and the
  * order of combination depend on the shape alone. */
 #ifndef FLOW_CUDA_OPS_BATCH_NORM_H
 #define FLOW_CUDA_OPS_BATCH_NORM_H
 
+#include "cuda/device/arrival.h"
 #include "cuda/device/numbers.h"
 
-enum { SUM_RUN = 16, GRADIENT_RUN = 32, SUM_FEW = 16 };
+enum { SUM_RUN = 16, GRADIENT_RUN = 32, SUM_FEW = 16, PARTS_TOGETHER = 32, FINISH_PHASES = 6 };
 
 /* Of some rows of one channel: how many, their mean, the sum of squared differences from it; or, of the gradient, the sums of g and of
  * g (x - mean). */
@@ -23,16 +25,15 @@ typedef struct channel_sum { double count, first, second; } channel_sum;
 typedef struct batch_norm_arguments {
   const void  *g, *x, *addend, *gamma, *beta, *given_mean, *given_variance;
   void        *y, *mean, *variance, *dgamma, *dbeta;
-  channel_sum *sums;                 /* [channels][parts] */
+  channel_sum *sums, *group_sums;    /* [parts][channels], [groups][channels] */
+  uint32_t    *counters;             /* [pieces of channels][groups + 1] */
   void        *coefficients;         /* [4][channels] NUMBERs, as aligned as fours need: mean, scale, shift, slope */
-  int64_t      rows, channels, parts, rows_per_part, channel_blocks, fours;
+  int64_t      rows, channels, parts, groups, rows_per_part, channel_blocks, fours;
   double       epsilon;
   int          gradient, relu, lanes, together;
   int          g_dtype, x_dtype, addend_dtype, gamma_dtype, beta_dtype, mean_dtype, variance_dtype, y_dtype, dgamma_dtype;
 } batch_norm_arguments;
 typedef batch_norm_arguments batch_norm_sums_float32_arguments, batch_norm_sums_half_floats_arguments, batch_norm_sums_other_arguments;
-typedef batch_norm_arguments batch_norm_combine_float32_arguments, batch_norm_combine_half_floats_arguments;
-typedef batch_norm_arguments batch_norm_combine_other_arguments;
 typedef batch_norm_arguments batch_norm_apply_float32_arguments, batch_norm_apply_half_floats_arguments, batch_norm_apply_other_arguments;
 
 BODY channel_sum combine_channel(channel_sum a, channel_sum b, int gradient)
@@ -57,8 +58,8 @@ BODY channel_sum combine_channel(channel_sum a, channel_sum b, int gradient)
 #undef BODIES
 
 #define BATCH_NORM_KERNELS(ELEMENT, BLOCK)                                                                                        \
-  BLOCK(batch_norm_sums_float32, 3) BLOCK(batch_norm_sums_half_floats, 3) BLOCK(batch_norm_sums_other, 3)                              \
-  BLOCK(batch_norm_combine_float32, 3) BLOCK(batch_norm_combine_half_floats, 3) BLOCK(batch_norm_combine_other, 3)                     \
+  BLOCK(batch_norm_sums_float32, 3 + FINISH_PHASES) BLOCK(batch_norm_sums_half_floats, 3 + FINISH_PHASES)                         \
+  BLOCK(batch_norm_sums_other, 3 + FINISH_PHASES)                                                                                 \
   ELEMENT(batch_norm_apply_float32) ELEMENT(batch_norm_apply_half_floats) ELEMENT(batch_norm_apply_other)
 
 #endif

@@ -79,18 +79,6 @@ BODY channel_sum NAME(last_channel)(const channel_sum *sums, int count, int stri
   return s;
 }
 
-BODY void NAME(batch_norm_sums)(int phase, int thread, int64_t block, void *shared, const batch_norm_arguments *a)
-{
-  int lane = thread & (a->lanes - 1), rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes;
-  int64_t of_channels, part = split(block, a->channel_blocks, &of_channels), channel = of_channels * a->lanes + lane;
-  channel_sum *mine = (channel_sum *)shared + lane;
-  if (channel >= a->channels) return;
-  int64_t first = part * a->rows_per_part, last = smaller(first + a->rows_per_part, a->rows);
-  if (phase == 0) mine[rank * a->lanes] = NAME(sum_channel)(a, channel, first + rank, ranks, last);
-  if (phase == 1) NAME(gather_channel)(mine, rank, ranks, a->lanes, a->gradient);
-  if (phase == 2 && rank == 0) a->sums[channel * a->parts + part] = NAME(last_channel)(mine, ranks, a->lanes, a->gradient);
-}
-
 BODY void NAME(finish_forward)(const batch_norm_arguments *a, int64_t c, channel_sum s)
 {
   NUMBER *coefficients = (NUMBER *)a->coefficients;
@@ -116,20 +104,61 @@ BODY void NAME(finish_gradient)(const batch_norm_arguments *a, int64_t c, channe
   coefficients[3 * a->channels + c] = (NUMBER)(-scale * inverse * inverse * s.second / n);
 }
 
-/* A block is a channel. */
-BODY void NAME(batch_norm_combine)(int phase, int thread, int64_t block, void *shared, const batch_norm_arguments *a)
+/* Sums first, first + step ... below last of a channel, as one. */
+BODY channel_sum NAME(combine_some)(const channel_sum *sums, const batch_norm_arguments *a, int64_t channel, int64_t first, int64_t step,
+                                    int64_t last)
 {
-  channel_sum *mine = (channel_sum *)shared, s;
-  if (phase == 0) {
-    s.count = s.first = s.second = 0;
-    for (int64_t part = thread; part < a->parts; part += BLOCK_THREADS) s = combine_channel(s, a->sums[block * a->parts + part], a->gradient);
-    mine[thread] = s;
+  channel_sum s;
+  s.count = s.first = s.second = 0;
+  for (int64_t k = first; k < last; k += step) s = combine_channel(s, sums[k * a->channels + channel], a->gradient);
+  return s;
+}
+
+/* What a block does after it has published its sums of a part and of `channels` channels, from `first` on, which are a piece: FINISH_PHASES
+ * phases, of which the first three are the group's, the others all groups'. */
+BODY void NAME(finish_block)(int phase, int thread, void *shared, const batch_norm_arguments *a, int64_t piece, int64_t part, int64_t first,
+                             int channels)
+{
+  int *is_last = (int *)shared, teams = BLOCK_THREADS / channels, place = thread % channels, team = thread / channels;
+  channel_sum *of_teams = (channel_sum *)((char *)shared + 64), s;
+  uint32_t *counters = a->counters + piece * (a->groups + 1);
+  int64_t channel = first + place, group = part / PARTS_TOGETHER, begin = group * PARTS_TOGETHER;
+  int64_t end = smaller(begin + PARTS_TOGETHER, a->parts);
+  if (phase == 0 && thread == 0) is_last[0] = a->parts == 1 || arrive(&counters[group], end - begin);
+  if (phase == 3 && thread == 0) is_last[1] = is_last[0] && a->groups > 1 && arrive(&counters[a->groups], a->groups);
+  if (phase % 3 == 0 || !is_last[phase / 3] || team >= teams || channel >= a->channels) return;
+  if (phase == 1 || phase == 4) {
+    observe();
+    of_teams[team * channels + place] = phase == 1 ? NAME(combine_some)(a->sums, a, channel, begin + team, teams, end)
+                                                   : NAME(combine_some)(a->group_sums, a, channel, team, teams, a->groups);
+    return;
   }
-  if (phase == 1) NAME(gather_channel)(mine, thread, BLOCK_THREADS, 1, a->gradient);
-  if (phase != 2 || thread != 0) return;
-  s = NAME(last_channel)(mine, BLOCK_THREADS, 1, a->gradient);
-  if (a->gradient) NAME(finish_gradient)(a, block, s);
-  else NAME(finish_forward)(a, block, s);
+  if (team > 0) return;
+  s = of_teams[place];
+  for (int k = 1; k < teams; k++) s = combine_channel(s, of_teams[k * channels + place], a->gradient);
+  if (phase == 2 && a->groups > 1) {
+    a->group_sums[group * a->channels + channel] = s;
+    publish();
+  } else if (a->gradient) {
+    NAME(finish_gradient)(a, channel, s);
+  } else {
+    NAME(finish_forward)(a, channel, s);
+  }
+}
+
+BODY void NAME(batch_norm_sums)(int phase, int thread, int64_t block, void *shared, const batch_norm_arguments *a)
+{
+  int lane = thread & (a->lanes - 1), rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes;
+  int64_t of_channels, part = split(block, a->channel_blocks, &of_channels), channel = of_channels * a->lanes + lane;
+  channel_sum *mine = (channel_sum *)shared + lane;
+  if (phase >= 3) NAME(finish_block)(phase - 3, thread, shared, a, of_channels, part, of_channels * a->lanes, a->lanes);
+  if (phase >= 3 || channel >= a->channels) return;
+  int64_t first = part * a->rows_per_part, last = smaller(first + a->rows_per_part, a->rows);
+  if (phase == 0) mine[rank * a->lanes] = NAME(sum_channel)(a, channel, first + rank, ranks, last);
+  if (phase == 1) NAME(gather_channel)(mine, rank, ranks, a->lanes, a->gradient);
+  if (phase != 2 || rank != 0) return;
+  a->sums[part * a->channels + channel] = NAME(last_channel)(mine, ranks, a->lanes, a->gradient);
+  publish();
 }
 
 /* An element is four channels of a row. */

@@ -9,13 +9,13 @@
 
 enum { WIDE_ROWS = 8, WIDE_PAIRS = 4, WIDE_BYTES = 16, MOST_WIDE = 8 };
 
-/* A block takes rows_per_part rows of `lanes` bundles, a power of two of at most 32; a bundle is the channels in 16 bytes. gradient:
+/* A block takes rows_per_part rows of `lanes` bundles, a power of two of at most 16; a bundle is the channels in 16 bytes. gradient:
  * given_mean is read. */
 typedef struct batch_norm_wide_arguments {
   const void  *g, *x, *given_mean;
-  channel_sum *sums;                 /* [channels][parts] */
-  int64_t      rows, channels, parts, rows_per_part, bundles, bundle_blocks;
+  int64_t      rows, rows_per_part, bundles, bundle_blocks;
   int          gradient, lanes, mean_dtype, aligned;
+  batch_norm_arguments finish;       /* g, x and what is of the result are NULL */
 } batch_norm_wide_arguments;
 typedef batch_norm_wide_arguments batch_norm_wide_float32_arguments, batch_norm_wide_float16_arguments, batch_norm_wide_bfloat16_arguments;
 
@@ -126,7 +126,9 @@ BODY void wide_block(int dtype, int phase, int thread, int64_t block, void *shar
   int lane = thread & (a->lanes - 1), rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes;
   int64_t of_bundles, part = split(block, a->bundle_blocks, &of_bundles), bundle = of_bundles * a->lanes + lane;
   wide_sum *sums = (wide_sum *)shared;           /* [width][ranks][lanes] */
-  if (bundle >= a->bundles) return;
+  if (phase >= 2)
+    finish_block_half_floats(phase - 2, thread, shared, &a->finish, of_bundles, part, of_bundles * a->lanes * width, a->lanes * width);
+  if (phase >= 2 || bundle >= a->bundles) return;
   wide_rows r;
   r.first = part * a->rows_per_part + rank;
   r.step = ranks;
@@ -153,8 +155,9 @@ BODY void wide_block(int dtype, int phase, int thread, int64_t block, void *shar
       one.second = sums[k * BLOCK_THREADS + i * a->lanes + lane].second;
       if (one.count > 0) all = combine_channel(all, one, a->gradient);
     }
-    a->sums[(bundle * width + k) * a->parts + part] = all;
+    a->finish.sums[part * a->finish.channels + bundle * width + k] = all;
   }
+  publish();
 }
 
 BODY void batch_norm_wide_float32(int phase, int thread, int64_t block, void *shared, const batch_norm_wide_arguments *a)
@@ -173,6 +176,7 @@ BODY void batch_norm_wide_bfloat16(int phase, int thread, int64_t block, void *s
 }
 
 #define BATCH_NORM_WIDE_KERNELS(ELEMENT, BLOCK) \
-  BLOCK(batch_norm_wide_float32, 2) BLOCK(batch_norm_wide_float16, 2) BLOCK(batch_norm_wide_bfloat16, 2)
+  BLOCK(batch_norm_wide_float32, 2 + FINISH_PHASES) BLOCK(batch_norm_wide_float16, 2 + FINISH_PHASES) \
+  BLOCK(batch_norm_wide_bfloat16, 2 + FINISH_PHASES)
 
 #endif

@@ -2,7 +2,7 @@
 #include "cuda/runtime/launch.h"
 #include "ops/op.h"
 
-enum { TEAM_ELEMENTS = 8 };      /* that a thread of a team has, about, while the team is not a whole block */
+enum { TEAM_ELEMENTS = 16 };      /* that a thread of a team has, about, while the team is not a whole block */
 
 static int team_of(int64_t n)
 {

@@ -9,6 +9,8 @@
 
 /* Blocks that keep a device busy; elements a lane takes before a slice more pays; slices that the second launch reduces at one go. */
 enum { BLOCKS_WANTED = 512, LEAST_OF_A_LANE = 32, MOST_SLICES = 512, MOST_OUTPUTS_SIDE_BY_SIDE = 32 };
+/* Of FEW_ELEMENTS threads wait for each other longer than for memory: a thread takes short lines as a whole, or REDUCE_RUN elements. */
+enum { FEW_ELEMENTS = 4096, SHORT_LINE = 16 };
 
 static unsigned reduced_axes(const flow_attributes *attributes, int rank)
 {
@@ -36,7 +38,9 @@ static void spread_lanes(reduce_arguments *a)
 {
   int64_t kept = magnitude(a->x.stride[a->x.rank - 1]), along = magnitude(a->along.stride[a->along.rank - 1]);
   a->outputs_first = a->length <= 1 || (a->outputs > 1 && kept < along);
-  int32_t columns = power_of_two_from(a->outputs, MOST_OUTPUTS_SIDE_BY_SIDE), lanes = power_of_two_from(a->length, BLOCK_THREADS);
+  int few = a->length <= FEW_ELEMENTS && a->outputs <= FEW_ELEMENTS && a->length * a->outputs <= FEW_ELEMENTS;
+  int64_t parts = !few ? a->length : a->length <= SHORT_LINE ? 1 : divided_up(a->length, REDUCE_RUN);
+  int32_t columns = power_of_two_from(a->outputs, MOST_OUTPUTS_SIDE_BY_SIDE), lanes = power_of_two_from(parts, BLOCK_THREADS);
   a->lanes = a->outputs_first && lanes > BLOCK_THREADS / columns ? BLOCK_THREADS / columns : lanes;
   a->groups = divided_up(a->outputs, BLOCK_THREADS / a->lanes);
   a->slice = a->length;

@@ -169,8 +169,15 @@ REDUCE_BODY(reduce_all, 1, int, int64_t, load_condition, store_truth, COMBINE_AL
     name##_best *values = (name##_best *)shared, best = { 0, -1 };                                   \
     if (phase == 0) {                                                                                \
       int64_t base = at.end > at.begin ? view_offset(&p->x, at.output) : 0;                          \
-      for (int64_t r = at.begin + at.lane; r < at.end; r += at.lanes)                                \
-        name##_offer(p, &best, load(p->x.dtype, p->x.data, base + view_offset(&p->along, r)), r);    \
+      for (int64_t r = at.begin + at.lane; r < at.end; r += REDUCE_RUN * at.lanes) {                 \
+        T element[REDUCE_RUN];                                                                       \
+        UNROLL for (int j = 0; j < REDUCE_RUN; j++) {                                                \
+          int64_t place = r + j * at.lanes;                                                          \
+          element[j] = place < at.end ? load(p->x.dtype, p->x.data, base + view_offset(&p->along, place)) : 0; \
+        }                                                                                            \
+        UNROLL for (int j = 0; j < REDUCE_RUN; j++)                                                  \
+          if (r + j * at.lanes < at.end) name##_offer(p, &best, element[j], r + j * at.lanes);       \
+      }                                                                                              \
       values[at.lane * at.columns + at.column] = best;                                               \
       return;                                                                                        \
     }                                                                                                \

@@ -1,10 +1,12 @@
 /* bundle.h: many small launches as one. A recording enqueues each launch at a price of about a microsecond, whatever it does; a step of
- * training has dozens that compute a scalar or a short vector. Those that stand next to each other become the turns of this kernel: a
- * block takes its turns one after the other, each waits for the one before; what is independent is given to different blocks. Which
- * launches go together is bundling.h's matter. A turn is the body of its own kernel, so results are the same. */
+ * training has dozens that compute a scalar or a short vector. Those that stand next to each other become items of this kernel. A block
+ * does its items turn by turn; those of one turn stand side by side: each small one has threads of its own. Whatever is independent of a block's
+ * items is given to another block. Which launches go together, and in which turn, is bundling.h's matter. An item is the body of its own
+ * kernel, so results are the same. */
 #ifndef FLOW_CUDA_OPS_BUNDLE_H
 #define FLOW_CUDA_OPS_BUNDLE_H
 
+#include <stddef.h>
 #include "cuda/ops/movement/constant.h"
 #include "cuda/ops/elementwise/elementwise.h"
 #include "cuda/ops/movement/movement.h"
@@ -30,32 +32,39 @@ typedef enum small_kernel {
   SMALL_KERNEL_COUNT
 } small_kernel;
 
-enum { BUNDLE_TURNS = 64, BUNDLE_WORDS = 3838 };
+/* Block kernels of the same turn have parts of the block's memory of their own. */
+enum { BUNDLE_ITEMS = 192, BUNDLE_WORDS = 3584, BUNDLE_PARTS = 6, BUNDLE_PART = 8192, BUNDLE_SHARED = BUNDLE_PARTS * BUNDLE_PART };
+#if defined(__CUDACC__)
+#define BLOCK_SHARED BUNDLE_SHARED         /* of this family, which is compiled by itself */
+#endif
 
-/* kernel: a small_kernel. which: the elements of an element kernel, their number; of a block kernel, one block and phase. word: where its
- * arguments begin. */
-typedef struct bundle_turn { int32_t kernel, phase, which, word; } bundle_turn;
+/* kernel: a small_kernel. which: the elements of an element kernel, their number; of a block kernel, one block. phases: those of a block
+ * kernel that are done in this turn, a bit for each. place: the first thread of an element kernel; the part of a block kernel. word: where
+ * its arguments begin. */
+typedef struct bundle_item { int16_t kernel, phases, place, word; int32_t which; } bundle_item;
 
-/* The turns of block b are turn[first[b]] to turn[first[b + 1] - 1]. */
+/* The turns of block b are first[b] to first[b + 1] - 1: none, after the last one; the items of turn t are turn[t] to turn[t + 1] - 1.
+ * launches: how many these were. */
 typedef struct bundle_arguments {
-  int32_t     first[BUNDLE_TURNS + 2];
-  bundle_turn turn[BUNDLE_TURNS];
+  int16_t     launches, unused[3];
+  int16_t     first[BUNDLE_ITEMS + 2], turn[BUNDLE_ITEMS + 2];
+  bundle_item item[BUNDLE_ITEMS];
   uint64_t    words[BUNDLE_WORDS];
 } bundle_arguments;
 
-BODY void bundle(int phase, int thread, int64_t block, void *shared, const bundle_arguments *p)
+BODY void bundle_do(const bundle_item *item, int thread, void *part, const void *arguments)
 {
-  int at = p->first[block] + phase;
-  if (at >= p->first[block + 1]) return;
-  const bundle_turn *turn = &p->turn[at];
-  const void *arguments = p->words + turn->word;
-  switch (turn->kernel) {
+  switch (item->kernel) {
 #define ELEMENT(name)                                                                                                           \
     case SMALL_##name:                                                                                                          \
-      ROLLED for (int i = thread; i < turn->which; i += BLOCK_THREADS) name(i, (const name##_arguments *)arguments);            \
+      ROLLED for (int i = (thread - item->place) & (BLOCK_THREADS - 1); i < item->which; i += BLOCK_THREADS)                    \
+        name(i, (const name##_arguments *)arguments);                                                                           \
       return;
-#define BLOCK(name, phases)                                                                                                     \
-    case SMALL_##name: name(turn->phase, thread, turn->which, shared, (const name##_arguments *)arguments); return;
+#define BLOCK(name, all)                                                                                                        \
+    case SMALL_##name:                                                                                                          \
+      ROLLED for (int phase = 0; phase < (all); phase++)                                                                        \
+        if (item->phases >> phase & 1) name(phase, thread, item->which, part, (const name##_arguments *)arguments);             \
+      return;
     SMALL_LAUNCHES(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
@@ -63,11 +72,21 @@ BODY void bundle(int phase, int thread, int64_t block, void *shared, const bundl
   }
 }
 
+BODY void bundle(int phase, int thread, int64_t block, void *shared, const bundle_arguments *p)
+{
+  int turn = p->first[block] + phase;
+  if (turn >= p->first[block + 1]) return;
+  ROLLED for (int k = p->turn[turn]; k < p->turn[turn + 1]; k++) {
+    const bundle_item *item = &p->item[k];
+    bundle_do(item, thread, (char *)shared + (size_t)item->place % BUNDLE_PARTS * BUNDLE_PART, p->words + item->word);
+  }
+}
+
 /* A block of the device goes on until its last turn; the emulated one looks at all. */
 #if defined(__CUDACC__)
 #define BUNDLE_PHASES (arguments.first[block + 1] - arguments.first[block])
 #else
-#define BUNDLE_PHASES BUNDLE_TURNS
+#define BUNDLE_PHASES BUNDLE_ITEMS
 #endif
 
 #define BUNDLE_KERNELS(ELEMENT, BLOCK) BLOCK(bundle, BUNDLE_PHASES)

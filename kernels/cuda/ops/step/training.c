@@ -26,7 +26,25 @@ static flow_status run_assign(const flow_call *call, int phase, int64_t begin, i
                                  .size = !add && to->dtype == from->dtype ? flow_dtype_size(to->dtype) : 0 };
   return flow_cuda_launch(call, CUDA_assign_strided, flow_cuda_size(to), &a, sizeof a);
 }
-const flow_kernel flow_cuda_assign_kernels[] = { { .variant = "convert", .run = run_assign }, { 0 } };
+
+static int supports_units(const flow_call *call)
+{
+  const flow_operand *to = &call->inputs[0], *from = &call->inputs[1];
+  return to->dtype == from->dtype && flow_cuda_contiguous(to) && flow_cuda_contiguous(from) && flow_cuda_size(to) == flow_cuda_size(from);
+}
+
+static flow_status run_units(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const flow_operand *to = &call->inputs[0], *from = &call->inputs[1];
+  int64_t bytes = flow_cuda_size(to) * (int64_t)flow_dtype_size(to->dtype);
+  assign_units_arguments a = { .to = to->data, .from = from->data, .fault = flow_cuda_verdict(call),
+                               .size = flow_cuda_unit_of(to->data, from->data, bytes) };
+  return flow_cuda_launch(call, CUDA_assign_units, bytes / a.size, &a, sizeof a);
+}
+
+const flow_kernel flow_cuda_assign_kernels[] = { { .variant = "units", .supports = supports_units, .run = run_units },
+  { .variant = "convert", .run = run_assign }, { 0 } };
 const flow_kernel flow_cuda_assign_add_kernels[] = { { .variant = "convert", .run = run_assign }, { 0 } };
 
 /* ---- replicas ----------------------------------------------------------------------------------------------------------------- */

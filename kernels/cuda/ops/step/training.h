@@ -57,6 +57,14 @@ BODY void assign_strided(int64_t i, const assign_strided_arguments *p)
   }
 }
 
+/* Elements that lie next to each other, as they are, in units of `size` bytes. */
+typedef struct assign_units_arguments { void *to; const void *from; const flow_device_fault *fault; int64_t size; } assign_units_arguments;
+
+BODY void assign_units(int64_t i, const assign_units_arguments *p)
+{
+  if (!is_refused(p->fault)) move_element((int)p->size, p->from, i, p->to, i);
+}
+
 /* Rows of the batch over all replicas, or this one's share; without any rows replicas share evenly whatever there is: nothing. */
 typedef struct count_rows_arguments { const flow_scalars *scalars; float *y; int32_t share, unused; } count_rows_arguments;
 
@@ -68,6 +76,6 @@ BODY void count_rows(int64_t i, const count_rows_arguments *p)
   else *p->y = s->global_rows > 0 ? (float)((double)s->rows / (double)s->global_rows) : 1;
 }
 
-#define TRAINING_KERNELS(ELEMENT, BLOCK) ELEMENT(schedule_rate) ELEMENT(assign_strided) ELEMENT(count_rows)
+#define TRAINING_KERNELS(ELEMENT, BLOCK) ELEMENT(schedule_rate) ELEMENT(assign_strided) ELEMENT(assign_units) ELEMENT(count_rows)
 
 #endif

@@ -6,7 +6,7 @@ local job_of = require "flow.jobs.job"
 local json = require "flow.json"
 local writer = require "flow.jobs.yaml_writer"
 
-local ai_platform = { name = "ai-platform", client = "gcloud" }
+local ai_platform = { name = "ai-platform" }
 
 local FILE, REQUEST = "config.yaml", "request.json"
 local NAMES = { chief = "master", worker = "worker", ps = "parameterServer", evaluator = "evaluator" }

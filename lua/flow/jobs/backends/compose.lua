@@ -7,7 +7,7 @@ local package_of = require "flow.jobs.package"
 local shell = require "flow.shell"
 local writer = require "flow.jobs.yaml_writer"
 
-local compose = { name = "compose", client = "docker" }
+local compose = { name = "compose" }
 
 local FILE, SECRET_FILE = "compose.yaml", "secret.env"
 local KEY = "/run/flowlua/credentials.json"
@@ -18,12 +18,7 @@ local SHARED_MEMORY = "1gb"
 local POLICIES = { Never = "no", OnFailure = "on-failure", Always = "always" }
 
 function compose.check(job, report)
-  for _, role in ipairs(job.roles) do
-    if not role.image then
-      report:error(role.place or "", "%s has no image: --image IMAGE, or imageUri in the configuration", role.title)
-      break
-    end
-  end
+  job_of.check_images(job, report)
   if job.options.engine == "mpi" then report:error("--engine", "Docker Compose starts no mpirun: --engine ring") end
   for _, mount in ipairs(job.mounts) do
     if mount.kind == "claim" then report:error("--mount", "pvc:%s: claims are Kubernetes' own", mount.claim) end
@@ -126,8 +121,11 @@ function compose.files(job)
   return files
 end
 
+-- Where there is no docker, docker-compose may be there with another engine.
 local function docker(job, folder, ...)
-  return { "docker", "compose", "--file", folder .. "/" .. FILE, "--project-name", job.name:lower(), ... }
+  local own = { "--file", folder .. "/" .. FILE, "--project-name", job.name:lower(), ... }
+  if shell.find "docker" or not shell.find "docker-compose" then return { "docker", "compose", unpack(own) } end
+  return { "docker-compose", unpack(own) }
 end
 
 function compose.submit(job, folder) return { docker(job, folder, "up", "--detach") } end

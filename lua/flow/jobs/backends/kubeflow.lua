@@ -5,7 +5,7 @@ local job_of = require "flow.jobs.job"
 local pod = require "flow.jobs.pod"
 local writer = require "flow.jobs.yaml_writer"
 
-local kubeflow = { name = "kubeflow", client = "kubectl" }
+local kubeflow = { name = "kubeflow" }
 
 local FILE, SECRET_FILE = "kubeflow.yaml", "kubeflow-secret.yaml"
 local TYPES = { chief = "Chief", worker = "Worker", ps = "PS", evaluator = "Evaluator" }

@@ -5,7 +5,7 @@ local job_of = require "flow.jobs.job"
 local pod = require "flow.jobs.pod"
 local writer = require "flow.jobs.yaml_writer"
 
-local kubernetes = { name = "kubernetes", client = "kubectl" }
+local kubernetes = { name = "kubernetes" }
 
 local FILE, SECRET_FILE = "kubernetes.yaml", "kubernetes-secret.yaml"
 

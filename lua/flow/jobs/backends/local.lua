@@ -60,9 +60,7 @@ function on_this_machine.files(job, folder)
   end
   local lines = { "#!/bin/sh", "cd " .. quote(job.folder_of_call) .. " || exit 1" }
   if job.package then lines[3] = ("cd %s || exit 1"):format(quote(job.package.root)) end
-  local names = {}
-  for name in pairs(job.env) do names[#names + 1] = name end
-  table.sort(names)
+  local names = require("flow.names").sorted(job.env)
   for _, name in ipairs(names) do lines[#lines + 1] = ("export %s=%s"):format(name, quote(job.env[name])) end
   if job.credentials then lines[#lines + 1] = "export GOOGLE_APPLICATION_CREDENTIALS=" .. quote(job.credentials) end
   if job.git then

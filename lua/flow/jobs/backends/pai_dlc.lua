@@ -5,19 +5,14 @@ local json = require "flow.json"
 local mounts = require "flow.jobs.mounts"
 local shell = require "flow.shell"
 
-local pai_dlc = { name = "pai-dlc", client = "aliyun", id = '"JobId"%s*:%s*"([%w_-]+)"' }
+local pai_dlc = { name = "pai-dlc", id = '"JobId"%s*:%s*"([%w_-]+)"' }
 
 local FILE = "request.json"
 local TYPES = { chief = "Chief", worker = "Worker", ps = "PS", evaluator = "Evaluator" }
 
 function pai_dlc.check(job, report)
   if not job.what[1] then report:error("", "PAI-DLC runs a command: flowlua submit %s ... train.lua", job.name) end
-  for _, role in ipairs(job.roles) do
-    if not role.image then
-      report:error(role.place or "", "%s has no image: --image IMAGE, or imageUri in the configuration", role.title)
-      break
-    end
-  end
+  job_of.check_images(job, report)
   local options = job.options
   if options.workspace_id == "" then report:error("--workspace-id", "is missing: PAI's workspace that the job belongs to") end
   if options.ecs_spec == "" and (options.cpus == "" or options.memory == "") then

@@ -6,7 +6,7 @@ local mounts = require "flow.jobs.mounts"
 local package_of = require "flow.jobs.package"
 local shell = require "flow.shell"
 
-local slurm = { name = "slurm", client = "sbatch", id = "^(%d+)" }
+local slurm = { name = "slurm", id = "^(%d+)" }
 
 local FILE, SECRET_FILE, ARCHIVE = "job.sh", "secret", "code.tar.gz"
 local quote = shell.quote
@@ -30,7 +30,7 @@ function slurm.check(job, report)
   if policy ~= "" and policy ~= "Never" and policy ~= "OnFailure" then
     report:error("--restart-policy", "%s: Slurm starts a job again (OnFailure) or not (Never)", policy)
   end
-  if not job.name:find "^[%w_-]+$" then report:error("", "%q is no name of a job", job.name) end
+  if not job.name:find "^[%w_-]+$" then report:error("", "%q cannot be the name of a job", job.name) end
 end
 
 local function clock(seconds)
@@ -84,9 +84,7 @@ function slurm.files(job, folder)
   for _, text in ipairs(job_of.arguments(job, job.roles[1])) do command[#command + 1] = text end
   local lines = { "#!/bin/bash", table.concat(directives(job), "\n"), "set -e" }
   local function add(text, ...) lines[#lines + 1] = select("#", ...) > 0 and text:format(...) or text end
-  local names = {}
-  for name in pairs(job.env) do names[#names + 1] = name end
-  table.sort(names)
+  local names = require("flow.names").sorted(job.env)
   for _, name in ipairs(names) do add("export %s=%s", name, quote(job.env[name])) end
   if job.credentials then add("export GOOGLE_APPLICATION_CREDENTIALS=%s", quote(job.credentials)) end
   if job.threads then add("export FLOW_THREADS=%d", job.threads)

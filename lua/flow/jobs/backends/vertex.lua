@@ -8,7 +8,7 @@ local package_of = require "flow.jobs.package"
 local schema = require "flow.jobs.schema"
 local writer = require "flow.jobs.yaml_writer"
 
-local vertex = { name = "vertex", client = "gcloud", id = "(projects/%S+/customJobs/%d+)" }
+local vertex = { name = "vertex", id = "(projects/%S+/customJobs/%d+)" }
 
 local FILE, REQUEST, ARCHIVE = "custom_job.yaml", "request.json", "code.tar.gz"
 local POSITIONS = { chief = 1, worker = 2, ps = 3, evaluator = 4 }
@@ -68,7 +68,7 @@ local function pool_of(job, role)
   }
 end
 
--- The specification: of a configuration in Vertex' form all that it says beside the pools, which are made anew.
+-- The specification: of a configuration in Vertex' form all that it says but the pools, which are made of the job.
 local function spec_of(job)
   local spec, given = {}, {}
   if job.form == "vertex" then

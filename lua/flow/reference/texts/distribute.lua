@@ -59,7 +59,7 @@ flow.distribute.MaxSizePartitioner: Cuts variables into parts that are not large
   flow.distribute.MaxSizePartitioner(1024)
 flow.distribute.cost: How much faster many workers can be expected to train.
   print(type(flow.distribute.cost { gradient_bytes = 1e6, step_seconds = 0.1, latency = 1e-4, bandwidth = 1e9 }))      --> table
-flow.distribute.verify: Compares the weights of all replicas every so many steps.
+flow.callbacks.VerifyReplicas: Compares the weights of all replicas at intervals; flow.distribute.verify is its other name.
   print(flow.distribute.verify({ every = 100 }).every)      --> 100
 flow.distribute.get_strategy: The strategy whose scope is open, else the default one.
   print(flow.distribute.get_strategy().num_replicas_in_sync)      --> 1

@@ -180,6 +180,80 @@ flow.layers.AdaptiveAveragePooling2D: The means of windows that divide height an
   print(layers.AdaptiveAveragePooling2D(3)(flow.ones { 1, 6, 7, 2 }).shape[2])      --> 3
 flow.layers.AdaptiveAveragePooling3D: The means of windows that divide depth, height and width into output_size parts.
   print(layers.AdaptiveAveragePooling3D(3)(flow.ones { 1, 4, 5, 6, 2 }).shape[2])      --> 3
+flow.layers.EinsumDense:
+  local dense = layers.EinsumDense("abc,cd->abd", { -1, 8 }, { bias_axes = "d" })
+  print(dense(flow.ones { 2, 5, 4 }).shape[3])      --> 8
+flow.layers.Conv3DTranspose:
+  print(layers.Conv3DTranspose(2, 2, { strides = 2 })(flow.ones { 1, 2, 3, 3, 4 }).shape[2])      --> 4
+flow.layers.RandomBrightness: In training, a number is added to each picture: a share of the range of its values.
+  print(layers.RandomBrightness({ 0.5, 0.5 }, { value_range = { 0, 1 } })(flow.zeros { 1, 1, 1, 3 }))
+flow.layers.RandomColorDegeneration: In training, each picture is brought nearer to its shades of grey, by a random share.
+  print(layers.RandomColorDegeneration(0.5)(flow.ones { 1, 2, 2, 3 }).shape[4])      --> 3
+flow.layers.RandomColorJitter: In training, brightness, contrast, saturation and hue of each picture are changed.
+  print(layers.RandomColorJitter { brightness_factor = 0.2, hue_factor = 0.1 }(flow.ones { 1, 2, 2, 3 }).shape[4])      --> 3
+flow.layers.RandomGaussianBlur: In training, pictures are blurred, each with a probability.
+  print(layers.RandomGaussianBlur { kernel_size = 5, sigma = { 0.2, 0.9 } }(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.RandomGrayscale: In training, each picture becomes grey with the probability factor.
+  print(layers.RandomGrayscale(1)(flow.ones { 1, 1, 1, 3 }))
+flow.layers.RandomHue: In training, the hue of each picture is turned by up to a share factor of half a circle.
+  print(layers.RandomHue(0.2)(flow.ones { 1, 2, 2, 3 }).shape[4])      --> 3
+flow.layers.RandomInvert: In training, pictures become their negatives, each with a probability.
+  print(layers.RandomInvert({ 1, 1 })(flow.zeros { 1, 1, 1, 1 }))
+flow.layers.RandomPosterization: In training, pictures keep the first of the eight bits of each value, as many as factor says.
+  print(layers.RandomPosterization({ 1, 1 })(flow.full({ 1, 1, 1, 1 }, 200)))
+flow.layers.RandomSaturation: In training, each picture becomes paler (a factor below 0.5) or more colourful.
+  print(layers.RandomSaturation({ 0.4, 0.6 }, { value_range = { 0, 1 } })(flow.ones { 1, 2, 2, 3 }).shape[4])      --> 3
+flow.layers.RandomSharpness: In training, each picture is blurred (a factor below 0.5) or sharpened.
+  print(layers.RandomSharpness(0.5)(flow.ones { 1, 3, 3, 3 }).shape[4])      --> 3
+flow.layers.Solarization: In training, values of pictures above a random threshold are inverted.
+  print(layers.Solarization()(flow.full({ 1, 1, 1, 1 }, 55)))
+flow.layers.AutoContrast: Each channel of a picture spread over the whole range of values.
+  print(layers.AutoContrast()(flow.tensor { { { { 10 }, { 20 } } } }))
+flow.layers.RandomTranslation: In training, each picture is moved by a random share of its height and width.
+  print(layers.RandomTranslation(0.2, 0.2)(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.RandomShear: In training, rows and columns of each picture are moved against one another.
+  print(layers.RandomShear(0.2, 0.1)(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.RandomPerspective: In training, pictures are seen at a slant, each with a probability.
+  print(layers.RandomPerspective { scale = 0.3 }(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.RandomElasticTransform: In training, pictures are bent, each with a probability.
+  print(layers.RandomElasticTransform()(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.RandomErasing: In training, a random box of each picture is covered, by noise or by fill_value.
+  print(layers.RandomErasing { fill_value = 0 }(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.RandomCrop: In training, a random part, height by width, of the pictures.
+  print(layers.RandomCrop(4, 6)(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 4
+flow.layers.Equalization: In training, each channel's values are spread so that all are about as frequent.
+  print(layers.Equalization()(flow.tensor { { { { 10 }, { 20 }, { 30 } } } }))
+flow.layers.ContrastLimitedAdaptiveHistogramEqualization: The same in tiles, which leaves even parts of a picture as they are.
+  local spread = layers.ContrastLimitedAdaptiveHistogramEqualization { tile_grid_size = { 2, 2 } }
+  print(spread(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.MixUp: In training, the weighted mean of each picture and another one of the batch; of their labels, too.
+  local mixed = layers.MixUp { seed = 1 } { images = flow.ones { 2, 4, 4, 3 }, labels = flow.one_hot({ 0, 1 }, 2) }
+  print(mixed.labels.shape[2])      --> 2
+flow.layers.CutMix: In training, a box of each picture is replaced by that of another one; labels are mixed by its size.
+  local mixed = layers.CutMix { seed = 1 } { images = flow.ones { 2, 4, 4, 3 }, labels = flow.one_hot({ 0, 1 }, 2) }
+  print(mixed.labels.shape[2])      --> 2
+flow.layers.RandAugment: In training, num_ops random changes of pictures, one after the other.
+  print(layers.RandAugment { num_ops = 1 }(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.AugMix: In training, a random mean of pictures and of what chains of random changes make of them.
+  print(layers.AugMix { num_chains = 1 }(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+flow.layers.MaxNumBoundingBoxes: The first max_number of the boxes of each picture, filled up with -1.
+  local data = { images = flow.ones { 1, 4, 4, 3 }, bounding_boxes = { boxes = flow.ones { 1, 2, 4 }, labels = flow.ones { 1, 2 } } }
+  print(layers.MaxNumBoundingBoxes(3)(data).bounding_boxes.labels)
+flow.layers.SpectralNormalization: A layer whose kernel is divided by its largest singular value in training.
+  local dense = layers.SpectralNormalization(layers.Dense(3), 2)
+  print(dense(flow.ones { 2, 4 }, { training = true }).shape[2])      --> 3
+flow.layers.Pipeline: Layers that prepare data, one after the other, as one layer.
+  local prepare = layers.Pipeline { layers.RandomFlip "horizontal", layers.RandomBrightness(0.2) }
+  print(prepare(flow.ones { 1, 4, 4, 3 }).shape[2])      --> 4
+flow.layers.MelSpectrogram: Signals as pictures of their frequencies, {num_mel_bins, frames}, in decibels, even in mel.
+  local spectrogram = layers.MelSpectrogram { fft_length = 64, sequence_stride = 32, num_mel_bins = 8 }
+  print(spectrogram(flow.random.normal { 2, 256 }).shape[2])      --> 8
+flow.layers.STFTSpectrogram: Signals {batch, samples, channels} as the strength of their frequencies, by kernels that training may change.
+  print(layers.STFTSpectrogram { frame_length = 16 }(flow.ones { 1, 64, 1 }).shape[3])      --> 9
+flow.layers.ReversibleEmbedding:
+  local embedding = layers.ReversibleEmbedding(10, 4)
+  local vectors = embedding(flow.tensor({ { 1, 2, 3 } }, { dtype = "int32" }))
+  print(embedding(vectors, { reverse = true }).shape[3])      --> 10
 flow.layers.AdaptiveMaxPooling1D: The largest values of windows that divide the steps into output_size parts.
   print(layers.AdaptiveMaxPooling1D(3)(flow.ones { 1, 7, 2 }).shape[2])      --> 3
 flow.layers.AdaptiveMaxPooling2D: The largest values of windows that divide height and width into output_size parts.

@@ -7,7 +7,7 @@ flow.Model: A model of a graph of layers, from its inputs to its outputs; Model:
   local input = flow.Input { 4 }
   local model = flow.Model { inputs = input, outputs = layers.Dense(1)(input) }
   print(model:count_params())      --> 5
-Model.extend: A class of models of your own: train_step, test_step, predict_step, compute_loss or metrics may be written anew.
+Model.extend: A class of models of your own: train_step, test_step, predict_step, compute_loss or metrics may be replaced.
   local Own = flow.Model:extend("Own")
   function Own:metrics() return {} end
 flow.load_model: Opens a .keras file, or a folder that holds model.keras.
@@ -372,6 +372,11 @@ flow.callbacks.ModelCheckpoint: Saves the model after epochs or batches; the pat
   print(flow.callbacks.ModelCheckpoint("best.keras", { save_best_only = true }).filepath)      --> best.keras
 flow.callbacks.BackupAndRestore: Backs the whole training up, so that a run that was stopped goes on where it was.
   print(flow.callbacks.BackupAndRestore("backup") ~= nil)      --> true
+flow.callbacks.ModelDirectory: A folder that a training lives in: a run goes on from what is there, and saves there.
+  local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
+  model:compile { loss = "mse" }
+  model:fit(flow.ones { 4, 2 }, flow.ones { 4, 1 }, { verbose = 0, callbacks = { flow.callbacks.ModelDirectory "run" } })
+  print(flow.train.latest_checkpoint "run")      --> run/ckpt-1
 flow.callbacks.TensorBoard: Writes event files for TensorBoard: curves, histograms, pictures, graph.
   print(flow.callbacks.TensorBoard("logs").log_dir)      --> logs
 flow.callbacks.CSVLogger: Writes a line for each epoch into a .csv file.
@@ -382,7 +387,7 @@ flow.callbacks.LearningRateScheduler: Sets the learning rate of each epoch: sche
   flow.callbacks.LearningRateScheduler(function(epoch, rate) return rate * 0.9 end)
 flow.callbacks.LambdaCallback: A callback of functions.
   flow.callbacks.LambdaCallback { on_epoch_end = function(epoch, logs) print(epoch) end }
-flow.callbacks.TerminateOnNaN: Ends training when the loss is no number any more.
+flow.callbacks.TerminateOnNaN: Ends training when the loss is NaN or infinite.
   flow.callbacks.TerminateOnNaN()
 flow.callbacks.SwapEMAWeights: Evaluates and saves with the moving averages of an optimizer with use_ema.
   flow.callbacks.SwapEMAWeights()
@@ -434,7 +439,7 @@ Constraint.extend: A class of constraints written in Lua, for add_weight: call(w
   local Small = flow.constraints.Constraint:extend "Small"
   function Small:call(w) return w:clip(-1, 1) end
   print(Small()(flow.tensor { -3, 0.5 })[1]:item())      --> -1
-choice:call: The weights as a constraint lets them be; constraint(w) is the same.
+constraint:call: The weights as a constraint lets them be; constraint(w) is the same.
   print(flow.constraints.NonNeg():call(flow.tensor { -3, 0.5 })[1]:item())      --> 0
 flow.mixed_precision.Policy: What layers compute in and what their weights are: "mixed_float16", "mixed_bfloat16" or "float32".
   print(flow.mixed_precision.Policy("mixed_bfloat16").compute_dtype)      --> bfloat16
@@ -454,13 +459,20 @@ flow.plot.history: Draws the curves of a History in the terminal, or as a .svg o
   local history = flow.callbacks.History()
   history:on_epoch_end(0, { loss = 1 })
   flow.plot.history(history, "history.svg")
-flow.plot.lines: Draws curves of one's own in the terminal, or as a .svg or .png picture.
+flow.plot.lines: Draws any curves in the terminal, or as a .svg or .png picture.
   flow.plot.lines({ accuracy = { 0.5, 0.8, 0.9 }, val_accuracy = { 0.4, 0.7, 0.8 } }, "curves.png", { xlabel = "epoch" })
 flow.plot.histogram: Draws how often values stand in equal parts of their range, in the terminal, or as a .svg or .png picture.
   flow.plot.histogram(flow.random.normal { 1000 }, "values.svg", { bins = 30 })
 flow.plot.images: Draws pictures in a grid with their titles, in the terminal, or as a .svg or .png picture.
   flow.plot.images(flow.random.uniform { 9, 28, 28, 1 }, "first.png", { titles = flow.arange(9), columns = 3 })
-flow.plot.model: Writes the graph of a model's layers as a .svg picture or a .dot file.
+flow.plot.filters: Draws the filters of a convolution in a grid, in the terminal, or as a .svg or .png picture; grey is 0.
+  local conv = layers.Conv2D(4, 3)
+  conv:build { -1, 8, 8, 3 }
+  flow.plot.filters(conv, "filters.png")
+flow.plot.feature_maps: Draws what a layer of a model gives for a picture, each channel from its least value to its greatest.
+  local model = flow.Sequential { layers.Input { 8, 8, 3 }, layers.Conv2D(4, 3), layers.Flatten() }
+  flow.plot.feature_maps(model, flow.random.uniform { 8, 8, 3 }, "maps.png")
+flow.plot.model: Writes the graph of a model's layers as a .svg or .png picture or a .dot file.
   flow.plot.model(flow.Sequential { layers.Input { 2 }, layers.Dense(1) }, "m.svg")
 flow.plot.confusion_matrix: Shows how often each label was predicted as each; returns the matrix.
   print(flow.plot.confusion_matrix(flow.tensor { 0, 1 }, flow.tensor { 0, 1 }, { file = "c.svg" }))

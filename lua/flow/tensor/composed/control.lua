@@ -7,6 +7,7 @@ local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
 
 local raise = errors.raise
+local loops = require "flow.tensor.loops"
 local ops, create, operand = tools.ops, tools.create, tools.operand
 
 local function is_list(x) return type(x) == "table" and getmetatable(x) == nil end
@@ -25,6 +26,25 @@ local function map_lists(f, x, ...)
     result[key] = map_lists(f, entry, unpack(others))
   end
   return result
+end
+
+-- Appends the tensors of nested lists to `list`, in the order of their keys; returns a function that gives the lists with others in their
+-- places.
+local function flatten(x, list)
+  if not is_list(x) then
+    list[#list + 1] = x
+    local at = #list
+    return function(values) return x ~= nil and values[at] or nil end
+  end
+  local keys, parts = {}, {}
+  for key in pairs(x) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for i, key in ipairs(keys) do parts[i] = flatten(x[key], list) end
+  return function(values)
+    local result = {}
+    for i, key in ipairs(keys) do result[key] = parts[i](values) end
+    return result
+  end
 end
 
 local function first_of(x)
@@ -73,17 +93,46 @@ end)
 
 ---- loops --------------------------------------------------------------------------------------------------------------------------
 
--- body(variables...) while condition(variables...) holds, at most so many times. variables: a list, or one tensor.
+-- The variables of a loop that ends by a tensor's value, after at most so many rounds of a plan: once the condition does not hold a round
+-- changes nothing.
+local function bounded(condition, body, list, holds, most)
+  local before = {}
+  local variables_of = flatten(map_lists(function(x) return operand(x, "while_loop") end, list), before)
+  local function round(states)
+    local own, values = variables_of({ unpack(states, 2) }), {}
+    local results = { body(unpack(own)) }
+    flatten(#results == 1 and is_list(results[1]) and #own ~= 1 and results[1] or results, values)
+    if #values ~= #before then raise("flow.while_loop: body returns %d tensors, there are %d variables", #values, #before) end
+    for i, value in ipairs(values) do
+      value = operand(value, "while_loop", before[i].dtype)
+      loops.check_alike("flow.while_loop: the body", before[i], value)
+      values[i] = ops.where(states[1], value, states[1 + i])
+    end
+    return { ops.logical_and(states[1], condition(unpack(variables_of(values)))), unpack(values) }, {}
+  end
+  local states = { operand(holds, "while_loop"):to "bool", unpack(before) }
+  local after = loops.run_if_possible(states, {}, most, false, round)
+  for _ = 1, after and 0 or most do states = round(states) end
+  return variables_of({ unpack(after or states, 2) })
+end
+
+-- body(variables...) while condition(variables...) holds, at most so many times. variables: a list, or one tensor. In a trace a condition
+-- without a value needs maximum_iterations: so many rounds are done, of which those after the end change nothing.
 local LOOP = "condition: callable, body: callable, variables, maximum_iterations?: whole"
 create("while_loop", LOOP, function(condition, body, variables, most)
   local single = not is_list(variables)
   local list, round = single and { variables } or variables, 0
   while not most or round < most do
-    local holds = truth(condition(unpack(list)))
-    if holds == nil then
-      raise("flow.while_loop: the condition has no value in a trace: flow.scan loops there, for a number of rounds that is known")
+    local holds = condition(unpack(list))
+    local known = truth(holds)
+    if known == nil and not most then
+      raise("flow.while_loop: the condition has no value in a trace: give maximum_iterations, or use flow.scan, whose rounds are counted")
     end
-    if not holds then break end
+    if known == nil then
+      list = bounded(condition, body, list, holds, most - round)
+      break
+    end
+    if not known then break end
     local results = { body(unpack(list)) }
     list = #results == 1 and is_list(results[1]) and results[1] or results
     round = round + 1
@@ -109,8 +158,16 @@ end
 -- f on each row of xs, a tensor or lists of tensors of as many rows; the results are stacked.
 local function map(what)
   return function(f, xs)
-    local results = {}
-    for i = 1, tools.length(first_of(xs), 1, what) do results[i] = f(row(xs, i)) end
+    local results, rows, count = {}, {}, tools.length(first_of(xs), 1, what)
+    local row_of = flatten(map_lists(function(x) return operand(x, what) end, xs), rows)
+    local results_of
+    local _, found = loops.run_if_possible({}, rows, count, false, function(_, own)
+      local list = {}
+      results_of = flatten(map_lists(function(y) return operand(y, what) end, f(row_of(own))), list)
+      return {}, list
+    end)
+    if found then return results_of(found) end
+    for i = 1, count do results[i] = f(row(xs, i)) end
     return stacked(results)
   end
 end
@@ -157,25 +214,6 @@ end)
 
 ---- scan ---------------------------------------------------------------------------------------------------------------------------
 
--- Appends the tensors of nested lists to `list`, in the order of their keys; returns a function that gives the lists with others in their
--- places.
-local function flatten(x, list)
-  if not is_list(x) then
-    list[#list + 1] = x
-    local at = #list
-    return function(values) return x ~= nil and values[at] or nil end
-  end
-  local keys, parts = {}, {}
-  for key in pairs(x) do keys[#keys + 1] = key end
-  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
-  for i, key in ipairs(keys) do parts[i] = flatten(x[key], list) end
-  return function(values)
-    local result = {}
-    for i, key in ipairs(keys) do result[key] = parts[i](values) end
-    return result
-  end
-end
-
 local function tensors_of(x) return x ~= nil and map_lists(function(entry) return operand(entry, "scan") end, x) or nil end
 
 -- Nested lists in which each list that is rows of numbers is a tensor.
@@ -211,11 +249,7 @@ local function next_of(f, state, x)
     if after == nil then raise("flow.scan: f returned nothing, expected the next state, or that and a result") end
     after = map_lists(function(before, value)
       value = operand(value, "scan")
-      local was, is = tensor.shape_text(tools.dims(before)), tensor.shape_text(tools.dims(value))
-      if was ~= is or before.dtype ~= value.dtype then
-        raise("flow.scan: f made a state of %s %s of one of %s %s: it must stay alike; begin with a state that is so", value.dtype, is,
-          before.dtype, was)
-      end
+      loops.check_alike("flow.scan: f", before, value)
       return value
     end, state, after)
     if count == 1 then y = after end
@@ -224,9 +258,27 @@ local function next_of(f, state, x)
   return read(f(state, x))
 end
 
-local function scan(f, state, xs, length, reverse)
+-- All rounds as one loop of the plan that is traced; nil where there is none, or they are to be written out.
+local function looped(f, state, xs, rounds, reverse)
+  local states, rows, others = {}, {}, {}
+  local states_of, rows_of_list = flatten(state, states), flatten(xs, rows)
+  local after, of_rounds = loops.run_if_possible(states, rows, rounds, reverse, function(given, x)
+    local list = {}
+    local following, y = next_of(f, states_of(given), xs ~= nil and rows_of_list(x) or nil)
+    flatten(following, list)
+    others = {}
+    others.of = flatten(y, others)
+    return list, others
+  end)
+  if not after then return nil end
+  return { y = #others > 0 and others.of(of_rounds) or nil, state = states_of(after) }
+end
+
+local function scan(f, state, xs, length, reverse, unroll)
   state, xs = tensors_of(state), tensors_of(xs)
   local rounds, results = rounds_of(xs, length), {}
+  local found = not unroll and looped(f, state, xs, rounds, reverse)
+  if found then return found.y, found.state end
   for k = 1, rounds do
     local i = reverse and rounds + 1 - k or k
     state, results[i] = next_of(f, state, xs ~= nil and row(xs, i) or nil)
@@ -242,8 +294,8 @@ end
 -- A loop that carries a state along: state, y = f(state, x) for each row x of xs, the first axis of a tensor or of all tensors of nested
 -- lists. Returns the results y, stacked as rows, and the last state, a tensor or nested lists; f that returns the state alone gives the
 -- states as results. Without xs there are `length` rounds; reverse: from the last row on. jax.lax.scan, with the results first. In a trace
--- every round is written out, whatever unroll is, so that a plan for many rounds is large.
-create("scan", "f: callable, init, xs?, length?: whole, reverse: boolean = false, unroll?", function(f, init, xs, length, reverse)
+-- f is called once and the rounds are a loop of the plan; with unroll, and where f writes variables, every round is written out instead.
+create("scan", "f: callable, init, xs?, length?: whole, reverse: boolean = false, unroll?", function(f, init, xs, length, reverse, unroll)
   if init == nil then raise("flow.scan needs a state to begin with") end
   xs = rows_of(xs)
   local list = {}
@@ -252,11 +304,12 @@ create("scan", "f: callable, init, xs?, length?: whole, reverse: boolean = false
     local metatable = type(x) == "table" and getmetatable(x)
     apply = apply or metatable and metatable.__apply
   end
-  if not apply then return scan(f, init, xs, length, reverse) end
+  unroll = unroll == true or type(unroll) == "number" and unroll > 1
+  if not apply then return scan(f, init, xs, length, reverse, unroll) end
   local results_of      -- on symbolic tensors: one operation of the model
   local results = apply(function(values)
     local given, flat = lists_of(values), {}
-    local ys, state = scan(f, given.init, given.xs, length, reverse)
+    local ys, state = scan(f, given.init, given.xs, length, reverse, unroll)
     results_of = flatten({ ys = ys, state = state }, flat)
     return flat
   end, list)

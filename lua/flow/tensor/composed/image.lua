@@ -9,6 +9,8 @@ local raise, takes = errors.raise, signature.takes
 local ops, floats = tools.ops, tools.floats
 local image = signature.module "flow.keras.ops.image"
 
+local internal = signature.internal(image)
+
 local FORMAT = "data_format: 'channels_last'|'channels_first' = 'channels_last'"
 
 -- f(pictures) on {batch, height, width, channels}; the result has the form of what was given.
@@ -190,22 +192,25 @@ end)
 
 local function pair_of(value) return type(value) == "table" and value or { value, value } end
 
--- Each channel convolved with a Gaussian window.
-picture_op("gaussian_blur", "images, { kernel_size: number|list = 3, sigma: number|list = 1, " .. FORMAT .. " }", function(x, options)
-  local size, sigma, windows = pair_of(options.kernel_size), pair_of(options.sigma), {}
+-- The window of a blur, {size[1], size[2], channels, 1}. sigma: two numbers, or a tensor {2}.
+local function gaussian_kernel(size, sigma, channels, dtype)
+  local windows = {}
   for axis = 1, 2 do
-    local values, sum = {}, 0
-    for i = 0, size[axis] - 1 do
-      values[i + 1] = math.exp(-0.5 * ((i - (size[axis] - 1) / 2) / sigma[axis]) ^ 2)
-      sum = sum + values[i + 1]
-    end
-    for i = 1, #values do values[i] = values[i] / sum end
-    windows[axis] = values
+    local places = {}
+    for i = 0, size[axis] - 1 do places[i + 1] = i - (size[axis] - 1) / 2 end
+    local values = ops.exp(-0.5 * ops.square(tools.constant(places, dtype) / sigma[axis]))
+    windows[axis] = values / ops.sum(values)
   end
-  local y, channels = floats(x, "gaussian_blur"), tools.length(x, 4, "gaussian_blur")
-  local kernel = tools.constant(windows[2], y.dtype, { size[2], 1, 1, 1 }) * tools.constant(windows[1], y.dtype, { 1, size[1], 1, 1 })
-  kernel = ops.reshape(kernel, { size[1], size[2], 1, 1 })
-  return ops.depthwise_conv(y, ops.repeat_(kernel, channels, 3), { padding = "same" }):to(x.dtype)
+  local kernel = ops.expand_dims(windows[2], 2) * ops.expand_dims(windows[1], 1)
+  return ops.repeat_(ops.reshape(kernel, { size[1], size[2], 1, 1 }), channels, 3)
+end
+
+-- Each channel convolved with a Gaussian window; sigma may be a tensor {2}.
+function internal.blurred(x, size, sigma)
+  return ops.depthwise_conv(x, gaussian_kernel(size, sigma, tools.length(x, 4, "gaussian_blur"), x.dtype), { padding = "same" })
+end
+picture_op("gaussian_blur", "images, { kernel_size: number|list = 3, sigma: number|list = 1, " .. FORMAT .. " }", function(x, options)
+  return internal.blurred(floats(x, "gaussian_blur"), pair_of(options.kernel_size), pair_of(options.sigma)):to(x.dtype)
 end)
 
 -- The pixels under a window of `size` at each of its places, as channels: {batch, rows, columns, height width channels}.
@@ -290,5 +295,64 @@ function image.map_coordinates(inputs, coordinates, order, options)
   if not tools.is_float(x) and order == 1 then sum = ops.round(sum) end
   return sum:to(x.dtype)
 end
+
+---- bending ----------------------------------------------------------------------------------------
+
+-- How far pixels move, {n, height, width, 1}: noise of that shape, blurred. sigma: a number or a tensor {1}; most: its largest value.
+function internal.bending(noise, sigma, most)
+  local size = 2 * math.floor(math.floor(6 * most) / 2) + 1
+  local width = type(sigma) == "number" and tools.constant({ sigma }, noise.dtype) or sigma
+  return internal.blurred(noise * width, { size, size }, { width, width })
+end
+
+-- Pixel (x, y) of the result is that at (x + across, y + down) of the pictures; across, down: {n, height, width, 1}.
+function internal.moved(x, across, down, options)
+  local dims, fill = tools.dims(x), PLACES[options.fill_mode]
+  local height, width, channels = dims[2], dims[3], dims[4]
+  local linear = options.interpolation ~= "nearest"
+  local flat, sum = ops.reshape_raw(x, { dims[1], height * width, channels }), nil
+  local at = { down + ops.reshape(tools.constant(tools.count(height), x.dtype), { 1, height, 1, 1 }),
+               across + ops.reshape(tools.constant(tools.count(width), x.dtype), { 1, 1, width, 1 }) }
+  local below = {}
+  for axis = 1, 2 do below[axis] = linear and ops.floor(at[axis]) or ops.round(at[axis]) end
+  for corner = 0, linear and 3 or 0 do
+    local number, weight, inside = nil, nil, nil
+    for axis, n in ipairs { height, width } do
+      local up = math.floor(corner / axis) % 2
+      local index, share = below[axis] + up, up == 1 and at[axis] - below[axis] or 1 - (at[axis] - below[axis])
+      if fill then index = fill(index, n)
+      else
+        local own = ops.logical_and(ops.ge(index, 0), ops.le(index, n - 1))
+        inside = inside and ops.logical_and(inside, own) or own
+        index = ops.clip(index, 0, n - 1)
+      end
+      number = number and number * n + index or index
+      weight = weight and weight * share or share
+    end
+    local numbers = ops.repeat_(ops.reshape_raw(number:to "int64", { dims[1], height * width, 1 }), channels, 3)
+    local value = ops.reshape_raw(tools.take_along(flat, numbers, 2), dims)
+    if inside then value = ops.where(inside, value, options.fill_value) end
+    if linear then value = value * weight end
+    sum = sum and sum + value or value
+  end
+  return sum
+end
+
+-- Pixels moved by smooth random fields: noise, blurred by sigma, times alpha (P. Y. Simard, D. Steinkraus and J. C. Platt, "Best practices
+-- for convolutional neural networks applied to visual document analysis", 2003).
+local ELASTIC = "images, { alpha: number = 20, sigma: number = 5, interpolation: 'bilinear'|'nearest' = 'bilinear', "
+  .. "fill_mode: 'constant'|'nearest'|'wrap'|'mirror'|'reflect' = 'reflect', fill_value: number = 0, seed?, " .. FORMAT .. " }"
+picture_op("elastic_transform", ELASTIC, function(x, options)
+  local random, dims = require "flow.tensor.random", require("flow.tensor.shapes").of(tools.dims(x))
+  local y, count = floats(x, "elastic_transform"), 0
+  local function field()
+    local seed = options.seed
+    count = count + 1
+    if type(seed) == "number" then seed = random.check_seed("flow.keras.ops.image.elastic_transform", seed) * 2 + count end
+    local noise = random.normal({ dims[1], dims[2], dims[3], 1 }, { seed = seed }):to(y.dtype)
+    return internal.bending(noise, options.sigma, options.sigma) * options.alpha
+  end
+  return internal.moved(y, field(), field(), options):to(x.dtype)
+end)
 
 return image

@@ -141,6 +141,13 @@ function tools.constant(values, dtype, shape)
   return shape and t:reshape(shape) or t
 end
 
+-- The numbers from 0 to below n.
+function tools.count(n)
+  local list = {}
+  for i = 1, n do list[i] = i - 1 end
+  return list
+end
+
 -- One op of the library by its name, applied to tensors; set(attributes) fills its attributes in. A list where it has several results.
 local inputs, outputs = native.out("flow_tensor", 6), native.out("flow_tensor", 4)
 function tools.apply(name, list, set, results)

@@ -1,0 +1,46 @@
+/* caller.c: the process that asks for a cluster: it passes signals on to the second one, which has the tasks (supervise.c), and waits for
+ * it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "supervise.h"
+
+int supervise(const supervision *wanted)
+{
+  static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+  sigset_t watched, mask;
+  int lifeline[2], code = 1;
+  processes_fill_descriptors();
+  sigemptyset(&watched);
+  for (int i = 0; i < 4; i++) {
+    struct sigaction action;
+    if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN && numbers[i] == SIGHUP) continue;   /* nohup */
+    sigaddset(&watched, numbers[i]);
+  }
+  struct sigaction standard = { .sa_handler = SIG_DFL }, before;
+  sigaction(SIGCHLD, &standard, &before);              /* one that is ignored would let children go unseen */
+  sigprocmask(SIG_BLOCK, &watched, &mask);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  fflush(NULL);
+  pid_t child = pipe2(lifeline, O_CLOEXEC) == 0 ? fork() : -1;
+  if (child == 0) {
+    close(lifeline[1]);
+    _exit(supervise_children(wanted, &watched, &mask, lifeline[0]));
+  }
+  if (child < 0) fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
+  for (int i = 0; i < wanted->count; i++) if (wanted->tasks[i].start.listens >= 0) close(wanted->tasks[i].start.listens);
+  if (child > 0) {
+    close(lifeline[0]);
+    code = processes_wait_for(child, &watched);
+    close(lifeline[1]);
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  sigaction(SIGCHLD, &before, NULL);
+  sigprocmask(SIG_SETMASK, &mask, NULL);
+  return code;
+}

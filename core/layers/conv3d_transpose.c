@@ -1,0 +1,143 @@
+/* conv3d_transpose.c: Conv3DTranspose: the transpose of a convolution, which makes volumes larger: every voxel adds a kernel to the output.
+ * kernel {kd, kh, kw, filters, channels}, bias {filters}. It is the sum of what the planes of the kernel give, each of which transposes a
+ * convolution of images and puts its results at the depths that it reaches. */
+#include <string.h>
+
+#include "layers/volumes.h"
+
+static const flow_argument parameters[] = {
+  { "filters", FLOW_INTEGER, NULL, NULL },
+  { "kernel_size", FLOW_TRIPLE, NULL, NULL },
+  { "strides", FLOW_TRIPLE, "1,1,1", NULL },
+  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  FLOW_LAYER_DATA_FORMAT,
+  { "output_padding", FLOW_ABSENT, "null", NULL },
+  { "dilation_rate", FLOW_TRIPLE, "1,1,1", NULL },
+  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
+};
+
+enum { KERNEL, BIAS };
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "filters", "kernel_size", "strides", "dilation_rate", NULL };
+  FLOW_TRY(flow_layer_check_positive(layer, positive));
+  return flow_volumes_check_strides(layer);
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(flow_layer_check_rank(layer, inputs, 5, "{batch, depth, height, width, channels}", NULL));
+  FLOW_TRY(flow_layer_check_channels(layer, inputs, "channels"));
+  int64_t filters = flow_argument_integer(layer->arguments, "filters");
+  int32_t size[3];
+  flow_argument_triple(layer->arguments, "kernel_size", size);
+  const int64_t shape[] = { size[0], size[1], size[2], filters, inputs->dims[4] };
+  FLOW_TRY(flow_layer_add_variable(context, layer, KERNEL, "kernel", "kernel_initializer", 5, shape, 1));
+  return flow_layer_add_bias(context, layer, BIAS, filters);
+}
+
+/* The output's shape: input * stride with "same" padding, without it the smallest size that all kernels fit into. */
+static flow_status shape_output(const flow_layer *layer, const flow_signature *input, flow_signature *output)
+{
+  int32_t size[3], stride[3], dilation[3];
+  int same = strcmp(flow_argument_text(layer->arguments, "padding"), "same") == 0;
+  const char *text = flow_shape_text(input->rank, input->dims);
+  FLOW_TRY(flow_volumes_check(layer, input));
+  flow_argument_triple(layer->arguments, "kernel_size", size);
+  flow_argument_triple(layer->arguments, "strides", stride);
+  flow_argument_triple(layer->arguments, "dilation_rate", dilation);
+  *output = (flow_signature){ .dtype = FLOW_FLOAT32, .rank = 5, .dims = { input->dims[0] } };
+  output->dims[4] = flow_argument_integer(layer->arguments, "filters");
+  for (int i = 0; i < 3; i++) {
+    int64_t reach = (int64_t)dilation[i] * (size[i] - 1) + 1, *length = &output->dims[1 + i];
+    if (input->dims[1 + i] < 1) return flow_layer_fail(layer, "depth, height and width of the input %s must be known and positive", text);
+    if (__builtin_mul_overflow(input->dims[1 + i], (int64_t)stride[i], length) || *length > INT32_MAX || reach > INT32_MAX)
+      return flow_layer_fail(layer, "the output of the input %s would be too large", text);
+    if (!same && reach > stride[i]) *length += reach - stride[i];
+  }
+  return FLOW_OK;
+}
+
+/* What plane `plane` of the kernel makes of images {n depth, h, w, channels}: {n depth, height, width, filters}. */
+static flow_tensor *transpose_images(flow_expression *e, flow_layer *layer, const flow_signature *output, const flow_volume_window *window,
+                                     int plane, flow_tensor *images)
+{
+  const int64_t all = INT64_MAX / 2, none = 0;
+  flow_attributes attributes = { .convolution = { .groups = 1 } };
+  for (int i = 0; i < 2; i++) {
+    attributes.convolution.stride[i] = window->stride[1 + i];
+    attributes.convolution.dilation[i] = window->dilation[1 + i];
+    attributes.convolution.input_size[i] = (int32_t)output->dims[2 + i];
+  }
+  for (int i = 0; i < 4; i++) attributes.convolution.padding[i] = window->padding[2 + i];
+  flow_attributes slice = { .slice = { .rank = 5, .begin = { plane }, .end = { plane + 1, all, all, all, all },
+                                       .step = { 1, 1, 1, 1, 1 } } };
+  flow_tensor *kernel = flow_express_variable(e, layer->variables[KERNEL]), *outputs[3] = { NULL }, *index = NULL;
+  if (!kernel || !images) return NULL;
+  const int64_t *dims = kernel->shape + 1;
+  kernel = flow_express_reshape(e, flow_express(e, FLOW_OP_slice, kernel, NULL, NULL, &slice), 4, dims);
+  if (!kernel) return NULL;
+  if (images->dtype != kernel->dtype) images = flow_express_cast(e, images, kernel->dtype);
+  flow_attributes shape = { .shape = { .rank = 4, .dims = { images->shape[0], output->dims[2], output->dims[3], output->dims[4] } } };
+  flow_tensor *zero = flow_express_number(e, kernel, 0);
+  flow_tensor *image = flow_express(e, FLOW_OP_broadcast_to, zero, NULL, NULL, &shape);      /* only its shape is read */
+  flow_status status = flow_tensor_new(FLOW_UINT8, 1, &none, &index);
+  index = flow_express_keep(e, status, index);
+  if (e->status == FLOW_OK)
+    flow_express_all(e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ images, image, kernel, images, index }, 5, &attributes, outputs);
+  return outputs[0];
+}
+
+/* y {n, depth, height, width, filters} at the depths of the output that plane `plane` takes its planes to; those outside are left out.
+ * NULL without a failure: none is inside. */
+static flow_tensor *put_planes(flow_expression *e, const flow_signature *output, const flow_volume_window *window, int plane,
+                               flow_tensor *y)
+{
+  const int64_t all = INT64_MAX / 2, stride = window->stride[0], shift = (int64_t)plane * window->dilation[0] - window->padding[0];
+  if (!y) return NULL;
+  int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0, last = y->shape[1] - 1, room = output->dims[1] - 1 - shift;
+  if (room < 0 || first > last) return NULL;
+  if (room / stride < last) last = room / stride;
+  if (first > last) return NULL;
+  flow_attributes part = { .slice = { .rank = 5, .begin = { 0, first }, .end = { all, last + 1, all, all, all },
+                                      .step = { 1, 1, 1, 1, 1 } } };
+  flow_attributes place = { .slice = { .rank = 5, .begin = { 0, first * stride + shift },
+                                       .end = { all, last * stride + shift + 1, all, all, all }, .step = { 1, stride, 1, 1, 1 } } };
+  for (int i = 0; i < 5; i++) place.slice.dims[i] = i == 1 ? output->dims[1] : y->shape[i];
+  y = flow_express(e, FLOW_OP_slice, y, NULL, NULL, &part);
+  return flow_express(e, FLOW_OP_slice_gradient, y, NULL, NULL, &place);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_signature input = flow_signature_of(inputs[0]), output;
+  flow_volume_window window;
+  flow_tensor *sum = NULL, *x = inputs[0];
+  flow_status status = FLOW_OK;
+  FLOW_TRY(shape_output(layer, &input, &output));
+  FLOW_TRY(flow_layer_check_channels(layer, &input, "channels"));
+  FLOW_TRY(flow_volumes_window(layer, &output, "kernel_size", &window));
+  for (int plane = 0; plane < window.size[0] && status == FLOW_OK; plane++) {
+    flow_expression e = flow_expression_of(context);
+    const int64_t dims[] = { x->shape[0] * x->shape[1], x->shape[2], x->shape[3], x->shape[4] };
+    flow_tensor *y = transpose_images(&e, layer, &output, &window, plane, flow_express_reshape(&e, x, 4, dims));
+    flow_tensor *next = put_planes(&e, &output, &window, plane, flow_volumes_of_images(&e, y, x->shape[1]));
+    if (e.status == FLOW_OK && sum) next = next ? e_add(&e, sum, next) : sum;
+    status = next ? flow_expression_take(&e, next, &next) : flow_expression_end(&e);
+    flow_tensor_release(sum);
+    sum = status == FLOW_OK ? next : NULL;
+  }
+  FLOW_TRY(status);
+  flow_expression e = flow_expression_of(context);
+  sum = flow_express_keep(&e, FLOW_OK, sum);
+  return flow_expression_take(&e, flow_layer_end(&e, layer, BIAS, sum), out);
+}
+
+const flow_layer_class flow_layer_conv3d_transpose = {
+  .name = "Conv3DTranspose", .alias = "Convolution3DTranspose", .positional = 11, .parameters = parameters, .min_inputs = 1,
+  .max_inputs = 1, .build = build, .call = call, .check = check,
+  .doc = "activation(transposed convolution of volumes with filters kernels + bias): larger volumes."
+};

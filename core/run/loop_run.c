@@ -1,0 +1,232 @@
+/* loop_run.c: see loop_run.h. */
+#include "run/loop_run.h"
+
+#include <string.h>
+#include "graph/loop.h"
+#include "run/binding.h"
+#include "run/segment.h"
+
+/* A random op of the body, whose key follows from the round. */
+typedef struct keyed_entry { int entry; flow_attributes attributes; } keyed_entry;
+
+typedef struct flow_loop_run {
+  flow_loop     *loop;                 /* a reference */
+  flow_instance *body;
+  char         **kept;                 /* [state][2]: where it is kept between rounds, if nobody reads the states of all rounds */
+  char          *moves;                /* [result]: it is made where it belongs; the others are copied */
+  keyed_entry   *keyed;
+  int            keyed_count;
+  char          *memory;
+} flow_loop_run;
+
+static const flow_signature *result_signature(const flow_loop_run *run, int result)
+{
+  return &run->loop->body->values[run->loop->values[result]].signature;
+}
+
+/* ---- making ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Whether a result of the body can be made wherever it belongs: an op's result, and no other result's memory. */
+static int can_move(const flow_loop_run *run, int result)
+{
+  const flow_plan *plan = run->body->plan;
+  int root = plan->roots[plan->outputs[result]];
+  if (plan->graph->values[root].kind != FLOW_VALUE_RESULT || run->body->offsets[root] == FLOW_NOT_PLACED) return 0;
+  if (flow_derived_is_fixed(run->body, root)) return 0;
+  for (int i = 0; i < result; i++)
+    if (plan->roots[plan->outputs[i]] == root) return 0;
+  return 1;
+}
+
+static flow_status fill(flow_loop_run *run, const flow_instance *instance)
+{
+  const flow_loop *loop = run->loop;
+  const flow_plan *plan = loop->plan;
+  void *block;
+  size_t bytes = 0;
+  FLOW_TRY(flow_instance_new_at(loop->plan, (double)instance->capacity, NULL, NULL, &run->body));
+  run->body->run = instance->run;      /* a failure of a round is one of the run */
+  FLOW_TRY(flow_alloc_zero(sizeof(char *) * 2 * (size_t)loop->states + (size_t)loop->results + 1, &block));
+  run->kept = block;
+  run->moves = (char *)(run->kept + 2 * loop->states);
+  for (int i = 0; i < loop->results; i++) run->moves[i] = (char)can_move(run, i);
+  for (int i = 0; i < loop->states; i++) {
+    size_t one = flow_value_bytes(result_signature(run, i), instance->capacity);
+    if (one == FLOW_NOT_PLACED || __builtin_add_overflow(bytes, 2 * ((one + 63) & ~(size_t)63), &bytes))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "loop: its states take more memory than can be addressed");
+  }
+  FLOW_TRY(flow_alloc(bytes, &block));
+  run->memory = block;
+  char *next = run->memory;
+  for (int i = 0; i < 2 * loop->states; i++) {
+    run->kept[i] = next;
+    next += (flow_value_bytes(result_signature(run, i / 2), instance->capacity) + 63) & ~(size_t)63;
+  }
+  for (int e = 0; e < plan->order_count; e++)
+    run->keyed_count += (flow_op(plan->graph->nodes[run->body->entries[e].node].op)->flags & FLOW_OP_RANDOM) != 0;
+  FLOW_TRY(flow_alloc(sizeof(keyed_entry) * (size_t)(run->keyed_count + 1), &block));
+  run->keyed = block;
+  run->keyed_count = 0;
+  for (int e = 0; e < plan->order_count; e++)
+    if (flow_op(plan->graph->nodes[run->body->entries[e].node].op)->flags & FLOW_OP_RANDOM) run->keyed[run->keyed_count++].entry = e;
+  return FLOW_OK;
+}
+
+flow_status flow_loop_run_new(flow_instance *instance, int e)
+{
+  const flow_graph *graph = instance->plan->graph;
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_loop_run), &block));
+  flow_loop_run *run = instance->entries[e].loop = block;
+  run->loop = flow_loop_retain(flow_loop_of(graph, &graph->nodes[instance->entries[e].node]));
+  flow_status status = fill(run, instance);
+  instance->entries[e].body = run->body;
+  return status;
+}
+
+static flow_loop_run *loop_of(const flow_instance *instance, int e) { return instance->entries ? instance->entries[e].loop : NULL; }
+
+void flow_loop_runs_release(flow_instance *instance)
+{
+  for (int e = 0; e < instance->plan->order_count; e++) {
+    flow_loop_run *run = loop_of(instance, e);
+    if (!run) continue;
+    flow_instance_release(run->body);
+    flow_loop_release(run->loop);
+    flow_free(run->kept);
+    flow_free(run->keyed);
+    flow_free(run->memory);
+    flow_free(run);
+  }
+}
+
+/* ---- before a run ---------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_loop_runs_set_rows(flow_instance *instance, int64_t rows)
+{
+  for (int e = 0; e < instance->plan->order_count; e++)
+    if (loop_of(instance, e)) FLOW_TRY(flow_instance_set_rows(loop_of(instance, e)->body, rows));
+  return FLOW_OK;
+}
+
+flow_status flow_loop_runs_set_members(flow_instance *instance, int count)
+{
+  for (int e = 0; e < instance->plan->order_count; e++) {
+    flow_loop_run *run = loop_of(instance, e);
+    if (!run) continue;
+    FLOW_TRY(flow_instance_set_members(run->body, count));
+    for (int m = 0; m < count; m++)
+      for (int k = 0; k < run->keyed_count; k++) run->body->members[m].calls[run->keyed[k].entry].attributes = &run->keyed[k].attributes;
+  }
+  return FLOW_OK;
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------------------------------------------ */
+
+/* One round of a loop: which, and the member's that places it. */
+typedef struct round {
+  flow_instance    *instance;          /* that has the loop */
+  const flow_entry *entry;
+  flow_loop_run    *run;
+  int64_t           number, row, rows; /* row: that it takes; rows: of the batch */
+} round;
+
+/* Where the node's operand lies; NULL: nobody reads this output. */
+static char *operand(const round *r, int index)
+{
+  const flow_binding *b = &r->entry->bindings[index];
+  return b->mode == FLOW_BIND_NONE ? NULL : r->instance->part.bases[b->root];
+}
+
+static size_t bytes_of(const round *r, int result) { return flow_value_bytes(result_signature(r->run, result), r->rows); }
+
+static char *history_of(const round *r, int state)
+{
+  return operand(r, r->entry->input_count + r->run->loop->results + state);
+}
+
+/* Where a round finds a state. */
+static char *state_before(const round *r, int state)
+{
+  char *history = history_of(r, state);
+  if (history) return history + (size_t)r->row * bytes_of(r, state);
+  return r->number == 0 ? operand(r, state) : r->run->kept[2 * state + (r->number - 1) % 2];
+}
+
+/* Where it puts a result; NULL: nobody wants it. */
+static char *place_of(const round *r, int result)
+{
+  const flow_loop *loop = r->run->loop;
+  char *whole = operand(r, r->entry->input_count + result);
+  if (result >= loop->states) return whole ? whole + (size_t)r->row * bytes_of(r, result) : NULL;
+  if (r->number == loop->rounds - 1) return whole ? whole : r->run->kept[2 * result + r->number % 2];
+  char *history = history_of(r, result);
+  if (history) return history + (size_t)flow_loop_row(loop, r->number + 1) * bytes_of(r, result);
+  return r->run->kept[2 * result + r->number % 2];
+}
+
+/* By one member: where the body's inputs and results lie in this round. */
+static void place_round(const round *r, const flow_attributes *attributes)
+{
+  const flow_loop *loop = r->run->loop;
+  flow_instance *body = r->run->body;
+  const flow_graph *graph = body->plan->graph;
+  for (int i = 0; i < graph->input_count; i++) {
+    char **base = &body->part.bases[graph->inputs[i]];
+    if (i < loop->states) *base = state_before(r, i);
+    else if (i < loop->states + loop->rows)
+      *base = operand(r, i) + (size_t)r->row * flow_value_bytes(&graph->values[graph->inputs[i]].signature, r->rows);
+    else *base = operand(r, i);
+  }
+  for (int i = 0; i < loop->states && r->number == 0; i++)
+    if (history_of(r, i) && bytes_of(r, i)) memcpy(state_before(r, i), operand(r, i), bytes_of(r, i));
+  for (int i = 0; i < loop->results; i++) {
+    int root = body->plan->roots[body->plan->outputs[i]];
+    if (!r->run->moves[i]) continue;
+    char *place = place_of(r, i);
+    body->part.bases[root] = place ? place : body->arena + body->offsets[root];
+  }
+  for (int k = 0; k < r->run->keyed_count; k++) {
+    const flow_node *node = &graph->nodes[body->entries[r->run->keyed[k].entry].node];
+    r->run->keyed[k].attributes = node->attributes;
+    flow_loop_key(node->op, &r->run->keyed[k].attributes, attributes->loop.stream, r->row);
+  }
+  body->part.rows = r->instance->part.rows;
+  body->part.gathered_rows = r->instance->part.gathered_rows;
+  body->part.scalars = r->instance->part.scalars;
+  flow_segments_start(body);
+}
+
+/* By one member: results that were not made in place. */
+static void copy_results(const round *r)
+{
+  const flow_instance *body = r->run->body;
+  for (int i = 0; i < r->run->loop->results; i++) {
+    int root = body->plan->roots[body->plan->outputs[i]];
+    char *place = place_of(r, i), *made = body->part.bases[root];
+    if (place && place != made && bytes_of(r, i)) memmove(place, made, bytes_of(r, i));
+  }
+}
+
+void flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member *own, int e, int member, int members)
+{
+  const flow_entry *entry = &instance->entries[e];
+  flow_loop_run *run = entry->loop;
+  flow_instance *body = run->body;
+  flow_member *inner = &body->members[own - instance->members];
+  round r = { .instance = instance, .entry = entry, .run = run, .rows = instance->part.rows };
+  double started = flow_member_start_watch(instance->run);
+  for (; r.number < run->loop->rounds; r.number++) {
+    r.row = flow_loop_row(run->loop, r.number);
+    if (member == 0 && r.number == 0) flow_derived_look(body);
+    if (member == 0) place_round(&r, own->calls[e].attributes);
+    flow_members_meet(region, members);
+    flow_bind_run(body, inner);
+    for (int s = 0; s < body->plan->segment_count; s++) flow_segment_run(body, region, inner, s, member, members);
+    if (member == 0) copy_results(&r);
+    if (members == 1 && flow_failure_is_set(&instance->run->verdict)) break;
+  }
+  if (member == 0) flow_derived_note_run(body, !flow_failure_is_set(&instance->run->verdict));
+  flow_members_meet(region, members);
+  flow_member_stop_watch(instance->run, own, e, started);
+}

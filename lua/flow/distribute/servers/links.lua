@@ -1,0 +1,110 @@
+-- links.lua: this process's connections to all parameter servers of its cluster: questions and answers (task.lua).
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local json = require "flow.json"
+local host = require "flow.host"
+local server_task = require "flow.distribute.servers.task"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+
+local Links = {}
+Links.__index = Links
+local server_links = {}
+local FOR_EVER = math.huge
+local out_link, out_bytes, out_count = native.out("flow_server_link"), native.array("char *", 1), native.array("double", 1)
+
+-- What a call of a link has come to; that a server was lost is kept.
+local function settle(self, status)
+  status = tonumber(status)
+  if status == C.FLOW_ABORTED then self.lost = true end
+  check(status)
+end
+
+-- rejoins: this process was connected before.
+local function connect(self, within, rejoins)
+  for index = 0, self.count - 1 do
+    check(C.flow_server_link_open(context, self._resolver._handle, index, within, out_link))
+    self._list[index + 1] = native.own(out_link, C.flow_server_link_close)
+  end
+  local hello = { is = "hello", protocol = server_task.PROTOCOL, version = native.string(C.flow_version()), name = self.name,
+                  chief = self.is_chief, cluster = native.text(C.flow_cluster_hash, self._resolver._handle), process = 0,
+                  rejoins = rejoins }
+  local began = {}
+  self:ask_all(function() return hello end, function(server, said) began[server] = said.began end)
+  for server, when in ipairs(began) do
+    self.renewed[server] = self.renewed[server] or rejoins and self._began[server] ~= when
+    self._began[server] = when
+  end
+end
+
+-- start_within: seconds in which all servers have to come. links.lost: one of them has gone; links.renewed[i]: server i is another process
+-- than it was, until somebody has taken note of it.
+function server_links.open(resolver, name, is_chief, start_within)
+  local self = setmetatable({ count = C.flow_cluster_count(resolver._handle, C.FLOW_JOB_PS), _list = {}, name = name, is_chief = is_chief,
+                              _resolver = resolver, _began = {}, lost = false, renewed = {} }, Links)
+  connect(self, start_within, nil)
+  return self
+end
+
+-- Connects to all servers again, after one was lost: it may have been restarted.
+function Links:reopen(within)
+  self:close()
+  self.lost = false
+  connect(self, within, true)
+end
+
+function Links:close()
+  for _, link in ipairs(self._list) do native.close(link, C.flow_server_link_close) end
+  self._list = {}
+end
+
+-- pieces: { n = , at = array, bytes = array }, or nil.
+local function send(self, server, message, pieces)
+  local link = self._list[server] or raise("this strategy was closed")
+  local text = json.encode(message)
+  settle(self, C.flow_server_link_send(link, text, #text, pieces and pieces.at, pieces and pieces.bytes, pieces and pieces.n or 0))
+end
+
+-- The answer's table, its bytes (borrowed until the next message to this server), and how many they are.
+local function answer_of(self, server)
+  local said = json.decode(native.string(C.flow_server_link_answer(self._list[server], out_bytes, out_count)))
+  if said.error then raise("%s", said.error) end
+  return said, out_bytes[0], tonumber(out_count[0])
+end
+
+-- Asks one server, from 1.
+function Links:ask(server, message, pieces)
+  send(self, server, message, pieces)
+  local list = native.array("flow_server_link *", 1)
+  list[0] = self._list[server]
+  settle(self, C.flow_server_links_await(list, 1, FOR_EVER))
+  return answer_of(self, server)
+end
+
+-- Messages of at most this many bytes go through memory from now on, if the server is on this machine and can open it.
+function Links:share(server, bytes)
+  if host.getenv "FLOW_SHARED_MEMORY" == "0" then return false end
+  local where = native.array("char", 128)
+  if C.flow_server_link_share(self._list[server], bytes, where, 128) ~= 0 then return false end
+  local shared = self:ask(server, { is = "share", bytes = bytes, where = native.string(where) }).shared
+  if not shared then check(C.flow_server_link_share(self._list[server], 0, where, 128)) end
+  return shared
+end
+
+-- Asks all servers at once: message_of(server) is a message and its pieces; take(server, said, bytes, count) sees the answers.
+function Links:ask_all(message_of, take)
+  local list = native.array("flow_server_link *", self.count)
+  for server = 1, self.count do
+    list[server - 1] = self._list[server]
+    send(self, server, message_of(server))
+  end
+  settle(self, C.flow_server_links_await(list, self.count, FOR_EVER))
+  for server = 1, self.count do
+    local said, bytes, count = answer_of(self, server)
+    if take then take(server, said, bytes, count) end
+  end
+end
+
+return server_links

@@ -1,0 +1,159 @@
+-- work.lua: work that ps:0 hands out to the workers of an asynchronous training: items of a scope, which are numbered from 0. The
+-- chief opens a scope's phases, one after the other (an epoch of fit; what was scheduled until the next join), and closes the scope. A
+-- worker that takes an item and is lost leaves it to others, so that each item is done at least once.
+
+local os = require("flow.host").os
+local native = require "flow.ffi"
+local log = require "flow.log"
+
+local work = { answers = {} }
+local answers = work.answers
+
+local function scope_of(server, name)
+  local scope = server.scopes[name]
+  if not scope then
+    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, since = {}, finished = 0, items = {}, results = {} }
+    server.scopes[name] = scope
+  end
+  return scope
+end
+
+local function bytes_of(event)
+  return event.count > 0 and native.string(event.bytes, tonumber(event.count)) or nil
+end
+
+local function pieces_of(text)
+  return text and { { native.cast("const char *", text), #text } } or nil
+end
+
+-- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for whoever takes part, bytes too.
+function answers.open(server, _, message, event)
+  local scope = scope_of(server, message.scope)
+  scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
+  scope.info, scope.bytes = message.info, bytes_of(event)
+  scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
+  for key, result in pairs(scope.results) do
+    if result.phase < scope.phase - 1 then scope.results[key] = nil end
+  end
+  return { phase = scope.phase }
+end
+
+-- One item more, with its text and bytes. needs: only who knows that number of functions, or more, can do it.
+function answers.add(server, _, message, event)
+  local scope = scope_of(server, message.scope)
+  if scope.failed then return { failed = scope.failed } end
+  scope.items[scope.count] = { text = message.item, bytes = bytes_of(event), needs = message.needs }
+  scope.count = scope.count + 1
+  return { item = scope.count - 1 }
+end
+
+-- The scope is over; result: what its followers learn. Later phases may not come.
+function answers.close(server, _, message)
+  scope_of(server, message.scope).closed = message.result or ""
+  return {}
+end
+
+local function note_done(scope, peer, message, event)
+  if message.done == nil or message.noted then return end
+  message.noted = true
+  if scope.phase ~= message.phase or scope.held[peer] ~= message.done then return end
+  scope.held[peer] = nil
+  if message.ended then scope.count = math.min(scope.count, message.done) else scope.finished = scope.finished + 1 end
+  if message.failed then
+    scope.failed = scope.failed or message.failed
+    scope.next, scope.again, scope.count = math.huge, {}, scope.finished      -- and what is held now
+    for _ in pairs(scope.held) do scope.count = scope.count + 1 end
+  end
+  if message.result then
+    scope.results[scope.phase .. ":" .. message.done] = { text = message.result, bytes = event and bytes_of(event), phase = scope.phase }
+  end
+end
+
+-- Whether who knows that number of functions (nil: all) can do an item.
+local function fits(scope, item, knows)
+  local about = scope.items[item]
+  return not knows or not about or not about.needs or about.needs <= knows
+end
+
+-- The position in scope.again, or `true` for scope.next, of the item that comes next for who knows that number of functions; nil: none.
+local function find_item(scope, knows)
+  for position, item in ipairs(scope.again) do
+    if item < scope.count and fits(scope, item, knows) then return position end
+  end
+  return scope.next < scope.count and fits(scope, scope.next, knows) or nil
+end
+
+local function next_item(scope, knows)
+  local found = find_item(scope, knows)
+  if not found then return nil end
+  if found ~= true then return table.remove(scope.again, found) end
+  scope.next = scope.next + 1
+  return scope.next - 1
+end
+
+-- An item, after another one was done; or that there is a new phase, or, for the chief, that all items of this one are done, or that the
+-- scope is closed. Else waits.
+function answers.take(server, peer, message, event)
+  local scope = scope_of(server, message.scope)
+  note_done(scope, peer, message, event)
+  if scope.closed then return { closed = scope.closed } end
+  if scope.phase == 0 then return nil end
+  if scope.phase ~= message.phase then
+    return { phase = scope.phase, info = scope.info }, pieces_of(scope.bytes)
+  end
+  local item = next_item(scope, message.knows)
+  if item then
+    scope.held[peer], scope.since[peer] = item, os.time()
+    local about = scope.items[item]
+    return { item = item, text = about and about.text }, about and pieces_of(about.bytes)
+  end
+  if peer.chief and scope.finished >= scope.count then return { finished = scope.finished, failed = scope.failed } end
+  return not message.waits and { wait = true } or nil
+end
+
+-- Whether a scope is over.
+function answers.is_closed(server, _, message) return { closed = scope_of(server, message.scope).closed ~= nil } end
+
+-- Whether all items of a phase are done.
+function answers.status(server, _, message)
+  local scope = scope_of(server, message.scope)
+  return { done = scope.phase > message.phase or scope.finished >= scope.count, failed = scope.failed }
+end
+
+-- What an item came to, as soon as it is there; that it is not there yet if there is work to do meanwhile.
+function answers.result(server, _, message)
+  local scope = scope_of(server, message.scope)
+  local found = scope.results[message.phase .. ":" .. message.item]
+  if not found and scope.failed then return { failed = scope.failed } end
+  if not found and scope.phase > message.phase then
+    return { error = "a result of schedule is kept until the join after the next one; fetch it before" }
+  end
+  if not found then return find_item(scope, message.knows) and { wait = true } or nil end
+  return { result = found.text }, pieces_of(found.bytes)
+end
+
+-- Items that workers have had for more than `limit` seconds go to others as well; whoever is late is heard no more.
+function work.reclaim(server, limit)
+  for _, scope in pairs(server.scopes) do
+    for peer, item in pairs(scope.held) do
+      if os.time() - scope.since[peer] > limit then
+        scope.held[peer], peer.clock = nil, nil
+        table.insert(scope.again, item)
+        log.warning("ps:%d: %s has not answered for %d s; what it was given to do goes to others", server.index, peer.name, limit)
+      end
+    end
+  end
+end
+
+-- A worker is gone.
+function work.forget(server, peer)
+  for _, scope in pairs(server.scopes) do
+    local item = scope.held[peer]
+    if item then
+      scope.held[peer] = nil
+      table.insert(scope.again, item)
+    end
+  end
+end
+
+return work

@@ -1,0 +1,129 @@
+-- elsewhere.lua: where to find what scripts for Keras and TensorFlow have under another name. Loaded when somebody asks for such a name.
+
+local ENVIRONMENT = "os.getenv reads variables; a cluster need not stand in TF_CONFIG: "
+  .. "flow.distribute.ClusterResolver { cluster = {...}, task = { type = \"worker\", index = 0 } }"
+local MESH = "models are not cut over devices: MirroredStrategy and MultiWorkerMirroredStrategy give each replica the whole model"
+local BIGQUERY = "tables are exported to files first: flow.data.TFRecordDataset and flow.data.load_csv read these"
+local RESOLVER = "ClusterResolver() reads TF_CONFIG, CLUSTER_SPEC, and the variables of Kubernetes, Slurm and MPI"
+
+local PICKLED = "its file is a Python pickle: numpy.savez(\"x.npz\", ...) writes one that flow.load_npz(path) reads"
+local ONE_PROGRESS = "fit, evaluate and predict take verbose: 1 is a bar, 2 a line for each epoch, 0 nothing"
+local GALLERY = "flow.plot.images(images, file, { titles = ... }) draws pictures in a grid"
+local QUANTIZE = "model:quantize(data) makes a model predict in int8"
+
+local strategies = {
+  TPUStrategy = "there are CPUs and GPUs: MirroredStrategy() takes those of a machine, MultiWorkerMirroredStrategy() those of several",
+  CentralStorageStrategy = "MirroredStrategy() keeps the variables of all replicas equal",
+  Mesh = MESH, DTensor = MESH, ModelParallel = MESH, DeviceMesh = MESH, LayoutMap = MESH,
+  CollectiveHints = "CommunicationOptions { bytes_per_pack = ... } says it",
+  InputOptions = "data sets are cut by with_options { auto_shard_policy = ... }, and read ahead by prefetch(n)",
+}
+
+local places = {
+  flow = {
+    preprocessing = "flow.image_dataset_from_directory reads pictures, and layers such as layers.RandomFlip change them",
+    saved_model = "flow.load_model opens .keras files, model:export(folder) writes a folder for serving",
+    ["function"] = "functions are traced by flow.fn(f)",
+    reduce_mean = "flow.mean(x, axis, keepdims)", reduce_sum = "flow.sum(x, axis, keepdims)", reduce_max = "flow.max(x, axis, keepdims)",
+    reduce_min = "flow.min(x, axis, keepdims)", reduce_prod = "flow.prod(x, axis, keepdims)",
+    Tensor = "tensors are made by flow.tensor, flow.zeros and flow.random",
+    constant_initializer = "initializers are in flow.initializers",
+    estimator = "model:fit trains; with callbacks.ModelDirectory(model_dir) it goes on from what is in a folder, and saves there",
+    profiler = "flow.profile(f) prints where time goes",
+    Module = "layers are made by flow.layers.Layer:extend(name), models by flow.Model:extend(name)",
+    gfile = "files and folders are in flow.io",
+    compat = "there is one version: what compat.v1 has is not here",
+    tf = "what scripts call tf is flow itself",
+    environ = ENVIRONMENT, os = ENVIRONMENT, setenv = ENVIRONMENT,
+    KerasTensor = "flow.Input {...} makes symbolic tensors, flow.is_tensor(x) tells tensors",
+    InputSpec = "a layer written in Lua looks at its inputs in build(shape) and call(x)",
+    Function = "flow.Model { inputs = ..., outputs = ... } is a graph of layers",
+    Operation = "ops are functions of tensors, such as flow.relu",
+    StatelessScope = "flow.fn(f) traces f and the variables that it reads and writes",
+    remat = "activations of the forward pass are kept; gradient_accumulation_steps of optimizers lets batches be smaller",
+    name_scope = "layers and variables take name", quantizers = QUANTIZE, Quantizer = QUANTIZE,
+    export = "model:export(folder) writes a folder for serving", wrappers = "model:fit and model:predict are the interface",
+    distillation = "lua/examples/distillation.lua trains a student by a train_step of its own",
+    visualization = GALLERY,
+    distribution = MESH, mesh = MESH, dtensor = MESH, experimental = "what tf.experimental has is in flow itself, or not here",
+  },
+  ["flow.config"] = {
+    experimental = "devices are in flow.config: list_physical_devices, set_logical_devices",
+    set_visible_devices = "CUDA_VISIBLE_DEVICES in the environment hides GPUs, and MirroredStrategy { devices = {...} } takes some",
+  },
+  ["flow.keras.config"] = {
+    enable_interactive_logging = ONE_PROGRESS, disable_interactive_logging = ONE_PROGRESS, is_interactive_logging_enabled = ONE_PROGRESS,
+    enable_traceback_filtering = "tracebacks end at the script's lines",
+    disable_traceback_filtering = "tracebacks end at the script's lines",
+    is_traceback_filtering_enabled = "tracebacks end at the script's lines",
+    enable_unsafe_deserialization = "nothing in a file is ever run: give classes and functions as custom_objects = { Name = Class }",
+    enable_flash_attention = "attention is always computed by blocks", disable_flash_attention = "attention is always computed by blocks",
+    is_flash_attention_enabled = "attention is always computed by blocks",
+    set_backend = "there is one", set_max_epochs = "model:fit takes epochs", set_max_steps_per_epoch = "model:fit takes steps_per_epoch",
+    max_epochs = "model:fit takes epochs", max_steps_per_epoch = "model:fit takes steps_per_epoch",
+  },
+  ["flow.keras.backend"] = {
+    result_type = "(flow.zeros({}, { dtype = a }) + flow.zeros({}, { dtype = b })).dtype is it",
+    standardize_dtype = "dtypes are texts such as \"float32\"", is_keras_tensor = "flow.Input {...} makes symbolic tensors",
+  },
+  ["flow.utils"] = {
+    Progbar = ONE_PROGRESS, enable_interactive_logging = ONE_PROGRESS, disable_interactive_logging = ONE_PROGRESS,
+    is_interactive_logging_enabled = ONE_PROGRESS, model_to_dot = "flow.utils.plot_model(model, { to_file = \"model.svg\" }) draws it",
+    get_source_inputs = "model.inputs are the inputs of a model",
+    bounding_boxes = "boxes are tensors: flow.maximum, flow.minimum and slices compute with them",
+  },
+  ["flow.datasets"] = {
+    cifar10 = PICKLED, cifar100 = PICKLED, imdb = PICKLED .. "; flow.text_dataset_from_directory reads the folder of texts",
+    reuters = PICKLED, boston_housing = "flow.load_npz(path) reads boston_housing.npz: its arrays are x and y",
+    california_housing = "flow.load_npz(path) reads california_housing.npz: its arrays are x and y",
+  },
+  ["flow.callbacks"] = {
+    RemoteMonitor = "callbacks.LambdaCallback { on_epoch_end = function(epoch, logs) ... end } sends what it likes",
+    OrbaxCheckpoint = "callbacks.ModelCheckpoint(path) and BackupAndRestore(folder) save",
+    CallbackList = "model:fit takes a list of callbacks",
+  },
+  ["flow.mixed_precision"] = { LossScaleOptimizer = "flow.optimizers.LossScaleOptimizer(inner) is it" },
+  ["flow.data"] = { BigQuery = BIGQUERY, BigQueryClient = BIGQUERY },
+  ["flow.distribute"] = strategies,
+  ["flow.distribute.experimental"] = strategies,
+  ["flow.distribute.cluster_resolver"] = {
+    SlurmClusterResolver = RESOLVER, KubernetesClusterResolver = RESOLVER, GCEClusterResolver = RESOLVER,
+    TPUClusterResolver = "there are CPUs and GPUs, no TPUs; ClusterResolver() reads the cluster from the environment",
+  },
+  ["flow.io"] = { bigquery = BIGQUERY },
+  ["flow.train"] = {
+    ClusterSpec = "flow.distribute.ClusterResolver { cluster = { worker = {...} }, task = {...} } says who takes part",
+  },
+  ["flow.plot"] = {
+    plot = "flow.plot.lines(curves, file) draws curves", scatter = "flow.plot.lines(curves, file, { x = ... }) draws curves",
+    imshow = "flow.plot.images(images, file, { titles = ... }) draws pictures in a grid",
+    hist = "flow.plot.histogram(values, file, { bins = 10 }) draws it", figure = "each function of flow.plot draws one picture",
+    subplot = "flow.plot.images draws a grid, history:plot a panel for each metric",
+    show = "functions of flow.plot draw in the terminal where no file is given",
+    savefig = "functions of flow.plot take a .svg or .png file",
+    title = "functions of flow.plot take { title = ... }", xlabel = "functions of flow.plot take { xlabel = ... }",
+    ylabel = "functions of flow.plot take { ylabel = ... }",
+  },
+  ["flow.models"] = { Layer = "layers are made by flow.layers.Layer:extend(name)" },
+  ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3" },
+  -- methods of objects
+  model = {
+    fit_generator = "model:fit takes data sets, and flow.data.Dataset.from_generator makes one of a function",
+    evaluate_generator = "model:evaluate takes data sets", predict_generator = "model:predict takes data sets",
+    predict_classes = "the classes are model:predict(x):classes()", predict_proba = "model:predict(x) returns them",
+  },
+  -- options of calls
+  option = { dim = "it is axis", lr = "it is learning_rate", nb_epoch = "it is epochs", p = "it is rate",
+    out_features = "it is units", out_channels = "it is filters", minimum = "it is minval", maximum = "it is maxval",
+    rank = "it is axis", reduction_indices = "it is axis", keep_dims = "it is keepdims", num_epochs = "it is epochs" },
+  ["model:fit"] = { nb_epoch = "it is epochs", workers = "data sets have threads: ds:map(f, { num_parallel_calls = 4 })",
+    use_multiprocessing = "data sets have threads: ds:map(f, { num_parallel_calls = 4 })",
+    max_queue_size = "data sets read ahead: ds:prefetch(4)" },
+}
+
+for module, names in pairs(require "flow.errors.elsewhere_torch") do
+  places[module] = places[module] or {}
+  for name, place in pairs(names) do places[module][name] = places[module][name] or place end
+end
+
+return places

@@ -1,0 +1,102 @@
+-- texts.lua: what the sentences of errors say of a value, of a name that is not known and of those that are near it. The second
+-- half of errors.lua, in whose table these functions stand; it is loaded when the first of them is called.
+
+local errors = require "flow.errors"
+
+local MOST_QUOTED = 100      -- of a text that a user gave
+
+-- A value as error messages show it: the number 3, "same", nil, a table.
+function errors.describe(value)
+  local kind = type(value)
+  if kind == "number" then return ("the number %.14g"):format(value) end
+  if kind == "string" then
+    if #value <= MOST_QUOTED then return ("the string %q"):format(value) end
+    return ("the string %q... of %d bytes"):format(value:sub(1, MOST_QUOTED), #value)
+  end
+  if kind == "nil" or kind == "boolean" then return tostring(value) end
+  if kind == "cdata" then
+    local text = tostring(value):match("^[^\n]*")
+    return text:find("^Tensor") and "a " .. text:gsub("^T", "t") or text
+  end
+  if kind == "table" then
+    local title, metatable = errors.namespaces[value], getmetatable(value)
+    if title then return (title:find("%u%w*$") and "the class %s itself" or "the module %s"):format(title) end
+    local class = type(metatable) == "table" and rawget(metatable, "class")
+    if class then return (class.name:find("^[AEIOU]") and "an " or "a ") .. class.name end
+  end
+  return "a " .. kind
+end
+
+-- The texts of a table of names, its keys or its list part, in order.
+local function listed(names)
+  local list = {}
+  for key, value in pairs(names) do
+    local name = type(key) == "number" and value or key
+    if type(name) == "string" then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list
+end
+
+require "flow.ffi"      -- which gives errors.nearest_in(name, list, most), the library's rule: the position of the nearest text, or nil
+
+-- The nearest of the names (keys of a table, or its list part), nil if none is near: within `most` edits, by default a
+-- third of its letters.
+function errors.nearest(name, names, most)
+  local list = listed(names)
+  local position = errors.nearest_in(name, list, most)
+  return position and list[position]
+end
+
+-- '; did you mean "units"?' for it; if none is near, '; there are ResNet50, ResNet101' of those that begin with it; "" if none does.
+function errors.suggestion(name, names)
+  local best, longer, least = errors.nearest(name, names), {}, 3      -- letters that say enough
+  for _, known in ipairs(not best and #name >= least and listed(names) or {}) do
+    if known:sub(1, #name):lower() == name:lower() then longer[#longer + 1] = known end
+  end
+  if #longer == 1 then best = longer[1] end
+  if best then return ('; did you mean "%s"?'):format(best) end
+  return #longer > 0 and "; there are " .. table.concat(longer, ", ") or ""
+end
+
+-- The end of the sentence that says that a module has no field of this name, where other libraries have one; nil: none is known.
+function errors.elsewhere(module, name)
+  local place = (require("flow.errors.elsewhere")[module] or {})[name]
+  return place and ": " .. place
+end
+
+-- The end of the sentence that says that a module has no such name: where it is, or which one is meant of those that the module has, gets
+-- when it is asked (names of its metatable), or finds elsewhere (near).
+function errors.instead(title, module, name)
+  local known, metatable = {}, getmetatable(module)
+  for key in pairs(module) do
+    if type(key) == "string" and not key:find("^_") then known[key] = true end
+  end
+  for _, names in pairs { metatable.names or nil, metatable.near or nil } do
+    for _, key in ipairs(names() or {}) do known[key] = true end
+  end
+  return errors.elsewhere(title, name) or errors.suggestion(name, known)
+end
+
+-- The end of a sentence that says that a name is unknown: '; did you mean "adam"? There are adam, sgd'.
+function errors.choices(name, names)
+  local list = listed(names)
+  return (errors.suggestion(name, list):gsub("^$", ".")) .. " There are " .. table.concat(list, ", ")
+end
+
+-- Raises unless every name in the option table is one of the known ones (keys of `known`). options may be nil.
+function errors.check_options(what, options, known)
+  if options == nil then return {} end
+  if type(options) ~= "table" then
+    errors.raise("%s: options are a table of names, got %s", what, errors.describe(options))
+  end
+  for name in pairs(options) do
+    if not known[name] then
+      errors.raise("%s: unknown option %s%s", what, type(name) == "string" and ("%q"):format(name) or tostring(name),
+        type(name) == "string" and errors.suggestion(name, known) or "")
+    end
+  end
+  return options
+end
+
+return errors

@@ -1,0 +1,199 @@
+-- image_layer.lua: what layers share that change pictures, at random or not: one picture or a batch of them, alone or by name with their
+-- labels and masks; factors; random numbers; Keras' config (keras.src.layers.preprocessing.image_preprocessing). Layers are made by
+--
+--   image_layer.define(name, { "factor: number|list", ... }, {         parameters in Keras' order, as signature.takes has them
+--     factors = { factor = { least, most } },                           a number f stands for { max(-f, least), f }
+--     draw = function(self, x, given) ... end,                         (optional) what is drawn for pictures x {n, height, width, channels}
+--     change = function(self, x, given, drawn) ... end,                 the pictures that x becomes
+--     labels =, masks = function(self, y, given, drawn) ... end,        (optional) what becomes of labels and segmentation masks
+--     always = true,                                                    also where the layer does not train
+--   })
+--
+-- given: the arguments by name. Results are in the layer's dtype. Called by itself a layer acts as in training: it prepares data.
+
+local native = require "flow.ffi"
+local arguments = require "flow.arguments"
+local errors = require "flow.errors"
+local json = require "flow.json"
+local object = require "flow.object"
+local signature = require "flow.signature"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local random = require "flow.tensor.random"
+local shapes = require "flow.tensor.shapes"
+local scopes = require "flow.scopes"
+local Layer = require "flow.layers.layer"
+local entries = require "flow.layers.entries"
+
+local C, raise = native.C, errors.raise
+
+local ImageLayer = object.class("ImageLayer", Layer)
+function ImageLayer.fields._trains_alone() return true end
+function ImageLayer.fields._takes_several() return false end
+local image_layer = { definitions = {} }
+
+---- arguments ----------------------------------------------------------------------------------------------------------------------
+
+-- { lower, upper } of a factor between bounds.
+function image_layer.factor(name, parameter, value, bounds)
+  local least, most = unpack(bounds)
+  local list = type(value) == "table" and value or { value }
+  for i = 1, math.max(#list, 1) do
+    local f = list[i]
+    if type(f) ~= "number" or not (f >= least and f <= most) or #list > 2 or type(value) == "table" and #list < 2 then
+      raise("%s: %s is a number from %g to %g, or a list of two, got %s", name, parameter, least, most, errors.describe(value))
+    end
+  end
+  if type(value) == "table" then return { math.min(list[1], list[2]), math.max(list[1], list[2]) } end
+  return { math.max(-math.abs(value), least), math.abs(value) }
+end
+
+-- The smallest and the largest value of pixels.
+local function check_range(name, range)
+  if range == nil or #range == 0 then return { 0, 255 } end      -- an empty table: no options
+  if #range ~= 2 or type(range[1]) ~= "number" or type(range[2]) ~= "number" or range[1] >= range[2] then
+    raise("%s: value_range is a list of two numbers, the smaller one first, got %s", name, errors.describe(range))
+  end
+  return { range[1], range[2] }
+end
+
+---- random numbers -------------------------------------------------------------------------------------------------------------------
+
+-- How many pictures x holds, for shapes of random tensors.
+function image_layer.rows(x) return shapes.of(tensor.raw_shape(x))[1] end
+
+-- The options of a draw of a layer. In a trace its numbers follow from the seed and the step; eager calls count on.
+function image_layer.options(self, options)
+  options.seed = rawget(self, "_draws") or nil
+  return options
+end
+
+-- Numbers from low to high, {n, ...} for each of the n pictures.
+function image_layer.uniform(self, x, low, high, ...)
+  return random.uniform({ image_layer.rows(x), ... }, image_layer.options(self, { minval = low, maxval = high }))
+end
+
+-- For each picture, {n, 1, 1, 1}: true with a probability that is itself drawn between the two of `factor`.
+function image_layer.chance(self, x, factor)
+  return ops.lt(image_layer.uniform(self, x, 0, 1, 1, 1, 1), image_layer.uniform(self, x, factor[1], factor[2], 1, 1, 1))
+end
+
+-- Begins the draws of a call.
+local function begin_draws(self)
+  local seed = self._given.seed
+  if seed == nil then return end
+  if C.flow_trace_depth(native.context) > 0 or not rawget(self, "_draws") then rawset(self, "_draws", random.SeedGenerator(seed)) end
+end
+
+---- pixels ---------------------------------------------------------------------------------------------------------------------------
+
+-- Values of one range as those of another.
+function image_layer.rescale(x, from, to)
+  if from[1] == to[1] and from[2] == to[2] then return x end
+  return (x - from[1]) / (from[2] - from[1]) * (to[2] - to[1]) + to[1]
+end
+
+---- calls ----------------------------------------------------------------------------------------------------------------------------
+
+-- Numbers for pictures x; nil: they stay as they are.
+function image_layer.draw(self, x)
+  local definition = image_layer.definitions[self.class_name]
+  begin_draws(self)
+  return definition.draw and definition.draw(self, x, self._given) or {}
+end
+function image_layer.change(self, x, drawn)
+  return image_layer.definitions[self.class_name].change(self, x, self._given, drawn)
+end
+
+-- {n, height, width, channels} of one picture or several, in the layer's dtype, and what brings results back to that form.
+local function batch_of(self, x)
+  local rank = #tensor.raw_shape(x)
+  if rank ~= 3 and rank ~= 4 then
+    raise("%s: input has %d dimensions, expected {height, width, channels} or {batch, height, width, channels}", object.title(self), rank)
+  end
+  x = x:to(self._policy.compute_dtype)
+  if rank == 4 then return x, function(y) return y end end
+  return ops.expand_dims(x, 1), function(y) return ops.squeeze(y, 1) end
+end
+
+function ImageLayer:call(inputs, options)
+  local x, back = batch_of(self, inputs)
+  local definition = image_layer.definitions[self.class_name]
+  if not options.training and not definition.always then return back(x) end
+  return back(image_layer.change(self, x, image_layer.draw(self, x)))
+end
+
+-- Pictures by name, with what belongs to them: a table of the same names.
+local function call_named(self, inputs, training)
+  local definition, result = image_layer.definitions[self.class_name], {}
+  for name, value in pairs(inputs) do result[name] = value end
+  if training == nil then training = scopes.own().training end
+  if training == nil then training = true end
+  local x, back = batch_of(self, ops.operand(inputs.images, nil, object.title(self)))
+  result.images = back(x)
+  if not training and not definition.always then return result end
+  if inputs.bounding_boxes ~= nil and not definition.boxes then
+    raise("%s: bounding_boxes is not supported: boxes are not moved along with pictures", object.title(self))
+  end
+  local drawn = image_layer.draw(self, x)
+  result.images = back(image_layer.change(self, x, drawn))
+  local single = #tensor.raw_shape(result.images) == 3
+  for name, change in pairs { labels = definition.labels, segmentation_masks = definition.masks, bounding_boxes = definition.boxes } do
+    if inputs[name] ~= nil then result[name] = change(self, inputs[name], self._given, drawn, single) end
+  end
+  return result
+end
+
+function ImageLayer:_call(inputs, options)
+  if not arguments.is_options(inputs) then return Layer._call(self, inputs, options) end
+  options = errors.check_options(object.title(self), options, { training = true })
+  if inputs.images == nil then raise("%s: data by name has its pictures as images = x", object.title(self)) end
+  return call_named(self, inputs, options.training)
+end
+
+---- classes --------------------------------------------------------------------------------------------------------------------------
+
+-- A class of that name; see above.
+function image_layer.define(name, parameters, definition)
+  local class, names = object.class(name, ImageLayer), {}
+  for i, parameter in ipairs(parameters) do names[i] = parameter:match "^[%w_]+" end
+  image_layer.definitions[name] = definition
+  signature.takes(table.concat(parameters, ", ") .. (#names > 0 and ", " or "") .. "{ name?: string, trainable: boolean = true, dtype? }")
+  signature.constructor(class, "flow.layers." .. name, function(...)
+    local values, given = { ... }, {}
+    for i, parameter in ipairs(names) do given[parameter] = values[i] end
+    for parameter, bounds in pairs(definition.factors or {}) do
+      given[parameter] = image_layer.factor(name, parameter, given[parameter], bounds)
+    end
+    if given.value_range ~= nil or table.concat(names, " "):find "value_range" then
+      given.value_range = check_range(name, given.value_range)
+    end
+    local self = object.new(class):_prepare(name, values[#names + 1])
+    rawset(self, "_given", given)
+    for parameter, value in pairs(given) do rawset(self, parameter, value) end
+    if definition.prepare then definition.prepare(self, given, name) end
+    return self
+  end)
+
+  function class:get_config()
+    local config = entries.base(self)
+    config.data_format = "channels_last"
+    for _, parameter in ipairs(names) do
+      local value = self._given[parameter]
+      if value == nil then value = json.null end
+      if definition.write then value = definition.write(parameter, value) end
+      config[parameter] = type(value) == "table" and value ~= json.null and json.list { unpack(value) } or value
+    end
+    return config
+  end
+
+  function class._from_config(_, content)
+    if content.data_format == "channels_first" then raise("%s: data_format \"channels_first\" is not supported", name) end
+    local options = entries.options(content)
+    options.dtype, options.data_format, options.bounding_box_format = entries.dtype(content), nil, nil
+    return class(options)
+  end
+  return class
+end
+
+return image_layer

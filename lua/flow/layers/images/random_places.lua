@@ -1,0 +1,212 @@
+-- random_places.lua: layers that move the pixels of pictures, cut parts out of them or cover some
+-- (keras.src.layers.preprocessing.image_preprocessing).
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local random = require "flow.tensor.random"
+local image_layer = require "flow.layers.images.image_layer"
+local pictures = require "flow.tensor.composed.image"
+
+local define, uniform = image_layer.define, image_layer.uniform
+local raise = errors.raise
+local HALF, WHOLE = { 0, 1 }, { -1, 1 }
+local FACTOR, RANGE, SEED = "factor: number|list = 1", "value_range: list = nil", "seed: whole = nil"
+local FORMAT = "data_format: 'channels_last' = 'channels_last'"
+local FILL, VALUE = "fill_mode: 'reflect'|'wrap'|'constant'|'nearest' = 'reflect'", "fill_value: number = 0"
+local INTERPOLATION = "interpolation: 'nearest'|'bilinear' = 'bilinear'"
+local places = {}
+
+local function size_of(x)
+  local dims = tensor.raw_shape(x)
+  return dims[2], dims[3]
+end
+
+-- Segmentation masks, pictures of classes, moved as the pictures are, without numbers between those of classes. They have the dtype that
+-- they had.
+local function masks_by(change)
+  return function(self, masks, given, drawn)
+    local single = #tensor.raw_shape(masks) == 3
+    local nearest = {}
+    for name, value in pairs(given) do nearest[name] = value end
+    nearest.interpolation = "nearest"
+    local x = single and ops.expand_dims(masks, 1) or masks
+    local y = change(self, x:to "float32", nearest, drawn):to(masks.dtype)
+    return single and ops.squeeze(y, 1) or y
+  end
+end
+
+---- transforms of places -------------------------------------------------------------------------------------------------------------
+
+-- x with the pixel at (column, row) taken from (a0 column + a1 row + a2, b0 column + b1 row + b2); each a number or {n, 1}.
+local function transformed(x, given, a0, a1, a2, b0, b1, b2)
+  local list, first = { a0, a1, a2, b0, b1, b2, 0, 0 }, nil
+  for i = 1, 8 do first = type(list[i]) ~= "number" and list[i] or first end
+  local zero = first * 0
+  for i = 1, 8 do list[i] = zero + list[i] end
+  return pictures.affine_transform(x, ops.concat(list, 2), { interpolation = given.interpolation, fill_mode = given.fill_mode,
+                                                             fill_value = given.fill_value })
+end
+
+local function translate(_, x, given, drawn) return transformed(x, given, 1, 0, -drawn.right, 0, 1, -drawn.down) end
+places.RandomTranslation = define("RandomTranslation", { "height_factor: number|list", "width_factor: number|list", FILL, INTERPOLATION,
+    SEED, VALUE, FORMAT }, {
+  factors = { height_factor = WHOLE, width_factor = WHOLE },
+  draw = function(self, x, given)
+    local height, width = size_of(x)
+    return { down = uniform(self, x, given.height_factor[1], given.height_factor[2], 1) * height,
+             right = uniform(self, x, given.width_factor[1], given.width_factor[2], 1) * width }
+  end,
+  change = translate, masks = masks_by(translate),
+})
+
+local function shear(_, x, given, drawn) return transformed(x, given, 1, drawn.across, 0, drawn.down, 1, 0) end
+places.RandomShear = define("RandomShear", { "x_factor: number|list = 0", "y_factor: number|list = 0", INTERPOLATION, FILL, VALUE, FORMAT,
+    SEED }, {
+  factors = { x_factor = WHOLE, y_factor = WHOLE },
+  draw = function(self, x, given)
+    local side = ops.where(ops.gt(uniform(self, x, 0, 1, 1), 0.5), -1, 1)
+    return { down = uniform(self, x, given.y_factor[1], given.y_factor[2], 1) * side,
+             across = uniform(self, x, given.x_factor[1], given.x_factor[2], 1) * side }
+  end,
+  change = shear, masks = masks_by(shear),
+  -- Keras reads what it was given: a number where it stands for both directions.
+  write = function(name, value)
+    if (name == "x_factor" or name == "y_factor") and value[1] == -value[2] then return value[2] end
+    return value
+  end,
+})
+
+local function put_in_perspective(_, x, given, drawn)
+  local height, width = size_of(x)
+  local right, bottom = width - 1, height - 1
+  local starts = tensor.tensor({ 0, 0, right, 0, 0, bottom, right, bottom }):reshape { 1, 4, 2 }
+  local zero = drawn.moves * 0
+  local y = pictures.perspective_transform(x, zero + starts, starts + starts * drawn.moves, { interpolation = given.interpolation,
+                                                                                             fill_value = given.fill_value })
+  return ops.where(drawn.applies, y, x)
+end
+places.RandomPerspective = define("RandomPerspective", { FACTOR, "scale: number = 1", INTERPOLATION, VALUE, SEED, FORMAT }, {
+  factors = { factor = HALF },
+  prepare = function(_, given, name) image_layer.factor(name, "scale", given.scale, HALF) end,
+  draw = function(self, x, given)
+    return { applies = image_layer.chance(self, x, given.factor), moves = uniform(self, x, -0.5 * given.scale, 0.5 * given.scale, 4, 2) }
+  end,
+  change = put_in_perspective, masks = masks_by(put_in_perspective),
+})
+
+---- elastic transforms ---------------------------------------------------------------------------------------------------------------
+
+local ELASTIC = "fill_mode: 'reflect'|'wrap'|'constant'|'nearest'|'mirror' = 'reflect'"
+local function bend(_, x, given, drawn)
+  local y = pictures.moved(x, drawn.across, drawn.down, { interpolation = given.interpolation, fill_mode = given.fill_mode,
+                                                          fill_value = given.fill_value })
+  return ops.where(drawn.applies, y, x)
+end
+places.RandomElasticTransform = define("RandomElasticTransform", { FACTOR, "scale: number|list = 1", INTERPOLATION, ELASTIC, VALUE, RANGE,
+    SEED, FORMAT }, {
+  factors = { factor = HALF, scale = HALF },
+  draw = function(self, x, given)
+    local height, width = size_of(x)
+    local applies = image_layer.chance(self, x, given.factor)
+    local scale = random.uniform({ 1 }, image_layer.options(self, { minval = given.scale[1], maxval = given.scale[2] }))
+    local alpha, sigma = scale * (0.1 * math.max(height, width)), scale * (0.05 * math.min(height, width)) + 1e-6
+    local function field()
+      local noise = random.normal({ image_layer.rows(x), height, width, 1 }, image_layer.options(self, {}))
+      return pictures.bending(noise, sigma, 0.05 * math.min(height, width) * given.scale[2]) * alpha
+    end
+    return { applies = applies, across = field(), down = field() }
+  end,
+  change = function(self, x, given, drawn)
+    return ops.clip(bend(self, x, given, drawn), given.value_range[1], given.value_range[2])
+  end,
+  masks = masks_by(bend),
+})
+
+---- parts ----------------------------------------------------------------------------------------------------------------------------
+
+-- A box for each picture: { x0, x1, y0, y1 }, each {n, 1, 1, 1}; its width and height are these shares of the picture's.
+local function draw_box(self, x, across, down)
+  local height, width = size_of(x)
+  local function bounds(length, share)
+    local part = share * length
+    local start = uniform(self, x, 0, 1, 1, 1, 1) * (length - part)
+    return start, start + part
+  end
+  local box = {}
+  box.x0, box.x1 = bounds(width, across)
+  box.y0, box.y1 = bounds(height, down)
+  return box
+end
+places.draw_box = draw_box
+
+-- {n, height, width, 1}: whether a pixel is in the box.
+function places.inside(x, box)
+  local height, width = size_of(x)
+  local rows, columns = ops.reshape(tensor.arange(0, height):to "float32", { 1, height, 1, 1 }),
+    ops.reshape(tensor.arange(0, width):to "float32", { 1, 1, width, 1 })
+  local across = ops.logical_and(ops.ge(columns, box.x0), ops.lt(columns, box.x1))
+  return ops.logical_and(across, ops.logical_and(ops.ge(rows, box.y0), ops.lt(rows, box.y1)))
+end
+
+places.RandomErasing = define("RandomErasing", { FACTOR, "scale: number|list = nil", "fill_value: number|list = nil", RANGE, SEED,
+    FORMAT }, {
+  factors = { factor = HALF },
+  prepare = function(self, given, name)
+    given.scale = image_layer.factor(name, "scale", given.scale or { 0.02, 0.33 }, HALF)
+    rawset(self, "scale", given.scale)
+    local fill = given.fill_value
+    if type(fill) == "table" and #fill ~= 3 then
+      raise("%s: fill_value is a number or a list of three, got %s", object.title(self), errors.describe(fill))
+    end
+  end,
+  draw = function(self, x, given)
+    local across = ops.sqrt(uniform(self, x, given.scale[1], given.scale[2], 1, 1, 1))
+    local down = ops.sqrt(uniform(self, x, given.scale[1], given.scale[2], 1, 1, 1))
+    local drawn = { box = draw_box(self, x, across, down), applies = image_layer.chance(self, x, given.factor), fill = given.fill_value }
+    if drawn.fill == nil then
+      local dims = tensor.raw_shape(x)
+      drawn.fill = random.normal({ image_layer.rows(x), dims[2], dims[3], dims[4] }, image_layer.options(self, {})) * given.value_range[2]
+    elseif type(drawn.fill) == "table" then
+      drawn.fill = tensor.tensor(drawn.fill)
+    end
+    return drawn
+  end,
+  change = function(_, x, given, drawn)
+    local low, high = given.value_range[1], given.value_range[2]
+    local fill = drawn.fill
+    if type(fill) == "number" then fill = math.min(math.max(fill, low), high) else fill = ops.clip(fill, low, high):to(x.dtype) end
+    return ops.where(ops.logical_and(drawn.applies, places.inside(x, drawn.box)), fill, x)
+  end,
+})
+
+-- As in Keras, all pictures of a batch are cut alike. Where they are not larger than the part in both directions, the largest part of its
+-- proportions is resized; without training they stay as they are.
+places.RandomCrop = define("RandomCrop", { "height: count", "width: count", SEED, FORMAT }, {
+  draw = function(self, x, given)
+    local height, width = size_of(x)
+    if height <= given.height or width <= given.width then return {} end
+    local function start(most)
+      local options = image_layer.options(self, { minval = 0, maxval = most })
+      return ops.floor(random.uniform({ 1 }, options)):to "int64"
+    end
+    return { top = start(height - given.height + 1), left = start(width - given.width + 1) }
+  end,
+  change = function(_, x, given, drawn)
+    local height, width = size_of(x)
+    if drawn.top then
+      local function part(y, axis, first, count) return ops.take(y, tensor.arange(1, count + 1, { dtype = "int64" }) + first, axis) end
+      return part(part(x, 2, drawn.top, given.height), 3, drawn.left, given.width)
+    end
+    local crop_height = math.max(math.min(height, math.floor(width * given.height / given.width)), 1)
+    local crop_width = math.max(math.min(width, math.floor(height * given.width / given.height)), 1)
+    local top, left = math.floor((height - crop_height) / 2), math.floor((width - crop_width) / 2)
+    local bottom, right = math.min(top + given.height, height), math.min(left + given.width, width)
+    local y = x[{ {}, { top + 1, bottom }, { left + 1, right } }]
+    if bottom - top == given.height and right - left == given.width then return y end
+    return pictures.resize(y, { given.height, given.width })
+  end,
+})
+
+return places

@@ -1,0 +1,23 @@
+-- core.lua: cases of ops_spec.lua. Made by ops.py.
+return {
+  ["saturate_cast"] = { { 323, 323, [[ops.saturate_cast(a, "int8")]] }, { 324, 324, [[ops.saturate_cast(a, "uint8")]] } },
+  ["scatter"] = { { 482, 482, [[ops.scatter(a, b, { 4, 2 })]], inputs = 2, gradients = { 2 } },
+    { 483, 483, [[ops.scatter(a, b, { 3, 2 })]], inputs = 2, gradients = { 2 } },
+    { 484, 484, [[ops.scatter(a, b, { 3, 2 })]], inputs = 2 } },
+  ["scatter_update"] = { { 485, 486, [[ops.scatter_update(a, b, c, nil)]], inputs = 3, gradients = { 1, 3 } },
+    { 487, 487, [[ops.scatter_update(a, b, c, nil)]], inputs = 3 },
+    { 488, 489, [[ops.scatter_update(a, b, c, "add")]], inputs = 3, gradients = { 1, 3 } },
+    { 490, 490, [[ops.scatter_update(a, b, c, "add")]], inputs = 3 },
+    { 491, 492, [[ops.scatter_update(a, b, c, "max")]], inputs = 3, gradients = { 1, 3 } },
+    { 493, 493, [[ops.scatter_update(a, b, c, "max")]], inputs = 3 },
+    { 494, 495, [[ops.scatter_update(a, b, c, "min")]], inputs = 3, gradients = { 1, 3 } },
+    { 496, 496, [[ops.scatter_update(a, b, c, "min")]], inputs = 3 },
+    { 497, 498, [[ops.scatter_update(a, b, c, "mul")]], inputs = 3, gradients = { 1, 3 } },
+    { 499, 499, [[ops.scatter_update(a, b, c, "mul")]], inputs = 3 },
+    { 500, 500, [[ops.scatter_update(a, b, c, "add")]], inputs = 3, gradients = { 1, 3 } },
+    { 501, 501, [[ops.scatter_update(a, b, c, "max")]], inputs = 3, gradients = { 1, 3 } },
+    { 502, 502, [[ops.scatter_update(a, b, c, "min")]], inputs = 3, gradients = { 1, 3 } },
+    { 503, 503, [[ops.scatter_update(a, b, c, "mul")]], inputs = 3, gradients = { 1, 3 } } },
+  ["slice"] = { { 504, 504, [[ops.slice(a, { 2, 3 }, { 2, 3 })]], gradients = { 1 } } },
+  ["slice_update"] = { { 505, 505, [[ops.slice_update(a, { 2, 3 }, b)]], inputs = 2 } },
+}

@@ -1,0 +1,73 @@
+-- composed_files_spec.lua: ops on symbolic tensors that are made of others are in files as Keras writes them, and come back; what has no
+-- form there is refused by its name.
+local support = require "spec.support.init"
+local flow = require "flow"
+local json = require "flow.json"
+
+local input = flow.Input { 6, 6 }
+local noise = flow.random.normal({ 2, 6, 6 }, { seed = 1 })
+local x = noise:matmul(noise:transpose { 1, 3, 2 }) + flow.eye(6)      -- positive definite
+
+local CALLS = {
+  fft = function(a) return flow.fft { a, a } end, irfft = function(a) return flow.irfft { a, a } end,
+  stft = function(a) return flow.stft(a, 4, 2, 4) end, cumsum = function(a) return flow.cumsum(a, 3) end,
+  solve = function(a) return flow.solve(a, a) end, threshold = function(a) return flow.threshold(a, 0.5, 0.1) end,
+  moveaxis = function(a) return flow.moveaxis(a, 2, 3) end, tril = function(a) return flow.tril(a, 1) end,
+  sort = function(a) return flow.sort(a, 2) end, isinf = function(a) return flow.isinf(a):to "float32" end,
+}
+for name in ("arctan2 hypot fmod fmax fmin logaddexp heaviside"):gmatch "%S+" do
+  CALLS[name] = function(a) return flow[name](a, a * 0.5) end
+end
+for name in ("exp2 cbrt cosh sinh fliplr triu log_sigmoid hard_tanh celu hard_shrink soft_shrink glu sparsemax normalize det inv "
+    .. "cholesky rfft norm"):gmatch "%S+" do
+  CALLS[name] = function(a) return flow[name](a) end
+end
+for _, name in ipairs { "log2", "log10" } do
+  CALLS[name] = function(a) return flow[name](flow.abs(a)) end
+end
+CALLS.norm = function(a) return flow.norm(a, 2, 3, true) end
+
+-- What Keras writes: module, class and config without the name.
+local KERAS = {
+  exp2 = { "numpy", "Exp2", {} }, arctan2 = { "numpy", "Arctan2", {} }, tril = { "numpy", "Tril", { k = 1 } },
+  cumsum = { "numpy", "Cumsum", { axis = 2 } }, sort = { "numpy", "Sort", { axis = 1 } },
+  moveaxis = { "numpy", "Moveaxis", { source = 1, destination = 2 } }, threshold = { "nn", "Threshold", { threshold = 0.5,
+    default_value = 0.1 } }, det = { "linalg", "Det", {} }, cholesky = { "linalg", "Cholesky", { upper = false } },
+  fft = { "math", "FFT", {} }, rfft = { "math", "RFFT", { fft_length = json.null } },
+  stft = { "math", "STFT", { sequence_length = 4, sequence_stride = 2, fft_length = 4, window = "hann", center = true } },
+}
+
+local function model_of(name)
+  local result = CALLS[name](input)
+  return flow.Model { inputs = input, outputs = type(result) == "table" and not getmetatable(result) and result or { result } }
+end
+
+local function list(result) return flow.is_tensor(result) and { result } or result end
+
+describe("ops that are made of others", function()
+  for name in pairs(CALLS) do
+    it(name .. " comes back from a file", function()
+      local model, path = model_of(name), support.file("composed.keras", "")
+      model:save(path)
+      local found = list(flow.load_model(path)(x))
+      for i, expected in ipairs(list(model(x))) do assert.same(expected:totable(), found[i]:totable()) end
+    end)
+  end
+
+  it("are written as Keras writes them", function()
+    for name, expected in pairs(KERAS) do
+      local description = json.decode(model_of(name):to_json())
+      local entry
+      for _, one in ipairs(description.config.layers) do entry = one.class_name == expected[2] and one or entry end
+      assert.equal("keras.src.ops." .. expected[1], entry.module)
+      entry.config.name, entry.config.dtype, entry.config.trainable = nil, nil, nil
+      assert.same(expected[3], entry.config, name)
+    end
+  end)
+
+  it("are refused by their names where files of Keras have another meaning or no form", function()
+    local model = flow.Model { inputs = input, outputs = flow.argsort(input, 2) }      -- positions from 1
+    local message = support.message_of(function() model:to_json() end)
+    assert.truthy(message:find("flow.argsort on symbolic tensors has no form in a file", 1, true), message)
+  end)
+end)
