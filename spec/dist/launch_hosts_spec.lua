@@ -136,7 +136,10 @@ local ENDS = {
   { "Ctrl-C", "kill -INT $launcher; wait $launcher;" },
   { "SIGTERM", "kill -TERM $launcher; wait $launcher;" },
   { "SIGKILL of the launcher", "kill -KILL $launcher; wait $launcher 2>/dev/null;" },
-  { "SIGKILL of the launcher's two processes at once", "kill -KILL $(pgrep -P $launcher) $launcher; wait $launcher 2>/dev/null;" },
+  -- Stopped first: else the second to die would see the first one's end, begin to end all of its children, the stand-in's far side
+  -- among them, which a real ssh has on another machine, and be killed halfway.
+  { "SIGKILL of the launcher's two processes at once", [[both="$(pgrep -P $launcher) $launcher"
+    kill -STOP $both; kill -KILL $both; wait $launcher 2>/dev/null;]] },
   { "SIGKILL of ssh", "kill -KILL $(pgrep -P $(pgrep -P $launcher)); wait $launcher;" },
 }
 
