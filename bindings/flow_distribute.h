@@ -154,6 +154,9 @@ FLOW_API flow_status flow_server_link_open(const flow_context *context, const fl
 FLOW_API void        flow_server_link_close(flow_server_link *link);         /* NULL is fine */
 /* Sends a message; the bytes are copied. FLOW_ABORTED, as from await, with its name and address: the server is lost. */
 FLOW_API flow_status flow_server_link_send(flow_server_link *link, const char *text, int length, const void *const *pieces, const int64_t *bytes, int count);
+/* If the next answer has as many bytes as these places have, they go there as they come, and flow_server_link_answer gives NULL for them; else as
+ * without. Said before the message is sent; the places are borrowed until all is there, and hold part of the bytes after a failure. */
+FLOW_API flow_status flow_server_link_expect(flow_server_link *link, char *const *at, const int64_t *bytes, int count);
 /* Waits until each of these links, to which a message was sent, has its answer. FLOW_TIMED_OUT, FLOW_INTERRUPTED, FLOW_ABORTED. */
 FLOW_API flow_status flow_server_links_await(flow_server_link *const *links, int count, double within);
 /* The text of the answer, and its `count` bytes: borrowed until the next message. */

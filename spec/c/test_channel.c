@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "cluster/servers/channel.h"
 
-enum { MOST_PIECES = 5, REGION = 100000, MOST = 8 << 20, HEAD = 9 };
+enum { MOST_PIECES = 5, REGION = 100000, MOST = 8 << 20, HEAD = 9, STREAM = (1 << 20) + 5 };
 
 static uint32_t seed = 1;
 
@@ -50,7 +50,30 @@ static uint8_t *random_bytes(size_t count)
   return bytes;
 }
 
-/* One message of these sizes from one end to the other. */
+/* Places for as many bytes as these, cut in other places; each is filled with 0. */
+typedef struct cuts { char *at[MOST_PIECES]; int64_t bytes[MOST_PIECES]; } cuts;
+
+static void cut(cuts *out, int64_t sum)
+{
+  for (int i = 0; i < MOST_PIECES; i++) {
+    out->bytes[i] = i == MOST_PIECES - 1 ? sum : draw(3) ? draw((uint32_t)sum + 1) : 0;
+    out->at[i] = calloc(1, (size_t)out->bytes[i] + 1);
+    sum -= out->bytes[i];
+  }
+}
+
+/* All of it came to the places, and nothing beyond them. */
+static void expect_cuts(const cuts *got, const uint8_t *whole)
+{
+  for (int i = 0; i < MOST_PIECES; i++) {
+    assert_memory_equal(got->at[i], whole, (size_t)got->bytes[i]);
+    assert_int_equal(got->at[i][got->bytes[i]], 0);
+    whole += got->bytes[i];
+    free(got->at[i]);
+  }
+}
+
+/* One message of these sizes from one end to the other, at times to places where it is expected, at times where another size is. */
 static void expect_message(flow_channel *from, flow_channel *to, size_t text_bytes, const int64_t *bytes, int count)
 {
   uint8_t *text = random_bytes(text_bytes), *contents[MOST_PIECES];
@@ -61,6 +84,12 @@ static void expect_message(flow_channel *from, flow_channel *to, size_t text_byt
     sum += bytes[i];
   }
   const flow_pieces pieces = { at, bytes, count };
+  cuts places;
+  uint8_t *whole = malloc((size_t)sum + 1);
+  for (int64_t i = 0, done = 0; i < count; done += bytes[i++]) memcpy(whole + done, contents[i], (size_t)bytes[i]);
+  const int expected = (int)draw(3), fits = expected == 1 && sum > 0;           /* 2: one byte more than there are */
+  cut(&places, sum + (expected == 2));
+  if (expected) flow_channel_expect(to, &(flow_places){ places.at, places.bytes, MOST_PIECES });
   assert_int_equal(flow_channel_send(from, (const char *)text, text_bytes, &pieces), FLOW_OK);
   while (!to->complete) {
     assert_int_equal(flow_channel_advance(from, NULL), FLOW_OK);
@@ -71,13 +100,14 @@ static void expect_message(flow_channel *from, flow_channel *to, size_t text_byt
   assert_memory_equal(to->text, text, text_bytes);
   assert_int_equal(to->text[text_bytes], 0);
   assert_true(to->bulk_bytes == sum);
-  const char *bulk = to->bulk;
-  for (int i = 0; i < count; i++) {
-    assert_memory_equal(bulk, contents[i], (size_t)bytes[i]);
-    bulk += bytes[i];
-    free(contents[i]);
-  }
+  if (fits) assert_null(to->bulk);
+  else if (sum > 0) assert_memory_equal(to->bulk, whole, (size_t)sum);
+  uint8_t *zeros = calloc(1, (size_t)sum + 2);
+  expect_cuts(&places, fits ? whole : zeros);
+  for (int i = 0; i < count; i++) free(contents[i]);
   flow_channel_next(to);
+  free(zeros);
+  free(whole);
   free(text);
 }
 
@@ -127,6 +157,107 @@ static void test_shared_memory(void **state)
   assert_true(flow_live_bytes() == before);
 }
 
+/* Opens memory of both for bytes that go from ends[0] to ends[1]. Returns 0 where processes share none. */
+static int share(flow_channel *ends[2], int64_t bytes)
+{
+  char where[160];
+  int descriptor;
+  if (flow_channel_make_region(ends[1], bytes, where, sizeof where, &descriptor) != FLOW_OK) return 0;
+  assert_int_equal(flow_channel_open_region(ends[0], bytes, where), FLOW_OK);
+  close(descriptor);
+  ends[0]->streams = 1;
+  return 1;
+}
+
+static void test_streams(void **state)
+{
+  (void)state;
+  double before = flow_live_bytes();
+  flow_channel *ends[2];
+  begin(ends);
+  if (!share(ends, STREAM)) skip();
+  const int64_t sizes[][3] = { { STREAM, 0, 0 }, { 1, STREAM - 2, 1 }, { 1 << 18, 1, 0 }, { 1 << 18, 1 << 18, 1 << 18 }, { 300000, 0, 9 } };
+  for (int turn = 0; turn < 30; turn++) expect_message(ends[0], ends[1], draw(9), sizes[turn % 5], 3);
+  assert_ptr_equal(ends[0]->sending, NULL);
+  exchange(ends, 60);
+  end(ends);
+  assert_true(flow_live_bytes() == before);
+}
+
+/* A frame that announces a streamed message of STREAM bytes, and how far the other end says it is. */
+static void announce(flow_channel *from)
+{
+  uint8_t contents[HEAD] = { 0 };
+  flow_put_little_endian(contents, STREAM, 8);
+  contents[8] = 2;
+  assert_int_equal(flow_link_send(from->link, contents, HEAD), FLOW_OK);
+}
+
+static void say(flow_channel *from, int64_t there) { *(int64_t *)(void *)(from->region + (STREAM + 7) / 8 * 8) = there; }
+
+static void test_a_stream_in_pieces(void **state)
+{
+  (void)state;
+  flow_channel *ends[2];
+  char *place = calloc(1, STREAM);
+  const int64_t bytes[] = { STREAM };
+  begin(ends);
+  if (!share(ends, STREAM)) skip();
+  memset(ends[0]->region, 7, STREAM);
+  flow_channel_expect(ends[1], &(flow_places){ &place, bytes, 1 });
+  say(ends[0], INT64_MIN);                              /* of no use */
+  announce(ends[0]);
+  const int64_t said[] = { INT64_MIN, 0, 3, 2, 4000, STREAM - 1, INT64_MAX }, there[] = { 0, 0, 3, 3, 4000, STREAM - 1, STREAM };
+  for (int i = 0; i < 7; i++) {
+    say(ends[0], said[i]);
+    assert_int_equal(flow_channel_advance(ends[1], NULL), FLOW_OK);
+    assert_true(ends[1]->received == there[i]);
+    assert_int_equal(flow_channel_is_streaming(ends[1]), i < 6);
+    assert_int_equal(ends[1]->complete, i == 6);
+    if (there[i] > 0) assert_int_equal(place[there[i] - 1], 7);
+    if (there[i] < STREAM) assert_int_equal(place[there[i]], 0);
+  }
+  free(place);
+  end(ends);
+}
+
+/* whole: the other end had streamed all of it before it closed. */
+static void expect_closed(int whole)
+{
+  flow_channel *ends[2];
+  begin(ends);
+  if (!share(ends, STREAM)) skip();
+  say(ends[0], 1000);
+  announce(ends[0]);
+  assert_int_equal(flow_channel_advance(ends[1], NULL), FLOW_OK);
+  assert_true(ends[1]->received == 1000 && !ends[1]->complete);
+  if (whole) say(ends[0], STREAM);
+  assert_int_equal(shutdown(ends[0]->link->descriptor, SHUT_WR), 0);
+  assert_int_equal(flow_channel_advance(ends[1], NULL), whole ? FLOW_OK : FLOW_IO_ERROR);
+  assert_int_equal(ends[1]->complete, whole);
+  end(ends);
+}
+
+static void test_a_stream_that_is_interrupted(void **state)
+{
+  (void)state;
+  flow_channel *ends[2];
+  begin(ends);
+  if (!share(ends, STREAM)) skip();
+  say(ends[0], 1000);
+  announce(ends[0]);
+  announce(ends[0]);
+  assert_int_equal(flow_channel_advance(ends[1], NULL), FLOW_CORRUPT_DATA);
+  end(ends);
+}
+
+static void test_a_stream_that_ends(void **state)
+{
+  (void)state;
+  expect_closed(1);
+  expect_closed(0);
+}
+
 static void test_what_is_not_sent(void **state)
 {
   (void)state;
@@ -170,6 +301,8 @@ static void test_what_is_refused(void **state)
   expect_refusal(HEAD, MOST + 1, 0, "at most 8388608 are taken");
   expect_refusal(HEAD + 4, UINT64_MAX, 0, "at most 8388608 are taken");
   expect_refusal(HEAD, 1, 1, "at most 0 are taken");           /* in memory that nobody shares */
+  expect_refusal(HEAD, 1, 2, "at most 0 are taken");
+  expect_refusal(HEAD, 1, 3, "whose bytes are in the place 3");
 }
 
 static void test_what_breaks_off(void **state)
@@ -193,8 +326,9 @@ static void test_what_breaks_off(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_connection), cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_what_is_not_sent),
-    cmocka_unit_test(test_what_is_refused), cmocka_unit_test(test_what_breaks_off),
+    cmocka_unit_test(test_connection), cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_streams),
+    cmocka_unit_test(test_a_stream_in_pieces), cmocka_unit_test(test_a_stream_that_ends), cmocka_unit_test(test_a_stream_that_is_interrupted),
+    cmocka_unit_test(test_what_is_not_sent), cmocka_unit_test(test_what_is_refused), cmocka_unit_test(test_what_breaks_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,19 @@
 #include "base/memory.h"
 #include "transport/shared.h"
 
-/* What a frame begins with: how many bytes come after it, and whether they lie in the memory of both. The text comes next. */
-enum { BYTES_SIZE = 8, HEAD = BYTES_SIZE + 1, PIECE = 1 << 20, SHARED_FROM = 64 };
+/* What a frame begins with: how many bytes come after it, and where they are (flow_channel_bytes). The text comes next. */
+enum { BYTES_SIZE = 8, HEAD = BYTES_SIZE + 1, PIECE = 1 << 20, STREAM_PIECE = 1 << 18 };
+
+/* The bytes of a message come through the connection, are in the memory of both, or get there piece after piece. */
+enum flow_channel_bytes { IN_CONNECTION, IN_REGION, STREAMED };
+
+/* Memory of both has room for this after the bytes: how many of a streamed message are there. */
+enum { REGION_TAIL = 64 };
+
+static int64_t *progress_of(const flow_channel *channel)
+{
+  return (int64_t *)(void *)(channel->region + (channel->region_bytes + 7) / 8 * 8);
+}
 
 flow_status flow_channel_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_channel **out)
 {
@@ -53,7 +64,7 @@ void flow_channel_release(flow_channel *channel)
 
 void flow_channel_leave_region(flow_channel *channel)
 {
-  if (channel->region) munmap(channel->region, (size_t)channel->region_bytes + SHARED_FROM);
+  if (channel->region) munmap(channel->region, (size_t)channel->region_bytes + REGION_TAIL);
   channel->region = NULL;
   channel->region_bytes = 0;
 }
@@ -110,6 +121,30 @@ static flow_status sum_pieces(const flow_pieces *pieces, int64_t *out)
   return FLOW_OK;
 }
 
+static void copy_pieces(char *to, const flow_pieces *pieces)
+{
+  for (int i = 0; i < pieces->count; i++) {
+    if (pieces->bytes[i] > 0) memcpy(to, pieces->at[i], (size_t)pieces->bytes[i]);
+    to += pieces->bytes[i];
+  }
+}
+
+static void stream_pieces(flow_channel *channel, const flow_pieces *pieces)
+{
+  int64_t there = 0, told = 0;
+  for (int i = 0; i < pieces->count; i++) {
+    for (int64_t from = 0; from < pieces->bytes[i];) {
+      int64_t left = pieces->bytes[i] - from, part = left < STREAM_PIECE ? left : STREAM_PIECE;
+      memcpy(channel->region + there, (const char *)pieces->at[i] + from, (size_t)part);
+      from += part;
+      there += part;
+      if (there - told < STREAM_PIECE) continue;
+      __atomic_store_n(progress_of(channel), told = there, __ATOMIC_RELEASE);
+    }
+  }
+  __atomic_store_n(progress_of(channel), there, __ATOMIC_RELEASE);
+}
+
 flow_status flow_channel_send(flow_channel *channel, const char *text, size_t text_bytes, const flow_pieces *pieces)
 {
   int64_t bytes = 0;
@@ -119,43 +154,95 @@ flow_status flow_channel_send(flow_channel *channel, const char *text, size_t te
   }
   if (!flow_channel_is_sent(channel)) return flow_fail(FLOW_INVALID_STATE, "the message before is not sent yet");
   FLOW_TRY(sum_pieces(pieces, &bytes));
-  int shared = bytes > 0 && channel->region && bytes <= channel->region_bytes;
-  if (!shared) FLOW_TRY(reserve(&channel->sending, &channel->sending_room, bytes));
-  char *to = shared ? channel->region : channel->sending;
-  for (int i = 0; i < pieces->count; i++) {
-    if (pieces->bytes[i] > 0) memcpy(to, pieces->at[i], (size_t)pieces->bytes[i]);
-    to += pieces->bytes[i];
-  }
+  int shared = bytes > 0 && channel->region && bytes <= channel->region_bytes, source = !shared ? IN_CONNECTION
+    : channel->streams && bytes > STREAM_PIECE ? STREAMED : IN_REGION;
+  if (source == IN_CONNECTION) FLOW_TRY(reserve(&channel->sending, &channel->sending_room, bytes));
+  if (source == STREAMED) __atomic_store_n(progress_of(channel), 0, __ATOMIC_RELEASE);
+  else copy_pieces(shared ? channel->region : channel->sending, pieces);
   flow_put_little_endian(channel->frame, (uint64_t)bytes, BYTES_SIZE);
-  channel->frame[BYTES_SIZE] = (uint8_t)shared;
+  channel->frame[BYTES_SIZE] = (uint8_t)source;
   if (text_bytes > 0) memcpy(channel->frame + HEAD, text, text_bytes);
   channel->sending_bytes = shared ? 0 : bytes;
   channel->sent = 0;
   FLOW_TRY(flow_link_send(channel->link, channel->frame, HEAD + text_bytes));
-  return send_more(channel);
+  flow_status status = send_more(channel);
+  if (source == STREAMED && status == FLOW_OK) stream_pieces(channel, pieces);
+  return status;
 }
 
 /* ---- receiving ----------------------------------------------------------------------------------------------------------------------- */
+
+static int is_whole(const flow_channel *channel) { return channel->text && channel->received == channel->bulk_bytes; }
+
+static int is_shared(const flow_channel *channel) { return channel->text && channel->source != IN_CONNECTION; }
+
+void flow_channel_expect(flow_channel *channel, const flow_places *places) { channel->into = *places; }
+
+int flow_channel_is_streaming(const flow_channel *channel) { return is_shared(channel) && !channel->complete; }
+
+/* Whether the message's bytes go where they were expected. */
+static int fits_places(const flow_channel *channel, uint64_t bytes)
+{
+  uint64_t expected = 0;
+  for (int i = 0; i < channel->into.count; i++) expected += (uint64_t)channel->into.bytes[i];
+  return channel->into.count > 0 && bytes > 0 && expected == bytes;
+}
 
 /* A frame has come: what it says of the bytes after it is checked before there is memory for them. */
 static flow_status begin_message(flow_channel *channel, const uint8_t *contents, size_t size)
 {
   if (size < HEAD || size > HEAD + FLOW_CHANNEL_TEXT) return flow_fail(FLOW_CORRUPT_DATA, "a message of %zu bytes", size);
-  uint64_t bytes = flow_little_endian(contents, BYTES_SIZE);
-  int shared = contents[BYTES_SIZE] != 0;
+  const uint64_t bytes = flow_little_endian(contents, BYTES_SIZE);
+  const int source = contents[BYTES_SIZE], shared = source != IN_CONNECTION, fits = fits_places(channel, bytes);
+  if (source > STREAMED) return flow_fail(FLOW_CORRUPT_DATA, "a message whose bytes are in the place %d", source);
   if (shared ? bytes > (uint64_t)channel->region_bytes : bytes > (uint64_t)channel->most) {
     return flow_fail(FLOW_CORRUPT_DATA, "a message of %.0f bytes, at most %.0f are taken", (double)bytes,
                      (double)(shared ? channel->region_bytes : channel->most));
   }
-  if (!shared) FLOW_TRY(reserve(&channel->room, &channel->room_bytes, (int64_t)bytes));
+  if (!shared && !fits) FLOW_TRY(reserve(&channel->room, &channel->room_bytes, (int64_t)bytes));
   channel->text_bytes = size - HEAD;
   memcpy(channel->words, contents + HEAD, channel->text_bytes);
   channel->words[channel->text_bytes] = '\0';
   channel->text = (const uint8_t *)channel->words;
-  channel->bulk = shared ? channel->region : channel->room;
+  channel->bulk = fits ? NULL : shared ? channel->region : channel->room;
   channel->bulk_bytes = (int64_t)bytes;
-  channel->received = shared ? (int64_t)bytes : 0;
+  channel->source = bytes > 0 ? source : IN_CONNECTION;
+  channel->received = channel->place_filled = channel->place = 0;
   return FLOW_OK;
+}
+
+/* Where the next byte of the message belongs, and how many can follow it there: 0 after the last. */
+static char *next_place(flow_channel *channel, int64_t *room)
+{
+  if (channel->bulk || channel->received == channel->bulk_bytes) {
+    *room = channel->bulk_bytes - channel->received;
+    return channel->bulk + channel->received;
+  }
+  while (channel->place_filled == channel->into.bytes[channel->place]) {
+    channel->place++;
+    channel->place_filled = 0;
+  }
+  *room = channel->into.bytes[channel->place] - channel->place_filled;
+  return channel->into.at[channel->place] + channel->place_filled;
+}
+
+static void count_received(flow_channel *channel, int64_t bytes)
+{
+  channel->received += bytes;
+  channel->place_filled += bytes;
+}
+
+/* What is in the memory of both by now. The other process may write any number there. */
+static void take_shared(flow_channel *channel)
+{
+  int64_t there = channel->source == STREAMED ? __atomic_load_n(progress_of(channel), __ATOMIC_ACQUIRE) : channel->bulk_bytes, room;
+  if (there > channel->bulk_bytes) there = channel->bulk_bytes;
+  while (channel->received < there) {
+    char *to = next_place(channel, &room);
+    if (room > there - channel->received) room = there - channel->received;
+    if (!channel->bulk) memcpy(to, channel->region + channel->received, (size_t)room);
+    count_received(channel, room);
+  }
 }
 
 /* Takes what was read: a frame, or bytes. */
@@ -164,11 +251,12 @@ static flow_status take_read(flow_channel *channel)
   const uint8_t *contents;
   size_t used, size;
   if (channel->text) {
-    int64_t there = (int64_t)(channel->filled - channel->first), missing = channel->bulk_bytes - channel->received;
-    size_t taken = (size_t)(there < missing ? there : missing);
-    if (taken > 0) memcpy(channel->bulk + channel->received, channel->read + channel->first, taken);
+    int64_t there = (int64_t)(channel->filled - channel->first), room;
+    char *to = next_place(channel, &room);
+    size_t taken = (size_t)(there < room ? there : room);
+    if (taken > 0) memcpy(to, channel->read + channel->first, taken);
     channel->first += taken;
-    channel->received += (int64_t)taken;
+    count_received(channel, (int64_t)taken);
     return FLOW_OK;
   }
   const uint8_t *bytes = channel->read + channel->first;
@@ -177,23 +265,37 @@ static flow_status take_read(flow_channel *channel)
   return contents ? begin_message(channel, contents, size) : FLOW_OK;
 }
 
+/* What the socket has: straight to where it belongs, if that is much. */
+static flow_status read_more(flow_channel *channel, size_t *count)
+{
+  int64_t room = 0;
+  char *to = channel->text && !is_shared(channel) ? next_place(channel, &room) : NULL;
+  if (room > FLOW_CHANNEL_READ) {
+    FLOW_TRY(flow_link_read(channel->link, (uint8_t *)to, (size_t)room, count));
+    count_received(channel, (int64_t)*count);
+    return FLOW_OK;
+  }
+  FLOW_TRY(flow_link_read(channel->link, channel->read, FLOW_CHANNEL_READ, count));
+  channel->first = 0;
+  channel->filled = *count;
+  return FLOW_OK;
+}
+
+/* While bytes are streamed the socket is read, too, since the other end may be gone; one that closes has streamed all it would. */
 static flow_status receive_more(flow_channel *channel)
 {
-  while (!channel->complete) {
-    while (channel->first < channel->filled && !(channel->text && channel->received == channel->bulk_bytes)) FLOW_TRY(take_read(channel));
-    channel->complete = channel->text && channel->received == channel->bulk_bytes;
+  size_t count = 1;
+  while (count > 0) {
+    while (channel->first < channel->filled && !is_shared(channel) && !is_whole(channel)) FLOW_TRY(take_read(channel));
+    if (is_shared(channel)) take_shared(channel);
+    channel->complete = is_whole(channel);
     if (channel->complete) return FLOW_OK;
-    size_t count;
-    int64_t missing = channel->text ? channel->bulk_bytes - channel->received : 0;
-    if (missing > FLOW_CHANNEL_READ) {                   /* straight to where it belongs */
-      FLOW_TRY(flow_link_read(channel->link, (uint8_t *)channel->bulk + channel->received, (size_t)missing, &count));
-      channel->received += (int64_t)count;
-    } else {
-      FLOW_TRY(flow_link_read(channel->link, channel->read, FLOW_CHANNEL_READ, &count));
-      channel->first = 0;
-      channel->filled = count;
-    }
-    if (count == 0) return FLOW_OK;
+    if (channel->first < channel->filled) return flow_fail(FLOW_CORRUPT_DATA, "bytes came before the message before them was whole");
+    flow_status status = read_more(channel, &count);
+    if (status == FLOW_OK) continue;
+    if (is_shared(channel)) take_shared(channel);
+    channel->complete = is_whole(channel);
+    return channel->complete ? FLOW_OK : status;
   }
   return FLOW_OK;
 }
@@ -203,6 +305,7 @@ void flow_channel_next(flow_channel *channel)
   channel->text = NULL;
   channel->complete = 0;
   channel->bulk_bytes = channel->received = 0;
+  channel->into.count = 0;
 }
 
 static flow_status finish_dialing(flow_link *link)
@@ -229,7 +332,7 @@ flow_status flow_channel_advance(flow_channel *channel, const flow_secret *secre
 flow_status flow_channel_make_region(flow_channel *channel, int64_t bytes, char *where, size_t size, int *descriptor)
 {
   flow_shared_file file;
-  char *memory = channel->region ? NULL : flow_shared_memory_make((size_t)bytes + SHARED_FROM, &file);
+  char *memory = channel->region ? NULL : flow_shared_memory_make((size_t)bytes + REGION_TAIL, &file);
   if (!memory) return flow_fail(FLOW_UNSUPPORTED, "this process cannot share %.0f bytes of memory", (double)bytes);
   channel->region = memory;
   channel->region_bytes = bytes;
@@ -246,7 +349,7 @@ flow_status flow_channel_open_region(flow_channel *channel, int64_t bytes, const
   if (channel->region || bytes <= 0 || bytes > channel->most || found != 4) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "no memory of another process can be opened by \"%.80s\"", where);
   }
-  channel->region = flow_shared_memory_open((size_t)bytes + SHARED_FROM, &file);
+  channel->region = flow_shared_memory_open((size_t)bytes + REGION_TAIL, &file);
   if (!channel->region) return flow_fail(FLOW_UNSUPPORTED, "the memory of process %" PRId64 " cannot be shared", file.process);
   channel->region_bytes = bytes;
   return FLOW_OK;

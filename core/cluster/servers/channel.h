@@ -4,7 +4,10 @@
  *
  * channel.h: messages over a link (control/link.h). A message is a text, in a frame that is sealed where there is a secret, and bytes after
  * it: numbers of variables, which travel as they are, or lie in memory that both processes share. Only who has sealed the frame can begin a
- * message; the bytes themselves are not sealed, as those of sums are not. In each direction one message is under way at a time. */
+ * message; the bytes themselves are not sealed, as those of sums are not. In each direction one message is under way at a time.
+ *
+ * Bytes in shared memory can be announced before they are there: the sender copies them in piece after piece and says after each how far it
+ * is, and the receiver copies them out meanwhile. */
 #ifndef FLOW_CLUSTER_SERVERS_CHANNEL_H
 #define FLOW_CLUSTER_SERVERS_CHANNEL_H
 
@@ -15,11 +18,14 @@ enum { FLOW_CHANNEL_TEXT = 60000, FLOW_CHANNEL_READ = 65536 };       /* bytes of
 /* Where the bytes of a message lie: `count` pieces one after the other. */
 typedef struct flow_pieces { const void *const *at; const int64_t *bytes; int count; } flow_pieces;
 
+/* Where the bytes of a message belong, likewise. */
+typedef struct flow_places { char *const *at; const int64_t *bytes; int count; } flow_places;
+
 typedef struct flow_channel {
   flow_link     *link;
   const uint8_t *text;             /* of the message that has come; with a zero after its last byte */
   size_t         text_bytes;
-  char          *bulk;             /* its bytes: in `room`, or in `region` */
+  char          *bulk;             /* its bytes: in `room`, or in `region`; NULL: in the places where they were expected */
   int64_t        bulk_bytes, received, most;       /* most: of a message, else the peer is refused */
   int            complete;         /* a message is there */
   char          *room;
@@ -32,6 +38,11 @@ typedef struct flow_channel {
   int64_t        sending_room, sending_bytes, sent;
   char          *region;           /* memory of both processes, or NULL */
   int64_t        region_bytes;
+  int            streams;          /* what goes out through the region is announced before it is there */
+  int            source;           /* where the bytes of the message that has come are: flow_channel_bytes of channel.c */
+  flow_places    into;             /* count 0: nowhere in particular */
+  int            place;            /* the next byte belongs to into.at[place] + place_filled */
+  int64_t        place_filled;
 } flow_channel;
 
 /* Takes over the descriptor, as flow_link_new. */
@@ -46,6 +57,11 @@ int         flow_channel_is_open(const flow_channel *channel);
 int         flow_channel_is_sent(const flow_channel *channel);
 /* The bytes are copied. The message before has to be sent. FLOW_INVALID_ARGUMENT: the text is too long. */
 flow_status flow_channel_send(flow_channel *channel, const char *text, size_t text_bytes, const flow_pieces *pieces);
+/* If the next message has as many bytes as these places have, they go there, as they come; else as if nothing was expected. The lists and
+ * the places are borrowed until flow_channel_next. */
+void        flow_channel_expect(flow_channel *channel, const flow_places *places);
+/* A message was announced, and its bytes come through memory, which nothing can be polled for. */
+int         flow_channel_is_streaming(const flow_channel *channel);
 /* The message that has come is done with: its text and bytes are gone. */
 void        flow_channel_next(flow_channel *channel);
 /* This many bytes of memory for messages, which the other process opens by what is written to `where`; or opens it. The file's descriptor

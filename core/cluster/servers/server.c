@@ -249,7 +249,9 @@ flow_status flow_server_share(flow_server *server, int number, double bytes, con
 {
   peer *p = find(server, number);
   if (!p || p->lost) return FLOW_OK;
-  return flow_channel_open_region(p->channel, (int64_t)bytes, where);
+  FLOW_TRY(flow_channel_open_region(p->channel, (int64_t)bytes, where));
+  p->channel->streams = 1;               /* who asks for values has nothing else to do; who serves many does not wait for one */
+  return FLOW_OK;
 }
 
 void flow_server_limit(flow_server *server, double bytes)

@@ -418,6 +418,7 @@ return [[
 ;flow_server_link_open=int flow_server_link_open(const flow_context *,const flow_cluster *,int,double,flow_server_link **)
 ;flow_server_link_close=void flow_server_link_close(flow_server_link *)
 ;flow_server_link_send=int flow_server_link_send(flow_server_link *,const char *,int,const void *const *,const int64_t *,int)
+;flow_server_link_expect=int flow_server_link_expect(flow_server_link *,char *const *,const int64_t *,int)
 ;flow_server_links_await=int flow_server_links_await(flow_server_link *const *,int,double)
 ;flow_server_link_answer=const char *flow_server_link_answer(const flow_server_link *,char **,double *)
 ;flow_server_link_share=int flow_server_link_share(flow_server_link *,double,char *,int)

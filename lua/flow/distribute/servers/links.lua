@@ -43,7 +43,7 @@ end
 -- than it was, until somebody has taken note of it.
 function server_links.open(resolver, name, is_chief, start_within)
   local self = setmetatable({ count = C.flow_cluster_count(resolver._handle, C.FLOW_JOB_PS), _list = {}, name = name, is_chief = is_chief,
-                              _resolver = resolver, _began = {}, lost = false, renewed = {} }, Links)
+                              _resolver = resolver, _began = {}, lost = false, renewed = {}, _borrowed = false }, Links)
   connect(self, start_within, nil)
   return self
 end
@@ -67,11 +67,11 @@ local function send(self, server, message, pieces)
   settle(self, C.flow_server_link_send(link, text, #text, pieces and pieces.at, pieces and pieces.bytes, pieces and pieces.n or 0))
 end
 
--- The answer's table, its bytes (borrowed until the next message to this server), and how many they are.
+-- The answer's table, its bytes (borrowed until the next message to this server; nil: they went to places), and how many they are.
 local function answer_of(self, server)
   local said = json.decode(native.string(C.flow_server_link_answer(self._list[server], out_bytes, out_count)))
   if said.error then raise("%s", said.error) end
-  return said, out_bytes[0], tonumber(out_count[0])
+  return said, out_bytes[0] ~= nil and out_bytes[0] or nil, tonumber(out_count[0])
 end
 
 -- Asks one server, from 1.
@@ -93,18 +93,24 @@ function Links:share(server, bytes)
   return shared
 end
 
--- Asks all servers at once: message_of(server) is a message and its pieces; take(server, said, bytes, count) sees the answers.
+-- Asks all servers at once: message_of(server) is a message, its pieces, and the places, in the form of pieces, that the answer's bytes
+-- go to if they are as many, or nil; take(server, said, bytes, count) sees the answers, with bytes = nil where they went to places.
 function Links:ask_all(message_of, take)
   local list = native.array("flow_server_link *", self.count)
+  self._borrowed = {}                                     -- kept alive until all is there
   for server = 1, self.count do
-    list[server - 1] = self._list[server]
-    send(self, server, message_of(server))
+    local link = self._list[server] or raise("this strategy was closed")
+    local message, pieces, places = message_of(server)
+    list[server - 1], self._borrowed[server] = link, places
+    if places then settle(self, C.flow_server_link_expect(link, places.at, places.bytes, places.n)) end
+    send(self, server, message, pieces)
   end
   settle(self, C.flow_server_links_await(list, self.count, FOR_EVER))
   for server = 1, self.count do
     local said, bytes, count = answer_of(self, server)
     if take then take(server, said, bytes, count) end
   end
+  self._borrowed = false
 end
 
 return server_links

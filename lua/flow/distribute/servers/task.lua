@@ -15,7 +15,7 @@ local work = require "flow.distribute.servers.work"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
-local server_task = { PROTOCOL = 1 }
+local server_task = { PROTOCOL = 2 }
 
 local LOOK_EVERY, SLACK = 1, 1048576       -- seconds; bytes of messages beside variables
 local LEAVE_WITHIN = 10                    -- seconds for workers to end after the chief

@@ -120,7 +120,7 @@ local function compose(self, server, what)
   return table.concat(letters), pieces
 end
 
--- Takes the values that a server has sent.
+-- Takes the values that a server has sent; it may have more than this task knows of.
 local function take(self, server, bytes, count)
   local offset = 0
   for i = 1, self._counts[server] do
@@ -131,6 +131,17 @@ local function take(self, server, bytes, count)
   end
 end
 
+-- Where they go if they are just those.
+local function places_of(self, server)
+  local count = self._counts[server]
+  local places = { at = native.array("char *", count + 1), bytes = native.array("int64_t", count + 1), n = count }
+  for i = 1, count do
+    local part = self._parts[server][i]
+    places.at[i - 1], places.bytes[i - 1] = bytes_of(part.entry.base) + part.first, part.bytes
+  end
+  return places
+end
+
 -- One message to every server. what: of compose; how: { rates = of each server, clock =, fills = } of task.lua, or nil.
 local function exchange(self, what, how)
   local newest = {}
@@ -138,9 +149,9 @@ local function exchange(self, what, how)
   self.links:ask_all(function(server)
     local ops, pieces = compose(self, server, what)
     return { is = "step", ops = ops, rates = how.rates and how.rates[server], clock = how.clock, pulls = true,
-             fills = how.fills and self._counts[server] or nil }, pieces
+             fills = how.fills and self._counts[server] or nil }, pieces, places_of(self, server)
   end, function(server, said, bytes, count)
-    take(self, server, bytes, count)
+    if bytes or count == 0 then take(self, server, bytes, count) end
     for key, iterations in pairs(said.iterations) do newest[key] = math.max(newest[key] or 0, iterations) end
   end)
   for i = 1, self._defined do
