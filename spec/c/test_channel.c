@@ -327,8 +327,9 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_connection), cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_streams),
-    cmocka_unit_test(test_a_stream_in_pieces), cmocka_unit_test(test_a_stream_that_ends), cmocka_unit_test(test_a_stream_that_is_interrupted),
-    cmocka_unit_test(test_what_is_not_sent), cmocka_unit_test(test_what_is_refused), cmocka_unit_test(test_what_breaks_off),
+    cmocka_unit_test(test_a_stream_in_pieces), cmocka_unit_test(test_a_stream_that_ends),
+    cmocka_unit_test(test_a_stream_that_is_interrupted), cmocka_unit_test(test_what_is_not_sent),
+    cmocka_unit_test(test_what_is_refused), cmocka_unit_test(test_what_breaks_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
