@@ -200,10 +200,9 @@ static int is_usual(const flow_layer *layer, const char *name, const char *activ
   return !chosen || strcmp(chosen, activation) == 0;
 }
 
-/* Whether the cell's op does it: its kernels are the CPU's. */
-static int is_fused(const flow_context *context, const run *r)
+/* Whether the cell's op does it. */
+static int is_fused(const run *r)
 {
-  if (flow_context_place(context)) return 0;
   if (r->training && rate_of(r->layer, "recurrent_dropout") > 0) return 0;
   return is_usual(r->layer, "activation", "tanh") && (r->cell->gates == 1 || is_usual(r->layer, "recurrent_activation", "sigmoid"));
 }
@@ -383,7 +382,7 @@ static flow_tensor *run_all(flow_expression *e, run *r, flow_tensor *x, flow_ten
     states[i] = given[i] ? flow_express_cast(e, given[i], e->status == FLOW_OK ? r->x->dtype : given[i]->dtype) : zero_state(e, r);
   }
   if (e->status != FLOW_OK) return NULL;
-  return is_fused(e->context, r) ? run_op(e, r, states) : run_steps(e, r, states);
+  return is_fused(r) ? run_op(e, r, states) : run_steps(e, r, states);
 }
 
 flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)

@@ -22,6 +22,7 @@
 #include "cuda/ops/optimizer/optimizers.h"
 #include "cuda/ops/pooling/pooling.h"
 #include "cuda/ops/random/random.h"
+#include "cuda/ops/recurrent/recurrent.h"
 #include "cuda/ops/reduce/reduce.h"
 #include "cuda/ops/network/softmax.h"
 #include "cuda/ops/step/training.h"
@@ -52,6 +53,7 @@
   OPTIMIZER_KERNELS(ELEMENT, BLOCK) \
   POOLING_KERNELS(ELEMENT, BLOCK) \
   RANDOM_KERNELS(ELEMENT, BLOCK) \
+  RECURRENT_KERNELS(ELEMENT, BLOCK) \
   REDUCE_KERNELS(ELEMENT, BLOCK) \
   SOFTMAX_KERNELS(ELEMENT, BLOCK) \
   TRAINING_KERNELS(ELEMENT, BLOCK)

@@ -153,21 +153,11 @@ describe("chains of elementwise ops", function()
   end)
 end)
 
--- Ops for which GPUs have no kernel yet: spec/c/test_cuda_device.c has the same list.
-local only_on_cpus = {}
-for _, name in ipairs { "simple_rnn", "simple_rnn_gradient", "lstm", "lstm_gradient", "gru", "gru_gradient" } do
-  only_on_cpus[name] = os.getenv "FLOW_DEVICE" ~= nil
-end
-
 for _, case in ipairs(cases) do
   local record, batched = records[case.op], backend.batched(case)
   local differentiable = backend.differentiable(case)
 
   describe(backend.title(case), function()
-    if only_on_cpus[case.op] then
-      pending("on a GPU: there is no kernel for " .. case.op .. " yet")
-      return
-    end
     if not case.draws_per_dtype then
       it("in float32 is near float64", function()
         against_float64(case, ROWS, "float32", 1e-5)

@@ -67,18 +67,23 @@ FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 /* As kernels.cu has it, where a family has a number of its own. */
 #define SHARED_OF(type) \
   _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, const bundle_arguments *: BUNDLE_SHARED, \
-           default: BLOCK_SHARED)
+           const recurrent_arguments *: RECURRENT_SHARED, default: BLOCK_SHARED)
+/* Where their number is said by the arguments. */
+typedef int phases_function(const void *arguments);
+#define PHASES_OF(type) _Generic((const type *)NULL, const recurrent_arguments *: recurrent_phases, default: (phases_function *)NULL)
 
 static const struct kernel {
   const char       *name;
   element_function *element;
   block_function   *block;
   int               phases;
+  phases_function  *count_phases;
   size_t            bytes, shared;         /* of its arguments; what a block has in common */
 } kernels[CUDA_KERNEL_COUNT] = {
-#define ELEMENT(name) [CUDA_##name] = { #name "_kernel", name##_elements, NULL, 0, sizeof(name##_arguments), 0 },
+#define ELEMENT(name) [CUDA_##name] = { #name "_kernel", name##_elements, NULL, 0, NULL, sizeof(name##_arguments), 0 },
 #define BLOCK(name, phases) \
-  [CUDA_##name] = { #name "_kernel", NULL, name##_block, phases, sizeof(name##_arguments), SHARED_OF(name##_arguments) },
+  [CUDA_##name] = { #name "_kernel", NULL, name##_block, phases, PHASES_OF(name##_arguments), sizeof(name##_arguments),              \
+                    SHARED_OF(name##_arguments) },
   FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
@@ -192,7 +197,8 @@ static void run_elements(const struct kernel *kernel, const emulated_work *work)
 
 static void run_block(const struct kernel *kernel, const emulated_work *work, int64_t block, void *shared)
 {
-  for (int phase = 0; phase < kernel->phases; phase++) {
+  int phases = kernel->count_phases ? kernel->count_phases(work->payload) : kernel->phases;
+  for (int phase = 0; phase < phases; phase++) {
     order threads = random_order(work->block);
     for (uint64_t t = 0; t < threads.n; t++) kernel->block(phase, (int)at(&threads, t), block, shared, work->payload);
   }
