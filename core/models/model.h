@@ -15,12 +15,20 @@
 #include "models/session.h"
 #include "train/losses.h"
 
-enum { FLOW_MODEL_MAGIC = 0x464c4d44 };
+enum {
+  FLOW_MODEL_MAGIC = 0x464c4d44,
+  FLOW_MODEL_MOST_TENSORS = 256      /* inputs, outputs, and what one call takes and gives */
+};
 
 /* What a model is made of, as config.json nests it: a layer, an input, arithmetic on symbolic tensors or a model. */
 typedef enum flow_part_kind {
-  FLOW_PART_LAYER, FLOW_PART_INPUT, FLOW_PART_OPERATION, FLOW_PART_SEQUENTIAL, FLOW_PART_FUNCTIONAL
+  FLOW_PART_LAYER, FLOW_PART_INPUT, FLOW_PART_OPERATION, FLOW_PART_SEQUENTIAL, FLOW_PART_FUNCTIONAL, FLOW_PART_WRAPPER
 } flow_part_kind;
+
+typedef struct flow_model_call flow_model_call;
+
+/* Calls one after the other. Values count from 0: the inputs first, then what each call gives. total: calls, and those inside of them. */
+typedef struct flow_model_program { flow_model_call *calls; int call_count, call_capacity, value_count, total; } flow_model_program;
 
 typedef struct flow_model_part {
   flow_part_kind    kind;
@@ -28,13 +36,18 @@ typedef struct flow_model_part {
   const flow_json  *entry;               /* borrowed */
   flow_layer       *layer;               /* LAYER: owned */
   const flow_operation *operation;       /* OPERATION */
-  struct flow_model_part *parts;         /* models: owned */
+  const struct flow_wrapper *wrapper;    /* WRAPPER: wrappers.h */
+  const char       *field;               /* of a part of a wrapper: where its variables are, "forward_layer"; NULL: in the list of layers */
+  struct flow_model_part *parts;         /* models and wrappers: owned */
   int               part_count;
+  flow_model_program program;            /* of the layer or model of a TimeDistributed: one call of it */
+  int               output;              /* which of its values is the result */
 } flow_model_part;
 
-/* One call of a layer or an operation on values. Values count from 0: the inputs of the model first, then the result of each call. */
-typedef struct flow_model_call {
+/* One call of a layer or an operation on values. */
+struct flow_model_call {
   flow_layer *layer;                     /* borrowed from its part; NULL: an operation */
+  const flow_model_part *wrapper;        /* borrowed; in place of a layer */
   const flow_operation *operation;       /* NULL, too: the first operand with the second one as its mask */
   const flow_json *config, *entry;       /* of an operation: its config and its call, borrowed from the description */
   int        *operands;                  /* owned */
@@ -43,7 +56,7 @@ typedef struct flow_model_call {
   int         operand_count, result;     /* the first result; others of an operation stand after it */
   int         result_count;
   int         training;                  /* 0, 1: whatever the step is; -1: as the step */
-} flow_model_call;
+};
 
 /* shape[0]: -1; other sizes are -1 where any will do. */
 typedef struct flow_model_input { const char *name; int dtype, rank; int64_t shape[FLOW_MAX_RANK]; } flow_model_input;
@@ -60,11 +73,9 @@ struct flow_model {
   flow_model_part   root;
   flow_model_input *inputs;
   int               input_count, input_capacity;
-  flow_model_call  *calls;
-  int               call_count, call_capacity;
+  flow_model_program program;
   int              *outputs;             /* values */
   int               output_count, output_capacity;
-  int               value_count;
   flow_optimizer   *optimizer;           /* NULL: not compiled */
   flow_loss_scale  *loss_scale;          /* around it; NULL: none */
   const flow_loss  *loss;                /* NULL: not compiled */
@@ -93,6 +104,8 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
 /* One of them: values has the results of those before it, and gets its own; *activity grows. */
 flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training,
                                 flow_tensor **activity);
+/* Adds `more`, which it takes over and which may be NULL, to *total, which may be. */
+flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_tensor *more);
 /* Makes the layer of a call for operands of these signatures, unless it is made. */
 flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands);
 /* model_build.c: makes every variable, by traces that are thrown away. */

@@ -70,31 +70,42 @@ static flow_status try_call(flow_context *context, const attempt *a, flow_signat
 
 static flow_status try_pair(flow_context *context, attempt a, const int64_t pair[2], flow_signature *results)
 {
-  flow_signature others[FLOW_MAX_OPERANDS];
+  void *block;
   a.stand_in = pair[0];
   FLOW_TRY(try_call(context, &a, results));
   a.stand_in = pair[1];
-  FLOW_TRY(try_call(context, &a, others));
-  for (int i = 0; i < a.call->result_count; i++) {
+  FLOW_TRY(flow_alloc(sizeof(flow_signature) * (size_t)a.call->result_count, &block));
+  flow_signature *others = block;
+  flow_status status = try_call(context, &a, others);
+  for (int i = 0; i < a.call->result_count && status == FLOW_OK; i++) {
     if (results[i].dtype != others[i].dtype || results[i].rank != others[i].rank)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "what a call gives depends on a size that is not known");
+      status = flow_fail(FLOW_INVALID_ARGUMENT, "what a call gives depends on a size that is not known");
     for (int axis = 0; axis < results[i].rank; axis++)
       if (results[i].dims[axis] != others[i].dims[axis]) results[i].dims[axis] = -1;
   }
-  return FLOW_OK;
+  flow_free(others);
+  return status;
+}
+
+static flow_status make_layer(flow_context *context, const flow_model_call *call, const flow_signature *signatures)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(flow_signature) * (size_t)call->operand_count, &block));
+  flow_signature *operands = block;
+  for (int i = 0; i < call->operand_count; i++) operands[i] = signatures[call->operands[i]];
+  flow_status status = flow_model_make_layer(context, call, operands);
+  flow_free(operands);
+  return status;
 }
 
 /* Makes the layer of a call, and finds what it gives. The error is that of the first attempt. */
 static flow_status build_call(flow_context *context, const flow_model_call *call, flow_signature *signatures, flow_tensor **values)
 {
-  flow_signature operands[FLOW_MAX_OPERANDS] = { { 0 } }, *results = &signatures[call->result];
+  flow_signature *results = &signatures[call->result];
   attempt a = { .call = call, .signatures = signatures, .values = values }, joined = a;
   int unknown = 0;
-  for (int i = 0; i < call->operand_count; i++) {
-    operands[i] = signatures[call->operands[i]];
-    unknown |= has_unknown(&operands[i]);
-  }
-  if (call->layer) FLOW_TRY(flow_model_make_layer(context, call, operands));
+  for (int i = 0; i < call->operand_count; i++) unknown |= has_unknown(&signatures[call->operands[i]]);
+  if (call->layer) FLOW_TRY(make_layer(context, call, signatures));
   if (!unknown) return try_call(context, &a, results);
   joined.joins = 1;
   flow_status status = try_pair(context, a, STAND_INS[0], results);
@@ -110,16 +121,16 @@ static flow_status build_calls(flow_context *context, flow_model *model, flow_si
     signatures[i] = (flow_signature){ .dtype = model->inputs[i].dtype, .rank = model->inputs[i].rank };
     memcpy(signatures[i].dims, model->inputs[i].shape, sizeof model->inputs[i].shape);
   }
-  for (int i = 0; i < model->call_count; i++) FLOW_TRY(build_call(context, &model->calls[i], signatures, values));
+  for (int i = 0; i < model->program.call_count; i++) FLOW_TRY(build_call(context, &model->program.calls[i], signatures, values));
   return FLOW_OK;
 }
 
 static flow_status build_by_call(flow_context *context, flow_model *model)
 {
   void *block;
-  FLOW_TRY(flow_alloc_zero((sizeof(flow_signature) + sizeof(flow_tensor *)) * (size_t)model->value_count, &block));
+  FLOW_TRY(flow_alloc_zero((sizeof(flow_signature) + sizeof(flow_tensor *)) * (size_t)model->program.value_count, &block));
   flow_signature *signatures = block;
-  flow_status status = build_calls(context, model, signatures, (flow_tensor **)(signatures + model->value_count));
+  flow_status status = build_calls(context, model, signatures, (flow_tensor **)(signatures + model->program.value_count));
   flow_free(block);
   return status;
 }
@@ -127,7 +138,7 @@ static flow_status build_by_call(flow_context *context, flow_model *model)
 /* All sizes are known: one trace of all calls. */
 static flow_status build_at_once(flow_context *context, flow_model *model)
 {
-  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
+  flow_tensor *inputs[FLOW_MODEL_MOST_TENSORS] = { NULL }, *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL };
   FLOW_TRY(flow_trace_begin(context));
   flow_status status = FLOW_OK;
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) {

@@ -6,7 +6,7 @@
 
 #include "graph/variable.h"
 #include "base/float_state.h"
-#include "models/model.h"
+#include "models/wrappers.h"
 #include "train/loss_scale.h"
 
 enum { MOST_PATH = 4096 };
@@ -63,10 +63,11 @@ static flow_status walk_part(walker *w, const flow_model_part *part, int length)
     int number = 0;
     if ((part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) || child->kind == FLOW_PART_OPERATION) continue;
     for (int k = 0; k < i; k++) number += same_class(&part->parts[k], child);
-    const char *group = child->layer ? child->layer->class->group : NULL;
+    const char *group = child->layer ? child->layer->class->group : NULL, *list = part->wrapper ? part->wrapper->list : "layers";
     if (group) snprintf(class, sizeof class, "%s", group);
     else flow_snake_case(child->class_name, class, sizeof class);
-    int inner = number ? extend(w, length, "%slayers/%s_%d", slash, class, number) : extend(w, length, "%slayers/%s", slash, class);
+    int inner = child->field ? extend(w, length, "%s%s", slash, child->field)
+              : number ? extend(w, length, "%s%s/%s_%d", slash, list, class, number) : extend(w, length, "%s%s/%s", slash, list, class);
     if (!inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", child->name);
     FLOW_TRY(walk_part(w, child, inner));
   }
@@ -332,9 +333,19 @@ flow_status flow_model_save(const flow_model *model, const char *path)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------------ */
 
+static void release_program(flow_model_program *program)
+{
+  for (int i = 0; i < program->call_count; i++) {
+    flow_free(program->calls[i].operands);
+    flow_arguments_release(program->calls[i].options);
+  }
+  flow_free(program->calls);
+}
+
 static void release_part(flow_model_part *part)
 {
   for (int i = 0; i < part->part_count; i++) release_part(&part->parts[i]);
+  release_program(&part->program);
   if (part->layer) flow_layer_destroy(part->layer);
   flow_free(part->parts);
 }
@@ -352,15 +363,11 @@ void flow_model_release(flow_model *model)
   if (model->is_shared) flow_model_unshare(model);
   model->magic = 0;
   flow_sharing_release(model->sharing);
-  for (int i = 0; i < model->call_count; i++) {
-    flow_free(model->calls[i].operands);
-    flow_arguments_release(model->calls[i].options);
-  }
+  release_program(&model->program);
   flow_optimizer_release(model->optimizer);
   flow_loss_scale_release(model->loss_scale);
   flow_arguments_release(model->loss_options);
   release_part(&model->root);
-  flow_free(model->calls);
   flow_free(model->inputs);
   flow_free(model->outputs);
   flow_free(model->metadata);

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "layers/config.h"
-#include "models/model.h"
-#include "train/loss_scale.h"
-#include "train/optimizer.h"
+#include "models/wrappers.h"
 
 enum { MOST_DEPTH = 64, MOST_CALLS = 100000, MOST_PARTS = 100000 };
 
@@ -36,6 +34,47 @@ static flow_status read_parts(const flow_json *config, int depth, flow_model_par
   return FLOW_OK;
 }
 
+static int output_count(const flow_model_part *part);
+static flow_status expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
+                          int *outputs);
+
+static flow_status read_program(int depth, flow_model_part *part)
+{
+  const int input = 0;
+  if (output_count(&part->parts[0]) != 1) return flow_wrapper_fail(part, "what it holds has several outputs");
+  part->program.value_count = 1;
+  return expand(&part->program, &part->parts[0], &input, 1, depth + 1, &part->output);
+}
+
+/* The parts of a wrapper: in fields of its config, or in a list. */
+static flow_status read_wrapper(const flow_json *config, int depth, flow_model_part *part)
+{
+  const flow_wrapper *wrapper = part->wrapper;
+  const flow_json *list = wrapper->list ? member(config, wrapper->list) : NULL, *entry;
+  int count = 0;
+  void *block;
+  while (wrapper->fields[count]) count++;
+  if (wrapper->list) count = flow_json_is(list, FLOW_JSON_LIST) ? flow_json_count(list) : 0;
+  if (wrapper->list && (count < 1 || count > MOST_PARTS))
+    return flow_fail(FLOW_CORRUPT_DATA, "%s \"%s\" has no list of %s", part->class_name, part->name, wrapper->list);
+  if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "layers are nested more than %d deep", MOST_DEPTH);
+  if (count == 0) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_model_part) * (size_t)count, &block));
+  part->parts = block;
+  FLOW_JSON_EACH(entry, list) FLOW_TRY(read_part(entry, depth + 1, &part->parts[part->part_count++]));
+  for (int i = 0; !list && i < count; i++) {
+    char name[64];
+    const char *split = strchr(wrapper->fields[i], '=');
+    snprintf(name, sizeof name, "%.*s", (int)(split - wrapper->fields[i]), wrapper->fields[i]);
+    if (!flow_json_is(member(config, name), FLOW_JSON_OBJECT))
+      return flow_fail(FLOW_CORRUPT_DATA, "%s \"%s\" has no %s", part->class_name, part->name, name);
+    FLOW_TRY(read_part(member(config, name), depth + 1, &part->parts[part->part_count++]));
+    part->parts[i].field = split + 1;
+  }
+  if (wrapper->check) FLOW_TRY(wrapper->check(part));
+  return wrapper->runs_program ? read_program(depth, part) : FLOW_OK;
+}
+
 static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part)
 {
   const flow_json *config = member(entry, "config");
@@ -59,6 +98,11 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
     if (part->operation) return FLOW_OK;
     return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is the operation %s of %s, which is not supported in files", part->name, part->class_name,
                      text_member(entry, "module"));
+  }
+  part->wrapper = flow_wrapper_find(part->class_name);
+  if (part->wrapper) {
+    part->kind = FLOW_PART_WRAPPER;
+    return read_wrapper(config, depth, part);
   }
   if (flow_layer_class_lookup(part->class_name) < 0)
     return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is of class %s, which the library does not have (layers written in Lua are "
@@ -86,50 +130,68 @@ static flow_status add_input(flow_model *model, const flow_model_part *part)
   }
   FLOW_TRY(flow_grow(&model->inputs, sizeof input, model->input_count + 1, &model->input_capacity));
   model->inputs[model->input_count++] = input;
-  model->value_count++;
+  model->program.value_count++;
   return FLOW_OK;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
 /* given: how many values the call gives; *result: the first of them. */
-static flow_status add_call(flow_model *model, const flow_model_part *part, const flow_json *entry, const int *operands, int count,
-                            int given, int *result)
+static flow_status add_call(flow_model_program *program, const flow_model_part *part, const flow_json *entry, const int *operands,
+                            int count, int given, int *result)
 {
   void *block;
-  if (model->call_count >= MOST_CALLS) return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
-  if (count > FLOW_MAX_OPERANDS)
+  program->total += 1 + (part->kind == FLOW_PART_WRAPPER ? part->program.total : 0);
+  if (program->total > MOST_CALLS) return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
+  if (count > FLOW_MODEL_MOST_TENSORS)
     return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is called with %d inputs, at most %d are possible", part->name, count,
-                     FLOW_MAX_OPERANDS);
-  FLOW_TRY(flow_grow(&model->calls, sizeof *model->calls, model->call_count + 1, &model->call_capacity));
+                     FLOW_MODEL_MOST_TENSORS);
+  FLOW_TRY(flow_grow(&program->calls, sizeof *program->calls, program->call_count + 1, &program->call_capacity));
   FLOW_TRY(flow_alloc(sizeof(int) * (size_t)count, &block));
   memcpy(block, operands, sizeof(int) * (size_t)count);
-  *result = model->value_count;
-  model->value_count += given;
-  flow_model_call call = { .layer = part->layer, .operation = part->operation, .config = member(part->entry, "config"), .entry = entry,
-                           .operands = block, .operand_count = count, .result = *result, .result_count = given, .training = -1 };
+  *result = program->value_count;
+  program->value_count += given;
+  const flow_model_part *wrapper = part->kind == FLOW_PART_WRAPPER ? part : NULL;
+  flow_model_call call = { .layer = part->layer, .wrapper = wrapper, .operation = part->operation, .entry = entry,
+                           .config = member(part->entry, "config"), .operands = block, .operand_count = count,
+                           .result = *result, .result_count = given, .training = -1 };
   for (int i = 0; i < count && i < FLOW_LAYER_MOST_INPUTS; i++) call.inputs[i] = i;
-  model->calls[model->call_count++] = call;
+  program->calls[program->call_count++] = call;
   return FLOW_OK;
 }
 
 /* What the parts of one call of a functional model have given so far: values[part][call][output]. */
 typedef struct results { int **values; int calls, outputs; } results;
 
-/* The tensors that `input_layers` or `output_layers` name: one {name, call, output}, or a list of them. */
-static int end_count(const flow_json *ends)
+/* Tensors of a file: one, a list of them, or an object that has them by names, which come in the order of the names, as in Keras. `alone`:
+ * whether it is one. */
+static int tensor_count(const flow_json *tensors, int alone) { return alone ? 1 : flow_json_count(tensors); }
+
+static const flow_json *tensor_at(const flow_json *tensors, int alone, int index)
 {
-  return flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT) ? 1 : flow_json_count(ends);
+  const flow_json *item, *other;
+  if (alone) return tensors;
+  if (!flow_json_is(tensors, FLOW_JSON_OBJECT)) return flow_json_item(tensors, index);
+  FLOW_JSON_EACH(item, tensors) {
+    int before = 0;
+    FLOW_JSON_EACH(other, tensors) before += strcmp(other->key, item->key) < 0;
+    if (before == index) return item;
+  }
+  return NULL;
 }
-static const flow_json *end_at(const flow_json *ends, int index)
+
+/* Those that `input_layers` or `output_layers` name, each as {name, call, output}. */
+static int is_end(const flow_json *ends)
 {
-  return flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT) ? ends : flow_json_item(ends, index);
+  return flow_json_is(ends, FLOW_JSON_LIST) && flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT);
 }
+static int end_count(const flow_json *ends) { return tensor_count(ends, is_end(ends)); }
+static const flow_json *end_at(const flow_json *ends, int index) { return tensor_at(ends, is_end(ends), index); }
 
 static int output_count(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
-  if (part->kind == FLOW_PART_LAYER) return flow_layer_outputs_of(part->layer);
+  if (part->kind == FLOW_PART_LAYER || part->kind == FLOW_PART_WRAPPER) return flow_wrapper_outputs(part);
   return part->kind == FLOW_PART_FUNCTIONAL ? end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 
@@ -167,8 +229,6 @@ static flow_status add_results(results *found, const int *values, int count, int
   return FLOW_OK;
 }
 
-static flow_status expand(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs);
-
 static int is_model(const flow_model_part *part) { return part->kind == FLOW_PART_SEQUENTIAL || part->kind == FLOW_PART_FUNCTIONAL; }
 
 /* What a call gives beside its tensors: only `training` is known, and the mask of a model's inputs; null says nothing. */
@@ -196,7 +256,7 @@ static flow_status add_named(const flow_model_part *whole, const results *all, c
 {
   int is_list = flow_json_is(value, FLOW_JSON_LIST), entry = 0;
   for (const flow_json *item = is_list ? value->child : value; item; item = is_list ? item->next : NULL) {
-    int input = flow_layer_find_input(part->layer->class, name, is_list ? ++entry : 0), taken = 0;
+    int input = flow_find_input_name(flow_part_input_names(part), name, is_list ? ++entry : 0), taken = 0;
     const flow_json *history = member(member(item, "config"), "keras_history");
     if (flow_json_is(item, FLOW_JSON_NULL)) continue;
     for (int i = 0; i < named->count; i++) taken |= named->inputs[i] == input;
@@ -209,23 +269,11 @@ static flow_status add_named(const flow_model_part *whole, const results *all, c
   return FLOW_OK;
 }
 
-/* The name of argument `position` of such a call: inputs that are entries of one list are one argument. */
-static const char *argument_at(const flow_layer_class *class, int position, char name[64])
+static flow_status make_named_call(flow_model_program *program, const flow_model_part *whole, const results *all,
+                                   const flow_model_part *part, const flow_json *entry, int *outputs, int *made)
 {
-  name[0] = '\0';
-  for (int i = 0; i < flow_layer_named_inputs(class); i++) {
-    size_t length = strcspn(class->input_names[i], "[");
-    if (strlen(name) == length && strncmp(name, class->input_names[i], length) == 0) continue;
-    snprintf(name, 64, "%.*s", (int)length, class->input_names[i]);
-    if (position-- == 0) return name;
-  }
-  return NULL;
-}
-
-static flow_status make_named_call(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
-                                   const flow_json *entry, int *outputs, int *made)
-{
-  const flow_layer_class *class = part->layer->class;
+  const char *const *names = flow_part_input_names(part);
+  const flow_argument *known = part->layer ? part->layer->class->options : NULL;
   const flow_json *args = member(entry, "args"), *kwargs = member(entry, "kwargs"), *item;
   named_operands named = { .count = 0 };
   flow_arguments *options;
@@ -233,7 +281,7 @@ static flow_status make_named_call(flow_model *model, const flow_model_part *who
   int position = 0;
   flow_status status = FLOW_OK;
   FLOW_JSON_EACH(item, args) {
-    if (!flow_json_is(item, FLOW_JSON_NULL) && !argument_at(class, position, name))
+    if (!flow_json_is(item, FLOW_JSON_NULL) && !flow_input_name_at(names, position, name))
       return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has %d arguments by position, which is not supported", part->name,
                        flow_json_count(args));
     if (!flow_json_is(item, FLOW_JSON_NULL)) FLOW_TRY(add_named(whole, all, part, name, item, &named));
@@ -242,13 +290,13 @@ static flow_status make_named_call(flow_model *model, const flow_model_part *who
   FLOW_TRY(flow_arguments_new(&options));
   for (item = flow_json_is(kwargs, FLOW_JSON_OBJECT) ? kwargs->child : NULL; item && status == FLOW_OK; item = item->next) {
     if (strcmp(item->key, "training") == 0 || flow_json_is(item, FLOW_JSON_NULL)) continue;
-    if (flow_argument_find(class->options, item->key) >= 0) status = flow_config_set(options, item->key, item);
+    if (known && flow_argument_find(known, item->key) >= 0) status = flow_config_set(options, item->key, item);
     else status = add_named(whole, all, part, item->key, item, &named);
   }
   if (status == FLOW_OK && !named.waits) {
-    status = expand(model, part, named.operands, named.count, 0, outputs);
+    status = expand(program, part, named.operands, named.count, 0, outputs);
     if (status == FLOW_OK) {
-      flow_model_call *call = &model->calls[model->call_count - 1];
+      flow_model_call *call = &program->calls[program->call_count - 1];
       memcpy(call->inputs, named.inputs, sizeof named.inputs);
       call->options = options;
       *made = 1;
@@ -260,81 +308,84 @@ static flow_status make_named_call(flow_model *model, const flow_model_part *who
 }
 
 /* The tensors among the operands of an operation; *made: they are there. The other operands are read when it runs. */
-static flow_status make_operation(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
-                                  const flow_json *entry, int *outputs, int *made)
+static flow_status make_operation(flow_model_program *program, const flow_model_part *whole, const results *all,
+                                  const flow_model_part *part, const flow_json *entry, int *outputs, int *made)
 {
   const flow_json *args = member(entry, "args"), *operand;
-  int operands[FLOW_MAX_OPERANDS], count = 0, made_count = output_count(part), first;
+  int operands[FLOW_MODEL_MOST_TENSORS], count = 0, made_count = output_count(part), first;
   FLOW_JSON_EACH(operand, part->operation->operands == 0 ? flow_json_item(args, 0) : args) {
     const flow_json *history = member(member(operand, "config"), "keras_history");
     if (!history) continue;
-    if (count == FLOW_MAX_OPERANDS)
-      return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is called with more than %d tensors", part->name, FLOW_MAX_OPERANDS);
+    if (count == FLOW_MODEL_MOST_TENSORS)
+      return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is called with more than %d tensors", part->name, FLOW_MODEL_MOST_TENSORS);
     FLOW_TRY(find_value(whole, all, history, 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }
   if (count == 0) return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" has no tensor among its operands", part->name);
   *made = 1;
-  FLOW_TRY(add_call(model, part, entry, operands, count, made_count, &first));
+  FLOW_TRY(add_call(program, part, entry, operands, count, made_count, &first));
   for (int i = 0; i < made_count; i++) outputs[i] = first + i;
   return FLOW_OK;
 }
 
 /* Puts the masks that a model is called with, one or a list, on its inputs, the values `operands`; *waits: one is not there yet. */
-static flow_status add_masks(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
+static flow_status add_masks(flow_model_program *program, const flow_model_part *whole, const results *all, const flow_model_part *part,
                              const flow_json *mask, int *operands, int count, int *waits)
 {
   const flow_model_part setter = { .name = part->name };
   for (int i = 0, value; i < count; i++) {
-    const flow_json *own = flow_json_is(mask, FLOW_JSON_LIST) ? flow_json_item(mask, i) : i == 0 ? mask : NULL;
+    int alone = member(mask, "class_name") != NULL;
+    const flow_json *own = i < tensor_count(mask, alone) ? tensor_at(mask, alone, i) : NULL;
     if (!own || flow_json_is(own, FLOW_JSON_NULL)) continue;
     FLOW_TRY(find_value(whole, all, member(member(own, "config"), "keras_history"), 0, &value));
     if ((*waits = value < 0)) return FLOW_OK;
-    FLOW_TRY(add_call(model, &setter, NULL, (const int[]){ operands[i], value }, 2, 1, &operands[i]));
+    FLOW_TRY(add_call(program, &setter, NULL, (const int[]){ operands[i], value }, 2, 1, &operands[i]));
   }
   return FLOW_OK;
 }
 
 /* Makes call number found->calls of a part if its tensors are there; *made tells. */
-static flow_status make_call(flow_model *model, const flow_model_part *whole, const results *all, int index, int depth, int *made)
+static flow_status make_call(flow_model_program *program, const flow_model_part *whole, const results *all, int index, int depth, int *made)
 {
   const flow_model_part *part = &whole->parts[index];
   results *found = (results *)&all[index];
   const flow_json *calls = member(part->entry, "inbound_nodes"), *call = flow_json_item(calls, found->calls);
-  const flow_json *args = member(call, "args"), *first = flow_json_item(args, 0), *tensor;
-  int operands[FLOW_MAX_OPERANDS], count = 0, outputs[FLOW_MAX_OPERANDS], outputs_of_part = output_count(part);
+  const flow_json *args = member(call, "args"), *first = flow_json_item(args, 0);
+  int operands[FLOW_MODEL_MOST_TENSORS], count = 0, outputs[FLOW_MODEL_MOST_TENSORS], outputs_of_part = output_count(part);
   *made = 0;
-  if (!first || outputs_of_part > FLOW_MAX_OPERANDS) return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
-  int first_call = model->call_count, named = part->kind == FLOW_PART_LAYER && part->layer->class->input_names != NULL;
+  if (!first || outputs_of_part > FLOW_MODEL_MOST_TENSORS)
+    return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
+  int first_call = program->call_count, named = flow_part_input_names(part) != NULL;
   if (!named) FLOW_TRY(check_call(part, args, member(call, "kwargs")));
   if (part->kind == FLOW_PART_OPERATION) {
-    FLOW_TRY(make_operation(model, whole, all, part, call, outputs, made));
+    FLOW_TRY(make_operation(program, whole, all, part, call, outputs, made));
     return *made ? add_results(found, outputs, outputs_of_part, flow_json_count(calls)) : FLOW_OK;
   }
-  if (named) FLOW_TRY(make_named_call(model, whole, all, part, call, outputs, made));
+  if (named) FLOW_TRY(make_named_call(program, whole, all, part, call, outputs, made));
   if (named && !*made) return FLOW_OK;
-  const flow_json *list = named ? NULL : flow_json_is(first, FLOW_JSON_LIST) ? first->child : first;
-  for (tensor = list; tensor; tensor = flow_json_is(first, FLOW_JSON_LIST) ? tensor->next : NULL) {
+  int alone = member(first, "class_name") != NULL, given = named ? 0 : tensor_count(first, alone);
+  for (int i = 0; i < given; i++) {
+    const flow_json *tensor = tensor_at(first, alone, i);
     const char *class = text_member(tensor, "class_name");
-    if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MAX_OPERANDS)
+    if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MODEL_MOST_TENSORS)
       return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is not a tensor, or there are too many", count + 1, part->name);
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }
   const flow_json *mask = is_model(part) ? member(member(call, "kwargs"), "mask") : NULL;
   int waits = 0;
-  if (mask) FLOW_TRY(add_masks(model, whole, all, part, mask, operands, count, &waits));
+  if (mask) FLOW_TRY(add_masks(program, whole, all, part, mask, operands, count, &waits));
   if (waits) return FLOW_OK;
-  if (!named) FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
+  if (!named) FLOW_TRY(expand(program, part, operands, count, depth + 1, outputs));
   const flow_json *training = member(call, "own_training");      /* what a script gave the call; kwargs has Keras' default */
-  for (int i = first_call; flow_json_is(training, FLOW_JSON_BOOLEAN) && i < model->call_count; i++)
-    if (model->calls[i].training < 0) model->calls[i].training = flow_json_is_true(training);
+  for (int i = first_call; flow_json_is(training, FLOW_JSON_BOOLEAN) && i < program->call_count; i++)
+    if (program->calls[i].training < 0) program->calls[i].training = flow_json_is_true(training);
   FLOW_TRY(add_results(found, outputs, outputs_of_part, flow_json_count(calls)));
   *made = 1;
   return FLOW_OK;
 }
 
-static flow_status expand_functional(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth,
+static flow_status expand_functional(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
                                      results *found, int *outputs)
 {
   const flow_json *config = member(part->entry, "config");
@@ -356,7 +407,7 @@ static flow_status expand_functional(flow_model *model, const flow_model_part *p
       if (part->parts[i].kind == FLOW_PART_INPUT) continue;
       int of = flow_json_count(member(part->parts[i].entry, "inbound_nodes")), made = 1;
       while (found[i].calls < of && made) {
-        FLOW_TRY(make_call(model, part, found, i, depth, &made));
+        FLOW_TRY(make_call(program, part, found, i, depth, &made));
         progress |= made;
       }
       left |= found[i].calls < of;
@@ -371,11 +422,11 @@ static flow_status expand_functional(flow_model *model, const flow_model_part *p
 }
 
 /* Appends the calls that one call of a part consists of; outputs: output_count(part) values. */
-static flow_status expand(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs)
+static flow_status expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs)
 {
   if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
-  if (part->kind == FLOW_PART_LAYER) {
-    FLOW_TRY(add_call(model, part, NULL, inputs, count, output_count(part), outputs));
+  if (part->kind == FLOW_PART_LAYER || part->kind == FLOW_PART_WRAPPER) {
+    FLOW_TRY(add_call(program, part, NULL, inputs, count, output_count(part), outputs));
     for (int i = 1; i < output_count(part); i++) outputs[i] = outputs[0] + i;
     return FLOW_OK;
   }
@@ -390,14 +441,14 @@ static flow_status expand(flow_model *model, const flow_model_part *part, const 
       if (part->parts[i].kind == FLOW_PART_INPUT) continue;
       if (output_count(&part->parts[i]) != 1)
         return flow_fail(FLOW_UNSUPPORTED, "the model \"%s\" has a part with several outputs", part->name);
-      FLOW_TRY(expand(model, &part->parts[i], &value, 1, depth + 1, outputs));
+      FLOW_TRY(expand(program, &part->parts[i], &value, 1, depth + 1, outputs));
     }
     return FLOW_OK;
   }
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(results) * (size_t)part->part_count, &block));
   results *found = block;
-  flow_status status = expand_functional(model, part, inputs, count, depth, found, outputs);
+  flow_status status = expand_functional(program, part, inputs, count, depth, found, outputs);
   for (int i = 0; i < part->part_count; i++) {
     for (int k = 0; k < found[i].calls; k++) flow_free(found[i].values[k]);
     flow_free(found[i].values);
@@ -428,72 +479,19 @@ static flow_status read_inputs(flow_model *model)
 
 flow_status flow_model_read_parts(flow_model *model)
 {
-  int inputs[FLOW_MAX_OPERANDS], outputs[FLOW_MAX_OPERANDS];
+  int inputs[FLOW_MODEL_MOST_TENSORS], outputs[FLOW_MODEL_MOST_TENSORS];
   FLOW_TRY(read_part(model->description, 0, &model->root));
   if (model->root.kind != FLOW_PART_SEQUENTIAL && model->root.kind != FLOW_PART_FUNCTIONAL)
     return flow_fail(FLOW_UNSUPPORTED, "it holds a %s, not a Sequential or Functional model", model->root.class_name);
   FLOW_TRY(read_inputs(model));
   int count = output_count(&model->root);
-  if (model->input_count < 1 || model->input_count > FLOW_MAX_OPERANDS || count < 1 || count > FLOW_MAX_OPERANDS)
+  if (model->input_count < 1 || model->input_count > FLOW_MODEL_MOST_TENSORS || count < 1 || count > FLOW_MODEL_MOST_TENSORS)
     return flow_fail(FLOW_UNSUPPORTED, "the model has %d inputs and %d outputs, 1 to %d are possible", model->input_count, count,
-                     FLOW_MAX_OPERANDS);
+                     FLOW_MODEL_MOST_TENSORS);
   for (int i = 0; i < model->input_count; i++) inputs[i] = i;
-  FLOW_TRY(expand(model, &model->root, inputs, model->input_count, 0, outputs));
+  FLOW_TRY(expand(&model->program, &model->root, inputs, model->input_count, 0, outputs));
   FLOW_TRY(flow_grow(&model->outputs, sizeof(int), count, &model->output_capacity));
   memcpy(model->outputs, outputs, sizeof(int) * (size_t)count);
   model->output_count = count;
   return FLOW_OK;
-}
-
-/* ---- compile_config ------------------------------------------------------------------------------------------------------------- */
-
-static flow_status read_loss(flow_model *model, const flow_json *loss)
-{
-  static const char *const apart[] = { "name", "reduction", "dtype", "fn", NULL };
-  const char *name = flow_json_is(loss, FLOW_JSON_TEXT) ? loss->text : text_member(loss, "class_name");
-  const flow_json *config = member(loss, "config");
-  const char *reduction = text_member(config, "reduction");
-  int index = name ? flow_loss_lookup(name) : -1;
-  if (index < 0) return flow_fail(FLOW_UNSUPPORTED, "its loss %s is not known", name ? name : "(several)");
-  if (reduction && strcmp(reduction, "sum_over_batch_size") != 0 && strcmp(reduction, "mean") != 0)
-    return flow_fail(FLOW_UNSUPPORTED, "its loss has the reduction \"%s\"; only sum_over_batch_size is supported", reduction);
-  model->loss = flow_loss_record(index);
-  if (!flow_json_is(config, FLOW_JSON_OBJECT)) return flow_arguments_new(&model->loss_options);
-  return flow_config_read(config, NULL, apart, &model->loss_options);
-}
-
-/* Keras wraps the optimizer of a model with this policy when it compiles it, and writes the config of the one that it was given. */
-static int scales_by_policy(const flow_model *model)
-{
-  const flow_json *policy = member(member(model->description, "config"), "dtype");
-  const char *name = flow_json_is(policy, FLOW_JSON_OBJECT) ? text_member(member(policy, "config"), "name") : flow_json_text(policy);
-  return name && strcmp(name, "mixed_float16") == 0;
-}
-
-static flow_status read_compiled(flow_model *model)
-{
-  const flow_json *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
-  if (!flow_json_is(optimizer, FLOW_JSON_OBJECT) || !member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
-  FLOW_TRY(read_loss(model, member(compiled, "loss")));
-  const char *class_name = text_member(optimizer, "class_name");
-  if (class_name && strcmp(class_name, "LossScaleOptimizer") == 0)
-    return flow_loss_scale_read(optimizer, &model->loss_scale, &model->optimizer);
-  FLOW_TRY(flow_optimizer_read(optimizer, &model->optimizer));
-  if (!scales_by_policy(model)) return FLOW_OK;
-  return flow_loss_scale_new(NULL, FLOW_INITIAL_LOSS_SCALE, FLOW_LOSS_SCALE_GROWTH_STEPS, &model->loss_scale);
-}
-
-flow_status flow_model_read_compiled(flow_model *model)
-{
-  flow_status status = read_compiled(model);
-  if (status == FLOW_OK || status == FLOW_OUT_OF_MEMORY) return status;
-  flow_optimizer_release(model->optimizer);
-  flow_loss_scale_release(model->loss_scale);
-  flow_arguments_release(model->loss_options);
-  model->optimizer = NULL;
-  model->loss_scale = NULL;
-  model->loss_options = NULL;
-  model->loss = NULL;
-  model->not_compiled = flow_duplicate_text(flow_last_error());
-  return model->not_compiled ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }

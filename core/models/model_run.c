@@ -6,7 +6,7 @@
 #include "base/float_state.h"
 #include "layers/express.h"
 #include "layers/regularizers.h"
-#include "models/model.h"
+#include "models/wrappers.h"
 
 enum { BATCH = 32 };
 
@@ -43,8 +43,7 @@ static flow_status with_mask(flow_context *context, flow_tensor *x, flow_tensor 
   return status;
 }
 
-/* Adds `more`, which it takes over and which may be NULL, to *total, which may be. */
-static flow_status add_to(flow_context *context, flow_tensor **total, flow_tensor *more)
+flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_tensor *more)
 {
   flow_tensor *sum;
   if (!more || !*total) {
@@ -59,22 +58,30 @@ static flow_status add_to(flow_context *context, flow_tensor **total, flow_tenso
   return FLOW_OK;
 }
 
+static flow_status call_wrapper(flow_context *context, const flow_model_call *call, flow_tensor *const *operands, int training,
+                                flow_tensor **results, flow_tensor **activity)
+{
+  flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL };
+  for (int i = 0; i < call->operand_count; i++) named[call->inputs[i]] = operands[i];
+  if (!named[0]) return flow_wrapper_fail(call->wrapper, "it is called without an input");
+  return flow_wrapper_run(&(flow_wrapper_call){ .context = context, .part = call->wrapper, .named = named, .outputs = results,
+                                                .training = call->training >= 0 ? call->training : training, .activity = activity });
+}
+
 flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training,
                                 flow_tensor **activity)
 {
-  flow_tensor *operands[FLOW_MAX_OPERANDS];
-  flow_signature signatures[FLOW_MAX_OPERANDS];
+  flow_tensor *operands[FLOW_MODEL_MOST_TENSORS];
   for (int i = 0; i < call->operand_count; i++) {
     operands[i] = values[call->operands[i]];
     if (!operands[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is not there");
-    signatures[i] = flow_signature_of(operands[i]);
   }
+  if (call->wrapper) return call_wrapper(context, call, operands, training, &values[call->result], activity);
   if (!call->layer && !call->operation) return with_mask(context, operands[0], operands[1], &values[call->result]);
   if (!call->layer)
     return flow_operation_run(context, call->operation, call->config, call->entry, operands, call->operand_count, &values[call->result]);
   flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL }, **inputs = operands;
   int count = call->operand_count, names = flow_layer_named_inputs(call->layer->class);
-  FLOW_TRY(flow_model_make_layer(context, call, signatures));
   for (int i = 0; i < count && names; i++) named[call->inputs[i]] = operands[i];
   if (names) inputs = named, count = names;
   if (call->training >= 0) training = call->training;
@@ -83,7 +90,7 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   memcpy(&values[call->result], outputs, sizeof *outputs * (size_t)call->result_count);
   flow_tensors_release(outputs + call->result_count, FLOW_LAYER_MOST_OUTPUTS - call->result_count);
   flow_tensor *added = flow_layer_take_activity(call->layer);
-  if (status == FLOW_OK && activity) return add_to(context, activity, added);
+  if (status == FLOW_OK && activity) return flow_model_add_to(context, activity, added);
   flow_tensor_release(added);
   return status;
 }
@@ -92,17 +99,17 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
                                 flow_tensor **activity)
 {
   void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)model->value_count, &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)model->program.value_count, &block));
   flow_tensor **values = block;
   flow_status status = FLOW_OK;
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = cast_input(context, &model->inputs[i], inputs[i], &values[i]);
-  for (int i = 0; i < model->call_count && status == FLOW_OK; i++)
-    status = flow_model_call_one(context, &model->calls[i], values, training, activity);
+  for (int i = 0; i < model->program.call_count && status == FLOW_OK; i++)
+    status = flow_model_call_one(context, &model->program.calls[i], values, training, activity);
   for (int i = 0; i < model->output_count && status == FLOW_OK; i++) {
     if (values[model->outputs[i]]) outputs[i] = flow_tensor_retain(values[model->outputs[i]]);
     else status = flow_fail(FLOW_INVALID_ARGUMENT, "output %d of the model is a part of a tensor that is not there", i + 1);
   }
-  for (int i = 0; i < model->value_count; i++) flow_tensor_release(values[i]);
+  for (int i = 0; i < model->program.value_count; i++) flow_tensor_release(values[i]);
   flow_free(block);
   return status;
 }
@@ -114,7 +121,7 @@ static flow_status add_penalties(flow_context *context, const flow_model_part *p
 {
   flow_tensor *penalty = NULL;
   if (part->layer) FLOW_TRY(flow_layer_regularize(context, part->layer, &penalty));
-  FLOW_TRY(add_to(context, loss, penalty));
+  FLOW_TRY(flow_model_add_to(context, loss, penalty));
   for (int i = 0; i < part->part_count; i++) FLOW_TRY(add_penalties(context, &part->parts[i], loss));
   return FLOW_OK;
 }
@@ -122,7 +129,7 @@ static flow_status add_penalties(flow_context *context, const flow_model_part *p
 /* Loss, gradients and the optimizer's update, as effects of the open trace. */
 static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
 {
-  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL, *weights = NULL, *target = NULL, *activity = NULL;
+  flow_tensor *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL }, *values = NULL, *weights = NULL, *target = NULL, *activity = NULL;
   flow_tape *tape;
   int count = flow_model_trainable(model, NULL);
   void *block;
@@ -138,7 +145,7 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
     if (status == FLOW_OK) status = flow_loss_run(context, model->loss, model->loss_options, targets, outputs[0], &values);
     if (status == FLOW_OK && outputs[0]->mask) status = flow_loss_mask(context, outputs[0]->mask, 1, &weights);
     if (status == FLOW_OK) status = flow_loss_mean(context, values, weights, loss);
-    if (status == FLOW_OK) status = add_to(context, loss, activity);
+    if (status == FLOW_OK) status = flow_model_add_to(context, loss, activity);
     else flow_tensor_release(activity);
     if (status == FLOW_OK) status = add_penalties(context, &model->root, loss);
     if (status == FLOW_OK && model->loss_scale) status = flow_loss_scale_loss(context, model->loss_scale, *loss, &target);
@@ -163,7 +170,7 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
 static flow_status trace_step(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *given, int count,
                               flow_plan **plan)
 {
-  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
+  flow_tensor *inputs[FLOW_MODEL_MOST_TENSORS] = { NULL }, *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL };
   FLOW_TRY(flow_trace_begin(context));
   flow_status status = FLOW_OK;
   for (int i = 0; i < count && status == FLOW_OK; i++) {
@@ -242,7 +249,7 @@ static flow_status collect(flow_tensor *const *batch, int count, int64_t first, 
 static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs,
                                 int64_t first, int64_t rows, int64_t total, flow_tensor **results)
 {
-  flow_tensor *views[FLOW_MAX_OPERANDS] = { NULL }, *batch[FLOW_MAX_OPERANDS] = { NULL };
+  flow_tensor *views[FLOW_MODEL_MOST_TENSORS] = { NULL }, *batch[FLOW_MODEL_MOST_TENSORS] = { NULL };
   flow_status status = FLOW_OK;
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = view_rows(inputs[i], first, rows, &views[i]);
   flow_instance_scalars(instance, model->seed, 0, (double)first);
@@ -280,7 +287,7 @@ static flow_status predict_shared(const char *function, flow_context *context, f
                                   flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
   FLOW_DEFAULT_FLOATS;
-  flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
+  flow_tensor *contiguous[FLOW_MODEL_MOST_TENSORS] = { NULL };
   int64_t rows;
   FLOW_TRY(check_inputs(function, model, inputs, count, &rows));
   for (int i = 0; i < model->output_count; i++) outputs[i] = NULL;
@@ -309,7 +316,7 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
 {
   FLOW_DEFAULT_FLOATS;
   int64_t rows;
-  flow_tensor *operands[FLOW_MAX_OPERANDS] = { NULL }, *result = NULL;
+  flow_tensor *operands[FLOW_MODEL_MOST_TENSORS] = { NULL }, *result = NULL;
   flow_runner *runner = NULL;
   FLOW_TRY(flow_check_model("flow_model_train", model));
   if (!context || !inputs || !targets) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: context, inputs or targets is NULL");
@@ -323,7 +330,7 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
                      model->path);
   FLOW_TRY(check_inputs("flow_model_train", model, inputs, count, &rows));
   FLOW_TRY(flow_check_tensor("flow_model_train: targets", targets));
-  if (count == FLOW_MAX_OPERANDS || targets->rank < 1 || targets->shape[0] != rows)
+  if (count == FLOW_MODEL_MOST_TENSORS || targets->rank < 1 || targets->shape[0] != rows)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: targets have shape %s for %.0f rows of inputs",
                      flow_shape_text(targets->rank, targets->shape), (double)rows);
   flow_status status = make_contiguous(inputs, count, operands);

@@ -256,16 +256,16 @@ static flow_tensor *cast(flow_operation_call *call)
 
 /* ---- records ------------------------------------------------------------------------------------------------------------------ */
 
-#define RULE(class, operands, rule, options) { #class, operands, rule, 0, NULL, options, NULL, 0 }
-#define ALIAS(class, operands, rule, name, options) { #class, operands, rule, FLOW_OP_##name, NULL, options, NULL, 0 }
+#define RULE(class, operands, rule, options) { #class, operands, rule, 0, NULL, options, NULL, 0, NULL }
+#define ALIAS(class, operands, rule, name, options) { #class, operands, rule, FLOW_OP_##name, NULL, options, NULL, 0, NULL }
 
 static const flow_operation records[] = {
   ALIAS(Divide, 2, by_op, div, ""), ALIAS(Amax, 1, reduce, max, "axis|keepdims"), ALIAS(Amin, 1, reduce, min, "axis|keepdims"),
   ALIAS(Argmax, 1, reduce, argmax, "axis|keepdims"),
   RULE(Mean, 1, mean, "axis|keepdims"),
   RULE(Var, 1, variance, "axis|keepdims"), RULE(Std, 1, deviation, "axis|keepdims"),
-  { "Softmax", 1, along_axis, FLOW_OP_softmax, NULL, "axis", NULL, 0 },
-  { "LogSoftmax", 1, along_axis, FLOW_OP_log_softmax, NULL, "axis", NULL, 0 },
+  { "Softmax", 1, along_axis, FLOW_OP_softmax, NULL, "axis", NULL, 0, NULL },
+  { "LogSoftmax", 1, along_axis, FLOW_OP_log_softmax, NULL, "axis", NULL, 0, NULL },
   RULE(Isnan, 1, is_nan, ""), RULE(Round, 1, round_decimals, "decimals"), RULE(Clip, 1, clip, "x_min|x_max"),
   RULE(LeakyRelu, 1, leaky_relu, "negative_slope"), RULE(Elu, 1, elu, "alpha"), RULE(Gelu, 1, gelu, "approximate"),
   RULE(Cast, 1, cast, "dtype"),
@@ -275,27 +275,28 @@ static const flow_operation records[] = {
   RULE(ExpandDims, 1, flow_operation_expand_dims, "axis"), RULE(Squeeze, 1, flow_operation_squeeze, "axis"),
   RULE(Flip, 1, flow_operation_flip, "axis"), RULE(Split, 1, flow_operation_split, "indices_or_sections|axis"),
   RULE(Unstack, 1, flow_operation_unstack, "axis|num"), RULE(Tile, 1, flow_operation_tile, "repeats"),
-  RULE(Repeat, 1, flow_operation_repeat, "repeats|axis"), { "Pad", 1, flow_operation_pad, 0, NULL, "pad_width|mode", "constant_values", 0 },
+  RULE(Repeat, 1, flow_operation_repeat, "repeats|axis"),
+  { "Pad", 1, flow_operation_pad, 0, NULL, "pad_width|mode", "constant_values", 0, NULL },
   RULE(OneHot, 1, flow_operation_one_hot, "num_classes|axis|dtype"), RULE(ZerosLike, 1, flow_operation_zeros_like, "dtype"),
-  RULE(OnesLike, 1, flow_operation_ones_like, "dtype"), { "Take", 1, flow_operation_take, 0, NULL, "axis", NULL, 1 },
-  { "GetItem", 1, flow_operation_item, 0, NULL, "", NULL, 1 },
+  RULE(OnesLike, 1, flow_operation_ones_like, "dtype"), { "Take", 1, flow_operation_take, 0, NULL, "axis", NULL, 1, NULL },
+  { "GetItem", 1, flow_operation_item, 0, NULL, "", NULL, 1, NULL },
 };
 
 /* Operations that are one op, or an activation, and nothing else. Keras' class is called as the op is, divide_no_nan DivideNoNan, or as
  * `classes` says. Lua has these from here (flow_operation_row). */
-#define PLAIN(name, operands) { NULL, operands, by_op, FLOW_OP_##name, NULL, "", NULL, 0 }
-#define ACTIVATION(name) { NULL, 1, by_activation, 0, name, "", NULL, 0 }
+#define PLAIN(name, operands) { NULL, operands, by_op, FLOW_OP_##name, NULL, "", NULL, 0, NULL }
+#define ACTIVATION(name) { NULL, 1, by_activation, 0, name, "", NULL, 0, NULL }
 static const flow_operation plain[] = {
 #define FLOW_NUMBERS(name, inputs, flags, gradient, doc)       PLAIN(name, inputs),
 #define FLOW_FLOATS(name, inputs, flags, gradient, doc)        PLAIN(name, inputs),
 #define FLOW_CONDITION(name, inputs, doc)                      PLAIN(name, inputs),
 #define FLOW_LOGICAL(name, inputs, doc)                        PLAIN(name, inputs),
 #define FLOW_GRADIENT(...)
-#define FLOW_REDUCTION(name, flags, shape, gradient, doc)      { NULL, 1, reduce, FLOW_OP_##name, NULL, "axis|keepdims", NULL, 0 },
+#define FLOW_REDUCTION(name, flags, shape, gradient, doc)      { NULL, 1, reduce, FLOW_OP_##name, NULL, "axis|keepdims", NULL, 0, NULL },
 #define FLOW_OP(...)
 #include "ops/ops.def"
 #undef FLOW_OP
-  { NULL, 1, reduce, FLOW_OP_sum, NULL, "axis|keepdims", NULL, 0 },
+  { NULL, 1, reduce, FLOW_OP_sum, NULL, "axis|keepdims", NULL, 0, NULL },
   PLAIN(matmul, 2), PLAIN(where, 3), PLAIN(stop_gradient, 1),
   ACTIVATION("relu6"), ACTIVATION("softsign"), ACTIVATION("silu"), ACTIVATION("selu"), ACTIVATION("hard_sigmoid"), ACTIVATION("hard_silu"),
 };
@@ -356,7 +357,8 @@ const flow_operation *flow_operation_find(const char *class_name)
     const char *module;
     if (strcmp(class_of(&plain[i], text, &module), class_name) == 0) return &plain[i];
   }
-  return NULL;
+  const flow_operation *found = flow_operation_find_formula(class_name);
+  return found ? found : flow_operation_find_array(class_name);
 }
 
 int flow_operation_outputs(const flow_operation *operation, const flow_json *config)
@@ -364,9 +366,9 @@ int flow_operation_outputs(const flow_operation *operation, const flow_json *con
   if (operation->run == flow_operation_split) {
     const flow_json *parts = flow_json_member(config, "indices_or_sections");
     double count = flow_json_is(parts, FLOW_JSON_LIST) ? flow_json_count(parts) + 1 : flow_json_is_number(parts) ? parts->number : 1;
-    return count >= 1 && count <= FLOW_MAX_OPERANDS ? (int)count : FLOW_MAX_OPERANDS + 1;
+    return count >= 1 && count <= FLOW_OPERATION_MOST ? (int)count : FLOW_OPERATION_MOST + 1;
   }
-  return operation->run == flow_operation_unstack ? FLOW_MAX_OPERANDS : 1;
+  return operation->run == flow_operation_unstack ? FLOW_OPERATION_MOST : 1;
 }
 
 /* ---- calls -------------------------------------------------------------------------------------------------------------------- */
@@ -416,9 +418,9 @@ static void fill_operands(flow_operation_call *call, flow_tensor *const *tensors
 {
   const flow_json *first = flow_json_item(call->args, 0), *list = call->operation->operands == 0 ? first : call->args;
   int wanted = call->operation->operands == 0 ? flow_json_count(first) : call->operation->operands, next = 0;
-  if (wanted < 1 || wanted > FLOW_MAX_OPERANDS || flow_json_count(list) < wanted) {
+  if (wanted < 1 || wanted > FLOW_OPERATION_MOST || flow_json_count(list) < wanted) {
     flow_operation_fail(call, FLOW_UNSUPPORTED, "it is called with %d operands, at most %d are possible", flow_json_count(list),
-                        FLOW_MAX_OPERANDS);
+                        FLOW_OPERATION_MOST);
     return;
   }
   call->count = wanted;

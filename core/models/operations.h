@@ -2,12 +2,15 @@
  * list of layers, whose config holds what the constructor of the operation takes; the call holds its tensors and numbers.
  * lua/flow/saving/operations.lua reads and writes the same ones.
  *
- * operations.c: the records and what is elementwise; operations_movement.c: what moves elements. */
+ * operations.c: the records and what is elementwise; operations_movement.c: what moves elements; operations_formulas.c: formulas of ops;
+ * operations_arrays.c: what works along axes. */
 #ifndef FLOW_MODELS_OPERATIONS_H
 #define FLOW_MODELS_OPERATIONS_H
 
 #include "base/json.h"
 #include "layers/express.h"
+
+enum { FLOW_OPERATION_MOST = 64 };      /* tensors that a call takes or gives */
 
 typedef struct flow_operation flow_operation;
 
@@ -16,9 +19,9 @@ typedef struct flow_operation_call {
   const flow_operation *operation;
   const flow_json      *config, *args, *kwargs;
   flow_expression       e;
-  flow_tensor          *operands[FLOW_MAX_OPERANDS];  /* tensors, numbers and constants, in their order */
+  flow_tensor          *operands[FLOW_OPERATION_MOST];  /* tensors, numbers and constants, in their order */
   int                   count;
-  flow_tensor          *outputs[FLOW_MAX_OPERANDS];   /* of an operation with several; of the others the first is set by its result */
+  flow_tensor          *outputs[FLOW_OPERATION_MOST];   /* of an operation with several; of the others the first is set by its result */
   int                   output_count;
 } flow_operation_call;
 
@@ -33,13 +36,14 @@ struct flow_operation {
   const char         *options;         /* "axis|keepdims": what its config may hold beside a name; others must be null or false */
   const char         *keywords;        /* what its call may be given by name; NULL: nothing */
   int                 positions;       /* how many arguments of its call stand for positions, after the operands */
+  const char         *formula;         /* operations_formulas.c */
 };
 
 /* Whether a module of Keras is that of operations; the record of a class, NULL: not known. */
 int                   flow_operation_is(const char *module);
 const flow_operation *flow_operation_find(const char *class_name);
 
-/* How many results a call has: by its config, at most FLOW_MAX_OPERANDS where only the shape tells. */
+/* How many results a call has: by its config, at most FLOW_OPERATION_MOST where only the shape tells. */
 int flow_operation_outputs(const flow_operation *operation, const flow_json *config);
 
 /* Whether a call gives nothing that the operation does not take; messages name the layer `name`. */
@@ -69,6 +73,10 @@ int              flow_operation_axis_option(flow_operation_call *call, int limit
 flow_tensor *flow_operation_scalar(flow_operation_call *call, const flow_tensor *like, double value);
 /* Numbers, nested lists or {"class_name": "__tensor__"} as a tensor of `dtype`; -1: of the dtype that it names, float32 by default. */
 flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json *value, int dtype);
+
+/* operations_formulas.c and operations_arrays.c: the record of a class, or NULL. */
+const flow_operation *flow_operation_find_formula(const char *class_name);
+const flow_operation *flow_operation_find_array(const char *class_name);
 
 /* operations_movement.c */
 flow_tensor *flow_operation_concatenate(flow_operation_call *call);

@@ -235,8 +235,8 @@ flow_tensor *flow_operation_split(flow_operation_call *call)
   const flow_json *parts = flow_operation_option(call, "indices_or_sections");
   int axis = flow_operation_axis_option(call, X->rank, 0), count = flow_operation_outputs(call->operation, call->config);
   int64_t n = length(call, X, axis), before = 0;
-  if (count > FLOW_MAX_OPERANDS)
-    return flow_operation_fail(call, FLOW_UNSUPPORTED, "it splits in more than %d parts, or in an unknown number", FLOW_MAX_OPERANDS);
+  if (count > FLOW_OPERATION_MOST)
+    return flow_operation_fail(call, FLOW_UNSUPPORTED, "it splits in more than %d parts, or in an unknown number", FLOW_OPERATION_MOST);
   int equal = !flow_json_is(parts, FLOW_JSON_LIST);
   if (equal && n % count != 0)
     return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "%.0f elements cannot be split in %d equal parts", (double)n, count);
@@ -254,8 +254,8 @@ flow_tensor *flow_operation_unstack(flow_operation_call *call)
 {
   int axis = flow_operation_axis_option(call, X->rank, 0), rank = 0;
   int64_t n = length(call, X, axis), dims[FLOW_MAX_RANK];
-  if (n > FLOW_MAX_OPERANDS)
-    return flow_operation_fail(call, FLOW_UNSUPPORTED, "it gives %.0f tensors, at most %d are possible", (double)n, FLOW_MAX_OPERANDS);
+  if (n > FLOW_OPERATION_MOST)
+    return flow_operation_fail(call, FLOW_UNSUPPORTED, "it gives %.0f tensors, at most %d are possible", (double)n, FLOW_OPERATION_MOST);
   for (int i = 0; i < X->rank; i++)
     if (i != axis) dims[rank++] = X->shape[i];
   for (int i = 0; i < n; i++) call->outputs[call->output_count++] = reshaped(call, part(call, X, axis, i, i + 1), rank, dims);

@@ -170,9 +170,12 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_sha
                               flow_step_kind kind, flow_tensor *const *operands, int count)
 {
   void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_model_step), &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_model_step) + sizeof(flow_signature) * (size_t)count, &block));
   flow_model_step *step = block;
-  *step = (flow_model_step){ .kind = kind, .exact = context->exact, .device = context->scopes->on_device, .operand_count = count };
+  step->kind = kind;
+  step->exact = context->exact;
+  step->device = context->scopes->on_device;
+  step->operand_count = count;
   for (int i = 0; i < count; i++) step->operands[i] = signature_like(operands[i]);
   flow_status status = tracer(context, model, kind, operands, count, &step->plan);
   if (status != FLOW_OK) {

@@ -12,10 +12,10 @@ typedef enum flow_step_kind { FLOW_STEP_PREDICT, FLOW_STEP_TRAIN } flow_step_kin
 typedef struct flow_model_step {
   flow_step_kind  kind;
   int             exact, device, operand_count;
-  flow_signature  operands[FLOW_MAX_OPERANDS];    /* dims[0]: -1 */
   flow_plan      *plan;                           /* a reference */
   int             writes;                         /* running it changes variables */
   struct flow_model_step *next;
+  flow_signature  operands[];                     /* dims[0]: -1 */
 } flow_model_step;
 
 typedef struct flow_runner {

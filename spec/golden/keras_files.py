@@ -6,6 +6,7 @@
     /tmp/keras/bin/python spec/golden/keras_files.py random 500     the same for models of spec/support/random_files.lua, any number of
                                                                them; what Keras writes for a model must be what flowlua wrote.
                                                                With KERAS_BACKEND=jax: TensorFlow refuses some names and options
+    /tmp/keras/bin/python spec/golden/keras_files.py random 501-1000        those after them
     /tmp/keras/bin/python spec/golden/keras_files.py random 500 unknown     the same for models with unknown sizes, at two sizes
 
 The four files that `make` finds there (flowers_small, mnist_small_compiled, func, dense_adam_trained_jax) were written by Keras 3.13.
@@ -182,7 +183,8 @@ def difference(model, xs, ys):
 def check():
     """Each file of flowlua with its inputs and predictions, NAME.keras, NAME_x1.npy ..., NAME_y1.npy ...; and its next losses."""
     root = os.path.dirname(os.path.dirname(HERE))
-    failed = 0
+    failed, (first, last) = 0, count.split("-") if "-" in count else (1, count)
+    seeds = range(int(first), int(last) + 1)
     with tempfile.TemporaryDirectory() as folder:
         program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
         subprocess.run([program, os.path.join(HERE, "keras_files.lua"), folder], check=True, cwd=root)
@@ -251,11 +253,12 @@ def differences(ours, theirs, path=""):
 def check_random(count, *options):
     """Random models of flowlua: Keras opens them, predicts the same, and writes the same config.json, with the same shapes."""
     root = os.path.dirname(os.path.dirname(HERE))
-    failed = 0
+    failed, (first, last) = 0, count.split("-") if "-" in count else (1, count)
+    seeds = range(int(first), int(last) + 1)
     with tempfile.TemporaryDirectory() as folder:
         program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
         subprocess.run([program, os.path.join(HERE, "random_files.lua"), folder, count, *options], check=True, cwd=root)
-        for seed in range(1, int(count) + 1):
+        for seed in seeds:
             name = os.path.join(folder, str(seed))
             with open(name + ".txt") as file:
                 what = f"seed {seed} ({file.read()})"
@@ -273,7 +276,7 @@ def check_random(count, *options):
             failed += bool(problems)
             for problem in problems[:3]:
                 print(f"FAIL {what}: {problem}", flush=True)
-    print(f"{int(count) - failed} of {count} random models agree with Keras {keras.__version__}")
+    print(f"{len(seeds) - failed} of {len(seeds)} random models agree with Keras {keras.__version__}")
     sys.exit(failed > 0)
 
 

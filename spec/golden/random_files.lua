@@ -3,10 +3,12 @@ local flow = require "flow"
 local random_files = require "spec.support.random_files"
 -- FOLDER/SEED.keras with SEED_1_x1.npy, SEED_1_y1.npy, but no values where inputs are strings; with "unknown", models of unknown sizes
 -- with inputs of two sizes, SEED_2_x1.npy.
-local folder, count = assert(arg[1], "usage: flowlua random_files.lua FOLDER COUNT [unknown]"), tonumber(arg[2])
+-- COUNT: 500, or 501-1000 for those after them.
+local folder = assert(arg[1], "usage: flowlua random_files.lua FOLDER COUNT [unknown]")
+local first, last = arg[2]:match "^(%d+)%-(%d+)$"
 local unknown = arg[3] == "unknown"
 
-for seed = 1, count do
+for seed = tonumber(first or 1), tonumber(last or arg[2]) do
   local model, inputs, class = random_files.model(seed, { unknown = unknown })
   local name = folder .. "/" .. seed
   model:save(name .. ".keras")

@@ -337,7 +337,8 @@ function random_files.model(seed, options)
     local ok, model = pcall(model_of, class, make, given, unknown and open_sizes(shape, draw) or shape, draw)
     if ok then
       random_files.scramble(model, seed)
-      return model, unknown and function() return inputs_of(model, draw, shape) end or inputs_of(model, draw, shape), class, is_record
+      local in_c = is_record or in_lua.entries[class].in_c
+      return model, unknown and function() return inputs_of(model, draw, shape) end or inputs_of(model, draw, shape), class, in_c or false
     end
     problem = model
   end

@@ -1,6 +1,6 @@
 --- Layers that are written in Lua, for spec/support/random_files.lua: by class, the shape and dtype of what they are called on, and
 --- options(draw, shape, record, dtype), random ones. record(class, shape) gives a layer of that record. class: under which it is made;
---- policies: it computes in other dtypes, too.
+--- policies: it computes in other dtypes, too; in_c: models without Lua have it.
 local flow = require "flow"
 
 local layers = flow.layers
@@ -61,21 +61,22 @@ local function words(draw, least, most)
 end
 
 local entries = {
-  Bidirectional = { shape = SEQUENCE, policies = true, options = function(draw, shape, record)
+  Bidirectional = { in_c = true, shape = SEQUENCE, policies = true, options = function(draw, shape, record)
     return { layer = record(draw.pick(RECURRENT), shape),
       merge_mode = maybe(draw, draw.pick { "concat", "sum", "mul", "ave", false }) }
   end },
-  TimeDistributed = { shape = function(draw) return { draw.integer(1, 4), unpack(draw.pick(STEPS).shape) } end, policies = true,
+  TimeDistributed = { in_c = true, policies = true,
+    shape = function(draw) return { draw.integer(1, 4), unpack(draw.pick(STEPS).shape) } end,
     options = function(draw, shape, record)
       for _, kind in ipairs(STEPS) do
         if #kind.shape == #shape - 1 then return { layer = record(draw.pick(kind), kind.shape) } end
       end
     end },
-  RNN = { shape = SEQUENCE, policies = true, options = function(draw, shape, record)
+  RNN = { in_c = true, shape = SEQUENCE, policies = true, options = function(draw, shape, record)
     local list = cells(draw, shape, record)
     return rnn(draw, #list == 1 and list[1] or list)
   end },
-  StackedRNNCells = { shape = SEQUENCE, class = "RNN", options = function(draw, shape, record)
+  StackedRNNCells = { in_c = true, shape = SEQUENCE, class = "RNN", options = function(draw, shape, record)
     return rnn(draw, layers.StackedRNNCells(cells(draw, shape, record)))
   end },
   CategoryEncoding = { shape = { 4 }, dtype = "int32", options = function(draw)
@@ -170,10 +171,11 @@ local PICTURES = {
   AugMix = { num_chains = few, chain_depth = few, factor = SHARE, all_ops = boolean, value_range = RANGE, seed = SEED },
   MaxNumBoundingBoxes = { needed = { max_number = few } },
 }
+local ALWAYS = { AutoContrast = true, ContrastLimitedAdaptiveHistogramEqualization = true, MaxNumBoundingBoxes = true }
 for class, options in pairs(PICTURES) do
   local needed = options.needed or {}
   options.needed = nil
-  entries[class] = { shape = IMAGE, options = function(draw)
+  entries[class] = { shape = IMAGE, in_c = not ALWAYS[class], options = function(draw)
     local given, names = some(draw, options), {}
     for name in pairs(needed) do names[#names + 1] = name end
     table.sort(names)

@@ -1,0 +1,418 @@
+/* wrappers.c: see wrappers.h. */
+#include "models/wrappers.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "autodiff/apply.h"
+#include "flow_run.h"
+#include "layers/express.h"
+#include "layers/policy.h"
+#include "layers/recurrent.h"
+
+/* ---- what rules share -------------------------------------------------------------------------------------------------- */
+
+flow_status flow_wrapper_fail(const flow_model_part *part, const char *format, ...)
+{
+  char text[256];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": %s", part->class_name, part->name, text);
+}
+
+const flow_json *flow_wrapper_option(const flow_model_part *part, const char *name)
+{
+  const flow_json *value = flow_json_member(flow_json_member(part->entry, "config"), name);
+  return flow_json_is(value, FLOW_JSON_NULL) ? NULL : value;
+}
+
+int flow_wrapper_flag(const flow_model_part *part, const char *name)
+{
+  const flow_json *value = flow_wrapper_option(part, name);
+  return flow_json_is(value, FLOW_JSON_BOOLEAN) && flow_json_is_true(value);
+}
+
+int flow_wrapper_dtype(const flow_model_part *part)
+{
+  const flow_json *policy = flow_wrapper_option(part, "dtype");
+  if (flow_json_is(policy, FLOW_JSON_OBJECT)) policy = flow_json_member(flow_json_member(policy, "config"), "name");
+  if (flow_json_is(policy, FLOW_JSON_TEXT) && strcmp(policy->text, "mixed_bfloat16") == 0) return FLOW_BFLOAT16;
+  return flow_json_is(policy, FLOW_JSON_TEXT) && strcmp(policy->text, "mixed_float16") == 0 ? FLOW_FLOAT16 : FLOW_FLOAT32;
+}
+
+const char *const *flow_part_input_names(const flow_model_part *part)
+{
+  if (part->kind == FLOW_PART_WRAPPER) return part->wrapper->input_names;
+  return part->kind == FLOW_PART_LAYER ? part->layer->class->input_names : NULL;
+}
+
+int flow_find_input_name(const char *const *names, const char *name, int entry)
+{
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, entry ? "%s[%d]" : "%s", name, entry);
+  for (int i = 0; names && names[i]; i++)
+    if (strcmp(names[i], wanted) == 0) return i;
+  return -1;
+}
+
+const char *flow_input_name_at(const char *const *names, int position, char name[64])
+{
+  name[0] = '\0';
+  for (int i = 0; names[i]; i++) {
+    size_t length = strcspn(names[i], "[");
+    if (strlen(name) == length && strncmp(name, names[i], length) == 0) continue;
+    snprintf(name, 64, "%.*s", (int)length, names[i]);
+    if (position-- == 0) return name;
+  }
+  return NULL;
+}
+
+int flow_part_is_cell(const flow_model_part *part)
+{
+  if (part->kind == FLOW_PART_WRAPPER) return part->wrapper->list != NULL && part->wrapper->run == NULL;
+  return part->kind == FLOW_PART_LAYER && part->layer->class->cell && flow_find_input_name(part->layer->class->input_names, "mask", 0) < 0;
+}
+
+int flow_part_states(const flow_model_part *part)
+{
+  int states = 0;
+  if (part->kind == FLOW_PART_LAYER) return part->layer->class->cell ? part->layer->class->cell->states : 0;
+  if (part->kind != FLOW_PART_WRAPPER || part->wrapper->input_names != flow_sequence_inputs) return 0;
+  for (int i = 0; i < part->part_count; i++) states += flow_part_states(&part->parts[i]);
+  return states;
+}
+
+int flow_wrapper_outputs(const flow_model_part *part)
+{
+  if (part->kind == FLOW_PART_LAYER) return flow_layer_outputs_of(part->layer);
+  return part->wrapper->outputs ? part->wrapper->outputs(part) : 1;
+}
+
+flow_status flow_wrapper_cast(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
+{
+  flow_attributes attributes = { .cast = { .dtype = dtype } };
+  if (x->dtype != dtype) return flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &attributes, out);
+  *out = flow_tensor_retain(x);
+  return FLOW_OK;
+}
+
+flow_tensor *flow_wrapper_swapped(flow_expression *e, flow_tensor *x)
+{
+  if (!x) return NULL;
+  flow_attributes attributes = { .transpose = { .rank = x->rank } };
+  for (int i = 0; i < x->rank; i++) attributes.transpose.axes[i] = i < 2 ? 1 - i : i;
+  return flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &attributes);
+}
+
+flow_tensor *flow_wrapper_step(flow_expression *e, flow_tensor *x, int axis, int64_t t)
+{
+  int64_t dims[FLOW_MAX_RANK];
+  int rank = 0;
+  if (!x) return NULL;
+  flow_attributes attributes = { .slice = { .rank = x->rank } };
+  for (int i = 0; i < x->rank; i++) {
+    attributes.slice.begin[i] = i == axis ? t : 0;
+    attributes.slice.end[i] = i == axis ? t + 1 : INT64_MAX / 2;
+    attributes.slice.step[i] = 1;
+    if (i != axis) dims[rank++] = x->shape[i];
+  }
+  return flow_express_reshape(e, flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes), rank, dims);
+}
+
+flow_tensor *flow_wrapper_reversed(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *positions = NULL;
+  if (!x || e->status != FLOW_OK) return NULL;
+  int64_t n = x->shape[0];
+  flow_status status = flow_tensor_new(FLOW_INT32, 1, &n, &positions);
+  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((int32_t *)flow_tensor_data(positions))[i] = (int32_t)(n - 1 - i);
+  return flow_express(e, FLOW_OP_gather, x, flow_express_keep(e, status, positions), NULL, NULL);
+}
+
+flow_tensor *flow_wrapper_stacked(flow_expression *e, flow_tensor *const *list, int64_t count, int axis)
+{
+  int64_t dims[FLOW_MAX_RANK];
+  flow_tensor *joined = NULL;
+  void *block;
+  if (e->status != FLOW_OK) return NULL;
+  if (list[0]->rank == FLOW_MAX_RANK || count > INT32_MAX || (e->status = flow_alloc_zero(sizeof *list * (size_t)count, &block)) != FLOW_OK)
+    return NULL;
+  flow_tensor **rows = block;
+  flow_attributes shape = { .shape = { .rank = list[0]->rank + 1 } }, along = { .axis = { .axis = axis } };
+  for (int64_t t = 0; t < count && e->status == FLOW_OK; t++) {
+    for (int i = 0; i <= list[t]->rank; i++) dims[i] = i < axis ? list[t]->shape[i] : i == axis ? 1 : list[t]->shape[i - 1];
+    memcpy(shape.shape.dims, dims, sizeof *dims * (size_t)(list[t]->rank + 1));
+    e->status = flow_apply1(e->context, FLOW_OP_reshape, list[t], NULL, NULL, &shape, &rows[t]);
+  }
+  if (e->status == FLOW_OK) e->status = flow_apply(e->context, FLOW_OP_concat, rows, (int)count, &along, &joined);
+  for (int64_t t = 0; t < count; t++) flow_tensor_release(rows[t]);
+  flow_free(block);
+  return flow_express_keep(e, e->status, joined);
+}
+
+/* ---- running a part -------------------------------------------------------------------------------------------------------- */
+
+static flow_status run_layer(const flow_wrapper_call *call)
+{
+  flow_layer *layer = call->part->layer;
+  flow_tensor *outputs[FLOW_LAYER_MOST_OUTPUTS] = { NULL };
+  int names = flow_layer_named_inputs(layer->class), count = flow_layer_outputs_of(layer);
+  flow_status status = flow_layer_run(call->context, layer, call->named, names ? names : 1, NULL, call->training, outputs);
+  memcpy(call->outputs, outputs, sizeof *outputs * (size_t)count);
+  flow_tensors_release(outputs + count, FLOW_LAYER_MOST_OUTPUTS - count);
+  flow_tensor *added = flow_layer_take_activity(layer);
+  if (status != FLOW_OK) flow_tensor_release(added);
+  else if (call->activity) status = flow_model_add_to(call->context, call->activity, added);
+  else flow_tensor_release(added);
+  return status;
+}
+
+flow_status flow_part_run(const flow_wrapper_call *call)
+{
+  return call->part->kind == FLOW_PART_LAYER ? run_layer(call) : flow_wrapper_run(call);
+}
+
+flow_status flow_wrapper_run(const flow_wrapper_call *call)
+{
+  flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL };
+  const char *const *names = call->part->wrapper->input_names;
+  flow_wrapper_call filled = *call;
+  int mask = flow_find_input_name(names, "mask", 0), states = flow_find_input_name(names, "initial_state", 1);
+  if (!call->part->wrapper->run) return flow_wrapper_fail(call->part, "it is called outside of RNN, which is not supported");
+  for (int i = 0; names && names[i]; i++) named[i] = call->named[i];
+  if (!names) named[0] = call->named[0];
+  else if (mask >= 0 && !named[mask] && (states < 0 || !named[states])) named[mask] = named[0]->mask;
+  filled.named = named;
+  return call->part->wrapper->run(&filled);
+}
+
+/* ---- Bidirectional ----------------------------------------------------------------------------------------------------------- */
+
+enum { CONCAT, SUM, MULTIPLY, AVERAGE, NO_MERGE };
+
+/* -1: not known. */
+static int merge_mode(const flow_model_part *part)
+{
+  static const char *const names[] = { "concat", "sum", "mul", "ave" };
+  const flow_json *mode = flow_json_member(flow_json_member(part->entry, "config"), "merge_mode");
+  if (!mode) return CONCAT;
+  if (flow_json_is(mode, FLOW_JSON_NULL)) return NO_MERGE;
+  for (int i = 0; i < 4; i++)
+    if (flow_json_is(mode, FLOW_JSON_TEXT) && strcmp(mode->text, names[i]) == 0) return i;
+  return -1;
+}
+
+/* An option of a recurrent layer. */
+static int recurrent_flag(const flow_model_part *part, const char *name)
+{
+  return part->kind == FLOW_PART_LAYER ? flow_argument_boolean(part->layer->arguments, name) : flow_wrapper_flag(part, name);
+}
+
+static flow_status bidirectional_check(const flow_model_part *part)
+{
+  static const char *const alike[] = { "return_sequences", "return_state" };
+  const flow_model_part *forward = &part->parts[0], *backward = &part->parts[1];
+  for (int i = 0; i < 2; i++)
+    if (!flow_part_states(&part->parts[i]) || flow_part_is_cell(&part->parts[i]))
+      return flow_wrapper_fail(part, "it holds a %s, which is not a recurrent layer", part->parts[i].class_name);
+  if (merge_mode(part) < 0) return flow_wrapper_fail(part, "its merge_mode is not known");
+  for (int i = 0; i < 2; i++)
+    if (recurrent_flag(forward, alike[i]) != recurrent_flag(backward, alike[i]))
+      return flow_wrapper_fail(part, "both layers need the same %s", alike[i]);
+  if (recurrent_flag(forward, "go_backwards") == recurrent_flag(backward, "go_backwards"))
+    return flow_wrapper_fail(part, "both layers go in the same direction");
+  if (flow_part_states(forward) + flow_part_states(backward) > FLOW_LAYER_MOST_INPUTS - 2)
+    return flow_wrapper_fail(part, "it has more than %d states", FLOW_LAYER_MOST_INPUTS - 2);
+  return FLOW_OK;
+}
+
+static int bidirectional_outputs(const flow_model_part *part)
+{
+  int states = flow_part_states(&part->parts[0]) + flow_part_states(&part->parts[1]);
+  return (merge_mode(part) == NO_MERGE ? 2 : 1) + (recurrent_flag(&part->parts[0], "return_state") ? states : 0);
+}
+
+/* One direction, with the states from `first` on. */
+static flow_status run_direction(const flow_wrapper_call *call, int direction, int first, flow_tensor **outputs)
+{
+  const flow_model_part *part = &call->part->parts[direction];
+  const char *const *names = flow_part_input_names(part);
+  flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { call->named[0] };
+  for (int i = 0; i < flow_part_states(part); i++) named[1 + i] = call->named[1 + first + i];
+  named[flow_find_input_name(names, "mask", 0)] = call->named[flow_find_input_name(flow_sequence_inputs, "mask", 0)];
+  return flow_part_run(&(flow_wrapper_call){ .context = call->context, .part = part, .named = named, .training = call->training,
+                                             .outputs = outputs, .activity = call->activity });
+}
+
+static flow_tensor *merged(flow_expression *e, int mode, flow_tensor *a, flow_tensor *b)
+{
+  flow_tensor *joined = NULL;
+  if (!a || !b) return NULL;
+  flow_attributes attributes = { .axis = { .axis = a->rank - 1 } };
+  if (mode == CONCAT) {
+    flow_express_all(e, FLOW_OP_concat, (flow_tensor *[]){ a, b }, 2, &attributes, &joined);
+    return e->status == FLOW_OK ? joined : NULL;
+  }
+  if (mode == MULTIPLY) return e_mul(e, a, b);
+  flow_tensor *sum = e_add(e, a, b);
+  return mode == SUM || !sum ? sum : e_div(e, sum, flow_express_number(e, sum, 2));
+}
+
+static flow_status merge(const flow_wrapper_call *call, flow_tensor *const *forward, flow_tensor *const *backward)
+{
+  const flow_model_part *part = call->part;
+  int mode = merge_mode(part), dtype = flow_wrapper_dtype(part), sequences = recurrent_flag(&part->parts[0], "return_sequences");
+  flow_expression e = flow_expression_of(call->context);
+  flow_tensor *y = flow_express_cast(&e, forward[0], dtype), *z = flow_express_cast(&e, backward[0], dtype);
+  if (sequences) z = flow_wrapper_swapped(&e, flow_wrapper_reversed(&e, flow_wrapper_swapped(&e, z)));
+  flow_tensor *results[2] = { mode == NO_MERGE ? y : merged(&e, mode, y, z), z };
+  for (int i = 0; i < (mode == NO_MERGE ? 2 : 1) && e.status == FLOW_OK; i++) call->outputs[i] = flow_tensor_retain(results[i]);
+  FLOW_TRY(flow_expression_end(&e));
+  return FLOW_OK;
+}
+
+static flow_status bidirectional_run(const flow_wrapper_call *call)
+{
+  const flow_model_part *part = call->part;
+  flow_tensor *found[2][1 + FLOW_LAYER_MOST_INPUTS] = { { NULL } };
+  int half = flow_part_states(&part->parts[0]), outputs = merge_mode(part) == NO_MERGE ? 2 : 1;
+  flow_status status = run_direction(call, 0, 0, found[0]);
+  if (status == FLOW_OK) status = run_direction(call, 1, half, found[1]);
+  if (status == FLOW_OK) status = merge(call, found[0], found[1]);
+  flow_tensor *mask = call->named[flow_find_input_name(flow_sequence_inputs, "mask", 0)];
+  for (int i = 0; i < outputs && status == FLOW_OK && recurrent_flag(&part->parts[0], "return_sequences"); i++)
+    status = flow_tensor_set_mask(call->outputs[i], mask ? mask : call->named[0]->mask);
+  for (int d = 0, at = outputs; d < 2; d++)
+    for (int i = 1; i < flow_wrapper_outputs(&part->parts[d]) && status == FLOW_OK; i++)
+      call->outputs[at++] = flow_tensor_retain(found[d][i]);
+  for (int d = 0; d < 2; d++) flow_tensors_release(found[d], 1 + FLOW_LAYER_MOST_INPUTS);
+  return status;
+}
+
+/* ---- TimeDistributed ----------------------------------------------------------------------------------------------------------- */
+
+static const char *const step_inputs[] = { "inputs", "mask", NULL };
+
+/* Whether a part computes each row by itself; see is_by_rows in lua/flow/layers/recurrent/time_distributed.lua. */
+static int is_by_rows(const flow_model_part *part, int training)
+{
+  static const int arithmetic[] = { FLOW_OP_add, FLOW_OP_sub, FLOW_OP_mul, FLOW_OP_div, FLOW_OP_neg, FLOW_OP_pow };
+  if (part->kind == FLOW_PART_INPUT) return 1;
+  for (int i = 0; i < 6 && part->kind == FLOW_PART_OPERATION; i++)
+    if (!part->operation->class_name && !part->operation->activation && part->operation->op == arithmetic[i]) return 1;
+  if (part->kind == FLOW_PART_OPERATION) return 0;
+  for (int i = 0; part->layer && training && part->layer->trainable && i < part->layer->variable_count; i++)
+    if (!flow_variable_trainable(part->layer->variables[i])) return 0;      /* statistics of a batch */
+  for (int i = 0; i < part->part_count; i++)
+    if (!is_by_rows(&part->parts[i], training)) return 0;
+  return part->layer || part->part_count > 0;
+}
+
+/* One call of the layer or model. */
+static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_tensor **out)
+{
+  const flow_model_part *part = call->part;
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)part->program.value_count, &block));
+  flow_tensor **values = block;
+  flow_status status = FLOW_OK;
+  values[0] = flow_tensor_retain(x);
+  for (int i = 0; i < part->program.call_count && status == FLOW_OK; i++)
+    status = flow_model_call_one(call->context, &part->program.calls[i], values, call->training, call->activity);
+  if (status == FLOW_OK) *out = flow_tensor_retain(values[part->output]);
+  flow_tensors_release(values, part->program.value_count);
+  flow_free(block);
+  return status;
+}
+
+/* All steps as rows of one batch. */
+static flow_status run_together(const flow_wrapper_call *call, flow_tensor *x)
+{
+  flow_expression e = flow_expression_of(call->context);
+  int64_t dims[FLOW_MAX_RANK + 1];
+  flow_tensor *y = NULL;
+  dims[0] = x->shape[0] * x->shape[1];
+  for (int i = 2; i < x->rank; i++) dims[i - 1] = x->shape[i];
+  flow_tensor *rows = flow_express_reshape(&e, x, x->rank - 1, dims);
+  flow_status status = rows ? run_once(call, rows, &y) : e.status;
+  y = flow_express_keep(&e, status, y);
+  if (y && y->rank < FLOW_MAX_RANK) {
+    dims[0] = x->shape[0];
+    dims[1] = x->shape[1];
+    for (int i = 1; i < y->rank; i++) dims[1 + i] = y->shape[i];
+    y = flow_express_reshape(&e, y, y->rank + 1, dims);
+  }
+  return flow_expression_take(&e, y, call->outputs);
+}
+
+static flow_status run_one_by_one(const flow_wrapper_call *call, flow_tensor *x)
+{
+  flow_expression e = flow_expression_of(call->context);
+  int64_t steps = x->shape[1];
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)steps, &block));
+  flow_tensor **results = block;
+  flow_status status = FLOW_OK;
+  for (int64_t t = 0; t < steps && status == FLOW_OK; t++) {
+    flow_expression step = flow_expression_of(call->context);
+    flow_tensor *row = NULL;
+    status = flow_expression_take(&step, flow_wrapper_step(&step, x, 1, t), &row);
+    if (status == FLOW_OK) status = run_once(call, row, &results[t]);
+    flow_tensor_release(row);
+  }
+  e.status = status;
+  flow_tensor *y = flow_wrapper_stacked(&e, results, steps, 1);
+  for (int64_t t = 0; t < steps; t++) flow_tensor_release(results[t]);
+  flow_free(block);
+  return flow_expression_take(&e, y, call->outputs);
+}
+
+static flow_status distributed_run(const flow_wrapper_call *call)
+{
+  flow_tensor *x = call->named[0], *mask = call->named[1];
+  if (x->rank < 3 || x->shape[1] < 1)
+    return flow_wrapper_fail(call->part, "input has shape %s, expected {batch, steps, ...} with a step or more", flow_tensor_shape_text(x));
+  if (mask && mask->rank > 2) return flow_wrapper_fail(call->part, "a mask of %d dimensions is not supported", mask->rank);
+  FLOW_TRY((is_by_rows(&call->part->parts[0], call->training) ? run_together : run_one_by_one)(call, x));
+  return flow_tensor_set_mask(call->outputs[0], mask);
+}
+
+/* ---- layers that act in training only ---------------------------------------------------------------------------------------------- */
+
+static flow_status image_run(const flow_wrapper_call *call)
+{
+  if (call->training)
+    return flow_wrapper_fail(call->part, "it changes pictures at random in training, which only Lua can: train there, or leave it out");
+  return flow_wrapper_cast(call->context, call->named[0], flow_wrapper_dtype(call->part), call->outputs);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------------------------ */
+
+#define IN_TRAINING(name) { .class_name = #name, .run = image_run }
+
+static const flow_wrapper records[] = {
+  { .class_name = "Bidirectional", .input_names = flow_sequence_inputs,
+    .fields = { "layer=forward_layer", "backward_layer=backward_layer" }, .check = bidirectional_check,
+    .outputs = bidirectional_outputs, .run = bidirectional_run },
+  { .class_name = "TimeDistributed", .input_names = step_inputs, .fields = { "layer=layer" }, .runs_program = 1,
+    .run = distributed_run },
+  { .class_name = "RNN", .input_names = flow_sequence_inputs, .fields = { "cell=cell" }, .check = flow_rnn_check,
+    .outputs = flow_rnn_outputs, .run = flow_rnn_run },
+  { .class_name = "StackedRNNCells", .input_names = flow_sequence_inputs, .list = "cells", .check = flow_stacked_cells_check },
+  IN_TRAINING(RandomBrightness), IN_TRAINING(RandomColorDegeneration), IN_TRAINING(RandomColorJitter), IN_TRAINING(RandomGaussianBlur),
+  IN_TRAINING(RandomGrayscale), IN_TRAINING(RandomHue), IN_TRAINING(RandomInvert), IN_TRAINING(RandomPosterization),
+  IN_TRAINING(RandomSaturation), IN_TRAINING(RandomSharpness), IN_TRAINING(RandomTranslation), IN_TRAINING(RandomShear),
+  IN_TRAINING(RandomPerspective), IN_TRAINING(RandomElasticTransform), IN_TRAINING(RandomErasing), IN_TRAINING(Solarization),
+  IN_TRAINING(RandomCrop), IN_TRAINING(Equalization), IN_TRAINING(MixUp), IN_TRAINING(CutMix), IN_TRAINING(RandAugment),
+  IN_TRAINING(AugMix),
+};
+
+const flow_wrapper *flow_wrapper_find(const char *class_name)
+{
+  for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+    if (strcmp(records[i].class_name, class_name) == 0) return &records[i];
+  return NULL;
+}
