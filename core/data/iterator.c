@@ -120,13 +120,26 @@ flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flo
   return iterator_new(context, dataset, 1, out);
 }
 
+/* In a forked child. The parent's threads may have been at work on cursors and gates: what they were about to change cannot be freed, and
+ * the locks that they held are held for ever. So that memory stays as it is. */
+static void abandon_cursors(flow_iterator *iterator)
+{
+  iterator->pump = NULL;
+  iterator->gates = NULL;
+  iterator->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;      /* not init(): after fork the old contents mean nothing */
+}
+
 static void close_cursors(flow_iterator *iterator)
 {
   if (!iterator->top && !iterator->pump) return;
-  flow_iterator_cancel(iterator);
-  flow_pump_stop(iterator);
-  flow_cursor_close(iterator->top);
-  flow_pump_release(iterator);
+  if (flow_iterator_forked(iterator)) {
+    abandon_cursors(iterator);
+  } else {
+    flow_iterator_cancel(iterator);
+    flow_pump_stop(iterator);
+    flow_cursor_close(iterator->top);
+    flow_pump_release(iterator);
+  }
   iterator->top = NULL;
   atomic_store(&iterator->cancelled, 0);
   atomic_store(&iterator->generation, 0);

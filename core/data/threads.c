@@ -36,7 +36,6 @@ void flow_gate_close(flow_gate *gate)
   flow_iterator *iterator = gate->iterator;
   if (!iterator) return;
   gate->iterator = NULL;
-  if (flow_iterator_forked(iterator)) return;      /* locks may be held by threads that do not exist here */
   pthread_mutex_lock(&iterator->lock);
   if (gate->previous) gate->previous->next = gate->next;
   else iterator->gates = gate->next;
@@ -47,8 +46,8 @@ void flow_gate_close(flow_gate *gate)
   pthread_mutex_destroy(&gate->lock);
 }
 
-void flow_gate_lock(flow_gate *gate) { if (!flow_iterator_forked(gate->iterator)) pthread_mutex_lock(&gate->lock); }
-void flow_gate_unlock(flow_gate *gate) { if (!flow_iterator_forked(gate->iterator)) pthread_mutex_unlock(&gate->lock); }
+void flow_gate_lock(flow_gate *gate) { pthread_mutex_lock(&gate->lock); }
+void flow_gate_unlock(flow_gate *gate) { pthread_mutex_unlock(&gate->lock); }
 
 static flow_status cancelled(const flow_iterator *iterator)
 {
@@ -92,7 +91,6 @@ flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition)
 void flow_iterator_cancel(flow_iterator *iterator)
 {
   atomic_store(&iterator->cancelled, 1);
-  if (flow_iterator_forked(iterator)) return;
   pthread_mutex_lock(&iterator->lock);
   for (flow_gate *gate = iterator->gates; gate; gate = gate->next) {
     pthread_mutex_lock(&gate->lock);          /* who looked at the flag before it was set is waiting by now */

@@ -66,7 +66,9 @@ static inline int remember_live_bytes(void **state)
 static inline int expect_nothing_leaked(void **state)
 {
   (void)state;
-  return flow_live_bytes() != live_before;
+  double more = flow_live_bytes() - live_before;
+  if (more != 0) print_error("after the test %.0f bytes more are in use than before it\n", more);
+  return more != 0;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, remember_live_bytes, expect_nothing_leaked)

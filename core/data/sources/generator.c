@@ -87,7 +87,7 @@ int64_t flow_next_pass(flow_iterator *iterator)
 flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *element, flow_dataset *dataset, const char *error)
 {
   flow_pump *pump = iterator ? iterator->pump : NULL;
-  if (!pump) return flow_fail(FLOW_INVALID_STATE, "flow_iterator_answer: nothing was asked");
+  if (!pump || flow_iterator_forked(iterator)) return flow_fail(FLOW_INVALID_STATE, "flow_iterator_answer: nothing was asked");
   flow_gate_lock(&pump->gate);
   question *q = pump->asked;
   if (q) {
