@@ -70,7 +70,8 @@ signature.namespaces[flow] = "flow"
 local parts = {
   device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.tensor.random" },
   Variable = { "flow.tensor.variable", "Variable" }, set_random_seed = { "flow.tensor.random", "set_seed" },
-  GradientTape = { "flow.tensor.tape", "GradientTape" }, fn = { "flow.tensor.fn", "fn" },
+  GradientTape = { "flow.tensor.tape", "GradientTape" }, custom_gradient = { "flow.tensor.tape", "custom_gradient" },
+  fn = { "flow.tensor.fn", "fn" },
   profile = { "flow.profile", "profile" }, args = { "flow.command_line", "parse" }, repl = { "flow.repl" },
   frombuffer = { "flow.tensor.memory", "frombuffer" }, save_npy = { "flow.tensor.memory", "save_npy" },
   load_npy = { "flow.tensor.memory", "load_npy" }, load_npz = { "flow.tensor.memory", "load_npz" },

@@ -10,6 +10,7 @@ local models = require "flow.model"
 local named_data = require "flow.model.named_data"
 local layers = require "flow.layers"
 local entries = require "flow.layers.entries"
+local Layer = require "flow.layers.layer"
 local symbolic = require "flow.layers.symbolic"
 local operations = require "flow.saving.operations"
 
@@ -149,10 +150,41 @@ local function input_of(entry, what)
   return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = dtype_of(content) })
 end
 
+-- The reader of what a model holds. A reader that copies a model, reader.clone, makes layers by its functions: see config.clone.
+local function taken_clone(reader)
+  local clone = reader.clone
+  reader.clone = nil
+  return clone
+end
+
+-- The layer of an entry, or its copy: of `original`, which the model that is copied has.
+local function layer_of(inner, reader, clone, original)
+  if not clone or not original or operations.is(original) then return config.read(inner, reader) end
+  if object.is(original, layers.InputLayer) then
+    for i, t in ipairs(clone.model.inputs) do
+      if t.layer == original and clone.inputs then return clone.inputs[i] end
+    end
+    return config.read(inner, reader)
+  end
+  local is_graph = object.is(original, models.Sequential) or object.is(original, models.Functional)
+  if is_graph and clone.recursive then return clone.again(original) end
+  if not clone.layer then return config.read(inner, reader) end
+  local made = clone.layer(original)
+  if not object.is(made, Layer) then
+    raise("%s: clone_function returns a layer, got %s for %s", reader.path, errors.describe(made), object.title(original))
+  end
+  return made
+end
+
 local function read_sequential(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
-  local list = {}
-  for i, inner in ipairs(table_field(content, "layers", reader.path)) do list[i] = config.read(inner, reader) end
+  local list, clone, shift = {}, taken_clone(reader), 0
+  for i, inner in ipairs(table_field(content, "layers", reader.path)) do
+    local is_input = inner.class_name == "InputLayer"
+    shift = is_input and 1 or shift
+    local original = clone and (is_input and clone.model._input.layer or clone.model._children[i - shift])
+    list[i] = layer_of(inner, reader, clone, original)
+  end
   local model = (class or models.Sequential) { name = text_field(content, "name", reader.path), layers = list,
                                                trainable = content.trainable ~= false, dtype = dtype_of(content) }
   local shape = given(content.build_input_shape) and content.build_input_shape or given(content.batch_input_shape) and
@@ -201,7 +233,7 @@ end
 
 -- kwargs.training does not count: Keras writes its default there for every layer that has the argument, and fit, predict and evaluate
 -- overrule it. own_training is what a script of ours gave the call.
-local function run_call(layer, call, made, reader)
+local function run_call(layer, call, made, reader, run)
   local args = resolve(table_field(call, "args", reader.path), made, reader.path)
   if not args then return nil end
   local kwargs = type(call.kwargs) == "table" and call.kwargs ~= json.null and call.kwargs or {}
@@ -224,6 +256,7 @@ local function run_call(layer, call, made, reader)
     if given(args[i]) then list[i] = args[i] end
   end
   list[#list + 1] = options
+  if run then return run(layer, unpack(list)) end
   return layer(unpack(list))
 end
 
@@ -234,11 +267,11 @@ end
 
 local function read_functional(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
-  local made, made_by, waiting = {}, {}, {}
-  for _, inner in ipairs(table_field(content, "layers", reader.path)) do
+  local made, made_by, waiting, clone = {}, {}, {}, taken_clone(reader)
+  for i, inner in ipairs(table_field(content, "layers", reader.path)) do
     local name = given(inner.name) and inner.name or table_field(inner, "config", reader.path).name
     if type(name) ~= "string" or made[name] then raise("%s: two layers are called %s, or one has no name", reader.path, tostring(name)) end
-    local layer = config.read(inner, reader)
+    local layer = layer_of(inner, reader, clone, clone and clone.model._graph_layers[i])
     made[name], made_by[name] = {}, layer
     if inner.class_name == "InputLayer" then made[name][1] = { layer }
     else
@@ -251,7 +284,7 @@ local function read_functional(entry, reader, class)
     local before = reader.calls
     for _, item in ipairs(waiting) do
       while item.next <= #item.calls do
-        local result = run_call(item.layer, item.calls[item.next], made, reader)
+        local result = run_call(item.layer, item.calls[item.next], made, reader, clone and clone.call)
         if result == nil then break end
         made[item.name][item.next] = outputs_list(item.layer, result)
         item.next = item.next + 1
@@ -329,6 +362,21 @@ function config.check_classes(entry, reader)
   table.sort(parts)
   raise("%s: it has layers that flowlua does not know: %s; give your own classes as custom_objects = { Name = Class }", reader.path,
     table.concat(parts, ", "))
+end
+
+---- copies -------------------------------------------------------------------------------------------------------------------------------
+
+-- A model like this one with other layers: clone_function(layer) makes each, call_function(layer, ...) calls it; input_tensors are in the
+-- place of its Inputs, in their order; recursive: models inside of it are copied in this way, too. custom: classes by name.
+function config.clone(model, custom, options)
+  local clone = { model = model, layer = options.clone_function, call = options.call_function, recursive = options.recursive,
+    inputs = options.input_tensors }
+  function clone.again(inner)
+    return config.clone(inner, custom, { clone_function = clone.layer, recursive = true,
+      call_function = object.is(inner, models.Functional) and clone.call or nil })
+  end
+  local entry = json.decode(json.encode(config.entry(model)))
+  return config.read(entry, { path = "clone_model", custom = custom, calls = 0, clone = clone })
 end
 
 entries.above.write, entries.above.read = config.entry, config.read

@@ -177,11 +177,37 @@ function saving.model_from_json(text, options)
   return require("flow.saving.description").model(json.decode(text, "model_from_json"), "model_from_json", options)
 end
 
--- The same model with fresh weights, not compiled. custom_objects as for load_model.
-takes "model, { custom_objects?: table }"
-function saving.clone_model(model, options)
+local function check_input_tensors(model, given)
+  if getmetatable(given) then given = { given } end
+  local inputs = models.Sequential and object.is(model, models.Sequential) and { model._input } or model.inputs
+  if #given ~= #inputs then raise("clone_model: the model has %d inputs, input_tensors holds %d", #inputs, #given) end
+  for i, t in ipairs(given) do
+    if not require("flow.layers.symbolic").is(t) then
+      raise("clone_model: input_tensors holds what flow.Input gives, entry %d is %s", i, errors.describe(t))
+    end
+  end
+  return given
+end
+
+-- The same model with fresh weights, not compiled. custom_objects as for load_model; the others are those of config.clone.
+takes("model, input_tensors?, clone_function?: callable, call_function?: callable, recursive: boolean = false, "
+  .. "{ custom_objects?: table }")
+function saving.clone_model(model, input_tensors, clone_function, call_function, recursive, options)
   if not object.is(model, Model) then raise("clone_model takes a model, got %s", errors.describe(model)) end
-  return saving.model_from_json(model:to_json(), options)
+  if input_tensors == nil and not clone_function and not call_function and not recursive then
+    return saving.model_from_json(model:to_json(), options)
+  end
+  local is_sequential = object.is(model, models.Sequential)
+  if not is_sequential and not object.is(model, models.Functional) then
+    raise("clone_model: input_tensors, clone_function and call_function are for Sequential and functional models, got %s",
+      object.title(model))
+  end
+  if is_sequential and call_function then
+    raise("clone_model: call_function is for functional models; the layers of a Sequential are listed, not called: use clone_function")
+  end
+  return require("flow.saving.config").clone(model, require("flow.custom_objects").all(options.custom_objects), {
+    input_tensors = input_tensors ~= nil and check_input_tensors(model, input_tensors) or nil, clone_function = clone_function,
+    call_function = call_function, recursive = recursive })
 end
 
 return saving

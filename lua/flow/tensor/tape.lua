@@ -6,13 +6,21 @@
 --
 -- Trainable variables are watched by being read; tensors are watched by tape:watch(t). A tape may be asked for gradients
 -- any number of times; recording again starts from the beginning.
+--
+-- A function made by flow.custom_gradient(f) says itself what the gradients of its inputs are. Its results have no connection with its
+-- inputs in the graph that C knows: every open tape watches them, and remembers the call. Tape:gradient asks C for the gradients of the
+-- targets down to such results, the call's own function for those of its inputs, and C for what they add to those below, the last call
+-- first.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 local variable = require "flow.tensor.variable"
 local ops = require "flow.tensor.ops"
+local tensor = require "flow.tensor"
 local step_share = require "flow.tensor.step_share"
+local loops = require "flow.tensor.loops"
+local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -33,10 +41,17 @@ function tape.GradientTape(options)
   if options.watch_accessed_variables == false then
     raise("flow.GradientTape: watch_accessed_variables = false is not supported; set variable.trainable = false")
   end
-  return setmetatable({ handle = false, recording = false, watched = {} }, metatable)
+  return setmetatable({ handle = false, recording = false, watched = {}, customs = {} }, metatable)
 end
 
 local out = native.out("flow_tape")
+
+-- The tapes that record in the running coroutine.
+local function recorders()
+  local own = scopes.own()
+  own.tapes = own.tapes or {}
+  return own.tapes
+end
 
 -- Runs f(...) while the tape records, and returns its results.
 takes("f: callable, arguments...", true)
@@ -51,11 +66,16 @@ function Tape:record(f, ...)
   local function enter()
     check(C.flow_tape_begin(context, out))
     self.handle = native.own(out, C.flow_tape_release)
-    self.recording = true
+    self.recording, self.customs = true, {}
+    table.insert(recorders(), self)
     for _, t in ipairs(self.watched) do check(C.flow_tape_watch(self.handle, native.pointer(t))) end
   end
   local function leave()
     self.recording = false
+    local tapes = recorders()
+    for i = #tapes, 1, -1 do
+      if tapes[i] == self then table.remove(tapes, i) end
+    end
     if C.flow_tape_depth(context) > depth then status = C.flow_tape_end(context, self.handle or out[0]) end
   end
   local function finish(...)
@@ -154,12 +174,58 @@ local function weighed(targets, given)
   return result
 end
 
-local function shared_gradients(handle, targets, given, leaves)
-  if C.flow_tape_depth(context) > 0 or not step_share.of() then return gradients_of(handle, targets, given, leaves) end
-  local gradients, unweighed = gradients_of(handle, targets, weighed(targets, given), leaves), nil
+-- The gradients of a custom call's inputs, by its own function, for those of its results; inputs without one are left out.
+local function custom_gradients(custom, upstream)
+  local found = { custom.gradient(unpack(upstream, 1, #custom.results)) }
+  if type(found[1]) == "table" and not getmetatable(found[1]) then found = found[1] end
+  local targets, given = {}, {}
+  for i, input in ipairs(custom.inputs) do
+    if found[i] ~= nil and input.dtype:find("float", 1, true) then
+      local gradient = ops.operand(found[i], input.dtype, "custom_gradient"):to(input.dtype)
+      local expected, got = tensor.shape_text(tensor.raw_shape(input)), tensor.shape_text(tensor.raw_shape(gradient))
+      if expected ~= got then
+        raise("custom_gradient: the gradient of argument %d has shape %s, the argument %s: it has one number for each of its elements", i,
+          got, expected)
+      end
+      targets[#targets + 1], given[#given + 1] = input, gradient
+    end
+  end
+  return targets, given
+end
+
+-- gradients_of, through the custom calls of a tape.
+local function all_gradients(self, targets, given, leaves)
+  local customs, places, count = self.customs, {}, #leaves
+  if #customs == 0 then return gradients_of(self.handle, targets, given, leaves) end
+  local all = { unpack(leaves, 1, count) }
+  for k, custom in ipairs(customs) do
+    places[k] = #all
+    for _, result in ipairs(custom.results) do all[#all + 1] = result end
+  end
+  local gradients = gradients_of(self.handle, targets, given, all)
+  for k = #customs, 1, -1 do
+    local upstream, is_reached = {}, false
+    for i, result in ipairs(customs[k].results) do
+      local gradient = gradients[places[k] + i]
+      is_reached = is_reached or gradient ~= nil
+      upstream[i] = gradient or ops.zeros_like(result)
+    end
+    if is_reached then
+      local below, of_below = custom_gradients(customs[k], upstream)
+      local more = #below > 0 and gradients_of(self.handle, below, of_below, { unpack(all, 1, places[k]) }) or {}
+      for i, gradient in pairs(more) do gradients[i] = gradients[i] and gradients[i] + gradient or gradient end
+    end
+  end
+  for i = count + 1, #all do gradients[i] = nil end
+  return gradients
+end
+
+local function shared_gradients(self, targets, given, leaves)
+  if C.flow_tape_depth(context) > 0 or not step_share.of() then return all_gradients(self, targets, given, leaves) end
+  local gradients, unweighed = all_gradients(self, targets, weighed(targets, given), leaves), nil
   for i, leaf in ipairs(leaves) do
     if native.is_tensor(leaf) then
-      unweighed = unweighed or gradients_of(handle, targets, given, leaves)
+      unweighed = unweighed or all_gradients(self, targets, given, leaves)
       gradients[i] = unweighed[i]
     end
   end
@@ -175,7 +241,7 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
   local targets, given, leaves = {}, {}, {}
   flatten_targets(target, output_gradients, targets, given)
   local positions = flatten(sources, leaves)
-  local gradients = shared_gradients(self.handle, targets, given, leaves)
+  local gradients = shared_gradients(self, targets, given, leaves)
   if unconnected == "zero" then
     for i = 1, #leaves do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
   end
@@ -185,12 +251,56 @@ end
 function Tape:close()
   if self.handle and not self.recording then native.close(self.handle, C.flow_tape_release) end
   self.handle = false
-  self.watched = {}
+  self.watched, self.customs = {}, {}
 end
 
 function metatable.__tostring(self)
   return self.recording and "GradientTape (recording)" or "GradientTape"
 end
 
+---- custom gradients ------------------------------------------------------------------------------------------------------------------
+
+local function results_of(value)
+  local list = type(value) == "table" and not getmetatable(value) and value or { value }
+  for i, result in ipairs(list) do
+    if not native.is_tensor(result) then return nil end
+    list[i] = result
+  end
+  return #list > 0 and list or nil
+end
+
+-- f with gradients of its own: f(x, ...) returns what it computes, a tensor or a list, and a function: that is called with the gradient of
+-- each result, and returns those of x, ..., nil for none. What f computes with besides its arguments gets no gradient.
+takes "f: callable"
+function tape.custom_gradient(f)
+  return function(...)
+    local inputs = {}
+    for i = 1, select("#", ...) do
+      local x = (select(i, ...))
+      local of = type(x) == "table" and getmetatable(x)
+      if of and of.__apply then
+        raise("custom_gradient: argument %d is a symbolic tensor of a functional model: call it in a layer written in Lua, made by "
+          .. "layers.Layer:extend", i)
+      end
+      inputs[i] = ops.operand(x, nil, "custom_gradient")
+    end
+    local value, gradient = f(unpack(inputs))
+    local list = results_of(value)
+    if not list or type(gradient) ~= "function" then
+      raise("custom_gradient: f returns a tensor or a list of them, and a function that returns gradients, got %s and %s",
+        errors.describe(value), errors.describe(gradient))
+    end
+    local results = {}
+    for i, result in ipairs(list) do results[i] = ops.stop_gradient(result) end
+    -- The gradient of a loop of a plan is taken in C, which knows nothing of such calls: its rounds are written out instead.
+    for _, recorder in ipairs(loops.write_out() and {} or recorders()) do
+      table.insert(recorder.customs, { inputs = inputs, results = results, gradient = gradient })
+      for _, result in ipairs(results) do
+        if result.dtype:find("float", 1, true) then check(C.flow_tape_watch(recorder.handle, native.pointer(result))) end
+      end
+    end
+    return list == value and results or results[1]
+  end
+end
 
 return tape

@@ -175,6 +175,11 @@ variable:assign_add: Adds to the value.
 variable:assign_sub: Subtracts from the value.
   local v = flow.Variable { 1, 2 }
   v:assign_sub { 1, 1 }
+flow.custom_gradient: f with gradients of its own: it returns its result, and a function that makes the arguments' of the result's.
+  local clipped = flow.custom_gradient(function(x) return x * 1, function(upstream) return flow.clip(upstream, -1, 1) end end)
+  local x, tape = flow.ones { 2 }, flow.GradientTape()
+  tape:watch(x)
+  print(tape:gradient(tape:record(function() return (clipped(x) * 5):sum() end), x):totable()[1])      --> 1
 flow.GradientTape: Records what a function computes, so that gradients can be taken of it; persistent: more than once.
   local w = flow.Variable { 1, 2 }
   local tape = flow.GradientTape()

@@ -1,0 +1,102 @@
+-- clone_model_spec.lua: copies of models whose layers a function makes, whose calls a function does, on inputs that are given, as
+-- keras.models.clone_model has them.
+local flow = require "flow"
+local support = require "spec.support.init"
+
+local layers, models = flow.layers, flow.models
+
+local function functional()
+  local x = flow.Input { 5, 4 }
+  local shared = layers.Dense(3, { name = "shared" })
+  local y = layers.LSTM(3, { name = "lstm" })(shared(x) * 2 + shared(x))
+  return flow.Model { inputs = x, outputs = layers.Dense(2, { name = "head" })(y) }
+end
+
+local x = flow.random.normal({ 2, 5, 4 }, { seed = 1 })
+local function predicted(model) return model:predict(x, { verbose = 0 }):totable() end
+local function same(layer) return layer end
+local function names(model)
+  local list = {}
+  for _, layer in ipairs(model.layers) do
+    if not layer.name:find "^operation" then list[#list + 1] = layer.name end
+  end
+  return table.concat(list, " ")
+end
+
+describe("clone_model", function()
+  it("asks clone_function for each layer but the inputs and the operations, once", function()
+    local seen, model = {}, functional()
+    local clone = models.clone_model(model, { clone_function = function(layer)
+      seen[#seen + 1] = layer.name
+      if layer.name == "lstm" then return layers.Bidirectional(layers.LSTM(3), { name = "both" }) end
+      return layers[layer.class_name].from_config(layer:get_config())
+    end })
+    assert.equal("shared lstm head", table.concat(seen, " "))
+    assert.equal("shared both head", names(clone):match "shared.*")
+    assert.same({ -1, 2 }, clone.outputs[1].shape)
+    assert.is_not.equal(model:get_layer "shared", clone:get_layer "shared")
+    assert.equal(15 + 168 + 14, clone:count_params())
+    clone:compile { loss = "mse", optimizer = "sgd" }
+    clone:fit(x, flow.zeros { 2, 2 }, { verbose = 0 })
+  end)
+
+  it("may have the same layers, and calls that a function does", function()
+    local model, calls = functional(), 0
+    local clone = models.clone_model(model, { clone_function = same, call_function = function(layer, ...)
+      calls = calls + 1
+      local y = layer(...)
+      return layer.class_name == "Dense" and layers.Rescaling(2)(y) or y
+    end })
+    assert.equal(4, calls)      -- shared is called twice
+    assert.equal(model:get_layer "head", clone:get_layer "head")
+    local halved = models.clone_model(clone, nil, same, function(layer, input, ...)
+      return layer.class_name == "Rescaling" and input or layer(input, ...)
+    end)
+    assert.same(predicted(model), predicted(halved))
+  end)
+
+  it("stands on input_tensors", function()
+    local input = flow.Input({ 5, 4 }, { name = "mine" })
+    for _, model in ipairs { functional(), flow.Sequential { layers.Input { 5, 4 }, layers.Dense(2), layers.Flatten() } } do
+      local clone = models.clone_model(model, input, same)
+      assert.equal(input, clone.inputs[1])
+      assert.same(predicted(model), predicted(clone))
+    end
+    assert.equal("mine", models.clone_model(functional(), { input }).inputs[1].layer.name)
+  end)
+
+  it("reaches into inner models where it is recursive, else hands them over whole", function()
+    local model = flow.Sequential { layers.Input { 5, 4 }, functional(), layers.Dense(1, { name = "last" }) }
+    local seen
+    local function noted(layer)
+      seen[#seen + 1] = layer.name
+      return layer
+    end
+    seen = {}
+    local clone = models.clone_model(model, { recursive = true, clone_function = noted })
+    assert.equal("shared lstm head last", table.concat(seen, " "))
+    assert.is_not.equal(model.layers[1], clone.layers[1])
+    assert.same(predicted(model), predicted(clone))
+    seen = {}
+    clone = models.clone_model(model, { clone_function = noted })
+    assert.equal(model.layers[1].name .. " last", table.concat(seen, " "))
+    assert.equal(model.layers[1], clone.layers[1])
+  end)
+
+  it("is saved and read back", function()
+    local path = support.file("clone.keras", "")
+    local clone = models.clone_model(functional(), { clone_function = same, call_function = function(layer, ...)
+      return layers.Rescaling(0.5)(layer(...))
+    end })
+    clone:save(path)
+    assert.same(predicted(clone), predicted(flow.load_model(path)))
+  end)
+
+  it("says what does not fit", function()
+    local message = support.message_of(function() models.clone_model(functional(), { flow.Input { 5, 4 }, flow.Input { 5, 4 } }) end)
+    assert.truthy(message:find("clone_model: the model has 1 inputs, input_tensors holds 2", 1, true), message)
+    message = support.message_of(function() models.clone_model(functional(), x) end)
+    local expected = "clone_model: input_tensors holds what flow.Input gives, entry 1 is a tensor float32 {2, 5, 4}"
+    assert.truthy(message:find(expected, 1, true), message)
+  end)
+end)
