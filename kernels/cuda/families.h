@@ -24,6 +24,7 @@
 #include "cuda/ops/random/random.h"
 #include "cuda/ops/recurrent/recurrent.h"
 #include "cuda/ops/reduce/reduce.h"
+#include "cuda/ops/reduce/reduce_wide.h"
 #include "cuda/ops/network/softmax.h"
 #include "cuda/ops/step/training.h"
 #if FLOW_EMULATED
@@ -55,6 +56,7 @@
   RANDOM_KERNELS(ELEMENT, BLOCK) \
   RECURRENT_KERNELS(ELEMENT, BLOCK) \
   REDUCE_KERNELS(ELEMENT, BLOCK) \
+  REDUCE_WIDE_KERNELS(ELEMENT, BLOCK) \
   SOFTMAX_KERNELS(ELEMENT, BLOCK) \
   TRAINING_KERNELS(ELEMENT, BLOCK)
 

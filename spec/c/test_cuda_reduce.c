@@ -104,6 +104,38 @@ static void long_reductions(void **state)
   }
 }
 
+/* Outputs side by side in whole bundles of 16 bytes, and such as are not; in one slice and in several. The bits do not depend on where
+ * the operand begins. */
+static void sums_of_neighbouring_columns(void **state)
+{
+  (void)state;
+  static const struct { int shape[3]; unsigned mask; } cases[] = {
+    { { 90, 49, 64 }, 2 }, { { 300, 100, 8 }, 3 }, { { 3, 2000, 24 }, 2 }, { { 7, 3000, 20 }, 2 }, { { 2, 1, 40000 }, 1 },
+    { { 9, 7, 3000 }, 1 },
+  };
+  static const int dtypes[] = { FLOW_FLOAT32, FLOW_FLOAT16, FLOW_BFLOAT16 };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+      flow_operand x = operand(dtypes[d], 3, cases[i].shape[0], cases[i].shape[1], cases[i].shape[2]);
+      for (int64_t k = 0; k < operand_size(&x); k++) set(&x, k, next_number());
+      flow_attributes attributes = axes_of(cases[i].mask, 0);
+      flow_operand y = result_of(&x, cases[i].mask, 0, dtypes[d]);
+      flow_call call = call_of(FLOW_OP_sum, &attributes, &x, 1, &y, 1);
+      cuda_matches_cpu_in_float(&call, tolerance_of(FLOW_OP_sum, dtypes[d]));
+      cuda_bytes found[2];
+      for (int shifted = 0; shifted < 2; shifted++) {
+        cuda_shift = shifted ? (size_t)flow_dtype_size(dtypes[d]) : 0;
+        cuda_ok(cuda_run(cuda_device()->device.kernels[FLOW_OP_sum], &call, 0));
+        found[shifted] = cuda_save(&call, 0);
+      }
+      cuda_shift = 0;
+      assert_memory_equal(found[0].data, found[1].data, found[0].count);
+      free(found[0].data), free(found[1].data);
+      operand_free(&x), operand_free(&y);
+    }
+  }
+}
+
 /* A million numbers of one sign: a sum in float alone would be wrong in the fifth digit. */
 static void a_long_sum_is_as_good_as_its_last_rounding(void **state)
 {
@@ -157,6 +189,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_op_dtype_axes_and_layout), cmocka_unit_test(hard_numbers), cmocka_unit_test(long_reductions),
+    cmocka_unit_test(sums_of_neighbouring_columns),
     cmocka_unit_test(a_long_sum_is_as_good_as_its_last_rounding), cmocka_unit_test(sums_of_nothing),
     cmocka_unit_test(the_largest_of_nothing_is_refused),
   };

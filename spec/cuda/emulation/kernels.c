@@ -67,7 +67,7 @@ FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 /* As kernels.cu has it, where a family has a number of its own. */
 #define SHARED_OF(type) \
   _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, const bundle_arguments *: BUNDLE_SHARED, \
-           const recurrent_arguments *: RECURRENT_SHARED, default: BLOCK_SHARED)
+           const recurrent_arguments *: RECURRENT_SHARED, const reduce_wide_arguments *: REDUCE_WIDE_SHARED, default: BLOCK_SHARED)
 /* Where their number is said by the arguments. */
 typedef int phases_function(const void *arguments);
 #define PHASES_OF(type) _Generic((const type *)NULL, const recurrent_arguments *: recurrent_phases, default: (phases_function *)NULL)

@@ -5,9 +5,10 @@
 #ifndef FLOW_CUDA_OPS_BATCH_NORM_WIDE_H
 #define FLOW_CUDA_OPS_BATCH_NORM_WIDE_H
 
+#include "cuda/device/wide.h"
 #include "cuda/ops/network/batch_norm.h"
 
-enum { WIDE_ROWS = 8, WIDE_PAIRS = 4, WIDE_BYTES = 16, MOST_WIDE = 8 };
+enum { WIDE_ROWS = 8, WIDE_PAIRS = 4 };
 
 /* A block takes rows_per_part rows of `lanes` bundles, a power of two of at most 16; a bundle is the channels in 16 bytes. gradient:
  * given_mean is read. */
@@ -24,26 +25,6 @@ enum { WIDE_SHARED = BLOCK_THREADS * MOST_WIDE * 16 };      /* a wide_sum of eac
 #if defined(__CUDACC__)
 #define BLOCK_SHARED WIDE_SHARED         /* of this family, which is compiled by itself */
 #endif
-
-typedef struct __attribute__((aligned(16))) wide_bits { uint32_t at[4]; } wide_bits;
-
-BODY wide_bits load_wide(const void *p, int dtype, int aligned, int64_t bundle)
-{
-  wide_bits bits;
-  if (aligned) return ((const wide_bits *)p)[bundle];
-  UNROLL for (int k = 0; k < 4; k++) {
-    if (dtype == FLOW_FLOAT32) bits.at[k] = ((const uint32_t *)p)[4 * bundle + k];
-    else bits.at[k] = ((const uint16_t *)p)[8 * bundle + 2 * k] | (uint32_t)((const uint16_t *)p)[8 * bundle + 2 * k + 1] << 16;
-  }
-  return bits;
-}
-
-BODY float wide_at(const wide_bits *bits, int dtype, int k)
-{
-  if (dtype == FLOW_FLOAT32) return bits_to_float(bits->at[k % 4]);
-  uint16_t half = (uint16_t)(bits->at[k / 2] >> (k % 2 * 16));
-  return dtype == FLOW_BFLOAT16 ? bfloat16_to_float(half) : half_to_float(half);
-}
 
 /* A thread's rows of a part: first, first + step ... below last. */
 typedef struct wide_rows { int64_t first, step, last; } wide_rows;

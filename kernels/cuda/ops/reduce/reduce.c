@@ -1,5 +1,5 @@
 /* reduce.c: the ops sum, prod, max, min, any, all, argmax and argmin: how a call is spread over threads, blocks and slices. */
-#include "cuda/ops/reduce/reduce.h"
+#include "cuda/ops/reduce/reduce_wide.h"
 
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"
@@ -102,9 +102,36 @@ static const reduction reductions[FLOW_OP_COUNT] = {
 #undef FLOW_OP
 };
 
+/* Sums of fewer elements are short, and may go together with other short launches. */
+enum { MANY_ELEMENTS = 65536 };
+
+static int has_whole_bundles(const view *v, int first, int width)
+{
+  for (int axis = 0; axis < first; axis++)
+    if (v->stride[axis] % width != 0) return 0;
+  return 1;
+}
+
+/* The kernel of reduce_wide.h for a sum, and its lanes; or -1. */
+static int spread_wide(const flow_call *call, reduce_arguments *a)
+{
+  const int dtype = a->x.dtype, last = a->x.rank - 1, width = WIDE_BYTES / (int)flow_dtype_size(dtype);
+  if (call->op != FLOW_OP_sum || !a->outputs_first || a->length * a->outputs < MANY_ELEMENTS) return -1;
+  int kernel = dtype == FLOW_FLOAT32 ? CUDA_reduce_wide_float32 : dtype == FLOW_FLOAT16 ? CUDA_reduce_wide_float16 :
+               dtype == FLOW_BFLOAT16 ? CUDA_reduce_wide_bfloat16 : -1;
+  if (kernel < 0 || a->x.stride[last] != 1 || a->x.size[last] % width != 0) return -1;
+  if (!has_whole_bundles(&a->x, last, width) || !has_whole_bundles(&a->along, a->along.rank, width)) return -1;
+  int64_t bundles = a->outputs / width;
+  int32_t columns = power_of_two_from(bundles, MOST_OUTPUTS_SIDE_BY_SIDE);
+  a->lanes = power_of_two_from(a->length, BLOCK_THREADS / columns);
+  a->groups = divided_up(bundles, BLOCK_THREADS / a->lanes);
+  return kernel;
+}
+
 static size_t shared_bytes(const flow_call *call)
 {
   reduce_arguments a = arguments_of(call);
+  spread_wide(call, &a);
   int64_t slices = cut_slices(&a);
   return slices > 1 ? (size_t)(slices * a.outputs) * 8 : 0;
 }
@@ -119,10 +146,16 @@ static flow_status run_reduce(const flow_call *call, int phase, int64_t begin, i
   if (kernels.extreme) FLOW_TRY(check_not_empty(call, &a));
   flow_cuda_kernel kernel = dtype == FLOW_FLOAT32 ? kernels.float32 : dtype == FLOW_FLOAT64 ? kernels.doubles
                           : floating ? kernels.floats : kernels.integers;
+  const int wide = spread_wide(call, &a);
   int64_t slices = cut_slices(&a);
-  if (slices == 1) return flow_cuda_launch(call, kernel, a.groups, &a, sizeof a);
-  a.partials = call->shared;
-  FLOW_TRY(flow_cuda_launch(call, kernel, a.groups * slices, &a, sizeof a));
+  if (slices > 1) a.partials = call->shared;
+  if (wide >= 0) {
+    reduce_wide_arguments of_wide = { .of = a, .aligned = (uintptr_t)a.x.data % WIDE_BYTES == 0 };
+    FLOW_TRY(flow_cuda_launch(call, (flow_cuda_kernel)wide, a.groups * slices, &of_wide, sizeof of_wide));
+  } else {
+    FLOW_TRY(flow_cuda_launch(call, kernel, a.groups * slices, &a, sizeof a));
+  }
+  if (slices == 1) return FLOW_OK;
   int partial_dtype = floating && !kernels.condition ? FLOW_FLOAT64 : FLOW_INT64;
   reduce_arguments last = { .x = flow_cuda_view_strided(call->shared, partial_dtype, 1, &a.outputs, &(int64_t){ 1 }),
                             .along = flow_cuda_view_strided(NULL, partial_dtype, 1, &slices, &a.outputs),
