@@ -215,6 +215,7 @@ static int time_all(int64_t n, int64_t f, int64_t m, int64_t k, int64_t less)
   flow_attributes fused_pool = { CONVOLUTION(3, .activation = FLOW_RELU, .has_bias = 1, .pool = { 2, 2 }, .pool_stride = { 2, 2 }) };
   flow_attributes plain = { CONVOLUTION(3, .activation = FLOW_LINEAR) };
   flow_attributes adam = { .optimizer = { .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7 } }, sgd = { .optimizer = { .momentum = 0.9 } };
+  flow_attributes history = { .recurrent = { .history = 1, .reset_after = 1 } };
   const timed_case cases[] = {
     { "product", FLOW_OP_matmul, { .fill = { 0 } }, { B16(k, k), B16(k, k) }, { B16(k, k) }, 2.0 * (double)(k * k * k), 0 },
     { "batch_norm 112x112x64", FLOW_OP_batch_norm, norm, { B16(n, 112, 112, 64), F32(64), F32(64) },
@@ -237,6 +238,17 @@ static int time_all(int64_t n, int64_t f, int64_t m, int64_t k, int64_t less)
       { B16(m, 26, 26, 32) }, 0, 0 },
     { "sum of a bias' gradient 26x26x32", FLOW_OP_sum, { .reduce = { .count = 3, .axes = { 0, 1, 2 } } }, { B16(m, 26, 26, 32) },
       { F32(32) }, 0, 0 },
+    { "sum of pixels 7x7x2048", FLOW_OP_sum, { .reduce = { .count = 2, .axes = { 1, 2 } } }, { B16(n, 7, 7, 2048) }, { B16(n, 2048) },
+      0, 0 },
+    { "lstm of 128 units, 100 steps", FLOW_OP_lstm, history, { B16(m, 100, 512), B16(128, 512), B16(m, 128), B16(m, 128) },
+      { B16(m, 100, 128), B16(m, 128), B16(m, 100, 640) }, 0, 0 },
+    { "lstm_gradient of 128 units, 100 steps", FLOW_OP_lstm_gradient, history,
+      { B16(m, 100, 128), B16(m, 128), B16(128, 512), B16(m, 128), B16(m, 100, 640) }, { B16(m, 100, 512), B16(m, 128), B16(m, 128) },
+      0, 0 },
+    { "lstm of 512 units, 20 steps", FLOW_OP_lstm, history, { B16(m, 20, 2048), B16(512, 2048), B16(m, 512), B16(m, 512) },
+      { B16(m, 20, 512), B16(m, 512), B16(m, 20, 2560) }, 0, 0 },
+    { "gru of 128 units, 100 steps", FLOW_OP_gru, history, { B16(m, 100, 384), B16(128, 384), B16(m, 128), B16(384) },
+      { B16(m, 100, 128), B16(m, 100, 512) }, 0, 0 },
     { "casts of flowers' weights", FLOW_OP_casts, { .cast = { .dtype = FLOW_BFLOAT16 } }, { F32(weights) }, { B16(weights) }, 0, 0 },
     { "adam of flowers", FLOW_OP_adam, adam, { F32(weights), F32(weights), F32(weights), F32(weights), F32(1), I64(1) }, { { 0 } }, 0, 14 },
     { "sgd with momentum of ResNet-50", FLOW_OP_sgd, sgd, { F32(many), F32(many), F32(1), F32(many) }, { { 0 } }, 0, 10 },
