@@ -32,11 +32,15 @@ NETS = {
     "unet": "small U-Net on 48x48x3, batch 8, Adam",
     "mlp": "Dense 784-512-256-10, batch 128, Adam",
     "embedding": "Embedding of 20,000 words in 128 for 200 positions, mean, Dense, batch 64, Adam",
+    "lstm": "Embedding of 20,000 words in 128 for 150 positions, LSTM of 128, batch 32, Adam",
+    "gru": "Embedding of 20,000 words in 128 for 150 positions, GRU of 128, batch 32, Adam",
+    "transformer": "two Transformer blocks of width 128, 4 heads, inside 512, on 128 words, batch 32, Adam",
 }
 USUAL_NETS = ("flowers", "mnist", "resnet20", "mobilenet")
 MODES = ("train", "predict", "predict1")
 USUAL_MODES = ("train", "predict")
 PREDICTS_ONLY = ("onnxruntime",)
+NOT_EXPORTED = ("lstm", "gru")             # their layers have no ONNX form
 
 
 def operations(mode, first, rest):
@@ -91,7 +95,7 @@ def neighbour():
 
 def measure(net, mode, options, peak):
     """One table; the peers, flowlua first."""
-    names = [name for name in options.peers if mode != "train" or name not in PREDICTS_ONLY]
+    names = [name for name in options.peers if name not in PREDICTS_ONLY or (mode != "train" and net not in NOT_EXPORTED)]
     peers = [Peer(name, net, mode, options.seconds, options.threads) for name in names]
     busy = neighbour() if options.busy else None
     try:
@@ -106,6 +110,8 @@ def measure(net, mode, options, peak):
         peer.close()
     count = operations(mode, *peers[0].multiply_adds)
     what = {"train": "training", "predict": "prediction at batch 32", "predict1": "prediction of one at a time"}[mode]
+    if mode != "train" and net in NOT_EXPORTED and set(PREDICTS_ONLY) & set(options.peers):
+        print("\n%s cannot be exported, ONNX Runtime is left out" % net)
     print("\n%s, %s%s: %s; %.0f million operations an image" % (net, what, ", one core busy" if busy else "", NETS[net], count / 1e6))
     print("  %-12s %12s %22s %12s %12s %14s" % ("", "images/s", "slowest..fastest", "flowlua is", "of the peak", "peak memory")
           + ("  99th percentile" if mode == "predict1" else ""))

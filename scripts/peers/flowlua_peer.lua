@@ -22,23 +22,20 @@ function nets.vgg11()
   return compiled(flow.Sequential(list), flow.optimizers.SGD(0.001)), { 112, 112, 3 }, 1000, 16
 end
 
-function nets.embedding()
-  local model = flow.Sequential { layers.Input({ 200 }, { dtype = "int32" }), layers.Embedding(20000, 128), layers.GlobalAveragePooling1D(),
-                                  layers.Dense(64, { activation = "relu" }), layers.Dense(2) }
-  return compiled(model, flow.optimizers.Adam()), { 200 }, 2, 64
-end
 flow.set_random_seed(1)
 
 -- Multiply-adds of the forward pass per image, of the first layer with a kernel and of all others: each element of a kernel is
--- used once for every pixel of the layer's output.
+-- used once for every pixel or step of the layer's output, and of a recurrent layer's input. Behind words there is no such first layer:
+-- what comes out of their table has a gradient. Products of queries, keys and values are not counted.
 local function multiply_adds(model)
-  local first, rest
+  local first, rest = model.inputs[1].dtype == "int32" and 0 or nil, 0
   for _, layer in ipairs(model.layers) do
+    local recurrent = layer.class_name == "LSTM" or layer.class_name == "GRU"
     for _, variable in ipairs(layer.weights) do
-      if variable.name:match("/kernel$") then
-        local shape, count = layer.output.shape, variable.size
+      if variable.name:match("kernel$") then
+        local shape, count = (recurrent and layer.input or layer.output).shape, variable.size
         for axis = 2, #shape - 1 do count = count * shape[axis] end
-        if first then rest = rest + count else first, rest = count, 0 end
+        if first then rest = rest + count else first = count end
       end
     end
   end
@@ -57,8 +54,9 @@ end
 local model, shape, classes, batch = nets[net]()
 if net == "resnet50" then batch = 8 end
 local rows = batch * (({ mnist = 200, mlp = 200, resnet50 = 2, vgg11 = 2 })[net] or 20)
-local highest = ({ flowers = 255, unet = 255, embedding = 20000 })[net] or 1      -- pixels that those nets rescale; words
-local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = highest, seed = 1, dtype = net == "embedding" and "int32" or "float32" })
+local dtype = model.inputs[1].dtype
+local highest = dtype == "int32" and 20000 or ({ flowers = 255, unet = 255 })[net] or 1      -- words; pixels that those nets rescale
+local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = highest, seed = 1, dtype = dtype })
 local y = flow.random.uniform({ rows }, { maxval = classes, dtype = "int32", seed = 2 })
 
 local modes = {}

@@ -111,17 +111,52 @@ def mlp():
     return compiled(model, keras.optimizers.Adam()), (784,), 10, 128
 
 
+def text_classifier(length, batch, stack):
+    """The embedded words of a text, a stack of layers, two classes."""
+    words = keras.Input((length,), dtype="int32")
+    model = keras.Model(words, layers.Dense(2)(stack(layers.Embedding(20000, 128)(words))))
+    return compiled(model, keras.optimizers.Adam()), (length,), 2, batch
+
+
 def embedding():
-    model = keras.Sequential([layers.Input((200,), dtype="int32"), layers.Embedding(20000, 128), layers.GlobalAveragePooling1D(),
-                              layers.Dense(64, activation="relu"), layers.Dense(2)])
-    return compiled(model, keras.optimizers.Adam()), (200,), 2, 64
+    return text_classifier(200, 64, lambda x: layers.Dense(64, activation="relu")(layers.GlobalAveragePooling1D()(x)))
 
 
+def lstm():
+    return text_classifier(150, 32, layers.LSTM(128))
+
+
+def gru():
+    return text_classifier(150, 32, layers.GRU(128))
+
+
+def transformer():
+    class Positions(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.table = layers.Embedding(128, 128)
+
+        def call(self, x):
+            return x + self.table(keras.ops.arange(128))
+
+    def stack(x):
+        x = Positions()(x)
+        for _ in range(2):
+            attended = layers.MultiHeadAttention(4, 32)(x, x)
+            x = layers.LayerNormalization(epsilon=1e-6)(x + layers.Dropout(0.1)(attended))
+            y = layers.Dense(128)(layers.Dense(512, activation="relu")(x))
+            x = layers.LayerNormalization(epsilon=1e-6)(x + layers.Dropout(0.1)(y))
+        return layers.GlobalAveragePooling1D()(x)
+
+    return text_classifier(128, 32, stack)
+
+
+texts = {"embedding": embedding, "lstm": lstm, "gru": gru, "transformer": transformer}
 model, shape, classes, batch = {"flowers": flowers, "mnist": mnist, "resnet20": resnet20, "mobilenet": mobilenet, "resnet50": resnet50,
-                                "vgg11": vgg11, "unet": unet, "mlp": mlp, "embedding": embedding}[net]()
+                                "vgg11": vgg11, "unet": unet, "mlp": mlp, **texts}[net]()
 rows = batch * {"mnist": 200, "mlp": 200, "resnet50": 2, "vgg11": 2}.get(net, 20)
-x = random.random((rows,) + shape, dtype="float32") * {"flowers": 255, "unet": 255, "embedding": 20000}.get(net, 1)
-if net == "embedding":
+x = random.random((rows,) + shape, dtype="float32") * {"flowers": 255, "unet": 255}.get(net, 20000 if net in texts else 1)
+if net in texts:
     x = x.astype("int32")
 y = random.integers(0, classes, rows)
 times = []

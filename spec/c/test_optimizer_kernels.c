@@ -89,11 +89,12 @@ static void check_update(const flow_call *call, const char *variant, void *argum
 
 enum { NO_GUARD = -1 };
 
-/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. share: see kernels.h. guard: its
- * value. */
+/* n elements; k > 0: those from 5 on up to 5 + height x width have the product of k rows for a gradient; of many rows it is of several
+ * blocks both ways. share: see kernels.h. guard: its value. */
 static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k, const flow_shard *share, int guard)
 {
-  enum { BEFORE = 5, HEIGHT = 24, WIDTH = 33 };
+  enum { BEFORE = 5, MANY = 1000 };
+  const int height = k > MANY ? 50 : 24, width = k > MANY ? 160 : 33;
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(c->op);
   flow_attributes attributes = { .optimizer = { .momentum = c->momentum, .beta_1 = beta_1, .beta_2 = beta_2, .epsilon = epsilon,
     .rho = rho, .weight_decay = weight_decay, .nesterov = c->nesterov, .amsgrad = c->amsgrad, .centered = c->centered,
@@ -104,7 +105,7 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
   for (int i = 0; i < count; i++) {
     if (i == layout->rate) inputs[i] = operand(FLOW_FLOAT32, 0);
     else if (i == layout->iterations) inputs[i] = operand(FLOW_INT64, 0);
-    else inputs[i] = operand(dtype, 1, i == 0 && k > 0 ? n - HEIGHT * WIDTH : n);
+    else inputs[i] = operand(dtype, 1, i == 0 && k > 0 ? n - height * width : n);
     fill(&inputs[i], 1);
   }
   set(&inputs[layout->rate], 0, rate);
@@ -116,8 +117,8 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
     count++;
   }
   if (k > 0) {
-    inputs[count] = operand(FLOW_FLOAT32, 2, k, HEIGHT);
-    inputs[count + 1] = operand(FLOW_FLOAT32, 2, k, WIDTH);
+    inputs[count] = operand(FLOW_FLOAT32, 2, k, height);
+    inputs[count + 1] = operand(FLOW_FLOAT32, 2, k, width);
     fill(&inputs[count], 1);
     fill(&inputs[count + 1], 1);
   }
@@ -139,12 +140,12 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
   for (int v = 0; v <= slots; v++) written |= 1 << e.inputs[v];
   for (int i = 0; i < n && guard != 0; i++) {
     double g = 0, *s[FLOW_MAX_SLOT_KINDS] = { NULL };
-    int at = i - BEFORE, is_inside = at >= 0 && at < HEIGHT * WIDTH;
-    if (share && (is_inside ? at / WIDTH < share->rows[0][0] || at / WIDTH >= share->rows[0][1] : !share->rest)) continue;
+    int at = i - BEFORE, is_inside = at >= 0 && at < height * width;
+    if (share && (is_inside ? at / width < share->rows[0][0] || at / width >= share->rows[0][1] : !share->rest)) continue;
     if (k > 0 && is_inside) {
-      for (int r = 0; r < k; r++) g += get(&inputs[count], r * HEIGHT + at / WIDTH) * get(&inputs[count + 1], r * WIDTH + at % WIDTH);
+      for (int r = 0; r < k; r++) g += get(&inputs[count], r * height + at / width) * get(&inputs[count + 1], r * width + at % width);
     } else {
-      g = get(&inputs[0], k > 0 && at >= HEIGHT * WIDTH ? i - HEIGHT * WIDTH : i);
+      g = get(&inputs[0], k > 0 && at >= height * width ? i - height * width : i);
     }
     for (int v = 0; v < slots; v++) s[v] = &e.values[v + 1][i];
     double w = e.values[0][i];
@@ -168,6 +169,8 @@ static void test_kernels(void **state)
         try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0, NULL, NO_GUARD);
       try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0, NULL, NO_GUARD);
       try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL, NO_GUARD);
+      if (!decayed && (c == 0 || (cases[c].op == FLOW_OP_adam && !cases[c].amsgrad)))
+        try_case(&cases[c], FLOW_FLOAT32, 9000, 0, 1030, NULL, NO_GUARD);
       for (int guard = 0; guard < 2; guard++) {
         try_case(&cases[c], FLOW_FLOAT32, 40000, weight_decay, 0, NULL, guard);
         try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL, guard);

@@ -4,7 +4,7 @@ local nets = require "flow.cli.bench_nets"
 local steps = require "flow.train.steps"
 
 local function description(model, kind, shape, batch)
-  local x = flow.zeros { batch, unpack(shape) }
+  local x = flow.zeros({ batch, unpack(shape) }, { dtype = model.inputs[1].dtype })
   local y = kind == "train" and flow.zeros({ batch }, { dtype = "int32" }) or nil
   return steps.describe(steps.get(model, kind, { x, y }, { x = 1, y = y and 1 or 0, weights = 0 }, batch))
 end

@@ -49,14 +49,17 @@ static inline void pack_columns(const float *b, int64_t ldb, int64_t depth, int6
     for (int64_t k = j < whole_columns ? whole_depth : 0; k < depth; k++) panel[k * PANEL + j] = b[j * ldb + k];
 }
 
-/* A {k, m}: the columns start[0] to start[count] of it, as `count` stacks of depth x TILE_ROWS, one for each tile. */
+/* A {k, m}: the columns start[0] to start[count] of it, as `count` stacks of depth x TILE_ROWS, one for each tile. Of every row a piece is
+ * read, which the processor's prefetchers do not see coming: it is asked for AHEAD rows before. */
 static inline void pack_a(const float *a, int64_t lda, int64_t depth, const int *start, int count, float *packed)
 {
+  enum { AHEAD = 12 };
   int rows = start[count];
   for (int64_t k = 0; k < depth; k++) {
     const float *from = a + k * lda;
     float *to = packed + k * TILE_ROWS;
     for (int t = 0; t < count; t++, to += TILE_ROWS * depth) {
+      __builtin_prefetch(from + AHEAD * lda + start[t]);
       if (start[t] + TILE_ROWS <= rows) memcpy(to, from + start[t], TILE_ROWS * sizeof(float));
       else for (int r = 0; start[t] + r < rows; r++) to[r] = from[start[t] + r];
     }

@@ -12,16 +12,24 @@ enum { MOST_PARTS = 16, PART_BYTES = 65536 };
 static int64_t size_of(const flow_operand *x) { return flow_shape_size(x->rank, x->shape); }
 static int64_t row_size(const flow_operand *table) { return flow_shape_size(table->rank - 1, table->shape + 1); }
 
-static flow_status read_index(const flow_call *call, const flow_operand *indices, int64_t i, int64_t rows, int64_t *index)
+static flow_status fail_index(const flow_call *call, const flow_operand *indices, int64_t i, int64_t rows)
 {
   double value;
   flow_convert_to_double(indices->dtype, (const char *)indices->data + i * flow_dtype_size(indices->dtype), 1, &value, 1);
-  *index = (int64_t)value;
-  if (value >= 0 && value < (double)rows) return FLOW_OK;
   int64_t indices_a_row = indices->rank > 0 ? flow_shape_size(indices->rank - 1, indices->shape + 1) : 1;
   int64_t row = call->first_row + i / indices_a_row;
   flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value, (long long)row + 1, (long long)(rows - 1));
   return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
+}
+
+/* Index number i; of other dtypes than int32 and int64 by way of a double, -1 where that is no index. */
+static inline int64_t index_at(const flow_operand *indices, int64_t i)
+{
+  if (indices->dtype == FLOW_INT32) return ((const int32_t *)indices->data)[i];
+  if (indices->dtype == FLOW_INT64) return ((const int64_t *)indices->data)[i];
+  double value;
+  flow_convert_to_double(indices->dtype, (const char *)indices->data + i * flow_dtype_size(indices->dtype), 1, &value, 1);
+  return value >= 0 && value < 0x1p62 ? (int64_t)value : -1;
 }
 
 static double gather_cost(const flow_call *call)
@@ -37,8 +45,8 @@ static flow_status gather_run(const flow_call *call, int phase, int64_t begin, i
   char *to = call->outputs[0].data;
   int64_t count = size_of(indices);
   for (int64_t i = 0; i < count; i++, to += bytes) {
-    int64_t index;
-    FLOW_TRY(read_index(call, indices, i, table->shape[0], &index));
+    int64_t index = index_at(indices, i);
+    if (index < 0 || index >= table->shape[0]) return fail_index(call, indices, i, table->shape[0]);
     memcpy(to, (const char *)table->data + (size_t)index * bytes, bytes);
   }
   return FLOW_OK;
@@ -78,8 +86,8 @@ static flow_status gradient_run(const flow_call *call, int phase, int64_t begin,
   size_t bytes = (size_t)n * (size_t)flow_dtype_size(table->dtype);
   memset((char *)table->data + (size_t)first * bytes, 0, (size_t)(last - first) * bytes);
   for (int64_t i = 0; i < count; i++) {
-    int64_t index;
-    FLOW_TRY(read_index(call, indices, i, rows, &index));
+    int64_t index = index_at(indices, i);
+    if (index < 0 || index >= rows) return fail_index(call, indices, i, rows);
     if (index < first || index >= last) continue;
     if (table->dtype == FLOW_FLOAT32) add_floats((float *)table->data + index * n, (const float *)g->data + i * n, n);
     else add_doubles((double *)table->data + index * n, (const double *)g->data + i * n, n);
@@ -87,7 +95,7 @@ static flow_status gradient_run(const flow_call *call, int phase, int64_t begin,
   return FLOW_OK;
 }
 
-const flow_kernel FLOW_KERNELS(gather)[] = { { .variant = "plain", .cost = gather_cost, .run = gather_run }, { 0 } };
+const flow_kernel FLOW_KERNELS(gather)[] = { { .variant = "rows", .cost = gather_cost, .run = gather_run }, { 0 } };
 const flow_kernel FLOW_KERNELS(gather_gradient)[] = {
-  { .variant = "plain", .cost = gradient_cost, .parts = gradient_parts, .run = gradient_run }, { 0 }
+  { .variant = "rows", .cost = gradient_cost, .parts = gradient_parts, .run = gradient_run }, { 0 }
 };

@@ -16,6 +16,10 @@ enum {
   BLOCK_COLUMNS = 512,
   MOST_TILES    = 8,                 /* tiles one below the other */
   BLOCK_ROWS    = MOST_TILES * TILE_ROWS,
+  LONG          = 2 * DEPTH,         /* k from which on blocks are made for their products: as high as can be, though the pass over */
+  LONG_COLUMNS  = 8 * PANEL,         /* them leaves the first-level cache. A block of few rows would read all of g for each of them. */
+  LONG_BLOCK    = BLOCK_ROWS * LONG_COLUMNS,
+  BUFFER        = BLOCK > LONG_BLOCK ? BLOCK : LONG_BLOCK,
   PART_BLOCKS   = 8,                 /* blocks of a part at most, ... */
   WANTED_PARTS  = 32,                /* ... fewer where this many parts would not come about */
   REST          = 16384              /* elements of a part without a product */
@@ -45,8 +49,9 @@ static product describe_product(const flow_call *call, int i)
     p.first += row * p.n;
   }
   if (p.m == 0 || p.n == 0) return p;
-  p.columns = blocks_of(blocks_of(p.n, blocks_of(p.n, BLOCK_COLUMNS)), PANEL) * PANEL;
-  p.rows = min64(BLOCK / p.columns / TILE_ROWS, MOST_TILES) * TILE_ROWS;
+  int64_t most = p.k >= LONG ? LONG_COLUMNS : BLOCK_COLUMNS;
+  p.columns = blocks_of(blocks_of(p.n, blocks_of(p.n, most)), PANEL) * PANEL;
+  p.rows = p.k >= LONG ? BLOCK_ROWS : min64(BLOCK / p.columns / TILE_ROWS, MOST_TILES) * TILE_ROWS;
   p.column_blocks = blocks_of(p.n, p.columns);
   p.blocks = blocks_of(p.m, p.rows) * p.column_blocks;
   p.together = min64(blocks_of(p.blocks, WANTED_PARTS), PART_BLOCKS);
@@ -82,7 +87,7 @@ size_t products_shared_bytes(const flow_call *call)
 size_t products_scratch_bytes(const flow_call *call)
 {
   (void)call;
-  return (size_t)(2 * BLOCK + BLOCK_ROWS * DEPTH) * sizeof(float);
+  return (size_t)(2 * BUFFER + BLOCK_ROWS * DEPTH) * sizeof(float);
 }
 
 int64_t products_parts(const flow_call *call, int phase)
@@ -195,7 +200,7 @@ static void leave_update(const product *p, const block *b, const float *buffer, 
 
 static void run_blocks(const flow_call *call, const product *p, const update *u, int64_t part)
 {
-  float *buffers[2] = { call->scratch, (float *)call->scratch + BLOCK }, *packed = buffers[1] + BLOCK;
+  float *buffers[2] = { call->scratch, (float *)call->scratch + BUFFER }, *packed = buffers[1] + BUFFER;
   const float *panels = (const float *)call->shared + p->packed;
   int64_t first = part * p->together, last = min64(first + p->together, p->blocks);
   errand e = { .rows = 0 };

@@ -41,7 +41,17 @@ static flow_status run_float32(const flow_call *call, int phase, int64_t begin, 
   if (!y) return FLOW_OK;
   for (int64_t row = 0; row < rows; row++, x += elements, y += elements) {
     uint64_t sample = (uint64_t)(call->scalars->first_sample + call->first_row + row);
-    for (int64_t e = 0; e < elements; e += 4) {
+    int64_t e = 0;
+    for (; e + PHILOX_WORDS <= elements; e += PHILOX_WORDS) {
+      uint32_t words[PHILOX_WORDS];
+      philox_words(m.key, (uint64_t)e / 4, sample, words);
+      for (int i = 0; i < PHILOX_WORDS; i += VL) {
+        vu bits;
+        memcpy(&bits, words + i, sizeof bits);
+        vf_store(y + e + i, vf_select((vi)(bits >> 8) >= (int32_t)m.threshold, vf_load(x + e + i) * vf_set(scale), vf_set(0.0f)));
+      }
+    }
+    for (; e < elements; e += 4) {
       flow_philox_block bits = flow_philox(m.key, (uint64_t)e / 4, sample);
       int64_t together = elements - e < 4 ? elements - e : 4;
       for (int64_t i = 0; i < together; i++) y[e + i] = kept(&m, bits.word[i]) ? x[e + i] * scale : 0;

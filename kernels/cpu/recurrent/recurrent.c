@@ -9,39 +9,35 @@
 
 /* ---- cells: one step -------------------------------------------------------------------------------------------------------- */
 
-/* p = x. */
-static void take_x(const flow_call *call, const block *b, int64_t t)
-{
-  int64_t gates = b->r.cell.gates * b->r.units;
-  for (int64_t i = 0; i < b->rows; i++) copy_floats(b->p + i * b->width, at(b, &call->inputs[0], i, t, gates), gates);
-}
-
 static void simple_rnn_step(const flow_call *call, const block *b, int64_t t)
 {
-  take_x(call, b, t);
-  multiply(&b->w, b->rows, b->h, b->state, b->p, b->width);
+  multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width);
   for (int64_t i = 0; i < b->rows; i++) {
     if (is_kept(&b->r, b->first + i, t)) continue;
     float *h = b->h + i * b->state;
-    const float *p = b->p + i * b->width;
-    for (int64_t j = 0; j < b->r.units; j += VL) store_lanes(h + j, vf_tanh(vf_load(p + j)), b->r.units - j);
+    const float *p = b->p + i * b->width, *x = at(b, &call->inputs[0], i, t, b->r.units);
+    for (int64_t j = 0; j < b->r.units; j += VL) {
+      int64_t lanes = b->r.units - j;
+      store_lanes(h + j, vf_tanh(vf_load(p + j) + load_lanes(x + j, lanes)), lanes);
+    }
   }
 }
 
 static void lstm_step(const flow_call *call, const block *b, int64_t t)
 {
   int64_t units = b->r.units;
-  take_x(call, b, t);
-  multiply(&b->w, b->rows, b->h, b->state, b->p, b->width);
+  multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width);
   for (int64_t row = 0; row < b->rows; row++) {
     int kept = is_kept(&b->r, b->first + row, t);
     float *h = b->h + row * b->state, *c = b->c + row * b->state;
     float *history = call->attributes->recurrent.history ? at(b, &call->outputs[2], row, t, 5 * units) : NULL;
-    const float *p = b->p + row * b->width;
+    const float *p = b->p + row * b->width, *x = at(b, &call->inputs[0], row, t, 4 * units);
     for (int64_t j = 0; j < units; j += VL) {
       int64_t lanes = units - j;
-      vf i = vf_sigmoid(vf_load(p + j)), f = vf_sigmoid(vf_load(p + units + j));
-      vf g = vf_tanh(vf_load(p + 2 * units + j)), o = vf_sigmoid(vf_load(p + 3 * units + j));
+      vf i = vf_sigmoid(vf_load(p + j) + load_lanes(x + j, lanes));
+      vf f = vf_sigmoid(vf_load(p + units + j) + load_lanes(x + units + j, lanes));
+      vf g = vf_tanh(vf_load(p + 2 * units + j) + load_lanes(x + 2 * units + j, lanes));
+      vf o = vf_sigmoid(vf_load(p + 3 * units + j) + load_lanes(x + 3 * units + j, lanes));
       vf next = f * vf_load(c + j) + i * g;
       if (history) {
         store_lanes(history + j, i, lanes);
@@ -63,12 +59,13 @@ static void gru_after(const flow_call *call, const block *b, int64_t t, int64_t 
   const int64_t units = b->r.units;
   float *h = b->h + row * b->state;
   float *history = call->attributes->recurrent.history ? at(b, &call->outputs[1], row, t, 4 * units) : NULL;
-  const float *p = b->p + row * b->width, *x = at(b, &call->inputs[0], row, t, 3 * units);
+  const float *p = b->p + row * b->width, *x = at(b, &call->inputs[0], row, t, 3 * units), *bias = call->inputs[3].data;
   const int kept = is_kept(&b->r, b->first + row, t);
   for (int64_t j = 0; j < units; j += VL) {
     int64_t lanes = units - j;
-    vf z = vf_sigmoid(load_lanes(x + j, lanes) + vf_load(p + j));
-    vf r = vf_sigmoid(load_lanes(x + units + j, lanes) + vf_load(p + units + j)), inner = vf_load(p + 2 * units + j);
+    vf z = vf_sigmoid(load_lanes(x + j, lanes) + (vf_load(p + j) + load_lanes(bias + j, lanes)));
+    vf r = vf_sigmoid(load_lanes(x + units + j, lanes) + (vf_load(p + units + j) + load_lanes(bias + units + j, lanes)));
+    vf inner = vf_load(p + 2 * units + j) + load_lanes(bias + 2 * units + j, lanes);
     vf k = vf_tanh(load_lanes(x + 2 * units + j, lanes) + r * inner);
     if (history) {
       store_lanes(history + j, z, lanes);
@@ -78,6 +75,13 @@ static void gru_after(const flow_call *call, const block *b, int64_t t, int64_t 
     }
     if (!kept) store_lanes(h + j, z * vf_load(h + j) + (vf_set(1.0f) - z) * k, lanes);
   }
+}
+
+/* p = x. */
+static void take_x(const flow_call *call, const block *b, int64_t t)
+{
+  int64_t gates = b->r.cell.gates * b->r.units;
+  for (int64_t i = 0; i < b->rows; i++) copy_floats(b->p + i * b->width, at(b, &call->inputs[0], i, t, gates), gates);
 }
 
 /* p becomes z and r, c becomes r h. */
@@ -115,11 +119,10 @@ static void gru_step(const flow_call *call, const block *b, int64_t t)
 {
   const int after = call->attributes->recurrent.reset_after;
   if (!after) take_x(call, b, t);
-  for (int64_t row = 0; row < b->rows && after; row++) copy_floats(b->p + row * b->width, call->inputs[3].data, 3 * b->r.units);
-  multiply(&b->w, b->rows, b->h, b->state, b->p, b->width);
+  multiply(&b->w, !after, b->rows, b->h, b->state, b->p, b->width);
   if (!after) {
     for (int64_t row = 0; row < b->rows; row++) gru_reset(b, row);
-    multiply(&b->candidate, b->rows, b->c, b->state, b->p + 2 * b->r.units, b->width);
+    multiply(&b->candidate, 1, b->rows, b->c, b->state, b->p + 2 * b->r.units, b->width);
   }
   for (int64_t row = 0; row < b->rows; row++) {
     if (after) gru_after(call, b, t, row);

@@ -63,14 +63,14 @@ static inline void pack_panel(const packed *p, const float *b, int64_t ldb, int 
   else pack_rows(b + first, ldb, p->depth, columns, to);
 }
 
-/* c[rows] += a[rows] . p; rows of c have room for whole panels. */
-static inline void multiply(const packed *p, int64_t rows, const float *a, int64_t lda, float *c, int64_t ldc)
+/* c[rows] = a[rows] . p, or, with add, c[rows] += a[rows] . p; rows of c have room for whole panels. */
+static inline void multiply(const packed *p, int add, int64_t rows, const float *a, int64_t lda, float *c, int64_t ldc)
 {
-  const epilogue add = { .add = 1 };
+  const epilogue e = { .add = add };
   for (int64_t panel = 0; panel < panel_count(p); panel++) {
     for (int64_t row = 0; row < rows; row += TILE_ROWS) {
       int64_t count = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
-      tiles[count][0](p->depth, a + row * lda, lda, NULL, 0, p->panels + panel * PANEL * p->depth, c + row * ldc + panel * PANEL, ldc, &add);
+      tiles[count][0](p->depth, a + row * lda, lda, NULL, 0, p->panels + panel * PANEL * p->depth, c + row * ldc + panel * PANEL, ldc, &e);
     }
   }
 }
@@ -157,9 +157,9 @@ static inline void copy_floats(float *to, const float *from, int64_t count) { me
 /* Block number `part` with h and c from operands {rows, units}, 0 where there is none. */
 static inline void start_block(const flow_call *call, block *b, int64_t part, const flow_operand *h, const flow_operand *c)
 {
-  int64_t most = block_rows(b), units = b->r.units;
-  b->first = part * most;
-  b->rows = b->r.rows - b->first < most ? b->r.rows - b->first : most;
+  int64_t most = block_rows(b), units = b->r.units, parts = (b->r.rows + most - 1) / most;
+  b->first = b->r.rows * part / parts;        /* blocks of nearly equal rows: tiles of few are slow */
+  b->rows = b->r.rows * (part + 1) / parts - b->first;
   b->h = call->scratch;
   b->c = b->h + most * b->state;
   b->p = b->c + most * b->state;

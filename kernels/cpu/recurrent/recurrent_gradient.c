@@ -46,7 +46,7 @@ static void simple_rnn_back(const flow_call *call, const block *b, int64_t s)
     memset(dh, 0, (size_t)units * sizeof(float));
   }
   give(b, &call->outputs[0], t);
-  multiply(&b->w, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
 }
 
 static void lstm_back(const flow_call *call, const block *b, int64_t s)
@@ -75,7 +75,7 @@ static void lstm_back(const flow_call *call, const block *b, int64_t s)
     memset(dh, 0, (size_t)units * sizeof(float));
   }
   give(b, &call->outputs[0], t);
-  multiply(&b->w, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
 }
 
 static void gru_after_back(const flow_call *call, const block *b, int64_t s)
@@ -108,7 +108,7 @@ static void gru_after_back(const flow_call *call, const block *b, int64_t s)
     }
   }
   give(b, &call->outputs[2], t);
-  multiply(&b->w, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
 }
 
 /* The candidate first; c = the gradient of r h, from which that of the reset gate follows. */
@@ -126,7 +126,7 @@ static void gru_before_back(const flow_call *call, const block *b, int64_t s)
       store_lanes(d + 2 * units + j, kept ? vf_set(0.0f) : vf_load(dh + j) * (one - z) * (one - k * k), units - j);
     }
   }
-  multiply(&b->candidate, b->rows, b->p + 2 * units, b->width, b->c, b->state);
+  multiply(&b->candidate, 1, b->rows, b->p + 2 * units, b->width, b->c, b->state);
   for (int64_t row = 0; row < b->rows; row++) {
     const float *history = at(b, &call->inputs[4], row, t, 4 * units);
     const float *h = before(b, &call->inputs[3], &call->inputs[2], row, s, units, 0), *dc = b->c + row * b->state;
@@ -145,7 +145,7 @@ static void gru_before_back(const flow_call *call, const block *b, int64_t s)
     }
   }
   give(b, &call->outputs[0], t);
-  multiply(&b->w, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
 }
 
 /* ---- all steps ---------------------------------------------------------------------------------------------------------------- */

@@ -34,8 +34,9 @@ local function selected(text)
   return names
 end
 
-local function data_of(shape, classes, rows)
-  local x = flow.random.uniform({ rows, unpack(shape) }, { seed = 1 })
+local function data_of(model, shape, classes, rows)
+  local dtype = model.inputs[1].dtype
+  local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = dtype == "int32" and 20000 or 1, dtype = dtype, seed = 1 })
   return x, flow.random.uniform({ rows }, { maxval = classes, dtype = "int32", seed = 2 })
 end
 
@@ -56,7 +57,7 @@ local function bench_nets(names, seconds)
   for _, name in ipairs(names) do
     local model, shape, classes, batch = nets[name]()
     local rows = 8 * batch
-    local x, y = data_of(shape, classes, rows)
+    local x, y = data_of(model, shape, classes, rows)
     local training = images_per_second(seconds, rows, function() model:fit(x, y, { batch_size = batch, shuffle = false, verbose = 0 }) end)
     local prediction = images_per_second(seconds, rows, function() model:predict(x, { batch_size = batch, verbose = 0 }) end)
     print(("%-12s %6d %16.0f %16.0f"):format(name, batch, training, prediction))
@@ -69,7 +70,7 @@ local measurement = native.array("flow_measurement", 1)
 
 local function instance_of(name)
   local model, shape, classes, batch = nets[name]()
-  local x, y = data_of(shape, classes, batch)
+  local x, y = data_of(model, shape, classes, batch)
   return steps.get(model, "train", { x, y }, { x = 1, y = 1, weights = 0 }, batch).instance
 end
 

@@ -1,5 +1,6 @@
 -- bench_nets.lua: the nets that speed is measured on and kernels are checked with. Each function returns a compiled model,
--- the shape of one image (or row), the number of classes and the batch size. Weights and data are random: only time counts.
+-- the shape of one image (or row), the number of classes and the batch size. Weights and data are random: only time counts. A net whose
+-- input is int32 reads the WORDS of a text.
 
 local flow = require "flow"
 local layers = flow.layers
@@ -138,6 +139,49 @@ function nets.odd()
     layers.Conv2D(33, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.Flatten(), layers.Dense(7),
   }
   return compile(model, flow.optimizers.Adam(), true), { 37, 37, 3 }, 7, 19
+end
+
+---- texts ----------------------------------------------------------------------------------------------------------------------
+
+local WORDS, WIDTH = 20000, 128
+
+-- A classifier of texts of some length: the embedded words, a stack of layers, two classes.
+local function text_classifier(length, batch, stack)
+  local words = flow.Input({ length }, { dtype = "int32" })
+  local output = layers.Dense(2)(stack(layers.Embedding(WORDS, WIDTH)(words)))
+  return compile(flow.Model { inputs = words, outputs = output }, flow.optimizers.Adam(), true), { length }, 2, batch
+end
+
+function nets.embedding()
+  return text_classifier(200, 64, function(x)
+    return layers.Dense(64, { activation = "relu" })(layers.GlobalAveragePooling1D()(x))
+  end)
+end
+
+function nets.lstm() return text_classifier(150, 32, function(x) return layers.LSTM(128)(x) end) end
+
+function nets.gru() return text_classifier(150, 32, function(x) return layers.GRU(128)(x) end) end
+
+-- Adds a learned vector for each position.
+local Positions = layers.Layer:extend "Positions"
+
+function Positions:init(length) self.length, self.table = length, layers.Embedding(length, WIDTH) end
+
+function Positions:call(x) return x + self.table(flow.arange(self.length)) end
+
+-- Two blocks as in Keras' example of text classification with a Transformer (Vaswani et al. 2017), with learned positions.
+function nets.transformer()
+  local length, heads = 128, 4
+  return text_classifier(length, 32, function(x)
+    x = Positions(length)(x)
+    for _ = 1, 2 do
+      local attended = layers.MultiHeadAttention(heads, WIDTH / heads)(x, x)
+      x = layers.LayerNormalization { epsilon = 1e-6 }(x + layers.Dropout(0.1)(attended))
+      local y = layers.Dense(WIDTH)(layers.Dense(4 * WIDTH, { activation = "relu" })(x))
+      x = layers.LayerNormalization { epsilon = 1e-6 }(x + layers.Dropout(0.1)(y))
+    end
+    return layers.GlobalAveragePooling1D()(x)
+  end)
 end
 
 return nets
