@@ -82,6 +82,7 @@ static flow_status gather_far(flow_hosts *self, int64_t bytes, char *all, char *
   }
   char *place = padded + self->host * each;
   if (own_bytes > 0) memcpy(place, own, (size_t)own_bytes);
+  if (each > own_bytes) memset(place + own_bytes, 0, (size_t)(each - own_bytes));      /* else others would see what lay there before */
   FAR(self->far, flow_communicator_all_gather(self->far, place, each, padded));
   for (int h = 0; h < self->hosts && bytes > 0; h++) {
     size_t taken = (size_t)((self->firsts[h + 1] - self->firsts[h]) * bytes);

@@ -164,6 +164,41 @@ static void calls_are_those_of_the_ranks(void **state)
   for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) run_layout(layouts[i], call_all);
 }
 
+/* Machines of unequal sizes: what one sends is as long as the largest one's. The rest must not be what its memory held before. */
+enum { ODD = 3001, ODD_TOTAL = 4 * ODD + 1, OLD_BLOCKS = 8, OLD = 0x5a, NEW = 1 };
+
+static int gather_odd(worker *self)
+{
+  unsigned char mine[ODD], all[3 * ODD];
+  int wrong = open_rank(self);
+  if (wrong) return wrong;
+  memset(mine, NEW, sizeof mine);
+  CHECK(keep(self, flow_communicator_all_gather(self->link, mine, ODD, all)));
+  for (int i = 0; i < 3 * ODD; i++) CHECK(all[i] == NEW);
+  return 0;
+}
+
+static void take_blocks(unsigned char **blocks)
+{
+  for (int i = 0; i < OLD_BLOCKS; i++) assert_int_equal(flow_alloc(ODD_TOTAL, (void **)&blocks[i]), FLOW_OK);
+}
+
+static void no_old_memory_is_sent(void **state)
+{
+  unsigned char *blocks[OLD_BLOCKS];
+  (void)state;
+  take_blocks(blocks);
+  for (int i = 0; i < OLD_BLOCKS; i++) memset(blocks[i], OLD, ODD_TOTAL);
+  for (int i = 0; i < OLD_BLOCKS; i++) flow_free(blocks[i]);
+  run_layout("aab", gather_odd);
+  take_blocks(blocks);
+  for (int i = 0; i < OLD_BLOCKS; i++) {
+    int was_gathered = blocks[i][0] == NEW && blocks[i][3 * ODD - 1] == NEW;
+    for (int k = 3 * ODD; k < 4 * ODD && was_gathered; k++) assert_int_not_equal(blocks[i][k], OLD);
+    flow_free(blocks[i]);
+  }
+}
+
 static int find_no_group(worker *self)
 {
   int wrong = open_rank(self);
@@ -223,7 +258,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_are_those_of_the_ranks), cmocka_unit_test(other_ranks_have_no_such_group),
-    cmocka_unit_test(an_abort_reaches_all), cmocka_unit_test(ranks_that_do_not_agree),
+    cmocka_unit_test(no_old_memory_is_sent), cmocka_unit_test(an_abort_reaches_all), cmocka_unit_test(ranks_that_do_not_agree),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
