@@ -1,4 +1,4 @@
-/* regularizers.c: L1, L2 and L1L2 (keras/src/regularizers/regularizers.py). */
+/* regularizers.c: L1, L2, L1L2 and OrthogonalRegularizer (keras/src/regularizers/regularizers.py). */
 #include "layers/regularizers.h"
 
 #include <stdio.h>
@@ -11,10 +11,15 @@ static const flow_argument l1_options[] = { { "l1", FLOW_NUMBER, "0.01", NULL },
 static const flow_argument l2_options[] = { { "l2", FLOW_NUMBER, "0.01", NULL }, FLOW_ARGUMENTS_END };
 static const flow_argument both_options[] = { { "l1", FLOW_NUMBER, "0", NULL }, { "l2", FLOW_NUMBER, "0", NULL }, FLOW_ARGUMENTS_END };
 
+static const flow_argument orthogonal_options[] = {
+  { "factor", FLOW_NUMBER, "0.01", NULL }, { "mode", FLOW_TEXT, "rows", "rows|columns" }, FLOW_ARGUMENTS_END
+};
+
 static const flow_regularizer records[] = {
   { "l1", "L1", l1_options },
   { "l2", "L2", l2_options },
   { "l1_l2", "L1L2", both_options },
+  { "orthogonal_regularizer", "OrthogonalRegularizer", orthogonal_options },
 };
 
 int flow_regularizer_count(void) { return (int)(sizeof records / sizeof *records); }
@@ -48,9 +53,41 @@ static flow_tensor *mean_of_rows(flow_expression *e, flow_tensor *x)
   return x && x->rank > 0 ? flow_express_mean(e, x, 0) : x;
 }
 
-/* prefix: of the options' names, with its dot. NULL where both factors are 0. */
-static flow_tensor *penalty(flow_expression *e, const flow_arguments *options, const char *prefix, total_rule *total_of, flow_tensor *w)
+/* factor times the mean of the sizes of all products of two rows, or columns, whose squares' sums were made 1. */
+static flow_tensor *orthogonal_penalty(flow_expression *e, const flow_arguments *options, const char *prefix, flow_tensor *w)
 {
+  char mode[128];
+  if (!w || e->status != FLOW_OK) return NULL;
+  if (w->rank != 2 || w->shape[0] < 1) {
+    e->status = flow_fail(FLOW_INVALID_ARGUMENT, "OrthogonalRegularizer is for weights that are matrices, got shape %s",
+                          flow_tensor_shape_text(w));
+    return NULL;
+  }
+  snprintf(mode, sizeof mode, "%smode", prefix);
+  flow_attributes turn = { .transpose = { .rank = 2, .axes = { 1, 0 } } };
+  flow_attributes along = { .reduce = { .count = 1, .keepdims = 1, .axes = { 1 } } };
+  if (strcmp(flow_argument_text(options, mode), "columns") == 0) w = flow_express(e, FLOW_OP_transpose, w, NULL, NULL, &turn);
+  if (!w) return NULL;
+  int64_t n = w->shape[0], sides[2] = { n, n };
+  flow_tensor *length = flow_express(e, FLOW_OP_sum, e_square(e, w), NULL, NULL, &along), *others = NULL;
+  if (!length) return NULL;
+  w = e_mul(e, w, e_rsqrt(e, e_maximum(e, length, flow_express_number(e, w, 1e-14))));      /* rows of zeros have a gradient of zeros */
+  flow_tensor *products = flow_express(e, FLOW_OP_matmul, w, flow_express(e, FLOW_OP_transpose, w, NULL, NULL, &turn), NULL, NULL);
+  flow_status status = flow_tensor_new(FLOW_FLOAT32, 2, sides, &others);
+  if (status == FLOW_OK) status = flow_tensor_fill(others, 1);
+  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((float *)flow_tensor_data(others))[i * n + i] = 0;
+  others = flow_express_keep(e, status, others);
+  flow_tensor *sum = others ? sum_all(e, e_abs(e, e_mul(e, products, flow_express_cast(e, others, w->dtype)))) : NULL;
+  double pairs = n > 1 ? (double)n * ((double)n - 1) / 2 : 1;
+  return sum ? e_mul(e, sum, flow_express_number(e, sum, option(options, prefix, "factor") * 0.5 / pairs)) : NULL;
+}
+
+/* The regularizer of a name; prefix: of the options' names, with its dot. NULL where all factors are 0. */
+static flow_tensor *penalty(flow_expression *e, const char *name, const flow_arguments *options, const char *prefix, total_rule *total_of,
+                            flow_tensor *w)
+{
+  if (strcmp(name, "orthogonal_regularizer") == 0 || strcmp(name, "OrthogonalRegularizer") == 0)
+    return orthogonal_penalty(e, options, prefix, w);
   double l1 = option(options, prefix, "l1"), l2 = option(options, prefix, "l2");
   flow_tensor *total = NULL;
   if (l1 != 0) {
@@ -75,7 +112,8 @@ flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer
     char prefix[120];
     if (!name || flow_argument_is_null(layer->arguments, name) || !flow_variable_trainable(layer->variables[i])) continue;
     snprintf(prefix, sizeof prefix, "%s.", name);
-    flow_tensor *one = penalty(&e, layer->arguments, prefix, sum_all, flow_express_variable(&e, layer->variables[i]));
+    const char *regularizer = flow_argument_text(layer->arguments, name);
+    flow_tensor *one = penalty(&e, regularizer, layer->arguments, prefix, sum_all, flow_express_variable(&e, layer->variables[i]));
     total = total && one ? e_add(&e, total, one) : one ? one : total;
   }
   return flow_expression_take(&e, total, out);
@@ -87,7 +125,8 @@ flow_status flow_layer_regularize_activity(flow_context *context, flow_layer *la
   flow_tensor *added;
   if (flow_argument_is_null(layer->arguments, option) || !flow_dtype_is_float(output->dtype)) return FLOW_OK;
   flow_expression e = flow_expression_of(context);
-  flow_tensor *one = penalty(&e, layer->arguments, "activity_regularizer.", mean_of_rows, flow_express_cast(&e, output, FLOW_FLOAT32));
+  flow_tensor *one = penalty(&e, flow_argument_text(layer->arguments, option), layer->arguments, "activity_regularizer.", mean_of_rows,
+                             flow_express_cast(&e, output, FLOW_FLOAT32));
   if (!one) return flow_expression_end(&e);
   FLOW_TRY(flow_expression_take(&e, layer->activity ? e_add(&e, layer->activity, one) : one, &added));
   flow_tensor_release(layer->activity);
@@ -107,7 +146,7 @@ flow_status flow_regularize(flow_context *context, const char *regularizer, cons
   }
   FLOW_TRY(flow_arguments_complete(choice.class_name, choice.parameters, options, &complete));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *total = penalty(&e, complete, "", sum_all, weights);
+  flow_tensor *total = penalty(&e, choice.class_name, complete, "", sum_all, weights);
   flow_arguments_release(complete);
   return flow_expression_take(&e, total ? total : flow_express_number(&e, weights, 0), out);
 }

@@ -12,7 +12,7 @@ typedef struct flow_regularizer {
 int                     flow_regularizer_count(void);
 const flow_regularizer *flow_regularizer_record(int index);
 
-/* l1 * sum |w| + l2 * sum w^2 over the trainable variables whose argument "<variable>_regularizer" is set; a float32 scalar, or
+/* The sum of what regularizers make of the trainable variables whose argument "<variable>_regularizer" is set; a float32 scalar, or
  * *out = NULL where none is. */
 flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, flow_tensor **out);
 

@@ -172,19 +172,18 @@ def make():
 
 
 def difference(model, xs, ys):
-    """The largest difference between what the model predicts and ys; relative to the largest value where that is below 1."""
+    """The largest difference between what the model predicts and ys, relative to the largest value."""
     if not xs:
         return 0.0
     found = model.predict(xs if len(xs) > 1 else xs[0], verbose=0)
     found = found if isinstance(found, list) else [found]
-    return max(float(np.max(np.abs(a - b)) / min(1.0, np.max(np.abs(b)))) for a, b in zip(found, ys))
+    return max(float(np.max(np.abs(a - b)) / max(1e-30, np.max(np.abs(b)))) for a, b in zip(found, ys))
 
 
 def check():
     """Each file of flowlua with its inputs and predictions, NAME.keras, NAME_x1.npy ..., NAME_y1.npy ...; and its next losses."""
     root = os.path.dirname(os.path.dirname(HERE))
-    failed, (first, last) = 0, count.split("-") if "-" in count else (1, count)
-    seeds = range(int(first), int(last) + 1)
+    failed = 0
     with tempfile.TemporaryDirectory() as folder:
         program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
         subprocess.run([program, os.path.join(HERE, "keras_files.lua"), folder], check=True, cwd=root)
@@ -220,8 +219,18 @@ def check():
 # What Keras does not write, or makes up for each process.
 NOT_COMPARED = {"shared_object_id", "build_config", "compile_config", "build_input_shape", "registered_name", "module",
                 "own_training"}      # the last one is ours
-# What Keras adds with its default when it reads a config without it.
-DEFAULTS = {"renorm", "renorm_clipping", "renorm_momentum", "data_format", "training"}
+# What Keras adds with its default when it reads a config without it, or finds when it builds the layer: axes, a seed.
+DEFAULTS = {"renorm", "renorm_clipping", "renorm_momentum", "data_format", "training", "attention_axes", "seed"}
+# What Keras reads, but does not write.
+NOT_WRITTEN = {"RandomGrayscale": "seed", "MaxNumBoundingBoxes": "fill_value", "SimpleRNN": "activity_regularizer"}
+# Where Keras' layers fail, or tell another shape than they give, whoever wrote the file: what the problem says.
+FAULTS_OF_KERAS = {
+    "RMSNormalization": "Incompatible shapes for broadcasting",      # with several axes
+    "Equalization": "is part of a cycle",                            # called on the inputs of two models
+    "HashedCrossing": "dtype=int64",                                 # which JAX does not have
+    "StackedRNNCells": "the carry output has the same pytree structure",
+    "RandomCrop": ".config.shape[",                                  # tells the size of training, and gives pictures as they are
+}
 
 
 def same(ours, theirs):
@@ -229,7 +238,7 @@ def same(ours, theirs):
     or [-f, f]."""
     if isinstance(ours, dict) and ours.get("class_name") == "DTypePolicy":
         return ours["config"]["name"] == theirs
-    if isinstance(ours, float) and isinstance(theirs, list):
+    if isinstance(ours, (int, float)) and isinstance(theirs, list):
         return theirs in ([0, ours], [-ours, ours])
     if isinstance(ours, (int, float)) and isinstance(theirs, (int, float)) and type(ours) is not bool:
         return abs(ours - theirs) <= 1e-6 * abs(ours)
@@ -240,6 +249,11 @@ def differences(ours, theirs, path=""):
     """Where two configs differ: numbers by value, members of which one is missing and the other null count as equal."""
     found = []
     if isinstance(ours, dict) and isinstance(theirs, dict):
+        left_out = NOT_WRITTEN.get(ours.get("class_name"))
+        if left_out and isinstance(ours.get("config"), dict):
+            ours = dict(ours, config={key: value for key, value in ours["config"].items() if key != left_out})
+        if ours.get("class_name") == "GroupNormalization" and ours["config"]["groups"] == -1:      # Keras writes how many those are
+            theirs["config"]["groups"] = -1
         for key in sorted(set(ours) | set(theirs)):
             frozen = key == "trainable" and "layers" in ours      # Keras forgets it of a Sequential model
             if key not in NOT_COMPARED and not frozen and not (key in DEFAULTS and ours.get(key) is None):
@@ -253,6 +267,7 @@ def differences(ours, theirs, path=""):
 def check_random(count, *options):
     """Random models of flowlua: Keras opens them, predicts the same, and writes the same config.json, with the same shapes."""
     root = os.path.dirname(os.path.dirname(HERE))
+    known = 0
     failed, (first, last) = 0, count.split("-") if "-" in count else (1, count)
     seeds = range(int(first), int(last) + 1)
     with tempfile.TemporaryDirectory() as folder:
@@ -261,7 +276,8 @@ def check_random(count, *options):
         for seed in seeds:
             name = os.path.join(folder, str(seed))
             with open(name + ".txt") as file:
-                what = f"seed {seed} ({file.read()})"
+                layer = file.read()
+            what = f"seed {seed} ({layer})"
             try:
                 keras.utils.clear_session()
                 model = keras.models.load_model(name + ".keras")
@@ -272,11 +288,14 @@ def check_random(count, *options):
                 model.save(name + "_keras.keras")
                 problems += differences(config_of(name + ".keras"), config_of(name + "_keras.keras"))
             except Exception as problem:
-                problems = [str(problem)[-300:].replace("\n", " ")]
+                problems = [str(problem).replace("\n", " ")]
+            left = [problem for problem in problems if FAULTS_OF_KERAS.get(layer, "\n") not in problem]
+            known += len(left) == 0 and len(problems) > 0
+            problems = left
             failed += bool(problems)
             for problem in problems[:3]:
-                print(f"FAIL {what}: {problem}", flush=True)
-    print(f"{len(seeds) - failed} of {len(seeds)} random models agree with Keras {keras.__version__}")
+                print(f"FAIL {what}: {problem[-300:]}", flush=True)
+    print(f"{len(seeds) - failed - known} of {len(seeds)} random models agree with Keras {keras.__version__}, {known} meet faults of Keras")
     sys.exit(failed > 0)
 
 

@@ -13,15 +13,15 @@ local PRESENT = {
   ["initializers"] = 36,
   ["losses"] = 46,
   ["metrics"] = 70,
-  ["ops"] = 332,
-  ["ops.image"] = 13,
+  ["ops"] = 333,
+  ["ops.image"] = 15,
   ["ops.linalg"] = 15,
   ["ops.nn"] = 54,
   ["ops.numpy"] = 220,
   ["optimizers"] = 17,
   ["optimizers.schedules"] = 7,
   ["random"] = 11,
-  ["regularizers"] = 10,
+  ["regularizers"] = 12,
 }
 
 local function has(path, name)

@@ -481,3 +481,7 @@ for center in (True, False):
     case("istft", [Random((2, 5, 6)), Random((2, 5, 6))], 8, 3, 10, window="hamming", center=center, tolerance=1e-6)
     case("istft", [Random((7, 9)), Random((7, 9))], 12, 5, 16, length=20, center=center, tolerance=1e-6)
 case("stft", Random((30,)), 5, 4, 5, Given([0.5, 1.0, 2.0, 1.0, 0.5]))
+case("image.sobel_edges", PICTURES)
+case("image.sobel_edges", Random((1, 5, 4, 2), 0, 1))
+case("image.ssim", Random((2, 12, 13, 3), 0, 1), Random((2, 12, 13, 3), 0, 1), tolerance=1e-6)
+case("image.ssim", Random((6, 7, 2), 0, 1), Random((6, 7, 2), 0, 1), max_val=2.0, filter_size=5, k1=0.02, tolerance=1e-6)

@@ -16,7 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOME = {
     "initializers": [("Constant", {"value": 3.0}), ("RandomNormal", {"mean": 1.0, "stddev": 0.5}), ("Orthogonal", {"gain": 2.0}),
                      ("VarianceScaling", {"scale": 2.0, "mode": "fan_out", "distribution": "uniform"})],
-    "regularizers": [("L1", {"l1": 0.25}), ("L2", {"l2": 0.5}), ("L1L2", {"l1": 0.25, "l2": 0.5})],
+    "regularizers": [("L1", {"l1": 0.25}), ("L2", {"l2": 0.5}), ("L1L2", {"l1": 0.25, "l2": 0.5}),
+                     ("OrthogonalRegularizer", {"factor": 0.25, "mode": "columns"})],
     "constraints": [("MaxNorm", {"max_value": 3, "axis": [0, 1]}), ("MinMaxNorm", {"min_value": 0.5, "rate": 0.25, "axis": 1})],
     "losses": [("Huber", {"delta": 0.5}), ("SparseCategoricalCrossentropy", {"from_logits": True, "ignore_class": 3}),
                ("BinaryFocalCrossentropy", {"gamma": 3.0}), ("CategoricalCrossentropy", {"label_smoothing": 0.25})],
@@ -32,8 +33,8 @@ SOME = {
                ("LSTM", {"units": 3, "return_sequences": True}), ("BatchNormalization", {"momentum": 0.5, "axis": 1}),
                ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}), ("Dropout", {"rate": 0.25})],
 }
-LEFT_OUT = {"STFT", "Initializer", "Regularizer", "Constraint", "Loss", "Metric", "Optimizer", "LearningRateSchedule", "MeanMetricWrapper",
-            "OrthogonalRegularizer"}      # which flowlua does not have
+# Which flowlua does not have.
+LEFT_OUT = {"STFT", "Initializer", "Regularizer", "Constraint", "Loss", "Metric", "Optimizer", "LearningRateSchedule", "MeanMetricWrapper"}
 
 
 def default_of(cls):

@@ -139,7 +139,8 @@ local function choice(kind, draw)
   while C.flow_choice_parameter(kind, chosen, parameter) ~= nil do
     local option = native.string(C.flow_choice_parameter(kind, chosen, parameter))
     if draw.chance(0.5) then
-      options[option] = option == "seed" and draw.integer(0, 1000) or option == "mode" and draw.pick { "fan_in", "fan_out", "fan_avg" } or
+      options[option] = option == "seed" and draw.integer(0, 1000) or option == "mode" and
+        draw.pick(kind == C.FLOW_CHOICE_REGULARIZER and { "rows", "columns" } or { "fan_in", "fan_out", "fan_avg" }) or
         option == "distribution" and draw.pick { "truncated_normal", "untruncated_normal", "uniform" } or
         option == "axis" and draw.pick { 1, -1, { 1 }, { -1 } } or option == "minval" and draw.number(-1, -0.1) or draw.number(0.001, 1)
     end

@@ -213,6 +213,54 @@ picture_op("gaussian_blur", "images, { kernel_size: number|list = 3, sigma: numb
   return internal.blurred(floats(x, "gaussian_blur"), pair_of(options.kernel_size), pair_of(options.sigma)):to(x.dtype)
 end)
 
+-- How much each channel changes downwards and to the right, {..., channels, 2}: Sobel's windows, over pictures mirrored at their edges.
+takes("images, { " .. FORMAT .. " }")
+function image.sobel_edges(images, options)
+  local x = floats(images, "keras.ops.image.sobel_edges")
+  local function edges(across)
+    return on_batch(x, options.data_format, "sobel_edges", function(pictures)
+      local channels = tools.length(pictures, 4, "sobel_edges")
+      local kernel = tools.constant({ { -1, -2, -1 }, { 0, 0, 0 }, { 1, 2, 1 } }, pictures.dtype)
+      if across then kernel = ops.transpose(kernel) end
+      kernel = ops.repeat_(ops.reshape(kernel, { 3, 3, 1, 1 }), channels, 3)
+      local padded = ops.pad(pictures, { { 0, 0 }, { 1, 1 }, { 1, 1 }, { 0, 0 } }, "reflect")
+      return ops.depthwise_conv(padded, kernel)
+    end)
+  end
+  return ops.stack({ edges(false), edges(true) }, #tools.dims(x) + 1)
+end
+
+-- The structural similarity of pictures, one number for each pair: 1 where they are equal. Z. Wang, A. Bovik, H. Sheikh, E. Simoncelli,
+-- "Image quality assessment", 2004, over Gaussian windows.
+takes("image1, image2, max_val: number = 1, filter_size: count = 11, filter_sigma: number = 1.5, k1: number = 0.01, k2: number = 0.03, "
+  .. "{ " .. FORMAT .. " }")
+function image.ssim(image1, image2, max_val, filter_size, filter_sigma, k1, k2, options)
+  local what = "keras.ops.image.ssim"
+  local a, b = floats(image1, what), floats(image2, what)
+  local rank = #tools.dims(a)
+  if rank ~= #tools.dims(b) then raise("flow.keras.ops.image.ssim: pictures of one rank, got %d and %d", rank, #tools.dims(b)) end
+  local c1, c2 = (k1 * max_val) ^ 2, (k2 * max_val) ^ 2
+  local function mean(x)
+    local kernel = gaussian_kernel({ filter_size, filter_size }, { filter_sigma, filter_sigma }, tools.length(x, 4, "ssim"), x.dtype)
+    return ops.depthwise_conv(x, kernel)
+  end
+  local second
+  on_batch(b, options.data_format, "ssim", function(y)
+    second = y
+    return y
+  end)
+  local result
+  on_batch(a, options.data_format, "ssim", function(x)
+    local mu1, mu2 = mean(x), mean(second)
+    local product, square1, square2 = mu1 * mu2, mu1 * mu1, mu2 * mu2
+    local sigma1, sigma2, sigma12 = mean(x * x) - square1, mean(second * second) - square2, mean(x * second) - product
+    local map = (product * 2 + c1) * (sigma12 * 2 + c2) / ((square1 + square2 + c1) * (sigma1 + sigma2 + c2))
+    result = ops.mean(ops.mean(map, { 2, 3 }), -1)
+    return x
+  end)
+  return rank == 3 and ops.squeeze(result, 1) or result
+end
+
 -- The pixels under a window of `size` at each of its places, as channels: {batch, rows, columns, height width channels}.
 local PATCHES = "images, size: number|list, { strides?: number|list, dilation_rate: number|list = 1, padding: 'valid'|'same' = 'valid', "
 picture_op("extract_patches", PATCHES .. FORMAT .. " }", function(x, size, options)

@@ -45,4 +45,7 @@ return {
   ["image.rgb_to_grayscale"] = { { 955, 955, [[ops.image.rgb_to_grayscale(a)]], gradients = { 1 }, tolerance = 1e-06 },
     { 956, 956, [[ops.image.rgb_to_grayscale(a)]], tolerance = 1e-06 } },
   ["image.rgb_to_hsv"] = { { 957, 958, [[ops.image.rgb_to_hsv(a)]], tolerance = 1e-06 } },
+  ["image.sobel_edges"] = { { 1030, 1031, [[ops.image.sobel_edges(a)]], gradients = { 1 } } },
+  ["image.ssim"] = { { 1032, 1032, [[ops.image.ssim(a, b)]], inputs = 2, gradients = { 1, 2 }, tolerance = 1e-06 },
+    { 1033, 1033, [[ops.image.ssim(a, b, { max_val = 2.0, filter_size = 5, k1 = 0.02 })]], inputs = 2, gradients = { 1, 2 }, tolerance = 1e-06 } },
 }
