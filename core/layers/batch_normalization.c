@@ -55,10 +55,7 @@ static flow_status check_input(const flow_layer *layer, const flow_signature *in
   if (*axis == 0 || *size <= 0)
     return flow_layer_fail(layer, "the normalized axis of the input %s must have a known size and not be the batch",
                            flow_shape_text(input->rank, input->dims));
-  if (layer->built && (input->rank != layer->build_rank || *size != layer->build_shape[*axis]))
-    return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
-                           flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
-  return FLOW_OK;
+  return flow_layer_check_built(layer, input, *axis);
 }
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)

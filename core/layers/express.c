@@ -41,13 +41,19 @@ flow_tensor *flow_express_sum(flow_expression *e, flow_tensor *x, int axis, int 
   return flow_express(e, FLOW_OP_sum, x, NULL, NULL, &attributes);
 }
 
+flow_tensor *flow_express_mean_over(flow_expression *e, flow_tensor *x, const flow_attributes *reduce)
+{
+  flow_tensor *mean = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_mean(e->context, x, reduce, &mean);
+  return flow_express_keep(e, status, mean);
+}
+
 flow_tensor *flow_express_mean(flow_expression *e, flow_tensor *x, int axis)
 {
-  flow_tensor *value = NULL;
   if (e->status != FLOW_OK) return NULL;
   flow_attributes attributes = one_axis(x, axis, 0);
-  flow_status status = flow_mean(e->context, x, &attributes, &value);
-  return flow_express_keep(e, status, value);
+  return flow_express_mean_over(e, x, &attributes);
 }
 
 flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, const int64_t *dims)

@@ -10,6 +10,7 @@ flow_tensor *flow_express_variable(flow_expression *e, flow_variable *variable);
 flow_tensor *flow_express_activation(flow_expression *e, const char *activation, flow_tensor *x);
 flow_tensor *flow_express_sum(flow_expression *e, flow_tensor *x, int axis, int keepdims);         /* one axis from 0; -1: the last */
 flow_tensor *flow_express_mean(flow_expression *e, flow_tensor *x, int axis);
+flow_tensor *flow_express_mean_over(flow_expression *e, flow_tensor *x, const flow_attributes *reduce);      /* as flow_mean */
 flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, const int64_t *dims);
 /* An argument of type FLOW_NUMBERS in the dtype of `like`: a scalar, or a tensor in the shape of the nested list. */
 flow_tensor *flow_express_numbers(flow_expression *e, const flow_arguments *arguments, const char *name, flow_tensor *like);

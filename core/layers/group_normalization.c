@@ -41,10 +41,7 @@ static flow_status groups_of(const flow_layer *layer, const flow_signature *inpu
                            "dimensions", *axis + 1, flow_shape_text(input->rank, input->dims), FLOW_MAX_RANK - 1);
   if (*size % *groups != 0)
     return flow_layer_fail(layer, "%lld channels cannot be divided into %lld groups", (long long)*size, (long long)*groups);
-  if (layer->built && (input->rank != layer->build_rank || *size != layer->build_shape[*axis]))
-    return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
-                           flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
-  return FLOW_OK;
+  return flow_layer_check_built(layer, input, *axis);
 }
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
@@ -58,14 +55,6 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   if (flow_argument_boolean(layer->arguments, "center"))
     FLOW_TRY(flow_layer_add_variable(context, layer, next, "beta", "beta_initializer", 1, &size, 1));
   return FLOW_OK;
-}
-
-static flow_tensor *mean_of(flow_expression *e, flow_tensor *x, const flow_attributes *reduce)
-{
-  flow_tensor *mean = NULL;
-  if (e->status != FLOW_OK) return NULL;
-  flow_status status = flow_mean(e->context, x, reduce, &mean);
-  return flow_express_keep(e, status, mean);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
@@ -84,8 +73,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   }
   flow_expression e = flow_expression_of(context);
   flow_tensor *grouped = flow_express_reshape(&e, flow_express_cast(&e, x, FLOW_FLOAT32), rank, split);
-  flow_tensor *centred = e_sub(&e, grouped, mean_of(&e, grouped, &reduce));
-  flow_tensor *variance = mean_of(&e, e_square(&e, centred), &reduce);
+  flow_tensor *centred = e_sub(&e, grouped, flow_express_mean_over(&e, grouped, &reduce));
+  flow_tensor *variance = flow_express_mean_over(&e, e_square(&e, centred), &reduce);
   if (variance) variance = e_add(&e, variance, flow_express_number(&e, variance, flow_argument_number(layer->arguments, "epsilon")));
   flow_tensor *y = e_mul(&e, centred, flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL));
   if (flow_argument_boolean(layer->arguments, "scale"))

@@ -265,7 +265,7 @@ static flow_status initialize(flow_context *context, const flow_layer *layer, co
   return status;
 }
 
-/* The argument that stands beside "kernel_initializer": "kernel" before `ending`, "_regularizer". */
+/* The argument that is beside "kernel_initializer": "kernel" before `ending`, "_regularizer". */
 static const char *beside(const flow_layer *layer, const char *initializer, const char *ending)
 {
   const char *end = strstr(initializer, "_initializer");
@@ -340,6 +340,18 @@ flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signat
     return flow_layer_fail(layer, "input %s has %lld %s, but the layer was built for %lld", flow_shape_text(input->rank, input->dims),
                            (long long)size, what, (long long)layer->build_shape[layer->build_rank - 1]);
   return FLOW_OK;
+}
+
+flow_status flow_layer_fail_built(const flow_layer *layer, const flow_signature *input)
+{
+  return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
+                         flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
+}
+
+flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature *input, int axis)
+{
+  int fits = !layer->built || (input->rank == layer->build_rank && input->dims[axis] == layer->build_shape[axis]);
+  return fits ? FLOW_OK : flow_layer_fail_built(layer, input);
 }
 
 flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names)

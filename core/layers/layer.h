@@ -21,7 +21,7 @@ enum {
 typedef struct flow_layer_class flow_layer_class;
 typedef struct flow_recurrent_cell flow_recurrent_cell;
 
-/* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. FLOW_LAYER_REST: of a layer that has
+/* The last parameters of every layer. The name is a separate argument of flow_layer_new. FLOW_LAYER_REST: of a layer that has
  * activity_regularizer among its own, or is a cell, which has none. */
 #define FLOW_LAYER_COMMON                                     \
   { "activity_regularizer", FLOW_REGULARIZER, "null", NULL }, \
@@ -87,9 +87,9 @@ struct flow_layer_class {
   /* Runs the layer's ops; *out is a new reference. */
   flow_status (*call)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
   /* Of a layer that is called on several tensors which have names, in place of `call`: those names, ended by NULL, of which the first
-   * min_inputs must be given. "query" is an argument of its own, "mask[2]" entry 2 of a list. build() finds rank -1 for what is missing. */
+   * min_inputs must be given. "query" is a separate argument, "mask[2]" entry 2 of a list. build() finds rank -1 for what is missing. */
   const char *const   *input_names;
-  const flow_argument *options;          /* what such a call takes besides, but for training */
+  const flow_argument *options;          /* what such a call takes besides, except for training */
   int                  most_outputs;     /* 0: one */
   /* (optional, default: most_outputs) How many outputs a call of this layer gives at most. */
   int (*outputs)(const flow_layer *layer);
@@ -158,6 +158,10 @@ flow_status flow_layer_fail(const flow_layer *layer, const char *format, ...) __
 flow_status flow_layer_check_rank(const flow_layer *layer, const flow_signature *input, int rank, const char *expected, const char *hint);
 /* The size of the last axis: known at build time, and the one that the layer was built for afterwards. */
 flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signature *input, const char *what);
+/* Fails if the layer is built, for an input of another rank or of another size of this axis (from 0). */
+flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature *input, int axis);
+/* Says that the layer was built for another shape. */
+flow_status flow_layer_fail_built(const flow_layer *layer, const flow_signature *input);
 /* Fails unless each argument (NULL ends the list) is positive; pairs count both numbers. */
 flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names);
 /* Axis argument `name` as an index from 0 into a shape of this rank. */

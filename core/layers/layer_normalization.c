@@ -44,9 +44,7 @@ static flow_status normalized(const flow_layer *layer, const flow_signature *inp
     if (input->dims[axis] < 1)
       return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s must have a known size", flow_axis_number((int)axes[i]),
                              text);
-    if (layer->built && (input->rank != layer->build_rank || input->dims[axis] != layer->build_shape[axis]))
-      return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for", text,
-                             flow_shape_text(layer->build_rank, layer->build_shape));
+    FLOW_TRY(flow_layer_check_built(layer, input, axis));
     dims[axis] = input->dims[axis];
     reduce->reduce.axes[reduce->reduce.count++] = axis;
   }
@@ -70,14 +68,6 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return FLOW_OK;
 }
 
-static flow_tensor *mean_of(flow_expression *e, flow_tensor *x, const flow_attributes *reduce)
-{
-  flow_tensor *mean = NULL;
-  if (e->status != FLOW_OK) return NULL;
-  flow_status status = flow_mean(e->context, x, reduce, &mean);
-  return flow_express_keep(e, status, mean);
-}
-
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
@@ -88,10 +78,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   FLOW_TRY(normalized(layer, &input, &reduce, dims));
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_dtype_is_float(input.dtype) ? inputs[0] : flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
-  flow_tensor *centered = e_sub(&e, x, mean_of(&e, x, &reduce)), *variance = mean_of(&e, e_square(&e, centered), &reduce), *scale = NULL;
+  flow_tensor *centered = e_sub(&e, x, flow_express_mean_over(&e, x, &reduce));
+  flow_tensor *variance = flow_express_mean_over(&e, e_square(&e, centered), &reduce);
   if (variance) variance = e_add(&e, variance, flow_express_number(&e, variance, flow_argument_number(layer->arguments, "epsilon")));
-  scale = flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL);
-  flow_tensor *y = e_mul(&e, centered, scale);
+  flow_tensor *y = e_mul(&e, centered, flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL));
   if (flow_argument_boolean(layer->arguments, "scale"))
     y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next++]), input.rank, dims));
   if (flow_argument_boolean(layer->arguments, "center"))

@@ -15,7 +15,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-enum { MEAN, VARIANCE, COUNT };      /* variables, in Keras' order; count only stands there, as in Keras */
+enum { MEAN, VARIANCE, COUNT };      /* variables, in Keras' order; count is not used, as in Keras */
 
 static flow_status check(flow_layer *layer)
 {
@@ -27,7 +27,7 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
-/* kept: a bit for each axis of the input that has values of its own; dims: the input's shape with 1 for the others. */
+/* kept: a bit for each axis of the input that has its own values; dims: the input's shape with 1 for the others. */
 static flow_status kept_axes(const flow_layer *layer, const flow_signature *input, unsigned *kept, int64_t dims[FLOW_MAX_RANK])
 {
   const double *axes;
@@ -49,11 +49,7 @@ static flow_status kept_axes(const flow_layer *layer, const flow_signature *inpu
     int built = axis + shift;
     fits = !(*kept >> axis & 1) || built == 0 || (built > 0 && input->dims[axis] == layer->build_shape[built]);
   }
-  if (!fits) {
-    return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for", text,
-                           flow_shape_text(layer->build_rank, layer->build_shape));
-  }
-  return FLOW_OK;
+  return fits ? FLOW_OK : flow_layer_fail_built(layer, input);
 }
 
 /* Keras keeps a counter that nothing reads any more; files have it. */

@@ -22,10 +22,7 @@ static flow_status check(flow_layer *layer)
 static flow_tensor *mean_of(flow_expression *e, flow_tensor *x)
 {
   flow_attributes attributes = { .reduce = { .count = 2, .keepdims = 1, .axes = { 1, 2 } } };
-  flow_tensor *mean = NULL;
-  if (e->status != FLOW_OK) return NULL;
-  flow_status status = flow_mean(e->context, x, &attributes, &mean);
-  return flow_express_keep(e, status, mean);
+  return flow_express_mean_over(e, x, &attributes);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)

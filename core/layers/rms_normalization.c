@@ -28,9 +28,7 @@ static flow_status axes_of(const flow_layer *layer, const flow_signature *input,
     if (axis <= 0 || axis >= input->rank || dims[axis] != 1 || input->dims[axis] < 1)
       return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s cannot be normalized: expected each axis once, of a known "
                              "size, and not the batch", flow_axis_number((int)axes[i]), flow_shape_text(input->rank, input->dims));
-    if (layer->built && (input->rank != layer->build_rank || input->dims[axis] != layer->build_shape[axis]))
-      return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
-                             flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
+    FLOW_TRY(flow_layer_check_built(layer, input, axis));
     dims[axis] = input->dims[axis];
     reduce->reduce.axes[reduce->reduce.count++] = axis;
   }
@@ -58,9 +56,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int64_t dims[FLOW_MAX_RANK];
   FLOW_TRY(axes_of(layer, &input, &reduce, dims));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *x = flow_express_cast(&e, inputs[0], FLOW_FLOAT32), *square = e_square(&e, x), *mean = NULL;
-  flow_status status = e.status == FLOW_OK ? flow_mean(context, square, &reduce, &mean) : e.status;
-  mean = flow_express_keep(&e, status, mean);
+  flow_tensor *x = flow_express_cast(&e, inputs[0], FLOW_FLOAT32), *mean = flow_express_mean_over(&e, e_square(&e, x), &reduce);
   if (mean) mean = e_add(&e, mean, flow_express_number(&e, mean, flow_argument_number(layer->arguments, "epsilon")));
   flow_tensor *y = e_mul(&e, x, flow_express(&e, FLOW_OP_rsqrt, mean, NULL, NULL, NULL));
   y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[0]), input.rank, dims));

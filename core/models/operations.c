@@ -178,11 +178,8 @@ static flow_tensor *reduce(flow_operation_call *call)
 
 static flow_tensor *mean_of(flow_operation_call *call, flow_tensor *x, int keepdims)
 {
-  flow_tensor *mean = NULL;
   flow_attributes attributes = reduction(call, keepdims);
-  if (call->e.status != FLOW_OK) return NULL;
-  flow_status status = flow_mean(call->e.context, x, &attributes, &mean);
-  return flow_express_keep(E, status, mean);
+  return flow_express_mean_over(E, x, &attributes);
 }
 
 static flow_tensor *mean(flow_operation_call *call) { return mean_of(call, X, flow_operation_boolean(call, "keepdims", 0)); }

@@ -108,11 +108,8 @@ static int axis_of(flow_expression *e, const flow_arguments *options, const flow
 
 static flow_tensor *mean_along(flow_expression *e, flow_tensor *x, int axis)
 {
-  flow_tensor *value = NULL;
   flow_attributes along = { .reduce = { .count = 1, .keepdims = 1, .axes = { axis } } };
-  if (e->status != FLOW_OK) return NULL;
-  flow_status status = flow_mean(e->context, x, &along, &value);
-  return flow_express_keep(e, status, value);
+  return flow_express_mean_over(e, x, &along);
 }
 
 /* Both as floats, and the axis; 0 after a failure. */

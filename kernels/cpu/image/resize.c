@@ -1,6 +1,7 @@
 /* resize.c: resize (x -> y) and its gradient (g -> dx), for every interpolation: along each axis an output pixel is a
  * weighted sum of a run of input pixels. prepare() writes the runs and weights of both axes (resize_weights.h); the rest is the
  * same for all. */
+#include "cpu/operand.h"
 #include "cpu/vector.h"
 #include "resize_weights.h"
 
@@ -57,7 +58,7 @@ ALWAYS_INLINE void store(float *p, vf v, int lanes)
   else vf_store_part(p, v, lanes);
 }
 
-/* The weighted sum of `count` runs of lanes that lie `step` floats apart. Two are blended so that equal ones stay what they are. */
+/* The weighted sum of `count` runs of lanes that are `step` floats apart. Two are blended so that equal ones stay what they are. */
 ALWAYS_INLINE vf blend(const float *x, int64_t step, int count, const double *w, int lanes)
 {
   vf first = load(x, lanes);
@@ -133,17 +134,6 @@ static flow_status run_vector(const flow_call *call, int phase, int64_t begin, i
 
 /* ---- plain: float32 and float64 ------------------------------------------------------------------------------------------ */
 
-static double get(const flow_operand *x, int64_t i)
-{
-  return x->dtype == FLOW_FLOAT64 ? ((const double *)x->data)[i] : ((const float *)x->data)[i];
-}
-
-static void put(flow_operand *x, int64_t i, double value)
-{
-  if (x->dtype == FLOW_FLOAT64) ((double *)x->data)[i] = value;
-  else ((float *)x->data)[i] = (float)value;
-}
-
 /* Element e of the resized side is a sum over a rectangle of the other one; its weight at (ky, kx), and that element. */
 static double weight_at(const resizing *s, int64_t e, int ky, int kx, int64_t *other)
 {
@@ -172,16 +162,16 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
     memset(to->data, 0, (size_t)(s.images * s.rows.in * s.columns.in * s.channels) * bytes);
   }
   for (int64_t e = 0; e < elements; e++) {
-    double total = 0, g = gradient ? get(&call->inputs[0], e) : 0;
+    double total = 0, g = gradient ? operand_get(&call->inputs[0], e) : 0;
     count_at(&s, e, &rows, &columns);
     for (int ky = 0; ky < rows; ky++) {
       for (int kx = 0; kx < columns; kx++) {
         double w = weight_at(&s, e, ky, kx, &other);
-        if (gradient) put(to, other, get(to, other) + g * w);
-        else total += w * get(&call->inputs[0], other);
+        if (gradient) operand_put(to, other, operand_get(to, other) + g * w);
+        else total += w * operand_get(&call->inputs[0], other);
       }
     }
-    if (!gradient) put(to, e, total);
+    if (!gradient) operand_put(to, e, total);
   }
   return FLOW_OK;
 }

@@ -5,6 +5,7 @@
  * Number e of sample s comes from word e % 4 of Philox block (low = e / 4, high = s), as a number of 24 bits; samples count
  * through the global batch, as in dropout.c. */
 #include <math.h>
+#include "cpu/operand.h"
 #include "cpu/random/random.h"
 #include "cpu/vector.h"
 #include "image_sampling.h"
@@ -61,17 +62,6 @@ static flow_status run_vector(const flow_call *call, int phase, int64_t begin, i
 
 /* ---- plain: float32 and float64 ------------------------------------------------------------------------------------------ */
 
-static double get(const flow_operand *x, int64_t i)
-{
-  return x->dtype == FLOW_FLOAT64 ? ((const double *)x->data)[i] : ((const float *)x->data)[i];
-}
-
-static void put(flow_operand *x, int64_t i, double value)
-{
-  if (x->dtype == FLOW_FLOAT64) ((double *)x->data)[i] = value;
-  else ((float *)x->data)[i] = (float)value;
-}
-
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -79,20 +69,20 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
   flow_operand *y = &call->outputs[0];
   int64_t height = x->shape[1], width = x->shape[2], channels = x->shape[3], image_size = height * width * channels;
   int gradient = call->op == FLOW_OP_sample_image_gradient;
-  for (int64_t i = 0; i < x->shape[0] * image_size && y->data && gradient; i++) put(y, i, 0);
+  for (int64_t i = 0; i < x->shape[0] * image_size && y->data && gradient; i++) operand_put(y, i, 0);
   for (int64_t i = 0; i < x->shape[0] * image_size && y->data; i++) {
     int64_t image = i / image_size, pixel = i % image_size / channels, c = i % channels;
     float t[8];
-    for (int k = 0; k < 8; k++) t[k] = (float)get(&call->inputs[1], image * 8 + k);
+    for (int k = 0; k < 8; k++) t[k] = (float)operand_get(&call->inputs[1], image * 8 + k);
     sample_taps at = sample_taps_at(call->attributes, t, pixel / width, pixel % width, height, width);
     double total = at.outside * call->attributes->sampling.fill_value;
     for (int k = 0; k < 4; k++) {
       if (at.pixel[k] < 0) continue;
       int64_t other = image * image_size + at.pixel[k] * channels + c;
-      if (gradient) put(y, other, get(y, other) + get(x, i) * at.weight[k]);
-      else total += get(x, other) * at.weight[k];
+      if (gradient) operand_put(y, other, operand_get(y, other) + operand_get(x, i) * at.weight[k]);
+      else total += operand_get(x, other) * at.weight[k];
     }
-    if (!gradient) put(y, i, total);
+    if (!gradient) operand_put(y, i, total);
   }
   return FLOW_OK;
 }

@@ -1,5 +1,6 @@
 /* average_pooling.c: average_pool (x -> y) and its gradient (g -> dx). The mean of a window is taken over its cells inside
  * the image: padding neither adds nor counts (TensorFlow's tf.nn.avg_pool). */
+#include "cpu/operand.h"
 #include "cpu/pooling/pooling.h"
 
 /* ---- float32, vectorised over channels ---------------------------------------------------------------------------------- */
@@ -102,17 +103,6 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
 
 /* ---- plain: float32 and float64 ------------------------------------------------------------------------------------------ */
 
-static double get(const flow_operand *x, int64_t i)
-{
-  return x->dtype == FLOW_FLOAT64 ? ((const double *)x->data)[i] : ((const float *)x->data)[i];
-}
-
-static void put(flow_operand *x, int64_t i, double value)
-{
-  if (x->dtype == FLOW_FLOAT64) ((double *)x->data)[i] = value;
-  else ((float *)x->data)[i] = (float)value;
-}
-
 /* One channel of one window, as offsets of elements. */
 typedef struct cells { int64_t rows, columns, first; } cells;
 
@@ -138,8 +128,8 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
   for (int64_t i = 0; i < size; i++) {
     cells at = cells_of(&s, i);
     double sum = 0;
-    for (int64_t k = 0; k < at.rows * at.columns; k++) sum += get(&call->inputs[0], cell_at(&s, &at, k));
-    put(&call->outputs[0], i, sum / (double)(at.rows * at.columns));
+    for (int64_t k = 0; k < at.rows * at.columns; k++) sum += operand_get(&call->inputs[0], cell_at(&s, &at, k));
+    operand_put(&call->outputs[0], i, sum / (double)(at.rows * at.columns));
   }
   return FLOW_OK;
 }
@@ -154,8 +144,8 @@ static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t 
   memset(dx->data, 0, (size_t)(s.images * s.in[0] * s.in[1] * s.channels) * bytes);
   for (int64_t i = 0; i < s.images * s.out[0] * s.out[1] * s.channels; i++) {
     cells at = cells_of(&s, i);
-    double share = get(&call->inputs[0], i) / (double)(at.rows * at.columns);
-    for (int64_t k = 0; k < at.rows * at.columns; k++) put(dx, cell_at(&s, &at, k), get(dx, cell_at(&s, &at, k)) + share);
+    double share = operand_get(&call->inputs[0], i) / (double)(at.rows * at.columns);
+    for (int64_t k = 0; k < at.rows * at.columns; k++) operand_put(dx, cell_at(&s, &at, k), operand_get(dx, cell_at(&s, &at, k)) + share);
   }
   return FLOW_OK;
 }

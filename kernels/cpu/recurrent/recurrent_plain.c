@@ -1,20 +1,15 @@
 /* recurrent_plain.c: see recurrent_plain.h; the formulas are those of recurrent.c and recurrent_gradient.c. */
+#include "cpu/operand.h"
 #include "cpu/recurrent/recurrent_plain.h"
 
 #include <math.h>
 
 #include "cpu/recurrent/recurrent.h"
 
-static double get(const flow_operand *x, int64_t i)
-{
-  return x->dtype == FLOW_FLOAT64 ? ((double *)x->data)[i] : (double)((float *)x->data)[i];
-}
-
+/* Some outputs are not wanted. */
 static void put(const flow_operand *x, int64_t i, double value)
 {
-  if (x->data == NULL) return;
-  if (x->dtype == FLOW_FLOAT64) ((double *)x->data)[i] = value;
-  else ((float *)x->data)[i] = (float)value;
+  if (x->data) operand_put(x, i, value);
 }
 
 /* One row on its way: h and c (of gradients: their gradients), the gates p, and what else a step needs. */
@@ -34,8 +29,8 @@ static int64_t index_of(const state *s, int64_t width, int64_t j) { return (s->r
 /* Element j of the state before this step: of a sequence {n, t, width}, at `offset`, or, before all, of {n, u}. */
 static double before(const state *s, const flow_operand *sequence, const flow_operand *initial, int64_t width, int64_t offset, int64_t j)
 {
-  if (s->s == 0) return get(initial, s->row * s->r.units + j);
-  return get(sequence, (s->row * s->r.steps + step_at(&s->r, s->s - 1)) * width + offset + j);
+  if (s->s == 0) return operand_get(initial, s->row * s->r.units + j);
+  return operand_get(sequence, (s->row * s->r.steps + step_at(&s->r, s->s - 1)) * width + offset + j);
 }
 
 /* to[j] += sum over k of from[k] w[k][first + j], or, back, of from[j] w[k][first + j] to to[k]. */
@@ -45,7 +40,7 @@ static void multiply_row(const state *s, int back, const double *from, int64_t f
   int64_t units = s->r.units, ldw = s->r.cell.gates * units;
   for (int64_t k = 0; k < units; k++) {
     for (int64_t j = 0; j < columns; j++) {
-      double weight = get(w, k * ldw + first + j);
+      double weight = operand_get(w, k * ldw + first + j);
       if (back) to[k] += from[j] * weight;
       else to[j] += from[k] * weight;
     }
@@ -57,7 +52,7 @@ static void multiply_row(const state *s, int back, const double *from, int64_t f
 static void simple_rnn_step(const state *s, int kept)
 {
   int64_t u = s->r.units;
-  for (int64_t j = 0; j < u; j++) s->p[j] = get(&s->call->inputs[0], index_of(s, u, j));
+  for (int64_t j = 0; j < u; j++) s->p[j] = operand_get(&s->call->inputs[0], index_of(s, u, j));
   multiply_row(s, 0, s->h, 0, u, s->p);
   for (int64_t j = 0; j < u && !kept; j++) s->h[j] = tanh(s->p[j]);
 }
@@ -66,7 +61,7 @@ static void lstm_step(const state *s, int kept)
 {
   int64_t u = s->r.units;
   const flow_operand *history = &s->call->outputs[2];
-  for (int64_t j = 0; j < 4 * u; j++) s->p[j] = get(&s->call->inputs[0], index_of(s, 4 * u, j));
+  for (int64_t j = 0; j < 4 * u; j++) s->p[j] = operand_get(&s->call->inputs[0], index_of(s, 4 * u, j));
   multiply_row(s, 0, s->h, 0, 4 * u, s->p);
   for (int64_t j = 0; j < u; j++) {
     double i = sigmoid(s->p[j]), f = sigmoid(s->p[u + j]), g = tanh(s->p[2 * u + j]), o = sigmoid(s->p[3 * u + j]);
@@ -84,14 +79,14 @@ static void gru_step(const state *s, int kept)
 {
   int64_t u = s->r.units;
   int after = !s->r.resets_before;
-  for (int64_t j = 0; j < 3 * u; j++) s->p[j] = after ? get(&s->call->inputs[3], j) : 0;
+  for (int64_t j = 0; j < 3 * u; j++) s->p[j] = after ? operand_get(&s->call->inputs[3], j) : 0;
   multiply_row(s, 0, s->h, 0, after ? 3 * u : 2 * u, s->p);
-  for (int64_t j = 0; j < 2 * u; j++) s->p[j] = sigmoid(s->p[j] + get(&s->call->inputs[0], index_of(s, 3 * u, j)));
+  for (int64_t j = 0; j < 2 * u; j++) s->p[j] = sigmoid(s->p[j] + operand_get(&s->call->inputs[0], index_of(s, 3 * u, j)));
   for (int64_t j = 0; j < u; j++) s->c[j] = after ? s->p[2 * u + j] : s->p[u + j] * s->h[j];
   if (!after) multiply_row(s, 0, s->c, 2 * u, u, s->p + 2 * u);
   for (int64_t j = 0; j < u; j++) {
     double z = s->p[j], r = s->p[u + j], inner = s->p[2 * u + j];
-    double k = tanh(get(&s->call->inputs[0], index_of(s, 3 * u, 2 * u + j)) + (after ? r * inner : inner));
+    double k = tanh(operand_get(&s->call->inputs[0], index_of(s, 3 * u, 2 * u + j)) + (after ? r * inner : inner));
     const double values[4] = { z, r, k, s->c[j] };
     for (int v = 0; v < 4 && s->call->attributes->recurrent.history; v++)
       put(&s->call->outputs[1], index_of(s, 4 * u, v * u + j), values[v]);
@@ -105,7 +100,7 @@ static void simple_rnn_back(const state *s, int kept)
 {
   int64_t u = s->r.units;
   for (int64_t j = 0; j < u; j++) {
-    double y = get(&s->call->inputs[2], index_of(s, u, j));
+    double y = operand_get(&s->call->inputs[2], index_of(s, u, j));
     s->p[j] = kept ? 0 : s->h[j] * (1 - y * y);
     if (!kept) s->h[j] = 0;
     put(&s->call->outputs[0], index_of(s, u, j), s->p[j]);
@@ -119,7 +114,7 @@ static void lstm_back(const state *s, int kept)
   const flow_operand *history = &s->call->inputs[4];
   for (int64_t j = 0; j < u; j++) {
     double v[5];
-    for (int k = 0; k < 5; k++) v[k] = get(history, index_of(s, 5 * u, k * u + j));
+    for (int k = 0; k < 5; k++) v[k] = operand_get(history, index_of(s, 5 * u, k * u + j));
     double i = v[0], f = v[1], g = v[2], o = v[3], c = tanh(v[4]), above = s->h[j], through = s->c[j] + above * o * (1 - c * c);
     double c_before = before(s, history, &s->call->inputs[3], 5 * u, 4 * u, j);
     s->p[j] = kept ? 0 : through * g * i * (1 - i);
@@ -140,17 +135,17 @@ static void gru_back(const state *s, int kept)
   int after = !s->r.resets_before;
   const flow_operand *history = &s->call->inputs[4];
   for (int64_t j = 0; j < u; j++) {
-    double z = get(history, index_of(s, 4 * u, j)), r = get(history, index_of(s, 4 * u, u + j));
-    double k = get(history, index_of(s, 4 * u, 2 * u + j));
+    double z = operand_get(history, index_of(s, 4 * u, j)), r = operand_get(history, index_of(s, 4 * u, u + j));
+    double k = operand_get(history, index_of(s, 4 * u, 2 * u + j));
     double h = before(s, &s->call->inputs[3], &s->call->inputs[2], u, 0, j), dk = s->h[j] * (1 - z) * (1 - k * k);
     s->p[j] = kept ? 0 : s->h[j] * (h - k) * z * (1 - z);
-    s->p[u + j] = kept ? 0 : dk * get(history, index_of(s, 4 * u, 3 * u + j)) * r * (1 - r);      /* reset_after */
+    s->p[u + j] = kept ? 0 : dk * operand_get(history, index_of(s, 4 * u, 3 * u + j)) * r * (1 - r);      /* reset_after */
     s->p[2 * u + j] = kept ? 0 : dk;
     s->c[j] = 0;
   }
   if (!after) multiply_row(s, 1, s->p + 2 * u, 2 * u, u, s->c);
   for (int64_t j = 0; j < u; j++) {
-    double z = get(history, index_of(s, 4 * u, j)), r = get(history, index_of(s, 4 * u, u + j));
+    double z = operand_get(history, index_of(s, 4 * u, j)), r = operand_get(history, index_of(s, 4 * u, u + j));
     if (!after && !kept) s->p[u + j] = s->c[j] * before(s, &s->call->inputs[3], &s->call->inputs[2], u, 0, j) * r * (1 - r);
     for (int64_t gate = 0; gate < 3; gate++) put(&s->call->outputs[0], index_of(s, 3 * u, gate * u + j), s->p[gate * u + j]);
     if (after) s->p[2 * u + j] *= r;
@@ -176,13 +171,13 @@ static void run_row(state *s)
   const int back = s->r.cell.transposed, has_c = s->r.cell.gates == 4;
   const int64_t u = s->r.units;
   for (int64_t j = 0; j < u; j++) {
-    s->h[j] = back ? 0 : get(&call->inputs[2], s->row * u + j);
-    s->c[j] = has_c ? get(&call->inputs[back ? 1 : 3], s->row * u + j) : 0;
+    s->h[j] = back ? 0 : operand_get(&call->inputs[2], s->row * u + j);
+    s->c[j] = has_c ? operand_get(&call->inputs[back ? 1 : 3], s->row * u + j) : 0;
   }
   for (int64_t i = 0; i < s->r.steps; i++) {
     s->s = back ? s->r.steps - 1 - i : i;
     s->t = step_at(&s->r, s->s);
-    for (int64_t j = 0; j < u && back; j++) s->h[j] += get(&call->inputs[0], index_of(s, u, j));
+    for (int64_t j = 0; j < u && back; j++) s->h[j] += operand_get(&call->inputs[0], index_of(s, u, j));
     step_of(call->op)(s, is_kept(&s->r, s->row, s->t));
     for (int64_t j = 0; j < u && !back; j++) put(&call->outputs[0], index_of(s, u, j), s->h[j]);
   }
