@@ -1,7 +1,7 @@
 /* flow.h: the C API of flowlua, and, stripped of its preprocessor lines, the FFI cdef of lua/flow/ffi.lua.
  *
  * Reading guide
- *   - Every function that can fail returns a flow_status; the sentence that explains it stands in
+ *   - Every function that can fail returns a flow_status; the sentence that explains it is in
  *     flow_last_error() of the calling thread. Nothing here exits, aborts, prints or touches signals.
  *   - Handles are pointers to opaque structs. "Returns a new reference" means the caller releases it;
  *     "borrowed" means it lives as long as the object it came from; "takes ownership" is never used.
@@ -61,7 +61,7 @@ typedef struct flow_session flow_session;      /* a thread's memory to predict w
 typedef struct flow_model    flow_model;      /* a model that was read from a file, for programs without Lua */
 typedef struct flow_json     flow_json;       /* a JSON value: a root that its owner releases, or a part of one */
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
-typedef struct flow_cluster   flow_cluster;    /* who takes part in a training, and who this process is: immutable */
+typedef struct flow_cluster   flow_cluster;    /* the tasks of a training, and which of them this process is: immutable */
 typedef struct flow_server    flow_server;     /* a parameter server's end of its channels */
 typedef struct flow_server_link flow_server_link; /* and a worker's */
 typedef struct flow_worker    flow_worker;     /* this process as one of several that train together */
@@ -90,7 +90,7 @@ FLOW_API double      flow_last_error_field(int field);
 /* The name of a status for logs, such as "out of memory". Borrowed, static; "unknown status" for other numbers. */
 FLOW_API const char *flow_status_name(int status);
 
-/* Sends one message to the sink. After flow_log_to_stdio(1): FLOW_LOG_PRINT as it stands to standard output, others as
+/* Sends one message to the sink. After flow_log_to_stdio(1): FLOW_LOG_PRINT as it is to standard output, others as
  * a line to standard error. Before, nothing is written; the last messages are kept for flow_log_take(), so that a host
  * without a terminal can collect them. */
 FLOW_API void        flow_log(int level, const char *text);
@@ -144,7 +144,7 @@ FLOW_API flow_status flow_context_new(flow_context **out);
 /* Ends what is open and frees the context. Tensors and variables that were made with it stay valid. NULL is fine. */
 FLOW_API void        flow_context_release(flow_context *context);
 /* Traces that are open, tapes that record, flow_context_set_device and flow_context_set_autocast belong to the current scopes. A context
- * has scopes of its own. A caller whose coroutines take turns gives each its own and enters them before the coroutine goes on; NULL: the
+ * has its own scopes. A caller whose coroutines take turns gives each its own and enters them before the coroutine goes on; NULL: the
  * context's. New ones have nothing open and are on the host. Releasing them ends their tapes and throws their traces away; to be done
  * before the context is released. */
 FLOW_API flow_status flow_scopes_new(flow_context *context, flow_scopes **out);
@@ -343,7 +343,7 @@ FLOW_API int         flow_activation_known(const char *name);
 FLOW_API flow_status flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out);
 /* One reference more. From any thread. */
 FLOW_API flow_variable *flow_variable_retain(flow_variable *variable);
-/* One reference less. Plans, layers and optimizers that use the variable hold references of their own. NULL is fine. */
+/* One reference less. Plans, layers and optimizers that use the variable hold their own references. NULL is fine. */
 FLOW_API void        flow_variable_release(flow_variable *variable);
 /* Borrowed, as long as the variable. */
 FLOW_API const char *flow_variable_name(const flow_variable *variable);
@@ -354,7 +354,7 @@ FLOW_API void        flow_variable_set_trainable(flow_variable *variable, int tr
 /* A number that grows with every write outside a plan. */
 FLOW_API double      flow_variable_version(const flow_variable *variable);
 /* 64 bits of the bytes of each variable, by which copies of it can be compared: bytes that differ within eight of them have another hash, others
- * but for one time in 2^64 (XXH64). device: of the copy that a replica on that GPU works with; -1: of the variable itself. 0 for SUM_ON_READ,
+ * except for one time in 2^64 (XXH64). device: of the copy that a replica on that GPU works with; -1: of the variable itself. 0 for SUM_ON_READ,
  * whose copies differ. Waits for devices. */
 FLOW_API flow_status flow_variables_hash(flow_variable *const *variables, int count, int device, uint64_t *hashes);
 /* A new reference to its storage: the tensor sees later writes, until an optimizer moves the variable to its arena or to a

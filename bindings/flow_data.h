@@ -41,7 +41,7 @@ FLOW_API flow_status flow_dataset_records(const char *const *paths, int count, c
 FLOW_API flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);       /* -1: all */
 FLOW_API flow_status flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);       /* -1: nothing is left */
 FLOW_API flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
-/* tf.data's order for this pair of seeds. reshuffle: each pass, and each epoch of a repeated dataset, has an order of its own. */
+/* tf.data's order for this pair of seeds. reshuffle: each pass, and each epoch of a repeated dataset, has its own order. */
 FLOW_API flow_status flow_dataset_shuffle(flow_dataset *input, double size, double seed, double seed2, int reshuffle, flow_dataset **out);
 FLOW_API flow_status flow_dataset_repeat(flow_dataset *input, double count, flow_dataset **out);     /* -1: for ever */
 FLOW_API flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out);
@@ -55,7 +55,7 @@ FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_sha
  * pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
 FLOW_API flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
-/* Rows of its elements, but for the last ones of a pass, as batch, padded_batch or rebatch made them; 0: not known. */
+/* Rows of its elements, except for the last ones of a pass, as batch, padded_batch or rebatch made them; 0: not known. */
 FLOW_API double      flow_dataset_batch_rows(const flow_dataset *dataset);
 FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
 FLOW_API flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
@@ -137,7 +137,7 @@ typedef struct flow_stage_report {
   const char *name;                /* borrowed, static */
   int32_t     depth, threads;      /* distance from the last stage; threads that work for it now */
   double      elements, seconds;   /* delivered; spent in it and its inputs (parallel stages: of its threads) */
-  double      queued, capacity;    /* elements that lie ready now, at most */
+  double      queued, capacity;    /* elements that are ready now, at most */
   double      waited;              /* seconds that the stage's consumer waited for it */
 } flow_stage_report;
 /* What stage number `index` of the pass did so far, the last stage of the pipeline first; 0: there is none. */

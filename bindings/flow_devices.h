@@ -14,7 +14,7 @@ FLOW_API double      flow_gpu_free_memory(int device);
 typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, downloaded_bytes, waits, replays; } flow_gpu_traffic;
 FLOW_API flow_status flow_gpu_read_traffic(int device, flow_gpu_traffic *out);
 
-/* Where what this context makes and traces from now on lies and runs. Ops run where their inputs are. */
+/* The device for what this context makes and traces from now on. Ops run where their inputs are. */
 FLOW_API flow_status flow_context_set_device(flow_context *context, int device);
 FLOW_API int         flow_context_device(const flow_context *context);
 

@@ -45,7 +45,7 @@ typedef struct flow_worker_options {
   const char *gradient_dtype;   /* what gradients travel as between machines, the same in all tasks: "float32", "bfloat16", "float16"; NULL: float32 */
   /* min_workers above 0: a generation may begin with this many workers, the chief among them, where the others have not been there for
    * shrink_after seconds (0: 5); who comes later takes part in the next one, for which flow_worker_let_in and steps make room. RING only.
-   * shards, with pairwise: how many replicas all workers have together, a power of two; so many workers take part at most. 0: each has the same
+   * shards, with pairwise: how many replicas all workers have together, a power of two, which also limits the number of workers. 0: each has the same
    * number. */
   int min_workers, shards;
   double shrink_after;
@@ -144,7 +144,7 @@ FLOW_API void        flow_server_close(flow_server *server);
 FLOW_API flow_status flow_server_next(flow_server *server, double within, flow_server_event *out);
 /* Answers a peer's message with `count` pieces of the given sizes, which are copied. If the peer is lost, nothing is sent: FLOW_OK. */
 FLOW_API flow_status flow_server_reply(flow_server *server, int peer, const char *text, int length, const void *const *pieces, const int64_t *bytes, int count);
-/* Opens memory that a peer on this machine has made, `where` it said; bytes of messages that fit in it lie there from then on, in both directions. */
+/* Opens memory that a peer on this machine has made, `where` it said; bytes of messages that fit in it are there from then on, in both directions. */
 FLOW_API flow_status flow_server_share(flow_server *server, int peer, double bytes, const char *where);
 /* A message has at most this many bytes after its text (1 MiB at first); a peer that announces more is dropped. */
 FLOW_API void        flow_server_limit(flow_server *server, double bytes);
@@ -166,7 +166,7 @@ FLOW_API const char *flow_server_link_answer(const flow_server_link *link, char 
 FLOW_API flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size);
 
 /* ---- watching a training ----------------------------------------------------------------------------------------------
- * Pages over HTTP, for GET only, from a thread of their own: / for people, /status as JSON, /metrics as Prometheus reads it. Strangers that talk
+ * Pages over HTTP, for GET only, from their own thread: / for people, /status as JSON, /metrics as Prometheus reads it. Strangers that talk
  * to it cost little; it has no secret: loopback addresses are for this machine alone. */
 
 typedef struct flow_monitor flow_monitor;

@@ -86,7 +86,7 @@ FLOW_API flow_status flow_event_writer_close(flow_event_writer *writer);        
 FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      /* closes it first; NULL is fine */
 
 /* ---- a page over event files --------------------------------------------------------------------------------------
- * Pages over HTTP, for GET only, from a thread of their own, of the event files under a folder, which are read as they grow: / is `page`, the
+ * Pages over HTTP, for GET only, from their own thread, of the event files under a folder, which are read as they grow: / is `page`, the
  * text of an HTML file; /runs, /scalars/TAG, /histograms/TAG, /pictures/TAG and /texts/TAG are JSON. Whoever reaches the address can read it. */
 
 typedef struct flow_board flow_board;

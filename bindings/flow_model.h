@@ -12,7 +12,7 @@
 /* Models of .keras files without Lua: Sequential and Functional, nested or not, of the library's own layers. What a file holds
  * that is not known is named.
  *
- * Threads share a model: each with a context of its own, they may predict, train, save, retain and release it at the same time. Its
+ * Threads share a model: each with its own context, they may predict, train, save, retain and release it at the same time. Its
  * weights exist once. A prediction takes memory for its intermediate values from a pool of the model; predictions go on side by side, a
  * step of training is alone, and waits for predictions that began before it, as later ones wait for it. The bits of a prediction
  * do not depend on what other threads do. Tensors that are given or returned belong to the caller; the message of a failure is the
@@ -49,7 +49,7 @@ FLOW_API flow_status flow_model_predict(flow_context *context, flow_model *model
 FLOW_API flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
                                       double *loss);
 
-/* A session keeps memory of its own for predictions with a model, which it retains: a thread that answers requests takes none from the
+/* A session keeps its own memory for predictions with a model, which it retains: a thread that answers requests takes none from the
  * pool and gives none back. For one thread at a time: FLOW_INVALID_STATE while another one predicts with it. */
 
 /* New reference. */

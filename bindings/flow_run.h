@@ -47,7 +47,7 @@ FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *pat
                                           const char *const *input_names, int input_count, const char *const *output_names);
 /* Whether the op has an ONNX form. */
 FLOW_API int         flow_onnx_knows(int op);
-/* One reference less. Instances hold one of their own. NULL is fine. */
+/* One reference less. Instances hold their own reference. NULL is fine. */
 FLOW_API void        flow_plan_release(flow_plan *plan);
 /* A variable that the plan reads or updates, in the order of the trace. Borrowed; NULL: no more. */
 FLOW_API flow_variable *flow_plan_variable(flow_plan *plan, int index);
@@ -71,7 +71,7 @@ FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed,
  * empty, one for each replica in the order of workers and replicas. The capacity is that of one part. group: of a plan that runs on a GPU, the
  * devices of the local replicas, of which the plan's is the first; NULL: it runs on the CPU, or there is one. */
 FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local, flow_device_group *group, flow_worker *worker);
-/* Of several workers. shared 1: all of them give the same rows, and each computes its part; 0, the default: each gives rows of its own,
+/* Of several workers. shared 1: all of them give the same rows, and each computes its part; 0, the default: each gives its own rows,
  * or none. The order of samples is that of the workers. */
 FLOW_API void        flow_instance_share_rows(flow_instance *instance, int shared);
 /* What the workers tell each other at the next run: that this one wants no further one, nor that; an interrupt says so, too. */
@@ -91,12 +91,12 @@ FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance
 FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 /* The same with rows <= capacity of borrowed, larger input tensors, from row `first` (from 0) on: nothing is copied, and
  * there is no allocation in steady state. order: those rows that its elements name, from element `first` on: int64 {n}, where the
- * inputs are, on the host or all on the plan's device; NULL: in the order in which they lie. */
+ * inputs are, on the host or all on the plan's device; NULL: in their own order. */
 FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                             const flow_tensor *order, double first, double rows);
 
 /* Runs them in batches of `size` rows, the last one of what is left of `rows`: one after the other as flow_instance_run_rows would, the
- * scalars' step and first_sample counting on. On a GPU on which inputs and order lie several batches are launched at once. *done: batches that ran; fewer also if a worker wished to stop. */
+ * scalars' step and first_sample counting on. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer also if a worker wished to stop. */
 FLOW_API flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                                const flow_tensor *order, double first, double rows, double size, double *done);
 

@@ -22,7 +22,7 @@ enum { FLOW_ENCODE_INT = 0, FLOW_ENCODE_ONE_HOT, FLOW_ENCODE_MULTI_HOT, FLOW_ENC
 enum { FLOW_HASH_FARM = 0, FLOW_HASH_SIP, FLOW_HASH_REMAINDER };      /* of a token that is in no vocabulary: its bucket */
 typedef struct flow_lookup_options {
   int32_t  standardize, split;
-  int32_t  ngram_count, ngrams[8];   /* widths; none: tokens stand alone */
+  int32_t  ngram_count, ngrams[8];   /* widths; none: single tokens only */
   int32_t  encode, dtype;            /* of the result */
   int32_t  hash;
   int32_t  has_mask;                 /* the token `mask` becomes 0 where the result is whole numbers, else it is left out */

@@ -42,7 +42,7 @@ typedef enum flow_transposed { FLOW_TRANSPOSED_KERNEL = 1, FLOW_TRANSPOSED_GRADI
 
 /* How images are resized and sampled; sampling knows the first two. */
 typedef enum flow_interpolation { FLOW_NEAREST = 0, FLOW_BILINEAR, FLOW_BICUBIC, FLOW_AREA, FLOW_LANCZOS3, FLOW_LANCZOS5 } flow_interpolation;
-/* What stands outside of an image abcd: dcba|abcd|dcba, abcd|abcd|abcd, kkkk|abcd|kkkk, aaaa|abcd|dddd. */
+/* What is outside of an image abcd: dcba|abcd|dcba, abcd|abcd|abcd, kkkk|abcd|kkkk, aaaa|abcd|dddd. */
 typedef enum flow_fill_mode { FLOW_FILL_REFLECT = 0, FLOW_FILL_WRAP, FLOW_FILL_CONSTANT, FLOW_FILL_NEAREST } flow_fill_mode;
 
 /* Attributes of one op call: the member named after the op's family counts, the rest stays zero. A NULL pointer
@@ -63,7 +63,7 @@ typedef union flow_attributes {
     int32_t has_bias;
     int32_t input_size[2];                        /* gradients: height and width of the forward input */
     double  input_scale;                          /* forward: what the input is multiplied with; 0: nothing */
-    int32_t transposed;                           /* made by plans: flow_transposed, what lies as {out, height, width, in} */
+    int32_t transposed;                           /* made by plans: flow_transposed, what is stored as {out, height, width, in} */
     double  input_low, input_high;                /* of quantized_convolution: the range of x; of y, which is float32 where both are 0 */
     double  low, high;
   } convolution;

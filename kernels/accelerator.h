@@ -1,4 +1,4 @@
-/* accelerator.h: a device with a memory of its own, as the engine sees it. The engine runs kernels on the CPU; on an accelerator it enqueues
+/* accelerator.h: a device with its own memory, as the engine sees it. The engine runs kernels on the CPU; on an accelerator it enqueues
  * them. An accelerator comes as a plugin (libflow_cuda.so) whose table of functions is a flow_accelerator_table.
  *
  * Kernels of an accelerator are the same records as the CPU's (kernels.h), with these differences:
@@ -10,7 +10,7 @@
  *   - run enqueues on call->queue and returns; it does not wait. Operands and call->scalars point into the device's memory: scalars are
  *     read by the kernels on the device, so that a recorded step can be repeated with others. Attributes and shapes are host values.
  *   - What a CHECKS op finds wrong in the data is kept as the queue's fault and raised by the next synchronize. Until then effects that
- *     run on the queue write nothing, so that nobody has to wait before he enqueues them.
+ *     run on the queue write nothing, so that they can be enqueued without waiting.
  * All memory is the device's unless the word host is said. */
 #ifndef FLOW_ACCELERATOR_H
 #define FLOW_ACCELERATOR_H

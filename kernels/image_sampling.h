@@ -1,6 +1,6 @@
 /* image_sampling.h: which pixels of an image a transformed one is made of. Plain C for the kernels of all devices.
  *
- * Output pixel (column, row) reads the input at the place to which t takes it. Outside the image the fill mode says what stands
+ * Output pixel (column, row) reads the input at the place to which t takes it. Outside the image the fill mode says what is
  * there (TensorFlow: kernels/image/image_ops.h, ImageProjectiveTransformV3, after SciPy's map_coordinates). Reading is a sum of at
  * most four pixels, and of the fill value with the weight of those that are outside. */
 #ifndef FLOW_IMAGE_SAMPLING_H

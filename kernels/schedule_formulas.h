@@ -1,6 +1,6 @@
 /* schedule_formulas.h: the formulas of learning rate schedules (schedules.h), Keras' (keras/src/optimizers/schedules/
  * learning_rate_schedule.py), in words that devices' compilers share: a schedule is one number whatever computes it.
- * Parameters stand in the order of the records in schedules.c. */
+ * Parameters are in the order of the records in schedules.c. */
 #ifndef FLOW_SCHEDULE_FORMULAS_H
 #define FLOW_SCHEDULE_FORMULAS_H
 

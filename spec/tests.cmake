@@ -3,7 +3,7 @@
 enable_testing()
 
 # The plugin for GPUs over a CUDA runtime and an NCCL that the CPU emulates (spec/cuda/emulation/emulation.h), which only tests load. It needs
-# no toolkit: the emulation has headers of its own. It is in a folder of its own with the other plugins beside it, so that
+# no toolkit: the emulation has its own headers. It is in its own folder with the other plugins beside it, so that
 # FLOW_PLUGINS=build/lib/emulated gives a process two GPUs.
 set(FLOW_EMULATION spec/cuda/emulation)
 flow_files(FLOW_EMULATION_FILES ${FLOW_EMULATION} c)
@@ -37,7 +37,7 @@ foreach(name image hdf5 control mpi)
 endforeach()
 
 # What the reference models ask of NVIDIA's libraries, and, with the toolkit, plans for it: no GPU is needed (scripts/cuda-plans). formulas.c
-# has a runtime of its own, so this program is not part of flow_tests.
+# has its own runtime, so this program is not part of flow_tests.
 flow_pick(FLOW_FORMULA_FILES FLOW_CUDA_FILES library_formulas.c plan_cache.c)
 flow_pick(files FLOW_CUDA_FILES library.c library_convolution.c channel_sums.c library_product.c constant.c view.c)
 flow_pick(library FLOW_EMULATION_FILES library.c)

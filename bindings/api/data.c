@@ -1,4 +1,4 @@
-/* data.c: the C API's access to datasets. The constructors stand, with their checks, in core/data, one file a stage. */
+/* data.c: the C API's access to datasets. The constructors are, with their checks, in core/data, one file a stage. */
 #include "data/dataset.h"
 
 int flow_dataset_component_count(const flow_dataset *dataset) { return dataset ? dataset->spec.count : 0; }

@@ -5,7 +5,7 @@
 
 size_t characters_read(const char *text, size_t count, long *code)
 {
-  static const long least[] = { 0, 0x80, 0x800, 0x10000 };      /* that need so many bytes more */
+  static const long least[] = { 0, 0x80, 0x800, 0x10000 };      /* that need this many further bytes */
   const unsigned char *bytes = (const unsigned char *)text;
   size_t more = bytes[0] < 0x80 ? 0 : bytes[0] < 0xc0 ? 4 : bytes[0] < 0xe0 ? 1 : bytes[0] < 0xf0 ? 2 : bytes[0] < 0xf8 ? 3 : 4;
   *code = -1;

@@ -1,5 +1,5 @@
 /* modules.h: the modules of lua/flow as bytecode in memory, which a launcher makes once for all the tasks that it starts on this machine:
- * reading the sources is half of what a task's first step takes. The memory is a file without a name, whose descriptor stands in
+ * reading the sources is half of what a task's first step takes. The memory is a file without a name, whose descriptor is in
  * FLOW_MODULES: entries of "NAME BYTES\n" and as many bytes of what string.dump returned. */
 #ifndef FLOWLUA_MODULES_H
 #define FLOWLUA_MODULES_H

@@ -19,7 +19,7 @@ typedef struct output_queue {
   size_t first, count, capacity;                   /* those that wait are bytes[first .. first + count) */
 } output_queue;
 
-/* Who writes: shown as "[name] ". */
+/* The source of a line: shown as "[name] ". */
 typedef struct output_writer {
   const char *name;
   int    colour, log;                              /* log: a descriptor, -1: none */
@@ -56,7 +56,7 @@ typedef struct output_line {
 void output_add(output *self, output_line *line, const char *bytes, size_t count, double now);
 /* At the end of a stream: a last line without an end gets one. */
 void output_finish(output *self, output_line *line, double now);
-/* A line of our own. */
+/* One of our own lines. */
 void output_say(output *self, const char *text);
 /* Bytes for stdout (0) or stderr (1), which wait in its queue. */
 void output_append(output *self, int which, const char *bytes, size_t count);

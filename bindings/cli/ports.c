@@ -1,4 +1,4 @@
-/* ports.c: listening sockets on the loopback. Who holds a port follows from /proc: the inode of the socket stands in /proc/net/tcp, and
+/* ports.c: listening sockets on the loopback. Who holds a port follows from /proc: the inode of the socket is in /proc/net/tcp, and
  * /proc/PID/fd has a link with that number. */
 #define _GNU_SOURCE
 #include "ports.h"

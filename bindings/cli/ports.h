@@ -1,4 +1,4 @@
-/* ports.h: listening sockets on this machine's loopback, and who holds a port that is taken. */
+/* ports.h: listening sockets on this machine's loopback, and which process holds a port that is taken. */
 #ifndef FLOWLUA_PORTS_H
 #define FLOWLUA_PORTS_H
 

@@ -125,7 +125,7 @@ void processes_signal_children(pid_t parent, int number)
   signal_children(parent, number, 1);
 }
 
-/* Children that nobody has reaped keep their numbers, so that no stranger is hit. */
+/* A child keeps its number until it is reaped, so that no other process is hit. */
 void processes_end_all(void)
 {
   const struct timespec pause = { .tv_nsec = 2000000 };

@@ -1,4 +1,4 @@
-/* processes.h: starting programs in process groups of their own, and ending them with everything that they started. */
+/* processes.h: starting programs in separate process groups, and ending them with everything that they started. */
 #ifndef FLOWLUA_PROCESSES_H
 #define FLOWLUA_PROCESSES_H
 
@@ -18,7 +18,7 @@ typedef struct process_start {
 /* The descriptors 0 to 2 are there, if only as nothing: pipes must not take their numbers. */
 void  processes_fill_descriptors(void);
 
-/* Starts a program with pipes behind stdout and stderr, whose reading ends do not block; output and errors NULL: it has the caller's. *input:
+/* Starts a program whose stdout and stderr are pipes, whose reading ends do not block; output and errors NULL: it has the caller's. *input:
  * the writing end of its stdin, which does not block, either; -1: there is none. It is killed when the calling thread ends. -1 with errno. A
  * program that cannot be run says so on its stderr and exits with 127. */
 pid_t processes_start(const process_start *start, int *output, int *errors, int *input);

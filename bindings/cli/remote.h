@@ -11,7 +11,7 @@
 
 #include "output.h"
 
-/* The first line on the other side's stderr: what stands before it was said by ssh or a shell. */
+/* The first line on the other side's stderr: what is before it was said by ssh or a shell. */
 #define REMOTE_HERE "flowlua: here\n"
 
 enum { REMOTE_MOST_BYTES = 1 << 20 };      /* of an order: the most that a pipe holds */

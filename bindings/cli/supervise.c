@@ -241,7 +241,7 @@ static void take_end(job *self, supervised_task *task, int status)
   if (running(self, 0) > 0 && running(self, 1) == 0) begin_grace(self);
 }
 
-/* A group is killed before its leader is reaped: until then nobody else can have its number. */
+/* A group is killed before its leader is reaped: until then no other process can have its number. */
 static void reap(job *self)
 {
   siginfo_t info;
@@ -319,7 +319,7 @@ static void start_task(job *self, supervised_task *task)
   task->remote.count = 0;
   task->process = processes_start(&task->start, &task->pipes[0], &task->pipes[1], &task->remote.input);
   int reason = errno;
-  /* Nobody but the task has its socket: when it ends, dialling it fails. */
+  /* Only the task has its socket: when it ends, connecting to it fails. */
   if (task->start.listens >= 0) close(task->start.listens);
   task->start.listens = -1;
   if (task->process > 0) {

@@ -44,7 +44,7 @@ static void measure(const output *self, int *columns, int *rows)
 
 /* ---- cells --------------------------------------------------------------------------------------------------------------------------- */
 
-/* What is shown of a text in so many columns; returns how many it took. Draws nothing without `self`. */
+/* What is shown of a text in this many columns; returns how many it took. Draws nothing without `self`. */
 static int put_visible(output *self, const char *text, size_t count, int columns)
 {
   int used = 0;

@@ -1,6 +1,6 @@
 /* tagged.h: the output of Open MPI's mpirun --tag-output, taken apart: "[1,2]<stderr>:text" is from rank 2; from version 5 on a space
- * follows the colon. A tag stands at the beginning of each line and wherever mpirun goes on with another rank within a line. What no tag
- * stands before is mpirun's own. */
+ * follows the colon. A tag is at the beginning of each line and wherever mpirun goes on with another rank within a line. What no tag
+ * is before is mpirun's own. */
 #ifndef FLOWLUA_TAGGED_H
 #define FLOWLUA_TAGGED_H
 

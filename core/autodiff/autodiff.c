@@ -81,7 +81,7 @@ static flow_status step_back(pass *p, int index)
     FLOW_TRY(settle(p, node.outputs[i]));
     flows |= node.outputs[i] < p->value_count && p->gradients[node.outputs[i]] != NULL;
   }
-  if (!flows || !flow_gradient_of(node.op)) return FLOW_OK;   /* no rule: a source may still lie here */
+  if (!flows || !flow_gradient_of(node.op)) return FLOW_OK;   /* no rule: a source may still be here */
 
   void *block;
   FLOW_TRY(flow_alloc_zero((sizeof(flow_tensor *) * 2 + sizeof(int)) * (size_t)(n + m), &block));

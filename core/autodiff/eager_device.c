@@ -1,4 +1,4 @@
-/* eager_device.c: an op on tensors of a device, at once: it is enqueued as a whole, and nobody waits. */
+/* eager_device.c: an op on tensors of a device, at once: it is enqueued as a whole; the call does not wait. */
 #include <string.h>
 
 #include "graph/context.h"

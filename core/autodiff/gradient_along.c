@@ -3,7 +3,7 @@
 #include "autodiff/gradients.h"
 #include "ops/rules.h"
 
-/* Element i stands in the sums from its own on: the gradient is summed from the other end. */
+/* Element i is in the sums from its own on: the gradient is summed from the other end. */
 flow_status flow_gradient_cumsum(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0] || !flow_dtype_is_float(step->inputs[0]->dtype)) return FLOW_OK;

@@ -20,7 +20,7 @@ flow_status flow_gradient_resize_gradient(flow_gradient_step *step)
   return flow_apply1(step->context, FLOW_OP_resize, u, NULL, NULL, step->attributes, &step->input_gradients[0]);
 }
 
-/* The image's only: the transforms are random numbers, nobody learns them. */
+/* The image's only: the transforms are random numbers, which are not trained. */
 flow_status flow_gradient_sample_image(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];

@@ -1,5 +1,5 @@
 /* gradient_network.c: derivatives of linear algebra, convolution, pooling, normalization, softmax and losses. Most of
- * these ops have a gradient op of their own, whose kernel shares work with the forward one. */
+ * these ops have their own gradient op, whose kernel shares work with the forward one. */
 #include "autodiff/expression.h"
 #include "autodiff/gradients.h"
 #include "autodiff/apply.h"

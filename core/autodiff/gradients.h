@@ -15,7 +15,7 @@ typedef struct flow_gradient_step {
   flow_tensor *const    *output_gradients;   /* NULL where nothing flows back */
   const int             *needed;             /* needed[i]: somebody wants the gradient of input i */
   flow_tensor          **input_gradients;    /* the rule's results: new references, NULL = zero. Shape of input i */
-  int                    is_part;            /* a rule's result, too: the gradient of input 0 is zero but for the slice of the attributes,
+  int                    is_part;            /* a rule's result, too: the gradient of input 0 is zero except for the slice of the attributes,
                                               * where it is input_gradients[0] (parts.h) */
 } flow_gradient_step;
 typedef flow_status (*flow_gradient_rule)(flow_gradient_step *step);

@@ -22,13 +22,13 @@ static inline int flow_failure_is_set(const flow_failure *failure)
   return __atomic_load_n(&failure->state, __ATOMIC_ACQUIRE) == 2;
 }
 
-/* Nobody else may use it meanwhile. */
+/* No other thread may use it meanwhile. */
 static inline void flow_failure_clear(flow_failure *failure)
 {
   __atomic_store_n(&failure->state, 0, __ATOMIC_RELAXED);
 }
 
-/* Keeps the failure, unless there is one. It is set when this returns, by whomever. fields: NULL, none are known. */
+/* Keeps the failure, unless there is one. When this returns, it is set, by this thread or another. fields: NULL if none are known. */
 static inline void flow_failure_set(flow_failure *failure, flow_status status, const char *message, const flow_error_fields *fields)
 {
   static const flow_error_fields unknown = FLOW_ERROR_UNKNOWN;

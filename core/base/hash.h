@@ -1,4 +1,4 @@
-/* hash.h: FNV-1a, 64 bits (Fowler, Noll, Vo), for telling things apart: not against somebody who means harm. A hash is continued by giving
+/* hash.h: FNV-1a, 64 bits (Fowler, Noll, Vo), for telling things apart; not cryptographic. A hash is continued by giving
  * the last one as `hash`; the first is FLOW_HASH_BEGIN. */
 #ifndef FLOW_BASE_HASH_H
 #define FLOW_BASE_HASH_H

@@ -2,7 +2,7 @@
  * become part of this one. Nothing here recurses: how deep a text nests costs memory, no stack, and is bounded.
  *
  * Beyond the standard it reads and writes NaN, Infinity and -Infinity, as Python does. Numbers that were read are written as they stood.
- * The host's locale has no say. Memory that runs out while a tree is built marks the tree: it is never written without a part. */
+* The host's locale is ignored. If memory runs out while a tree is built, the tree is marked: it is never written with a part missing. */
 #ifndef FLOW_BASE_JSON_H
 #define FLOW_BASE_JSON_H
 

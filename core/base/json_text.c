@@ -69,7 +69,7 @@ static void number_text(const flow_json *json, char text[40])
 
 typedef struct reader {
   const char *at, *end;
-  char       *key;                       /* of the next value in an object; in memory of its own */
+  char       *key;                       /* of the next value in an object; in its own memory */
   flow_json  *root, *into;
   int         depth;
   flow_status status;                    /* of memory */
@@ -153,7 +153,7 @@ static int read_escape(reader *r, char **to)
   return 1;
 }
 
-/* A text without its quotes, in memory of its own. */
+/* A text without its quotes, in its own memory. */
 static char *read_text(reader *r)
 {
   const char *close = r->at + 1;

@@ -63,7 +63,7 @@ void flow_log(int level, const char *text)
   if (!atomic_load(&to_stdio)) {
     keep(level, text);
   } else if (level == FLOW_LOG_PRINT) {
-    fputs(text, stdout);        /* as it stands: a progress bar brings its own line ends */
+    fputs(text, stdout);        /* as it is: a progress bar brings its own line ends */
     fflush(stdout);
   } else {
     fprintf(stderr, "%s\n", text);

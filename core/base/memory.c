@@ -78,7 +78,7 @@ static int must_fail_now(void)
 
 enum { SMALL_CLASSES = SMALL_BYTES / HEADER_BYTES, CLASSES = SMALL_CLASSES + 8 * 20 };
 
-/* Nobody waits for the lock: who does not get it at once goes to the allocator, so that a child forked while a thread held it works on. */
+/* No thread waits for the lock: one that does not get it at once uses the allocator, so a child forked while it was held works on. */
 static struct {
   _Atomic int   taken;
   size_t        bytes;
@@ -90,8 +90,8 @@ static struct {
 static int try_kept(void) { return KEEPS_BLOCKS && !atomic_exchange_explicit(&kept.taken, 1, memory_order_acquire); }
 static void leave_kept(void) { atomic_store_explicit(&kept.taken, 0, memory_order_release); }
 
-/* Which blocks can serve `bytes`, and their capacity: of it at most an eighth is unused, whose pages nobody touches. -1: only a block of
- * its own, which is not kept. */
+/* Which blocks can serve `bytes`, and their capacity: at most an eighth of it is unused, and its pages are never touched. -1: only a
+ * separate block, which is not kept. */
 static int class_of(size_t bytes, size_t *capacity)
 {
   *capacity = bytes;
@@ -128,7 +128,7 @@ static block_header *reuse(int class)
   return found;
 }
 
-/* Frees the oldest blocks until `bytes` more can be kept, and those that nobody has wanted for long. */
+/* Frees the oldest blocks until `bytes` more can be kept, and those that were not used for long. */
 static void make_room(size_t bytes)
 {
   for (block_header *block = kept.oldest, *next; block; block = next) {

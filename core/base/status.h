@@ -12,7 +12,7 @@ enum { FLOW_MESSAGE_SIZE = 1024 };
 /* What a failure is about, beside its text: nothing may be decided by reading the text. */
 typedef struct flow_error_fields {
   double      values[FLOW_ERROR_FIELD_COUNT];   /* NaN where it is not known */
-  const void *owner;                            /* whose name stands in front of the message; only compared */
+  const void *owner;                            /* whose name is in front of the message; only compared */
 } flow_error_fields;
 #define FLOW_ERROR_UNKNOWN { { __builtin_nan(""), __builtin_nan(""), __builtin_nan(""), __builtin_nan("") }, 0 }
 

@@ -1,12 +1,12 @@
 /* team.c: the persistent thread team.
  *
  * Whoever swaps `busy` from 0 to 1 owns the team for one region: only the owner starts threads and writes the region.
- * Each worker has a mailbox of its own: the owner posts to those that take part, a worker takes its post, and the owner
+ * Each worker has its own mailbox: the owner posts to those that take part, a worker takes its post, and the owner
  * waits until all that were taken have returned, so a worker reads the region only between taking and returning.
  * Workers spin for some tens of microseconds after a region, since regions come in series, then sleep.
  *
  * Waking a thread can take longer than a small region lasts. An owner that has done its own part therefore revokes the
- * posts that nobody took yet and does these members' parts itself. That cannot break a barrier: where there is one, the
+* posts that no worker has taken yet and does these members' parts itself. That cannot break a barrier: where there is one, the
  * owner has passed it, so every member has arrived there.
  *
  * Threads are detached and never stopped: the library stays mapped (-z nodelete), sleeping threads cost nothing, and
@@ -38,7 +38,7 @@ struct flow_region {
 };
 
 typedef struct worker {
-  _Atomic int      posted;     /* a post that nobody has taken: the worker does its part, or the owner revokes it */
+  _Atomic int      posted;     /* a post that was not taken yet: the worker does its part, or the owner revokes it */
   _Atomic int      asleep;
   int              member;
   pthread_mutex_t  lock;       /* only for sleeping and waking */
@@ -144,7 +144,7 @@ static void forget_threads_in_child(void)
   team.started = 0;
   atomic_store(&team.busy, 0);          /* whoever owned the team is a thread of the parent */
   atomic_store(&team.quota, 0);
-  atomic_store(&team.cores, 0);         /* children are often pinned to cores of their own */
+  atomic_store(&team.cores, 0);         /* children are often pinned to their own cores */
   atomic_store(&team.may_start, 1);
   atomic_store(&team.region.sleepers, 0);
 }

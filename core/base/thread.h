@@ -1,5 +1,5 @@
 /* thread.h: the threads of the library, all started here. Rules of hosts: a thread has the default floating-point environment, not that
- * of whoever started it, blocks all signals but the four that a fault of its own raises, has a name that debuggers show, and is known
+ * of whoever started it, blocks all signals but the four that its own faults raise, has a name that debuggers show, and is known
  * to be gone in a forked child. Needs libc alone: plugins compile it in. */
 #ifndef FLOW_BASE_THREAD_H
 #define FLOW_BASE_THREAD_H
@@ -18,7 +18,7 @@ typedef struct flow_thread {
 
 /* name: up to 15 characters, static. Returns 0 or an error number: then nothing was started. */
 int  flow_thread_start(flow_thread *thread, const char *name, void *(*run)(void *), void *argument);
-/* The same for a thread that nobody joins. */
+/* The same for a thread that is not joined. */
 int  flow_thread_start_detached(flow_thread *thread, const char *name, void *(*run)(void *), void *argument);
 /* Waits for its end. Does nothing for one that was not started, or that was started before this process was forked. */
 void flow_thread_join(flow_thread *thread);

@@ -1,6 +1,6 @@
 /* xxh64.h: XXH64 (Yann Collet, xxHash, seed 0): a hash of much data, some ten bytes a cycle; FNV-1a (hash.h) takes one byte at a time. Data
- * that differs within eight bytes, at multiples of eight, has another hash always; other data, but for one time in 2^64. Not against somebody
- * who means harm. Numbers are read as the machine has them. */
+ * that differs within eight bytes, at multiples of eight, always has another hash; other data, except once in 2^64. Not cryptographic.
+ * Numbers are read in the machine's byte order. */
 #ifndef FLOW_BASE_XXH64_H
 #define FLOW_BASE_XXH64_H
 

@@ -138,7 +138,7 @@ static flow_status add_text(void *state, const flow_summary *summary)
   return FLOW_OK;
 }
 
-/* What stands in the files: a place whose record is gone by now has an empty entry, as have all graphs but the last. */
+/* What is in the files: a place whose record is gone by now has an empty entry, as have all graphs but the last. */
 static flow_status add_visited(flow_json *list, const flow_logs *logs, const flow_logs_series *series, int kind)
 {
   for (int i = 0; i < series->count; i++) {

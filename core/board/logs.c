@@ -19,7 +19,7 @@ static const uint64_t MOST_EVENT_BYTES = (uint64_t)1 << 28;
 
 typedef int flow_logs_is_it(const flow_logs *logs, int position, const void *key);
 
-/* Where the entry with this hash stands or would stand; is_it says which of those with one hash. */
+/* Where the entry with this hash is or would be; is_it says which of those with one hash. */
 static int *find_slot(const flow_logs *logs, const flow_logs_table *table, uint64_t hash, flow_logs_is_it *is_it, const void *key)
 {
   uint64_t mask = (uint64_t)table->capacity - 1;

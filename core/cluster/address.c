@@ -33,7 +33,7 @@ static flow_status normalize_name(const char *text, size_t length, char *host)
   return FLOW_OK;
 }
 
-/* [address]: what stands between the brackets. */
+/* [address]: what is between the brackets. */
 static flow_status normalize_ipv6(const char *text, size_t length, char *host)
 {
   char inner[INET6_ADDRSTRLEN];

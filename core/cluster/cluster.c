@@ -1,4 +1,4 @@
-/* cluster.c: a cluster's tasks, what is wrong with them, and who has which role. */
+/* cluster.c: a cluster's tasks, what is wrong with them, and their roles. */
 #include "cluster/cluster.h"
 
 #include <stdio.h>
@@ -204,7 +204,7 @@ static flow_status check_task(const flow_cluster *cluster)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has %d tasks, and nothing says which of them this process is: add \"task\": "
                      "{\"type\": \"worker\", \"index\": 0}, with another index in each process", cluster->source, total(cluster));
   }
-  if (job == FLOW_JOB_EVALUATOR && cluster->count[job] == 0) return FLOW_OK;      /* it stands beside the cluster */
+  if (job == FLOW_JOB_EVALUATOR && cluster->count[job] == 0) return FLOW_OK;      /* it is beside the cluster */
   if (index < cluster->count[job]) return FLOW_OK;
   flow_text text = flow_text_into(listed, sizeof listed);
   describe_job(&text, cluster, job);

@@ -21,7 +21,7 @@ static const char *kind_of(const flow_json *value)
   return flow_json_is(value, FLOW_JSON_BOOLEAN) ? "true or false" : "null";
 }
 
-/* Where the text stops being JSON, with what stands there. */
+/* Where the text stops being JSON, with what is found there. */
 static flow_status fail_syntax(const char *source, const char *text, size_t bytes, size_t at)
 {
   if (at >= bytes) {
@@ -57,7 +57,7 @@ static flow_status parse_object(const char *source, const char *text, size_t byt
   return status;
 }
 
-/* The member of that name, NULL if there is none or it is null; a member that stands twice is a mistake of whoever wrote it. */
+/* The member of that name, NULL if there is none or it is null; a member that occurs twice is a mistake of the author. */
 static flow_status find_member(const char *source, const flow_json *object, const char *name, const flow_json **out)
 {
   *out = NULL;
@@ -99,7 +99,7 @@ static flow_status add_tasks(flow_cluster *cluster, int job, const flow_json *li
   return FLOW_OK;
 }
 
-/* The jobs of a cluster. Each stands once, under one name. */
+/* The jobs of a cluster. Each occurs once, under one name. */
 static flow_status add_jobs(flow_cluster *cluster, const flow_json *jobs)
 {
   const char *seen[FLOW_JOB_COUNT] = { NULL };

@@ -103,7 +103,7 @@ static flow_status expand_range(layout *to, const char *prefix, const char **at,
   return FLOW_OK;
 }
 
-/* The hosts of one entry of the list: prefix stands before `rest`, which may have brackets and ends with a comma or the text. */
+/* The hosts of one entry of the list: prefix is before `rest`, which may have brackets and ends with a comma or the text. */
 static flow_status expand(layout *to, const char *prefix, const char *rest, int depth)
 {
   char host[MOST_HOST + 1];

@@ -1,4 +1,4 @@
-/* plan_function.c: a traced plan as an element function: each worker has an instance of its own, which grows when a batch is larger. A
+/* plan_function.c: a traced plan as an element function: each worker has its own instance, which grows when a batch is larger. A
  * component of the result is an output of the plan or one of the input's components as it came; or, for a filter, the
  * plan's one output says whether the element stays. */
 #include "data/function.h"

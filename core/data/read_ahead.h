@@ -1,4 +1,4 @@
-/* read_ahead.h: a thread that reads the records of a file, checks them and makes texts of them, ahead of who wants them. They are
+/* read_ahead.h: a thread that reads the records of a file, checks them and makes texts of them, ahead of the consumer. They are
  * handed over in blocks, so that small records are not slower than without a thread. */
 #ifndef FLOW_DATA_READ_AHEAD_H
 #define FLOW_DATA_READ_AHEAD_H
@@ -8,7 +8,7 @@
 
 typedef struct flow_read_ahead flow_read_ahead;
 
-/* Goes on where the reader stands: takes it, it belongs to flow_free; NULL: the thread opens the file at `path` (borrowed). After a
+/* Goes on where the reader is: takes it, it belongs to flow_free; NULL: the thread opens the file at `path` (borrowed). After a
  * failure the reader is the caller's. */
 flow_status flow_read_ahead_start(flow_iterator *iterator, const char *path, flow_coding coding, flow_record_reader *reader,
                                   flow_read_ahead **out);

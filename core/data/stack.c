@@ -120,7 +120,7 @@ static void spread(const char *from, int64_t strings, int64_t width, char *to, i
   for (int64_t k = 0; k < strings && width > 0; k++) memcpy(to + k * longest, from + k * width, (size_t)width);
 }
 
-/* Texts of component i as uint8 {rows, ..., longest}, padded with zeros, which therefore cannot stand at a text's end. */
+/* Texts of component i as uint8 {rows, ..., longest}, padded with zeros, which therefore cannot be at a text's end. */
 static flow_status pad_texts(const flow_stack *stack, int i, flow_tensor **out)
 {
   const flow_tensor *first = stack->kept[0].tensors[i];

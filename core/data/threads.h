@@ -15,7 +15,7 @@
 typedef struct flow_gate {
   flow_iterator    *iterator;          /* NULL: not in use */
   pthread_mutex_t   lock;
-  pthread_cond_t    ready, room;       /* for who takes, for who gives */
+  pthread_cond_t    ready, room;       /* for the consumer, for the producer */
   struct flow_gate *previous, *next;
 } flow_gate;
 

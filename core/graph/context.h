@@ -16,7 +16,7 @@ struct flow_scopes {
   flow_tape    *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
   int           tape_count;
   int           autocast;                  /* what float32 variables are read as; FLOW_FLOAT32: as they are */
-  int           on_device;                 /* number from 1 of the device where what is made and traced from now on lies; 0: the host */
+  int           on_device;                 /* number from 1 of the device for what is made and traced from now on; 0: the host */
 };
 
 struct flow_context {
@@ -36,7 +36,7 @@ struct flow_context {
 
 /* The place of a device (-1: NULL, the host), borrowed. devices.c */
 flow_status flow_context_place_of(flow_context *context, int device, flow_place **out);
-/* Where what is made now lies; borrowed, NULL: the host. */
+/* The place of what is made from now on; borrowed, NULL: the host. */
 flow_place *flow_context_place(const flow_context *context);
 
 void flow_profile_release(flow_profile *profile);   /* NULL is fine */

@@ -1,9 +1,9 @@
-/* core/graph: what is traced, and who traces. Uses base, tensor, ops. Reading order:
+/* core/graph: graphs of ops, and the contexts that trace them. Uses base, tensor, ops. Reading order:
  *   graph.h      the list of nodes that a trace appends to (and an eager tape remembers)
  *   context.h    one caller: its stack of traces, its recording tapes, its seed
  *   variable.h   tensors that outlive a step, and their versions within a trace
  *   tape.h       what an eager tape remembers
- *   loop.h       a loop as one node, with a graph of its own
+ *   loop.h       a loop as one node, with its own graph
  *   profile.h    where the time of a caller's ops goes
  * From here a graph goes on: core/autodiff appends its gradients, core/plan makes a plan of it, core/run runs the plan.
  *
@@ -94,7 +94,7 @@ flow_status flow_graph_append_with(flow_graph *graph, int op, const int *inputs,
 /* The same in front of node `index`; nodes from there on move. The inputs are there by then. */
 flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs);
-/* Of an op without attributes, whose shape rule says what becomes of the inputs a and b: the node stands in front of node *index, which
+/* Of an op without attributes, whose shape rule says what becomes of the inputs a and b: the node is in front of node *index, which
  * moves on. */
 flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a, int b, int *output);
 /* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
@@ -117,16 +117,16 @@ int flow_graph_root(const flow_graph *graph, int value);
 
 /* Counts readers of every value (nodes only) into uses[value_count]. */
 void flow_graph_count_uses(const flow_graph *graph, int *uses);
-/* Adds to uses[value_count] the readers of every value among live nodes, and two for each output, which nobody reads alone then. */
+/* Adds to uses[value_count] the readers of every value among live nodes, and two for each output, which nothing reads alone then. */
 void flow_graph_count_live_uses(const flow_graph *graph, const char *live, const int *outputs, int output_count, int *uses);
 
 /* fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay for the dead
- * node pass. Values that somebody else reads, or that stand in kept[], are left alone. */
+ * node pass. Values that something else reads, or that are in kept[], are left alone. */
 flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count);
 /* fold_affine.c: scales and shifts per channel go into the convolution before them. live[node]: reached from outputs or
  * effects. */
 flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* fuse_quantized.c: what stands around quantized convolutions goes into them. live[] as above. */
+/* fuse_quantized.c: what is around quantized convolutions goes into them. live[] as above. */
 flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fold_casts.c: casts to and from 16 bits that kernels do on their own are left out. live[] as above. */
 flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);

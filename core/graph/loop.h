@@ -1,8 +1,8 @@
-/* loop.h: a loop in a graph is one node, however many rounds it makes. It has a graph of its own, its body, which was traced once: inputs of
+/* loop.h: a loop in a graph is one node, however many rounds it makes. It has its own graph, its body, which was traced once: inputs of
  * the body are the states, one row of each tensor that the loop goes along, and what the body closes over; its results are the next states
  * and what a round gives besides. The node's inputs are the first states, the tensors whose rows they are, and what the body closes over; its
  * outputs are the last states, the results of all rounds, stacked, and the states before each round, stacked, which the gradient needs: it
- * is a loop, too, that goes the other way and computes each round once more (autodiff/gradient_loop.c). What nobody reads is not kept.
+ * is a loop, too, that goes the other way and computes each round once more (autodiff/gradient_loop.c). What nothing reads is not kept.
  *
  * Bodies read variables and write none, and hold no sums over replicas: a function that does more is written out, round after round. */
 #ifndef FLOW_GRAPH_LOOP_H

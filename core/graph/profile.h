@@ -1,4 +1,4 @@
-/* profile.h: where the time of a context's plans and eager ops goes, kernel by kernel, while somebody asks
+/* profile.h: where the time of a context's plans and eager ops goes, kernel by kernel, while it is asked for
  * (flow_profile_begin in flow.h). Costs nothing otherwise. */
 #ifndef FLOW_GRAPH_PROFILE_H
 #define FLOW_GRAPH_PROFILE_H

@@ -92,7 +92,7 @@ flow_status flow_variable_handle(flow_context *context, flow_variable *variable,
   return flow_graph_tensor(graph, value, out);
 }
 
-/* What reading yields from now on: a copy of `value` that is a source of gradients of its own, as a reading is eagerly. */
+/* What reading yields from now on: a copy of `value` that is a separate source of gradients, as a reading is eagerly. */
 flow_status flow_variable_set_version(flow_graph *graph, flow_variable *variable, int value)
 {
   static const flow_attributes none;
@@ -110,7 +110,7 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
     variable->version++;
     return FLOW_OK;
   }
-  /* A copy made right after the update, since the next one may follow before anybody reads; dropped if nobody does. */
+  /* A copy made right after the update, since the next one may follow before it is read; dropped if it is not read. */
   int late;
   FLOW_TRY(flow_graph_variable(graph, variable, 1, &late));
   return flow_variable_set_version(graph, variable, late);
@@ -132,7 +132,7 @@ flow_status flow_variable_move_to(flow_variable *variable, flow_place *place)
   flow_tensor *fresh;
   if (flow_place_device(flow_tensor_place(old)) == flow_place_device(place)) return FLOW_OK;
   if (old->storage->bytes != (size_t)flow_shape_size(old->rank, old->shape) * (size_t)flow_dtype_size(old->dtype))
-    return flow_fail(FLOW_INVALID_STATE, "variable \"%s\" lies on %s, together with the others that its optimizer trains, and is needed "
+    return flow_fail(FLOW_INVALID_STATE, "variable \"%s\" is on %s, together with the others that its optimizer trains, and is needed "
                      "on %s: make the model and compile it on the device where it is trained", variable->name,
                      flow_place_name(flow_tensor_place(old)), flow_place_name(place));
   FLOW_TRY(flow_tensor_new_at(place, old->dtype, old->rank, old->shape, &fresh));

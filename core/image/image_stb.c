@@ -139,7 +139,7 @@ static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
   }
 }
 
-/* stb_image takes colours that the palette lacks from memory that nobody wrote: a palette with fewer colours than the pixels
+/* stb_image takes colours that the palette lacks from uninitialized memory: a palette with fewer colours than the pixels
  * can name is filled up with black. A new file in *out, or NULL where nothing is to do. */
 static flow_status fill_palette(const unsigned char *bytes, size_t count, int depth, unsigned char **out, size_t *out_count)
 {

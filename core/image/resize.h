@@ -27,7 +27,7 @@ typedef struct flow_resize_taps {
 enum { FLOW_SHUFFLE_LANES = 16 };
 typedef struct flow_shuffle_step { int32_t index[FLOW_SHUFFLE_LANES]; float weights[FLOW_SHUFFLE_LANES]; } flow_shuffle_step;
 typedef struct flow_shuffles {
-  int                vectors;        /* 0: inputs lie further apart, or the machine has no such shuffle */
+  int                vectors;        /* 0: inputs are further apart, or the machine has no such shuffle */
   int               *base;
   flow_shuffle_step *steps;          /* vectors x taps */
   int                base_capacity, step_capacity;

@@ -1,5 +1,5 @@
 /* background_save.c: a file of named tensors that a thread of ours writes while the caller goes on. The thread calls nothing back; how it
- * went is kept until somebody asks. */
+ * went is kept until it is asked for. */
 #include "io/tensor_file.h"
 
 #include <string.h>

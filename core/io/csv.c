@@ -1,5 +1,5 @@
 /* csv.c: tables of comma-separated values (RFC 4180): quoted fields, doubled quotes, line ends inside of quotes, CR LF or LF, a last
- * line without an end. The file is read whole, as it stands or gzipped; each field becomes a text that ends with NUL where it lies,
+ * line without an end. The file is read whole, as it is or gzipped; each field becomes a text that ends with NUL where it is,
  * and a column becomes a tensor when it is asked for. Blank lines are passed over. */
 #define _GNU_SOURCE
 #include "base/float_state.h"
@@ -206,7 +206,7 @@ const char *flow_csv_text(const flow_csv *csv, int column, double row)
 static const char *skip_spaces(const char *text) { return text + strspn(text, " \t"); }
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Whether the text, but for spaces around it, is a whole number that int64 holds. */
+/* Whether the text, except for spaces around it, is a whole number that int64 holds. */
 static int parse_integer(const char *text, int64_t *value)
 {
   text = skip_spaces(text);

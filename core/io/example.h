@@ -1,7 +1,7 @@
 /* example.h: tf.train.Example, the message that TFRecord files usually hold: named lists of bytes, of float32 or of int64
  * (TensorFlow: core/example/example.proto, feature.proto; the wire format is protobuf's).
  *
- * Reading walks over the message where it lies and copies nothing: packed and unpacked numbers, any order of the map, fields
+ * Reading walks over the message where it is and copies nothing: packed and unpacked numbers, any order of the map, fields
  * that it does not know, and repeated fields as protobuf merges them. Writing gives the bytes that protobuf's deterministic
  * serialization gives: names in the order of their bytes, numbers packed. */
 #ifndef FLOW_IO_EXAMPLE_H

@@ -109,7 +109,7 @@ uint64_t flow_source_most(const flow_source *source)
   return __builtin_mul_overflow(source->left + source->inflater.avail_in + 1, (uint64_t)MOST_EXPANSION, &most) ? UINT64_MAX : most;
 }
 
-/* Bytes as they stand in the file; fewer only at the end of the range, or of a file that shrinks while it is read. */
+/* Bytes as they are in the file; fewer only at the end of the range, or of a file that shrinks while it is read. */
 static flow_status read_plain(flow_source *source, void *to, uint64_t bytes, uint64_t *got)
 {
   if (bytes > source->left) bytes = source->left;

@@ -1,7 +1,7 @@
 /* core/io: files: NumPy arrays (npy, npz) and what every format needs: checked reading, atomic writing. Uses
  * base and tensor.
  *
- * file.h: a source reads a file, or a range of it, as it stands or inflated. It knows the real size of the file, so that
+ * file.h: a source reads a file, or a range of it, as it is or inflated. It knows the real size of the file, so that
  * a format can refuse a size that its header claims before it takes memory. A sink writes beside the target and renames,
  * so that a reader sees the old file or the new one, never a part. */
 #ifndef FLOW_IO_FILE_H
@@ -20,7 +20,7 @@ typedef struct flow_source {
   FILE          *file;
   const char    *path;         /* borrowed; for messages */
   uint64_t       file_bytes;   /* of the whole file */
-  uint64_t       left;         /* bytes of the range that are not read yet, as they stand in the file */
+  uint64_t       left;         /* bytes of the range that are not read yet, as they are in the file */
   flow_coding    coding;
   z_stream       inflater;
   unsigned char *buffer;       /* input of the inflater */
@@ -33,7 +33,7 @@ typedef struct flow_source {
 flow_status flow_source_open(const char *path, flow_source *source);
 void        flow_source_close(flow_source *source);     /* also after a failed open; a second time does nothing */
 
-/* Reads from `offset` on, `bytes` as they stand in the file, coded so. FLOW_CORRUPT_DATA if the file has no such range. */
+/* Reads from `offset` on, `bytes` as they are in the file, coded so. FLOW_CORRUPT_DATA if the file has no such range. */
 flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t bytes, flow_coding coding);
 
 /* Most bytes that the rest of the range can become: deflate makes at most 1,032 bytes of one (zlib's technical notes). */

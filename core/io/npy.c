@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "npy files are read and written as they lie in memory: little-endian"
+#error "npy files are read and written as they are in memory: little-endian"
 #endif
 
 enum { PREFIX_BYTES = 8, MOST_HEADER_BYTES = 65536, ALIGNMENT = 64 };

@@ -160,7 +160,7 @@ void flow_message_open(flow_message *message, int number)
   message->open[level].lent_total = message->lent_total;
 }
 
-/* The length stands in front of the fields, which move after it. */
+/* The length is in front of the fields, which move after it. */
 void flow_message_close(flow_message *message)
 {
   if (message->status == FLOW_OK && message->depth == 0) {

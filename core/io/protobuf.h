@@ -1,4 +1,4 @@
-/* protobuf.h: protobuf's wire format (protobuf: Encoding): reading fields where they lie, and messages under construction.
+/* protobuf.h: protobuf's wire format (protobuf: Encoding): reading fields where they are, and messages under construction.
  * What the fields mean is the caller's matter: a format (tf.train.Example, TensorBoard's events, ONNX) names its numbers itself.
  *
  * Reading

@@ -96,7 +96,7 @@ static flow_status fill(flow_record_reader *reader, uint64_t wanted, uint64_t *h
   return FLOW_OK;
 }
 
-/* The length of the next record, whose length, bytes and checksums then stand in the window; *ended: there is none. */
+/* The length of the next record, whose length, bytes and checksums then are in the window; *ended: there is none. */
 static flow_status fetch(flow_record_reader *reader, uint64_t *length, int *ended)
 {
   uint64_t held;

@@ -1,4 +1,4 @@
-/* record.h: TFRecord files: a stream of records, as it stands or compressed as a whole. A record is its length (8 bytes,
+/* record.h: TFRecord files: a stream of records, as it is or compressed as a whole. A record is its length (8 bytes,
  * little-endian), the masked CRC-32C of the length, its bytes, the masked CRC-32C of the bytes. A file has no header and
  * no end mark; an empty file has no records.
  *

@@ -22,7 +22,7 @@ static const char *const dtype_names[FLOW_DTYPE_COUNT] = {
   [FLOW_FLOAT32] = "F32", [FLOW_FLOAT16] = "F16", [FLOW_BFLOAT16] = "BF16", [FLOW_FLOAT64] = "F64", [FLOW_INT8] = "I8",
   [FLOW_UINT8] = "U8", [FLOW_INT32] = "I32", [FLOW_INT64] = "I64", [FLOW_BOOL] = "BOOL",
 };
-/* Contents stand in this order of dtypes, then of names, as the reference implementation writes them: each is aligned. */
+/* Contents are in this order of dtypes, then of names, as the reference implementation writes them: each is aligned. */
 static const int dtype_order[FLOW_DTYPE_COUNT] = {
   [FLOW_INT64] = 0, [FLOW_FLOAT64] = 1, [FLOW_FLOAT32] = 2, [FLOW_INT32] = 3, [FLOW_BFLOAT16] = 4, [FLOW_FLOAT16] = 5, [FLOW_INT8] = 6,
   [FLOW_UINT8] = 7, [FLOW_BOOL] = 8,

@@ -137,7 +137,7 @@ static flow_status find_target(flow_sink *sink, struct stat *facts, int *replace
   return FLOW_OK;
 }
 
-/* Nobody may read the new file who could not read the old one: where the group cannot be kept, it is given what everybody has. */
+/* A user who could not read the old file must not read the new one: if the group cannot be kept, it gets the rights of others. */
 static void keep_mode(int descriptor, const struct stat *facts)
 {
   mode_t mode = facts->st_mode & 07777;
@@ -245,7 +245,7 @@ flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, 
   return FLOW_OK;
 }
 
-/* Brings the folder of a file, where the new name stands, to the disk. File systems that cannot do that for folders are left alone. */
+/* Brings the folder of a file, where the new name is, to the disk. File systems that cannot do that for folders are left alone. */
 static flow_status sync_folder(char *path)
 {
   char *slash = strrchr(path, '/'), *end = slash == path ? slash + 1 : slash, cut = end ? *end : '\0';

@@ -74,7 +74,7 @@ static flow_status read_end64(flow_zip *zip, uint64_t *end, zip_directory *direc
   return FLOW_OK;
 }
 
-/* The end record stands before a comment of unknown length: looked for from the end of the file. */
+/* The end record is before a comment of unknown length: looked for from the end of the file. */
 static flow_status find_directory(flow_zip *zip, zip_directory *directory)
 {
   uint64_t file_bytes = zip->source.file_bytes;

@@ -45,7 +45,7 @@ static void list_text(const argument_value *value, int depth, int first, flow_te
   flow_text_add(text, length > 9 ? ", ...}" : "}");
 }
 
-/* The value as it stands in a message: 3, true, "same", {1, 2}. */
+/* The value as it is in a message: 3, true, "same", {1, 2}. */
 static const char *value_text(const argument_value *value, char *buffer, int size)
 {
   flow_text text = flow_text_into(buffer, size);

@@ -58,7 +58,7 @@ void        flow_argument_triple(const flow_arguments *arguments, const char *na
 /* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */
 flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out);
 
-/* What an argument of type FLOW_INITIALIZER, FLOW_REGULARIZER or FLOW_CONSTRAINT can name: a record with options of its own. */
+/* What an argument of type FLOW_INITIALIZER, FLOW_REGULARIZER or FLOW_CONSTRAINT can name: a record with its own options. */
 typedef struct flow_argument_choice { const char *name, *class_name, *module; const flow_argument *parameters; } flow_argument_choice;
 int flow_argument_is_choice(flow_argument_type type);                                                    /* of one of these types */
 int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice);           /* 0: beyond the last */

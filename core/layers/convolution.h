@@ -54,7 +54,7 @@ flow_status flow_convolution_attributes(const flow_layer *layer, const flow_sign
  * the bias is the second. */
 flow_status flow_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *x, int64_t groups, flow_tensor **out);
 
-/* The parts of the records, for both dimensions; each stands in the file of the layer over images. */
+/* The parts of the records, for both dimensions; each is in the file of the layer over images. */
 #define FLOW_CONVOLUTION_KIND(kind)                                                                                                       \
   flow_status flow_##kind##_check(flow_layer *layer);                                                                                     \
   flow_status flow_##kind##_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);                     \

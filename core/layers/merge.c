@@ -47,7 +47,7 @@ flow_status flow_merge_masks(flow_context *context, flow_layer *layer, flow_tens
   return merged ? flow_expression_take(&e, merged, out) : flow_expression_end(&e);
 }
 
-/* One input more, with masks of which one may be NULL; *kept: where the result so far counts, NULL: everywhere, or nobody knows. */
+/* One input more, with masks of which one may be NULL; *kept: where the result so far counts, NULL: everywhere, or unknown. */
 static flow_tensor *join(flow_expression *e, int op, flow_tensor *so_far, flow_tensor **kept, flow_tensor *x, flow_tensor *mask)
 {
   if (op == FLOW_OP_maximum || op == FLOW_OP_minimum) {

@@ -8,7 +8,7 @@
 enum { FLOW_MERGE_MOST = 60 };      /* inputs: an expression has room for two tensors of each */
 
 /* Joins the inputs with a binary op from the first to the last, broadcast per sample as in Keras. For a maximum or a minimum
- * the other input's value stands in the place of what a mask leaves out. `verb` ends the message about
+ * the other input's value is in the place of what a mask leaves out. `verb` ends the message about
  * shapes that do not fit: "added". Result borrowed from the expression. */
 flow_status flow_merge(const flow_layer *layer, flow_expression *e, flow_tensor *const *inputs, int count, int op, const char *verb,
                        flow_tensor **out);

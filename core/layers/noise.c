@@ -50,7 +50,7 @@ static flow_tensor *batch_mask(flow_expression *e, const flow_attributes *dropou
   return mask ? e_mul(e, mask, flow_express_number(e, mask, rate < 1 ? 1 / (1 - rate) : 0)) : NULL;
 }
 
-/* A mask of its own for each sample. */
+/* A separate mask for each sample. */
 static flow_tensor *sample_mask(flow_expression *e, const flow_attributes *dropout, const flow_attributes *shape, flow_tensor *x)
 {
   flow_tensor *ones = flow_express(e, FLOW_OP_broadcast_to, flow_express_number(e, x, 1), NULL, NULL, shape);

@@ -1,4 +1,4 @@
-/* prelu.c: PReLU (He et al. 2015): x, or alpha * x where x is negative, with an alpha of its own for each position of a sample, or
+/* prelu.c: PReLU (He et al. 2015): x, or alpha * x where x is negative, with its own alpha for each position of a sample, or
  * one along shared_axes, which count the axes of a sample from 1. */
 #include "layers/express.h"
 #include "layers/layer.h"

@@ -18,7 +18,7 @@ typedef struct flow_recurrent_weights {
 
 struct flow_recurrent_cell {
   int gates, states, op;
-  int own_masks;             /* with recurrent dropout each gate has masks of its own, as in Keras */
+  int own_masks;             /* with recurrent dropout each gate has its own masks, as in Keras */
   /* The first values of the bias, a new reference, where use_bias is true. */
   flow_status (*bias)(flow_context *context, const flow_layer *layer, int64_t units, flow_tensor **initial);
   /* One step: x[gate] {n, u} is what the input adds, states[] become the next ones, borrowed from e. */

@@ -53,7 +53,7 @@ struct flow_model_call {
   int        *operands;                  /* owned */
   int         inputs[FLOW_LAYER_MOST_INPUTS];   /* of a layer whose inputs have names: which of them each operand is */
   flow_arguments *options;               /* owned; of such a layer; NULL: none */
-  int         operand_count, result;     /* the first result; others of an operation stand after it */
+  int         operand_count, result;     /* the first result; others of an operation are after it */
   int         result_count;
   int         training;                  /* 0, 1: whatever the step is; -1: as the step */
 };

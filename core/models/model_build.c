@@ -56,7 +56,7 @@ static flow_status trace_call(flow_context *context, const attempt *a, flow_sign
   return FLOW_OK;
 }
 
-/* The same in a trace of its own, which is thrown away. */
+/* The same in a separate trace, which is thrown away. */
 static flow_status try_call(flow_context *context, const attempt *a, flow_signature *results)
 {
   const flow_model_call *call = a->call;

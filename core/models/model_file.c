@@ -15,7 +15,7 @@ static const char OPTIMIZER[] = "optimizer/vars", INNER_OPTIMIZER[] = "optimizer
 
 /* ---- the walk ------------------------------------------------------------------------------------------------------------ */
 
-/* Called for each object with variables of its own; name: the note beside them. */
+/* Called for each object with its own variables; name: the note beside them. */
 typedef flow_status (*visitor)(void *state, const char *path, const char *name, flow_variable *const *variables, int count);
 
 static int same_class(const flow_model_part *a, const flow_model_part *b)
@@ -35,7 +35,7 @@ static int __attribute__((format(printf, 3, 4))) extend(walker *w, int length, c
   return length + more < (int)sizeof w->path ? length + more : 0;
 }
 
-/* The variables of a layer (NULL: none), those of its parts in groups of their own beside its group, which is the path. */
+/* The variables of a layer (NULL: none), those of its parts in their own groups beside its group, which is the path. */
 static flow_status visit_layer(walker *w, const char *name, const flow_layer *layer, int length)
 {
   int count = layer ? layer->variable_count : 0, own = 0;
@@ -168,7 +168,7 @@ static int stored_count(const flow_tensor_file *file, const char *path)
   return count;
 }
 
-/* The loss scale's variables stand before those of its optimizer. Keras makes two of them at the first step only. */
+/* The loss scale's variables are before those of its optimizer. Keras makes two of them at the first step only. */
 static flow_status read_loss_scale(flow_model *model, flow_tensor_file *file)
 {
   int own = stored_count(file, OPTIMIZER) - stored_count(file, INNER_OPTIMIZER);
@@ -294,7 +294,7 @@ static flow_status add_group(const flow_model *model, const flow_loss_scale *sca
   return FLOW_OK;
 }
 
-/* The optimizer inside a loss scale has a group of its own, too, as Keras writes it. */
+/* The optimizer inside a loss scale has its own group, too, as Keras writes it. */
 static flow_status add_optimizer(const flow_model *model, flow_tensor_writer *writer)
 {
   FLOW_TRY(add_group(model, model->loss_scale, OPTIMIZER, writer));

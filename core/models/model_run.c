@@ -196,8 +196,7 @@ flow_status flow_check_model(const char *function, const flow_model *model)
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the model is NULL or was released", function);
 }
 
-/* Ranks and sizes but for the rows, which all have as many; *rows of them. In Sequential models the layers say which sizes they take, as in
- * Keras. */
+/* Checks ranks and sizes except for rows, of which all inputs have *rows. In Sequential models the layers check sizes, as in Keras. */
 static flow_status check_inputs(const char *function, const flow_model *model, flow_tensor *const *inputs, int count, int64_t *rows)
 {
   if (count != model->input_count)

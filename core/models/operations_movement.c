@@ -125,7 +125,7 @@ static flow_tensor *taken(flow_operation_call *call, flow_tensor *x, int axis, f
   return permuted(call, result, back);
 }
 
-/* `count` positions of an axis, first, first + step ..., those beyond the ends mirrored there: skip = 1, the end stands once; 0, twice. */
+/* `count` positions of an axis, first, first + step ..., those beyond the ends mirrored there: skip = 1, the end occurs once; 0, twice. */
 static flow_tensor *positions_of(flow_operation_call *call, int64_t count, int64_t first, int step, int64_t n, int skip)
 {
   flow_tensor *positions = NULL;

@@ -9,9 +9,9 @@
  *   elementwise.c movement.c network.c      the rules
  *
  * Layouts. flowlua's images are {rows, height, width, channels}; ONNX' convolutions and poolings take {rows, channels, height,
- * width}. A value of rank 4 has a form in each layout, made when somebody asks for it: a rule takes its inputs in the form that
+ * width}. A value of rank 4 has a form in each layout, made on demand: a rule takes its inputs in the form that
  * it needs and says in which one its result is. Ops that do not care stay in the layout in which their inputs are, so that
- * transpositions stand only where an image enters, and where one is flattened. */
+ * transpositions are only where an image enters, and where one is flattened. */
 #ifndef FLOW_ONNX_ONNX_H
 #define FLOW_ONNX_ONNX_H
 

@@ -1,4 +1,4 @@
-/* table.c: which rule writes which op, under which name of ONNX. What is not here only stands in training steps, or has no
+/* table.c: which rule writes which op, under which name of ONNX. What is not here is in training steps only, or has no
  * counterpart: gradients, optimizers, random numbers, affine sampling, what fusion makes. */
 #include "onnx/onnx.h"
 

@@ -1,4 +1,4 @@
-/* values.c: the forms in which a value of the graph stands in the file, one for each layout, made when a rule asks for it. See onnx.h. */
+/* values.c: the forms in which a value of the graph is in the file, one for each layout, made when a rule asks for it. See onnx.h. */
 #include "onnx/onnx.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ static flow_tensor *static_tensor(flow_onnx *x, int value)
 
 flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input) { return static_tensor(x, node->inputs[input]); }
 
-/* The name under which a variable or constant stands in the file: the variable's own, if no other has it. */
+/* The name under which a variable or constant is in the file: the variable's own, if no other has it. */
 static const char *stored_name(flow_onnx *x, int value)
 {
   const flow_variable *variable = x->graph->values[value].variable;

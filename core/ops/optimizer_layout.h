@@ -1,5 +1,5 @@
 /* optimizer_layout.h: which input of an optimizer op is what. Inputs 0 and 1 are always the gradient and the parameters, both
- * flat; after the slots stands the guard of an update that has one, a float32 scalar: where it is 0, nothing is written; fused products
+ * flat; after the slots is the guard of an update that has one, a float32 scalar: where it is 0, nothing is written; fused products
  * (attributes.optimizer.products) come after all others. Shared by the shape rule, the optimizers and
  * the kernels. */
 #ifndef FLOW_OPS_OPTIMIZER_LAYOUT_H

@@ -1,4 +1,4 @@
-/* shape_recurrent.c: shape rules of the recurrent cells: n rows, t steps, u units; gates stand side by side in the last axis. */
+/* shape_recurrent.c: shape rules of the recurrent cells: n rows, t steps, u units; gates are side by side in the last axis. */
 #include "ops/rules.h"
 
 typedef struct sizes { int dtype; int64_t rows, steps, units; } sizes;

@@ -1,4 +1,4 @@
-/* place_constants.c: the constants of a graph that runs on a device lie there. See plan.h. */
+/* place_constants.c: the constants of a graph that runs on a device are there. See plan.h. */
 #include "plan/plan.h"
 
 flow_status flow_graph_place_constants(flow_graph *graph)

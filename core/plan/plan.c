@@ -185,8 +185,8 @@ static int find_rounds(const flow_graph *graph, int *round)
   return last;
 }
 
-/* On a device, where small nodes that stand next to each other cost hardly more than one: whether each operand has few elements, in a
- * batch of usual size. Sums over replicas are none of them: others wait; nor are products, which a library makes by a launch of its own. */
+/* On a device, where small nodes that are next to each other cost hardly more than one: whether each operand has few elements, in a
+ * batch of usual size. Sums over replicas are none of them: others wait; nor are products, which a library makes by a separate launch. */
 static int is_small(const flow_graph *graph, const flow_node *node)
 {
   enum { FEW = 8192, USUAL_ROWS = 64 };
@@ -212,8 +212,8 @@ static size_t sum_bytes(const flow_graph *graph, const flow_node *node)
   return bytes;
 }
 
-/* Takes the nodes that can join a ROWS segment now. Aliases ride along: they do nothing. Each slot of rows has sums of its own, so a
- * segment ends before they take so much that there could be few slots only (core/run/chunks.c): gradients of large layers stand alone. */
+/* Takes the nodes that can join a ROWS segment now. Aliases ride along: they do nothing. Each slot of rows has its own sums, so a
+ * segment ends before they take so much that there could be few slots only (core/run/chunks.c): gradients of large layers get their own. */
 static int take_rows(schedule *s, int segment, int tail)
 {
   const size_t most = (size_t)8 << 20;

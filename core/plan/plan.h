@@ -1,4 +1,4 @@
-/* core/plan: from a finished trace to a plan, which knows in what order its nodes run and where the effects stand. plan.c drops dead nodes
+/* core/plan: from a finished trace to a plan, which knows in what order its nodes run and where the effects are. plan.c drops dead nodes
  * and calls the passes; passes/ rewrite the graph, one file for each reason: fuse*.c, nodes that one op does better; fold_*.c, what others
  * do on their way; join_casts.c and transpose_filters.c, nodes that do the same with several tensors. Uses base, tensor, ops, graph.
  *
@@ -9,7 +9,7 @@
  *                  live only inside the segment are as long as a chunk and belong to the worker.
  *   WHOLE segment  one node over everything, which splits its own work.
  *
- * The commit tail stands last and runs only after everything before it succeeded: the effects in the order of the trace, and
+ * The commit tail is last and runs only after everything before it succeeded: the effects in the order of the trace, and
  * whatever reads a variable after one. What a trace read before an update stays as it was: the tail gets a copy of it.
  * Immutable after flow_plan_make, shared by any number of instances. */
 #ifndef FLOW_PLAN_PLAN_H

@@ -1,4 +1,4 @@
-/* arena.c: where the values of an instance lie: in one block of memory, each as long as it lives, and where an op would only copy a value,
+/* arena.c: where the values of an instance are: in one block of memory, each as long as it lives, and where an op would only copy a value,
  * inside what it would be copied to. */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void add_block(layout *l, size_t bytes, int begin, int end, size_t *targe
   l->targets[l->count++] = target;
 }
 
-/* Whether a value can be computed inside another one, which is made later and lives as long. What is updated in place stands alone. */
+/* Whether a value can be computed inside another one, which is made later and lives as long. What is updated in place shares no memory. */
 static int may_lie_inside(const layout *l, int root, int outer)
 {
   const flow_plan *plan = l->instance->plan;
@@ -49,7 +49,7 @@ static void place_in_pack(layout *l, const flow_node *node)
   }
 }
 
-/* A sum over replicas is made where its input lies, if nobody else reads that; rows that are put together, where the first ones lie. */
+/* A sum over replicas is made where its input is, if nothing else reads that; rows that are put together, where the first ones are. */
 static void place_in_sum(layout *l, const flow_node *node)
 {
   const flow_plan *plan = l->instance->plan;
@@ -64,7 +64,7 @@ static void place_in_sum(layout *l, const flow_node *node)
 }
 
 /* Lets values be computed where another op would copy them: gradients land in the optimizer's flat arena, by way of the sums over
- * replicas. From the last node to the first, so that what is in a value is found after where that one lies. */
+ * replicas. From the last node to the first, so that what is in a value is found after where that one is. */
 static void place_inside(layout *l)
 {
   const flow_plan *plan = l->instance->plan;
@@ -87,7 +87,7 @@ static int outermost(const layout *l, int v, size_t *offset)
   return v;
 }
 
-/* Whether a value shares its memory with no other: a small one on a device, where small launches stand side by side unless one of them
+/* Whether a value shares its memory with no other: a small one on a device, where small launches are side by side unless one of them
  * needs what another makes. */
 static int stands_alone(const flow_instance *instance, size_t bytes)
 {

@@ -1,4 +1,4 @@
-/* binding.h: where the operands of an instance's calls lie. It is decided in three steps, each of which keeps what the one before has set:
+/* binding.h: where the operands of an instance's calls are. It is decided in three steps, each of which keeps what the one before has set:
  *
  *   flow_bind_entries    once: how each operand is found (flow_binding)
  *   flow_bind_variables, flow_bind_inputs, flow_bind_run    for a run: the memory of variables and inputs, then the addresses and shapes of
@@ -11,17 +11,17 @@
 
 #include "run/instance.h"
 
-/* Binds every operand of every entry. read[value]: somebody reads it. */
+/* Binds every operand of every entry. read[value]: something reads it. */
 void        flow_bind_entries(flow_instance *instance, const char *read);
 /* An operand's shape for `rows` rows of the batch, without data. */
 void        flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand);
 
-/* Where the variables lie in this run. *moved, if not NULL, becomes 1 if one lies elsewhere than in the run before. */
+/* Where the variables are in this run. *moved, if not NULL, becomes 1 if one is elsewhere than in the run before. */
 flow_status flow_bind_variables(flow_instance *instance, int *moved);
 /* The bytes of input `index` that a run over `rows` rows reads: *offset where they begin in a contiguous tensor of which the run's rows begin
  * at `first`; 0 for an input without rows. Returns how many they are. */
 size_t      flow_input_extent(const flow_graph *graph, int index, int64_t first, int64_t rows, size_t *offset);
-/* On the CPU: inputs (contiguous, on the host, borrowed for the run) are read where they lie, from row `first` on. */
+/* On the CPU: inputs (contiguous, on the host, borrowed for the run) are read where they are, from row `first` on. */
 void        flow_bind_inputs(flow_instance *instance, flow_tensor *const *inputs, int64_t first);
 /* Gives a member's operands the shapes and addresses that hold for the whole of a run over part.rows rows. By that member, or before it
  * starts. */

@@ -1,4 +1,4 @@
-/* chunks.c: into how many slots and how large chunks the rows of a segment may be cut, and where values that are as long as a chunk lie in
+/* chunks.c: into how many slots and how large chunks the rows of a segment may be cut, and where values that are as long as a chunk are in
  * a member's block. See instance.h. */
 #include <unistd.h>
 

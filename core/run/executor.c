@@ -13,7 +13,7 @@
 
 /* ---- the body --------------------------------------------------------------------------------------------------------------- */
 
-/* Segments [first, end) of the body: by all members on the one replica, or each on replicas of its own. */
+/* Segments [first, end) of the body: by all members on the one replica, or each on its own replicas. */
 static void run_body(const flow_replica_set *set, flow_region *region, int first, int end, int member, int members)
 {
   if (set->count == 1) {
@@ -46,7 +46,7 @@ static void stop_watch(const flow_instance *lead, int member, int segment, doubl
 }
 
 /* A sum that all replicas here have come to. Over the workers it begins at once, and goes on while the body does; over replicas of this
- * process alone it is made when somebody needs it, with as few barriers as can be. */
+ * process alone it is made when it is needed, with as few barriers as can be. */
 static void begin_sum(flow_replica_set *set, flow_region *region, int s, int member, int members)
 {
   double started = flow_member_start_watch(&set->run);

@@ -1,11 +1,11 @@
 /* core/run: plans at work. Three types carry it:
  *
- *   flow_instance      instance.h               what is laid out once: kernels, memory, where operands lie
+ *   flow_instance      instance.h               what is laid out once: kernels, memory, where operands are
  *   flow_run_state     run_state.h              what belongs to one run: rows, scalars, the verdict
  *   flow_replica_set   replicas/replica_set.h   what belongs to instances that divide a batch: sums, workers, what they agreed on
  *
  * Reading order: instance.h, instance.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c (a run as its
- * caller sees it), binding.c (where operands lie in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop), executor.c (the walk over segments, the verdict, the
+ * caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop), executor.c (the walk over segments, the verdict, the
  * commit tail). replicas/ divides a batch over several instances and puts their results together; device/ runs a plan on a GPU. Uses base,
  * tensor, ops, graph, plan, transport.
  *
@@ -32,7 +32,7 @@ typedef struct flow_device_run flow_device_run;        /* device/device_run.h */
 typedef struct flow_device_sums flow_device_sums;      /* device/all_reduce_by_host.h */
 
 typedef enum flow_binding_mode {
-  FLOW_BIND_NONE,      /* nobody reads this output: data stays NULL */
+  FLOW_BIND_NONE,      /* nothing reads this output: data stays NULL */
   FLOW_BIND_WHOLE,     /* the whole value */
   FLOW_BIND_ROWS,      /* the current chunk of rows of a value in the arena (or an input) */
   FLOW_BIND_LOCAL,     /* the current chunk, in the member's own memory */
@@ -50,7 +50,7 @@ typedef struct flow_binding {
 
 /* One node of the plan, bound. Inputs first, then outputs. */
 typedef struct flow_entry {
-  int                node, segment, alias;      /* alias: nothing to run: no op of its own, or not for this replica */
+  int                node, segment, alias;      /* alias: nothing to run: no op, or not for this replica */
   const flow_kernel *kernel;
   flow_binding      *bindings;
   int                input_count, output_count;
@@ -109,7 +109,7 @@ struct flow_instance {
   flow_member  *members;
   int           member_count;
   flow_pace     pace;                  /* whether runs go by the team */
-  flow_device_run  *device;            /* the plan runs on a device, where arena and undo_memory lie; NULL: on the CPU */
+  flow_device_run  *device;            /* the plan runs on a device, where arena and undo_memory are; NULL: on the CPU */
   flow_device_sums *sums;              /* of a replica on a device whose sums go through the host; else NULL */
   flow_run_part part;                  /* what it does of the current run */
   flow_run_state     *run;                   /* the set's */
@@ -123,16 +123,16 @@ flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
 /* Gives the instance `count` members (memory for as many threads). */
 flow_status flow_instance_set_members(flow_instance *instance, int count);
 
-/* chunks.c. Limits of ROWS segment s, and where its chunk-sized values lie in a member's block. blocks and block_of: room for all operands of
+/* chunks.c. Limits of ROWS segment s, and where its chunk-sized values are in a member's block. blocks and block_of: room for all operands of
  * the segment, and for all values. */
 flow_status flow_size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of);
 
-/* arena.c: lays the values of a new instance out and takes the memory. read[value]: somebody reads it. */
+/* arena.c: lays the values of a new instance out and takes the memory. read[value]: something reads it. */
 flow_status flow_make_arena(flow_instance *instance, const char *read);
 /* Memory of the place where the instance runs. */
 flow_status flow_instance_allocate(const flow_instance *instance, size_t bytes, void **out);
 void        flow_instance_free(const flow_instance *instance, void *memory, size_t bytes);
-/* Where a tensor that outlives the run, a constant or a variable's, lies for this instance: on a replica's device a copy of it. */
+/* Where a tensor that outlives the run, a constant or a variable's, is for this instance: on a replica's device a copy of it. */
 flow_status flow_base_of(const flow_instance *instance, const flow_tensor *tensor, char **out);
 
 /* choose.c. Classes of rows that kernels are chosen for: batches of 1, 2, 3 to 4, ... rows up to the capacity, those of the most nominal

@@ -12,7 +12,7 @@ typedef struct keyed_entry { int entry; flow_attributes attributes; } keyed_entr
 typedef struct flow_loop_run {
   flow_loop     *loop;                 /* a reference */
   flow_instance *body;
-  char         **kept;                 /* [state][2]: where it is kept between rounds, if nobody reads the states of all rounds */
+  char         **kept;                 /* [state][2]: where it is kept between rounds, if nothing reads the states of all rounds */
   char          *moves;                /* [result]: it is made where it belongs; the others are copied */
   keyed_entry   *keyed;
   int            keyed_count;
@@ -131,7 +131,7 @@ typedef struct round {
   int64_t           number, row, rows; /* row: that it takes; rows: of the batch */
 } round;
 
-/* Where the node's operand lies; NULL: nobody reads this output. */
+/* Where the node's operand is; NULL: nothing reads this output. */
 static char *operand(const round *r, int index)
 {
   const flow_binding *b = &r->entry->bindings[index];
@@ -153,7 +153,7 @@ static char *state_before(const round *r, int state)
   return r->number == 0 ? operand(r, state) : r->run->kept[2 * state + (r->number - 1) % 2];
 }
 
-/* Where it puts a result; NULL: nobody wants it. */
+/* Where it puts a result; NULL: it is not wanted. */
 static char *place_of(const round *r, int result)
 {
   const flow_loop *loop = r->run->loop;
@@ -165,7 +165,7 @@ static char *place_of(const round *r, int result)
   return r->run->kept[2 * result + r->number % 2];
 }
 
-/* By one member: where the body's inputs and results lie in this round. */
+/* By one member: where the body's inputs and results are in this round. */
 static void place_round(const round *r, const flow_attributes *attributes)
 {
   const flow_loop *loop = r->run->loop;

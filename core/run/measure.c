@@ -1,4 +1,4 @@
-/* measure.c: times of an instance's kernels one by one, every variant that supports the call, on operands of its own: how
+/* measure.c: times of an instance's kernels one by one, every variant that supports the call, on its own operands: how
  * costs are checked against the clock (flowlua bench --ops). One thread, the whole batch at once. */
 #include "run/binding.h"
 #include <math.h>

@@ -15,7 +15,7 @@ typedef struct flow_pace {
   double patience[2];        /* [team] try this way again when `spent` is that many times what it takes; 0: not set */
 } flow_pace;
 
-/* How the next run of so many rows is to go: 0: by one thread, 1: by the team. */
+/* How the next run of this many rows is to go: 0: by one thread, 1: by the team. */
 int  flow_pace_choose(flow_pace *pace, double rows);
 /* A run went that way. */
 void flow_pace_note(flow_pace *pace, int team, double rows, double seconds);

@@ -61,7 +61,7 @@ static flow_status take_run(flow_context *context, flow_run_state *run)
 
 static void leave_run(flow_run_state *run) { atomic_store(&run->running, 0); }
 
-/* Where a replica's operands lie: inputs from their row `first` on, which are brought to a device, whose variables are bound already. */
+/* Where a replica's operands are: inputs from their row `first` on, which are brought to a device, whose variables are bound already. */
 static flow_status bind_replica(flow_instance *replica, flow_tensor *const *inputs, const flow_tensor *order, int64_t first)
 {
   if (replica->device) return flow_device_run_bring(replica, inputs, order, first);

@@ -2,7 +2,7 @@
  * (replicas/replica_set.h) owns it. flow_run_part is what one instance does of it, and a member of that instance. Both live as long as their
  * owners and are used again by the next run, so that a run allocates nothing.
  *
- * Who writes. The caller's thread takes the run (`running`) and fills both in before the other members start; it reads them after all members
+* Which thread writes: the caller's thread takes the run (`running`) and fills both in before the other members start; it reads them after all members
  * have returned. In between every member reads them, and writes only the fields that say "members" below, each of which is atomic or locks.
  *
  * The verdict. A member whose work fails sets `verdict`, goes on to every barrier and does no more work, so that all members leave the body
@@ -43,7 +43,7 @@ typedef struct flow_run_part {
   int64_t        first;                /* where they begin among the rows that the process was given */
   int64_t        gathered_rows;        /* of each replica where the rows of all are put together: at least `rows` */
   flow_scalars   scalars;              /* run->given for these rows */
-  char         **bases;                /* [value]: where roots lie. Those in the arena are set when the instance is laid out, and moved by
+  char         **bases;                /* [value]: where roots are. Those in the arena are set when the instance is laid out, and moved by
                                         * replicas/all_gather.c; inputs and variables are bound by each run (binding.h) */
   flow_progress *progress;             /* [segment] */
   _Atomic int    open;                 /* segment * FLOW_MAX_PHASES + phase of which every member may take parts; -1: none. Written by the

@@ -189,7 +189,7 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
   flow_call whole = own->calls[e], *call = &whole;
   flow_shard shard;
   flow_cut cut;
-  /* Without a barrier, so nobody may change the verdict here. */
+  /* Without a barrier, so no member may change the verdict here. */
   if (entry->alias || (instance->stages[s].fixed && instance->derived.current)) return;
   if (entry->loop) {
     flow_loop_run_all(instance, region, own, e, member, members);

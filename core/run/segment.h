@@ -15,7 +15,7 @@ void        flow_segment_run(flow_instance *instance, flow_region *region, flow_
 /* Takes parts of the segment that the member of a replica is in, which is not this one's. Returns whether there were any. */
 int         flow_segment_help(flow_instance *replica, flow_region *region, int member);
 
-/* Where members wait for each other; a replica that belongs to one member has nobody to wait for. */
+/* Where members wait for each other; a replica of one member does not wait. */
 static inline void flow_members_meet(flow_region *region, int members)
 {
   if (members > 1) flow_region_barrier(region);

@@ -1,5 +1,5 @@
 /* access.c: the C API's access to tensors: properties, elements, whole contents as doubles. The rest of the section
- * "dtypes and tensors" of flow.h stands, with its checks, in core/tensor and core/io. */
+ * "dtypes and tensors" of flow.h is, with its checks, in core/tensor and core/io. */
 #include "tensor/mirrors.h"
 
 #include <math.h>
@@ -110,7 +110,7 @@ flow_status flow_tensor_arange_integers(int dtype, int64_t start, int64_t stop, 
 
 /* ---- elements --------------------------------------------------------------------------------------------------------------- */
 
-/* One element, wherever it lies. */
+/* One element, wherever it is. */
 static flow_status read_number(const flow_tensor *tensor, const char *element, double *out)
 {
   uint64_t copy;

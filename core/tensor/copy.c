@@ -256,7 +256,7 @@ flow_status flow_tensor_shuffle(flow_tensor *order, double seed)
 {
   FLOW_TRY(check_order(order));
   uint64_t key;
-  memcpy(&key, &seed, sizeof key);       /* every double is a key of its own */
+  memcpy(&key, &seed, sizeof key);       /* every double is a separate key */
   key = flow_mix(key, 0);
   int64_t *elements = (int64_t *)order->data, stride = order->strides[0];
   for (int64_t i = order->shape[0] - 1; i > 0; i--) {

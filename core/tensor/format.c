@@ -80,7 +80,7 @@ static int increase_last_digit(char *word)
   return 0;
 }
 
-/* Writes value with this many fractional digits; 1 if the text reads back as value. The numbers below a power of two lie
+/* Writes value with this many fractional digits; 1 if the text reads back as value. The numbers below a power of two are
  * twice as dense as above it, so that there the text next above may read back where the nearest text, below, does not. */
 static int print_digits(char *word, const char *format, int digits, int dtype, double value)
 {
@@ -215,7 +215,7 @@ static void widen_exponent(char *exponent, int digits)
   memset(exponent + 1, '0', (size_t)missing);
 }
 
-/* The element as it stands in the array, with its blanks; returns the number of blanks in front. */
+/* The element as it is in the array, with its blanks; returns the number of blanks in front. */
 static int print_element(const printer *self, int64_t offset, char *word, int *after)
 {
   *after = 0;

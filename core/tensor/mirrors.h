@@ -1,5 +1,5 @@
 /* mirrors.h: copies of a storage at other places, for replicas on several devices. Whoever writes to a storage says so; a copy that is older
- * than the last write is made again when somebody asks for it, and so is what was computed from it (core/run/derived.h). */
+ * than the last write is made again on demand, and so is what was computed from it (core/run/derived.h). */
 #ifndef FLOW_TENSOR_MIRRORS_H
 #define FLOW_TENSOR_MIRRORS_H
 

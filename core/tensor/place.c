@@ -102,7 +102,7 @@ static flow_status settle(flow_place *place, flow_status status)
 flow_status flow_place_allocate(flow_place *place, size_t bytes, void **out)
 {
   flow_queue *queue = flow_place_lock(place);
-  flow_status status = functions_of(place)->allocate(queue, bytes ? bytes : 1, out);      /* an address of its own, as flow_alloc */
+  flow_status status = functions_of(place)->allocate(queue, bytes ? bytes : 1, out);      /* a distinct address, as flow_alloc */
   flow_place_unlock(place);
   if (status == FLOW_OK) flow_memory_count((double)bytes);
   else *out = NULL;

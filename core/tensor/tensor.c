@@ -223,7 +223,7 @@ flow_status flow_tensor_set_mask(flow_tensor *tensor, flow_tensor *mask)
   FLOW_TRY(flow_check_tensor("flow_tensor_set_mask: tensor", tensor));
   if (mask) FLOW_TRY(flow_check_tensor("flow_tensor_set_mask: mask", mask));
   if (mask && (mask == tensor || mask->mask))
-    return flow_fail(FLOW_INVALID_ARGUMENT, "a mask is a tensor of its own, which has no mask itself");
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a mask is a separate tensor, which has no mask itself");
   flow_tensor *before = tensor->mask;
   tensor->mask = flow_tensor_retain(mask);
   flow_tensor_release(before);

@@ -2,7 +2,7 @@
  * base alone.
  *
  * A tensor is a view (shape, strides, first element) onto a reference-counted storage, or symbolic: a stand-in for a
- * value of a graph under construction, without storage. Tensors are immutable but for flow_tensor_set/fill/copy/write. */
+ * value of a graph under construction, without storage. Tensors are immutable except for flow_tensor_set/fill/copy/write. */
 #ifndef FLOW_TENSOR_TENSOR_H
 #define FLOW_TENSOR_TENSOR_H
 
@@ -23,7 +23,7 @@ typedef struct flow_storage {
   flow_place *place;           /* whose memory it is, a reference; NULL: the host's. Nothing else may be read through data */
   flow_mirror *mirrors;
   uint64_t    writes;          /* how often it was written to, for mirrors */
-  _Atomic uint64_t content;    /* what it holds, for who keeps what follows from that: another number after each write, which no other storage
+  _Atomic uint64_t content;    /* version of the content, for caches of what follows from it: another number after each write, which no other storage
                                 * has; 0: others than this library have its address, and may write at any time */
 } flow_storage;
 
@@ -58,7 +58,7 @@ flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_
 flow_status flow_tensor_new_uninitialized(int dtype, int rank, const int64_t *shape, flow_tensor **out);
 /* The same in the memory of a place; NULL: the host. */
 flow_status flow_tensor_new_at(flow_place *place, int dtype, int rank, const int64_t *shape, flow_tensor **out);
-/* Where a concrete tensor lies, borrowed; NULL: on the host, or symbolic. */
+/* Where a concrete tensor is, borrowed; NULL: on the host, or symbolic. */
 static inline flow_place *flow_tensor_place(const flow_tensor *tensor) { return tensor->storage ? tensor->storage->place : NULL; }
 
 /* The elements where they can be read, with the tensor's strides: itself on the host, else a copy. New reference. transfer.c */

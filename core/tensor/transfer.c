@@ -89,7 +89,7 @@ static int apart(const flow_tensor *a, const flow_tensor *b, size_t bytes)
   return a->storage != b->storage || a->data + bytes <= b->data || b->data + bytes <= a->data;
 }
 
-/* Whether elements can go from one to the other as they lie. */
+/* Whether elements can go from one to the other as they are. */
 static int same_form(const flow_tensor *to, const flow_tensor *from, size_t bytes)
 {
   const flow_place *target = flow_tensor_place(to), *source = flow_tensor_place(from);

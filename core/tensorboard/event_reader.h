@@ -22,7 +22,7 @@ typedef struct flow_event {
   flow_bytes summary;        /* what is left of it */
 } flow_event;
 
-/* Where the content of a summary stands: a tensor, or one of the messages of TensorFlow 1. */
+/* Where the content of a summary is: a tensor, or one of the messages of TensorFlow 1. */
 typedef enum flow_summary_form { FLOW_FORM_NONE, FLOW_FORM_TENSOR, FLOW_FORM_NUMBER, FLOW_FORM_IMAGE, FLOW_FORM_HISTOGRAM } flow_summary_form;
 
 typedef struct flow_summary {

@@ -1,7 +1,7 @@
 /* core/tensorboard: what training writes for TensorBoard. Uses base, tensor, io, image.
  *
  * events.h: TensorBoard's event files: a stream of TFRecords, each a tensorflow.Event, written as TensorFlow 2 writes summaries
- * (tensorflow/core/util/event.proto, framework/summary.proto; tensorboard/plugins/.../metadata.py). The functions stand in flow.h.
+ * (tensorflow/core/util/event.proto, framework/summary.proto; tensorboard/plugins/.../metadata.py). The functions are in flow.h.
  *
  * Events are kept until there are ten of them, until the first is two minutes old, or until a flush, as TensorFlow does. What is
  * written is appended in whole records; a write that fails is taken back, so that a reader never meets half a record.

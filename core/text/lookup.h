@@ -1,4 +1,4 @@
-/* lookup.h: flow_lookup (flow.h): strings to numbers, for who applies it to elements of datasets and who counts tokens. */
+/* lookup.h: flow_lookup (flow.h): strings to numbers, for stages of datasets and for counting tokens. */
 #ifndef FLOW_TEXT_LOOKUP_H
 #define FLOW_TEXT_LOOKUP_H
 

@@ -3,7 +3,7 @@
  * the scale is doubled after every growth_steps updates in a row; where one is not, the scale is halved and the update writes nothing:
  * no parameter, no slot, no iteration.
  *
- * All of it is computed by ops on variables: a step on a device waits for nobody to decide. */
+ * All of it is computed by ops on variables: a step on a device does not wait for a decision of the host. */
 #ifndef FLOW_TRAIN_LOSS_SCALE_H
 #define FLOW_TRAIN_LOSS_SCALE_H
 

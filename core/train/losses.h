@@ -12,7 +12,7 @@ typedef flow_tensor *(*flow_loss_formula)(flow_expression *e, const flow_argumen
 typedef struct flow_loss {
   const char          *name, *class_name;
   const char          *short_names;        /* separated by "|", or NULL */
-  const flow_argument *parameters;         /* of the class, but for its name */
+  const flow_argument *parameters;         /* of the class, except for its name */
   flow_loss_formula    formula;
 } flow_loss;
 

@@ -101,7 +101,7 @@ struct flow_optimizer {
 flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer, const char *suffix, flow_variable **out);
 
 /* optimizer_arenas.c: the arena of a variable (-1: none) and its place there; the run of variables [first, first + count) of an
- * arena, made at first use, *out is its index; where a slot's handle stands in slot_variables. */
+ * arena, made at first use, *out is its index; where a slot's handle is in slot_variables. */
 int         flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index);
 flow_status flow_optimizer_run(flow_optimizer *optimizer, const flow_arena *home, int first, int count, int *out);
 /* Moves what an optimizer keeps once for all variables: iterations, learning rate, scalars. */

@@ -212,7 +212,7 @@ static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *
   for (int i = 1; i < count; i++) {
     const flow_place *found = flow_tensor_place(variables[i]->tensor);
     if (flow_place_device(found) != flow_place_device(place))
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" lies on %s, \"%s\" on %s: an optimizer trains variables of one device",
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" is on %s, \"%s\" on %s: an optimizer trains variables of one device",
                        optimizer->class->name, variables[0]->name, flow_place_name(place), variables[i]->name, flow_place_name(found));
   }
   return flow_optimizer_move_scalars(optimizer, place);

@@ -1,4 +1,4 @@
-/* optimizer_device.c: an optimizer's arenas on another device: the flat tensors are copied there, and every handle that lay in one lies
+/* optimizer_device.c: an optimizer's arenas on another device: the flat tensors are copied there, and every handle that lay in one is
  * in the copy from then on. */
 #include "tensor/place.h"
 #include "train/optimizer.h"
@@ -15,7 +15,7 @@ static flow_status move_part(flow_variable *variable, const flow_storage *from, 
   return FLOW_OK;
 }
 
-/* All of the optimizer's handles that lie in `from`. */
+/* All of the optimizer's handles that are in `from`. */
 static flow_status move_parts(flow_optimizer *optimizer, const flow_storage *from, flow_tensor *to)
 {
   for (int a = 0; a < optimizer->arena_count; a++) {

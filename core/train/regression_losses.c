@@ -55,7 +55,7 @@ flow_tensor *flow_loss_huber(flow_expression *e, const flow_arguments *options, 
   return flow_express_mean(e, e_where(e, e_le(e, size, limit), near, far), -1);
 }
 
-/* p - y log(p + 1e-7): the likelihood of counts, but for a term that does not depend on p */
+/* p - y log(p + 1e-7): the likelihood of counts, except for a term that does not depend on p */
 flow_tensor *flow_loss_poisson(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;

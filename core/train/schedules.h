@@ -1,7 +1,7 @@
 /* schedules.h: learning rates as functions of the number of updates done so far. A schedule is one record: its arguments and
  * its formula, Keras' (keras/src/optimizers/schedules/learning_rate_schedule.py), computed in double and rounded to float32 once.
  *
- * In a training step it is the op `schedule` on the optimizer's count: it costs one scalar, keeps no state of its own, and gives
+ * In a training step it is the op `schedule` on the optimizer's count: it costs one scalar, keeps no state, and gives
  * the same bits eagerly, traced, and after a checkpoint.
  *
  * To add a schedule: a record in schedules.c. */

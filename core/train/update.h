@@ -37,7 +37,7 @@ flow_status flow_update_write(flow_context *context, flow_variable *variable, fl
 flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, flow_variable *variable, flow_tensor **made);
 /* Writes what follows an update into a variable, unless the loss scale leaves everything as it was. */
 flow_status flow_update_write_kept(const flow_update *update, flow_variable *variable, flow_tensor *made);
-/* update_runs.c: fills the list of runs, with their gradients packed and summed over replicas. Fails if a variable stands twice. */
+/* update_runs.c: fills the list of runs, with their gradients packed and summed over replicas. Fails if a variable occurs twice. */
 flow_status flow_update_find_runs(flow_update *update);
 /* update_averages.c: with use_ema, the averages of the weights of one run, which is updated. */
 flow_status flow_update_write_averages(const flow_update *update, const flow_run_update *of_run);

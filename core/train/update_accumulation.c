@@ -1,7 +1,7 @@
 /* update_accumulation.c: gradient_accumulation_steps = N: of N calls in a row the last one updates, with the mean of their gradients; the
  * others add theirs to accumulators (keras/src/optimizers/base_optimizer.py: _backend_apply_gradients). The variable of iterations counts
  * calls, and schedules go by it; updates are counted by iterations / N. A variable whose gradient the last call lacks loses what it has
- * accumulated. Whether a call is the last is computed by ops, as whether a loss scale skips it: a step on a device waits for nobody. */
+ * accumulated. Whether a call is the last is computed by ops, as whether a loss scale skips it: a step on a device does not wait. */
 #include "autodiff/expression.h"
 #include "train/update.h"
 

@@ -1,7 +1,7 @@
 /* update_runs.c: which contiguous runs of its arenas an update is for, and the gradient of each as one flat tensor. */
 #include "train/update.h"
 
-/* Whether variable `next` of the arena lies right after `next - 1` in memory and is treated alike. */
+/* Whether variable `next` of the arena is right after `next - 1` in memory and is treated alike. */
 static int follows(const flow_arena *home, int next)
 {
   const flow_tensor *before = home->variables[next - 1]->tensor, *after = home->variables[next]->tensor;

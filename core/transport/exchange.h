@@ -26,7 +26,7 @@ struct flow_exchange {
   int shards;                        /* replicas of all workers together, spread by flow_pairwise_begin; 0: each worker has as many as the others */
   int grows;                         /* nonzero: there may be more workers later, for whom this one pauses in all_gather: it is used, though it may be alone */
   int gradient_dtype;                /* what gradients travel as: FLOW_FLOAT32, or FLOW_BFLOAT16 or FLOW_FLOAT16, which begin adds up then, too */
-  /* Begins to add up data[0 .. count) over the workers, in place (float32, float64), on the communication thread. Nobody touches data
+  /* Begins to add up data[0 .. count) over the workers, in place (float32, float64), on the communication thread. No one may touch data
    * until finish has returned. */
   flow_status (*begin)(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket);
   /* Waits for that sum and all that were begun before. Returns, failed or not, only when nothing touches their data any more. */
@@ -42,7 +42,7 @@ struct flow_exchange {
   flow_status (*collect)(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received);
   /* (optional, as collect) *out: this many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
   flow_status (*share_region)(flow_exchange *self, int64_t bytes, flow_shared_region *out);
-  /* (optional, default: nobody wants to know) The step that begins, for what is said when a worker is lost. */
+  /* (optional, default: not told) The step that begins, for the message when a worker is lost. */
   void (*progress)(flow_exchange *self, int64_t step);
   /* (optional) "worker:1 10.0.0.2:2222", valid until the thread has asked for three more. */
   const char *(*name)(const flow_exchange *self, int worker);

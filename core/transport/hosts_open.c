@@ -62,7 +62,7 @@ static flow_status connect_pair(const flow_hosts *self, int earlier, const flow_
   return flow_communicator_open("tcp", self->host - earlier, 2, &own, out);
 }
 
-/* Of a machine's first rank. The pairs come in their order along the machines, so that nobody waits for one who waits for him. */
+/* Of a machine's first rank. The pairs come in their order along the machines, so that no two ranks wait for each other. */
 static flow_status connect_far(flow_hosts *self, const flow_transport_options *options)
 {
   char group[GROUP];

@@ -5,7 +5,7 @@
  * going on before its data are complete. Which rank adds an element follows from the count alone, and does not change its sum.
  *
  * `phase` is what sleeping ranks watch: it grows by 2 with each barrier, and its lowest bit says that the group is broken. A rank
- * whose call fails may free its data at once, so it leaves only when nobody works on anybody's data any more (`working`). */
+ * whose call fails may free its data at once, so it leaves only when no thread works on another's data any more (`working`). */
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>

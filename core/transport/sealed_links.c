@@ -127,7 +127,7 @@ static void pump(const flow_sealed_links *self, sealed_link *link)
 
 /* ---- the thread --------------------------------------------------------------------------------------------------------------------- */
 
-/* Nobody is waited for who has nothing to say: a connection that has ended would be reported again and again. */
+/* Wait for no peer that has nothing to send: a connection that has ended would be reported again and again. */
 static int list_polled(const flow_sealed_links *self, int sending_only)
 {
   int open = 0;

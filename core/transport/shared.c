@@ -1,8 +1,8 @@
 /* shared.c: ranks that are processes of one machine add up through memory that they share.
  *
  * Every call is a row of steps. In a step each rank shows the others up to 64 KiB in one of its slots and then looks at theirs; it shows
- * two steps ahead of the one it looks at, so that nobody waits for each single step. Nobody has to say that he has looked: a rank shows
- * step s when it has seen all others show s - 2, who have looked at s - 4 by then. What is shown is looked at for three more steps at
+ * two steps ahead of the one it looks at, so that no rank waits for each single step. No rank has to confirm that it has looked: a rank
+ * shows step s when it has seen all others show s - 2, who have looked at s - 4 by then. What is shown is looked at for three more steps at
  * most, so that eight slots in turns are enough.
  *
  * Small sums are one step: show the elements, add up what all have shown. In larger ones each rank adds up its share of what was shown,
@@ -44,7 +44,7 @@ static void wake_all(flow_shared *self)
   }
 }
 
-/* Is the communicator broken, by whomever? */
+/* Whether any rank has broken the communicator. */
 static int is_broken(flow_shared *self)
 {
   if (flow_failure_is_set(&self->failure)) return 1;
@@ -58,7 +58,7 @@ static int is_broken(flow_shared *self)
   return 1;
 }
 
-/* Any thread. The others learn it, too, and who waits wakes up. The first reason in the group counts. */
+/* Any thread. The other ranks learn it, too, and those that wait wake up. The first reason in the group counts. */
 void flow_shared_break(flow_shared *self, flow_status status, const char *reason)
 {
   flow_shared_group *group = self->group;
@@ -226,7 +226,7 @@ static void copy(void *to, const void *from, int64_t bytes)
 }
 
 /* `data`, our own elements, become what all ranks have shown, added up in the order of the ranks; at most a block of it. `at` is where in
- * the step's data they lie. Our own are not taken from our slot: its lines are in the caches of those who look at them. */
+ * the step's data they are. Our own are not taken from our slot: its lines are in the caches of those who look at them. */
 static void add_block(const flow_shared *self, const work *of, int64_t step, int64_t at, unsigned char *data, int64_t bytes)
 {
   for (int rank = 0; rank < self->base.size; rank++)

@@ -1,7 +1,7 @@
 /* shared_collect.c: ranks that each have made a part of some arrays fetch each other's.
  *
  * Where the system lets them, they read large parts straight from each other's memory (process_vm_readv): all say where their arrays are,
- * each copies what it lacks, and nobody goes on before all have. Else, and for little, the parts go through the slots of shared.c. An
+ * each copies what it lacks, and none goes on before all have. Else, and for little, the parts go through the slots of shared.c. An
  * address that a rank says is only ever used to read from that rank. */
 #define _GNU_SOURCE                      /* process_vm_readv */
 #include "transport/shared.h"

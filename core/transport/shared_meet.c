@@ -68,7 +68,7 @@ static flow_status all_gather(flow_communicator *communicator, const void *mine,
   return spread(self, name, all, total);
 }
 
-/* Who waits in the store is let go by it. */
+/* It ends the wait of ranks that wait in the store. */
 static void abort_meeting(flow_communicator *self, const char *reason)
 {
   (void)self, (void)reason;

@@ -1,7 +1,7 @@
 /* shared_memory.c: memory that processes of one machine share: one makes a file without a name (memfd) and tells the others its process and
  * descriptor; they open /proc/PROCESS/fd/DESCRIPTOR, which Linux allows to the same user in the same namespace of processes. A random
- * number at its start says that it is the right one, its seals that nobody can cut it. The descriptors are closed when all have it: with
- * the last process the memory is gone. */
+ * number at its start says that it is the right one, its seals keep it from being truncated. The descriptors are closed when all have
+ * it: with the last process the memory is gone. */
 #define _GNU_SOURCE                      /* memfd_create, seals */
 #include "transport/shared.h"
 
@@ -37,7 +37,7 @@ static int make_file(void)
   return memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/* All of the memory is taken now: later there would be nobody to report to. */
+/* All of the memory is taken now: a failure later could not be reported. */
 void *flow_shared_memory_make(size_t bytes, flow_shared_file *file)
 {
   int descriptor = make_file();

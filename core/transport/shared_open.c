@@ -18,7 +18,7 @@ enum { BOOT = 40, SETTING = 48, MOST_MEMORY = 1 << 28 };
 typedef struct card {
   char     machine[FLOW_MACHINE];        /* "": this rank cannot or may not */
   flow_shared_file file;                 /* rank 0's; the process: everybody's own */
-  uint64_t probe_address, probe;         /* where this rank's own number lies, and which it is */
+  uint64_t probe_address, probe;         /* where this rank's own number is, and its value */
 } card;
 
 static int read_boot(char *text, size_t size)
@@ -138,7 +138,7 @@ flow_status flow_communicator_share(flow_communicator **communicator)
   int descriptor = -1, all = 0;
   if (inner->size == 1 || flow_communicator_is_shared(inner)) return FLOW_OK;
   FLOW_TRY(new_shared(inner, &self));
-  flow_status status = FLOW_OK;                /* all ranks know when a group of this size needs too much memory: then nobody asks */
+  flow_status status = FLOW_OK;                /* all ranks know when a group of this size needs too much memory: then none asks */
   if (self->bytes <= MOST_MEMORY) status = flow_alloc_zero(((size_t)inner->size + 1) * sizeof(card), &cards);
   if (cards) status = meet(self, cards, &descriptor, &all);
   if (descriptor >= 0) close(descriptor);

@@ -111,7 +111,7 @@ static flow_status fail_disagreement(flow_tcp *self, int rank)
   return break_by(self, FLOW_INVALID_STATE, reason);
 }
 
-/* Whoever has let go may have done so because of a rank that calls something else, which has said so before. -1: nobody does. */
+/* A rank may have given up because another rank calls something else, which has said so before: that rank. -1: none. */
 static int find_disagreement(flow_tcp *self)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -188,7 +188,7 @@ static int64_t receivable(const flow_tcp *self, const flow_tcp_peer *of)
   return (int64_t)sizeof(flow_tcp_head) + self->summed + self->piece_bytes - of->received;
 }
 
-/* What stands in the way of a call on a socket: 0, it would have to wait; else fails. */
+/* What is in the way of a call on a socket: 0, it would have to wait; else fails. */
 static flow_status check_errno(flow_tcp *self, int rank)
 {
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return FLOW_OK;

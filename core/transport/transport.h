@@ -20,7 +20,7 @@
  *     reason, and the data of the failed call are undefined. On other ranks the same call may have succeeded. What remains is
  *     close, and a new group under another name; with mpi the start of a new job, since MPI cannot take a collective back.
  *   - nccl: data are in the device's memory, and calls but barrier return when they are enqueued on the queue of the options, which can
- *     be recorded meanwhile. Whoever waits for the queue then is let go by abort. Recordings that hold its calls are released before close,
+ *     be recorded meanwhile. After an abort nobody waits for the queue any longer. Recordings that hold its calls are released before close,
  *     which else would not return.
  *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator as it was; the other ranks wait meanwhile. */
 #ifndef FLOW_TRANSPORT_TRANSPORT_H
@@ -104,7 +104,7 @@ extern const flow_transport flow_transport_local, flow_transport_tcp;
  * What the options point to must live until open returns, but the local group until close does. */
 flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
                                    flow_communicator **out);
-/* Waits for nobody; NULL is fine. Peers that still wait in a call may see it as a lost peer: barrier() before it, where that matters. */
+/* Does not wait; NULL is fine. Peers that still wait in a call may take it for a lost peer: call barrier() before it where that matters. */
 void        flow_communicator_close(flow_communicator *self);
 
 /* All ranks call it after open. Where they are processes of one machine that can open each other's memory, *communicator becomes one
@@ -116,7 +116,7 @@ flow_status flow_communicator_share(flow_communicator **communicator);
 flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out);
 /* The same where some of the ranks, which follow each other, share a machine: *out hands the bytes through memory within each machine and over
  * TCP between their first ranks. NULL: no two ranks share one, or all do, or the ranks of one do not follow each other or have no memory together.
- * wanted: 0 in one rank: nobody has such a group. */
+* wanted: if it is 0 in one rank, no rank gets such a group. */
 flow_status flow_communicator_meet_hosts(int rank, int size, const flow_transport_options *options, int wanted, flow_communicator **out);
 /* How many of the ranks are known to be on this machine, this one among them. */
 int         flow_communicator_neighbours(const flow_communicator *self);

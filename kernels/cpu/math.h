@@ -45,7 +45,7 @@ ALWAYS_INLINE vf vf_exp(vf x)
   p = p * r + vf_set(5.0000001201e-1f);
   p = p * (r * r) + r + vf_set(1.0f);
   vi exponent = (vi)((vu)shifted - (vu)magic);
-  vi half = exponent >> 1;                                      /* two factors: 2^n itself may be no normal float */
+  vi half = exponent >> 1;                                      /* two factors: 2^n itself may not be a normal float */
   vf first = (vf)((half + 127) << 23), second = (vf)((exponent - half + 127) << 23);
   return p * first * second;
 }

@@ -1,4 +1,4 @@
-/* variant.h: a kernel variant of a file of its own. The file defines the six functions that FLOW_VARIANT(name) declares;
+/* variant.h: a kernel variant in a separate file. The file defines the six functions that FLOW_VARIANT(name) declares;
  * the op's table takes them as FLOW_VARIANT_ENTRY(name, "text"). */
 #ifndef FLOW_CPU_VARIANT_H
 #define FLOW_CPU_VARIANT_H

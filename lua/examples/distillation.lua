@@ -1,5 +1,5 @@
 -- distillation.lua: a small net learns digits from few labels and from what a large one thinks of them, as in Keras' example "Knowledge
--- Distillation": a model with a compute_loss of its own, whose step is the built-in one.
+-- Distillation": a model with its own compute_loss, whose step is the built-in one.
 --
 --   flowlua lua/examples/distillation.lua        the student reads 82 % of the test digits alone, 89 % with a teacher that reads 90 %
 local flow = require "flow"

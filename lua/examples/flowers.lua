@@ -1,7 +1,7 @@
 -- flowers.lua: a convolutional net learns to tell kinds of flowers, from photographs in folders named after them.
 --
 --   flowlua lua/examples/flowers.lua                         on drawn flowers (make_flowers.lua): a few minutes
---   flowlua lua/examples/flowers.lua --path flower_photos    on a folder of your own, a sub-folder for each kind
+--   flowlua lua/examples/flowers.lua --path flower_photos    on your own folder, a sub-folder for each kind
 local flow = require "flow"
 local layers = flow.layers
 

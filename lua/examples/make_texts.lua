@@ -1,5 +1,5 @@
 -- make_texts.lua: sentences of a small grammar, in plain words and in a made-up language, for char_lstm.lua, mini_gpt.lua and
--- translation.lua. The verb agrees with its subject, which may stand far in front of it, so that there is something to learn, and whether
+-- translation.lua. The verb agrees with its subject, which may be far in front of it, so that there is something to learn, and whether
 -- a text is a sentence can be said.
 --
 --   flowlua lua/examples/make_texts.lua --count 5 --seed 1           prints sentences with their translations
@@ -37,14 +37,14 @@ local function plain_phrase(phrase)
   return "the " .. (phrase.adjective and phrase.adjective .. " " or "") .. noun .. near
 end
 
--- In the made-up language the adjective follows its noun, many are "im", and what something is near stands in front of it, with "eb".
+-- In the made-up language the adjective follows its noun, many are "im", and what something is near is in front of it, with "eb".
 local function other_phrase(phrase)
   local noun = NOUNS[phrase.noun] .. (phrase.many and "im" or "")
   local near = phrase.near and other_phrase(phrase.near) .. " eb " or ""
   return near .. noun .. (phrase.adjective and " " .. ADJECTIVES[phrase.adjective] or "")
 end
 
--- A sentence and its translation, in which the verb stands last.
+-- A sentence and its translation, in which the verb is last.
 local function new_pair()
   local subject, verb, object = new_phrase(1), any(verbs), new_phrase(0)
   return ("%s %s %s"):format(plain_phrase(subject), subject.many and verb or verb .. "s", plain_phrase(object)),

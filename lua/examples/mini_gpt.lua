@@ -1,4 +1,4 @@
--- mini_gpt.lua: a Transformer that sees only what stands before learns to write, word by word, as in Keras' example "Text generation with
+-- mini_gpt.lua: a Transformer that sees only what is before learns to write, word by word, as in Keras' example "Text generation with
 -- a miniature GPT": two layers written in Lua, and a callback that writes after an epoch. The text is of make_texts.lua; whether
 -- a sentence that it writes is right can be said: the verb agrees with a subject that other words follow.
 --
@@ -15,7 +15,7 @@ local VOCABULARY, MAX_LENGTH, EMBED, HEADS, FEED_FORWARD = 100, 16, 64, 2, 64
 
 ---- the model ------------------------------------------------------------------------------------------------------------------
 
--- True where a step may look: at itself and what stands before it.
+-- True where a step may look: at itself and what is before it.
 local function causal_attention_mask(rows, n_dest, n_src)
   local i, j = flow.arange(n_dest):expand_dims(2), flow.arange(n_src)
   local mask = flow.ge(i, j - n_src + n_dest)

@@ -22,7 +22,7 @@ for i, filters in ipairs { 16, 32, 64 } do
   net[#net + 1] = layers.BatchNormalization { momentum = 0.9 }
   net[#net + 1] = layers.ReLU()
 end
-net[#net + 1] = layers.GlobalAveragePooling2D()            -- a digit counts wherever it stands
+net[#net + 1] = layers.GlobalAveragePooling2D()            -- a digit counts wherever it is
 net[#net + 1] = layers.Dropout(0.1)
 net[#net + 1] = layers.Dense(10, { activation = "softmax" })
 

@@ -1,5 +1,5 @@
 -- multi_worker.lua: one net trained by several processes: the job of TensorFlow's tutorial "Multi-worker training with Keras". Every worker
--- runs this same file; who it is stands in TF_CONFIG, or a launcher says it.
+-- runs this same file; which task it is, TF_CONFIG or the launcher says.
 --
 --   flowlua lua/examples/multi_worker.lua                                    alone
 --   flowlua launch --workers 2 lua/examples/multi_worker.lua -- --epochs 5   two processes of this machine
@@ -7,8 +7,8 @@
 --   export TF_CONFIG='{ "cluster": { "worker": ["a:2222", "b:2222"] }, "task": { "type": "worker", "index": 0 } }' FLOW_SECRET=...
 --   flowlua lua/examples/multi_worker.lua --path mnist                       on machine a; on b with index 1 and the same secret
 --
--- It learns the 1,500 digits beside it; --path names a folder with MNIST's four files instead. Killed, it goes on where its last backup
--- stands as soon as all workers are started again.
+-- It learns the 1,500 digits beside it; --path names a folder with MNIST's four files instead. Killed, it goes on from its last backup as
+-- soon as all workers are started again.
 local flow = require "flow"
 local layers, callbacks = flow.layers, flow.callbacks
 

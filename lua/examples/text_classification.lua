@@ -1,6 +1,6 @@
 -- text_classification.lua: reviews in plain words as good or bad, as in Keras' example "Text classification from scratch":
 -- TextVectorization learns a vocabulary, an Embedding and pooling do the rest, and the model that is saved takes raw strings. The reviews
--- are made here: an opinion is a word of praise or blame, turned round where "not" stands before it, among words that say nothing.
+-- are made here: an opinion is a word of praise or blame, turned round where "not" is before it, among words that say nothing.
 --
 --   flowlua lua/examples/text_classification.lua      the test accuracy is 1.0000 after 10 epochs
 local flow = require "flow"

@@ -1,6 +1,6 @@
 -- translation.lua: a sequence-to-sequence Transformer translates from plain words into a made-up language, as in Keras' example "English-
 -- to-Spanish translation with a sequence-to-sequence Transformer": three layers written in Lua, with masks of padded texts. make_texts.lua
--- has the languages: words stand in another order, and what belongs together does not stay together.
+-- has the languages: words are in another order, and what belongs together does not stay together.
 --
 --   flowlua lua/examples/translation.lua           50 of 50 sentences that it has not seen are translated right
 local flow = require "flow"

@@ -95,7 +95,7 @@ function arguments.zero_based(what, name, value)
   return type(value) == "number" and value > 0 and value - 1 or value
 end
 
--- A value with options of its own, such as flow.regularizers.L2(1e-4); see layers/choices.lua.
+-- A value with its own options, such as flow.regularizers.L2(1e-4); see layers/choices.lua.
 arguments.Choice = object.class("Choice")
 
 -- Whether it is one that is written in Lua, which the library cannot take; whether one of the arguments of a layer is.

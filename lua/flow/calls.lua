@@ -206,7 +206,7 @@ local function ends_in_options(record, value, count, self)
   local parameter = record.positional[count]
   if not parameter then return true end
   if record.is_data and parameter.kind and parameter.kind.named then return not record.is_data(self, value, parameter.name) end
-  if next(value) == nil then      -- {} is a value where a table may stand, or where something must
+  if next(value) == nil then      -- {} is a value where a table may be, or where something must
     if parameter.kind then return not fits(parameter.kind, value) end
     return parameter.optional and not parameter.variadic
   end

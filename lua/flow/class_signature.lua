@@ -1,5 +1,5 @@
 -- class_signature.lua: the guards of classes: what methods and constructors take, and the check of every call against it. The second half
--- of signature.lua, in whose table these functions stand; it is loaded when the first of them is called.
+-- of signature.lua, in whose table these functions are; it is loaded when the first of them is called.
 
 local errors = require "flow.errors"
 local signature = require "flow.signature"
@@ -152,7 +152,7 @@ end
 
 -- The methods of objects that are not instances of a class, by what messages call such an object.
 signature.receivers = {}
-signature.receiver_fields = {}      -- the fields of those that are no objects of object.lua, by the names of their receivers
+signature.receiver_fields = {}      -- the fields of those that are not objects of object.lua, by the names of their receivers
 
 -- A table for the methods of objects that are not instances of a class (object.lua), which have this metatable.
 function signature.methods(receiver, metatable)

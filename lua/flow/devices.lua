@@ -162,7 +162,7 @@ function devices.user() return used_by end
 
 ---- the current one -------------------------------------------------------------------------------------------------
 
--- Number of the device where what is made now lies.
+-- Number of the device where what is made now is.
 function devices.current()
   return C.flow_context_device(native.context)
 end

@@ -24,7 +24,7 @@ function errors.position()
   end
 end
 
--- How much of a text that a user gave stands in a message.
+-- How much of a text that a user gave is in a message.
 local MOST_LISTED = 2000
 
 local function cut(text, most)

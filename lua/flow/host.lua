@@ -39,7 +39,7 @@ function host.readable(path)
   return file ~= nil
 end
 
--- Where a C module lies that package.cpath leads to, or nil.
+-- The path of a C module on package.cpath, or nil.
 function host.c_module(name)
   local package = rawget(_G, "package")
   if type(package) ~= "table" or not package.searchpath or type(package.cpath) ~= "string" then return nil end

@@ -7,7 +7,7 @@
 --   flow.io.copy(from, to, overwrite)     flow.io.rename(from, to, overwrite)     flow.io.remove(file)     flow.io.rmtree(folder)
 --
 -- A path may name a bucket: gs://bucket/file is /gcs/bucket/file, where the bucket is mounted (as Vertex AI does, or gcsfuse
--- anywhere). flow.io.mounts tells where the buckets of a scheme lie; whoever mounts others adds them: flow.io.mounts.s3 = "/s3".
+-- anywhere). flow.io.mounts tells where the buckets of a scheme are; whoever mounts others adds them: flow.io.mounts.s3 = "/s3".
 
 local host = require "flow.host"
 local native = require "flow.ffi"

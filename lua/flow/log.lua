@@ -40,7 +40,7 @@ local function set_sink(f)
   if f and not sink then
     was_stdio = C.flow_log_stdio() ~= 0
     C.flow_log_to_stdio(0)
-    while C.flow_log_take(nil, nil, 0) >= 0 do end      -- what was said when nobody listened
+    while C.flow_log_take(nil, nil, 0) >= 0 do end      -- messages from before there was a sink
     require("flow.at_exit").add(log, deliver)
   elseif sink and not f then
     deliver()
@@ -62,7 +62,7 @@ setmetatable(log, {
 
 ---- messages -------------------------------------------------------------------------------------------------------------------------
 
--- Whether somebody sees what nobody asked for: progress of a fit that did not say verbose.
+-- Whether progress is shown by default, for a fit without the option verbose.
 function log._is_heard() return sink ~= nil or C.flow_log_stdio() ~= 0 end
 
 local function send(level, text, ...)

@@ -1,7 +1,7 @@
 -- object.lua: the little that layers, models and optimizers share as Lua objects: methods along a chain of classes, computed
 -- fields, assignments that are seen, and a named error for a field that is not there.
 --
--- A class with a method _assigned(self, key, value, before) keeps what its users assign in a table of its own, self._assignments,
+-- A class with a method _assigned(self, key, value, before) keeps what its users assign in its own table, self._assignments,
 -- so that assigning a field again is seen, too. Its own fields are set with rawset.
 --
 --   local Layer = object.class("Layer")

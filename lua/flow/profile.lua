@@ -40,7 +40,7 @@ end
 ---- a time line ---------------------------------------------------------------------------------------------------------------
 
 -- The events as complete events ("Trace Event Format" of Chromium), times in microseconds from the start of f. Kernels that take
--- turns chunk by chunk on one thread stand one after the other, each as long as the thread worked for it.
+-- turns chunk by chunk on one thread are one after the other, each as long as the thread worked for it.
 local function trace_text(started)
   local lines, free, threads = {}, {}, {}
   for i = 0, C.flow_profile_event_count(context) - 1 do
@@ -63,7 +63,7 @@ end
 
 ---- measuring -----------------------------------------------------------------------------------------------------------------
 
--- A table of nothing but options; f may take tables of its own.
+-- A table of nothing but options; f may take its own tables.
 local function is_options(value)
   if type(value) ~= "table" or getmetatable(value) or next(value) == nil then return false end
   for name in pairs(value) do

@@ -1,6 +1,6 @@
 -- signature.lua: what each public function takes, and the check of every call against it.
 --
--- A function says what it takes in the line above it, and stands in a table that guards what is put into it: a module
+-- A function says what it takes in the line above it, and is in a table that guards what is put into it: a module
 -- (signature.module) or a class (object.class).
 --
 --   local random = signature.module "flow.random"
@@ -107,7 +107,7 @@ end
 local namespaces = errors.namespaces
 signature.namespaces = namespaces
 
--- Raises if the first argument of a function is the module that it stands in: flow:tensor(x).
+-- Raises if the first argument of a function is the module that it is in: flow:tensor(x).
 function signature.refuse_namespace(entry, first)
   if first ~= nil and namespaces[first] then
     raise("%s is not a method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
@@ -183,7 +183,7 @@ function signature.takes(text, reads_itself)
 end
 
 -- The same of a function f(given) or f(self, given) that gets all its parameters in one table by their names. is_data(self, value, name):
--- whether a table with names that stands last, where a parameter of the kind data may stand, is that parameter and not the options.
+-- whether a table with names that is last, where a parameter of the kind data may be, is that parameter and not the options.
 function signature.takes_named(text, is_data)
   signature.takes(text, { is_data = is_data or false })
 end
@@ -242,7 +242,7 @@ end
 -- A function of a module; one whose first parameter is self is a method of the module, such as flow.random:get_state().
 local function guard_of_module(module, title, key, f)
   local first = debug.getlocal(f, 1)
-  if first == "class" then return f end      -- for classes written in Lua, which stand first
+  if first == "class" then return f end      -- for classes written in Lua, which are first
   if first ~= "self" then return signature.guard(title .. "." .. key, f, pop()) end
   local class = getmetatable(module)
   class[class] = true      -- the module is its own class

@@ -49,7 +49,7 @@ local function has_plain_names(value)
   return true
 end
 
--- Entries in an order of their own, so that equal tables give equal texts.
+-- Entries in their own order, so that equal tables give equal texts.
 local function pack_pairs(value, where, add)
   local keys, entries = {}, {}
   for key in pairs(value) do

@@ -1,5 +1,5 @@
 -- traceback.lua: the calls of a user's code that led to an error: those inside of lua/flow, of C, and of the program around the script say
--- nothing to who wrote the script.
+-- nothing to the script's author.
 
 local errors = require "flow.errors"
 

@@ -7,8 +7,8 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 
 -- A class that extends parent. Class(a, b, { name = "m" }) makes new(Class, name, options) and calls Class.init(self, a, b, ...) if there
--- is one; without init a table of options becomes fields, but for those whose names are keys of `taken`. assign(self, name, value): how an
--- option becomes a field; without it rawset.
+-- is one; without init a table of options becomes fields, except for those whose names are keys of `taken`. assign(self, name, value): how
+-- an option becomes a field; without it rawset.
 local function extend(parent, class_name, new, taken, assign)
   if type(class_name) ~= "string" then errors.raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
   local class = object.open(object.class(class_name, parent))

@@ -27,7 +27,7 @@ for _, name in ipairs { "register_keras_serializable", "custom_object_scope", "C
   ELSEWHERE[name] = { "flow.custom_objects", name }
 end
 
--- What stands in another module is loaded when a script names it.
+-- What is in another module is loaded when a script names it.
 local utils = signature.module("flow.utils", nil, function(_, name)
   local place = ELSEWHERE[name]
   return place and require(place[1])[place[2]] or nil
@@ -183,7 +183,7 @@ function utils.split_dataset(dataset, left, right, shuffle, seed)
   return dataset:take(first), dataset:skip(total - last)
 end
 
----- what stands elsewhere ---------------------------------------------------------------------------------------------------
+---- what is elsewhere ---------------------------------------------------------------------------------------------------
 
 -- The seed of everything random: weights, dropout, shuffles.
 function utils.set_random_seed(seed)
@@ -217,7 +217,8 @@ local function check_digest(path, hash, algorithm)
   local found = digest.of(function(count) return file:read(count) end, kind)
   file:close()
   if found ~= hash:lower() then
-    raise("flow.utils.get_file: %s has the %s digest %s, expected %s: it is another file, or damaged; get it anew", path, kind, found, hash)
+    raise("flow.utils.get_file: %s has the %s digest %s, expected %s: it is another file, or damaged; get it again",
+      path, kind, found, hash)
   end
 end
 

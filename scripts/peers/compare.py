@@ -44,7 +44,7 @@ NOT_EXPORTED = ("lstm", "gru")             # their layers have no ONNX form
 
 
 def operations(mode, first, rest):
-    """Floating point operations for one image by the textbook. Training: forward, gradient of weights and, but for the first
+    """Floating point operations for one image by the textbook. Training: forward, gradient of weights and, except for the first
     layer, gradient of inputs."""
     return 2 * (2 * first + 3 * rest) if mode == "train" else 2 * (first + rest)
 

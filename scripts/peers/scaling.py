@@ -72,7 +72,7 @@ def pytorch_ddp(steps):
              {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}) for rank in range(2)]
 
 
-# Two workers in network namespaces of their own, whose packets a program of ours carries: as root. 1 Gbit/s each way, 5 ms one way.
+# Two workers in separate network namespaces, whose packets a program of ours carries: as root. 1 Gbit/s each way, 5 ms one way.
 LINK = "5,1000"
 LINK_ADDRESSES = ["10.99.0.1", "10.99.0.2"]
 

@@ -122,7 +122,7 @@ describe("the statistics of a batch", function()
     end
   end)
 
-  it("are those of doubles if the first rows of many lie far away", function()
+  it("are those of doubles if the first rows of many are far away", function()
     for _, channels in ipairs { 1, 3, 8, 20, 64 } do
       local rows = 40000
       local x = flow.random.normal({ rows, channels }, { seed = channels })

@@ -1,10 +1,10 @@
 --- The cases of the back end's specs: every op of ops.def with the shapes, attributes and ranges that its kernels tell
 -- apart. Their form is described in spec/support/backend.lua. Further fields:
---   gradient = false       not differentiated; the reason stands beside it
+--   gradient = false       not differentiated; the reason is beside it
 --   all_outputs            gradients flow into every output
---   whole = false          not run in integers; the reason stands beside it
+--   whole = false          not run in integers; the reason is beside it
 --   empty = "message"      what the op says about a batch without rows, where that is an error
---   traced = false         not run in a trace; the reason stands beside it
+--   traced = false         not run in a trace; the reason is beside it
 --   rounding               tolerance where results legitimately differ in rounding from run to run of another shape
 local flow = require "flow"
 local backend = require "spec.support.backend"

@@ -4,7 +4,7 @@ local flow = require "flow"
 local backend = require "spec.support.backend"
 local cases = require "spec.backend.cases"
 
---- Runs the cases in a process of its own; the results, or nil and what it said.
+--- Runs the cases in its own process; the results, or nil and what it said.
 local function results(isa)
   local file = support.file(isa .. ".npy", "")
   local output, code = support.run(("FLOW_ISA=%s %s %s %s"):format(isa, os.getenv("FLOW_LUA") or "luajit",

@@ -1,4 +1,4 @@
-/* control_members.h: a control plane of three tasks over real sockets, in one process, each called from a thread of its own. */
+/* control_members.h: a control plane of three tasks over real sockets, in one process, each called from its own thread. */
 #ifndef FLOW_SPEC_CONTROL_MEMBERS_H
 #define FLOW_SPEC_CONTROL_MEMBERS_H
 

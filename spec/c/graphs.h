@@ -146,7 +146,7 @@ HELPER void run(flow_instance *instance, flow_tensor *const *inputs, int count, 
   for (int i = 0; outputs && i < instance->plan->output_count; i++) keep(outputs[i], release_tensor);
 }
 
-/* How often an op stands in a plan. */
+/* How often an op occurs in a plan. */
 HELPER int count_op(const flow_plan *plan, int op)
 {
   int count = 0;

@@ -83,7 +83,7 @@ static inline void *element(const flow_operand *o, int64_t i)
   return (char *)o->data + offset * flow_dtype_size(o->dtype);
 }
 
-/* Element of `o` that stands at row-major position i of a shape that o broadcasts to. */
+/* Element of `o` that is at row-major position i of a shape that o broadcasts to. */
 static inline void *broadcast_element(const flow_operand *o, int rank, const int64_t *shape, int64_t i)
 {
   int64_t offset = 0;

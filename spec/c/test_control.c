@@ -103,7 +103,7 @@ static int holds(int descriptor, const char *words)
   return 0;
 }
 
-/* The chief's last words lie in a member's socket when the member finds that it can send nothing more: they count, not the connection. */
+/* The chief's last words are in a member's socket when the member finds that it can send nothing more: they count, not the connection. */
 static void test_last_words(void **state)
 {
   (void)state;

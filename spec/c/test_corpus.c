@@ -64,7 +64,7 @@
 #include "../fuzz/cluster.c"
 #undef LLVMFuzzerTestOneInput
 
-/* Feeds one file as it stands, cut at four places, and with some bytes changed. */
+/* Feeds one file as it is, cut at four places, and with some bytes changed. */
 static void feed(int (*target)(const uint8_t *data, size_t size), const char *path)
 {
   FILE *file = fopen(path, "rb");

@@ -158,7 +158,7 @@ static flow_status use_queues(flow_queue *queue, flow_queue *other)
   return gpu->synchronize(queue);
 }
 
-/* Each step on a thread of its own, which has chosen no device: the first one is current there. */
+/* Each step on its own thread, which has chosen no device: the first one is current there. */
 static void *use_second_device(void *unused)
 {
   static flow_queue *queue, *other;

@@ -1,4 +1,4 @@
-/* test_cuda_bundle.c: small launches of a recording that stand next to each other are one; what depends on each other stays in order. The
+/* test_cuda_bundle.c: small launches of a recording that are next to each other are one; what depends on each other stays in order. The
  * emulated device runs blocks and threads at random, so each recording is replayed often. */
 #include "cuda_runner.h"
 
@@ -253,7 +253,7 @@ static void effects_wait_for_the_verdict(void **state)
   release((flow_operand[]){ logits, labels, losses, variable, one }, 5);
 }
 
-/* What is large, or no kernel, comes between what stands before and after it. */
+/* What is large, or no kernel, comes between what is before and after it. */
 static void others_come_between(void **state)
 {
   (void)state;

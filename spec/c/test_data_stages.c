@@ -209,7 +209,7 @@ static void shuffle_positions(void **state)
   check_positions(zip(shuffle(range(9), 4, 2), shuffle(range(9), 9, 3)), 9, 1);
 }
 
-/* A dataset that stands in the pipeline twice draws for both places in turn. */
+/* A dataset that occurs in the pipeline twice draws for both places in turn. */
 static void one_shuffle_in_two_places(void **state)
 {
   (void)state;

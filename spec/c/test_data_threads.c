@@ -1,4 +1,4 @@
-/* test_data_threads.c: stages with threads of their own: order, bounds, failures, closing early, forks, and questions to the caller. */
+/* test_data_threads.c: stages with their own threads: order, bounds, failures, closing early, forks, and questions to the caller. */
 #define _GNU_SOURCE
 #include "datasets.h"
 

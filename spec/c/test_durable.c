@@ -183,7 +183,7 @@ static void a_thread_saves(void **state)
   flow_save *save;
   snprintf(then, sizeof then, "%s/then", folder);
   assert_int_equal(flow_save_begin(writer, path, "safetensors", then, "text", &save), FLOW_OK);
-  flow_tensor_writer_release(writer);                            /* the thread has a reference of its own */
+  flow_tensor_writer_release(writer);                            /* the thread has its own reference */
   assert_int_equal(flow_save_wait(save), FLOW_OK);
   assert_int_equal(flow_save_wait(save), FLOW_OK);
   assert_int_equal(flow_save_done(save), 1);

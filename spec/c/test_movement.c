@@ -179,7 +179,7 @@ static void check_slice(const flow_call *call, void *argument)
   start_afresh(e->out);
 }
 
-/* Every element of g stands where the slice took it; whatever else stands there is zero. */
+/* Every element of g is where the slice took it; whatever else is there is zero. */
 static void check_slice_gradient(const flow_call *call, void *argument)
 {
   expectation *e = argument;

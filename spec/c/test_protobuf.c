@@ -1,4 +1,4 @@
-/* test_protobuf.c: protobuf messages as they stand in the documentation of the wire format and in a TensorBoard event that
+/* test_protobuf.c: protobuf messages as they are in the documentation of the wire format and in a TensorBoard event that
  * TensorFlow wrote, nested, with lent bytes, and with memory that fails at each allocation. */
 #include <setjmp.h>
 #include <stdarg.h>

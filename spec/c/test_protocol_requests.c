@@ -221,7 +221,7 @@ static void test_barrier(void **state)
   }
 }
 
-/* Those who still work hear who has finished, and do not stand at a barrier that it does not come to. */
+/* Those who still work hear who has finished, and do not wait at a barrier that it does not come to. */
 static void test_finished_task(void **state)
 {
   (void)state;

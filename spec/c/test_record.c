@@ -68,7 +68,7 @@ static void hello_has_tensorflows_bytes(void **state)
   assert_int_equal(flow_record_writer_new(path, "", &writer), FLOW_OK);
   assert_int_equal(flow_record_writer_write(writer, "gone", 4), FLOW_OK);
   flow_record_writer_release(writer);
-  assert_int_equal(read_file(path, found, sizeof found), 21);            /* unclosed: the old file stands */
+  assert_int_equal(read_file(path, found, sizeof found), 21);            /* unclosed: the old file remains */
   expect_message(flow_record_writer_new(path, "gzip", &writer), FLOW_INVALID_ARGUMENT, "found \"gzip\"");
   assert_null(writer);
 }

@@ -75,7 +75,7 @@ static void make_inputs(const flow_model *model, int rows, flow_tensor **inputs)
   }
 }
 
-/* What one caller alone gets, from a model of its own. */
+/* What one caller alone gets, from its own model. */
 static void make_wanted(flow_context *context, const char *path, shared *all)
 {
   flow_model *alone;
@@ -453,7 +453,7 @@ static void weights_exist_once(void **state)
 {
   char path[64];
   shared all = { .input_count = 1, .output_count = 1 };
-  if (getenv("FLOW_SANITIZED")) skip();              /* sanitizers have memory of their own */
+  if (getenv("FLOW_SANITIZED")) skip();              /* sanitizers have their own memory */
   snprintf(path, sizeof path, "/tmp/flow_wide_%d.keras", (int)getpid());
   save_wide_model(path);
   flow_memory_trim();

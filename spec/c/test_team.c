@@ -254,7 +254,7 @@ static void read_mask(flow_region *region, int member, int members, void *argume
 {
   (void)members;
   sigset_t blocked;
-  flow_region_barrier(region);          /* each member on a thread of its own */
+  flow_region_barrier(region);          /* each member on its own thread */
   pthread_sigmask(SIG_SETMASK, NULL, &blocked);
   ((int *)argument)[member] = sigismember(&blocked, SIGINT) + 2 * sigismember(&blocked, SIGTERM) + 4 * sigismember(&blocked, SIGSEGV);
 }

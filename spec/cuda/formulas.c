@@ -135,7 +135,7 @@ static void ask_resnet(int dtype, int exact)
   for (int stage = 0; stage < 4; stage++) {
     /* A plan with a relu takes a second to compile: one precision has all of them. */
     int narrow = 64 << stage, stride = stage > 0 ? 2 : 1, relu = stage == 0 || dtype == FLOW_BFLOAT16 ? RELU : NORM;
-    for (int block = 0; block < 2; block++, stride = 1) {      /* the others are as the second; a pool stands before the first of all */
+    for (int block = 0; block < 2; block++, stride = 1) {      /* the others are as the second; a pool is before the first of all */
       int first = relu == RELU && stage + block > 0 ? RELU_ADD : NORM;
       if (block == 0) ask_convolution(&(convolution_layer){ BATCH, size, in, 1, 4 * narrow, stride, 1, 0, 0, 0, NORM }, dtype, exact);
       ask_convolution(&(convolution_layer){ BATCH, size, in, 1, narrow, 1, 1, 0, 0, 0, first }, dtype, exact);

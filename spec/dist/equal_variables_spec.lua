@@ -151,7 +151,7 @@ describe("what is made outside of the scope", function()
     assert.equal(2, select(2, output:gsub(sentence, "")), output)
   end)
 
-  it("is refused in a loop of its own that strategy:run does not call", function()
+  it("is refused in its own loop that strategy:run does not call", function()
     local said, output = launch [[
       local function step(model, optimizer)
         return function()

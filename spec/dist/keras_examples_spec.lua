@@ -4,7 +4,7 @@ local support = require "spec.support.init"
 
 local examples = support.root .. "lua/examples/"
 
--- Runs a script in a folder of its own and returns what the pattern finds in its output, as numbers.
+-- Runs a script in its own folder and returns what the pattern finds in its output, as numbers.
 local function run(script, arguments, pattern)
   local command = ("cd %q && timeout -k 5 120 %q %q %s"):format(support.folder(), support.program, examples .. script, arguments)
   local text, code = support.run(command)

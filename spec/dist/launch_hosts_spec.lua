@@ -119,7 +119,7 @@ describe("flowlua launch --hosts", function()
   end)
 end)
 
--- Tasks with a child and a child in a session of its own, which say when they are there.
+-- Tasks with a child and a child in its own session, which say when they are there.
 local FAMILY = [[
   io.stdout:setvbuf "no"
   os.execute "sleep 76 & echo $! >>family; setsid sleep 76 & echo $! >>family"
@@ -169,7 +169,7 @@ describe("flowlua --remote", function()
   end)
 end)
 
--- A real sshd, on a port of its own, with keys that are made here.
+-- A real sshd, on its own port, with keys that are made here.
 local function start_sshd()
   local there = os.execute("test -x /usr/sbin/sshd && command -v ssh-keygen >/dev/null") == 0
   if not there then return nil, "sshd is not installed (openssh-server)" end

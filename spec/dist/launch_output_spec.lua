@@ -20,7 +20,7 @@ local KILLED_ONCE = [[
   end
   io.stderr:write("a warning of ", name, "\n")]]
 
--- A script in a folder of its own.
+-- A script in its own folder.
 local function place(script)
   local path = support.file("task.lua", script)
   return path:match("^(.*)/"), path

@@ -58,7 +58,7 @@ describe("flowlua launch --min-workers", function()
     assert.truthy(text:find("least\tnil\n", 1, true), text)
   end)
 
-  it("goes on without workers that fail once too often, as long as so many are left and the first one is", function()
+  it("goes on without workers that fail once too often, as long as enough are left, with the first one", function()
     local FAILS = [[local me = os.getenv("TF_CONFIG"):match '"index":(%d)'
       if me == arg[1] or me == arg[2] then os.exit(3) end
       os.execute "sleep 0.7" print("done", me)]]

@@ -6,7 +6,7 @@ local support = require "spec.support.init"
 local program = support.command
 local run = support.run
 
--- What a shell script can wait with: until the text stands in a file, at most ten seconds.
+-- What a shell script can wait with: until the text is in a file, at most ten seconds.
 local WAIT = 'await() { for i in $(seq 200); do grep -q "$1" "$2" 2>/dev/null && return; sleep 0.05; done; echo "no $1 in $2"; }; '
 
 local function launch(options, script, arguments)
@@ -34,7 +34,7 @@ local function while_running(script, act, options)
     folder, WAIT, program:match("^%S+"), support.program, options or "", act)), folder
 end
 
--- Tasks with a child, a child in a session of its own, and one whose parent has gone.
+-- Tasks with a child, a child in its own session, and one whose parent has gone.
 local FAMILY = [[
   os.execute "sleep 77 & echo $! >>family; setsid sleep 77 & echo $! >>family; (setsid sh -c 'echo $$ >>family; exec sleep 77' &)"
   io.stdout:setvbuf("no")

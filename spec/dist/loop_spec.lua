@@ -26,7 +26,7 @@ local function whole(workers, arguments)
   return wanted[key]
 end
 
--- Three workers at random, the chief among them, each at a step of its own.
+-- Three workers at random, the chief among them, each at its own step.
 local function random_kills(workers, updates)
   local places, kills = updates == 2 and { "", "/", "+" } or { "", "+" }, {}
   for i = 1, 3 do

@@ -1,4 +1,4 @@
--- own_steps.lua: three epochs of a model with a train_step of its own: two optimizers, noise of the batch's size, Dropout, a last batch
+-- own_steps.lua: three epochs of a model with its own train_step: two optimizers, noise of the batch's size, Dropout, a last batch
 -- that is smaller. It prints what fit reports in each epoch, and at the end the sum of all weights.
 --
 --   flowlua spec/dist/own_steps.lua [--devices 2] [--engine RING | MPI]

@@ -1,4 +1,4 @@
--- own_steps_spec.lua: a model with a train_step of its own (own_steps.lua) trains on two devices and as two processes as it does alone.
+-- own_steps_spec.lua: a model with its own train_step (own_steps.lua) trains on two devices and as two processes as it does alone.
 local support = require "spec.support.init"
 
 local script = support.root .. "spec/dist/own_steps.lua"
@@ -18,7 +18,7 @@ local function numbers_of(command, ...)
   return list
 end
 
-describe("a model with a train_step of its own", function()
+describe("a model with its own train_step", function()
   local alone
   local function check(found)
     alone = alone or numbers_of("%q %q", support.program, script)

@@ -40,7 +40,7 @@ describe("workers that save", function()
   before_each(make_folder)
   after_each(remove_folder)
 
-  it("write once with one path, each with paths of their own, and the chief alone", function()
+  it("write once with one path, each with their own paths, and the chief alone", function()
     local said, output, code = launch([[
       model:save(folder .. "/one.keras")
       print("=", there "one.keras")

@@ -1,4 +1,4 @@
--- server_recovery_spec.lua: trainings with parameter servers that lose a server, the chief or a worker, or whose worker stands still, go on
+-- server_recovery_spec.lua: trainings with parameter servers that lose a server, the chief or a worker, or whose worker freezes, go on
 -- and learn. The script is server_recovery.lua.
 local support = require "spec.support.init"
 

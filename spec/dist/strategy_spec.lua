@@ -83,7 +83,7 @@ describe("workers", function()
     end
   end)
 
-  it("begin a loop of their own with the chief's variables", function()
+  it("begin their own loop with the chief's variables", function()
     local said, output, code = launch([[
       local strategy = open()
       flow.set_random_seed(index)
@@ -120,7 +120,7 @@ describe("workers", function()
     assert.truthy(said[1][3]:find("variables of the function", 1, true), said[1][3])
   end)
 
-  it("share the batches of one data set, or read files of their own, and end together", function()
+  it("share the batches of one data set, or read their own files, and end together", function()
     local files = { support.file("a.tfrecord", ""), support.file("b.tfrecord", "") }
     local flow = require "flow"
     for i, path in ipairs(files) do

@@ -1,5 +1,5 @@
 -- training.lua: 20 steps of a small net on batches that no number of replicas divides: four batches an epoch, of 37 samples and at last
--- of 11 (or --last). What training_spec.lua compares stands in its output: the chief's lines "step" with the running loss, "epoch" with
+-- of 11 (or --last). What training_spec.lua compares is in its output: the chief's lines "step" with the running loss, "epoch" with
 -- the number of samples that were counted and the sum of their ids, and "validation"; and from every worker a line "weights" with a digest
 -- of all bits, and how many pieces of memory it shares with others; with --scaled also "scale", see below.
 --

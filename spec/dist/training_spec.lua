@@ -54,7 +54,7 @@ describe("training on several replicas", function()
                   ["falseFLOW_SHARED_MEMORY=1"] = sums, ["falseFLOW_SHARED_MEMORY=0"] = sums }, digests)
   end)
 
-  -- In real life each group is on a machine of its own.
+  -- In real life each group is on its own machine.
   for _, machines in ipairs { "aab", "abb", "aabb" } do
     it("has the same bits whoever shares memory with whom: " .. machines, function()
       local undivided = train(workers(#machines, "RING", "--factors false", "FLOW_SHARED_MEMORY=0"))

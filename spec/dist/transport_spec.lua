@@ -21,7 +21,7 @@ end
 describe("the transport mpi", function()
   local missing = not exists(plugins .. "libflow_mpi.so") and "this build has no libflow_mpi.so (libopenmpi-dev)"
     or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)"
-    or os.getenv("FLOW_SANITIZED") and "Open MPI has findings of its own under sanitizers"
+    or os.getenv("FLOW_SANITIZED") and "Open MPI has its own findings under sanitizers"
 
   -- Root and more ranks than cores are allowed by the launcher's environment; --quiet leaves out its own comments. MPI by itself, unless
   -- the third argument is "shared".

@@ -1,4 +1,4 @@
--- unknown_sizes_spec.lua: two workers that read batches of their own, in the same step of different sizes, train as one process does that
+-- unknown_sizes_spec.lua: two workers that read their own batches, in the same step of different sizes, train as one process does that
 -- has the rows of both.
 local clusters = require "spec.support.clusters"
 local support = require "spec.support.init"

@@ -203,7 +203,7 @@ end)
 describe("a cluster of workers that mpirun started", function()
   local missing = not exists(plugins .. "libflow_mpi.so") and "this build has no libflow_mpi.so (libopenmpi-dev)"
     or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)"
-    or os.getenv("FLOW_SANITIZED") and "Open MPI has findings of its own under sanitizers"
+    or os.getenv("FLOW_SANITIZED") and "Open MPI has its own findings under sanitizers"
 
   local function start_mpirun(name, workers, victim, environment)
     return support.start(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 WORKER_LOG=1 %s "

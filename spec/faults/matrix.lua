@@ -160,7 +160,7 @@ local judges = {
   end,
 }
 
--- Runs a cell in a folder of its own. Returns nil or what is wrong, and the figure.
+-- Runs a cell in its own folder. Returns nil or what is wrong, and the figure.
 local function try(cell, place, folder)
   local delay = ("%.3f"):format(cell.random * 0.03)
   local fault = cells.faults[cell.fault]:gsub("%$DELAY", delay):gsub("%$FOLDER", folder)

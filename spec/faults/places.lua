@@ -1,5 +1,5 @@
 -- places.lua: where the workers of a cell run: on this machine, started by flowlua launch, or each in a network namespace of its own,
--- as on a machine of its own.
+-- as on its own machine.
 --
 --   local why = places.missing(cell)               why it cannot run here, or nil
 --   local place = places.open(cell, lane, options) place.folder: for the job; place.commands(cell, folder, arguments): shell text

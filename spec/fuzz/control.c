@@ -40,7 +40,7 @@ static void take_actions(control_end *end)
   }
 }
 
-/* A message is copied into memory of its own, so that a sanitizer sees its end; read and written again it is the same. */
+/* A message is copied into its own memory, so that a sanitizer sees its end; read and written again it is the same. */
 static void give_message(control_end *end, int connection, const uint8_t *contents, size_t count)
 {
   uint8_t *copy = malloc(count + 1), *again = malloc(FLOW_MOST_MESSAGE);

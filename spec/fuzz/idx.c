@@ -1,4 +1,4 @@
-/* idx.c: IDX files, as they stand or gzipped. */
+/* idx.c: IDX files, as they are or gzipped. */
 #include "fuzz.h"
 
 static void idx(const uint8_t *bytes, size_t count)

@@ -10,7 +10,7 @@
 
 `make` keeps narrow members: Keras builds them from its own config.json with a part of the filters, saves them, and the bytes of the file
 go into the archive, which packs them. `check` also lets Keras compute in float64, so that what rounding does to float32 can be told from
-faults. Two families hold classes of their own and are not there: InceptionResNetV2 (CustomScaleLayer) and ConvNeXt (LayerScale,
+faults. Two families hold their own classes and are not there: InceptionResNetV2 (CustomScaleLayer) and ConvNeXt (LayerScale,
 StochasticDepth).
 """
 import gc

@@ -17,7 +17,7 @@ function Results:on_epoch_end(epoch, logs)
   logs[self.key] = self.values[epoch + 1]
 end
 
--- Runs a case in a folder of its own; paths in what it printed are made relative to that.
+-- Runs a case in its own folder; paths in what it printed are made relative to that.
 local function run(case)
   local folder = support.file("empty", ""):match("^(.*)/")
   local options = {}

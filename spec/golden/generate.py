@@ -3,7 +3,7 @@
     python3 -m venv /tmp/keras && /tmp/keras/bin/pip install tensorflow-cpu
     /tmp/keras/bin/python spec/golden/generate.py [FAMILY ...]
 
-writes manifest/FAMILY.lua (what each case is and where its results lie) and values/FAMILY.npy (the results, float32 in one row) of
+writes manifest/FAMILY.lua (what each case is and where its results are) and values/FAMILY.npy (the results, float32 in one row) of
 all families, or of some. Each file of layer_cases is a family, layers/NAME; cases.py has the others.
 Inputs and weights are not stored: both sides compute them from a formula (`uniform`, spec/support/golden.lua), so that a
 case with four million weights costs a line. Everything but the metrics is run in float64, for the truth to be better than
@@ -52,7 +52,7 @@ def make(tensor):
 
 
 class Seeds:
-    """Numbers the tensors of a family, so that no two are alike. Each family counts from a number of its own: a new case leaves
+    """Numbers the tensors of a family, so that no two are alike. Each family counts from its own number: a new case leaves
     the others alone, of which some were chosen for being insensitive to rounding."""
     def __init__(self, first):
         self.last = first
@@ -84,7 +84,7 @@ class Seeds:
 # ---- results --------------------------------------------------------------------------------------------------------
 
 class Results:
-    """The results of a family of cases, one after the other, and where each lies."""
+    """The results of a family of cases, one after the other, and where each is."""
     def __init__(self):
         self.parts, self.offset = [], 0
 

@@ -51,7 +51,7 @@ METRICS = [
     ("LogCoshError", {}, BINARY), ("LogCoshError", {}, ROWS),
 ]
 
-# Metrics of which the predictions are labels, too, or the weights have a shape of their own: kinds and shapes of both, that of the weights.
+# Metrics of which the predictions are labels, too, or the weights have their own shape: kinds and shapes of both, that of the weights.
 # "null": options that are None.
 LABELS, MAPS = (("classes", [12, 5]),) * 2, (("classes", [3, 4, 2, 5]),) * 2
 ONE_HOT, SCORES = (("one_hot", [12, 4]), ((0.0, 1.0), [12, 4])), (("labels", [12]), ((0.0, 1.0), [12]))

@@ -1,4 +1,4 @@
--- names_spec.lua: how many of Keras' public names (names.lua) stand below flow.keras, module by module: none gets lost.
+-- names_spec.lua: how many of Keras' public names (names.lua) are below flow.keras, module by module: none gets lost.
 -- flowlua spec/golden/names_spec.lua prints the table with what is missing.
 local flow = require "flow"
 

@@ -26,7 +26,7 @@ end
 -- Ops of layers that have no form in ONNX, which the error of export names.
 local WITHOUT_FORM = { gru = true, lstm = true, simple_rnn = true, slice_gradient = true }
 
--- What each does to x {3, 6, 6, 4} between 0 and 2 after a convolution, whose values lie channels first in the file.
+-- What each does to x {3, 6, 6, 4} between 0 and 2 after a convolution, whose values are channels first in the file.
 local formulas = {
   arithmetic = function(x) return (x + 1) * 2 - x / 3 + (2 - x) ^ 2 end,
   signs = function(x) return -x:abs() + flow.sign(x) + flow.square(x) end,

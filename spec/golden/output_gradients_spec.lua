@@ -8,7 +8,7 @@ local function variable(value)
   return flow.Variable(value, { dtype = "float64" })
 end
 
--- What a case asks for, as { gradient by x, w, u, y }. A single target stands alone, not in a list.
+-- What a case asks for, as { gradient by x, w, u, y }. A single target is not in a list.
 local function gradients_of(case)
   local x, w, u = variable(expected.x), variable(expected.w), variable(expected.u)
   local tape = flow.GradientTape()

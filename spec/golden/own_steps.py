@@ -1,4 +1,4 @@
-"""Models with steps of their own under compile and fit, for own_steps_spec.lua. See generate.py:
+"""Models with their own steps under compile and fit, for own_steps_spec.lua. See generate.py:
 
     /tmp/keras/bin/python spec/golden/own_steps.py
 

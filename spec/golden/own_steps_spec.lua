@@ -1,4 +1,4 @@
--- own_steps_spec.lua: models with steps of their own under compile and fit, in the form of own_steps.py, against what Keras' learn.
+-- own_steps_spec.lua: models with their own steps under compile and fit, in the form of own_steps.py, against what Keras' learn.
 require "spec.support.init"
 local flow = require "flow"
 local layers = flow.layers

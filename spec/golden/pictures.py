@@ -3,7 +3,7 @@
     python3 -m venv /tmp/keras && /tmp/keras/bin/pip install tensorflow-cpu pillow
     /tmp/keras/bin/python spec/golden/pictures.py
 
-writes pictures/ (the folder), pictures.lua (order of files, splits, labels, and where the pixels lie) and values/pictures.npy.
+writes pictures/ (the folder), pictures.lua (order of files, splits, labels, and where the pixels are) and values/pictures.npy.
 """
 import os
 import shutil

@@ -45,7 +45,7 @@ def delimited(number, content):
 
 
 def unpacked():
-    """{n = {5, 300} once each in a field of its own, x = {1.0, 2.0} packed and unpacked, s = {"a", "b"}}, the map's values before
+    """{n = {5, 300} once each in its own field, x = {1.0, 2.0} packed and unpacked, s = {"a", "b"}}, the map's values before
     their keys, a kind that a later one replaces, a name that comes twice, and fields that nobody knows."""
     integers = delimited(2, delimited(3, b"\x08\x05\x08\xac\x02")) + delimited(1, b"n")
     replaced = delimited(2, delimited(3, b"\x08\x01") + delimited(1, delimited(1, b"a")) + delimited(1, delimited(1, b"b")))

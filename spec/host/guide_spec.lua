@@ -17,7 +17,7 @@ end
 
 local chapters = lines_of("cd " .. root .. " && ls README.md lua/guide/*.md")
 
--- Runs a chapter in a folder of its own that looks like the top of the sources, after scripts/setup. Returns the texts that blocks printed,
+-- Runs a chapter in its own folder that looks like the top of the sources, after scripts/setup. Returns the texts that blocks printed,
 -- and what went wrong, or nil.
 local function run(path)
   local folder = support.file("empty", ""):match("^(.*)/")
@@ -95,7 +95,7 @@ describe("links of", function()
   end
 end)
 
--- The first column of the tables in a section of a chapter: what stands in backquotes.
+-- The first column of the tables in a section of a chapter: what is in backquotes.
 local function first_column(path, heading)
   local text, found = read(root .. path), {}
   local section = heading and (text:match("\n#+ " .. heading:gsub("%p", "%%%0") .. "\n(.-)\n#") or

@@ -1,4 +1,4 @@
-/* shared_model.c: a server with threads and one model. Each thread predicts with rows of its own number, all with the same weights.
+/* shared_model.c: a server with threads and one model. Each thread predicts with its own number of rows, all with the same weights.
  *   shared_model MODEL THREADS CALLS
  * Prints "loading 100000 KB, served 70000 KB": the most memory that it held while it loaded the model and while the threads predicted,
  * without what it held before. */

@@ -58,7 +58,7 @@ local RELOAD = [[
 ]]
 
 describe("a model of 66 MB", function()
-  local missing = os.getenv("FLOW_SANITIZED") and "sanitizers keep memory of their own"
+  local missing = os.getenv("FLOW_SANITIZED") and "sanitizers keep their own memory"
   local path
 
   setup(function()

@@ -220,7 +220,7 @@ function backend.sources(case)
   return positions
 end
 
---- The sum of the outputs, each element with a weight of its own; weights: a cache, so that all runs have the same.
+--- The sum of the outputs, each element with its own weight; weights: a cache, so that all runs have the same.
 local function weighted(case, outputs, weights)
   local total
   for i = 1, case.all_outputs and #outputs or 1 do

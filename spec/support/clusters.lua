@@ -3,7 +3,7 @@ local support = require "spec.support.init"
 
 local clusters = {}
 
---- Starts two workers and waits for them. options: begin: what stands before the script; launch: options of the launcher; arguments: of the
+--- Starts two workers and waits for them. options: begin: what is before the script; launch: options of the launcher; arguments: of the
 --- script; environment: variables. Returns what each worker printed after "=", by its index, all output and the exit code.
 function clusters.launch(script, options)
   local output, code = support.run(("%s timeout -k 5 60 env %s launch --workers 2 --threads 1 %s %s -- %s"):format(
@@ -17,7 +17,7 @@ function clusters.launch(script, options)
   return said, output, code
 end
 
---- A task that prints how long its secret is, and on how many command lines of this machine it stands.
+--- A task that prints how long its secret is, and on how many command lines of this machine it is.
 clusters.FIND_SECRET = [[
   local secret, found = os.getenv "FLOW_SECRET", 0
   for id in io.popen("ls /proc"):read("*a"):gmatch "%d+" do

@@ -102,7 +102,7 @@ function support.missing_engine(engine, sanitized)
   local plugin = os.getenv("FLOWLUA_LIB"):match("^(.*/)") .. "libflow_mpi.so"
   if not support.exists(plugin) then return "this build has no libflow_mpi.so (libopenmpi-dev)" end
   if os.execute("command -v mpirun >/dev/null") ~= 0 then return "mpirun is not installed (openmpi-bin)" end
-  if sanitized and os.getenv("FLOW_SANITIZED") then return "Open MPI has findings of its own under sanitizers" end
+  if sanitized and os.getenv("FLOW_SANITIZED") then return "Open MPI has its own findings under sanitizers" end
 end
 
 return support

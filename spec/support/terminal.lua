@@ -1,4 +1,4 @@
--- - terminal.lua: a program on a terminal of its own, for specs of what people type: forkpty of libc. What it prints comes without the
+-- - terminal.lua: a program on its own terminal, for specs of what people type: forkpty of libc. What it prints comes without the
 -- sequences - that move the cursor and set colours, unless they are asked for.
 local ffi = require "ffi"
 local bit = require "bit"

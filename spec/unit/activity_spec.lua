@@ -69,7 +69,7 @@ describe("activity_regularizer", function()
       :find("activity_regularizer is one such as", 1, true))
   end)
 
-  it("is no option of layers to which Keras does not give it", function()
+  it("is not an option of layers to which Keras does not give it", function()
     for _, name in ipairs { "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "LSTMCell" } do
       local text = support.message_of(function() return layers[name] { 0.5, activity_regularizer = "l2" } + 0 end)
       assert.truthy(text:find('unknown option "activity_regularizer"', 1, true), text)

@@ -1,4 +1,4 @@
--- The scripts that the documentation of the API shows, as a user would type them: they must run as they stand.
+-- The scripts that the documentation of the API shows, as a user would type them: they must run as they are.
 
 require "spec.support.init"
 local flow = require "flow"

@@ -1,4 +1,4 @@
---- In which order a plan runs on a GPU: small ops come together, since a recording makes one launch of those that stand next to each other.
+--- In which order a plan runs on a GPU: small ops come together, since a recording makes one launch of those that are next to each other.
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 

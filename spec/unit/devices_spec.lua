@@ -345,7 +345,7 @@ describe("a model on a GPU", function()
     assert.equal(0, code)
   end)
 
-  it("learns in a loop of its own", function()
+  it("learns in its own loop", function()
     local function run()
       local model, optimizer = net(), flow.optimizers.SGD { learning_rate = 0.1 }
       local loss_of = flow.losses.SparseCategoricalCrossentropy()

@@ -13,7 +13,7 @@ local function names(list)
 end
 
 describe("flow.models.clone_model", function()
-  it("makes the same model with weights of its own", function()
+  it("makes the same model with its own weights", function()
     local shared, input = flow.layers.Dense(3), flow.Input { 3 }
     local model = flow.Model { inputs = input, outputs = shared(shared(input)) }
     local copy = flow.models.clone_model(model)

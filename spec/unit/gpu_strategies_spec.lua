@@ -1,5 +1,5 @@
 -- gpu_strategies_spec.lua: strategies over GPUs of one process: which they take, variables that are the same on all, functions that run on
--- each, and steps that are for all or none. On emulated GPUs (spec/cuda/emulation/emulation.h); trainings stand in
+-- each, and steps that are for all or none. On emulated GPUs (spec/cuda/emulation/emulation.h); trainings are in
 -- spec/dist/devices_spec.lua.
 local ffi = require "ffi"
 local support = require "spec.support.init"

@@ -130,7 +130,7 @@ describe("a step in 16 bits on a GPU", function()
 end)
 
 describe("weights in 16 bits on a GPU", function()
-  -- An optimizer's parameters lie without gaps: after a bias of 3 numbers none is at a multiple of 16 bytes.
+  -- An optimizer's parameters have no gaps between them: after a bias of 3 numbers none is at a multiple of 16 bytes.
   it("are those of float32, rounded, wherever these begin", function()
     flow.mixed_precision.set_global_policy("mixed_bfloat16")
     finally(function() flow.mixed_precision.set_global_policy("float32") end)

@@ -167,7 +167,7 @@ describe("for Kubernetes", function()
     assert.equal("team", documents(texts["kubernetes-secret.yaml"])[1].metadata.namespace)
   end)
 
-  it("one task is no cluster", function()
+  it("one task is not a cluster", function()
     local list = documents(written("--backend kubernetes --image i train.lua")["kubernetes.yaml"])
     assert.equal(1, #list)
     assert.is_nil(environment(list[1].spec.template.spec.containers[1]).TF_CONFIG)

@@ -98,7 +98,7 @@ describe("a loop", function()
       return state[2]
     end
     assert_same(counts, { normal({ 6, 3 }, 1) })
-    local function constant(unroll, x)      -- results that are no op's
+    local function constant(unroll, x)      -- results that no op made
       local ones = flow.ones { 3 }
       local ys, state = flow.scan(function(c, row) return c, { ones, row } end, flow.zeros { 3 }, x, { unroll = unroll })
       return ys[1] * ys[2], state

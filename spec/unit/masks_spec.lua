@@ -31,7 +31,7 @@ describe("a tensor's mask", function()
     assert.same(kept, layers.Dense(2)(y)._keras_mask:totable())
     y._keras_mask = nil
     assert.is_nil(layers.Dense(2)(y)._keras_mask)
-    assert.truthy(message_of(function() y._keras_mask = y end):find("a mask is a tensor of its own", 1, true))
+    assert.truthy(message_of(function() y._keras_mask = y end):find("a mask is a separate tensor", 1, true))
   end)
 
   it("goes through layers that support masking, in any dtype, and ends in others", function()

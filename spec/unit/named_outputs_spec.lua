@@ -58,7 +58,7 @@ describe("a model made of tables by name", function()
     assert.truthy(support.message_of(function() model { left = x.left } end):find('lacks "right"', 1, true))
   end)
 
-  it("may have steps of its own that use them", function()
+  it("may have its own steps that use them", function()
     local Named = flow.Model:extend "Named"
     function Named:train_step(data)
       local tape = flow.GradientTape()

@@ -283,7 +283,7 @@ local function new_noisy()
   return model
 end
 
-describe("a model with steps of its own", function()
+describe("a model with its own steps", function()
   it("goes on from a backup with the same bits, in the middle of an epoch, with arrays and data sets", function()
     local function shuffled() return flow.data.Dataset.from_tensor_slices(numbers):shuffle(50, { seed = 2 }):batch(8) end
     for _, make in ipairs { function() return numbers, 8 end, shuffled } do

@@ -52,7 +52,7 @@ describe("Progress", function()
     end)
   end)
 
-  it("never wraps: it gets shorter, and at the end of the epoch goes on in lines of its own", function()
+  it("never wraps: it gets shorter, and at the end of the epoch goes on in its own lines", function()
     for _, columns in ipairs { 80, 40, 24 } do
       on_each(columns, function(output)
         for _, text in ipairs(drawn(output)) do assert.is_true(width(text) < columns, columns .. ": " .. text) end

@@ -85,7 +85,7 @@ describe("gradients of slices", function()
     end
   end)
 
-  it("have gradients of their own", function()
+  it("have their own gradients", function()
     local x = flow.tensor { 1, 2, 3, 4 }
     local outer = flow.GradientTape()
     outer:watch(x)

@@ -63,7 +63,7 @@ describe("strings as elements", function()
     assert.same({ { TEXTS[1], TEXTS[2], TEXTS[3] }, { TEXTS[4] } }, rows(source:padded_batch(3)))
   end)
 
-  it("may have axes of their own", function()
+  it("may have their own axes", function()
     local nested = flow.tensor { { "a", "bb" }, { "ccc", "" }, { "d", "e" } }
     local source = Dataset.from_tensor_slices { nested, flow.tensor { 1, 2, 3 } }
     assert.same({ shape = { 2 }, dtype = "string" }, source.element_spec[1])

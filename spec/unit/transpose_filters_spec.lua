@@ -66,7 +66,7 @@ describe("kernels of convolutions on a GPU", function()
     assert.equal(1, count(text, "transpose_filters .* {3, 3, 8, 8} {3, 3, 8, 16} %-> bfloat16{8, 3, 3, 8} bfloat16{16, 3, 3, 8}"))
   end)
 
-  it("stay where they lie if their channels do not fill what a library reads at once", function()
+  it("stay where they are if their channels do not fill what a library reads at once", function()
     local text = compare(function() return model_of(layers.Conv2D(6, 3), layers.Conv2D(5, 3)) end, 1e-5)
     assert.equal(2, count(text, "transpose_filters"))
     assert.equal(1, count(text, "transpose_filters .* {3, 3, 8, 6} %-> {6, 3, 3, 8}"))
@@ -98,7 +98,7 @@ describe("kernels of convolutions on a GPU", function()
     assert.equal(1, count(text, "transpose_filters"))
   end)
 
-  it("have gradients that are clipped where they lie", function()
+  it("have gradients that are clipped where they are", function()
     local text = compare(function() return model_of(layers.Conv2D(8, 3), layers.Conv2D(8, 3)) end, 1e-5,
       function() return flow.optimizers.SGD(0.1, { clipnorm = 0.01 }) end)
     assert.equal(2, count(text, "transpose_filters"))

@@ -15,7 +15,7 @@ local function has(message, part)
 end
 
 describe("training on batches of several sizes", function()
-  --- What train_on_batch gives where every size has a model of its own, which gets weights and the optimizer's state from the one before.
+  --- What train_on_batch gives where every size has its own model, which gets weights and the optimizer's state from the one before.
   local function by_models_of_one_size(model)
     local before, losses
     losses = {}

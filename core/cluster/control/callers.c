@@ -1,4 +1,4 @@
-/* callers.c: room for connections of which nobody knows whose they are. */
+/* callers.c: connections that were accepted before it is known which task they come from. */
 #include "cluster/control/callers.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
-/* callers.h: who may be let in by a task that listens. A caller is a connection that was accepted and of which nobody knows yet which task
+/* callers.h: who may be let in by a task that listens. A caller is a connection that was accepted, before it is known which task
  * it is. Anybody can make as many of them as he likes, so their number is bounded, and the oldest goes when a new one needs its place:
  *
- *   - Callers from the cluster's own addresses and all others have rooms of their own, of the same size.
+ *   - Callers from the cluster's own addresses and all others have their own rooms, of the same size.
  *   - One address has at most half of a room, so that who floods it takes its own places away.
  *   - Room for two callers of each task is left in either half, so that a whole cluster can come at once.
  *

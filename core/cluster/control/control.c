@@ -104,8 +104,8 @@ static void turn_out(flow_control *control, int place)
   control->log(control->log_state, text);
 }
 
-/* Nobody can be accepted for want of a descriptor. A caller that goes leaves one; where there is none the listener is not looked at for a
- * while: who waits there keeps waiting, and this thread does not ask again and again. */
+/* No connection can be accepted for lack of a descriptor. A caller that goes leaves one. If there is none, the listener is not polled for a
+ * while: connections wait there, and this thread does not ask again and again. */
 static int make_descriptor(flow_control *control)
 {
   int place = control->caller_count > 0 ? find_superfluous(control, NULL) : -1;

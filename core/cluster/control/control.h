@@ -39,7 +39,7 @@ const struct flow_control_functions *flow_control_sealing(const flow_control *co
  * others, who went on without this task, have finished. */
 flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out);
 void        flow_control_progress(flow_control *control, double step, const char *doing);
-/* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence of its end, and who was the culprit (-1: nobody). */
+/* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence that says why it ended, and the task that caused it (-1: none). */
 flow_status flow_control_check(flow_control *control, int *culprit);
 /* Why the last generation ended. */
 flow_end    flow_control_end(flow_control *control);

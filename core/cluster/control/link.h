@@ -15,7 +15,7 @@ typedef enum flow_link_phase { FLOW_LINK_CONNECTING = 0, FLOW_LINK_GREETING, FLO
 typedef struct flow_link {
   int      descriptor, number, phase, dialed;      /* number: the protocol's; -1 before the greeting has come */
   double   until;                                  /* phases but OPEN end then */
-  int      is_caller;                              /* it was accepted, and nobody knows yet which task it is */
+  int      is_caller;                              /* it was accepted; which task it is, is not known yet */
   flow_caller caller;
   uint8_t  own[FLOW_GREETING_SIZE], peer[FLOW_GREETING_SIZE];
   size_t   peer_filled;

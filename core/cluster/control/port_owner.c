@@ -56,7 +56,7 @@ static void describe(const char *process, flow_text *text)
   if (file) fclose(file);
   while (count > 0 && line[count - 1] == '\0') count--;
   for (size_t i = 0; i < count; i++) {
-    if ((unsigned char)line[i] < ' ') line[i] = ' ';        /* zeros stand between arguments */
+    if ((unsigned char)line[i] < ' ') line[i] = ' ';        /* zeros are between arguments */
   }
   line[count] = '\0';
   flow_text_add(text, "process %s%s%s", process, count ? ", " : "", line);

@@ -44,7 +44,7 @@ typedef struct flow_protocol_options {
   double heartbeat, dead_after;     /* seconds; 0: 1 and 10 */
   double start_within, rejoin_within;   /* how long to wait for the first generation and for further ones; 0: 300 and 600 */
   int    min_workers;               /* a generation may begin with this many tasks, the chief among them; 0: only with all */
-  int    shards;                    /* with min_workers: so many tasks take part at most; 0: any number */
+  int    shards;                    /* with min_workers: at most this many tasks take part; 0: any number */
   double shrink_after;              /* with min_workers: seconds for which others wait for a task that is not there; 0: 5 */
 } flow_protocol_options;
 

@@ -139,7 +139,7 @@ static void choose(flow_protocol *protocol, int members, int source, double step
   }
 }
 
-/* START to who runs from now on, STANDBY to the others. */
+/* START to the tasks that run from now on, STANDBY to the others. */
 static flow_status start(flow_protocol *protocol, int members, flow_control_message *message)
 {
   void *block = NULL;

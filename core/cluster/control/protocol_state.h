@@ -142,7 +142,7 @@ flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t reques
 flow_status flow_protocol_started(flow_protocol *protocol, const flow_control_message *start);
 /* What a member's JOIN does, and the chief's own. */
 flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message);
-/* Begins a generation if who is needed for it is ready. */
+/* Begins a generation if all tasks that it needs are ready. */
 flow_status flow_chief_try_start(flow_protocol *protocol);
 /* What flow_protocol_pause does. */
 flow_status flow_chief_pause(flow_protocol *protocol);

@@ -1,4 +1,4 @@
-/* protocol_store.c: what the chief keeps for a generation: values under names, who waits for one, and who stands at which barrier. */
+/* protocol_store.c: what the chief keeps for a generation: values under names, the tasks that wait for one, and those at each barrier. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

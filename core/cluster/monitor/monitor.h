@@ -13,7 +13,7 @@ typedef struct flow_monitor_source {
   void        (*leave)(void *state);
   void         *state;
 } flow_monitor_source;
-/* NULL: nobody is asked. When this returns, whoever was the source before is not being asked any more. */
+/* NULL: no source. When this returns, the source before is not being asked any more. */
 void flow_monitor_set_source(flow_monitor *monitor, const flow_monitor_source *source);
 
 extern const char flow_monitor_html[];      /* page.c */

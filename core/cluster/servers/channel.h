@@ -3,7 +3,7 @@
  * control's links, and memory that processes share, of transport.
  *
  * channel.h: messages over a link (control/link.h). A message is a text, in a frame that is sealed where there is a secret, and bytes after
- * it: numbers of variables, which travel as they are, or lie in memory that both processes share. Only who has sealed the frame can begin a
+ * it: numbers of variables, which travel as they are, or are in memory that both processes share. Only the task that sealed the frame can begin a
  * message; the bytes themselves are not sealed, as those of sums are not. In each direction one message is under way at a time.
  *
  * Bytes in shared memory can be announced before they are there: the sender copies them in piece after piece and says after each how far it
@@ -15,7 +15,7 @@
 
 enum { FLOW_CHANNEL_TEXT = 60000, FLOW_CHANNEL_READ = 65536 };       /* bytes of a text at most; that are read at once */
 
-/* Where the bytes of a message lie: `count` pieces one after the other. */
+/* Where the bytes of a message are: `count` pieces one after the other. */
 typedef struct flow_pieces { const void *const *at; const int64_t *bytes; int count; } flow_pieces;
 
 /* Where the bytes of a message belong, likewise. */

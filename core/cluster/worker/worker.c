@@ -35,7 +35,7 @@ static void log_line(void *state, const char *text) { flow_worker_log(state, FLO
 
 /* ---- the environment ----------------------------------------------------------------------------------------------------------------- */
 
-/* The process's, but for what MPI has brought. */
+/* The process's, except for what MPI has brought. */
 static const char *get_variable(const void *state, const char *name)
 {
   const flow_worker *worker = state;

@@ -1,5 +1,5 @@
 /* worker_encrypt.c: FLOW_ENCRYPT=1: what workers send each other between machines is sealed, as the control plane's frames are, by the same
- * functions (cluster/control/control_plugin.h). Each connection has keys of its own, made of random bytes that both ends have left in the
+ * functions (cluster/control/control_plugin.h). Each connection has its own keys, made of random bytes that both ends have left in the
  * store, which the control plane seals with the cluster's secret. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* worker_launched.c: a cluster of which only a launcher knows where its processes are. MPI, which finds them, brings everybody's address
  * and a secret of this run to all; from then on it is a cluster like any other. Each process binds its port first and says then which one
- * it is, so that nobody can take it meanwhile. */
+* it is, so that no other process can take it meanwhile. */
 #define _GNU_SOURCE                /* getrandom */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -171,7 +171,7 @@ static flow_status exchange_addresses(flow_worker *worker, void *block)
   if (status == FLOW_OK) snprintf(mine, sizeof mine, "%s:%d", host, port);
   snprintf(worker->descriptor, sizeof worker->descriptor, "%d", worker->listener);
   if (status != FLOW_OK) flow_log(FLOW_LOG_WARNING, flow_last_error());
-  /* Who has no address takes part all the same: an empty one cannot be in a cluster, so everybody fails and nobody waits. */
+  /* Who has no address takes part all the same: an empty one cannot be in a cluster, so all tasks fail and none waits. */
   FLOW_TRY(flow_communicator_all_gather(worker->communicator, mine, sizeof mine, block));
   return take_addresses(worker, block);
 }

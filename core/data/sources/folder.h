@@ -1,4 +1,4 @@
-/* folder.h: listings of folders; the functions over them stand in flow.h. */
+/* folder.h: listings of folders; the functions over them are in flow.h. */
 #ifndef FLOW_DATA_SOURCES_FOLDER_H
 #define FLOW_DATA_SOURCES_FOLDER_H
 

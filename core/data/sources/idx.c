@@ -1,5 +1,5 @@
 /* idx.c: the format of the MNIST files: two zero bytes, the element type, the number of axes, sizes, elements, all
- * big-endian (http://yann.lecun.com/exdb/mnist); as it stands or gzipped. */
+ * big-endian (http://yann.lecun.com/exdb/mnist); as it is or gzipped. */
 #include "base/bytes.h"
 #include "io/file.h"
 #include "tensor/tensor.h"
@@ -40,7 +40,7 @@ static flow_status read_header(flow_source *source, int *type, int *rank, int64_
 }
 
 /* `from` big-endian elements of 1, 2, 4 or 8 bytes to the machine's; two-byte integers widen. from may be to itself, or
- * lie so that element i is read before it is overwritten. */
+ * are so that element i is read before it is overwritten. */
 static void decode(const unsigned char *from, int file_bytes, void *to, int64_t n)
 {
   for (int64_t i = 0; i < n; i++) {

@@ -102,7 +102,7 @@ static flow_status open(flow_cursor *cursor)
   }
   void *block;
   FLOW_TRY(flow_cursor_open_all(cursor));
-  if (complete || cursor->iterator->peeks || cursor->position < 0) return FLOW_OK;      /* a pass of its own: nothing to keep */
+  if (complete || cursor->iterator->peeks || cursor->position < 0) return FLOW_OK;      /* a separate pass: nothing to keep */
   FLOW_TRY(flow_alloc_zero(sizeof(kept_list), &block));
   at->filling = block;
   return remember_draws(cursor->iterator, cursor->dataset->inputs[0], at->filling);

@@ -63,7 +63,7 @@ static const flow_draw_record *record_of(const flow_iterator *iterator, const fl
   return NULL;
 }
 
-/* What the stages from `below` on drew, in the order of the walk; a stage that has no number of its own in this pass ends the list. */
+/* What the stages from `below` on drew, in the order of the walk; a stage without its own number in this pass ends the list. */
 static flow_status list_draws(const flow_iterator *iterator, const flow_dataset *below, flow_element_start *start, int *complete)
 {
   if (!below->any_random || !*complete) return FLOW_OK;

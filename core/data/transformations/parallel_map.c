@@ -1,6 +1,6 @@
-/* parallel_map.c: an element function on threads. A ring of slots stands between them and the consumer: a thread takes the next
+/* parallel_map.c: an element function on threads. A ring of slots is between them and the consumer: a thread takes the next
  * slot and, alone, the next input element, then computes beside the others; the consumer takes slots in order, or whichever is
- * ready if the order does not matter. The ring bounds what lies ready. Threads are woken as seldom as may be: the consumer only when
+ * ready if the order does not matter. The ring bounds what is ready. Threads are woken as seldom as may be: the consumer only when
  * it waits and can go on, those that found the ring full when half of it is free.
  *
  * AUTOTUNE begins with one thread per core. Every WINDOW elements the consumer looks at the time it waited: if it waited, one
@@ -145,7 +145,7 @@ static void set_limit(map_cursor *at, int limit)
     for (int k = 0; k < count; k++) is_used |= used[k] == candidate;
     if (!is_used) used[next_free++] = candidate;
   }
-  for (int i = at->limit; i < limit; i++) used[i] = ring[i];      /* after the limit lie the spare ones */
+  for (int i = at->limit; i < limit; i++) used[i] = ring[i];      /* after the limit are the spare ones */
   for (int i = 0; i < limit; i++) ring[(at->head + i) % limit] = used[i];
   at->limit = limit;
   flow_free(used);

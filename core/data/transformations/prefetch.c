@@ -5,7 +5,7 @@
 
 enum { FIRST_LIMIT = 2, MOST_TUNED = 64 };
 
-static const double most_tuned_bytes = 512e6;      /* what lies ready may take, before AUTOTUNE stops to make it longer */
+static const double most_tuned_bytes = 512e6;      /* limit of the ready elements, above which AUTOTUNE stops lengthening the queue */
 
 typedef struct prefetch { flow_dataset base; int64_t size; } prefetch;      /* -1: AUTOTUNE */
 

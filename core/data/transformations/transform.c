@@ -1,4 +1,4 @@
-/* transform.c: elements that the caller makes of those of inputs, one at a time, with a state of its own for each pass: windows, groups,
+/* transform.c: elements that the caller makes of those of inputs, one at a time, with its own state for each pass: windows, groups,
  * running sums. The caller says which input it wants to see next, so that a pass reads no further than it has to; inputs are stages of the
  * same pass, so that positions hold what they draw.
  *

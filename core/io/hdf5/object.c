@@ -11,7 +11,7 @@ enum {
   HEAP_HEADER_BYTES = 16, HEAP_OBJECTS = 65536, MOST_LIST = 1 << 20,
 };
 
-/* A message, or a part of it: `address` is where in the file bytes[0] stands. */
+/* A message, or a part of it: `address` is where in the file bytes[0] is. */
 typedef struct piece { const unsigned char *bytes; uint64_t count, address; } piece;
 
 /* ---- the global heap: texts of variable length ------------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* plan.h: an HDF5 file before it is written: the tree of its names, and where everything will lie. The index comes first and is
+/* plan.h: an HDF5 file before it is written: the tree of its names, and where everything will be. The index comes first and is
  * made in memory; contents follow, aligned, in the order of their paths, straight from the tensors. */
 #ifndef FLOW_IO_HDF5_PLAN_H
 #define FLOW_IO_HDF5_PLAN_H

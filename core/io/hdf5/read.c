@@ -111,7 +111,7 @@ static flow_status read_symbols(flow_hdf5_reader *reader, uint64_t address, cons
   return status;
 }
 
-/* A node of a group's B-tree, which must stand at this level above the symbol nodes; -1: the root, at any. */
+/* A node of a group's B-tree, which must be at this level above the symbol nodes; -1: the root, at any. */
 static flow_status read_tree(flow_hdf5_reader *reader, uint64_t address, int level, const names *heap)
 {
   unsigned char node[NODE_BYTES], *children;

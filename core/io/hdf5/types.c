@@ -16,7 +16,7 @@ static const struct { int dtype, bytes; unsigned char type[FLOW_HDF5_TYPE_BYTES]
   { FLOW_BOOL, 38, { 0x18, 2, 0, 0, 1, 0, 0, 0, 0x10, 8, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0,
                      'F', 'A', 'L', 'S', 'E', 0, 0, 0, 'T', 'R', 'U', 'E', 0, 0, 0, 0, 0, 1 } },
   { FLOW_HDF5_OPAQUE16, 8, { 0x15, 0, 0, 0, 2, 0, 0, 0 } },
-  /* bfloat16 as a float of its own, which newer versions of the library know. */
+  /* bfloat16 as a separate float type, which newer versions of the library know. */
   { FLOW_BFLOAT16, 20, { 0x11, 0x20, 15, 0, 2, 0, 0, 0, 0, 0, 16, 0, 7, 8, 0, 7, 127 } },
 };
 enum { TYPES = sizeof types / sizeof *types };
@@ -42,7 +42,7 @@ int flow_hdf5_dtype(const unsigned char *type, uint64_t bytes)
   for (int i = 0; i < TYPES; i++) {
     if (class != (types[i].type[0] & 15) || bytes < (uint64_t)types[i].bytes) continue;
     if (!is_version(type, types[i].dtype == FLOW_BOOL ? 2 : 3)) continue;
-    /* An opaque type may carry a tag, whose length stands in its first bit field. */
+    /* An opaque type may carry a tag, whose length is in its first bit field. */
     if (types[i].dtype == FLOW_HDF5_OPAQUE16 ? type[4] == 2 && !type[5] && !type[6] && !type[7]
                                              : memcmp(type + 1, types[i].type + 1, (size_t)types[i].bytes - 1) == 0) {
       return types[i].dtype;

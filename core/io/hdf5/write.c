@@ -60,7 +60,7 @@ static void place_group(const flow_hdf5_plan *plan, flow_hdf5_node *node, uint64
   *at = end;
 }
 
-/* Texts go to global heaps, as many as fit; a longer one has a heap of its own. */
+/* Texts go to global heaps, as many as fit; a longer one has its own heap. */
 static flow_status place_texts(flow_hdf5_plan *plan, uint64_t *at)
 {
   int next_index = 1;

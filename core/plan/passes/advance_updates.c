@@ -262,7 +262,7 @@ static flow_status add_part(flow_graph *graph, int *n, const shadow *s, const fl
   return FLOW_OK;
 }
 
-/* Inserts before node *n what reads a variable's memory from its shadows, as a value with memory of its own. */
+/* Inserts before node *n what reads a variable's memory from its shadows, as a value with its own memory. */
 static flow_status read_shadows(flow_graph *graph, const shadows *all, int *n, int variable, int *out)
 {
   const flow_tensor *t = tensor_of(graph, variable);

@@ -4,7 +4,7 @@
  *   convolution(x, w, b) + t      ->  convolution(x, w, b + t)            t {channels}
  *
  * BatchNormalization by its moving averages is such a pair. Runs when a plan is made, after gradients were taken; what
- * somebody else reads of the convolution is left alone. (fuse.c gives a bias to a convolution that has none.) */
+ * something else reads of the convolution is left alone. (fuse.c gives a bias to a convolution that has none.) */
 #include "graph/graph.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* fold_casts.c: casts between float32 and 16 bits that need no pass over memory of their own. Runs when a plan is made, after gradients
+/* fold_casts.c: casts between float32 and 16 bits that need no separate pass over memory. Runs when a plan is made, after gradients
  * were taken. With "half" for either 16-bit dtype:
  *
  *   half(x) again                          -> the first one: weights are cast once a step, however often they are read
@@ -82,7 +82,7 @@ static int writes(const folding *f, const flow_node *node, int output, int dtype
   return (how & FLOW_HALF_FLOATS_WRITTEN) && (half == -1 || half == dtype);
 }
 
-/* Lets what makes the cast's input write the cast's result, through other shapes of it that nobody else reads. */
+/* Lets what makes the cast's input write the cast's result, through other shapes of it that nothing else reads. */
 static void fold_output(folding *f, const flow_node *cast)
 {
   int to = dtype_of(f, cast->outputs[0]), value = cast->inputs[0], from = dtype_of(f, value);

@@ -3,7 +3,7 @@
  *   y, mean, variance = batch_norm(x, ..); relu(y)     -> y', mean, variance = batch_norm_relu(x, ..)
  *   y, mean, variance = batch_norm(x, ..); relu(y + r) -> y', mean, variance = batch_norm_relu(x, .., r)
  *
- * r has y's shape and dtype and is there before the normalization: of two that are added up, the later one takes the sum. Nobody else may
+* r has y's shape and dtype and is there before the normalization: of two that are added up, the later one takes the sum. No other node may
  * read what is between. Runs when a plan is made, after gradients were taken: those read x and y'. */
 #include "plan/passes/fusion.h"
 

@@ -96,7 +96,7 @@ static int64_t product_size(const fusion *f, int gradient, int summed)
 /* The flat gradient of an update as the gradients that it is packed of, through sums over replicas. */
 typedef struct leaves { int *values; int count, capacity, summed; } leaves;
 
-/* Appends the inputs of a pack that nobody else reads. 0: it is none. */
+/* Appends the inputs of a pack that nothing else reads. 0: it is none. */
 static int add_leaves(const fusion *f, int value, leaves *l, flow_status *status)
 {
   const flow_node *pack = maker(f, value, FLOW_OP_pack);
@@ -154,7 +154,7 @@ static flow_status insert(fusion *f, int *effect, int op, const int *inputs, int
   return FLOW_OK;
 }
 
-/* What is left to pack, in a tensor of its own; nothing: an empty vector. */
+/* What is left to pack, in its own tensor; nothing: an empty vector. */
 static flow_status pack_rest(fusion *f, int *effect, const int *inputs, int count, int summed, int *value)
 {
   flow_signature rest = { .dtype = FLOW_FLOAT32, .rank = 1 };

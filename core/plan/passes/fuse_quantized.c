@@ -1,4 +1,4 @@
-/* fuse_quantized.c: what stands around quantized convolutions goes into them, so that bytes go from one to the next.
+/* fuse_quantized.c: what is around quantized convolutions goes into them, so that bytes go from one to the next.
  *
  *   quantize(x), quantize(x), same range                 ->  quantize(x), once
  *   quantized_convolution(x, w, scales [, b]) * s        ->  quantized_convolution(x, w, scales * s [, b * s])       s {channels}
@@ -9,8 +9,8 @@
  *   quantize(quantized_convolution(...))                 ->  quantized_convolution(...) of bytes
  *   any of these after a reshape of the convolution      ->  a reshape of it, as Dense layers leave one
  *
- * BatchNormalization by its moving averages is such a product and sum; a relu with a cap the minimum. What somebody else reads of a node is
- * left alone. Runs when a plan is made, before other fusions. */
+ * BatchNormalization by its moving averages is such a product and sum; a relu with a cap the minimum. A node that another
+ * one reads, too, is left alone. Runs when a plan is made, before other fusions. */
 #include "graph/graph.h"
 #include <string.h>
 
@@ -99,7 +99,7 @@ static int is_number(const fusion *f, int value, double *number)
   return v->kind == FLOW_VALUE_CONSTANT && v->signature.rank == 0 && flow_tensor_item(v->tensor, number) == FLOW_OK;
 }
 
-/* What value the range of node `index` is taken of, where what stands between cuts off nothing else than the range does. */
+/* What value the range of node `index` is taken of, where what is between cuts off nothing else than the range does. */
 static int before_caps(const fusion *f, int value, double low, double high)
 {
   for (;;) {
@@ -146,7 +146,7 @@ static void join(fusion *f)
   flow_graph_redirect(f->graph, f->same, f->values);
 }
 
-/* What `value` is a reshape of, if a convolution made it for nobody else; else -1. */
+/* What `value` is a reshape of, if a convolution made it and nothing else reads it; else -1. */
 static int before_reshapes(const fusion *f, int value)
 {
   int base = value;

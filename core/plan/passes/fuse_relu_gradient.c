@@ -18,7 +18,7 @@
 
 static const flow_signature *signature_of(const flow_fusion *f, int value) { return &f->graph->values[value].signature; }
 
-/* The one node after `index` that reads `value`; -1: there is none, or somebody else reads it. */
+/* The one node after `index` that reads `value`; -1: there is none, or something else reads it. */
 static int sole_reader(const flow_fusion *f, int index, int value)
 {
   if (f->readers[value] != 1) return -1;

@@ -1,4 +1,4 @@
-/* fusion.h: what passes have in common that let a node of a plan on a device take over what stands next to it. */
+/* fusion.h: what passes have in common that let a node of a plan on a device take over what is next to it. */
 #ifndef FLOW_PLAN_PASSES_FUSION_H
 #define FLOW_PLAN_PASSES_FUSION_H
 
@@ -13,7 +13,7 @@ typedef struct flow_fusion {
 } flow_fusion;
 
 /* Calls fuse for each live node of this op, in order, then redirects readers by what it put into same. A rewrite may add values, which
- * nobody reads before the end. Nothing to do for a graph of the CPU. */
+ * nothing reads before the end. Nothing to do for a graph of the CPU. */
 flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
                             flow_status (*fuse)(flow_fusion *f, int node));
 /* Whether two values have one dtype and shape. */

@@ -24,7 +24,7 @@ typedef struct turning {
   int             bytes;            /* flow_device.transposed_bytes */
   int            *readers;          /* [value]: operands of live nodes that are it; outputs of the plan count, too */
   int            *transposed;           /* [value]: the same kernel transposed; 0: none */
-  int            *from, *to;        /* what one node is to turn: as it lies, and what is made of it */
+  int            *from, *to;        /* what one node is to turn: as it is, and what is made of it */
   flow_signature *signatures;
   int             count;
   int             front;            /* nodes that were put in front of all */

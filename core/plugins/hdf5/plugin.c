@@ -66,7 +66,7 @@ static hid_t memory_type(int dtype)
   case FLOW_UINT8: return H5T_NATIVE_UINT8;
   case FLOW_INT32: return H5T_NATIVE_INT32;
   case FLOW_INT64: return H5T_NATIVE_INT64;
-  default: return H5I_INVALID_HID;       /* read as they stand: float16, bfloat16, bool */
+  default: return H5I_INVALID_HID;       /* read as they are: float16, bfloat16, bool */
   }
 }
 

@@ -25,7 +25,7 @@ static flow_status fail_gif(const GifFileType *gif, int error)
                                      why ? why : "the data ends early");
 }
 
-/* Skips what stands in front of the first frame; leaves its place and palette in gif->Image. */
+/* Skips what is in front of the first frame; leaves its place and palette in gif->Image. */
 static flow_status find_frame(GifFileType *gif)
 {
   for (;;) {

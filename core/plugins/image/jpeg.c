@@ -80,7 +80,7 @@ static void do_nothing(j_decompress_ptr decoder)
   (void)decoder;
 }
 
-/* No more input: libjpeg gives up where it stands ("suspends"), which read_rows takes for the error it is. */
+/* No more input: libjpeg gives up where it is ("suspends"), which read_rows takes for the error it is. */
 static boolean have_no_more(j_decompress_ptr decoder)
 {
   (void)decoder;

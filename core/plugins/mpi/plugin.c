@@ -197,7 +197,7 @@ static void close_rank(flow_communicator *communicator)
   flow_mpi_services()->free(self);
 }
 
-/* A communicator of our own whose errors come back to us. */
+/* Our own communicator, whose errors come back to us. */
 static flow_status duplicate_world(mpi_communicator *self)
 {
   MPI_Request request;

@@ -41,7 +41,7 @@ static flow_status bring_gathered(flow_device_run *a, int input, const flow_tens
   return flow_place_follow(named, a->place);
 }
 
-/* A tensor as it lies, from a byte on. */
+/* A tensor as it is, from a byte on. */
 static flow_status bring_tensor(flow_device_run *a, int input, flow_tensor *tensor, size_t offset, size_t bytes)
 {
   flow_place *home = flow_tensor_place(tensor);

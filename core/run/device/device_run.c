@@ -95,7 +95,7 @@ struct flow_device_exchange *flow_device_run_exchange(const flow_instance *repli
 
 /* ---- what a run brings ------------------------------------------------------------------------------------------------------ */
 
-/* Recordings know where variables lie. A replica that records, or runs what is not recorded, does so with all others: devices record sums
+/* Recordings know where variables are. A replica that records, or runs what is not recorded, does so with all others: devices record sums
  * together. */
 flow_status flow_device_run_bind_variables(flow_replica_set *set)
 {
@@ -222,7 +222,7 @@ static void run_replica(flow_instance *replica, int member, flow_queue *queue)
   flow_status status = failed(replica) ? FLOW_OK : flow_device_run_functions(a)->synchronize(queue);
   if (status != FLOW_OK && status != FLOW_ABORTED) flow_failure_take(&replica->run->verdict, status);
   flow_device_group_meet(replica->set->group);
-  if (status == FLOW_ABORTED) flow_failure_take(&replica->run->verdict, status);      /* after the reason of who refused its data */
+  if (status == FLOW_ABORTED) flow_failure_take(&replica->run->verdict, status);      /* after that of the replica that refused its data */
   flow_device_group_meet(replica->set->group);
   if (failed(replica)) fail_if(replica, copy_undo_log(replica, queue, 1));
 }

@@ -25,14 +25,14 @@ void        flow_device_run_cut(flow_instance *instance);
 /* How the devices of this replica and the others add up among themselves; NULL: through the host, or there are no others. */
 struct flow_device_exchange *flow_device_run_exchange(const flow_instance *replica);
 
-/* Where variables lie for the replicas, and whether the recordings know them there. Before the rows are divided. */
+/* Where variables are for the replicas, and whether the recordings know them there. Before the rows are divided. */
 flow_status flow_device_run_bind_variables(flow_replica_set *set);
 /* A run that others have begun, too, does not go on here: their devices are not to wait for this one's. Nothing on the CPU. */
 void        flow_device_run_give_up(const flow_replica_set *set);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
  * its elements name, from `first` on, of inputs that are on the instance's device as it does. */
 flow_status flow_device_run_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
-/* Steps that take their batches themselves, from tables and an order (NULL: as they lie) on the instance's device, so that nothing but scalars
+/* Steps that take their batches themselves, from tables and an order (NULL: as they are) on the instance's device, so that nothing but scalars
  * comes with them and several can be one recording. Whether that goes with these, in the caller's context and one process's only replica;
  * how many steps of this many rows, of at most this many, go together now; between open, which is in place of bring, and close is the run. */
 int         flow_device_run_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,

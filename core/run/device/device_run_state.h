@@ -21,7 +21,7 @@ typedef struct flow_recorded {
 /* Where steps find their batches: rows of these, in this order. */
 typedef struct flow_tables {
   flow_batch_table *input;              /* [input]; to: where runs read it */
-  const int64_t    *order;              /* NULL: as they lie */
+  const int64_t    *order;              /* NULL: as they are */
   int64_t           order_count;
   int64_t           first;              /* the current run's, in the order */
   int               changed;            /* since something was recorded with them */
@@ -62,7 +62,7 @@ flow_status    flow_device_run_section(flow_instance *instance, flow_queue *queu
 
 /* ---- workspace.c ---- */
 
-/* Memory of their own for the ops of the current run, whose shapes are set. While nothing is recorded, but for rows that have run before. */
+/* Separate memory for the ops of the current run, whose shapes are set. While nothing is recorded, except for rows that have run before. */
 flow_status flow_device_run_make_workspace(flow_instance *instance, flow_queue *queue);
 
 #endif

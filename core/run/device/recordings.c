@@ -8,7 +8,7 @@
 
 /* ---- what is enqueued ------------------------------------------------------------------------------------------------------------ */
 
-/* Addresses and shapes of all operands for the current run's rows, once somebody needs them. */
+/* Addresses and shapes of all operands for the current run's rows, once they are needed. */
 static flow_status bind(flow_instance *instance, flow_queue *queue)
 {
   if (instance->device->bound) return FLOW_OK;
@@ -31,7 +31,7 @@ static int is_in_tail(const flow_instance *instance, int e)
   return instance->plan->segments[instance->entries[e].segment].tail;
 }
 
-/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until somebody needs one. After the body
+/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until one is needed. After the body
  * they vote: the commit tail is for all or none, and what was made of sums that were ended is not to be taken for a result. */
 static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *exchange, flow_queue *queue, int e)
 {
@@ -155,7 +155,7 @@ void flow_recorded_forget(flow_device_run *a, flow_recorded *recorded)
   *recorded = (flow_recorded){ .rows = -1, .sections = recorded->sections };
 }
 
-/* Recordings hold where the variables lie, the communicators of an exchange, and tables. */
+/* Recordings hold where the variables are, the communicators of an exchange, and tables. */
 static void forget_useless(flow_instance *instance)
 {
   flow_device_run *a = instance->device;

@@ -2,7 +2,7 @@
  * workers can share memory it is the same: then each computes its rows where all see them, and nothing is copied. Else they fetch each
  * other's, or, as the plan says (flow_gathers), send each other theirs, all in one message.
  *
- * In the shared region nobody writes rows of a run before all workers have said that it begins, and by then nobody reads those of the run
+ * In the shared region nobody writes rows of a run before all workers have said that it begins, and by then nothing reads those of the run
  * before. */
 #include <string.h>
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ static size_t place_of(const flow_replica_set *set, int r, size_t part)
   return (size_t)(before + r) * part;
 }
 
-/* ---- where the rows lie -------------------------------------------------------------------------------------------------------- */
+/* ---- where the rows are -------------------------------------------------------------------------------------------------------- */
 
 void flow_release_region(flow_replica_set *set)
 {

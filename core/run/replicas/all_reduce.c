@@ -17,7 +17,7 @@ static const flow_binding *bindings_of(const flow_instance *lead, int segment)
   return lead->entries[lead->plan->segments[segment].first].bindings;
 }
 
-/* Where an operand of a sum lies: that of a device was copied to the host. */
+/* Where an operand of a sum is: that of a device was copied to the host. */
 static char *operand_of(const flow_instance *replica, int segment, int root)
 {
   return replica->sums ? flow_device_sum(replica->sums, segment) : replica->part.bases[root];

@@ -73,7 +73,7 @@ static flow_status leave_out_tail(flow_instance *replica)
   const flow_plan *plan = replica->plan;
   void *block;
   FLOW_TRY(flow_alloc_zero((size_t)plan->graph->value_count + 1, &block));
-  char *wanted = block;                   /* [value]: of roots: somebody here reads it */
+  char *wanted = block;                   /* [value]: of roots: something here reads it */
   for (int i = 0; i < plan->output_count; i++) wanted[plan->roots[plan->outputs[i]]] = 1;
   for (int k = plan->order_count - 1; k >= 0; k--) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
@@ -133,7 +133,7 @@ static flow_status join_devices(flow_replica_set *set)
 /* ---- those of other workers ------------------------------------------------------------------------------------------------------- */
 
 /* A number that plans of different operations do not share: workers that run different things must not add them up. The shapes of what is
- * not added up may differ: each worker has batches of its own sizes. */
+ * not added up may differ: each worker has its own batch sizes. */
 static uint64_t plan_key(const flow_plan *plan)
 {
   uint64_t key = 0;

@@ -7,7 +7,7 @@
  * Life. The lead is made with a set of one, itself, and owns it; flow_instance_set_replicas gives it others and the exchange,
  * flow_instance_release_replicas takes them away. The exchange is borrowed and outlives the instance or its release.
  *
- * Who writes. Between runs the caller's thread. At the beginning of a run the caller's thread as well: flow_replica_set_divide talks to the other
+* Which thread writes: between runs the caller's thread. At the beginning of a run the caller's thread as well: flow_replica_set_divide talks to the other
  * workers and sets what all agree on. During the run all members read the set, and one at a time writes what is said to be a member's:
  * member 0, between two barriers, on the CPU; the thread of replica 0 on devices. An instance that is alone runs through none of it. */
 #ifndef FLOW_RUN_REPLICAS_REPLICA_SET_H

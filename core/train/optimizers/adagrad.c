@@ -1,5 +1,5 @@
 /* adagrad.c: Keras 3's Adagrad (keras/src/optimizers/adagrad.py).
- * Its formula stands at the kernels: kernels/optimizer_formulas.inc. */
+ * Its formula is in kernels/optimizer_formulas.inc. */
 #include "train/optimizer.h"
 #include "train/optimizers/parameters.h"
 

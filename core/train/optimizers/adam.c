@@ -1,5 +1,5 @@
 /* adam.c: Keras 3's Adam (keras/src/optimizers/adam.py).
- * Its formula stands at the kernels: kernels/optimizer_formulas.inc. */
+ * Its formula is in kernels/optimizer_formulas.inc. */
 #include "train/optimizer.h"
 #include "train/optimizers/parameters.h"
 

@@ -1,5 +1,5 @@
 /* adamax.c: Keras 3's Adamax (keras/src/optimizers/adamax.py).
- * Its formula stands at the kernels: kernels/optimizer_formulas.inc. */
+ * Its formula is in kernels/optimizer_formulas.inc. */
 #include "train/optimizer.h"
 #include "train/optimizers/parameters.h"
 

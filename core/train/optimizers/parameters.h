@@ -1,4 +1,4 @@
-/* parameters.h: what records of optimizers share. Parameters stand in the order of Keras' constructors. */
+/* parameters.h: what records of optimizers share. Parameters are in the order of Keras' constructors. */
 #ifndef FLOW_TRAIN_OPTIMIZERS_PARAMETERS_H
 #define FLOW_TRAIN_OPTIMIZERS_PARAMETERS_H
 

@@ -1,5 +1,5 @@
 /* sgd.c: Keras 3's SGD (keras/src/optimizers/sgd.py).
- * Its formula stands at the kernels: kernels/optimizer_formulas.inc. */
+ * Its formula is in kernels/optimizer_formulas.inc. */
 #include "train/optimizer.h"
 #include "train/optimizers/parameters.h"
 

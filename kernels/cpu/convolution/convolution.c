@@ -1,7 +1,7 @@
 /* convolution.c: y, index = pool(activation(conv(x, w) + b)): the forward kernels.
  *
  * The direct variant walks an image in bands of rows. Padding is made by copying a band's input rows into scratch, with
- * zeros around them; without padding the input is read where it lies. Per band each block of output channels is done
+ * zeros around them; without padding the input is read where it is. Per band each block of output channels is done
  * for all rows, so that its weights and the band's input stay in the inner caches. A fused max pool of 2 x 2 happens in
  * registers; for others the rows of a block go to a ring of as many rows as the window is high. Only maxima are written. */
 #include "cpu/convolution/convolution.h"

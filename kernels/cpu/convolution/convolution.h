@@ -33,7 +33,7 @@ static inline void flow_copy_input(const flow_geometry *geometry, float *to, con
 /* ---- the direct variant: channels in blocks of two vectors, the last block of a group of one or two ----------------- */
 enum { BLOCK = 2 * VL };
 
-/* The geometry as the direct variant walks it. A depthwise convolution (each channel has a kernel of its own) is one
+/* The geometry as the direct variant walks it. A depthwise convolution (each channel has its own kernel) is one
  * group there, of one input and all outputs, whose channels in turn read the channels of the input. */
 static inline flow_geometry flow_direct_geometry(flow_geometry s)
 {
@@ -73,14 +73,14 @@ typedef struct flow_pixels {
 #define flow_packed_floats      FLOW_ISA_NAME(packed_floats)
 #define flow_pack_weights       FLOW_ISA_NAME(pack_weights)
 
-/* y[pixel][channel] = max(floor, bias[channel] + sum over taps of x * weights) for `width` pixels that lie y_step floats
+/* y[pixel][channel] = max(floor, bias[channel] + sum over taps of x * weights) for `width` pixels that are y_step floats
  * apart, and one block's `channels` <= BLOCK. weights: [tap][padded channels], bias: [padded channels].
  * floor: 0 for relu, -infinity for none; NaN stays. */
 typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
                                int64_t channels, float *y, int64_t y_step, int64_t width);
 flow_row_function flow_convolve_row;
 
-/* One row of `width` windows of 2 x 2 max pooling over the convolution, whose rows lie row_step floats apart in x: the largest
+/* One row of `width` windows of 2 x 2 max pooling over the convolution, whose rows are row_step floats apart in x: the largest
  * of each window (of zero, too, with relu) and its index, either of which may be NULL, y_step elements apart. */
 void flow_convolve_pooled_row(const flow_taps *taps, const float *x, int64_t row_step, const float *weights, const float *bias,
                               int relu, int64_t channels, float *y, uint8_t *index, int64_t y_step, int64_t width);

@@ -1,4 +1,4 @@
-/* convolution_depthwise.c: the inner engines of a depthwise convolution, where every channel has a kernel of its own:
+/* convolution_depthwise.c: the inner engines of a depthwise convolution, where every channel has its own kernel:
  * the same as convolution_direct.c and convolution_outer.c with vectors of inputs in the place of broadcasts. */
 #include "cpu/convolution/convolution.h"
 

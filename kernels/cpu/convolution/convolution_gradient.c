@@ -62,7 +62,7 @@ static layout layout_of(const flow_call *call, int with_dx)
 }
 
 /* One phase of the rows (axis 0) or columns (axis 1) of dx: which kernel positions they see, last one first, and where
- * on the canvas, counted from the group's own position, the first of them lies and how far apart they are. */
+ * on the canvas, counted from the group's own position, the first of them is and how far apart they are. */
 typedef struct stride_phase { flow_tap_range taps; int64_t start, step; } stride_phase;
 
 static stride_phase phase_of(const layout *l, int axis, int64_t number)
@@ -298,7 +298,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   return FLOW_OK;
 }
 
-/* Padding beyond the kernel's reach (nobody's layer) would need gradients that no canvas position has. */
+/* Padding beyond the kernel's reach, which no layer has, would need gradients that no canvas position has. */
 static int supports_direct(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);

@@ -5,7 +5,7 @@
  * zeros around them. dx grows on a canvas, a ring of as many rows as one row of windows reaches; a row that no further
  * window reaches is written out.
  *
- * dw in scratch lies as the sums are made, [output][kernel row][kernel column x input]: a call reads dw into that order,
+ * dw in scratch is laid out as the sums are made, [output][kernel row][kernel column x input]: a call reads dw into that order,
  * adds image by image and writes it back, which continues the very sums of the call before: no bit depends on where the
  * rows are cut into chunks. */
 #include "cpu/convolution/convolution_gradient_argmax.h"
@@ -76,7 +76,7 @@ size_t FLOW_ISA_NAME(convolution_gradient_argmax_scratch_bytes)(const flow_call 
        + (size_t)l.reach[0] * sizeof(float *);
 }
 
-/* shared: the weights as flow_argmax_input reads them; nothing if nobody reads dx. */
+/* shared: the weights as flow_argmax_input reads them; nothing if nothing reads dx. */
 size_t FLOW_ISA_NAME(convolution_gradient_argmax_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);

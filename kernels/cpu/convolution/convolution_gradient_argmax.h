@@ -35,7 +35,7 @@ typedef struct flow_argmax_layout {
  * windows and channels that there are. */
 typedef struct flow_argmax_rows { const float *g; const uint8_t *index; int64_t count; } flow_argmax_rows;
 
-/* Keeps an address in a register of its own. Compilers like to add it up in every instruction that loads and multiplies;
+/* Keeps an address in its own register. Compilers like to add it up in every instruction that loads and multiplies;
  * x86 then splits each of those in two, and the decoder no longer runs ahead of the arithmetic. */
 #define OWN_REGISTER(address) __asm__("" : "+r"(address))
 

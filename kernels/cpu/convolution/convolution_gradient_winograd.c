@@ -147,7 +147,7 @@ static void weight_gradient(const layout *l, const flow_tile_source *x, const fl
   }
 }
 
-/* Where the gradient of the convolution's own output lies for rows first .. last - 1 of tiles of some images; g, y and index
+/* Where the gradient of the convolution's own output is for rows first .. last - 1 of tiles of some images; g, y and index
  * are those of the first of the images. */
 static flow_tile_source gradient_source(const layout *l, int64_t images, int64_t first, int64_t last, const float *g, const float *y,
                                         const uint8_t *index, float *canvas)

@@ -1,6 +1,6 @@
 /* convolution_pointwise.c: 1 x 1 convolutions without padding, which are products of matrices: pixels x channels.
  *
- * x, g, y and dx are used where they lie. Without a stride the pixels of all images of the chunk are one long row; with
+ * x, g, y and dx are used where they are. Without a stride the pixels of all images of the chunk are one long row; with
  * one, a row is a row of the output and its pixels' inputs are apart. Every element of y and dx is one sum over channels
  * and every element of dw and db one sum over pixels in order, so that cutting into bands changes no rounding. */
 #include "cpu/convolution/convolution.h"

@@ -1,5 +1,5 @@
 /* depthwise.c: the depthwise variants of convolution and convolution_gradient, where every channel has a kernel of its
- * own. Blocks of VL channels are done one after the other for a band of rows; x, g, y and dx are used where they lie.
+ * own. Blocks of VL channels are done one after the other for a band of rows; x, g, y and dx are used where they are.
  *
  * The input gradient is a convolution of g with the transposed kernel. With a stride S the rows of dx fall into S phases: row
  * i gets the taps k for which i + padding - k * dilation is a multiple of S, so each phase is a convolution of stride 1

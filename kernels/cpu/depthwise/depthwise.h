@@ -1,6 +1,6 @@
 /* depthwise.h: the engines of the depthwise variant (depthwise.c), for one block of at most VL channels of one image.
  *
- * In a depthwise convolution every channel has a kernel of its own, so lanes are channels and a tap is one vector of
+ * In a depthwise convolution every channel has its own kernel, so lanes are channels and a tap is one vector of
  * weights. Nothing is padded or copied: taps that fall beside the image are left out. */
 #ifndef FLOW_CPU_DEPTHWISE_DEPTHWISE_H
 #define FLOW_CPU_DEPTHWISE_DEPTHWISE_H

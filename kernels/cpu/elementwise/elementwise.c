@@ -213,7 +213,7 @@ static void store_tile(const place *p, flow_kind kind, const void *from, int64_t
           p->data + row * p->row_stride * (int64_t)p->size, p->column_stride, columns);
 }
 
-/* Registers lie as near to each other as their elements let them: at 4 KB, those of floats would share half of the first-level cache. */
+/* Registers are as near to each other as their elements let them: at 4 KB, those of floats would share half of the first-level cache. */
 static size_t register_bytes(const flow_block_program *program)
 {
   size_t largest = 0;

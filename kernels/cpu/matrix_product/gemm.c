@@ -6,8 +6,8 @@
  *   panel     DEPTH x PANEL of B, copied (and transposed) so that the tile reads whole vectors one after the other
  *   tile      TILE_ROWS x PANEL of C in registers: per step of k two vectors of B and TILE_ROWS broadcasts of A
  *
- * A {m, k} is read where it lies: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
- * into few sets of the cache. Products with one to three rows are bound by memory and take B where it lies, too. */
+ * A {m, k} is read where it is: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
+ * into few sets of the cache. Products with one to three rows are bound by memory and take B where it is, too. */
 #include "cpu/matrix_product/gemm.h"
 #include "cpu/cost.h"
 #include "cpu/matrix_product/gemm_transposed.h"
@@ -223,7 +223,7 @@ static void block_tiled(const gemm *g, const block *w, float *scratch)
       region next_b = next_panel(g, w, k, depth, j);
       next_b.at_once = blocks_of(next_b.rows, count);
       const float *b = b_at(g, w->k + k, w->column + j);
-      /* Packing weighs where few tiles share it: there the first tile packs. Otherwise its misses would stand in the way. */
+      /* Packing weighs where few tiles share it: there the first tile packs. Otherwise its misses would be in the way. */
       int64_t in_place = !g->transpose_b && columns == PANEL && w->rows <= SMALL_ROWS ? g->ldb : 0;
       if (!in_place) (g->transpose_b ? pack_columns : pack_rows)(b, g->ldb, depth, columns, panel);
       epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
@@ -261,7 +261,7 @@ ALWAYS_INLINE void add_vectors(const int rows, const int vectors, int64_t steps,
   for (int i = 0; i < rows * vectors; i++) vf_store(c + i / vectors * ldc + i % vectors * VL, sum[i / vectors][i % vectors]);
 }
 
-/* C (+)= A B over `steps` steps of k for a few rows, B {k, n} where it lies: as many streams through B as there are steps. */
+/* C (+)= A B over `steps` steps of k for a few rows, B {k, n} where it is: as many streams through B as there are steps. */
 ALWAYS_INLINE void add_steps(const int rows, int64_t steps, int add, int64_t n, const float *a, int64_t lda, const float *b,
                              int64_t ldb, float *c, int64_t ldc)
 {
@@ -287,7 +287,7 @@ ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *
               w->c, w->ldc);
 }
 
-/* A few rows of C, B {n, k} where it lies: every element is a scalar product of two rows, four columns at a time. */
+/* A few rows of C, B {n, k} where it is: every element is a scalar product of two rows, four columns at a time. */
 ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const block *w)
 {
   const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column);

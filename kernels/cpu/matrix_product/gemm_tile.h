@@ -127,8 +127,8 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
 
 #undef EACH_SUM
 
-/* lda: floats between rows of A where it lies as {m, k}; unused where it was packed. ldb: 0 for a packed panel, else
- * floats between rows of B as it lies, which are then copied to the panel. */
+/* lda: floats between rows of A where it is stored as {m, k}; unused where it was packed. ldb: 0 for a packed panel, else
+ * floats between rows of B as it is, which are then copied to the panel. */
 typedef void (*tile_function)(int64_t depth, const float *a, int64_t lda, const float *b, int64_t ldb, float *panel, float *c,
                               int64_t ldc, const epilogue *e);
 

@@ -1,7 +1,7 @@
 /* gemm_transposed.h: C = A B for B {n, k}, when A {m, k} is small and B long, as the gradient of a dense layer's input has it.
  *
  * Packing would transpose all of B for few products with it. So C is computed as the transpose of B A^T: B is read where it
- * lies, A^T is packed once into panels that stay in the first-level cache, and tiles of C are transposed on their way out:
+ * is, A^T is packed once into panels that stay in the first-level cache, and tiles of C are transposed on their way out:
  * m n elements instead of n k. */
 #ifndef FLOW_CPU_MATRIX_PRODUCT_GEMM_TRANSPOSED_H
 #define FLOW_CPU_MATRIX_PRODUCT_GEMM_TRANSPOSED_H

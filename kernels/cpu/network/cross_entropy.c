@@ -9,7 +9,7 @@
 #include "cpu/math.h"
 #include "tensor/tensor.h"
 
-/* The label of line i of this chunk; `lines` of them stand in all its rows. */
+/* The label of line i of this chunk; `lines` of them are in all its rows. */
 static flow_status read_label(const flow_call *call, const flow_operand *labels, int64_t i, int64_t classes, int64_t *label)
 {
   double value;

@@ -1,4 +1,4 @@
-/* optimizer_products.c: optimizers whose gradients are, for some ranges of parameters, products x^T g that nobody computed
+/* optimizer_products.c: optimizers whose gradients are, for some ranges of parameters, products x^T g that were not computed
  * yet: x {k, m} what went into a layer, g {k, n} what came back, k rows of the batch.
  *
  *   phase 0   copies every g into panels, as the tiles of gemm_tile.h read it (a part: one panel)
@@ -116,7 +116,7 @@ static block block_at(const product *p, int64_t index)
   return b;
 }
 
-/* SGD without momentum and decay needs no pass of its own: tiles write to the parameters. They write whole vectors. */
+/* SGD without momentum and decay needs no separate pass: tiles write to the parameters. They write whole vectors. */
 static int updates_in_tiles(const product *p, const update *u)
 {
   return u->op == FLOW_OP_sgd && u->form.slots == 0 && u->scalars.decay == 0 && p->n % PANEL == 0;

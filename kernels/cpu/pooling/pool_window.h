@@ -1,4 +1,4 @@
-/* pool_window.h: the rule of max pooling, one vector of channels at a time; the same in a pooling of its own and after a
+/* pool_window.h: the rule of max pooling, one vector of channels at a time; the same in a separate pooling and after a
  * convolution. */
 #ifndef FLOW_CPU_POOLING_POOL_WINDOW_H
 #define FLOW_CPU_POOLING_POOL_WINDOW_H

@@ -84,7 +84,7 @@ ALWAYS_INLINE void flow_requantize(const flow_requantization *r, vi sums, int64_
   else vi_store_bytes_part((uint8_t *)y + at, bytes, lanes);
 }
 
-/* The variants in files of their own: one group, by bytes and by words; as many groups as channels. */
+/* The variants in their own files: one group, by bytes and by words; as many groups as channels. */
 FLOW_VARIANT(quantized_bytes);
 FLOW_VARIANT(quantized_words);
 FLOW_VARIANT(quantized_depthwise);

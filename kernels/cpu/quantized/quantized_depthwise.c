@@ -65,7 +65,7 @@ ALWAYS_INLINE vi load_pixel(const uint8_t *x, int n, vi zero)
 #endif
 }
 
-/* The cells of the kernel that lie inside the image, of one output: rows [first[0], last[0]), columns [first[1], last[1]). */
+/* The cells of the kernel that are inside the image, of one output: rows [first[0], last[0]), columns [first[1], last[1]). */
 typedef struct window { int64_t first[2], last[2], top[2]; } window;
 
 /* n / step, rounded up; most steps are 1. */

@@ -2,7 +2,7 @@
  *
  * A row of the batch needs no other row, so a part is a block of rows that goes through all steps on its own: no member waits for another
  * between steps. Phase 0 copies the kernel into panels of PANEL columns, as tiles of gemm_tile.h read them; phase 1 runs the blocks. The state
- * of a block lies together in scratch: in the sequence its rows would be far apart, and fall into few sets of the cache.
+ * of a block is together in scratch: in the sequence its rows would be far apart, and fall into few sets of the cache.
  * Every product is summed in the order of k, so the bits of a row depend on nothing but the row. */
 #ifndef FLOW_CPU_RECURRENT_RECURRENT_H
 #define FLOW_CPU_RECURRENT_RECURRENT_H
@@ -18,7 +18,7 @@ typedef struct recurrent {
   cell_operands  cell;
   int64_t        rows, steps, units;
   const uint8_t *mask;                        /* {rows, steps}; NULL: none */
-  int            reverse, resets_before;      /* resets_before: gru without reset_after, whose candidate has a product of its own */
+  int            reverse, resets_before;      /* resets_before: gru without reset_after, whose candidate has its own product */
 } recurrent;
 
 static inline cell_operands cell_of(int op)
@@ -170,7 +170,7 @@ static inline void start_block(const flow_call *call, block *b, int64_t part, co
   }
 }
 
-/* Where row i of the block and step t begin in an operand {n, t, width}; NULL where nobody reads it. */
+/* Where row i of the block and step t begin in an operand {n, t, width}; NULL where nothing reads it. */
 static inline float *at(const block *b, const flow_operand *operand, int64_t i, int64_t t, int64_t width)
 {
   return operand->data ? (float *)operand->data + ((b->first + i) * b->r.steps + t) * width : NULL;

@@ -251,7 +251,7 @@ static void reduce_runs(const reduction *op, const layout *l, const float *x, in
   }
 }
 
-/* Whether each result is that of one run of packed floats, and all of a row lie along one axis. */
+/* Whether each result is that of one run of packed floats, and all of a row are along one axis. */
 static int has_runs(const layout *l)
 {
   return l->kind == FLOW_KIND_FLOAT && l->direct && l->rank <= 1 && l->reduced_rank == 0 && l->column.size == 1 && l->row.stride == 1;

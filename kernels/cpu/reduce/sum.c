@@ -20,7 +20,7 @@ typedef struct sum {
   flow_kind           kind;
   int64_t             outputs, lanes;
   int64_t             elements;               /* of a row */
-  int                 listed, packed;         /* small rows, as above; rows lie packed in memory in their kind's dtype */
+  int                 listed, packed;         /* small rows, as above; rows are packed in memory in their kind's dtype */
 } sum;
 
 static sum sum_of(const flow_call *call)
@@ -175,7 +175,7 @@ static const columns_function add_columns[FLOW_KIND_COUNT] = { add_floats, add_d
 
 static int64_t *position_of(const sum *s, char *partial) { return (int64_t *)(void *)(partial + (size_t)(s->lanes * s->outputs) * 8); }
 
-/* `count` positions that lie packed: to the next lanes, then all lanes at a time. */
+/* `count` positions that are packed: to the next lanes, then all lanes at a time. */
 static void add_positions(const sum *s, const char *x, int64_t count, char *partial)
 {
   columns_function add = add_columns[s->kind];
@@ -191,7 +191,7 @@ static void add_positions(const sum *s, const char *x, int64_t count, char *part
   if (rest > 0) add(x, 1, 0, rest * s->outputs, partial);
 }
 
-/* Small rows, packed first if they do not lie so. */
+/* Small rows, packed first if they are not. */
 static void add_listed(const sum *s, const flow_operand *rows, char *partial)
 {
   int64_t positions = s->elements / s->outputs, most = FLOW_BLOCK_LENGTH / s->elements;

@@ -1,4 +1,4 @@
-/* arrival.h: how the last block of several goes on with what all have made, so that this needs no launch of its own: each writes its part and
+/* arrival.h: how the last block of several goes on with what all have made, so that this needs no further launch: each writes its part and
  * publishes it; then one thread of each arrives at a counter, and the block that finds itself the last observes the parts of all. Whichever
  * block that is, it combines them in the same order (CUDA C++ Programming Guide, "Memory Fence Functions").
  *

@@ -12,7 +12,7 @@
 
 typedef struct reduced_angle { double r; int quadrant; } reduced_angle;
 
-/* |x| of at least 2^20. Its 53 bits times 192 bits of 2/pi, those before which only multiples of 4 stand, modulo 2^192: two bits of
+/* |x| of at least 2^20. Its 53 bits times 192 bits of 2/pi, those before which only multiples of 4 are, modulo 2^192: two bits of
  * quadrant and the fraction, of which 128 bits are kept. */
 BODY reduced_angle reduce_large_angle(double x)
 {

@@ -7,7 +7,7 @@
 
 /* x as it broadcasts to a shape. */
 view flow_cuda_view(const flow_operand *x, int rank, const int64_t *shape);
-/* An array of a shape with strides of its own (elements), at `data`. */
+/* An array of a shape with its own strides (elements), at `data`. */
 view flow_cuda_view_strided(void *data, int dtype, int rank, const int64_t *shape, const int64_t *strides);
 
 /* `count` positions in groups of `size`, which is at least 1. */

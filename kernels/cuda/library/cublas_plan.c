@@ -70,7 +70,7 @@ static flow_status describe(const flow_cublaslt *blas, const flow_library_produc
                                         : p->relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
   uint32_t alignment = (uint32_t)p->alignment;
   size_t workspace = p->alignment < FLOW_LIBRARY_ALIGNMENT ? 0 : most_workspace;
-  /* Partial sums in float32, added in an order of their own: no sums in 16 bits. */
+  /* Partial sums in float32, added in their own order: no sums in 16 bits. */
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   FLOW_TRY(check(blas, blas->cublasLtMatmulDescCreate(&out->product, compute, CUDA_R_32F), "a product is refused"));
   FLOW_TRY(set(blas, out->product, CUBLASLT_MATMUL_DESC_TRANSA, &of_a, sizeof of_a));

@@ -1,4 +1,4 @@
-/* library.h: the products and convolutions that NVIDIA's libraries compute, said in a way of our own: kernels/cuda/library_*.c put an op
+/* library.h: the products and convolutions that NVIDIA's libraries compute, said in our own way: kernels/cuda/library_*.c put an op
  * together of them and of own kernels, and know neither library. library.c calls who computes them with the device of the call's queue
  * chosen.
  *

@@ -130,7 +130,7 @@ static int64_t w_size(const flow_library_convolution *c)
   return c->kernel[0] * c->kernel[1] * (c->channels_in / c->groups) * c->channels_out;
 }
 
-/* Whether our filters are the library's as they lie. */
+/* Whether our filters have the library's layout. */
 static int reads_ours(const work *s, const flow_library_convolution *c)
 {
   return (s->transposed & FLOW_TRANSPOSED_KERNEL) && c->channels_in == s->channels_in;
@@ -222,7 +222,7 @@ static int prepare_gradient(const flow_call *call, work *s)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Of what ops made; other kernels are transposed to where they are aligned, and biases copied, since an optimizer's parameters lie without
+/* Of what ops made; other kernels are transposed to where they are aligned, and biases copied, since an optimizer's parameters have no
  * gaps. */
 static flow_status check_alignment(const flow_operand *x)
 {

@@ -34,7 +34,7 @@ typedef struct flow_library_product {
   int64_t alignment;                            /* every operand begins at a multiple of this many bytes */
 } flow_library_product;
 
-/* What a library's fast algorithms need. Parameters lie without gaps: a product of some has an alignment of one element. */
+/* What a library's fast algorithms need. Parameters have no gaps between them: a product of some has an alignment of one element. */
 enum { FLOW_LIBRARY_ALIGNMENT = 16 };
 
 /* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is not a formula: 0. Products are read as

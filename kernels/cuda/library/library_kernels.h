@@ -1,4 +1,4 @@
-/* library_kernels.h: the variants that stand on NVIDIA's libraries. An op's family puts them in front of its own kernels:
+/* library_kernels.h: the variants that stand on NVIDIA's libraries. An op's family puts them in its own front kernels:
  *   const flow_kernel flow_cuda_convolution_kernels[] = { FLOW_LIBRARY_CONVOLUTION, { .variant = "plain", .run = run }, { 0 } };
  * They support no call where the library is missing, cannot compute it, or not with the same bits each time. */
 #ifndef FLOW_CUDA_LIBRARY_LIBRARY_KERNELS_H

@@ -70,7 +70,7 @@ int flow_cuda_is_small(const flow_call *call, flow_cuda_kernel kernel, int64_t c
 
 /* ---- what a launch touches --------------------------------------------------------------------------------------------------- */
 
-/* Kernels whose element i is made of the elements i of operands that lie like the result. */
+/* Kernels whose element i is made of the elements i of operands laid out like the result. */
 static int is_aligned_with_result(flow_cuda_kernel kernel)
 {
   static const unsigned char aligned[CUDA_KERNEL_COUNT] = {
@@ -202,7 +202,7 @@ static void place_item(flow_cuda_bundle *self, int *placed, const bundled *launc
       .word = (int16_t)launch->word, .which = which }, turn };
 }
 
-/* Small ones that stand side by side have different warps, in turns. */
+/* Small ones that are side by side have different warps, in turns. */
 static void place_elements(flow_cuda_bundle *self, int *placed, bundled *launch, int turn, int place)
 {
   if (place < 0) place = self->small[turn]++ * WARP % BLOCK_THREADS;

@@ -4,7 +4,7 @@
  * The ranks find each other by an id that rank 0 leaves in the store. Communicators are NCCL's non-blocking ones: every call returns at
  * once and its progress is asked for, so that a timeout and an abort get through. An operation that was enqueued and whose peer is gone
  * would keep the device busy forever: abort ends it there. NCCL's abort first ends what is under way and then waits until the last graph
- * with the communicator's operations is gone: that is waited for by a thread of its own, and by close. */
+ * with the communicator's operations is gone: a separate thread waits for that, and close. */
 #include "cuda/runtime/runtime.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ typedef struct nccl_communicator {
   ncclComm_t        comm;                  /* NULL: aborted, or not there yet */
   float            *scratch;               /* of barrier, on the device */
   flow_failure      failure;
-  const int        *ended;                /* while it is opened: see the options; NULL: nobody says so */
+  const int        *ended;                /* while it is opened: see the options; NULL: never */
   flow_thread       aborter;
   int               aborting;              /* the aborter was started */
 } nccl_communicator;

@@ -53,7 +53,7 @@ strategy.scope(function()
 end)
 local history = model:fit(train, { validation_data = validation, epochs = options.epochs, verbose = 0 }).history
 
--- Every worker saves, since saving may need all of them; those that are not the chief into folders of their own, which they delete.
+-- Every worker saves, since saving may need all of them; those that are not the chief into their own folders, which they delete.
 local is_chief = not cluster or cluster.is_chief
 local root = os.getenv "AIP_MODEL_DIR" or options.job_dir
 local folder = is_chief and root or flow.io.join(root, "workertemp_" .. cluster.task_id)

@@ -1,5 +1,5 @@
 -- managed_job.lua: a trainer as managed platforms start it: data and job folder come as arguments, the cluster as TF_CONFIG or
--- CLUSTER_SPEC, and a machine that goes away starts again where the last backup stands.
+-- CLUSTER_SPEC, and a machine that goes away starts again where the last backup is.
 --
 --   flowlua lua/examples/distributed/managed_job.lua --job-dir run                                     alone
 --   cd lua/examples/distributed

@@ -1,4 +1,4 @@
--- shard_by_file.lua: the data lies in TFRecord files, and each worker reads files of its own: nobody reads what others train on. With
+-- shard_by_file.lua: the data is in TFRecord files, and each worker reads its own files: no worker reads what others train on. With
 -- auto_shard_policy AUTO that happens where there are as many files as workers; FILE insists on it.
 --
 --   flowlua launch --workers 2 lua/examples/distributed/shard_by_file.lua
@@ -15,7 +15,7 @@ local strategy = flow.distribute.MultiWorkerMirroredStrategy()
 local cluster = strategy.cluster_resolver
 flow.set_random_seed(1)
 
--- Files that all workers see. Here each writes its own copy, under another name first, so that nobody reads half a file.
+-- Files that all workers see. Here each writes its own copy, under another name first, so that no worker reads half a file.
 local x, y, x_test, y_test = flow.datasets.mnist { path = options.path }
 local rows, paths = x.shape[1], {}
 for i = 1, options.files do

@@ -44,7 +44,7 @@ end
 
 local applications
 
--- The function of an application, made when somebody asks for it.
+-- The function of an application, made on demand.
 local function define(name)
   local record = require("flow.applications." .. MODULES[HOMES[name]][1])[name]
   takes_named(arguments_of(record))

@@ -6,7 +6,7 @@
 -- random state, the order and position of the data, History, and what the other callbacks remember (get_state). A backup is made when
 -- all callbacks have had their hooks; when the run has ended it is deleted, unless the end was Ctrl-C.
 --
--- Of several workers, which all have this callback, only the chief writes and reads the folder; where workers read data of their own the
+-- Of several workers, which all have this callback, only the chief writes and reads the folder; where workers read their own data the
 -- backup has the place of each. What the chief's callbacks remember is everybody's after a restart.
 
 local host = require "flow.host"
@@ -88,7 +88,7 @@ end
 function BackupAndRestore:get_state() return { seen = self._seen } end
 function BackupAndRestore:set_state(state) self._seen = state.seen end
 
--- Brings this process to where the newest backup stands; returns its path. nil: there is none, or what is wrong with all.
+-- Brings this process to where the newest backup is; returns its path. nil: there is none, or what is wrong with all.
 local function restore(self, run)
   if not run.begun then
     local io = require "flow.io"

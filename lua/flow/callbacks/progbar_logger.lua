@@ -1,5 +1,5 @@
 -- callbacks/progbar_logger.lua: the progress bar as a callback. fit, evaluate and predict draw one of their own, unless they are given
--- this one: then it is drawn where it stands in the list.
+-- this one: then it is drawn where it is in the list.
 
 local log = require "flow.log"
 local progress = require "flow.train.progress"

@@ -17,7 +17,7 @@ local function is_finite(value)
   return value == value and value ~= math.huge and value ~= -math.huge
 end
 
--- What to format instead of a value that lies exactly between two texts: C and Python take the even one, LuaJIT the larger one.
+-- What to format instead of a value that is exactly between two texts: C and Python take the even one, LuaJIT the larger one.
 -- kind: f or e; precision: digits after the point.
 local function to_even(value, precision, kind)
   if not is_finite(value) or precision > 40 then return value end

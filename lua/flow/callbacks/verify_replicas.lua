@@ -11,7 +11,7 @@ local signature = require "flow.signature"
 
 local VerifyReplicas = callbacks.stock("VerifyReplicas")
 
--- In fit it is a callback; a loop of its own calls it after each step: verify(model, optimizer), with models, optimizers, variables or
+-- In fit it is a callback; your own loop calls it after each step: verify(model, optimizer), with models, optimizers, variables or
 -- lists of them, the same ones on all workers. It counts its calls; a loop that goes on after a worker was lost gives the number of the
 -- step first: verify(step, model, optimizer). checks: how many comparisons there were.
 signature.takes_named "every: count = 100"

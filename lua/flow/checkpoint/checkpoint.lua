@@ -262,7 +262,7 @@ local function status_of(path, plan)
   if #plan.missing + #plan.unused == 0 then return self end
   local asked = { done = false }
   rawset(self, "_asked", asked)
-  -- As TensorFlow: what did not fit is told when nobody has asked about it until the status is gone.
+-- As in TensorFlow: what did not fit is reported if the script has not asked about it before the status is collected.
   rawset(self, "_sentinel", newproxy(true))
   getmetatable(self._sentinel).__gc = function()
     if asked.done then return end

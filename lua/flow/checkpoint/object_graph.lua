@@ -1,5 +1,5 @@
 -- object_graph.lua: what a checkpoint holds of the objects that it is given: variables and states, each with a path that depends on where
--- it stands and not on automatic names, so that it is found again in another process.
+-- it is and not on automatic names, so that it is found again in another process.
 --
 --   layers and models    <path>/kernel, <path>/layers/0/kernel ...; a compiled model's optimizer is <path>/optimizer; those in its
 --                         fields, and metrics, are <path>/<field>

@@ -1,4 +1,4 @@
--- cli/board_page.lua: the page of flowlua board: HTML, styles and JavaScript in one text that asks nobody but its own server. It asks for
+-- cli/board_page.lua: the page of flowlua board: HTML, styles and JavaScript in one text that uses no other server. It asks for
 -- /runs every two seconds, and for a tag only while its panel is seen and its version has grown. Texts of files are set as texts.
 return [==[
 <!DOCTYPE html>

@@ -5,7 +5,7 @@ local flow = require "flow"
 local shell = require "flow.shell"
 
 local FIRST_PORT, MOST_ORDER = 2222, 2^20
--- BatchMode: nobody is there to type a password. A host that is cut off is noticed after half a minute.
+-- BatchMode: nobody can type a password. A host that is cut off is noticed after half a minute.
 local SSH = "ssh -x -T -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
 
 local hosts = {}
@@ -27,7 +27,7 @@ function hosts.parse(text, refuse)
   return list, slots, counted
 end
 
--- The host of each of `count` workers, in order: as many as a host has slots, or, where nobody gave numbers, in equal parts.
+-- The host of each of `count` workers, in order: as many as a host has slots, or, without numbers, in equal parts.
 local function places(options, count, refuse)
   local list, slots, counted = hosts.parse(options.hosts, refuse)
   local result = {}

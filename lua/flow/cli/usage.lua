@@ -29,7 +29,7 @@ Usage: flowlua [options] [script.lua [arguments]]
   --          ends the options
   -           a script on standard input]=]
 
--- Words that name a command when they stand first: each is a module flow.cli.<word>, which returns f(host, arguments, program). options:
+-- Words that name a command when they are first: each is a module flow.cli.<word>, which returns f(host, arguments, program). options:
 -- what it takes, for completion.
 local commands = {
   doctor = { options = "" }, help = { options = "--man --completion --annotations" }, summary = { options = "" },

@@ -336,7 +336,7 @@ return function(Dataset, internal, make, out)
     io.write(names, require("flow.json").encode { structure = self._structure or {} })
   end
 
-  -- What save wrote. The signature stands in the files.
+  -- What save wrote. The signature is in the files.
   takes "path: path, compression?"
   function Dataset.load(path, compression)
     local io, json = require "flow.io", require "flow.json"

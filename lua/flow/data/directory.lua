@@ -2,7 +2,7 @@
 -- text_dataset_from_directory and audio_dataset_from_directory have in common.
 --
 -- A kind says what it is about: { what = the function's name, one = "picture", many = "pictures", endings = ".png .jpg", formats = "(.png,
--- .jpg)", defaults = options with defaults of its own, known = names of options without one }.
+-- .jpg)", defaults = options with its own defaults, known = names of options without one }.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

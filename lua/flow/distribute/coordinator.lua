@@ -31,7 +31,7 @@ local PerWorkerIterator = object.class "PerWorkerIterator"
 
 ---- data ----------------------------------------------------------------------------------------------------------------------------------
 
--- Each worker's own data set, of a function that makes it, or of a Dataset: nobody shares it out. element_spec is the Dataset's.
+-- Each worker's own data set, of a function that makes it, or of a Dataset, which is not divided. element_spec is the Dataset's.
 takes "dataset_fn"
 function Coordinator:create_per_worker_dataset(dataset_fn)
   local dataset = dataset_fn

@@ -6,7 +6,7 @@
 -- A batch of n rows becomes N parts of ceil(n / N) rows, one after the other, for the N replicas of all workers; the last parts may be
 -- shorter or empty. Two ways lead to it:
 --   shared   every worker computes the whole batch and takes its parts. auto_shard_policy DATA; AUTO where there are no files, or too few
---   own      every worker reads data of its own, in batches of the size of its parts. FILE, HINT, and OFF, where all have all data
+--   own      every worker reads its own data, in batches of the size of its parts. FILE, HINT, and OFF, where all have all data
 -- A pass ends on all workers together, when none has data left; until then who has none gets batches of no rows.
 
 local native = require "flow.ffi"
@@ -179,7 +179,7 @@ end
 ---- passes -----------------------------------------------------------------------------------------------------------------------------
 
 -- Raises on all workers of a strategy unless these passes over data that they share will give the same elements in the same order: a
--- worker that drew random numbers of its own before it made the data set would shuffle it in another way.
+-- worker that drew its own random numbers before it made the data set would shuffle it in another way.
 function datasets.agree(strategy, dataset, iterator)
   local others = strategy:_others()
   if not others then return end
@@ -211,7 +211,7 @@ function Distributed:_reopen(position, steps)
   return object.new(Iterator, { _distributed = self, _iterator = iterator, _last = false })
 end
 
--- Where a pass that has just begun begins: a text for all workers, or, where each reads data of its own, a list of theirs.
+-- Where a pass that has just begun begins: a text for all workers, or, where each reads its own data, a list of theirs.
 function Iterator:_begins()
   local others, position = self._distributed._strategy:_others(), self._iterator:save()
   return others and self._distributed._mode == "own" and others:gather_texts(position) or position

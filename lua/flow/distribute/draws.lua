@@ -1,5 +1,5 @@
 -- draws.lua: which random numbers the functions that a strategy runs draw: each has a seed, and counts its runs. They are known by the
--- place in the program where they stand, so that a function that is traced again, or by a worker that was started again, goes on.
+-- place in the program where they are, so that a function that is traced again, or by a worker that was started again, goes on.
 
 local draws = {}
 

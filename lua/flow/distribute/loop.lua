@@ -1,6 +1,6 @@
 -- loop.lua: strategy:run_with_recovery: a loop of the user's as a stretch that goes on when a worker was lost (recovery.lua).
 --
--- Before each step a worker notes where its data and its random numbers stand. A step has happened when its update has: the optimizers of
+-- Before each step a worker notes where its data and its random numbers are. A step has happened when its update has: the optimizers of
 -- the checkpoint count. So when a worker is lost, each of the others is before a step or after it, by its variables and its note; all
 -- take over from the one that is furthest. Where a step updates several times, its beginning is copied, and a part of it is taken back. Of
 -- a step that has happened what f does after the update is left out where it did not come to it.
@@ -50,7 +50,7 @@ local function close_pass(self)
   self.pass = false
 end
 
--- Goes to where a worker's data stands; rank: this worker's, from 0.
+-- Goes to where a worker's data is; rank: this worker's, from 0.
 local function set_data(self, data, rank)
   close_pass(self)
   self.data = data

@@ -16,8 +16,8 @@
 -- After its last stretch a worker waits at its end for the others, so that one who is lost then gets the state, too: it is at the end of
 -- that stretch at once, and does the rest of the script apart, since the others may have done theirs.
 --
--- A stretch is a table: step() -> steps that were made in it; where() -> a text, for who comes back; share(worker): all take over the state
--- of worker.newest; opens (or nil): it is how one begins, before the one that has steps.
+-- A stretch is a table: step() -> steps that were made in it; where() -> a text, for a worker that comes back; share(worker): all
+-- take over the state of worker.newest; opens (or nil): it is how one begins, before the one that has steps.
 
 local native = require "flow.ffi"
 local codec = require "flow.state_codec"
@@ -31,7 +31,7 @@ local recovery = { BEGIN = "begin" }      -- where() of a stretch that is made f
 
 local NOTE = "recovery"           -- the key under which the newest worker says where all go on
 local DONE = "done"               -- it says that a stretch is over
-local RESULT = "result %d"        -- what a stretch has left, for who leaves it out
+local RESULT = "result %d"        -- what a stretch returned, for workers that skip it
 local ROOM = 65537                -- bytes of a published text and its end
 local FOR_EVER = 1e6              -- seconds: whoever is waited for leaves the note, or is lost
 
@@ -58,8 +58,8 @@ function recovery.enter(self)
   self.steps = self.steps + 1
 end
 
--- result: what it returns. Kept for who comes back later is where the random numbers stand, and, if it is short, the result, of numbers,
--- texts and tables of them.
+-- result: what it returns. For a worker that comes back later it keeps the state of the random numbers and, if it is short, the result, of
+-- numbers, texts and tables of them.
 function recovery.leave(self, stretch, result)
   local random = native.text(C.flow_context_save, native.context)
   local ok, text = pcall(codec.encode, { random = random, result = result }, nil, "a result")
@@ -232,8 +232,8 @@ function recovery.catch_up(self, strategy, stretch, arrive)
   return false
 end
 
--- A stretch that is made from its beginning where a worker is lost: f(), whose result is returned, and kept as stretch.result for who comes
--- back after it. Within another one it is a part of it.
+-- A stretch that is made from its beginning where a worker is lost: f(), whose result is returned, and kept as stretch.result for a
+-- worker that comes back after it. Within another one it is a part of it.
 function recovery.whole(self, strategy, stretch, f)
   if self.inside then return f() end
   recovery.begin(self)

@@ -62,7 +62,7 @@ local function alive(worker)
   return worker and worker._handle and C.flow_worker_check(worker.handle) == 0
 end
 
--- Where this worker stands among the chief's writes of one kind in this place of the program.
+-- Where this worker is among the chief's writes of one kind in this place of the program.
 local function counter_of(worker, kind)
   local place = C.flow_worker_calls(worker.handle)
   if worker._counters.place ~= place then worker._counters = { place = place } end

@@ -1,4 +1,4 @@
--- elsewhere.lua: where to find what scripts for Keras and TensorFlow have under another name. Loaded when somebody asks for such a name.
+-- elsewhere.lua: where to find what scripts for Keras and TensorFlow have under another name. Loaded when a script uses such a name.
 
 local ENVIRONMENT = "os.getenv reads variables; a cluster need not stand in TF_CONFIG: "
   .. "flow.distribute.ClusterResolver { cluster = {...}, task = { type = \"worker\", index = 0 } }"
@@ -43,7 +43,7 @@ local places = {
     remat = "activations of the forward pass are kept; gradient_accumulation_steps of optimizers lets batches be smaller",
     name_scope = "layers and variables take name", quantizers = QUANTIZE, Quantizer = QUANTIZE,
     export = "model:export(folder) writes a folder for serving", wrappers = "model:fit and model:predict are the interface",
-    distillation = "lua/examples/distillation.lua trains a student by a train_step of its own",
+    distillation = "lua/examples/distillation.lua trains a student by its own train_step",
     visualization = GALLERY,
     distribution = MESH, mesh = MESH, dtensor = MESH, experimental = "what tf.experimental has is in flow itself, or not here",
   },

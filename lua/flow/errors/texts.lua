@@ -1,5 +1,5 @@
 -- texts.lua: what the sentences of errors say of a value, of a name that is not known and of those that are near it. The second
--- half of errors.lua, in whose table these functions stand; it is loaded when the first of them is called.
+-- half of errors.lua, in whose table these functions are; it is loaded when the first of them is called.
 
 local errors = require "flow.errors"
 

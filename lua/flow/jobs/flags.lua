@@ -144,7 +144,7 @@ local function child(map, key, make, place_text)
   return found
 end
 
--- The map that the last key of a path stands in.
+-- The map that the last key of a path is in.
 local function walk(tree, path, place_text)
   local node = tree
   for i = 1, #path - 1 do

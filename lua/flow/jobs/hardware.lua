@@ -15,7 +15,7 @@ local function size_of(machine) return tonumber(machine:match "%-(%d+)%a?$") end
 
 local FAR = 1000      -- more than any machine has processors: another family comes after all of the same
 
--- The machine nearest in size, if there is one of the same family, that takes so many of these GPUs; nil if there is none.
+-- The machine nearest in size, if there is one of the same family, that has this many of these GPUs; nil if there is none.
 local function nearest_machine(machine, gpu, count, known)
   local best, best_distance
   for name, gpus in pairs(known) do
@@ -58,7 +58,7 @@ function hardware.check_machine(report, read, field, service)
   return false
 end
 
--- GPUs of a machine. read: where the fields stand whose names are count_field and type_field; machine: nil where it is not known.
+-- GPUs of a machine. read: where the fields are whose names are count_field and type_field; machine: nil where it is not known.
 -- Returns the GPU's name and the count where both are valid.
 function hardware.check_gpus(report, read, count_field, type_field, machine, service)
   local gpu, count = read[type_field], read[count_field]
@@ -109,7 +109,7 @@ function hardware.check_built_in(report, read, field, gpu, service)
     read[field], takes[name][1], name)
 end
 
--- roles: { { title =, gpu =, gpu_count = }, ... }; read, field: where the region stands; region: nil if it is not said.
+-- roles: { { title =, gpu =, gpu_count = }, ... }; read, field: where the region is; region: nil if it is not said.
 function hardware.check_region(report, place, path, region, roles)
   if not regions.names[region] then
     local nearest = errors.nearest(region, regions.names)

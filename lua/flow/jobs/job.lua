@@ -110,7 +110,7 @@ function job.check_images(self, report)
   end
 end
 
--- The cluster of TF_CONFIG; address(role, index) is a task's. nil for one task, which is no cluster.
+-- The cluster of TF_CONFIG; address(role, index) is a task's. nil for one task, which is not a cluster.
 function job.cluster(self, address)
   local cluster, count = {}, 0
   for _, role in ipairs(self.roles) do

@@ -58,7 +58,7 @@ machines.legacy = {
 }
 machines.TPU = "cloud_tpu"
 
--- What a scale tier is made of where that has a name of its own.
+-- What a scale tier is made of where that has its own name.
 machines.tiers = {
   BASIC = {}, BASIC_GPU = { gpu = "NVIDIA_TESLA_K80", count = 1 }, STANDARD_1 = { servers = true }, PREMIUM_1 = { servers = true },
   BASIC_TPU = { tpu = true }, CUSTOM = { custom = true },

@@ -47,7 +47,7 @@ mounts.TOKEN = "GIT_TOKEN"
 mounts.CLONE_IMAGE = "alpine/git"
 
 -- The repository that the flags name, nil without one. Its token comes from the environment of the machine that clones, never from a URL,
--- which stands in files and logs.
+-- which is in files and logs.
 function mounts.read_git(options, report)
   local git = { url = options.git_url, branch = options.git_branch, commit = options.git_commit,
                 path = options.git_path ~= "" and options.git_path or mounts.CODE }

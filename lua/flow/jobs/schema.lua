@@ -18,7 +18,7 @@ function schema.place(read, field)
   return field and about.places[field] or about.place
 end
 
--- What a field is called, with what it stands in: masterConfig.imageUri.
+-- What a field is called, with what it is in: masterConfig.imageUri.
 function schema.path(read, field)
   local about = read[ABOUT]
   if not field then return about.path end

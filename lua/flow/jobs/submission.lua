@@ -41,7 +41,7 @@ function submission.write_dockerfile(parsed)
   return require("flow.jobs.dockerfile").write(job)
 end
 
--- 64 digits that nobody guesses.
+-- 64 random digits.
 local function make_secret()
   local file = assert(io.open("/dev/urandom", "rb"))
   local bytes = file:read(32)
@@ -107,7 +107,7 @@ local function check_free(job)
   end
 end
 
--- Writes the files, and hands them to the client where there is one and nobody said --no-submit, or no back end was named. Returns
+-- Writes the files, and hands them to the client if there is one, unless --no-submit was given or no back end was named. Returns
 -- { name =, backend =, folder =, files =, submitted =, code = }.
 function submission.run(job)
   local backend, folder = submission.backend(job.backend), folder_of(job)

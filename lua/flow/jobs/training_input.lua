@@ -21,7 +21,7 @@ local ROLES = {
 
 local function is_legacy(machine) return machines.legacy[machine] ~= nil end
 
--- scaleTier and what may stand beside it. Returns the tier.
+-- scaleTier and what may be beside it. Returns the tier.
 local function check_tier(input, report, lenient)
   local tier = input.scaleTier
   if tier and not machines.tiers[tier] then

@@ -24,7 +24,7 @@ local scan = signature.guard("flow.keras.ops.scan", function(f, init, xs, length
   return state, results
 end, "f: callable, init, xs?, length?: whole, reverse: boolean = false, unroll?")
 
--- All ops of flow, and the modules of keras.ops, which hold some of them. image has functions of its own.
+-- All ops of flow, and the modules of keras.ops, which hold some of them. image has its own functions.
 local ops
 ops = signature.module("flow.keras.ops", nil, function(_, name)
   if name == "nn" or name == "numpy" or name == "linalg" then return ops end

@@ -41,7 +41,7 @@ local function walk(node, visit, path)
   end
 end
 
--- Whether it is a list or table with entries of its own.
+-- Whether it is a list or table with its own entries.
 takes("structure", true)
 function tree.is_nested(structure) return nested(structure) end
 

@@ -1,4 +1,4 @@
--- choices.lua: flow.initializers and flow.regularizers: values for arguments of layers that have options of their own.
+-- choices.lua: flow.initializers and flow.regularizers: values for arguments of layers that have their own options.
 --
 --   layers.Dense(8, { kernel_initializer = flow.initializers.RandomNormal { stddev = 0.01 },
 --                     kernel_regularizer = flow.regularizers.L2(1e-4) })

@@ -43,7 +43,7 @@ function entries.base(layer)
   return { name = layer.name, trainable = layer._trainable, dtype = entries.policy(layer._policy.name) }
 end
 
--- Classes that Keras has in a module of its own, which it does not export.
+-- Classes that Keras has in its own module, which it does not export.
 local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
 
 local function record_entry(layer)
@@ -89,7 +89,7 @@ function entries.write(layer)
   local make = layer._handle and record_entry or layers._in_lua(layer.class_name) == object.class_of(layer) and own_entry or custom_entry
   local entry = make(layer)
   entry.build_config = entries.build_config(layer)
-  if make ~= own_entry then entry.quantization = quantization.describe(layer) end      -- those inside of it have entries of their own
+  if make ~= own_entry then entry.quantization = quantization.describe(layer) end      -- those inside of it have their own entries
   return entry
 end
 
@@ -214,7 +214,7 @@ function entries.options_with_layer(content, reader, name, what)
   return options
 end
 
--- The entries of layers that a config names in fields of its own: those of a wrapper, a cell, a list of cells.
+-- The entries of layers that a config names in its own fields: those of a wrapper, a cell, a list of cells.
 function entries.inside(content)
   local list = {}
   for _, name in ipairs { "layer", "backward_layer", "cell" } do list[#list + 1] = given(content[name]) and content[name] or nil end

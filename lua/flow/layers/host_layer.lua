@@ -98,7 +98,7 @@ function HostLayer:_base_config() return require("flow.layers.entries").base(sel
 -- What flow_function_lookup is told of a component.
 function HostLayer._form(spec) return (spec.dtype == "string" and 1 or 0) + (spec.column and 2 or 0) end
 
--- What a file keeps of the layer beside variables: texts of files of its own, and tensors, by their names; and back: read(name), or nil.
+-- What a file keeps of the layer beside variables: texts of its own files, and tensors, by their names; and back: read(name), or nil.
 function HostLayer:_assets() return {} end
 function HostLayer:_read_assets() end
 function HostLayer:_named_tensors() return {} end

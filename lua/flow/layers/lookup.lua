@@ -138,7 +138,7 @@ end
 
 local function token_start(self) return oov_start(self) + self._given.num_oov_indices end
 
--- The tokens that stand before the vocabulary's own.
+-- The tokens that are before the vocabulary's own.
 local function special_tokens(self)
   local list = {}
   if oov_start(self) == 1 then list[1] = self._given.mask_token end

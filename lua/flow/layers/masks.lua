@@ -26,7 +26,7 @@ function masks.of(value)
   return list
 end
 
--- Gives a tensor a mask, in place of its own; nil: none. Returns the tensor.
+-- Gives a tensor a mask in place of its own; nil: none. Returns the tensor.
 function masks.set(t, mask)
   native.try(C.flow_tensor_set_mask, native.pointer(t), mask and native.pointer(mask) or nil)
   return t

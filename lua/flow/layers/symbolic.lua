@@ -268,7 +268,7 @@ end
 
 ---- ops ----------------------------------------------------------------------------------------------------------------------------
 
--- An op on symbolic tensors becomes a layer of its own: the op with its other operands kept.
+-- An op on symbolic tensors becomes a separate layer: the op with its other operands kept.
 local function apply(op, ...)
   local Layer = require "flow.layers.layer"
   local operands, count, inputs, lists = { ... }, select("#", ...), {}, {}

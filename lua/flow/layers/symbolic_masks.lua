@@ -1,5 +1,5 @@
 -- symbolic_masks.lua: masks of the symbolic tensors of functional models. As in Keras they are operations of the model, x:ne(0), which
--- become layers of their own where a layer takes one: GlobalAveragePooling1D called on the output of an Embedding with mask_zero is called
+-- become separate layers where a layer takes one: GlobalAveragePooling1D called on the output of an Embedding with mask_zero is called
 -- with its mask. When the model runs, tensors carry masks besides (masks.lua), for what does not take them as arguments.
 
 local object = require "flow.object"

@@ -29,7 +29,7 @@ local models = { Model = Model, Functional = Functional, Sequential = Sequential
 ---- common ---------------------------------------------------------------------------------------------------------------------
 
 -- A class of models written in Lua. One without init() and call() is made as flow.Model is, or flow.Sequential if it extends that: a graph
--- of layers with methods of its own, such as train_step.
+-- of layers with its own methods, such as train_step.
 function Model.extend(parent, class_name)
   local class = Layer.extend(parent, class_name)
   local metatable = getmetatable(class)
@@ -75,7 +75,7 @@ function Model.fields.layers(self)
   end
   return list
 end
--- Names of the classes that the outputs stand for, as the data set that it was fitted to or its file told; nil: nobody knows.
+-- Names of the classes that the outputs stand for, as the data set that it was fitted to or its file told; nil: unknown.
 function Model.fields.class_names(self) return rawget(self, "_class_names") end
 function Model.fields.input_shape(self)
   return rawget(self, "_input_shape") or raise("%s has no input shape before it is built", object.title(self))
@@ -357,7 +357,7 @@ local function first_shape(layer)
   return rawget(layer, "input_shape_given") or (inputs and { unpack(inputs[1].shape, 2) })
 end
 
--- A value where a layer belongs; a class that nobody called says so.
+-- A value in the place of a layer; the error says if it is a class that was not called.
 local function describe(value)
   local title = signature.namespaces[value]
   return title and ("the class %s itself: write %s()"):format(title, title:gsub("^flow%.layers", "layers")) or errors.describe(value)

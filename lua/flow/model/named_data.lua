@@ -31,7 +31,7 @@ function named.results(model, list)
   return by_name
 end
 
--- Whether value is data by name and some name is one of the model's outputs: targets, where options might stand as well.
+-- Whether value is data by name and some name is one of the model's outputs: targets, where options might be as well.
 function named.has_outputs(model, value)
   if not named.is(value) then return false end
   for _, name in ipairs(named.names(model, "outputs") or {}) do

@@ -7,7 +7,7 @@ local svg = require "flow.plot.svg"
 
 local curves = {}
 
--- Of curves that stand together, training and validation first: told apart by eyes of every kind, and the first two in grey.
+-- Of curves that are drawn together, training and validation first: told apart by eyes of every kind, and the first two in grey.
 local COLORS = { "#1f6fb4", "#d9601a", "#2a9d5c", "#a03fa8", "#b8860b", "#128a9c", "#c0392b", "#7a6b5d" }
 local INK, MUTED, GRID, AXIS = "#24292f", "#66707b", "#e6e9ed", "#9aa3ad"
 local MARGIN = { left = 64, right = 18, top = 58, bottom = 46 }      -- around the curves of a panel

@@ -20,7 +20,7 @@ function graphics.offered()
     or program == "WezTerm" or program == "ghostty"
 end
 
--- The characters that make the terminal show a PNG file, over so many of its columns.
+-- The characters that make the terminal show a PNG file, over this many of its columns.
 local function sequence(bytes, columns)
   local text, parts = svg.base64(bytes), {}
   for at = 1, #text, MOST_CHARACTERS do

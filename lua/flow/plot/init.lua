@@ -48,7 +48,7 @@ local function as_picture(draw)
   return graphics.offered() and graphics.text((draw())) or nil
 end
 
--- Panels of curves to a file, or, without one, to the terminal; then it returns what it printed. A title stands over all panels.
+-- Panels of curves to a file, or, without one, to the terminal; then it returns what it printed. A title is over all panels.
 local function show_panels(what, panels, file, options)
   if #panels == 1 and options.title == panels[1].name and file then options.title = nil end
   local curves = require "flow.plot.curves"

@@ -1,4 +1,4 @@
--- layout.lua: where the boxes of a directed graph without cycles stand: in layers, so that every edge leads onwards (Sugiyama,
+-- layout.lua: where the boxes of a directed graph without cycles are: in layers, so that every edge leads onwards (Sugiyama,
 -- Tagawa and Toda 1981): layers by longest paths, order within a layer by barycentres, places by least squares.
 --
 --   layout.place(boxes, edges)      boxes: { { across =, along = }, ... } sizes; edges: { { from, to }, ... } positions in boxes
@@ -9,7 +9,7 @@ local layout = {}
 
 local GAP_ACROSS, GAP_ALONG, LANE, SWEEPS = 28, 34, 14, 24
 
--- The layer of each box: one more than the last of those that lead to it; a box that nothing leads to stands just before the first
+-- The layer of each box: one more than the last of those that lead to it; a box that nothing leads to is just before the first
 -- that it leads to.
 local function assign_layers(boxes, edges)
   local waits, outgoing, layer, ready = {}, {}, {}, {}

@@ -35,7 +35,7 @@ local function label(value, step, largest)
 end
 
 -- An axis over low..high with about `count` ticks: { low =, high =, ticks = { { value =, label = }, ... } }, low and high being
--- ticks themselves. whole: ticks stand at whole numbers only, and the ends stay as they are.
+-- ticks themselves. whole: ticks are at whole numbers only, and the ends stay as they are.
 function scale.linear(low, high, count, whole)
   if low == high then
     local room = whole and 0.5 or (low ~= 0 and math.abs(low) * 0.1 or 1)

@@ -7,7 +7,7 @@ local scale = require "flow.plot.scale"
 local raise = errors.raise
 local series = {}
 
--- The loss stands first and the learning rate last, others by name.
+-- The loss is first and the learning rate last, others by name.
 local function rank(name)
   return name == "loss" and 0 or name:find("loss$") and 1 or name == "learning_rate" and 3 or 2
 end
@@ -73,7 +73,7 @@ end
 series.numbers_of = numbers_of
 
 -- Any curves as one panel: { loss = { 3, 2, 1 }, val_loss = ... }, a list of lists, or one list or tensor. options: x (where the
--- values stand; 1, 2, 3 without it), xlabel, ylabel, title, labels.
+-- values are; 1, 2, 3 without it), xlabel, ylabel, title, labels.
 function series.lines(what, given, options)
   local named = {}
   if native.is_tensor(given) and given.rank == 1 or type(given) == "table" and type(given[1]) == "number" then given = { given } end
@@ -108,7 +108,7 @@ function series.lines(what, given, options)
   return { panel }
 end
 
--- How often values stand in `bins` equal parts between the least and the greatest, as NumPy's histogram has it, as one panel of bars.
+-- How many values are in each of `bins` equal parts between the least and the greatest, as NumPy's histogram has it, as one panel of bars.
 function series.histogram(what, given, bins, options)
   local values, low, high = numbers_of(what, "values", given), math.huge, -math.huge
   for _, value in ipairs(values) do
@@ -128,7 +128,7 @@ function series.histogram(what, given, bins, options)
              step = "x" } }
 end
 
--- The axis of epochs, steps or whatever stands across a panel.
+-- The axis of epochs, steps or whatever is across a panel.
 function series.axis(panel, first, last, count)
   if panel.is_whole then return scale.epochs(first, last, count) end
   local axis = scale.linear(first, last, count)

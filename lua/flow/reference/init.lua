@@ -1,5 +1,5 @@
 -- init.lua: flow.help: what there is to know of each public function, class and method: what it takes, what it does, an example. All of it
--- comes from one record for each: what it takes stands above the function (signature.lua) or in C, the sentence and the example stand in
+-- comes from one record for each: what it takes is above the function (signature.lua) or in C, the sentence and the example are in
 -- texts.lua. Pages, completions (completion.lua) and annotations for editors (annotations.lua) are made from these records.
 --
 -- The room: what is said of public functions. May use: nothing.
@@ -8,7 +8,7 @@ local errors = require "flow.errors"
 local signature = require "flow.signature"
 local names = require "flow.reference.names"
 
-local reference = { flow = nil }      -- what require "flow" returns: set by who loads this room
+local reference = { flow = nil }      -- what require "flow" returns; its init.lua sets it
 
 local items, by_name, by_value      -- of walk.lua, with doc and example added when they are asked for
 

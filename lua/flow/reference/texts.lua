@@ -1,5 +1,5 @@
--- texts.lua: what is said of each public function beside what it takes: one sentence and an example that runs. What it takes stands above
--- the function itself (signature.lua) or in its record in C; these texts stand in the files of reference/texts, read when somebody asks.
+-- texts.lua: what is said of each public function beside what it takes: one sentence and an example that runs. What it takes is above
+-- the function itself (signature.lua) or in its record in C; these texts are in the files of reference/texts, read when somebody asks.
 --
 -- A line that begins a record has a name and a sentence, the indented lines after it are the example, which finds `flow` and `layers`:
 --

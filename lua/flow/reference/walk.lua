@@ -7,7 +7,7 @@ local object = require "flow.object"
 local signature = require "flow.signature"
 local names = require "flow.reference.names"
 
--- Names that stand for others' names, and so give no page of their own: flow.keras.layers is flow.layers.
+-- Names that stand for others' names, and so give no further page: flow.keras.layers is flow.layers.
 local ALIASES = { keras = true, experimental = true, gfile = true, cluster_resolver = true, coordinator = true }
 
 -- Where the walk is: found is the list of what there is, by_key finds one of it.

@@ -10,7 +10,7 @@ local C = native.C
 local KEYWORDS = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not", "or",
   "repeat", "return", "then", "true", "until", "while" }
 
-local complete = { flow = nil }      -- flow: set by who loads this room
+local complete = { flow = nil }      -- what require "flow" returns; its init.lua sets it
 
 -- The value of a path such as flow.layers or model, nil if it has none. Fields that are computed are asked for, so only of objects of
 -- ours and plain tables.
@@ -86,7 +86,7 @@ local function records(name_at)
   return list
 end
 
--- What may stand in quotes for a parameter.
+-- What may be in quotes for a parameter.
 local CHOICES = {
   loss = function() return records(C.flow_loss_name) end,
   metrics = function()
@@ -129,7 +129,7 @@ end
 
 ---- completion ----------------------------------------------------------------------------------------------------------------------
 
--- The list of what the word may become. before: what stands before it in the entry. globals: names that are known besides _G's.
+-- The list of what the word may become. before: what is before it in the entry. globals: names that are known besides _G's.
 function complete.words(word, before, globals)
   before = before or ""
   local context = context_of(before)

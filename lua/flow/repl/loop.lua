@@ -9,7 +9,7 @@ local style = require "flow.repl.style"
 local complete = require "flow.repl.complete"
 local new_session = require "flow.repl.session"
 
-local repl = { show = show, complete = complete.words }      -- repl.flow, what the prompt calls flow, is set by who loads this room
+local repl = { show = show, complete = complete.words }      -- flow's init.lua sets repl.flow, the prompt's flow
 
 -- Compiles input. Returns the chunk and whether its values are to be printed, or nil, whether more lines are needed, and
 -- the error.

@@ -128,7 +128,7 @@ function config.entry(layer)
   if not (is_sequential or is_functional) then return entries.write(layer) end
   local entry = is_sequential and sequential_entry(layer) or functional_entry(layer)
   local class = object.class_of(layer)
-  if class ~= models.Sequential and class ~= models.Functional then      -- one that a script extends with steps of its own
+  if class ~= models.Sequential and class ~= models.Functional then      -- one that a script extends with its own steps
     entry.module, entry.class_name, entry.registered_name = json.null, class.name, class.name
   end
   entry.build_config = is_functional and { input_shape = json.null } or entries.build_config(layer)

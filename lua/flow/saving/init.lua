@@ -44,8 +44,8 @@ end
 
 local said = false      -- that models are .keras files
 
--- The path of a model's file: of "mine" the file model.keras in the folder mine, of "m.h5" m.h5.keras. That is no error: save often comes
--- after hours of training, which must not be lost. Returns it and the folder that it needs, or nil.
+-- The path of a model's file: for "mine" the file model.keras in the folder mine, for "m.h5" m.h5.keras. Neither name is an error: save
+-- often comes after hours of training, which must not be lost. Returns the path and the folder that it needs, or nil.
 local function keras_path(path)
   if path:find("%.keras$") then return path end
   local folder = names_folder(path) and path or nil

@@ -67,7 +67,7 @@ local function read_description(path)
   return entry, metadata
 end
 
--- What layers keep in files of their own.
+-- What layers keep in their own files.
 local function read_assets(model, path)
   local list = weights.of_host_layers(model)
   if next(list) == nil then return end

@@ -4,7 +4,7 @@
 --   the note layer_names of the root, or of the group model_weights     the layers in the model's order, a line each
 --   the note weight_names of each layer's group                         its variables, trainable ones first, as paths in that group
 --
--- A list that is too long for one attribute stands as layer_names0, layer_names1, ...
+-- A list that is too long for one attribute is stored as layer_names0, layer_names1, ...
 
 local errors = require "flow.errors"
 local object = require "flow.object"

@@ -164,7 +164,7 @@ function objects.read(what, value, kind, custom)
   end
   if made then return made end
   if not is_layer then
-    raise("%s: %q is not known%s; give a class of your own as custom_objects = { %s = Class }", what, name,
+    raise("%s: %q is not known%s; give your own class as custom_objects = { %s = Class }", what, name,
       kind and " in flow." .. kind or "", name)
   end
   return config.read(value, { path = what, custom = custom, calls = 0 })

@@ -156,7 +156,7 @@ function File:read_into(which, value)
   if variable.is_variable(value) then
     local content = self:read(which)
     value:assign(content)
-    content:close()                   -- as large as the variable: nobody waits for a collection
+    content:close()                   -- as large as the variable: not left to the collector
   else
     check(C.flow_tensor_file_read_into(handle, index, native.pointer(value)))
   end

@@ -57,7 +57,7 @@ local function walk_list(path, list, visit, seen)
   end
 end
 
--- The layers of a model as they stand in its file: those of a Sequential come without the input.
+-- The layers of a model as they are in its file: those of a Sequential come without the input.
 local function listed(model)
   return rawget(model, "_graph_layers") and not object.is(model, models.Sequential) and model._graph_layers or model._children
 end
@@ -161,7 +161,7 @@ local function match(file, path, who, variables, list, count)
   end
 end
 
--- Reads a list of { position, variable }: into the variables themselves where nobody minds a model that is half read; else all of them are
+-- Reads a list of { position, variable }: into the variables themselves where a model that is half read is acceptable; else all of them are
 -- read first.
 function weights.assign(file, list, in_place)
   local waiting = {}
@@ -195,7 +195,7 @@ local function first(list, count)
   return part
 end
 
--- The loss scale's own variables stand before the inner optimizer's. Keras makes two of them at the first step only.
+-- The loss scale's own variables are before the inner optimizer's. Keras makes two of them at the first step only.
 local function match_scale(file, optimizer, list)
   local own = stored_count(file, "optimizer/vars") - stored_count(file, INNER)
   local variables = first(optimizer.variables, #optimizer.variables - #optimizer.inner_optimizer.variables)

@@ -185,7 +185,7 @@ return function(ops, define, axis_from, gather)
     return pairs_of
   end
 
-  -- What stands before and after x along an axis: number times a value.
+  -- What is before and after x along an axis: number times a value.
   local function with_constant(x, axis, pair, value)
     length(x, axis, "flow.pad")
     local list, dims, dtype = { x }, tensor.raw_shape(x), native.dtype(x.dtype)
@@ -198,7 +198,7 @@ return function(ops, define, axis_from, gather)
     return ops.concat(list, axis)
   end
 
-  -- Mirrored at the outer elements, which stand once (reflect, skip = 1) or twice (symmetric, skip = 0).
+  -- Mirrored at the outer elements, which occur once (reflect, skip = 1) or twice (symmetric, skip = 0).
   local function mirrored(x, axis, pair, skip, what)
     local n = length(x, axis, what)
     if math.max(pair[1], pair[2]) > n - skip then

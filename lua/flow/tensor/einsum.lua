@@ -21,7 +21,7 @@ local function labels_of(text, equation)
   return list
 end
 
--- The result's labels when the equation does not name them: those that stand once, in the order of the alphabet.
+-- The result's labels when the equation does not name them: those that occur once, in the order of the alphabet.
 local function implied(inputs)
   local count, list = {}, {}
   for _, labels in ipairs(inputs) do
@@ -124,7 +124,7 @@ return function(ops)
     return x, labels
   end
 
-  -- x summed over the labels that nobody needs.
+  -- x summed over the labels that nothing needs.
   local function sum_rest(x, labels, needed)
     local axes = {}
     for i, label in ipairs(labels) do axes[#axes + 1] = not needed(label) and i or nil end
@@ -150,7 +150,7 @@ return function(ops)
     return #filter(labels, function(label) return sizes[label] < 0 end) > 1
   end
 
-  -- a and b as one tensor, summed over the labels that both have and nobody needs afterwards.
+  -- a and b as one tensor, summed over the labels that both have and nothing needs afterwards.
   local function contract(a, a_labels, b, b_labels, needed, sizes)
     local in_a, in_b = set_of(a_labels), set_of(b_labels)
     a, a_labels = sum_rest(a, a_labels, function(label) return in_b[label] or needed[label] end)

@@ -7,7 +7,7 @@
 --
 -- Inside another trace, and while a tape records, f is simply called, so that its operations become part of that.
 --
--- What runs on several replicas (strategy:run) is a plan of its own: a function that calls it stays Lua, without a trace around it.
+-- What runs on several replicas (strategy:run) is a separate plan: a function that calls it stays Lua, without a trace around it.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

@@ -46,7 +46,7 @@ local function tracing()
   return own.tracing
 end
 
--- native.while_tracing, of a function that stands there.
+-- native.while_tracing, of a function that is there.
 function tensor.while_tracing(where, begin, f, ...)
   local list = tracing()
   local depth = #list

@@ -106,7 +106,7 @@ local function gathers_of(p)
   return C.flow_worker_shares_memory(p.worker) ~= 0 and C.FLOW_GATHERS_WORKERS or C.FLOW_GATHERS_MESSAGES
 end
 
--- For batches of `rows` rows of all replicas (nil: nobody knows how many), how many of them each is expected to have where that decides how
+-- For batches of `rows` rows of all replicas (nil: unknown), how many of them each is expected to have where that decides how
 -- gradients travel: a power of two, so that batches of many sizes share few plans; false: it decides nothing, 0: rows are unknown.
 function placement.expected_rows(p, rows)
   if gathers_of(p) ~= C.FLOW_GATHERS_MESSAGES or p.factors == true then return false end

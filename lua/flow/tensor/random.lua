@@ -38,7 +38,7 @@ end
 internal.check_seed = check_seed
 random.global_seed = false    -- of set_seed, if it was called: shuffled datasets mix it with their own
 
--- Where the drawing of seeds stands: for checkpoints, flow.train.Checkpoint { random = flow.random }.
+-- Where the drawing of seeds is: for checkpoints, flow.train.Checkpoint { random = flow.random }.
 function random:get_state()
   return { context = native.text(C.flow_context_save, context), global_seed = self.global_seed or nil }
 end

@@ -9,7 +9,7 @@ local signature = require "flow.signature"
 
 local raise, takes = errors.raise, signature.takes
 
--- Options of the next draw of several that one call makes: with a seed each has one of its own, which follows from it.
+-- Options of the next draw of several that one call makes: with a seed each draw has its own seed, which follows from it.
 local function draws_of(options)
   local count = 0
   return function()

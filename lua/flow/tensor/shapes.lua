@@ -11,7 +11,7 @@ local shapes = {}
 
 ---- rows of a batch ------------------------------------------------------------------------------------------------------------------
 
-local Rows = {}      -- { times = so many times the rows }
+local Rows = {}      -- { times = multiple of the rows }
 
 function shapes.is_rows(value)
   return type(value) == "table" and getmetatable(value) == Rows
@@ -71,7 +71,7 @@ local function of_symbolic(shape)
   return shapes.of(raw)
 end
 
--- What a user gave for a shape as a list, in which rows of a batch may stand.
+-- What a user gave for a shape as a list, in which rows of a batch may be.
 function shapes.list(what, given)
   if type(given) == "number" or shapes.is_rows(given) then return { given } end
   if type(given) == "cdata" and native.is_symbolic_shape(given) then return of_symbolic(given) end

@@ -9,7 +9,7 @@ local scopes = require "flow.scopes"
 
 local step_share = {}
 
--- Calls f(...) as a step of a model, which so many replicas share, and returns its results.
+-- Calls f(...) as a step of a model, which this many replicas share, and returns its results.
 function step_share.within(replicas, f, ...)
   local own = scopes.own()
   local outer = own.step

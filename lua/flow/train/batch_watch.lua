@@ -1,5 +1,5 @@
 -- batch_watch.lua: who looks at a loop over batches while it runs: callbacks, the bar, a backup. They look between executions, of
--- steps_per_execution batches each (compile): within one nobody asks for a number, so that a device is not waited for. For the bar alone,
+-- steps_per_execution batches each (compile): within one no number is read, so that nothing waits for a device. For the bar alone,
 -- which draws now and then, as many go together as are quick.
 
 local native = require "flow.ffi"
@@ -20,10 +20,10 @@ end
 --   logs     a function: what the hook of the end gets; shown: one for what the bar shows, nil if that is nothing
 --   count    batches that the loop has at most
 --   stops    (optional) whether somebody wants to stop; stop: whether the loop ends for it now
---   run      (optional) of training (fit_position.lua), told where it stands
--- nil if nobody looks, so that the loop need not come here. Else: after(batch, rows), to be called after each batch, counted from 0, or
--- after several that end with an execution, with the last one and the rows of all, which returns true to end the loop; and finish(),
--- after a loop whose data ended; and every(), how many batches the loop may run before it comes here again.
+--   run      (optional) of training (fit_position.lua), told where it is
+-- Returns nil if nothing observes the batches, so that the loop need not come here. Else three functions: after(batch, rows), to be called
+-- after each batch, counted from 0, or after several that end with an execution, with the last one and the rows of all, which returns true
+-- to end the loop; finish(), after a loop whose data ended; and every(), how many batches the loop may run before it comes here again.
 function executions.watch(how)
   local list, bar, run, count = how.list, how.bar, how.run, how.count
   local on_begin, on_end = "on_" .. how.what .. "_batch_begin", "on_" .. how.what .. "_batch_end"
@@ -33,7 +33,7 @@ function executions.watch(how)
   local size, start = executions.size(how.model), run and run.batch or 0
   local first, done, rows = 0, 0, 0      -- the execution's first batch; batches of the loop so far; rows of the execution so far
 
-  local pace, looked = size, executions.clock()      -- batches that go together if nobody but the bar looks; when it looked last
+  local pace, looked = size, executions.clock()      -- batches that go together if only the bar observes them; when it last did
 
   local function set_pace()
     local now = executions.clock()

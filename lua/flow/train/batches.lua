@@ -1,4 +1,4 @@
--- batches.lua: the hot loop over tensors: the step's plan runs in C, batch after batch, on the rows where they lie, or on those that an
+-- batches.lua: the hot loop over tensors: the step's plan runs in C, batch after batch, on the rows where they are, or on those that an
 -- order names, until somebody wants to look.
 
 local native = require "flow.ffi"
@@ -71,7 +71,7 @@ local function loop(source, instance, seed, step, first, last, watch)
   return 0, batch - first
 end
 
--- The rows of a batch, as tensors of their own where an order picks them.
+-- The rows of a batch, as separate tensors where an order picks them.
 local function rows_of(source, begin, rows)
   local list = {}
   for i, array in ipairs(source.arrays) do

@@ -64,7 +64,7 @@ function Callback.extend(parent, name)
   return callable(object.open(object.class(name, parent)), name)
 end
 
--- One of those that stand in flow.callbacks; what it takes says the text above its init.
+-- One of those that are in flow.callbacks; what it takes says the text above its init.
 function callback.stock(name, parent)
   local class = object.class(name, parent or Callback)
   class._is_stock = true

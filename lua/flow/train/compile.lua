@@ -30,7 +30,7 @@ local function is_list(value)
   return type(value) == "table" and not getmetatable(value) and value[1] ~= nil
 end
 
--- How many outputs a model has that compile is told of: a class with a call() of its own says it by a list of losses.
+-- How many outputs a model has that compile is told of: a class with its own call() says it by a list of losses.
 local function output_count(model, compiled)
   local names = named_data.names(model, "outputs")
   compiled = compiled or model._compiled

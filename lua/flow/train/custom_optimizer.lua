@@ -241,7 +241,7 @@ local function define(Optimizer)
 
   ---- files ---------------------------------------------------------------------------------------------------------------------------
 
-  -- As Keras writes a registered class; what the class' get_config() gives stands beside what every optimizer has.
+  -- As Keras writes a registered class; what the class' get_config() gives is beside what every optimizer has.
   function Custom:to_json()
     local described = json.decode(Optimizer.to_json(self))
     local class = object.class_of(self)

@@ -46,7 +46,7 @@ local function layout_of(model, kind, what, specs)
     object.title(model), x, x + y + 1)
 end
 
--- The dataset with components side by side: inputs and targets that elements have by name stand in the order of the model's.
+-- The dataset with components side by side: inputs and targets that elements have by name are in the order of the model's.
 local function ordered(model, what, dataset)
   local own = dataset._structure
   if not own then return dataset end
@@ -79,7 +79,7 @@ local function weighted(model, what, dataset, by_class)
   end)
 end
 
--- What a worker reads of a data set: all of it, to do its part of each batch, or a part of its own (strategies of several workers); and the
+-- What a worker reads of a data set: all of it, to do its part of each batch, or its own part (strategies of several workers); and the
 -- rows of all workers' batches together, or nil.
 local function arrange(model, what, dataset)
   local placed = model._placement
@@ -123,7 +123,7 @@ function Feed.new(model, kind, what, dataset, limit, by_class)
     keeps = false, store = false,      -- rows that come again stay on the model's device; where they are
     numbers = false,      -- of those of the next batches
     mark = false,         -- of a run that goes on when a worker was lost: position at which the present epoch began; marks: those of all
-    marks = false,        -- workers, where each reads data of its own
+    marks = false,        -- workers, where each reads its own data
     ran = 0,              -- batches since then
     unrun = 0,            -- batches that were read after the last one that ran
     later = false,        -- how passes drew before the one that is about to begin
@@ -135,7 +135,7 @@ function Feed.is(value)
   return data.is(value) or datasets.is(value) or py_dataset.is(value)
 end
 
--- Batches that an epoch will have: a number, math.huge, or nil if nobody knows.
+-- Batches that an epoch will have: a number, math.huge, or nil if it is unknown.
 function Feed:expected()
   if self.own then return self.limit end      -- the other workers may have more
   local known = self.dataset:cardinality()
@@ -171,7 +171,7 @@ function Feed:restart()
   if placed and not self.own then datasets.agree(placed.strategy, self.dataset, self.iterator) end
 end
 
--- Where the feed stands, for set_state in another process. begun: an epoch is under way; else what counts is how the next pass begins,
+-- Where the feed is, for set_state in another process. begun: an epoch is under way; else what counts is how the next pass begins,
 -- unless epochs follow each other in one pass.
 function Feed:state(begun)
   if self.later and not begun then return { position = self.later, rows = 0, open = false } end      -- the pass under way begins again
@@ -283,7 +283,7 @@ local function run_eagerly(self, element, outputs)
 end
 
 -- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers that were trained on; no
--- rows: nobody had any, or somebody asks for a stop, or it failed (seldom a failure comes after the step was made).
+-- rows: no worker had any, or one asks for a stop, or it failed (a failure rarely comes after the step was made).
 local function run_step(self, seed, number, outputs)
   local element = self.iterator._element
   local inputs, empty = element.tensors, self.exhausted and no_rows(self)

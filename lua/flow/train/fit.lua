@@ -99,7 +99,7 @@ local function was_interrupted(status)
   return true
 end
 
--- Who looks at the batches of a pass of training or testing. run: of training, told where it stands.
+-- Who looks at the batches of a pass of training or testing. run: of training, told where it is.
 local function watch_pass(model, pass, what, list, bar, count, stops, run)
   local function logs() return training.results(model, what) end
   local function stop() return stops() and workers.request_stop(model, pass.step or pass.feed.step) end
@@ -107,7 +107,7 @@ local function watch_pass(model, pass, what, list, bar, count, stops, run)
                             logs = logs, shown = logs }
 end
 
--- So many batches of the loop ran; that they are sound shows when a device has finished them (settle).
+-- This many batches of the loop ran; whether they are sound shows when a device has finished them (settle).
 local function note_done(run, start, done)
   if run then run.batch, run.pending = start + done, done end
 end

@@ -1,4 +1,4 @@
--- fit_position.lua: where a run of fit stands, besides what variables hold: epoch and batch, the order of the rows and the place in it, the
+-- fit_position.lua: where a run of fit is, besides what variables hold: epoch and batch, the order of the rows and the place in it, the
 -- positions of data sets, the seeds of random ops, what callbacks remember. With the variables of model, optimizer and metrics it is all
 -- that a run needs to go on in another process as if nothing had been (callbacks/backup_and_restore.lua).
 --
@@ -71,7 +71,7 @@ local function restore_source(source, state)
   if source.order then batches.reorder(source, state.order) end
 end
 
--- Where workers read data of their own, each has a place in it; all ask at once.
+-- Where workers read their own data, each has a place in it; all ask at once.
 local function feed_state(model, feed, begun)
   local mine, worker = feed:state(begun), feed.own and workers.of(model)
   if not worker then return mine end
@@ -85,8 +85,8 @@ local function restore_feed(model, what, feed, state)
   local count, before = worker and worker.count or 0, state.each and #state.each or 0
   if count ~= before then
     raise("fit: the backup was made by %s, this run has %s (%s); delete it to start over",
-      before == 0 and "workers that share one data set" or ("%d workers that each read data of their own"):format(before),
-      count == 0 and "a shared data set" or ("%d with data of their own"):format(count), what)
+      before == 0 and "workers that share one data set" or ("%d workers that each read their own data"):format(before),
+      count == 0 and "a shared data set" or ("%d with their own data"):format(count), what)
   end
   feed:set_state(worker and state.each[worker.rank + 1] or state)
 end
@@ -144,7 +144,7 @@ end
 ---- for a worker that takes over from another -----------------------------------------------------------------------------------
 
 -- After a failure in the middle of whatever fit does, without a word to the other workers: where the last batch that ran left this
--- worker. As get_state, but that data which is being read stands where the epoch began, with the number of batches since.
+-- worker. As get_state, but that data which is being read is where the epoch began, with the number of batches since.
 function position.get_progress(run)
   local model, train, test = run.model, run.train, run.test
   local state = {

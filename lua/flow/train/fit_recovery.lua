@@ -172,7 +172,7 @@ function Recovery:leave(history)
   else recovery.leave(self.own, self.stretch, history:get_state()) end
 end
 
--- The data of an epoch is open. Where workers read data of their own, all know the place of each, so that one who comes back finds its own.
+-- The data of an epoch is open. Where workers read their own data, all know the place of each, so that one who comes back finds its own.
 function Recovery:mark_epoch()
   local feed, worker = self.run.train.feed, workers.of(self.run.model)
   if feed then feed:set_mark(function(mark) return worker:gather_texts(mark) end) end

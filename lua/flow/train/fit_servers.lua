@@ -50,7 +50,7 @@ local function none(t) error(("a tensor in what followers learn: %s"):format(tos
 
 ---- one batch ----------------------------------------------------------------------------------------------------------------------------
 
--- Where a pass of this process stands in the epoch: the number of the next batch of its data.
+-- Where a pass of this process is in the epoch: the number of the next batch of its data.
 local function go_to(pass, state, item)
   if pass.source then
     pass.source.position = item
@@ -129,7 +129,7 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
     if pieces then store.links:ask(1, { is = "expect", bytes = tonumber(pieces.bytes[0]) }) end
     return store.links:ask(1, { is = "open", scope = run.scope, count = count, info = info, after = after }, pieces).phase
   end
-  local function again(phase)      -- nobody knows which batches were done: the epoch begins again
+  local function again(phase)      -- it is unknown which batches were done: the epoch begins again
     log.warning("%s: ps:0 has lost who was to do what: epoch %d begins again, with the weights as they are", WHAT, run.epoch + 1)
     training.reset(model)
     store:publish()

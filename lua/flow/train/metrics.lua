@@ -240,7 +240,7 @@ end
 
 local OF_LOSSES = { reduction = true, ignore_class = true }
 
--- What the records take besides a name, which stands first by position but for those of k, as in Keras.
+-- What the records take besides a name, which is first by position except for those of k, as in Keras.
 local function options_of(index)
   local list, i = {}, 0
   while C.flow_metric_argument(index, i) ~= nil do
@@ -325,7 +325,7 @@ end
 
 metrics.Metric, metrics.Mean, metrics.Sum = Metric, Mean, Sum
 metrics.RootMeanSquaredError, metrics.Accuracy = RootMeanSquaredError, Accuracy
--- The classes that are in files of their own.
+-- The classes that are in their own files.
 local FILES = {
   confusion_metrics = [[Precision Recall TruePositives TrueNegatives FalsePositives FalseNegatives AUC SensitivityAtSpecificity
     SpecificityAtSensitivity PrecisionAtRecall RecallAtPrecision]],

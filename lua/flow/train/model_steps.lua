@@ -28,7 +28,7 @@ local takes_named = signature.takes_named
 local Model = models.Model
 local model_steps = {}
 
--- Whether a model's class, or the model itself, has a method of its own in the place of Model's.
+-- Whether a model's class, or the model itself, has its own method in the place of Model's.
 function model_steps.overrides(model, name)
   return signature.unguarded(model[name]) ~= signature.unguarded(Model[name])
 end
@@ -237,7 +237,7 @@ end
 
 ---- what steps return -----------------------------------------------------------------------------------------------------------------
 
--- Where a number that a traced step returned is kept for who asks after the step: by model, kind and name.
+-- Where a number that a traced step returned is kept for reading after the step: by model, kind and name.
 local function kept(model, kind, name)
   local all = rawget(model, "_returned") or {}
   rawset(model, "_returned", all)

@@ -19,7 +19,7 @@ local PIECE_BYTES, PIECE_BATCHES = 2 ^ 24, 256      -- that a device keeps at mo
 local Predictions = {}
 Predictions.__index = Predictions
 
--- total: rows in all, or nil if nobody knows. watched: somebody calls take() for what each execution gave.
+-- total: rows in all, or nil if unknown. watched: the results of each execution are fetched by take().
 function predictions.new(model, total, watched)
   return setmetatable({ model = model, total = total, outputs = native.out("flow_tensor", steps.MOST_OUTPUTS),
                         gathers = workers.of(model) ~= nil, watched = watched,

@@ -12,7 +12,7 @@ local Bar = {}
 Bar.__index = Bar
 
 -- verbose: 0 silent, 1 a bar on a terminal and a line an epoch elsewhere, 2 a line an epoch, "auto" (the default) is 1, and 0 in a host
--- in which nobody would see it.
+-- in which it would not be visible.
 function progress.verbosity(value)
   if value == 0 or value == false then return 0 end
   if value == 2 then return 2 end
@@ -116,7 +116,7 @@ local function head_text(self, form, now, final)
 end
 
 -- The line in at most `columns` columns. What does not fit even after the shortest head is left out; at the end of the epoch, when
--- the numbers stay to be read, it goes to lines of its own.
+-- the numbers stay to be read, it goes to separate lines.
 local function fitted(self, columns, now, logs, final)
   local values = value_texts(logs, true)
   local tail, head = table.concat(values, " - "), nil

@@ -1,4 +1,4 @@
--- status_report.lua: a callback that fit has by itself where the status is shown (distribute/status.lua): where it stands, what the losses
+-- status_report.lua: a callback that fit has by itself where the status is shown (distribute/status.lua): where it is, what the losses
 -- are, how fast it goes.
 
 local native = require "flow.ffi"

@@ -111,7 +111,7 @@ local function trace_inputs(specs)
   return tensors
 end
 
--- Where the step that is traced stands, for messages.
+-- Where the step that is traced is, for messages.
 local function where_of(model, kind)
   local info = debug.getinfo(signature_of.unguarded(model[kind .. "_step"]), "S")
   return errors.is_ours(info.source) and object.title(model) or info.short_src .. ":" .. info.linedefined
@@ -249,7 +249,7 @@ local function eager_step(model, kind, layout)
   return { eager = eager, instance = false, capacity = math.huge, running = 0 }
 end
 
--- How many replicas share the rows of a batch: those of all workers, or, if each worker has rows of its own or works apart from the others,
+-- How many replicas share the rows of a batch: those of all workers, or, if each worker has its own rows or works apart from the others,
 -- the local ones.
 local function parts_of(p, own)
   if not p then return 1 end

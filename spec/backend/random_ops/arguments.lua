@@ -76,7 +76,7 @@ function arguments.source(seed)
   return s
 end
 
---- The tensor of an array; now and then a view with strides of its own.
+--- The tensor of an array; now and then a view with its own strides.
 local function to_tensor(s, array, dtype)
   local function nest(list, shape, depth, from)
     if depth > #shape then return dtype == "bool" and list[from + 1] ~= 0 or dtype ~= "bool" and list[from + 1] end

@@ -64,7 +64,7 @@ FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
 
-/* As kernels.cu has it, where a family has a number of its own. */
+/* As kernels.cu has it, where a family has its own number. */
 #define SHARED_OF(type) \
   _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, const bundle_arguments *: BUNDLE_SHARED, \
            const recurrent_arguments *: RECURRENT_SHARED, const reduce_wide_arguments *: REDUCE_WIDE_SHARED, default: BLOCK_SHARED)

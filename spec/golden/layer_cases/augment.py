@@ -1,6 +1,6 @@
 """Cases of layers that change pictures, with factors that leave nothing to chance: [f, f]. What chance does is checked by
 spec/unit/image_layers_spec.lua, as is Equalization,
-which Keras cannot call on a symbolic tensor. Gradients are not compared: those of TensorFlow leave out what lies outside of a picture, and
+which Keras cannot call on a symbolic tensor. Gradients are not compared: those of TensorFlow leave out what is outside of a picture, and
 what comes through a largest channel."""
 
 FIRST_SEED = 91000

@@ -117,7 +117,7 @@ BODY void NAME(convolution_input)(int64_t i, const convolution_arguments *a)
   STORE_FOUR(a->to, a->to_dtype, at, p.valid, a->to_together, sum);
 }
 
-/* Where the input of a weight lies, seen from the first tap of an output: position weights is the input that is always 1. */
+/* Where the input of a weight is, seen from the first tap of an output: position weights is the input that is always 1. */
 typedef struct NAME(weight_place) { int64_t offset; int row, column, is_one, known; } NAME(weight_place);
 
 BODY NAME(weight_place) NAME(weight_place_of)(const convolution_arguments *a, int64_t group, int64_t position)

@@ -206,7 +206,7 @@ const flow_kernel flow_cuda_cast_kernels[] = { PACKED_FLOATS, { .variant = "conv
 
 /* ---- chains ------------------------------------------------------------------------------------------------------------------- */
 
-/* Steps that the last one needs, and the last step that reads each; chains may have steps that nobody reads. */
+/* Steps that the last one needs, and the last step that reads each; chains may have steps that nothing reads. */
 static void find_readers(const flow_call *call, int *last_reader)
 {
   int steps = call->attributes->fused.count, inputs = call->input_count;

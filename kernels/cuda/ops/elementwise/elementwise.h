@@ -1,10 +1,10 @@
 /* elementwise.h: kernels of the elementwise ops.
- *   packed_OP           float32 operands that lie like the output, or are one number: four elements at a time
+ *   packed_OP           float32 operands laid out like the output, or one number: four elements at a time
  *   packed_floats       some ops and casts, float32 and 16-bit operands mixed: eight elements at a time
  *   numbers_*, conditions_*, logical_strided, where_strided   every op in one kernel for each type computed in; any dtypes and strides
  *   convert_strided     a cast, any dtypes and strides
  *   fused_chain         a chain of ops whose results are float32 or 16-bit floats
- *   fused_flat          the same where operands lie like the output, or are one number: eight elements at a time */
+ *   fused_flat          the same where operands are laid out like the output, or one number: eight elements at a time */
 #ifndef FLOW_CUDA_OPS_ELEMENTWISE_H
 #define FLOW_CUDA_OPS_ELEMENTWISE_H
 
@@ -239,7 +239,7 @@ BODY void fused_chain(int phase, int thread, int64_t block, void *shared, const 
   }
 }
 
-/* The same for operands that lie like the output, or are one number, of float32 or 16-bit floats: eight elements of a thread at a time.
+/* The same for operands laid out like the output, or one number, of float32 or 16-bit floats: eight elements of a thread at a time.
  * Places are registers of the GPU, which have no index: each is compared. vectors: all but repeated ones are at multiples of 16 bytes. */
 enum { FLAT_REGISTERS = 3 };
 typedef struct fused_flat_arguments {

@@ -40,7 +40,7 @@
   X(E, minimum, 2, a < b ? a : b)             X(E, relu_gradient, 2, b > 0 ? a : 0)                           \
   X(E, floor_divide, 2, integer_quotient(a, b))
 
-/* Results that are 0 or 1; of any type but for is_finite, which says so. */
+/* Results that are 0 or 1; of any type except for is_finite, which says so. */
 #define CONDITION_OPS(X, E)                                                                                   \
   X(E, eq, 2, a == b)                         X(E, ne, 2, a != b)                                             \
   X(E, lt, 2, a < b)                          X(E, le, 2, a <= b)                                             \
@@ -92,7 +92,7 @@ COMPOSED(float, OF_FLOAT)
 COMPOSED(double, OF_DOUBLE)
 #undef COMPOSED
 
-/* A negative exponent leaves the integers but for 1 and -1: 0. */
+/* A negative exponent leaves the integers except for 1 and -1: 0. */
 BODY int64_t integer_power(int64_t base, int64_t exponent)
 {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;

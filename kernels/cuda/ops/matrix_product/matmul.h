@@ -8,7 +8,7 @@
 
 enum { MATMUL_BLOCK = 256 };
 
-/* `matrices` products {m, k} . {k, n}; elements of a and b lie a_row, a_k, b_k, b_column apart. */
+/* `matrices` products {m, k} . {k, n}; elements of a and b are a_row, a_k, b_k, b_column apart. */
 typedef struct matmul_arguments {
   const void *a, *b, *bias;           /* bias may be NULL */
   void       *c, *partial;            /* partial: NUMBERs [slices][matrices][m][n]; NULL: one slice */

@@ -1,7 +1,7 @@
 /* gather.h: kernels of gather, rows of a table by their index, and of its gradient, which adds rows of g to the table's rows.
  *
  * The gradient's sums do not depend on who does what: the indices are sorted together with their positions (sort_indices: runs of
- * SORT_KEYS, a block each; merge_runs: pairs of runs become one), so that all that is added to a table row stands in one piece, in the order
+ * SORT_KEYS, a block each; merge_runs: pairs of runs become one), so that all that is added to a table row is in one piece, in the order
  * of the positions. Of pieces that are long, groups of GATHER_GROUP are added first (sum_groups), and the table's rows are made of those
  * and of what is left (sum_rows). */
 #ifndef FLOW_CUDA_OPS_GATHER_H
@@ -12,7 +12,7 @@
 
 enum { SORT_KEYS = BLOCK_SHARED / 8, SORT_LEVELS = 10, SORT_PHASES = 2 + SORT_LEVELS * (SORT_LEVELS + 1) / 2, GATHER_GROUP = 64 };
 
-/* An index above the position that it stands at; keys differ, so that there is one order of them. */
+/* An index above the position that it is at; keys differ, so that there is one order of them. */
 #define NO_KEY UINT64_MAX
 
 typedef struct take_rows_arguments {

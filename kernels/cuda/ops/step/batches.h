@@ -13,7 +13,7 @@ typedef struct batch_table { const void *from; void *to; int64_t rows, first; vi
 
 typedef struct take_batch_arguments {
   batch_table table[MOST_TABLES];
-  const int64_t *order;                   /* NULL: rows as they lie */
+  const int64_t *order;                   /* NULL: rows as they are */
   flow_device_fault *fault;
   const flow_scalars *scalars;            /* for the fault */
   const int64_t *first;                   /* the batch's, in the order */

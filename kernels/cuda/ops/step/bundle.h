@@ -1,6 +1,6 @@
 /* bundle.h: many small launches as one. A recording enqueues each launch at a price of about a microsecond, whatever it does; a step of
- * training has dozens that compute a scalar or a short vector. Those that stand next to each other become items of this kernel. A block
- * does its items turn by turn; those of one turn stand side by side: each small one has threads of its own. Whatever is independent of a block's
+ * training has dozens that compute a scalar or a short vector. Those that are next to each other become items of this kernel. A block
+ * does its items turn by turn; those of one turn are side by side: each small one has its own threads. Whatever is independent of a block's
  * items is given to another block. Which launches go together, and in which turn, is bundling.h's matter. An item is the body of its own
  * kernel, so results are the same. */
 #ifndef FLOW_CUDA_OPS_BUNDLE_H

@@ -57,7 +57,7 @@ BODY void assign_strided(int64_t i, const assign_strided_arguments *p)
   }
 }
 
-/* Elements that lie next to each other, as they are, in units of `size` bytes. */
+/* Elements that are next to each other, as they are, in units of `size` bytes. */
 typedef struct assign_units_arguments { void *to; const void *from; const flow_device_fault *fault; int64_t size; } assign_units_arguments;
 
 BODY void assign_units(int64_t i, const assign_units_arguments *p)

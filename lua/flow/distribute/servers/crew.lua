@@ -51,7 +51,7 @@ local function turn(store, job, state)
     store:pace(false)
     return said
   elseif said.wait then
-    store:pace(false)                      -- nobody waits for who has nothing to do
+    store:pace(false)                      -- nobody waits for a worker that has nothing to do
     if job.returns then return said end
     state.message.waits, state.fresh = true, false
   elseif said.phase then

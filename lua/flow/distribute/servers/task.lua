@@ -160,7 +160,7 @@ local function apply(server, gradients, rates)
   end
 end
 
--- What becomes of each part stands in `ops`, a letter each: "." nothing, "=" a new value, "+" a difference, "A" ... a gradient for
+-- What becomes of each part is in `ops`, a letter each: "." nothing, "=" a new value, "+" a difference, "A" ... a gradient for
 -- optimizer 0 ...; the bytes are theirs, one after the other.
 local function change_parts(server, message, event)
   local gradients, offset = {}, 0

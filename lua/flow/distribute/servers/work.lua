@@ -38,7 +38,7 @@ function answers.open(server, _, message, event)
   return { phase = scope.phase }
 end
 
--- One item more, with its text and bytes. needs: only who knows that number of functions, or more, can do it.
+-- One item more, with its text and bytes. needs: only a worker that knows that number of functions, or more, can do it.
 function answers.add(server, _, message, event)
   local scope = scope_of(server, message.scope)
   if scope.failed then return { failed = scope.failed } end
@@ -75,7 +75,7 @@ local function fits(scope, item, knows)
   return not knows or not about or not about.needs or about.needs <= knows
 end
 
--- The position in scope.again, or `true` for scope.next, of the item that comes next for who knows that number of functions; nil: none.
+-- The position in scope.again, or `true` for scope.next, of the next item for a worker that knows that number of functions; nil: none.
 local function find_item(scope, knows)
   for position, item in ipairs(scope.again) do
     if item < scope.count and fits(scope, item, knows) then return position end

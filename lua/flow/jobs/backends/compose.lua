@@ -13,7 +13,7 @@ local FILE, SECRET_FILE = "compose.yaml", "secret.env"
 local KEY = "/run/flowlua/credentials.json"
 local ARCHIVE = "code.tar.gz"
 local PACKAGE = "/run/flowlua/" .. ARCHIVE
--- Memory that containers share with nobody; 64 MB, the default, has no room for gradients.
+-- Shared memory of each container alone; 64 MB, the default, has no room for gradients.
 local SHARED_MEMORY = "1gb"
 local POLICIES = { Never = "no", OnFailure = "on-failure", Always = "always" }
 

@@ -16,7 +16,7 @@ function pai_dlc.check(job, report)
   local options = job.options
   if options.workspace_id == "" then report:error("--workspace-id", "is missing: PAI's workspace that the job belongs to") end
   if options.ecs_spec == "" and (options.cpus == "" or options.memory == "") then
-    report:error("", "PAI-DLC has machines of its own: --ecs-spec ecs.c6.large, or of a quota --cpus 8 --memory 32Gi")
+    report:error("", "PAI-DLC has its own machines: --ecs-spec ecs.c6.large, or of a quota --cpus 8 --memory 32Gi")
   elseif options.ecs_spec ~= "" and (options.cpus ~= "" or options.memory ~= "") then
     report:error("--ecs-spec", "says what --cpus and --memory say: leave one")
   end

@@ -63,7 +63,7 @@ local function new_values(tiles, clip_limit)
   return ops.reshape_raw(ops.clip((cumulative - least) * 255 / span, 0, 255), { dims[1], dims[2], dims[3], dims[4], BINS })
 end
 
--- Between which two tiles, counted from 0, each of n pixels of an axis lies, and how far from the first: lists of numbers. There is one
+-- Between which two tiles, counted from 0, each of n pixels of an axis is, and how far from the first: lists of numbers. There is one
 -- more tile at both ends, like the outermost one.
 local function neighbours(n, size, tiles)
   local first, second, share = {}, {}, {}

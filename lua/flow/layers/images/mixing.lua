@@ -125,7 +125,7 @@ mixing.RandAugment = define("RandAugment", { RANGE, "num_ops: count = 2", "facto
 })
 
 -- The mean of num_chains chains of changes, mixed with the pictures (D. Hendrycks et al., "AugMix", 2020). As in Keras, which layers a
--- chain has is drawn anew for each call, in a trace once.
+-- chain has is drawn again for each call, in a trace once.
 mixing.AugMix = define("AugMix", { RANGE, "num_chains: count = 3", "chain_depth: count = 3", "factor: number|list = 0.3",
     "alpha: positive = 1", "all_ops: boolean = true", INTERPOLATION, SEED, FORMAT }, {
   factors = { factor = HALF },

@@ -128,7 +128,7 @@ local function alike(before, after)
 end
 
 -- The steps as a loop of a plan: the outputs {steps, n, ...} in the order in which they are made, and the last states; nil where there is
--- none. With a mask that repeats outputs the first step stands before it: what it gives is the first output that can be repeated.
+-- none. With a mask that repeats outputs the first step is before it: what it gives is the first output that can be repeated.
 local function looped(self, x, states, mask, training)
   local steps, repeats = tensor.raw_shape(x)[2], mask and not self.zero_output_for_mask
   if self.unroll or C.flow_trace_depth(native.context) == 0 or steps < (repeats and 3 or 2) then return nil end

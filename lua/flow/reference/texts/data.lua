@@ -317,7 +317,7 @@ flow.utils.is_keras_tensor: Whether something is a symbolic tensor.
   print(flow.utils.is_keras_tensor(flow.Input { 2 }))      --> true
 flow.utils.standardize_dtype: The name of a dtype.
   print(flow.utils.standardize_dtype())      --> float32
-flow.utils.register_keras_serializable: Lets models with a class of your own open without custom_objects.
+flow.utils.register_keras_serializable: Lets models with your own class open without custom_objects.
   local Twice = flow.utils.register_keras_serializable("mine")(layers.Layer:extend "Twice")
   function Twice:call(x) return x * 2 end
   print(flow.utils.get_registered_name(Twice))      --> mine>Twice

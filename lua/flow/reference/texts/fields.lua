@@ -205,7 +205,7 @@ flow.data.SHARD_HINT: For dataset:shard in what a strategy distributes: each wor
   print(flow.data.SHARD_HINT)      --> -1
 flow.data.AutoShardPolicy: How workers share a data set: FILE, DATA (its elements), AUTO, HINT (it says itself) or OFF.
   print(flow.data.AutoShardPolicy.DATA)      --> 2
-flow.data.Dataset: Data in stages that run on threads of their own; made by from_tensor_slices, from_generator, range and others.
+flow.data.Dataset: Data in stages that run on their own threads; made by from_tensor_slices, from_generator, range and others.
   for x in flow.data.Dataset.from_tensor_slices({ 1, 2, 3 }):batch(2):iter() do print(x.shape[1]) end
 flow.distribute.ReduceOp: How values of replicas become one: SUM or MEAN.
   print(flow.distribute.ReduceOp.SUM)      --> SUM
@@ -213,7 +213,7 @@ flow.distribute.CommunicationImplementation: How workers add up: AUTO, RING, NCC
   print(flow.distribute.CommunicationImplementation.RING)      --> RING
 flow.distribute.CollectiveCommunication: How workers add up, by TensorFlow's older name.
   print(flow.distribute.CollectiveCommunication.RING)      --> RING
-flow.io.mounts: Where buckets are mounted: paths of gs://bucket lie below mounts.gs.
+flow.io.mounts: Where buckets are mounted: paths of gs://bucket are below mounts.gs.
   print(flow.io.mounts.gs)      --> /gcs
 flow.library: The path of the library that this process uses.
   print(#flow.library > 0)      --> true

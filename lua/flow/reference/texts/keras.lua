@@ -1,4 +1,4 @@
--- keras.lua: what flow.help says of initializers and regularizers of one's own, of configs and of flow.keras: see reference/texts.lua.
+-- keras.lua: what flow.help says of your own initializers and regularizers, of configs and of flow.keras: see reference/texts.lua.
 return [==[
 flow.initializers.Initializer: What initializers written in Lua extend: call(shape, options) gives a tensor of this shape.
   local Half = flow.initializers.Initializer:extend "Half"
@@ -119,7 +119,7 @@ flow.keras.config.floatx: The dtype of layers' weights.
   print(flow.keras.config.floatx())      --> float32
 flow.keras.config.epsilon: The small number of losses.
   print(flow.keras.config.epsilon())      --> 1e-07
-flow.keras.config.image_data_format: How pictures lie in tensors.
+flow.keras.config.image_data_format: The order of the axes of pictures in tensors.
   print(flow.keras.config.image_data_format())      --> channels_last
 flow.keras.config.set_floatx: Takes "float32", which it is; anything else is an error that says what to write.
   flow.keras.config.set_floatx "float32"
@@ -127,7 +127,7 @@ flow.keras.config.set_epsilon: Takes 1e-7, which it is; anything else is an erro
   flow.keras.config.set_epsilon(1e-7)
 flow.keras.config.set_image_data_format: Takes "channels_last", which it is; anything else is an error that says what to write.
   flow.keras.config.set_image_data_format "channels_last"
-flow.keras.tree.is_nested: Whether a value is a list or table with entries of its own.
+flow.keras.tree.is_nested: Whether a value is a list or table with its own entries.
   print(flow.keras.tree.is_nested(flow.ones { 2 }))      --> false
 flow.keras.tree.flatten: All leaves as a list: lists in their order, tables by their keys, sorted.
   print(table.concat(flow.keras.tree.flatten { b = { 2, 3 }, a = 1 }, " "))      --> 1 2 3

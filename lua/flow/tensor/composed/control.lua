@@ -93,7 +93,7 @@ end)
 
 ---- loops --------------------------------------------------------------------------------------------------------------------------
 
--- The variables of a loop that ends by a tensor's value, after at most so many rounds of a plan: once the condition does not hold a round
+-- The variables of a loop that ends by a tensor's value, after at most `most` rounds of a plan: once the condition does not hold, a round
 -- changes nothing.
 local function bounded(condition, body, list, holds, most)
   local before = {}
@@ -116,8 +116,8 @@ local function bounded(condition, body, list, holds, most)
   return variables_of({ unpack(after or states, 2) })
 end
 
--- body(variables...) while condition(variables...) holds, at most so many times. variables: a list, or one tensor. In a trace a condition
--- without a value needs maximum_iterations: so many rounds are done, of which those after the end change nothing.
+-- body(variables...) while condition(variables...) holds, at most maximum_iterations times. variables: a list, or one tensor. In a trace
+-- a condition without a value needs maximum_iterations: that many rounds are done, of which those after the end change nothing.
 local LOOP = "condition: callable, body: callable, variables, maximum_iterations?: whole"
 create("while_loop", LOOP, function(condition, body, variables, most)
   local single = not is_list(variables)

@@ -232,7 +232,7 @@ adaptive("adaptive_max_pool", ops.max)
 
 ---- patches ----------------------------------------------------------------------------------------
 
--- What lies under each element of the windows over spatial axes of x {batch, spatial..., channels}: a list of tensors {batch, windows...,
+-- What is under each element of the windows over spatial axes of x {batch, spatial..., channels}: a list of tensors {batch, windows...,
 -- channels}, the last axis fastest.
 function tools.taps(x, kernel, stride, dilation, padding, what)
   local g = geometry(x, kernel, stride, dilation, padding, what)

@@ -225,7 +225,7 @@ local function overlapped(frames, stride, what)
   return tools.part(sum, rank - 1, 1, (count - 1) * stride + length)
 end
 
--- What undoes a window: divided by the sum of its squares over the frames that lie over each other.
+-- What undoes a window: divided by the sum of its squares over the overlapping frames.
 local function inverse_window(window, stride, length)
   local turns = math.ceil(length / stride)
   local squares = ops.pad(ops.square(window), { { 0, turns * stride - length } }):reshape { turns, stride }:sum(1, true)

@@ -1,5 +1,5 @@
 -- image.lua: flow.keras.ops.image: pictures as tensors {height, width, channels} or {batch, height, width, channels}, in eager and traced
--- functions. With data_format = "channels_first" the channels stand before height and width.
+-- functions. With data_format = "channels_first" the channels are before height and width.
 
 local errors = require "flow.errors"
 local tools = require "flow.tensor.composed.tools"

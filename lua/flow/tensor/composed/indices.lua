@@ -90,7 +90,7 @@ local function added(values, numbers, size, width)
   return exact.dtype == dtype and sum or sum:to(dtype)
 end
 
--- A tensor of zeros of this shape with values at positions {n, k}; where a position stands several times their sum.
+-- A tensor of zeros of this shape with values at positions {n, k}; where a position occurs several times, their sum.
 takes "positions, values, shape"
 define(function(positions, values, shape)
   positions, values = positions_of(positions, "scatter"), operand(values, "scatter")
@@ -204,7 +204,7 @@ define(function(x, positions, updates, reduction)
   return ops.reshape_raw(result:to(x.dtype), dims)
 end, "scatter_update")
 
--- The block of this shape whose first element is at the positions `starts`, a list or a tensor; it is moved to lie in x.
+-- The block of this shape whose first element is at the positions `starts`, a list or a tensor; it is moved so that it is inside x.
 local function block_at(x, starts, shape, what)
   local dims, list = tools.dims(x), type(starts) == "table" and starts or { unpack(operand(starts, what):totable()) }
   if #list ~= #dims or #shape ~= #dims then

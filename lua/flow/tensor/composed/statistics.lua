@@ -222,7 +222,7 @@ local function count_below(sequence, values, or_equal)
   return low
 end
 
--- Positions from 1 before which the values would stand in a sorted sequence: n + 1 is after its end.
+-- Positions from 1 before which the values would be in a sorted sequence: n + 1 is after its end.
 takes "sorted_sequence, values, side: 'left'|'right' = 'left'"
 define(function(sequence, values, side)
   sequence = operand(sequence, "searchsorted")
@@ -355,7 +355,7 @@ define(function(x)
   return covariance / ops.expand_dims(deviation, 2) / deviation
 end, "corrcoef")
 
--- c[k] = sum over n of a[n + k] b[n]: where the shorter one lies in the longer ("valid"), as many as the longer has ("same"), or all.
+-- c[k] = sum over n of a[n + k] b[n]: where the shorter one is inside the longer ("valid"), as many as the longer has ("same"), or all.
 takes "a, b, mode: 'valid'|'same'|'full' = 'valid'"
 define(function(a, b, mode)
   local sum = ops.mul(ops.sum(operand(a, "correlate")), ops.sum(operand(b, "correlate")))

@@ -10,7 +10,7 @@ local signature = require "flow.signature"
 local C, raise = native.C, errors.raise
 local tools = { ops = ops }
 
--- Makes f an op of these names and a method of tensors; signature.takes stands above the call, as everywhere.
+-- Makes f an op of these names and a method of tensors; signature.takes is above the call, as everywhere.
 function tools.define(f, ...) return define_op.op(ops, f, ...) end
 function tools.define_variadic(f, name) return define_op.variadic(ops, f, name) end
 

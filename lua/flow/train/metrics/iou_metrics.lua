@@ -32,7 +32,7 @@ local function counts_whole(what, dtype)
   raise('%s: dtype is a dtype of integers or floats such as "int32" or "float32", got %q', what, dtype)
 end
 
--- For each class how often it stands among the ids, as {1, classes}.
+-- For each class how often it occurs among the ids, as {1, classes}.
 local function chosen(what, ids, classes)
   local list = {}
   for class = 1, classes do list[class] = 0 end
