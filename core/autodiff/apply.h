@@ -1,7 +1,7 @@
 /* core/autodiff: running ops and differentiating them. flow_apply (flow.h) is the single way to run an op: at once on concrete tensors
  * (eager.c), or by appending a node to the open trace; tapes remember either. Uses base, tensor, ops, graph, plan/passes.
  *
- * apply.h: calls of ops as other rooms write them. Formulas of several ops are shorter by expression.h. */
+ * apply.h: calls of ops for other rooms. expression.h makes formulas of several ops shorter. */
 #ifndef FLOW_AUTODIFF_APPLY_H
 #define FLOW_AUTODIFF_APPLY_H
 

@@ -1,4 +1,4 @@
-/* core/base: what every other folder stands on: status, memory, log, thread team, random bits.
+/* core/base: what every other folder uses: status, memory, log, thread team, random bits.
  *
  * status.h: how failure travels. A function that can fail returns flow_status; the text of the failure is written once,
  * where it is found, into a buffer of the calling thread, and never overwritten while it travels up. */

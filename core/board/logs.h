@@ -1,6 +1,6 @@
 /* core/board: a page in browsers over a folder of event files. Uses base, io, tensorboard, data, cluster/monitor.
  *
- * logs.h: what the event files under a folder hold. A run is a folder with such files. Only bytes that came since the last look are read;
+ * logs.h: what the event files under a folder hold. A run is a folder with such files. Only bytes that were added since the last read are read;
  * scalars are kept in at most FLOW_LOGS_POINTS groups of a curve, with the last, least and greatest value of each, and of everything else only
  * where it is in its file. Files are hostile: a damaged one is read up to the damage, and named; there are bounds for runs, tags and
  * curves. One thread uses it. */

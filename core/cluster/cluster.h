@@ -1,6 +1,6 @@
-/* core/cluster: several processes train one model. cluster.h says who they are; control/ how they stay in touch: protocol.h, and frame.h
- * what that looks like as bytes; worker/ puts the control plane and a transport together for one process. Uses base; control/ also the
- * context that it watches for interrupts; worker/ also transport and run.
+/* core/cluster: several processes train one model. cluster.h describes the processes; control/ is the protocol by which they stay in touch
+ * (protocol.h; frame.h has its bytes); worker/ combines the control plane and a transport for one process. Uses base; control/ also the
+ * context, whose interrupts it watches; worker/ also transport and run.
  *
  * cluster.h: the tasks of a cluster and which of them this process is, from TF_CONFIG or from what a launcher (mpirun, srun) left in
  * the environment. A cluster is immutable once made. Roles follow TensorFlow's multi_worker_util.py:

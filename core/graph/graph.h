@@ -5,7 +5,7 @@
  *   tape.h       what an eager tape remembers
  *   loop.h       a loop as one node, with its own graph
  *   profile.h    where the time of a caller's ops goes
- * From here a graph goes on: core/autodiff appends its gradients, core/plan makes a plan of it, core/run runs the plan.
+ * Next, core/autodiff appends gradients to a graph, core/plan makes a plan of it, core/run runs the plan.
  *
  * graph.h: values and nodes in static single assignment: every value is written once, by its node. */
 #ifndef FLOW_GRAPH_GRAPH_H

@@ -1,6 +1,6 @@
 /* core/image: pictures, as bytes of a file and as pixels, and their resizing. Uses base and io.
  *
- * image.h: pictures as bytes. The format is told by the content, never by the name. Files are hostile: dimensions are
+ * image.h: pictures as bytes. The content tells the format, never the name. Files may be hostile: dimensions are
  * checked against the file's size and a limit before memory is taken. */
 #ifndef FLOW_IMAGE_IMAGE_H
 #define FLOW_IMAGE_IMAGE_H

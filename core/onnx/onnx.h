@@ -1,7 +1,7 @@
 /* core/onnx: a traced graph as a file that other runtimes read: ONNX (onnx.ai), IR version 8, operators of version 18. Uses
  * autodiff, graph, io.
  *
- *   onnx.h           an export under construction, and what the rules of ops build nodes with
+ *   onnx.h           an export under construction, and the functions by which rules of ops build nodes
  *   export.c         from a trace to a file: inputs, live nodes, outputs
  *   values.c         a value's form in each layout
  *   nodes.c          nodes, constants and names, of which rules build; fields.h: the field numbers
@@ -10,7 +10,7 @@
  *
  * Layouts. flowlua's images are {rows, height, width, channels}; ONNX' convolutions and poolings take {rows, channels, height,
  * width}. A value of rank 4 has a form in each layout, made on demand: a rule takes its inputs in the form that
- * it needs and says in which one its result is. Ops that do not care stay in the layout in which their inputs are, so that
+ * it needs and says in which one its result is. Ops that work in any layout stay in that of their inputs, so that
  * transpositions are only where an image enters, and where one is flattened. */
 #ifndef FLOW_ONNX_ONNX_H
 #define FLOW_ONNX_ONNX_H

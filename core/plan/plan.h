@@ -1,6 +1,6 @@
 /* core/plan: from a finished trace to a plan, which knows in what order its nodes run and where the effects are. plan.c drops dead nodes
- * and calls the passes; passes/ rewrite the graph, one file for each reason: fuse*.c, nodes that one op does better; fold_*.c, what others
- * do on their way; join_casts.c and transpose_filters.c, nodes that do the same with several tensors. Uses base, tensor, ops, graph.
+ * and calls the passes; passes/ rewrite the graph, one file for each reason: fuse*.c, several nodes that one op replaces; fold_*.c, nodes whose
+ * work another node includes; join_casts.c and transpose_filters.c, nodes that do the same with several tensors. Uses base, tensor, ops, graph.
  *
  * plan.h: a finished trace. A plan is a flat list of nodes in the order in which they run, cut into segments:
  *

@@ -1,8 +1,8 @@
-/* core/run: plans at work. Three types carry it:
+/* core/run: runs plans. Three types hold its state:
  *
  *   flow_instance      instance.h               what is laid out once: kernels, memory, where operands are
  *   flow_run_state     run_state.h              what belongs to one run: rows, scalars, the verdict
- *   flow_replica_set   replicas/replica_set.h   what belongs to instances that divide a batch: sums, workers, what they agreed on
+ *   flow_replica_set   replicas/replica_set.h   what instances that divide a batch share: sums, workers, decisions
  *
  * Reading order: instance.h, instance.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c (a run as its
  * caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop), executor.c (the walk over segments, the verdict, the

@@ -4,7 +4,7 @@
  * (tensorflow/core/util/event.proto, framework/summary.proto; tensorboard/plugins/.../metadata.py). The functions are in flow.h.
  *
  * Events are kept until there are ten of them, until the first is two minutes old, or until a flush, as TensorFlow does. What is
- * written is appended in whole records; a write that fails is taken back, so that a reader never meets half a record.
+ * written is appended in whole records; a write that fails is undone, so that a reader never finds half a record.
  *
  * State of the process: the number of writers ever made, which is part of a file's name. */
 #ifndef FLOW_TENSORBOARD_EVENTS_H

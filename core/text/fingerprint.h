@@ -1,4 +1,4 @@
-/* core/text: strings: how they are hashed, taken apart, looked up and counted. Knows nothing of datasets and layers.
+/* core/text: hashing, splitting, looking up and counting strings. Knows nothing of datasets and layers.
  *
  * fingerprint.h: hashes that TensorFlow's ops for strings use, so that Keras' layers give the same numbers here. */
 #ifndef FLOW_TEXT_FINGERPRINT_H

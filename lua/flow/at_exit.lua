@@ -1,5 +1,5 @@
--- at_exit.lua: what is to be done when the program ends, by those who hold something that others wait for. The flowlua program calls
--- at_exit.run; in a host, the finalizers of the handles do what can be done.
+-- at_exit.lua: functions to run when the program ends, for modules that hold something other processes wait for. The flowlua program
+-- calls at_exit.run; in a host, the finalizers of the handles do what they can.
 
 local at_exit = {}
 local entries = {}

@@ -1,5 +1,5 @@
--- calls.lua: what functions take, parsed from their texts (signature.lua), and calls read by it. Loaded when the first call needs it: most
--- programs make few that do.
+-- calls.lua: parses the texts that say what functions take (signature.lua), and reads calls by them. Loaded by the first call that needs
+-- it, which most programs never make.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

@@ -1,5 +1,5 @@
--- devices.lua: the devices of this process and their names: "cpu:0", and as many more logical CPU devices as were asked for, each a
--- thread, to try a strategy of several replicas without GPUs; "gpu:0" and further ones where there are GPUs.
+-- devices.lua: the devices of this process and their names: "cpu:0"; more logical CPU devices if a script asks for them, each a thread, to
+-- try a strategy of several replicas without GPUs; "gpu:0", "gpu:1", ... if there are GPUs.
 --
 -- Tensors are made on the CPU, unless flow.device("gpu:0", f) says otherwise, an option does, or the environment variable FLOW_DEVICE.
 -- Ops run where their inputs are.

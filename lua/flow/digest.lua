@@ -1,4 +1,4 @@
--- digest.lua: MD5 (RFC 1321) and SHA-256 (FIPS 180-4) of files, as texts of hexadecimal digits: what a download is compared with.
+-- digest.lua: MD5 (RFC 1321) and SHA-256 (FIPS 180-4) of files in hexadecimal digits, to verify downloads.
 
 local bit = require "bit"
 

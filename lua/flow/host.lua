@@ -1,5 +1,5 @@
--- host.lua: what flowlua needs of the Lua that it is loaded in, said in one sentence where it is missing. It is read first, so it is
--- written for every Lua from 5.1 on. A host may leave out os, io and package: what needs them says so when it is called.
+-- host.lua: what flowlua needs of the Lua that loads it; if something is missing, one sentence says what. This file is read first, so it is
+-- written for every Lua from 5.1 on. A host may leave out os, io and package: functions that need them fail when they are called.
 
 if type(rawget(_G, "jit")) ~= "table" then
   error("flowlua needs LuaJIT 2.1, this is " .. tostring(_VERSION) .. ": run the program with luajit or with flowlua", 0)

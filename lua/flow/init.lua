@@ -1,5 +1,5 @@
 -- init.lua: what `require "flow"` returns. Tensors and ops are here at once; layers, models, data and the other parts are
--- loaded when a script first names them. A name that does not exist is an error, never nil.
+-- loaded when a script first uses their names. A name that does not exist is an error, never nil.
 --
 -- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks,
 -- reference, repl, jobs, models, utils, applications, keras.

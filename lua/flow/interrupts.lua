@@ -1,4 +1,4 @@
--- interrupts.lua: what interrupts work: Ctrl-C and SIGTERM in the flowlua program, flow_interrupt and flow_preempt of a host. These are
+-- interrupts.lua: ways to interrupt work: Ctrl-C and SIGTERM in the flowlua program, flow_interrupt and flow_preempt of a host. These are
 -- functions of flow.ffi.
 
 local registry = debug.getregistry()

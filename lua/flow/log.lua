@@ -1,6 +1,7 @@
--- log.lua: the one sink for what flowlua has to say: standard output and error in the flowlua program; in a host what a user asked for
--- goes to its print, and the rest is heard by a flow.log.sink = function(level, text) only, level being "print", "info" or "warning". What
--- C's threads say while a sink is set comes to it with the next call of the library. What users have as flow.log is tensor/log.lua.
+-- log.lua: the one sink for flowlua's messages. In the flowlua program they go to standard output and error. In a host, output that a
+-- script asked for goes to the host's print; other messages go to flow.log.sink = function(level, text) if the host sets one, where level
+-- is "print", "info" or "warning". Messages of C's threads reach the sink with the next call of the library. Users' flow.log is
+-- tensor/log.lua.
 
 local native = require "flow.ffi"
 local signature = require "flow.signature"

@@ -1,4 +1,4 @@
--- models.lua: flow.models: the model classes with everything that the files which are loaded here add to them.
+-- models.lua: flow.models: the model classes, with the methods that the rooms loaded here add to them.
 --
 -- The room: flow.models: models with all that rooms add to them. May use: tensor, layers, model, plot, train, saving.
 

@@ -1,5 +1,5 @@
--- object.lua: the little that layers, models and optimizers share as Lua objects: methods along a chain of classes, computed
--- fields, assignments that are seen, and a named error for a field that is not there.
+-- object.lua: what layers, models and optimizers share as Lua objects: methods inherited along a chain of classes, computed fields, hooks
+-- on assignments, and an error that names a missing field.
 --
 -- A class with a method _assigned(self, key, value, before) keeps what its users assign in its own table, self._assignments,
 -- so that assigning a field again is seen, too. Its own fields are set with rawset.

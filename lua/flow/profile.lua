@@ -1,4 +1,4 @@
--- profile.lua: flow.profile(f, ...): calls f and tells where its time went, kernel by kernel.
+-- profile.lua: flow.profile(f, ...): calls f and returns its time for each kernel.
 --
 --   print(flow.profile(function() model:fit(x, y) end))
 --   flow.profile(function() model:fit(x, y) end, { trace = "trace.json" })      a time line for chrome://tracing or ui.perfetto.dev

@@ -1,8 +1,8 @@
 -- scopes.lua: tapes, traces and scopes (of a strategy, of a device, of a dtype policy) belong to the coroutine that opened them. Others
 -- that run while it has yielded neither see them nor add to them; a coroutine that ends by an error, or is never resumed, leaves nothing
--- behind. A coroutine that is made inside of a scope is not inside of it.
+-- open. A coroutine that is created within a scope does not belong to it.
 --
---   local own = scopes.own()              what the running coroutine has: a table in which each module keeps its own stack
+--   local own = scopes.own()              the running coroutine's table, in which each module keeps its own stack
 --   local before = scopes.enter(own)      it opens something; scopes.leave(own, before) when that is closed
 --
 -- The library has one stack for each (flow_scopes), and is told which one counts: by the functions of native.C that take the context.

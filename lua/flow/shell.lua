@@ -1,4 +1,4 @@
--- shell.lua: commands of the system: how a shell reads a text back, where a program is, what one says.
+-- shell.lua: commands of the system: quoting texts for a shell, finding programs, reading their output.
 
 local host = require "flow.host"
 

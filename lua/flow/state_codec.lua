@@ -1,5 +1,5 @@
--- state_codec.lua: what callbacks and other objects remember, as text: tables of numbers, texts, booleans, such tables, and tensors. A
--- number comes back as it was, to the last bit, infinities and NaN too; a tensor goes into the file beside the text.
+-- state_codec.lua: the state of callbacks and other objects as text: nested tables of numbers, texts, booleans and tensors. Numbers keep
+-- every bit, infinities and NaN too; a tensor goes into the file beside the text.
 --
 --   local text = state.encode(value, add)     add(tensor) keeps a tensor and returns the name by which read finds it
 --   local value = state.decode(text, read)    read(name) returns it

@@ -1,5 +1,5 @@
--- traceback.lua: the calls of a user's code that led to an error: those inside of lua/flow, of C, and of the program around the script say
--- nothing to the script's author.
+-- traceback.lua: the calls in a user's code that led to an error. Calls inside lua/flow, in C and in the program around the script are left
+-- out: they do not help the script's author.
 
 local errors = require "flow.errors"
 

@@ -1,5 +1,5 @@
--- init.lua: flow.data: datasets as Lua objects. Every stage is described, checked and run in C (core/data); here are names, options and
--- defaults, the traced functions of map and filter, and the answers to what a pass asks Lua (generators, interleave).
+-- init.lua: flow.data: datasets as Lua objects. C describes, checks and runs every stage (core/data). This room has the names, options and
+-- defaults, traces the functions of map and filter, and answers what a pass asks Lua for (generators, interleave).
 --
 --   local ds = flow.data.Dataset.from_tensor_slices { x, y }
 --   ds = ds:shuffle(1000, { seed = 1 }):map(function(x, y) return x / 255, y end):batch(32):prefetch(flow.AUTOTUNE)

@@ -1,8 +1,8 @@
--- init.lua: flow.distribute: where models live and steps run. Names are tf.distribute's.
+-- init.lua: flow.distribute: strategies, which decide on which devices and workers models and steps are. Names are tf.distribute's.
 --
 -- Reading order: strategy.lua (scope, run, reduce), values.lua, replica.lua, reduction.lua, mirrored.lua, multi_worker.lua over
--- worker.lua, dataset.lua. Beside them: verify.lua (are all replicas the same?), status.lua (what is shown over HTTP), cost.lua (how many
--- workers pay).
+-- worker.lua, dataset.lua. Beside them: verify.lua (are all replicas the same?), status.lua (the status page over HTTP), cost.lua (how
+-- many workers are worth their cost).
 --
 -- The room: strategies, clusters, and what the workers of a model agree on. May use: tensor, data.
 

@@ -1,5 +1,5 @@
--- init.lua: flow.keras: what scripts for Keras name below keras, found at the same path: flow.keras.layers is flow.layers, flow.keras.ops
--- the operations that flow has itself, flow.keras.backend what clears names and tells defaults.
+-- init.lua: flow.keras: Keras' names at the same paths as in Keras: flow.keras.layers is flow.layers, flow.keras.ops has flow's own
+-- operations, flow.keras.backend clears names and returns defaults.
 --
 -- The room: names of Keras. May use: nothing.
 

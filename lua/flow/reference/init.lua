@@ -1,5 +1,5 @@
--- init.lua: flow.help: what there is to know of each public function, class and method: what it takes, what it does, an example. All of it
--- comes from one record for each: what it takes is above the function (signature.lua) or in C, the sentence and the example are in
+-- init.lua: flow.help: for each public function, class and method what it takes, what it does, and an example. All of it comes from one
+-- record for each: what it takes is above the function (signature.lua) or in C, the sentence and the example are in
 -- texts.lua. Pages, completions (completion.lua) and annotations for editors (annotations.lua) are made from these records.
 --
 -- The room: what is said of public functions. May use: nothing.

@@ -1,6 +1,6 @@
 -- init.lua: flow.repl: the prompt of the program flowlua, and of any other program: flow.repl(input, output).
 --
--- Reading order: loop.lua (entries, errors, interrupts), show.lua (values as people want to see them), complete.lua (what Tab gives),
+-- Reading order: loop.lua (entries, errors, interrupts), show.lua (values as text), complete.lua (completion with Tab),
 -- session.lua (the names of a session, and help, who and time), editor.lua (the terminal).
 --
 -- The room: the prompt. May use: reference.

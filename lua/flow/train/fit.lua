@@ -1,4 +1,4 @@
--- fit.lua: the loops over data: fit, evaluate, predict. What one batch does is in steps.lua, the hot loop in batches.lua.
+-- fit.lua: the loops over data: fit, evaluate, predict. steps.lua has the step of one batch, batches.lua the hot loop.
 --
 -- The room: compile, fit and what they take: losses, metrics, optimizers. May use: tensor, layers, data, distribute, model, plot, utils.
 
