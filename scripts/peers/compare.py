@@ -128,6 +128,8 @@ def summary(results):
     """A line for each table: flowlua and the faster of the others."""
     print("\n%-22s %18s   %-30s %12s" % ("images/s", "flowlua", "the faster of the others", "flowlua is"))
     for (net, mode), (own, *others) in results.items():
+        if not others:
+            continue
         best = max(others, key=lambda peer: peer.rate)
         print("%-22s %18.0f   %-30s %11.2fx" % ("%s, %s" % (net, mode), own.rate, "%s %.0f" % (best.name, best.rate), own.rate / best.rate))
 
