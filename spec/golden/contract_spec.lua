@@ -7,6 +7,7 @@ local golden = require "spec.support.golden"
 local cases = golden.manifest.layers
 local COUNT = tonumber(os.getenv "FLOW_CASES") or #cases
 local MOST_ROWS = 70
+local OVER_THE_BATCH = { MelSpectrogram = true }      -- as in Keras its floor is top_db below the loudest of all rows
 
 --- Batches of `rows` rows for a case, with the values of its inputs' formula.
 local function batch(case, rows)
@@ -39,7 +40,7 @@ describe("the bits of a layer's prediction", function()
         local predicted = roomy:predict_on_batch(rows_of(whole, 1, rows))
         local label = ("%s, %d rows with room for %d (number %d)"):format(case.name, rows, capacity, number)
         backend.identical(fitting:predict_on_batch(rows_of(whole, 1, rows)), predicted, label)
-        if precision == "exact" then
+        if precision == "exact" and not OVER_THE_BATCH[case.layer] then
           local alone = golden.layer_model(case):predict_on_batch(rows_of(whole, row, row))
           backend.identical(alone, predicted[{ { row, row } }], label .. ", row " .. row)
         end
