@@ -34,6 +34,10 @@ FLOW_API void        flow_trace_abort(flow_context *context);
  * around it may be used in it as they are. Ends with flow_loop_end or flow_trace_abort. */
 FLOW_API flow_status flow_loop_begin(flow_context *context, flow_tensor *const *states, int state_count, flow_tensor *const *rows, int row_count,
                                      double rounds, flow_tensor **out);
+/* Says which input of the loop whose round is traced, counted from 0, the states first, then the rows, is its gate: a bool without axes. In
+ * rounds in which it is false the round must give the states back as they are, and zeros besides: such rounds are left out where they can
+ * be, and where the gate is a state they are all that follow. */
+FLOW_API flow_status flow_loop_gate(flow_context *context, int input);
 /* Ends it: results[] are the next states, like those before, then what else a round gives. out[], of the trace around it: the last states, then
  * the other results of all rounds, each stacked along a new first axis in the order of the rows. reverse: the first round takes the last row. New
  * references. *written is not 0 where a round writes variables, adds up over replicas, or said flow_loop_write_out: then there is no loop, and nothing in out[]. The

@@ -68,6 +68,7 @@ struct flow_graph {
   int           loop_count, loop_capacity;
   flow_graph   *outer;               /* of a loop's body, while it is traced: the trace around it, borrowed */
   int           loop_states, loop_rows;      /* of such a body: how many of its inputs are states, and, after them, rows */
+  int           loop_gate;           /* of such a body: the input that is its gate, from 1; 0: none */
   int           written_out;         /* the loop of such a body is: what a round makes is wanted outside of it */
   int          *outer_values;        /* [input] of such a body: the value of the outer trace that it stands for, or is a row of */
   int           outer_capacity;

@@ -16,7 +16,7 @@ static void release_loop(void *self)
 }
 
 flow_status flow_loop_new(flow_graph *body, int states, int rows, const int *values, int results, int64_t rounds, int reverse,
-                          flow_loop **out)
+                          int gate, flow_loop **out)
 {
   void *block, *list;
   FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(results + 1), &list));
@@ -34,6 +34,7 @@ flow_status flow_loop_new(flow_graph *body, int states, int rows, const int *val
   loop->values = list;
   loop->rounds = rounds;
   loop->reverse = reverse;
+  loop->gate = gate;
   memcpy(loop->values, values, sizeof(int) * (size_t)results);
   *out = loop;
   return FLOW_OK;

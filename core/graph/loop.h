@@ -4,6 +4,10 @@
  * outputs are the last states, the results of all rounds, stacked, and the states before each round, stacked, which the gradient needs: it
  * is a loop, too, that goes the other way and computes each round once more (autodiff/gradient_loop.c). What nothing reads is not kept.
  *
+ * A loop may have a gate: one of the body's states or rows, a bool without axes. In rounds in which it is false the body gives the states back
+ * as they are, and zeros as its other results, so that the host leaves these rounds out; where the gate is a state they are the rest. The
+ * gradient of such a loop has the same rounds: the gate is one of its rows.
+ *
  * Bodies read variables and write none, and hold no sums over replicas: a function that does more is written out, round after round. */
 #ifndef FLOW_GRAPH_LOOP_H
 #define FLOW_GRAPH_LOOP_H
@@ -17,13 +21,14 @@ struct flow_loop {
   int         *values;                   /* [result]: of the body; the next states first */
   int64_t      rounds;
   int          reverse;                  /* from the last row to the first */
+  int          gate;                     /* input of the body that says whether a round does something; -1: none */
   flow_plan   *plan;                     /* of the body, for the host; made with the first plan that holds the loop. A reference */
   void       (*release_plan)(flow_plan *plan);
 };
 
 /* *out holds a reference to body; values: of it. */
 flow_status flow_loop_new(flow_graph *body, int states, int rows, const int *values, int results, int64_t rounds, int reverse,
-                          flow_loop **out);
+                          int gate, flow_loop **out);
 flow_loop  *flow_loop_retain(flow_loop *loop);
 void        flow_loop_release(flow_loop *loop);      /* NULL is fine */
 

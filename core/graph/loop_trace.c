@@ -106,12 +106,15 @@ static void drop_nodes(flow_graph *from, const char *live)
   from->node_count = kept;
 }
 
+/* How often and which rounds. */
+typedef struct course { int64_t rounds; int reverse, gate; } course;
+
 /* A loop of the live part of a traced body; inputs[]: the values of the outer trace that its node reads. */
-static flow_status make_loop(flow_graph *from, const int *results, int count, need live, int *map, int64_t rounds, int reverse, int *inputs,
+static flow_status make_loop(flow_graph *from, const int *results, int count, need live, int *map, course which, int *inputs,
                              int *input_count, flow_loop **out)
 {
   flow_graph *body;
-  int rows = 0;
+  int rows = 0, gate = -1;
   FLOW_TRY(flow_graph_new(&body));
   flow_status status = FLOW_OK;
   body->exact = from->exact;
@@ -124,6 +127,7 @@ static flow_status make_loop(flow_graph *from, const int *results, int count, ne
     if (!is_state && !live.values[value]) continue;
     flow_signature signature = from->values[value].signature;
     status = flow_graph_input(body, &signature, &map[value]);
+    if (i == which.gate) gate = *input_count;
     inputs[(*input_count)++] = from->outer_values[i];
     rows += is_row;
   }
@@ -132,13 +136,13 @@ static flow_status make_loop(flow_graph *from, const int *results, int count, ne
     status = flow_graph_copy_value(body, from, map, results[i], &inputs[*input_count + i]);
   body->closed = 1;
   if (status == FLOW_OK)
-    status = flow_loop_new(body, from->loop_states, rows, inputs + *input_count, count, rounds, reverse, out);
+    status = flow_loop_new(body, from->loop_states, rows, inputs + *input_count, count, which.rounds, which.reverse, gate,
+                           out);
   flow_graph_release(body);
   return status;
 }
 
-static flow_status end_loop(flow_graph *body, flow_tensor *const *results, int count, int64_t rounds, int reverse,
-                            flow_tensor **out)
+static flow_status end_loop(flow_graph *body, flow_tensor *const *results, int count, course which, flow_tensor **out)
 {
   flow_graph *outer = body->outer;
   flow_loop *loop = NULL;
@@ -159,7 +163,8 @@ static flow_status end_loop(flow_graph *body, flow_tensor *const *results, int c
     need live = { .nodes = (char *)(inputs + body->input_count + count) };
     live.values = live.nodes + nodes;
     mark(body, values, count, live);
-    status = make_loop(body, values, count, live, map, rounds, reverse, inputs, &input_count, &loop);
+    if (which.gate >= 0) live.values[body->inputs[which.gate]] = 1;
+    status = make_loop(body, values, count, live, map, which, inputs, &input_count, &loop);
     if (status == FLOW_OK) status = flow_loop_append(outer, loop, inputs, input_count, values);
   }
   for (; made < count && status == FLOW_OK; made++) status = flow_graph_tensor(outer, values[made], &out[made]);
@@ -168,6 +173,20 @@ static flow_status end_loop(flow_graph *body, flow_tensor *const *results, int c
   flow_free(work);
   flow_free(block);
   return status;
+}
+
+flow_status flow_loop_gate(flow_context *context, int input)
+{
+  flow_graph *body;
+  FLOW_TRY(flow_innermost_trace(context, "flow_loop_gate", &body));
+  if (!body->outer || input < 0 || input >= body->loop_states + body->loop_rows)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loop_gate: there is no loop with an input %d", input);
+  const flow_signature *signature = &body->values[body->inputs[input]].signature;
+  if (signature->dtype != FLOW_BOOL || signature->rank != 0)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loop_gate: input %d is %s %s in a round, expected a bool without axes", input,
+                     flow_dtype_name(signature->dtype), flow_shape_text(signature->rank, signature->dims));
+  body->loop_gate = input + 1;
+  return FLOW_OK;
 }
 
 flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, int count, double rounds, int reverse,
@@ -180,7 +199,8 @@ flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, in
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loop_end: %d results of a loop with %d states", count, body->loop_states);
   for (int i = 0; i < count; i++) FLOW_TRY(flow_check_tensor("flow_loop_end: a result", results[i]));
   *written = writes(body);
-  flow_status status = *written ? FLOW_OK : end_loop(body, results, count, (int64_t)rounds, reverse != 0, out);
+  const course which = { .rounds = (int64_t)rounds, .reverse = reverse != 0, .gate = body->loop_gate - 1 };
+  flow_status status = *written ? FLOW_OK : end_loop(body, results, count, which, out);
   flow_trace_abort(context);
   return status;
 }

@@ -129,6 +129,7 @@ typedef struct round {
   const flow_entry *entry;
   flow_loop_run    *run;
   int64_t           number, row, rows; /* row: that it takes; rows: of the batch */
+  int64_t           turns;             /* rounds before it that were not left out */
 } round;
 
 /* Where the node's operand is; NULL: nothing reads this output. */
@@ -150,7 +151,7 @@ static char *state_before(const round *r, int state)
 {
   char *history = history_of(r, state);
   if (history) return history + (size_t)r->row * bytes_of(r, state);
-  return r->number == 0 ? operand(r, state) : r->run->kept[2 * state + (r->number - 1) % 2];
+  return r->turns == 0 ? operand(r, state) : r->run->kept[2 * state + (r->turns - 1) % 2];
 }
 
 /* Where it puts a result; NULL: it is not wanted. */
@@ -159,10 +160,10 @@ static char *place_of(const round *r, int result)
   const flow_loop *loop = r->run->loop;
   char *whole = operand(r, r->entry->input_count + result);
   if (result >= loop->states) return whole ? whole + (size_t)r->row * bytes_of(r, result) : NULL;
-  if (r->number == loop->rounds - 1) return whole ? whole : r->run->kept[2 * result + r->number % 2];
+  if (r->number == loop->rounds - 1) return whole ? whole : r->run->kept[2 * result + r->turns % 2];
   char *history = history_of(r, result);
   if (history) return history + (size_t)flow_loop_row(loop, r->number + 1) * bytes_of(r, result);
-  return r->run->kept[2 * result + r->number % 2];
+  return r->run->kept[2 * result + r->turns % 2];
 }
 
 /* By one member: where the body's inputs and results are in this round. */
@@ -178,8 +179,6 @@ static void place_round(const round *r, const flow_attributes *attributes)
       *base = operand(r, i) + (size_t)r->row * flow_value_bytes(&graph->values[graph->inputs[i]].signature, r->rows);
     else *base = operand(r, i);
   }
-  for (int i = 0; i < loop->states && r->number == 0; i++)
-    if (history_of(r, i) && bytes_of(r, i)) memcpy(state_before(r, i), operand(r, i), bytes_of(r, i));
   for (int i = 0; i < loop->results; i++) {
     int root = body->plan->roots[body->plan->outputs[i]];
     if (!r->run->moves[i]) continue;
@@ -208,6 +207,63 @@ static void copy_results(const round *r)
   }
 }
 
+/* ---- rounds that are left out ------------------------------------------------------------------------------------------------------- */
+
+/* Whether the gate, a state or a row, is closed. */
+static int is_left_out(const round *r, int gate, int is_state)
+{
+  const char *value = is_state ? state_before(r, gate) : operand(r, gate) + r->row;
+  return *value == 0;
+}
+
+/* By one member: rows of what rounds from this one on give, `count` of them, are zeros. */
+static void clear_rows(const round *r, char *whole, size_t bytes, int64_t count)
+{
+  int64_t first = r->run->loop->reverse ? r->row - count + 1 : r->row;
+  if (whole && bytes) memset(whole + (size_t)first * bytes, 0, (size_t)count * bytes);
+}
+
+static void copy_state(char *to, const char *from, size_t bytes)
+{
+  if (to && to != from && bytes) memcpy(to, from, bytes);
+}
+
+/* By one member: this round is not done. */
+static void skip_round(const round *r)
+{
+  const flow_loop *loop = r->run->loop;
+  int last = r->number == loop->rounds - 1;
+  for (int i = 0; i < loop->states; i++) {
+    char *before = state_before(r, i), *history = history_of(r, i);
+    if (last) copy_state(operand(r, r->entry->input_count + i), before, bytes_of(r, i));
+    else if (history) copy_state(history + (size_t)flow_loop_row(loop, r->number + 1) * bytes_of(r, i), before, bytes_of(r, i));
+  }
+  for (int i = loop->states; i < loop->results; i++) clear_rows(r, operand(r, r->entry->input_count + i), bytes_of(r, i), 1);
+}
+
+/* By one member: neither this round nor one after it is done. */
+static void skip_rest(const round *r)
+{
+  const flow_loop *loop = r->run->loop;
+  round next = *r;
+  next.row = flow_loop_row(loop, r->number + 1);
+  for (int i = 0; i < loop->states; i++) {
+    copy_state(operand(r, r->entry->input_count + i), state_before(r, i), bytes_of(r, i));
+    clear_rows(&next, history_of(r, i), bytes_of(r, i), loop->rounds - 1 - r->number);
+  }
+  for (int i = loop->states; i < loop->results; i++)
+    clear_rows(r, operand(r, r->entry->input_count + i), bytes_of(r, i), loop->rounds - r->number);
+}
+
+/* ---- all rounds ------------------------------------------------------------------------------------------------------------------ */
+
+/* By one member, before the first round. */
+static void begin_history(const round *r)
+{
+  for (int i = 0; i < r->run->loop->states; i++)
+    if (history_of(r, i)) copy_state(state_before(r, i), operand(r, i), bytes_of(r, i));
+}
+
 void flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member *own, int e, int member, int members)
 {
   const flow_entry *entry = &instance->entries[e];
@@ -215,18 +271,30 @@ void flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member
   flow_instance *body = run->body;
   flow_member *inner = &body->members[own - instance->members];
   round r = { .instance = instance, .entry = entry, .run = run, .rows = instance->part.rows };
+  const int gate = run->loop->gate, gate_is_state = gate < run->loop->states;
   double started = flow_member_start_watch(instance->run);
+  r.row = flow_loop_row(run->loop, 0);
+  if (member == 0) flow_derived_look(body);
+  if (member == 0) begin_history(&r);
   for (; r.number < run->loop->rounds; r.number++) {
     r.row = flow_loop_row(run->loop, r.number);
-    if (member == 0 && r.number == 0) flow_derived_look(body);
+    if (gate >= 0 && !gate_is_state && is_left_out(&r, gate, 0)) {
+      if (member == 0) skip_round(&r);
+      continue;
+    }
     if (member == 0) place_round(&r, own->calls[e].attributes);
     flow_members_meet(region, members);
+    if (gate >= 0 && gate_is_state && is_left_out(&r, gate, 1)) {
+      if (member == 0) skip_rest(&r);
+      break;
+    }
     flow_bind_run(body, inner);
     for (int s = 0; s < body->plan->segment_count; s++) flow_segment_run(body, region, inner, s, member, members);
     if (member == 0) copy_results(&r);
+    r.turns++;
     if (members == 1 && flow_failure_is_set(&instance->run->verdict)) break;
   }
-  if (member == 0) flow_derived_note_run(body, !flow_failure_is_set(&instance->run->verdict));
+  if (member == 0 && r.turns) flow_derived_note_run(body, !flow_failure_is_set(&instance->run->verdict));
   flow_members_meet(region, members);
   flow_member_stop_watch(instance->run, own, e, started);
 }

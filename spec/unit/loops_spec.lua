@@ -424,6 +424,57 @@ describe("flow.while_loop", function()
     local y, gradient = f(flow.tensor(2))
     assert.same({ 256, 8 * 2 ^ 7 }, { y:item(), gradient:item() })
   end)
+
+  it("makes as many rounds of a plan as the condition asks for: a billion would not end", function()
+    local f = flow.fn(function(x)
+      return unpack(flow.while_loop(function(_, v) return v:sum():lt(100) end, function(count, v) return count + 1, v * 2 end,
+        { flow.tensor(0), x }, 1e9))
+    end)
+    for _, start in ipairs { 1, 40, 200, 1 } do
+      local rounds, y = f(flow.full({ 2 }, start))
+      local expected = start
+      while 2 * expected < 100 do expected = expected * 2 end
+      assert.same({ math.log(expected / start) / math.log(2), expected, expected }, { rounds:item(), y[1]:item(), y[2]:item() })
+    end
+  end)
+
+  it("makes no others in its gradients, of the first and the second order, which would be NaN there", function()
+    local function rounds_of(x, limit)      -- x^2 log(limit) + ... + x^2 log(1); a round more would add x^2 log(0)
+      return flow.while_loop(function(v) return v:gt(0) end, function(v, y) return v - 1, y + x * x * v:log() end,
+        { limit, x * 0 }, 100000)[2]
+    end
+    local f = flow.fn(function(x, limit)
+      local outer, inner = flow.GradientTape(), flow.GradientTape()
+      outer:watch(x)
+      local gradient = outer:record(function()
+        inner:watch(x)
+        local y = inner:record(function() return rounds_of(x, limit) end)
+        return inner:gradient(y, x)
+      end)
+      return gradient, outer:gradient(gradient, x)
+    end)
+    for limit = 0, 4 do
+      local sum = 0
+      for v = 1, limit do sum = sum + math.log(v) end
+      local first, second = f(flow.tensor(1.5), flow.tensor(limit))
+      near(first, flow.tensor(3 * sum), 1e-5)
+      near(second, flow.tensor(2 * sum), 1e-5)
+    end
+  end)
+
+  it("does the same with any number of threads", function()
+    local before = flow.config.get_threads()
+    for _, threads in ipairs { 1, 2, 3 } do
+      flow.config.set_threads(threads)
+      local f = flow.fn(function(x)
+        return flow.while_loop(function(v) return v:mean():lt(50) end, function(v) return v:matmul(flow.eye(64) * 2) end, x, 1e9)
+      end)
+      local y = f(flow.ones { 96, 64 })
+      f:close()
+      assert.same({ 64, 64 }, { y:min():item(), y:max():item() })
+    end
+    flow.config.set_threads(before)
+  end)
 end)
 
 describe("flow.map", function()

@@ -85,6 +85,7 @@ return [[
 ;flow_trace_end=int flow_trace_end(flow_context *,flow_tensor *const *,int,flow_plan **)
 ;flow_trace_abort=void flow_trace_abort(flow_context *)
 ;flow_loop_begin=int flow_loop_begin(flow_context *,flow_tensor *const *,int,flow_tensor *const *,int,double,flow_tensor **)
+;flow_loop_gate=int flow_loop_gate(flow_context *,int)
 ;flow_loop_end=int flow_loop_end(flow_context *,flow_tensor *const *,int,double,int,flow_tensor **,int *)
 ;flow_loop_write_out=void flow_loop_write_out(flow_context *)
 ;flow_trace_save_onnx=int flow_trace_save_onnx(flow_context *,const char *,const char *,flow_tensor *const *,int,const char *const *,int,const char *const *)

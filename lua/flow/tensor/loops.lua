@@ -33,9 +33,11 @@ end
 
 -- f(states, rows) for each row of the tensors in the list `rows`, whose first axis is that of the rounds; it returns the lists of the next
 -- states, which are like those before, and of other results. Returns the lists of the last states and of the others, stacked in the order
--- of the rows. reverse: from the last row on. nil if f writes variables or adds losses: then nothing has happened, and the rounds are to be
+-- of the rows. reverse: from the last row on. gate: which state is a bool that says whether a round does something; once it is false
+-- rounds are left out, so f must give back the states that it got, and the loop has no other results.
+-- nil if f writes variables or adds losses: then nothing has happened, and the rounds are to be
 -- written out.
-function loops.run(states, rows, rounds, reverse, f)
+function loops.run(states, rows, rounds, reverse, f, gate)
   local inputs = #states + #rows
   local given, written = native.out("flow_tensor", math.max(inputs, 1)), native.array("int", 1)
   local bodies, depth = bodies_of(), C.flow_trace_depth(context) + 1
@@ -43,6 +45,7 @@ function loops.run(states, rows, rounds, reverse, f)
     local first, second = native.pointers(states), native.pointers(rows)
     check(C.flow_loop_begin(context, first, #states, second, #rows, rounds, given))
   end, function()
+    if gate then check(C.flow_loop_gate(context, gate - 1)) end
     local following, others = f(tensors_of(given, 1, #states), tensors_of(given, #states + 1, inputs))
     local results = {}
     for i, t in ipairs(following) do results[i] = t end
@@ -64,9 +67,9 @@ function loops.write_out()
 end
 
 -- The same, but nil where nothing is traced, or one round or none is to be done: then they are done one by one, too.
-function loops.run_if_possible(states, rows, rounds, reverse, f)
+function loops.run_if_possible(states, rows, rounds, reverse, f, gate)
   if rounds < 2 or C.flow_trace_depth(context) == 0 then return nil end
-  return loops.run(states, rows, rounds, reverse, f)
+  return loops.run(states, rows, rounds, reverse, f, gate)
 end
 
 return loops

@@ -94,7 +94,7 @@ end)
 ---- loops --------------------------------------------------------------------------------------------------------------------------
 
 -- The variables of a loop that ends by a tensor's value, after at most `most` rounds of a plan: once the condition does not hold, a round
--- changes nothing.
+-- changes nothing, so that a loop of a plan ends there.
 local function bounded(condition, body, list, holds, most)
   local before = {}
   local variables_of = flatten(map_lists(function(x) return operand(x, "while_loop") end, list), before)
@@ -111,13 +111,14 @@ local function bounded(condition, body, list, holds, most)
     return { ops.logical_and(states[1], condition(unpack(variables_of(values)))), unpack(values) }, {}
   end
   local states = { operand(holds, "while_loop"):to "bool", unpack(before) }
-  local after = loops.run_if_possible(states, {}, most, false, round)
+  local after = loops.run_if_possible(states, {}, most, false, round, 1)
   for _ = 1, after and 0 or most do states = round(states) end
   return variables_of({ unpack(after or states, 2) })
 end
 
 -- body(variables...) while condition(variables...) holds, at most maximum_iterations times. variables: a list, or one tensor. In a trace
--- a condition without a value needs maximum_iterations: that many rounds are done, of which those after the end change nothing.
+-- a condition without a value needs maximum_iterations. On the CPU a plan does as many rounds as the condition asks for; where loops are
+-- written out, on GPUs and in ONNX files, it does that many, of which those after the end change nothing.
 local LOOP = "condition: callable, body: callable, variables, maximum_iterations?: whole"
 create("while_loop", LOOP, function(condition, body, variables, most)
   local single = not is_list(variables)
