@@ -41,39 +41,17 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
-static flow_tensor *add_plane(flow_expression *e, flow_layer *layer, const flow_volume_window *window, int plane, flow_tensor *so_far,
-                              flow_tensor *images)
-{
-  const int64_t all = INT64_MAX / 2;
-  flow_attributes attributes = { .convolution = { .groups = (int32_t)flow_argument_integer(layer->arguments, "groups") } };
-  for (int i = 0; i < 2; i++) {
-    attributes.convolution.stride[i] = window->stride[1 + i];
-    attributes.convolution.dilation[i] = window->dilation[1 + i];
-  }
-  for (int i = 0; i < 4; i++) attributes.convolution.padding[i] = window->padding[2 + i];
-  flow_attributes slice = { .slice = { .rank = 5, .begin = { plane }, .end = { plane + 1, all, all, all, all },
-                                       .step = { 1, 1, 1, 1, 1 } } };
-  flow_tensor *kernel = flow_express_variable(e, layer->variables[KERNEL]);
-  if (!kernel) return NULL;
-  const int64_t *dims = kernel->shape + 1;
-  kernel = flow_express_reshape(e, flow_express(e, FLOW_OP_slice, kernel, NULL, NULL, &slice), 4, dims);
-  flow_tensor *y = flow_express_first(e, FLOW_OP_convolution, images, kernel, &attributes);
-  return so_far ? e_add(e, so_far, y) : y;
-}
-
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
   flow_signature input = flow_signature_of(inputs[0]);
   flow_volume_window window;
-  flow_tensor *sum;
   FLOW_TRY(flow_volumes_window(layer, &input, "kernel_size", &window));
   FLOW_TRY(flow_layer_check_channels(layer, &input, "channels"));
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_volumes_pad(&e, inputs[0], window.padding[0], window.padding[1]);
-  flow_status status = x ? flow_volumes_each_plane(context, layer, &window, x, add_plane, &sum) : e.status;
-  sum = flow_express_keep(&e, status, status == FLOW_OK ? sum : NULL);
-  flow_tensor *y = flow_volumes_of_images(&e, sum, window.depth);
+  flow_tensor *kernel = flow_express_variable(&e, layer->variables[KERNEL]);
+  flow_tensor *y = flow_volumes_convolve(&e, &window, x, kernel, flow_argument_integer(layer->arguments, "groups"));
   return flow_expression_take(&e, y ? flow_layer_end(&e, layer, BIAS, y) : NULL, out);
 }
 

@@ -62,6 +62,7 @@ static void release_variables(flow_layer *layer)
 void flow_layer_destroy(flow_layer *layer)
 {
   release_variables(layer);
+  for (int i = 0; i < FLOW_LAYER_MOST_OUTPUTS - 1; i++) flow_variable_release(layer->states[i]);
   flow_tensor_release(layer->activity);
   flow_arguments_release(layer->arguments);
   flow_free(layer->name);
@@ -236,6 +237,17 @@ flow_tensor *flow_layer_take_activity(flow_layer *layer)
   flow_tensor *activity = layer->activity;
   layer->activity = NULL;
   return activity;
+}
+
+int flow_layer_state_count(const flow_layer *layer)
+{
+  if (!layer || layer->magic != FLOW_LAYER_MAGIC || flow_argument_find(layer->class->parameters, "stateful") < 0) return 0;
+  return flow_argument_boolean(layer->arguments, "stateful") ? layer->class->most_outputs - 1 : 0;
+}
+
+flow_variable *flow_layer_state(const flow_layer *layer, int index)
+{
+  return index >= 0 && index < flow_layer_state_count(layer) ? layer->states[index] : NULL;
 }
 
 flow_tensor *flow_layer_end(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y)

@@ -59,6 +59,7 @@ struct flow_layer {
   flow_variable          *variables[FLOW_LAYER_MAX_VARIABLES];
   const char             *regularizers[FLOW_LAYER_MAX_VARIABLES];   /* names of their arguments; NULL: the record has none */
   flow_tensor            *activity;                             /* what the last call adds to the loss; NULL: nothing */
+  flow_variable          *states[FLOW_LAYER_MOST_OUTPUTS - 1];  /* what a stateful layer keeps between calls; NULL before the first */
   const char             *groups[FLOW_LAYER_MAX_VARIABLES];         /* the layer's part that Keras' files keep it in, or NULL */
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t                 build_shape[FLOW_MAX_RANK];

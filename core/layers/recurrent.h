@@ -6,8 +6,9 @@
 
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/recurrent_steps.h"
 
-enum { FLOW_RECURRENT_MOST_GATES = 4, FLOW_RECURRENT_MOST_STATES = 2 };
+enum { FLOW_RECURRENT_MOST_GATES = 4 };
 
 /* What the steps of one call have in common, borrowed from the call's expression. */
 typedef struct flow_recurrent_weights {
@@ -67,7 +68,7 @@ extern const flow_argument flow_recurrent_options[];
 #define FLOW_RECURRENT_LAYER(steps, states)                                                                              \
   .min_inputs = 1, .max_inputs = 2 + states, .input_names = flow_recurrent_inputs_##states, .most_outputs = 1 + states,  \
   .options = flow_recurrent_options, .build = flow_recurrent_build, .call_named = flow_recurrent_call,                   \
-  .check = flow_recurrent_check, .outputs = flow_recurrent_outputs, .config = flow_recurrent_config, .cell = &steps,     \
+  .check = flow_cell_check, .outputs = flow_recurrent_outputs, .config = flow_recurrent_config, .cell = &steps,     \
   .supports_masking = 1, .compute_mask = flow_recurrent_mask
 #define FLOW_RECURRENT_CELL(steps, states)                                                                               \
   .min_inputs = 1, .max_inputs = 1 + states, .input_names = flow_cell_inputs_##states, .most_outputs = 1 + states,       \
@@ -77,7 +78,6 @@ extern const flow_argument flow_recurrent_options[];
 /* Variables of a layer; the bias is there if use_bias says so. */
 enum { FLOW_RECURRENT_KERNEL, FLOW_RECURRENT_RECURRENT_KERNEL, FLOW_RECURRENT_BIAS };
 
-flow_status flow_recurrent_check(flow_layer *layer);
 /* Of layers and cells: makes kernel, recurrent kernel and bias. */
 flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
 /* The call: outputs[0] the sequence or its last step, then, with return_state, the states. */

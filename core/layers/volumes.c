@@ -98,6 +98,39 @@ flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, co
   return status;
 }
 
+/* The sum so far, or nothing, and the convolution of the images that the plane sees. */
+static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *window, int plane, flow_tensor *so_far, flow_tensor *x,
+                              flow_tensor *kernel, int64_t groups)
+{
+  const int64_t all = INT64_MAX / 2;
+  flow_attributes attributes = { .convolution = { .groups = (int32_t)groups } };
+  for (int i = 0; i < 2; i++) {
+    attributes.convolution.stride[i] = window->stride[1 + i];
+    attributes.convolution.dilation[i] = window->dilation[1 + i];
+  }
+  for (int i = 0; i < 4; i++) attributes.convolution.padding[i] = window->padding[2 + i];
+  const flow_attributes slice = { .slice = { .rank = 5, .begin = { plane }, .end = { plane + 1, all, all, all, all },
+                                             .step = { 1, 1, 1, 1, 1 } } };
+  flow_tensor *images = flow_volumes_images(e, x, window, plane);
+  flow_tensor *own = flow_express_reshape(e, flow_express(e, FLOW_OP_slice, kernel, NULL, NULL, &slice), 4, kernel->shape + 1);
+  flow_tensor *y = flow_express_first(e, FLOW_OP_convolution, images, own, &attributes);
+  return so_far ? e_add(e, so_far, y) : y;
+}
+
+flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
+                                   int64_t groups)
+{
+  flow_tensor *so_far = NULL, *next;
+  if (e->status != FLOW_OK) return NULL;
+  for (int plane = 0; plane < window->size[0] && e->status == FLOW_OK; plane++) {
+    flow_expression one = flow_expression_of(e->context);
+    e->status = flow_expression_take(&one, add_plane(&one, window, plane, so_far, x, kernel, groups), &next);
+    flow_tensor_release(so_far);
+    so_far = e->status == FLOW_OK ? next : NULL;
+  }
+  return flow_volumes_of_images(e, flow_express_keep(e, e->status, so_far), window->depth);
+}
+
 flow_attributes flow_volumes_pool(const flow_volume_window *window)
 {
   flow_attributes attributes = { .pool = { .size = { window->size[1], window->size[2] } } };

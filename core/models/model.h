@@ -106,6 +106,8 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
                                 flow_tensor **activity);
 /* Adds `more`, which it takes over and which may be NULL, to *total, which may be. */
 flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_tensor *more);
+/* FLOW_UNSUPPORTED: a model without Lua cannot have it. */
+flow_status flow_model_check_layer(const flow_layer *layer);
 /* Makes the layer of a call for operands of these signatures, unless it is made. */
 flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands);
 /* model_build.c: makes every variable, by traces that are thrown away. */

@@ -108,7 +108,8 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
     return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is of class %s, which the library does not have (layers written in Lua are "
                      "opened from Lua)", part->name, part->class_name);
   part->kind = FLOW_PART_LAYER;
-  return flow_layer_read_entry(part->class_name, entry, &part->layer);
+  FLOW_TRY(flow_layer_read_entry(part->class_name, entry, &part->layer));
+  return flow_model_check_layer(part->layer);
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------------------------------------- */

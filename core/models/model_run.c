@@ -22,6 +22,13 @@ static flow_status cast_input(flow_context *context, const flow_model_input *inp
   return flow_apply(context, FLOW_OP_cast, &given, 1, &attributes, out);
 }
 
+flow_status flow_model_check_layer(const flow_layer *layer)
+{
+  if (flow_layer_state_count(layer) == 0) return FLOW_OK;
+  return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\" has stateful = true, and the sessions of a model have no states of their own: save it with "
+                   "stateful = false, return_state = true and initial_state, or open it from Lua", layer->class->name, layer->name);
+}
+
 flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands)
 {
   flow_signature named[FLOW_LAYER_MOST_INPUTS];

@@ -3,7 +3,7 @@ local flow = require "flow"
 local golden = require "spec.support.golden"
 local model_files = require "spec.support.model_files"
 local cases = {}
-for _, kind in ipairs { "constraints", "activity" } do
+for _, kind in ipairs { "constraints", "activity", "conv_lstm" } do
   for _, case in ipairs(require("spec.golden.layer_" .. kind)) do cases[#cases + 1] = case end
 end
 

@@ -191,7 +191,8 @@ local IMAGES_ONLY = { Resizing = true, CenterCrop = true }
 local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3, Dot = 2,
                   HashedCrossing = 3 }
 
-local RECURRENT = { SimpleRNN = 1, LSTM = 2, GRU = 1 }      -- how many states each has
+local RECURRENT = { SimpleRNN = 1, LSTM = 2, GRU = 1, ConvLSTM1D = 2, ConvLSTM2D = 2, ConvLSTM3D = 2 }      -- how many states each has
+local CONVOLUTIONS_OF_STEPS = { ConvLSTM1D = { 4, 5, 3 }, ConvLSTM2D = { 3, 5, 4, 2 }, ConvLSTM3D = { 2, 4, 3, 4, 2 } }
 local CELLS = { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 }
 
 --- The classes that models are made of: the records by their numbers, and names of what is written in Lua.
@@ -207,6 +208,7 @@ random_files.classes = #classes
 local function shape_for(class, draw)
   local entry = in_lua.entries[class]
   if entry then return type(entry.shape) == "function" and entry.shape(draw) or entry.shape end
+  if CONVOLUTIONS_OF_STEPS[class] then return CONVOLUTIONS_OF_STEPS[class] end
   if class:find("Attention$") or RECURRENT[class] then return SEQUENCE end
   if class:find("3D") then return VOLUME end
   if class:find("2D") or class:find("^Random") or IMAGES_ONLY[class] then return IMAGE end
@@ -224,10 +226,15 @@ local function some_name(draw)
 end
 
 --- A recurrent layer that is given a state, and all that it gives.
-local function recurrent_model(class, layer, shape, units, draw)
-  local x, states = flow.Input(shape), {}
-  for i = 1, RECURRENT[class] do states[i] = flow.Input { units } end
+local function recurrent_model(class, layer, shape, options, draw)
+  local x, states, state = flow.Input(shape), {}, { options.units }
   local given = draw.chance(0.7)
+  if CONVOLUTIONS_OF_STEPS[class] then
+    state = { unpack(shape, 2) }
+    state[#state] = options.filters
+    given = given and options.padding == "same" and options.strides == nil
+  end
+  for i = 1, RECURRENT[class] do states[i] = flow.Input(state) end
   local outputs = layer(x, given and { initial_state = states } or nil)
   return flow.Model { inputs = given and { x, states[2] or states[1], states[2] and states[1] } or x, outputs = outputs }
 end
@@ -263,7 +270,7 @@ local function model_of(class, make, options, shape, draw)
     return flow.Model(model)
   end
   if RECURRENT[class] and (options.return_state or draw.chance(0.3)) then
-    return recurrent_model(class, layer, shape, options.units, draw)
+    return recurrent_model(class, layer, shape, options, draw)
   end
   if CELLS[class] then return cell_model(class, layer, shape, options.units) end
   local kind = draw.integer(1, 4)
@@ -281,9 +288,10 @@ local function model_of(class, make, options, shape, draw)
   return flow.Model { inputs = a, outputs = layer(a, { training = draw.chance(0.2) and false or nil }), name = some_name(draw) }
 end
 
---- The shape with -1 for some of its sizes.
-local function open_sizes(shape, draw)
+--- The shape with -1 for some of its sizes, of those that the class can do without.
+local function open_sizes(class, shape, draw)
   local open = {}
+  if CONVOLUTIONS_OF_STEPS[class] then return { -1, unpack(shape, 2) } end
   for axis, n in ipairs(shape) do open[axis] = draw.chance(axis == #shape and #shape > 1 and 0.1 or 0.7) and -1 or n end
   return open
 end
@@ -335,7 +343,7 @@ function random_files.model(seed, options)
       return layers[entry and entry.class or class](given)
     end
     local given = is_record and options_of(index, draw, shape, policies) or {}
-    local ok, model = pcall(model_of, class, make, given, unknown and open_sizes(shape, draw) or shape, draw)
+    local ok, model = pcall(model_of, class, make, given, unknown and open_sizes(class, shape, draw) or shape, draw)
     if ok then
       random_files.scramble(model, seed)
       local in_c = is_record or in_lua.entries[class].in_c

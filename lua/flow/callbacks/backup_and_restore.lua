@@ -3,8 +3,8 @@
 --   model:fit(data, { epochs = 10, callbacks = { flow.callbacks.BackupAndRestore("backup", { save_freq = 100 }) } })
 --
 -- Unlike Keras' it goes on in the middle of an epoch, to the last bit: a backup holds model and optimizer, the running means of metrics,
--- random state, the order and position of the data, History, and what the other callbacks remember (get_state). A backup is made when
--- all callbacks have had their hooks; when the run has ended it is deleted, unless the end was Ctrl-C.
+-- what stateful layers keep, random state, the order and position of the data, History, and what the other callbacks remember (get_state).
+-- A backup is made when all callbacks have had their hooks; when the run has ended it is deleted, unless the end was Ctrl-C.
 --
 -- Of several workers, which all have this callback, only the chief writes and reads the folder; where workers read their own data the
 -- backup has the place of each. What the chief's callbacks remember is everybody's after a restart.
@@ -77,7 +77,8 @@ local function new_checkpoint(self, run)
       fit_position.set_state(run, state)
     end,
   }
-  return train.Checkpoint { model = run.model, means = means, random = random, run = position }
+  local kept = training.kept_states(run.model)
+  return train.Checkpoint { model = run.model, means = means, random = random, run = position, kept = #kept > 0 and kept or nil }
 end
 
 local function new_manager(self)

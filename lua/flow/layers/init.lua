@@ -91,31 +91,47 @@ for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do
   function fields.state_size(self) return states == 1 and self.output_size or { self.output_size, self.output_size } end
 end
 
+-- Recurrent layers: see recurrent/states.lua.
+for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D" } do
+  require "flow.layers.recurrent.reset" (layers[name])
+end
+
 -- InputLayer: where a model's data comes in. It has no variables and does nothing.
 local InputLayer = object.class("InputLayer", Layer)
 function InputLayer:call(x) return x end
 layers.InputLayer = InputLayer
 
 -- Input {28, 28, 1} or Input({28, 28, 1}, { dtype =, name = }): a symbolic tensor to build a functional model from.
-signature.takes "shape, { dtype = 'float32', name?, batch_size? } -- Input { 28, 28, 1 }"
+-- batch_size: of models with layers that keep a state for each row of a batch; others take any number of rows.
+signature.takes "shape?, { dtype = 'float32', name?, batch_size?: count, batch_shape?: list } -- Input { 28, 28, 1 }"
 function layers.Input(shape, known)
-  if known.batch_size ~= nil then raise("Input: batch_size is not supported: models take any number of rows") end
+  local rows, whole = known.batch_size, known.batch_shape
+  if whole then
+    if shape ~= nil or rows then raise("Input: batch_shape is the shape with the batch size before it: give nothing else of a shape") end
+    errors.check_list("Input: batch_shape", whole)
+    if type(whole[1]) == "number" and whole[1] >= 1 and whole[1] % 1 == 0 then rows = whole[1]
+    elseif whole[1] ~= -1 then
+      raise("Input: batch_shape begins with the number of rows, or -1 for any, got %s", errors.describe(whole[1]))
+    end
+    shape = { unpack(whole, 2) }
+  end
   if type(shape) ~= "table" or getmetatable(shape) then
     raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape))
   end
   errors.check_list("Input: the shape", shape)
   local layer = object.new(InputLayer):_prepare("InputLayer", { name = known.name })
   rawset(layer, "_built", true)
-  rawset(layer, "_input_shape", { -1, unpack(shape) })
-  return symbolic.input(layer, shape, known.dtype)
+  rawset(layer, "_input_shape", { rows or -1, unpack(shape) })
+  return symbolic.input(layer, shape, known.dtype, rows)
 end
 
 -- input_shape: what Keras 2 called the shape.
-signature.takes "shape?, { input_shape?, dtype = 'float32', name?, batch_size? }"
+signature.takes "shape?, { input_shape?, dtype = 'float32', name?, batch_size?: count, batch_shape?: list }"
 signature.constructor(InputLayer, "flow.layers.InputLayer", function(shape, known)
   if shape ~= nil and known.input_shape ~= nil then raise("InputLayer: the shape is given twice, as shape and as input_shape") end
   if shape == nil then shape = known.input_shape end
-  return layers.Input(shape, { dtype = known.dtype, name = known.name, batch_size = known.batch_size }).layer
+  return layers.Input(shape, { dtype = known.dtype, name = known.name, batch_size = known.batch_size,
+                               batch_shape = known.batch_shape }).layer
 end)
 
 signature.names_of(layers, function()

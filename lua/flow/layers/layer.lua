@@ -130,9 +130,9 @@ end
 
 ---- building ----------------------------------------------------------------------------------------------------------------
 
--- Shape as layers see it while they are built: the batch dimension is -1.
-local function batch_shape(shape)
-  local result = { -1 }
+-- Shape as layers see it while they are built: the batch dimension is -1, but of a layer that keeps a state for each row.
+local function batch_shape(shape, layer)
+  local result = { layer and shape[1] and layer:_keeps_states() and shape[1] or -1 }
   for i = 2, #shape do result[i] = shape[i] end
   return result
 end
@@ -154,7 +154,7 @@ end
 function Layer:_ensure_built(shapes, single, of_arguments, named)
   if self._built then return end
   local built_for = {}
-  for i, shape in ipairs(named or shapes) do built_for[i] = batch_shape(named and shape.shape or shape) end
+  for i, shape in ipairs(named or shapes) do built_for[i] = batch_shape(named and shape.shape or shape, self) end
   rawset(self, "_input_shape", single and built_for[1] or built_for)
   rawset(self, "_named_shapes", named or of_arguments and {} or false)
   if self._handle then
@@ -254,6 +254,7 @@ end
 -- The shapes and dtypes of its outputs: see symbolic.infer. Models that are graphs ask their layers.
 function Layer:_infer(list, single, training, as_call) return symbolic.infer(self, list, single, training, as_call) end
 function Layer.fields._autocasts() return true end
+function Layer:_keeps_states() return require("flow.layers.recurrent.states").kept(self) end
 function Layer.fields._takes_several() return true end      -- where it is written in Lua
 function Layer.fields._takes_mask() return false end        -- beside its inputs, though they have no names: a graph of layers
 function Layer.fields._on_host() return false end           -- it prepares data outside of plans: host_layer.lua

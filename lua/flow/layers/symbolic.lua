@@ -58,9 +58,10 @@ Symbolic.metatable.__tostring = function(self)
   return ("Symbolic %s, dtype=%s, name=%s"):format(symbolic.shape_text(self.shape), self.dtype, self.name)
 end
 
--- The start of a functional model: a node without inputs. shape without the batch dimension; -1: a size that is not known.
-function symbolic.input(layer, shape, dtype)
-  local full = { -1 }
+-- The start of a functional model: a node without inputs. shape without the batch dimension; -1: a size that is not known. rows: of a
+-- batch, nil: any number.
+function symbolic.input(layer, shape, dtype, rows)
+  local full = { rows or -1 }
   for i = 1, #shape do
     local n = shape[i]
     if type(n) ~= "number" or (n < 1 and n ~= -1) or n ~= math.floor(n) then

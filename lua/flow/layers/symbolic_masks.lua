@@ -26,7 +26,7 @@ end
 function RULES.GlobalAveragePooling1D() return nil end
 
 local function of_sequences(layer, _, mask) return layer:get_config().return_sequences and mask or nil end
-for _, name in ipairs { "SimpleRNN", "LSTM", "GRU" } do RULES[name] = of_sequences end
+for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D" } do RULES[name] = of_sequences end
 
 local function merged(_, _, mask)
   local result

@@ -318,6 +318,8 @@ function Functional:_call(inputs, options)
   if not rawget(self, "_names_of_outputs") then return result end
   return named_data.results(self, (native.is_tensor(result) or symbolic.is(result)) and { result } or result)
 end
+require "flow.layers.recurrent.reset" (Model, true)      -- of all its layers
+
 function Model.fields.output_shape(self)
   local shapes = {}
   for i, output in ipairs(rawget(self, "outputs") or {}) do shapes[i] = output.shape end
@@ -404,7 +406,8 @@ function Sequential:build(shape)
   if type(shape) ~= "table" or type(shape[1]) ~= "number" then
     raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape))
   end
-  rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }))
+  local rows = self:_keeps_states() and shape[1] > 0 and shape[1] or nil
+  rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }, { batch_size = rows }))
   local ok, problem = pcall(connect, self)
   if not ok then
     rawset(self, "_input", false)

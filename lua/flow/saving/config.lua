@@ -147,7 +147,8 @@ local function input_of(entry, what)
   for i = 2, #whole do
     shape[i - 1] = given(whole[i]) and whole[i] or -1
   end
-  return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = dtype_of(content) })
+  return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = dtype_of(content),
+                               batch_size = given(whole[1]) and whole[1] or nil })
 end
 
 -- The reader of what a model holds. A reader that copies a model, reader.clone, makes layers by its functions: see config.clone.

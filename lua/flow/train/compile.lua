@@ -299,10 +299,10 @@ local function run_batch(model, kind, x, y, weights)
 end
 
 -- Key of the model's random ops (dropout): drawn once from the global seed.
-function training.seed(model)
-  if not rawget(model, "_seed") then rawset(model, "_seed", C.flow_context_next_seed(context)) end
-  return model._seed
-end
+training.seed = steps.seed
+
+-- What stateful layers of a model keep from batch to batch, as variables.
+function training.kept_states(model) return require("flow.layers.recurrent.states").list(model) end
 
 -- One weight per sample.
 function training.check_sample_weight(weights)

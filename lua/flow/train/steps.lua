@@ -96,6 +96,12 @@ local function run_step(model, kind, tensors, layout)
   return outputs
 end
 
+-- What keys the random numbers of a model's steps.
+function steps.seed(model)
+  if not rawget(model, "_seed") then rawset(model, "_seed", C.flow_context_next_seed(context)) end
+  return model._seed
+end
+
 -- What steps of this kind returned last, as numbers by name; nil: none was made yet.
 function steps.results(model, kind)
   local entries = (rawget(model, "_reported") or {})[kind]
@@ -143,6 +149,8 @@ end
 local function place(model)
   for _, optimizer in ipairs(model:_optimizers()) do optimizer:_to_device(model._device) end
   for _, v in ipairs(model.variables) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
+  local kept = model:_keeps_states() and require("flow.layers.recurrent.states").list(model) or {}
+  for _, v in ipairs(kept) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
 end
 
 -- A model's steps run on the device on which it was made, or, later, in whose flow.device one of them was called; those of a strategy's
@@ -249,6 +257,45 @@ local function eager_step(model, kind, layout)
   return { eager = eager, instance = false, capacity = math.huge, running = 0 }
 end
 
+-- The step of a model with layers that keep a state for each row of a batch: its plans are for batches of just so many rows, which it gets
+-- one by one.
+local function stateful_step(model, kind, layout)
+  local placed, counted, own = model._placement, -1, 0
+  if placed and placed.count > 1 then
+    raise("%s: a layer with stateful = true keeps a state for each row of a batch, and %s gives its %d replicas parts of it: train it " ..
+      "on one replica, or without stateful", object.title(model), tostring(placed.strategy), placed.count)
+  end
+  local function find_or_make(tensors)
+    local specs, rows = {}, tensors[1].shape[1]
+    for i = 1, #tensors do
+      specs[i] = spec_of(tensors[i])
+      specs[i].shape[1] = tensors[i].shape[1]
+    end
+    settle(model)
+    steps.ensure_built(model, kind, specs, layout)
+    local key = signature(model, kind, tensors, layout) .. "|rows " .. rows
+    local step = find(model._steps, key)
+    if step then return step end
+    step = { plan = trace_again(model, key, kind, specs, layout), instance = nil, capacity = rows, key = key, running = 0 }
+    model._traces = model._traces + 1
+    native.try(C.flow_instance_new, step.plan, rows, out_instance)
+    step.instance = native.own(out_instance, C.flow_instance_release)
+    placement.replicate(placed, step.instance)
+    table.insert(model._steps, step)
+    if #model._steps > MAX_STEPS then drop(table.remove(model._steps, 1)) end
+    return step
+  end
+  local function run(tensors, outputs)
+    local step = find_or_make(tensors)
+    if counted ~= model._train_steps then counted, own = model._train_steps, 0 end
+    C.flow_instance_scalars(step.instance, steps.seed(model), counted + own, 0)
+    own = own + 1
+    local list, count = native.pointers(tensors)
+    native.check(C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil))
+  end
+  return { eager = run, instance = false, capacity = math.huge, running = 0 }
+end
+
 -- How many replicas share the rows of a batch: those of all workers, or, if each worker has its own rows or works apart from the others,
 -- the local ones.
 local function parts_of(p, own)
@@ -262,6 +309,7 @@ end
 function steps.get(model, kind, tensors, layout, capacity, own, usual)
   local compiled = model._compiled
   if compiled and compiled.run_eagerly or rawget(model, "_runs_eagerly") then return eager_step(model, kind, layout) end
+  if model:_keeps_states() then return stateful_step(model, kind, layout) end
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
   settle(model)

@@ -77,6 +77,8 @@ signature.constructor(Bidirectional, "flow.layers.Bidirectional", function(layer
   return self
 end)
 
+require "flow.layers.recurrent.reset" (Bidirectional)      -- of both layers
+
 function Bidirectional.fields._autocasts() return false end      -- its layers do
 
 ---- calls --------------------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ local entries = require "flow.layers.entries"
 local recurrent_calls = require "flow.layers.recurrent.calls"
 local symbolic = require "flow.layers.symbolic"
 
+local variable = require "flow.tensor.variable"
+
 local C, raise = native.C, errors.raise
 
 local RNN, StackedRNNCells = object.class("RNN", Layer), object.class("StackedRNNCells", Layer)
@@ -81,9 +83,6 @@ signature.constructor(RNN, "flow.layers.RNN", function(cell, return_sequences, r
     zero_output_for_mask, options)
   if type(cell) == "table" and not getmetatable(cell) and #cell > 0 then cell = #cell > 1 and StackedRNNCells(cell) or cell[1] end
   cells.check("RNN", cell)
-  if stateful then
-    raise "RNN: stateful is not supported: give the last call's states as initial_state, and ask for them with return_state"
-  end
   local self = object.new(RNN):_prepare("RNN", options)
   local given = { return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask }
   for i, name in ipairs(OPTIONS) do rawset(self, name, given[i]) end
@@ -92,6 +91,8 @@ signature.constructor(RNN, "flow.layers.RNN", function(cell, return_sequences, r
   rawset(self, "_named_inputs", recurrent_calls.inputs(#cells.sizes(cell)))
   return self
 end)
+
+require "flow.layers.recurrent.reset" (RNN)
 
 function RNN.fields._autocasts(self) return not rawget(self.cell, "_handle") and object.class_of(self.cell) ~= StackedRNNCells end
 function RNN.fields.state_size(self) return cells.sizes(self.cell) end
@@ -169,8 +170,32 @@ local function run_steps(self, x, states, mask, training)
   return self.return_sequences and ops.stack(outputs, 2) or outputs[steps], states
 end
 
+-- What a stateful layer begins with: the last states of its call before; zeros in the first one, which makes the variables.
+local function kept_states(self, x)
+  local rows, kept = tensor.raw_shape(x)[1], rawget(self, "_kept")
+  if rows < 0 then
+    raise("%s: stateful = true keeps a state for each row of a batch, and the number of rows is not known here: give the model's input " ..
+      "a batch size, as in Input({ 10, 8 }, { batch_size = 32 }) for batches of {32, 10, 8}", object.title(self))
+  end
+  if kept and kept[1].shape[1] ~= rows then
+    raise("%s: stateful = true: the batch has %d rows, the states are those of %d: give batches of %d rows; of a Dataset leave out the " ..
+      "rest by batch(%d, { drop_remainder = true })", object.title(self), rows, kept[1].shape[1], kept[1].shape[1], kept[1].shape[1])
+  end
+  if not kept then
+    kept = {}
+    for i, state in ipairs(cells.begin(self.cell, x)) do
+      kept[i] = variable.Variable(tensor.zeros(tensor.raw_shape(state)), { name = self.name .. "/rnn_state", trainable = false })
+    end
+    rawset(self, "_kept", kept)
+  end
+  local list = {}
+  for i, v in ipairs(kept) do list[i] = variable.read(v) end
+  return list
+end
+
 local function initial_states(self, x, given)
-  local list = given and cells.flat(given) or cells.begin(self.cell, x)
+  local kept = self.stateful and kept_states(self, x)
+  local list = given and cells.flat(given) or kept or cells.begin(self.cell, x)
   local sizes = cells.sizes(self.cell)
   if #list ~= #sizes then
     raise("%s: initial_state holds %d tensors, its cell has %d states", object.title(self), #list, #sizes)
@@ -189,6 +214,7 @@ function RNN:call(...)
   end
   if mask then mask = mask:to "bool" end
   local y, states = run_steps(self, x, initial_states(self, x, given), mask, training)
+  for i, v in ipairs(self.stateful and self._kept or {}) do v:assign(states[i]) end
   local dtype = self._policy.compute_dtype
   y = y:to(dtype)
   if not self.return_state then return y end
@@ -211,7 +237,7 @@ end
 -- Makes the cell's variables.
 function RNN:build(shape)
   if type(shape[1]) == "table" then shape = shape[1] end
-  symbolic.infer(self, { { shape = { -1, 1, unpack(shape, 3) }, dtype = "float32" } }, true, false)
+  symbolic.infer(self, { { shape = { self.stateful and shape[1] or -1, 1, unpack(shape, 3) }, dtype = "float32" } }, true, false)
 end
 
 function RNN:compute_mask(_, mask)

@@ -54,6 +54,7 @@ local ARITHMETIC = { [ops.add] = true, [ops.sub] = true, [ops.mul] = true, [ops.
 
 -- Whether a layer computes each row by itself.
 local function is_by_rows(layer, training)
+  if layer:_keeps_states() then return false end
   if layer._handle then
     for i = 0, training and layer._trainable and C.flow_layer_variable_count(layer._handle) - 1 or -1 do
       if C.flow_variable_trainable(C.flow_layer_variable(layer._handle, i)) == 0 then return false end      -- statistics of a batch

@@ -117,6 +117,10 @@ layer.supports_masking: Whether the mask of its input is that of its output.
   print(layers.Dropout(0.5).supports_masking)      --> true
 layer.state_size: How large the states of a recurrent cell are.
   print(layers.GRUCell(4).state_size)      --> 4
+layer.states: What a recurrent layer with stateful = true keeps from call to call: variables, none before the first call.
+  local recurrent = layers.LSTM(4, { stateful = true })
+  recurrent(flow.ones { 2, 3, 5 })
+  print(#recurrent.states * recurrent.states[1].shape[1])      --> 4
 layer.output_size: How large the output of a recurrent cell is.
   print(layers.GRUCell(4).output_size)      --> 4
 model.layers: Its layers in the order of calls: the first is layers[1].

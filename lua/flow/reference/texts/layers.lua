@@ -171,6 +171,12 @@ flow.layers.LSTM:
   print(layers.LSTM(8, { return_sequences = true })(flow.ones { 1, 3, 4 }).shape[2])      --> 3
 flow.layers.SimpleRNN:
   print(layers.SimpleRNN(8)(flow.ones { 1, 3, 4 }).shape[2])      --> 8
+flow.layers.ConvLSTM1D:
+  print(layers.ConvLSTM1D(8, 3)(flow.ones { 1, 4, 7, 2 }).shape[2])      --> 5
+flow.layers.ConvLSTM2D:
+  print(layers.ConvLSTM2D(8, 3, { return_sequences = true })(flow.ones { 1, 4, 7, 6, 2 }).shape[3])      --> 5
+flow.layers.ConvLSTM3D:
+  print(layers.ConvLSTM3D(8, 3, { padding = "same" })(flow.ones { 1, 2, 5, 4, 3, 2 }).shape[2])      --> 5
 flow.layers.Bidirectional: A recurrent layer and one that reads the steps in the other order; merge_mode says what becomes of both.
   local both = layers.Bidirectional(layers.LSTM(8, { return_sequences = true }), { merge_mode = "sum" })
   print(both(flow.ones { 1, 3, 4 }).shape[3])      --> 8
@@ -356,6 +362,16 @@ layer:set_vocabulary: Gives a lookup or a TextVectorization its tokens: a list, 
   print(lookup { "b" })
 layer:vocabulary_size: How many numbers tokens have, those of special ones included.
   print(layers.StringLookup({ vocabulary = { "a" } }):vocabulary_size())      --> 2
+layer:reset_state: Of recurrent layers with stateful = true: sets what they keep from call to call to zeros.
+  local recurrent = layers.GRU(2, { stateful = true })
+  recurrent(flow.ones { 1, 3, 4 })
+  recurrent:reset_state()
+  print(recurrent.states[1]:value():sum():item())      --> 0
+layer:reset_states: The same as reset_state.
+  local recurrent = layers.GRU(2, { stateful = true })
+  recurrent(flow.ones { 1, 3, 4 })
+  recurrent:reset_states()
+  print(recurrent.states[1]:value():sum():item())      --> 0
 layer:count_params: The number of all weights.
   local dense = layers.Dense(2)
   dense(flow.ones { 1, 3 })

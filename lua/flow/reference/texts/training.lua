@@ -73,6 +73,16 @@ model:get_metrics_result: The metrics as they are, as a table by name.
   local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
   model:compile { loss = "mse" }
   print(type(model:get_metrics_result()))      --> table
+model:reset_state: Sets what stateful layers of the model keep from batch to batch to zeros, as before a new sequence.
+  local model = flow.Sequential { flow.Input({ 3, 4 }, { batch_size = 1 }), layers.GRU(2, { stateful = true }) }
+  model:predict(flow.ones { 1, 3, 4 }, { verbose = 0 })
+  model:reset_state()
+  print(model.layers[1].states[1]:value():sum():item())      --> 0
+model:reset_states: The same as reset_state.
+  local model = flow.Sequential { flow.Input({ 3, 4 }, { batch_size = 1 }), layers.GRU(2, { stateful = true }) }
+  model:predict(flow.ones { 1, 3, 4 }, { verbose = 0 })
+  model:reset_states()
+  print(model.layers[1].states[1]:value():sum():item())      --> 0
 model:reset_metrics: Sets all metrics to where they began.
   local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
   model:compile { loss = "mse" }
