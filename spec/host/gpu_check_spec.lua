@@ -103,6 +103,9 @@ describe("gpu-check in a clean root", function()
     local output = support.run(check("--minutes 0.7 fast deep"))
     local rows = read_table()
     assert.is_not_nil(rows.kernels, output)
+    if rows.kernels[1] == "ok" then
+      assert.is_truthy(support.read(root .. "/out/table.txt"):find("\n  copy +kernel +[%d.]+ us, "), "no kernel has a row in\n" .. output)
+    end
     assert.same({ "skipped", "python3 has no torch here" }, rows["speed-flowers-torch"])
     assert.same({ "skipped", "ncu is not there" }, rows["profile-flowers"])
     for _, name in ipairs { "speed-mnist-flowlua-float32-1", "speed-resnet50-flowlua-bfloat16-2", "racecheck-test_cuda_bundle",
