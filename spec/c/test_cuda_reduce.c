@@ -104,14 +104,15 @@ static void long_reductions(void **state)
   }
 }
 
-/* Outputs side by side in whole bundles of 16 bytes, and such as are not; in one slice and in several. The bits do not depend on where
- * the operand begins. */
-static void sums_of_neighbouring_columns(void **state)
+/* Outputs, or elements of one, side by side in whole bundles of 16 bytes, and such as are not; in one slice and in several. The bits do
+ * not depend on where the operand begins. */
+static void sums_of_bundles(void **state)
 {
   (void)state;
   static const struct { int shape[3]; unsigned mask; } cases[] = {
     { { 90, 49, 64 }, 2 }, { { 300, 100, 8 }, 3 }, { { 3, 2000, 24 }, 2 }, { { 7, 3000, 20 }, 2 }, { { 2, 1, 40000 }, 1 },
-    { { 9, 7, 3000 }, 1 },
+    { { 9, 7, 3000 }, 1 }, { { 40, 50, 64 }, 4 }, { { 9, 70, 120 }, 5 }, { { 1, 1, 262144 }, 4 }, { { 3, 1, 40000 }, 4 },
+    { { 700, 1, 100 }, 4 }, { { 5, 16, 1000 }, 7 },
   };
   static const int dtypes[] = { FLOW_FLOAT32, FLOW_FLOAT16, FLOW_BFLOAT16 };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -189,7 +190,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_op_dtype_axes_and_layout), cmocka_unit_test(hard_numbers), cmocka_unit_test(long_reductions),
-    cmocka_unit_test(sums_of_neighbouring_columns),
+    cmocka_unit_test(sums_of_bundles),
     cmocka_unit_test(a_long_sum_is_as_good_as_its_last_rounding), cmocka_unit_test(sums_of_nothing),
     cmocka_unit_test(the_largest_of_nothing_is_refused),
   };

@@ -46,10 +46,11 @@ static void spread_lanes(reduce_arguments *a)
   a->slice = a->length;
 }
 
-static int64_t cut_slices(reduce_arguments *a)
+/* least: turns of a lane. */
+static int64_t cut_slices(reduce_arguments *a, int64_t least)
 {
   if (a->outputs == 0) return 1;
-  int64_t slices = a->length / (LEAST_OF_A_LANE * a->lanes), wanted = divided_up(BLOCKS_WANTED, a->groups);
+  int64_t slices = a->length / (least * a->lanes), wanted = divided_up(BLOCKS_WANTED, a->groups);
   if (slices > wanted) slices = wanted;
   if (slices > MOST_SLICES) slices = MOST_SLICES;
   if (slices < 2) return 1;
@@ -105,34 +106,49 @@ static const reduction reductions[FLOW_OP_COUNT] = {
 /* Sums of fewer elements are short, and may go together with other short launches. */
 enum { MANY_ELEMENTS = 65536 };
 
-static int has_whole_bundles(const view *v, int first, int width)
+/* Of the first axes; one of one element has no second. */
+static int has_whole_bundles(const view *v, int axes, int width)
 {
-  for (int axis = 0; axis < first; axis++)
-    if (v->stride[axis] % width != 0) return 0;
+  for (int axis = 0; axis < axes; axis++)
+    if (v->size[axis] > 1 && v->stride[axis] % width != 0) return 0;
   return 1;
 }
 
-/* The kernel of reduce_wide.h for a sum, and its lanes; or -1. */
-static int spread_wide(const flow_call *call, reduce_arguments *a)
+/* The kernel of reduce_wide.h for a sum, with lanes, groups and length as it takes them; or -1. A turn of lines is a bundle. */
+static int spread_wide(const flow_call *call, reduce_arguments *a, int64_t *least)
 {
-  const int dtype = a->x.dtype, last = a->x.rank - 1, width = WIDE_BYTES / (int)flow_dtype_size(dtype);
-  if (call->op != FLOW_OP_sum || !a->outputs_first || a->length * a->outputs < MANY_ELEMENTS) return -1;
-  int kernel = dtype == FLOW_FLOAT32 ? CUDA_reduce_wide_float32 : dtype == FLOW_FLOAT16 ? CUDA_reduce_wide_float16 :
-               dtype == FLOW_BFLOAT16 ? CUDA_reduce_wide_bfloat16 : -1;
-  if (kernel < 0 || a->x.stride[last] != 1 || a->x.size[last] % width != 0) return -1;
-  if (!has_whole_bundles(&a->x, last, width) || !has_whole_bundles(&a->along, a->along.rank, width)) return -1;
-  int64_t bundles = a->outputs / width;
-  int32_t columns = power_of_two_from(bundles, MOST_OUTPUTS_SIDE_BY_SIDE);
-  a->lanes = power_of_two_from(a->length, BLOCK_THREADS / columns);
-  a->groups = divided_up(bundles, BLOCK_THREADS / a->lanes);
-  return kernel;
+  static const struct { int columns, lines; } kernels[FLOW_DTYPE_COUNT] = {
+    [FLOW_FLOAT32] = { CUDA_reduce_wide_float32, CUDA_reduce_lines_float32 },
+    [FLOW_FLOAT16] = { CUDA_reduce_wide_float16, CUDA_reduce_lines_float16 },
+    [FLOW_BFLOAT16] = { CUDA_reduce_wide_bfloat16, CUDA_reduce_lines_bfloat16 }
+  };
+  const int dtype = a->x.dtype, width = WIDE_BYTES / (int)flow_dtype_size(dtype);
+  const view *packed = a->outputs_first ? &a->x : &a->along, *other = a->outputs_first ? &a->along : &a->x;
+  const int last = packed->rank - 1;
+  *least = LEAST_OF_A_LANE;
+  if (call->op != FLOW_OP_sum || !flow_dtype_is_float(dtype) || dtype == FLOW_FLOAT64 || a->length * a->outputs < MANY_ELEMENTS) return -1;
+  if (packed->stride[last] != 1 || packed->size[last] % width != 0) return -1;
+  if (!has_whole_bundles(packed, last, width) || !has_whole_bundles(other, other->rank, width)) return -1;
+  if (a->outputs_first) {
+    int64_t bundles = a->outputs / width;
+    int32_t columns = power_of_two_from(bundles, MOST_OUTPUTS_SIDE_BY_SIDE);
+    a->lanes = power_of_two_from(a->length, BLOCK_THREADS / columns);
+    a->groups = divided_up(bundles, BLOCK_THREADS / a->lanes);
+    return kernels[dtype].columns;
+  }
+  *least = LEAST_OF_A_LANE / REDUCE_RUN;
+  a->slice = a->length /= width;
+  a->lanes = power_of_two_from(a->length, BLOCK_THREADS);
+  a->groups = divided_up(a->outputs, BLOCK_THREADS / a->lanes);
+  return kernels[dtype].lines;
 }
 
 static size_t shared_bytes(const flow_call *call)
 {
   reduce_arguments a = arguments_of(call);
-  spread_wide(call, &a);
-  int64_t slices = cut_slices(&a);
+  int64_t least;
+  spread_wide(call, &a, &least);
+  int64_t slices = cut_slices(&a, least);
   return slices > 1 ? (size_t)(slices * a.outputs) * 8 : 0;
 }
 
@@ -146,8 +162,9 @@ static flow_status run_reduce(const flow_call *call, int phase, int64_t begin, i
   if (kernels.extreme) FLOW_TRY(check_not_empty(call, &a));
   flow_cuda_kernel kernel = dtype == FLOW_FLOAT32 ? kernels.float32 : dtype == FLOW_FLOAT64 ? kernels.doubles
                           : floating ? kernels.floats : kernels.integers;
-  const int wide = spread_wide(call, &a);
-  int64_t slices = cut_slices(&a);
+  int64_t least;
+  const int wide = spread_wide(call, &a, &least);
+  int64_t slices = cut_slices(&a, least);
   if (slices > 1) a.partials = call->shared;
   if (wide >= 0) {
     reduce_wide_arguments of_wide = { .of = a, .aligned = (uintptr_t)a.x.data % WIDE_BYTES == 0 };
