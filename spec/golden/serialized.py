@@ -31,7 +31,8 @@ SOME = {
                              ("PolynomialDecay", {"initial_learning_rate": 0.5, "decay_steps": 10, "power": 2.0})],
     "layers": [("Dense", {"units": 3, "activation": "relu", "kernel_regularizer": "l2"}), ("Conv2D", {"filters": 3, "kernel_size": (3, 2)}),
                ("LSTM", {"units": 3, "return_sequences": True}), ("BatchNormalization", {"momentum": 0.5, "axis": 1}),
-               ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}), ("Dropout", {"rate": 0.25})],
+               ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}), ("Dropout", {"rate": 0.25}),
+               ("STFTSpectrogram", {"frame_length": 16, "frame_step": 8, "scaling": None, "window": None})],
 }
 # Which flowlua does not have.
 LEFT_OUT = {"STFT", "Initializer", "Regularizer", "Constraint", "Loss", "Metric", "Optimizer", "LearningRateSchedule", "MeanMetricWrapper"}

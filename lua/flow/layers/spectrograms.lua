@@ -31,7 +31,7 @@ local function define(name, text, prepare)
     local config = entries.base(self)
     for _, parameter in ipairs(names) do
       local value = self._given[parameter]
-      if value == nil or value == false and parameter == "window" then value = json.null end
+      if value == nil or value == false and (parameter == "window" or parameter == "scaling") then value = json.null end
       config[parameter] = type(value) == "table" and value ~= json.null and json.list { unpack(value) } or value
     end
     return config
