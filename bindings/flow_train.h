@@ -83,7 +83,7 @@ FLOW_API int         flow_layer_class_masks(int index);
 FLOW_API int         flow_layer_variable_count(const flow_layer *layer);
 /* Borrowed. */
 FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index);
-/* How many states a stateful layer keeps from call to call; 0: none. They are no variables of it: files do not hold them. */
+/* How many states a stateful layer keeps from call to call; 0: none. They are not among its variables, and files do not hold them. */
 FLOW_API int         flow_layer_state_count(const flow_layer *layer);
 /* Borrowed; NULL before the first call, which says how large they are. */
 FLOW_API flow_variable *flow_layer_state(const flow_layer *layer, int index);

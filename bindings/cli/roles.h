@@ -5,7 +5,7 @@
 
 #include "supervise.h"
 
-/* Before the first task is started: what goes where. 0: there is no memory. */
+/* Called before the first task starts: makes a row for each task and rank. Returns 0 if there is no memory. */
 int  roles_prepare(output *out, supervised_task *tasks, int count);
 void roles_release(output *out);
 /* A task has been started, for the first time or again. */

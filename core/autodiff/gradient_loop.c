@@ -153,7 +153,7 @@ static flow_status run(pass *p)
   FLOW_TRY(flow_loop_begin(context, p->first, states, p->given, p->rows_given, (double)p->loop->rounds, p->inner));
   flow_status status = p->loop->gate < 0 ? FLOW_OK : flow_loop_gate(context, states + p->loop->gate);
   if (status == FLOW_OK) status = trace_round(p, &count);
-  flow_tensor **made = p->targets;      /* has room for them, and is no longer needed by then */
+  flow_tensor **made = p->targets;      /* reused: it has room for them, and its contents are no longer needed */
   if (status != FLOW_OK) flow_trace_abort(context);
   for (int i = 0; i < p->target_count; i++) flow_tensor_release(p->targets[i]);
   p->target_count = 0;

@@ -154,7 +154,7 @@ static flow_tensor *split_steps(flow_expression *e, flow_tensor *x, int64_t step
   return flow_express_reshape(e, x, x->rank + 1, dims);
 }
 
-/* The input's share of all gates {n, steps, ..., 4 * filters}, and what dropout does to it: each gate has a mask of its own. */
+/* The input's share of all gates {n, steps, ..., 4 * filters}, and what dropout does to it: each gate has its own mask. */
 static flow_tensor *input_gates(flow_expression *e, const flow_steps *s, flow_tensor *x, const window *w, int64_t filters)
 {
   flow_layer *layer = s->layer;
