@@ -121,14 +121,27 @@ FLOW_ONNX_RULE(divide_no_nan)
   flow_onnx_emit(x, "Where", o.result, by_zero, zero, quotient);
 }
 
+/* ONNX' Mod of floats has the sign of a and is exact, which a - floor(a / b) * b is not: the quotient and the product are rounded. What has
+ * the other sign than b is moved by b. The product gives zeros b's sign, which ONNX Runtime's Where takes from them. */
+static void emit_float_mod(flow_onnx *x, const operands *o)
+{
+  const char *b = o->inputs[1], *rest = flow_onnx_name(x, "Mod"), *zero = flow_onnx_number(x, o->dtype, 0);
+  flow_onnx_begin(x, "Mod", o->inputs, 2, rest);
+  flow_onnx_integer(x, "fmod", 1);
+  flow_onnx_end(x);
+  const char *sign = flow_onnx_emit(x, "Sign", NULL, rest, NULL, NULL), *b_sign = flow_onnx_emit(x, "Sign", NULL, b, NULL, NULL);
+  const char *differ = flow_onnx_emit(x, "Less", NULL, flow_onnx_emit(x, "Mul", NULL, sign, b_sign, NULL), zero, NULL);
+  const char *moved = flow_onnx_emit(x, "Where", NULL, differ, flow_onnx_emit(x, "Add", NULL, rest, b, NULL), rest);
+  flow_onnx_emit(x, "Mul", o->result, b_sign, flow_onnx_emit(x, "Abs", NULL, moved, NULL, NULL), NULL);
+}
+
 /* With the sign of b; integers by 0 give 0, as modulo 1 does. */
 FLOW_ONNX_RULE(mod)
 {
   operands o = operands_of(x, node);
   const char *a = o.inputs[0], *b = o.inputs[1];
   if (flow_dtype_is_float(o.dtype)) {
-    const char *times = flow_onnx_emit(x, "Floor", NULL, flow_onnx_emit(x, "Div", NULL, a, b, NULL), NULL, NULL);
-    flow_onnx_emit(x, "Sub", o.result, a, flow_onnx_emit(x, "Mul", NULL, times, b, NULL), NULL);
+    emit_float_mod(x, &o);
     return;
   }
   const char *by_zero = flow_onnx_emit(x, "Equal", NULL, b, flow_onnx_number(x, o.dtype, 0), NULL);

@@ -42,6 +42,12 @@ local formulas = {
     return flow.where(flow.logical_and(a, b), x, x + 1) + flow.where(flow.logical_or(a, flow.logical_not(b)), x, x + 2)
   end,
   extremes = function(x) return flow.maximum(x, 0.3) + flow.minimum(x, 0.1) + flow.mod(x, 0.7) + flow.divide_no_nan(x, flow.relu(x)) end,
+  remainders = function(x)
+    local whole = flow.round(4 * x)
+    local function below_zero(zero) return flow.where(flow.reciprocal(zero):lt(0), 1, 0) end
+    return flow.mod(whole * 12345.678, 0.7) + flow.mod(whole * 12345.678, -0.7) + flow.mod(0.7, whole + 0.25) +
+      below_zero(flow.mod(whole, -1)) + below_zero(flow.mod(whole, 1)) + flow.minimum(flow.mod(whole, math.huge), 5)
+  end,
   finite = function(x) return flow.is_finite(x / flow.relu(x)):to("float32") end,
   integers = function(x) return (x * 100):to("int32") end,
   saturated = function(x) return (x * 300 + 100):to("uint8") end,

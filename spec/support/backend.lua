@@ -265,8 +265,8 @@ function backend.near(expected, actual, tolerance, what)
   end
   local floor = sum / math.max(count, 1)
   for i = 0, count - 1 do
-    local same = a[i] == e[i] or (a[i] ~= a[i] and e[i] ~= e[i])
-    if not same and not (math.abs(a[i] - e[i]) <= tolerance * math.max(math.abs(e[i]), floor)) then
+    local same, finite = a[i] == e[i] or (a[i] ~= a[i] and e[i] ~= e[i]), e[i] - e[i] == 0
+    if not same and not (finite and math.abs(a[i] - e[i]) <= tolerance * math.max(math.abs(e[i]), floor)) then
       error(("%s: element %d of %d is %.10g, expected %.10g; relative difference %.2g, allowed %.2g"):format(what, i + 1, count, a[i],
         e[i], math.abs(a[i] - e[i]) / math.max(math.abs(e[i]), floor), tolerance), 2)
     end
