@@ -61,9 +61,13 @@ FLOW_API const char *flow_layer_name(const flow_layer *layer);
 FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
 /* Whether it has its variables. */
 FLOW_API int         flow_layer_built(const flow_layer *layer);
-/* The part of the layer, such as "query_dense", in which Keras' files keep variable `index`; NULL: the layer itself. -1: how they call the
- * layer; NULL: as its class, in snake case. Borrowed. */
-FLOW_API const char *flow_layer_variable_group(const flow_layer *layer, int index);
+/* The group of layers of this class in a list of layers of Keras' files, "conv2d"; of the second one in the list it is "conv2d_1". Returns
+ * the length of the whole text, and writes at most size bytes of it with their zero. */
+FLOW_API int         flow_layer_class_group(const char *class_name, char *text, int size);
+/* Groups of variables in Keras' files, below the group of the layer: number 0 has the layer's own, in "vars", others those of its parts, such
+ * as "query_dense/vars". Returns how many variables group number `group` has, the first of which is *first; -1: there is no such group. *name:
+ * that of the part, "query", or the layer's. Borrowed. A layer that is NULL has group 0 without variables and name. */
+FLOW_API int         flow_layer_group(const flow_layer *layer, int group, const char **path, const char **name, int *first);
 /* The dtype policy: "float32", "mixed_bfloat16" or "mixed_float16". Borrowed. */
 FLOW_API const char *flow_layer_policy(const flow_layer *layer);
 /* Applies the layer: runs it, or appends it to the open trace. Builds it first if it was not. training: 1 where it behaves as in

@@ -232,11 +232,6 @@ int flow_layer_class_masks(int index)
   return class ? class->supports_masking : 0;
 }
 
-const char *flow_layer_variable_group(const flow_layer *layer, int index)
-{
-  if (!alive(layer) || index >= layer->variable_count) return NULL;
-  return index < 0 ? layer->class->group : layer->groups[index];
-}
 
 int flow_layer_variable_count(const flow_layer *layer) { return alive(layer) ? layer->variable_count : 0; }
 

@@ -2,6 +2,7 @@
 #include "layers/attention.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "layers/regularizers.h"
@@ -124,15 +125,16 @@ static int kernel_of(const flow_layer *layer, int projection)
 static flow_status add_projection(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, int projection, int rank,
                                   const int64_t *shape, int bias_rank)
 {
-  static const char *const kernels[] = { "query/kernel", "key/kernel", "gate/kernel", "value/kernel", "attention_output/kernel" };
-  static const char *const biases[] = { "query/bias", "key/bias", "gate/bias", "value/bias", "attention_output/bias" };
+  const flow_layer_part *part = &heads->parts[projection];
   int kernel = kernel_of(layer, projection);
-  FLOW_TRY(flow_layer_add_variable(context, layer, kernel, kernels[projection], "kernel_initializer", rank, shape, 1));
-  layer->groups[kernel] = heads->groups[projection];
+  char name[64];
+  snprintf(name, sizeof name, "%s/kernel", part->name);
+  FLOW_TRY(flow_layer_add_variable(context, layer, kernel, name, "kernel_initializer", rank, shape, 1));
+  layer->parts[kernel] = part;
   if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  FLOW_TRY(flow_layer_add_variable(context, layer, kernel + 1, biases[projection], "bias_initializer", bias_rank,
-                                   shape + rank - bias_rank, 1));
-  layer->groups[kernel + 1] = heads->groups[projection];
+  snprintf(name, sizeof name, "%s/bias", part->name);
+  FLOW_TRY(flow_layer_add_variable(context, layer, kernel + 1, name, "bias_initializer", bias_rank, shape + rank - bias_rank, 1));
+  layer->parts[kernel + 1] = part;
   return FLOW_OK;
 }
 

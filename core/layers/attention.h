@@ -27,7 +27,7 @@ extern const char *const   flow_attention_heads_inputs[];
 typedef struct flow_attention_heads {
   int64_t heads, key_heads, key_dim, value_dim;
   int     own_output;                     /* whether the argument output_shape is there; else the output has the size of the query */
-  const char *const *groups;              /* parts in Keras' files: query, key, gate, value, output */
+  const flow_layer_part *parts;           /* query, key, gate, value, output */
 } flow_attention_heads;
 
 /* Keras' check of argument "dropout". */

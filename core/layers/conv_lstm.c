@@ -54,6 +54,7 @@ static flow_status add_kernel(flow_context *context, flow_layer *layer, int inde
 
 flow_status flow_conv_lstm_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
+  static const flow_layer_part cell = { "cell/vars", "conv_lstm_cell" };
   (void)count;
   FLOW_TRY(check_input(layer, inputs));
   int64_t filters = flow_argument_integer(layer->arguments, "filters");
@@ -66,7 +67,7 @@ flow_status flow_conv_lstm_build(flow_context *context, flow_layer *layer, int c
     flow_tensor_release(initial);
     FLOW_TRY(status);
   }
-  for (int i = 0; i < layer->variable_count; i++) layer->groups[i] = "cell";
+  for (int i = 0; i < layer->variable_count; i++) layer->parts[i] = &cell;
   return FLOW_OK;
 }
 

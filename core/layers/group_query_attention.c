@@ -28,11 +28,12 @@ static flow_status check(flow_layer *layer)
 
 static flow_attention_heads heads_of(const flow_layer *layer)
 {
-  static const char *const groups[] = { "_query_dense", "_key_dense", "_gate_dense", "_value_dense", "_output_dense" };
+  static const flow_layer_part parts[] = { { "_query_dense/vars", "query" }, { "_key_dense/vars", "key" }, { "_gate_dense/vars", "gate" },
+                                           { "_value_dense/vars", "value" }, { "_output_dense/vars", "attention_output" } };
   int64_t dim = flow_argument_integer(layer->arguments, "head_dim");
   return (flow_attention_heads){ .heads = flow_argument_integer(layer->arguments, "num_query_heads"),
                                  .key_heads = flow_argument_integer(layer->arguments, "num_key_value_heads"),
-                                 .key_dim = dim, .value_dim = dim, .groups = groups };
+                                 .key_dim = dim, .value_dim = dim, .parts = parts };
 }
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)

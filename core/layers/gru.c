@@ -46,7 +46,8 @@ static flow_status bias(flow_context *context, const flow_layer *layer, int64_t 
   return flow_layer_initialize(context, layer, "bias_initializer", after ? 2 : 1, after ? shape : &width, initial);
 }
 
-const flow_recurrent_cell flow_gru_steps = { .gates = 3, .states = 1, .op = FLOW_OP_gru, .own_masks = 1, .bias = bias, .step = step };
+const flow_recurrent_cell flow_gru_steps = { .part = { "cell/vars", "gru_cell" }, .gates = 3, .states = 1,
+                                             .op = FLOW_OP_gru, .own_masks = 1, .bias = bias, .step = step };
 
 const flow_layer_class flow_layer_gru = {
   .name = "GRU", .positional = 22, .parameters = parameters, FLOW_RECURRENT_LAYER(flow_gru_steps, 1),

@@ -48,6 +48,10 @@ typedef struct flow_recurrent_cell flow_recurrent_cell;
   { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },                \
   FLOW_LAYER_REST
 
+/* A layer that is inside of this one in Keras, such as the projection of queries: where files keep its variables, "query_dense/vars", and its
+ * name, "query". */
+typedef struct flow_layer_part { const char *group, *name; } flow_layer_part;
+
 /* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */
 struct flow_layer {
   uint32_t                magic;         /* FLOW_LAYER_MAGIC while alive */
@@ -60,7 +64,7 @@ struct flow_layer {
   const char             *regularizers[FLOW_LAYER_MAX_VARIABLES];   /* names of their arguments; NULL: the record has none */
   flow_tensor            *activity;                             /* what the last call adds to the loss; NULL: nothing */
   flow_variable          *states[FLOW_LAYER_MOST_OUTPUTS - 1];  /* what a stateful layer keeps between calls; NULL before the first */
-  const char             *groups[FLOW_LAYER_MAX_VARIABLES];         /* the layer's part that Keras' files keep it in, or NULL */
+  const flow_layer_part  *parts[FLOW_LAYER_MAX_VARIABLES];          /* of each variable; NULL: none */
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t                 build_shape[FLOW_MAX_RANK];
   uint64_t                stream;                       /* random stream: from the layer's name */

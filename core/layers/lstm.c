@@ -35,7 +35,8 @@ static flow_status bias(flow_context *context, const flow_layer *layer, int64_t 
   return FLOW_OK;
 }
 
-const flow_recurrent_cell flow_lstm_steps = { .gates = 4, .states = 2, .op = FLOW_OP_lstm, .own_masks = 1, .bias = bias, .step = step };
+const flow_recurrent_cell flow_lstm_steps = { .part = { "cell/vars", "lstm_cell" }, .gates = 4, .states = 2,
+                                              .op = FLOW_OP_lstm, .own_masks = 1, .bias = bias, .step = step };
 
 const flow_layer_class flow_layer_lstm = {
   .name = "LSTM", .positional = 22, .parameters = parameters, FLOW_RECURRENT_LAYER(flow_lstm_steps, 2),

@@ -30,8 +30,9 @@ static flow_status check(flow_layer *layer)
 
 static flow_attention_heads heads_of(const flow_layer *layer)
 {
-  static const char *const groups[] = { "query_dense", "key_dense", "_gate_dense", "value_dense", "output_dense" };
-  flow_attention_heads heads = { .heads = flow_argument_integer(layer->arguments, "num_heads"), .own_output = 1, .groups = groups };
+  static const flow_layer_part parts[] = { { "query_dense/vars", "query" }, { "key_dense/vars", "key" }, { "_gate_dense/vars", "gate" },
+                                           { "value_dense/vars", "value" }, { "output_dense/vars", "attention_output" } };
+  flow_attention_heads heads = { .heads = flow_argument_integer(layer->arguments, "num_heads"), .own_output = 1, .parts = parts };
   heads.key_heads = heads.heads;
   heads.key_dim = flow_argument_integer(layer->arguments, "key_dim");
   heads.value_dim = flow_argument_integer(layer->arguments, "value_dim");

@@ -51,7 +51,7 @@ flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int c
   FLOW_TRY(flow_layer_add_variable(context, layer, FLOW_RECURRENT_RECURRENT_KERNEL, "recurrent_kernel", "recurrent_initializer", 2, shape,
                                    1));
   FLOW_TRY(add_bias(context, layer));
-  for (int i = 0; i < layer->variable_count && !is_cell(layer); i++) layer->groups[i] = "cell";
+  for (int i = 0; i < layer->variable_count && !is_cell(layer); i++) layer->parts[i] = &layer->class->cell->part;
   return FLOW_OK;
 }
 

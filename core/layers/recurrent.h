@@ -18,6 +18,7 @@ typedef struct flow_recurrent_weights {
 } flow_recurrent_weights;
 
 struct flow_recurrent_cell {
+  flow_layer_part part;      /* the cell in a layer */
   int gates, states, op;
   int own_masks;             /* with recurrent dropout each gate has its own masks, as in Keras */
   /* The first values of the bias, a new reference, where use_bias is true. */

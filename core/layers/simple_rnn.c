@@ -24,7 +24,8 @@ static flow_status bias(flow_context *context, const flow_layer *layer, int64_t 
   return flow_layer_initialize(context, layer, "bias_initializer", 1, &units, initial);
 }
 
-const flow_recurrent_cell flow_simple_rnn_steps = { .gates = 1, .states = 1, .op = FLOW_OP_simple_rnn, .bias = bias, .step = step };
+const flow_recurrent_cell flow_simple_rnn_steps = { .part = { "cell/vars", "simple_rnn_cell" }, .gates = 1, .states = 1,
+                                                    .op = FLOW_OP_simple_rnn, .bias = bias, .step = step };
 
 const flow_layer_class flow_layer_simple_rnn = {
   .name = "SimpleRNN", .positional = 21, .parameters = parameters, FLOW_RECURRENT_LAYER(flow_simple_rnn_steps, 1),

@@ -18,11 +18,6 @@ static const char OPTIMIZER[] = "optimizer/vars", INNER_OPTIMIZER[] = "optimizer
 /* Called for each object with its own variables; name: the note beside them. */
 typedef flow_status (*visitor)(void *state, const char *path, const char *name, flow_variable *const *variables, int count);
 
-static int same_class(const flow_model_part *a, const flow_model_part *b)
-{
-  return a->kind != FLOW_PART_OPERATION && strcmp(a->class_name, b->class_name) == 0;
-}
-
 typedef struct walker { visitor visit; void *state; char path[MOST_PATH]; } walker;
 
 /* Writes after the first `length` bytes of the path. Returns its new length, 0 if it does not fit. */
@@ -35,40 +30,44 @@ static int __attribute__((format(printf, 3, 4))) extend(walker *w, int length, c
   return length + more < (int)sizeof w->path ? length + more : 0;
 }
 
-/* The variables of a layer (NULL: none), those of its parts in their own groups beside its group, which is the path. */
-static flow_status visit_layer(walker *w, const char *name, const flow_layer *layer, int length)
+/* The groups of a part's own variables, below the path's first `length` bytes. */
+static flow_status visit_groups(walker *w, const flow_model_part *part, int length)
 {
-  int count = layer ? layer->variable_count : 0, own = 0;
-  while (own < count && !layer->groups[own]) own++;
-  FLOW_TRY(w->visit(w->state, w->path, name, layer ? layer->variables : NULL, own));
-  for (int begin = own, end; begin < count; begin = end) {
-    for (end = begin + 1; end < count && strcmp(layer->groups[end], layer->groups[begin]) == 0;) end++;
-    if (!extend(w, length, "/%s/vars", layer->groups[begin])) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", name);
-    FLOW_TRY(w->visit(w->state, w->path, layer->groups[begin], layer->variables + begin, end - begin));
+  const char *group, *name;
+  int first, count;
+  for (int i = 0; (count = flow_layer_group(part->layer, i, &group, &name, &first)) >= 0; i++) {
+    if (!extend(w, length, "%s%s", length ? "/" : "", group))
+      return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" has more than %d bytes", part->name, MOST_PATH);
+    FLOW_TRY(w->visit(w->state, w->path, part->layer ? name : part->name, part->layer ? part->layer->variables + first : NULL, count));
   }
   return FLOW_OK;
+}
+
+static int has_group(const flow_model_part *parent, const flow_model_part *part)
+{
+  return part->kind != FLOW_PART_OPERATION && !(part->kind == FLOW_PART_INPUT && parent->kind == FLOW_PART_SEQUENTIAL);
+}
+
+static const char *class_of(const flow_model_part *part)
+{
+  return part->layer ? part->layer->class->name : part->kind == FLOW_PART_FUNCTIONAL ? "Functional" : part->class_name;
 }
 
 /* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. */
 static flow_status walk_part(walker *w, const flow_model_part *part, int length)
 {
-  const char *slash = length ? "/" : "";
-  flow_layer *layer = part->layer;
-  if (!extend(w, length, "%svars", slash))
-    return flow_fail(FLOW_CORRUPT_DATA, "the models are nested too deep for paths of %d bytes", MOST_PATH);
-  FLOW_TRY(visit_layer(w, part->name, layer, length));
+  const char *slash = length ? "/" : "", *list = part->wrapper ? part->wrapper->list : "layers";
+  FLOW_TRY(visit_groups(w, part, length));
   for (int i = 0; i < part->part_count; i++) {
     const flow_model_part *child = &part->parts[i];
-    char class[128];
+    char group[128];
     int number = 0;
-    if ((part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) || child->kind == FLOW_PART_OPERATION) continue;
-    for (int k = 0; k < i; k++) number += same_class(&part->parts[k], child);
-    const char *group = child->layer ? child->layer->class->group : NULL, *list = part->wrapper ? part->wrapper->list : "layers";
-    if (group) snprintf(class, sizeof class, "%s", group);
-    else flow_snake_case(child->class_name, class, sizeof class);
+    if (!has_group(part, child)) continue;
+    flow_layer_class_group(class_of(child), group, sizeof group);
+    for (int k = 0; k < i; k++) number += has_group(part, &part->parts[k]) && strcmp(class_of(&part->parts[k]), class_of(child)) == 0;
     int inner = child->field ? extend(w, length, "%s%s", slash, child->field)
-              : number ? extend(w, length, "%s%s/%s_%d", slash, list, class, number) : extend(w, length, "%s%s/%s", slash, list, class);
-    if (!inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", child->name);
+              : number ? extend(w, length, "%s%s/%s_%d", slash, list, group, number) : extend(w, length, "%s%s/%s", slash, list, group);
+    if (!inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" has more than %d bytes", child->name, MOST_PATH);
     FLOW_TRY(walk_part(w, child, inner));
   }
   return FLOW_OK;

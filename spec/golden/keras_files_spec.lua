@@ -3,6 +3,7 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local model_files = require "spec.support.model_files"
+local tensor_file = require "flow.saving.tensor_file"
 require "spec.support.precision"
 local layers = flow.layers
 local message_of = support.message_of
@@ -41,6 +42,24 @@ local function weights_of(model)
 end
 
 local temporary = support.file("model.keras", "")
+
+-- As Keras 3.13 writes these layers.
+local PARTS = {
+  ["lstm/cell"] = "lstm_cell", ["conv_lstm1d/cell"] = "conv_lstm_cell", ["bidirectional/backward_layer/cell"] = "gru_cell",
+  ["multi_head_attention/query_dense"] = "query", ["multi_head_attention/output_dense"] = "attention_output",
+  ["grouped_query_attention/_key_dense"] = "key", ["grouped_query_attention/_output_dense"] = "attention_output",
+}
+
+-- Layers whose variables are those of other layers inside.
+local function model_of_parts()
+  local x, images = flow.Input { 4, 3 }, flow.Input { 2, 6, 1 }
+  local y = layers.LSTM(4, { return_sequences = true })(x)
+  y = layers.MultiHeadAttention { num_heads = 2, key_dim = 3 }(y, y)
+  y = layers.GroupQueryAttention { head_dim = 2, num_query_heads = 2, num_key_value_heads = 1 }(y, y)
+  y = layers.Bidirectional(layers.GRU(3))(y)
+  local z = layers.Flatten()(layers.ConvLSTM1D(2, 3)(images))
+  return flow.Model { inputs = { x, images }, outputs = layers.Dense(2)(layers.Concatenate() { y, z }) }
+end
 
 describe("files of Keras", function()
   for _, name in ipairs { "flowers_small", "mnist_small_compiled", "func", "dense_adam_trained_jax", "images", "nested", "adapted",
@@ -120,6 +139,15 @@ describe("files of flowlua", function()
     self.inner:build(shape)
   end
   function Scale:call(x) return self.inner(x) * self.gain * self.factor end
+
+  it("call the layers inside of others as Keras does", function()
+    local model = model_of_parts()
+    model_files.assert_returns(model, { flow.ones { 2, 4, 3 }, flow.ones { 2, 2, 6, 1 } })
+    model:save(temporary)
+    local file = tensor_file.open(temporary, "model.weights.h5")
+    for group, name in pairs(PARTS) do assert.equal(name, file:note("layers/" .. group .. "/vars", "name"), group) end
+    file:close()
+  end)
 
   it("hold layers written in Lua, which the reader is given", function()
     local model = flow.Sequential { layers.Input { 4 }, Scale { factor = 3 }, layers.Dense(2) }

@@ -2,6 +2,7 @@
 local ffi = require "ffi"
 local flow = require "flow"
 local native = require "flow.ffi"
+local tensor_file = require "flow.saving.tensor_file"
 local luassert = require "luassert"
 local support = require "spec.support.init"
 
@@ -61,6 +62,21 @@ function files.assert_same_bits(expected, actual, what)
   end
 end
 
+-- Each group, note and tensor of a file's weights, in one order.
+local function contents(file)
+  local weights, list = tensor_file.open(file, "model.weights.h5"), {}
+  for _, group in ipairs(weights:groups()) do list[#list + 1] = "group " .. group end
+  for _, note in ipairs(weights:notes()) do
+    list[#list + 1] = ("note %s.%s = %s"):format(note.path, note.key, weights:note(note.path, note.key))
+  end
+  for i = 1, weights.count do
+    list[#list + 1] = ("tensor %s {%s}"):format(weights:name_of(i), table.concat(weights:shape(i), ", "))
+  end
+  weights:close()
+  table.sort(list)
+  return table.concat(list, "\n")
+end
+
 --- Saves the model and fails unless every reader gives it back: the same description, the same predictions to the last bit.
 --- options: custom_objects for Lua; in_c = false: the file holds what C does not read.
 function files.assert_returns(model, inputs, options)
@@ -75,6 +91,7 @@ function files.assert_returns(model, inputs, options)
   files.assert_same_bits(before, predicted(again), "read by Lua")
   if options.in_c == false then return again end
   files.assert_same_bits(before, files.predict_in_c(file, inputs, file .. ".c.keras"), "read by C")
+  files.assert_same_text(contents(file), contents(file .. ".c.keras"), "the weights, written by C")
   local copied = flow.load_model(file .. ".c.keras")
   files.assert_same_text(description, copied:to_json(), "the description, written by C")
   files.assert_same_bits(before, predicted(copied), "written by C")

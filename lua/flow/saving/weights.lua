@@ -11,7 +11,6 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local names = require "flow.names"
 local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
 local models = require "flow.model"
@@ -26,18 +25,7 @@ local INNER = "optimizer/inner_optimizer/vars"
 
 ---- the walk ------------------------------------------------------------------------------------------------------------------------
 
-local function own_variables(layer)
-  local list = {}
-  for i = 0, (layer._handle and C.flow_layer_variable_count(layer._handle) or 0) - 1 do
-    list[#list + 1] = variable.wrap(C.flow_layer_variable(layer._handle, i))
-  end
-  for _, trainable in ipairs { true, false } do
-    for _, v in ipairs(layer._own) do
-      if v.trainable == trainable then list[#list + 1] = v end
-    end
-  end
-  return list
-end
+local group_path, group_name, group_first = native.array("const char *", 1), native.array("const char *", 1), native.array("int", 1)
 
 local function join(path, name)
   return path == "" and name or path .. "/" .. name
@@ -49,8 +37,7 @@ local function walk_list(path, list, visit, seen)
   local used = {}
   for _, layer in ipairs(list) do
     if not operations.is(layer) then
-      local group = layer._handle and C.flow_layer_variable_group(layer._handle, -1)
-      local name = group and group ~= nil and native.string(group) or names.snake(layer.class_name)
+      local name = native.text(C.flow_layer_class_group, layer.class_name)
       used[name] = (used[name] or -1) + 1
       walk(join(path, used[name] == 0 and name or name .. "_" .. used[name]), layer, visit, seen)
     end
@@ -75,32 +62,31 @@ local function walk_fields(path, layer, visit, seen)
   end
 end
 
--- Visits a layer's own variables, then those of its parts, such as the "query_dense" of MultiHeadAttention.
-local function walk_parts(path, layer, visit)
-  local variables, own, parts = own_variables(layer), {}, {}
-  for i, v in ipairs(variables) do
-    local group = layer._handle and C.flow_layer_variable_group(layer._handle, i - 1)
-    if group and group ~= nil then
-      local name = native.string(group)
-      if not parts[name] then
-        parts[name] = {}
-        parts[#parts + 1] = name
-      end
-      table.insert(parts[name], v)
+-- Visits a layer's own variables, then those of its parts, such as "query_dense" of MultiHeadAttention.
+local function walk_groups(path, layer, visit)
+  local handle, group = layer._handle or nil, 0
+  local count = C.flow_layer_group(handle, group, group_path, group_name, group_first)
+  while count >= 0 do
+    local group_of, name, list = native.string(group_path[0]), layer.name, {}
+    for i = group_first[0], group_first[0] + count - 1 do list[#list + 1] = variable.wrap(C.flow_layer_variable(handle, i)) end
+    if group > 0 then name = native.string(group_name[0])
     else
-      own[#own + 1] = v
+      for _, trainable in ipairs { true, false } do
+        for _, v in ipairs(layer._own) do
+          if v.trainable == trainable then list[#list + 1] = v end
+        end
+      end
     end
-  end
-  visit(join(path, "vars"), layer.name, own, layer)
-  for _, name in ipairs(parts) do
-    visit(join(path, name .. "/vars"), parts[name][1].name:match "([^/]+)/[^/]+$", parts[name], layer)
+    visit(join(path, group_of), name, list, layer)
+    group = group + 1
+    count = C.flow_layer_group(handle, group, group_path, group_name, group_first)
   end
 end
 
 function walk(path, layer, visit, seen)
   if seen[layer] then return end      -- a layer that is used twice is stored where it is met first
   seen[layer] = true
-  if object.is(layer, models.Model) then visit(join(path, "vars"), layer.name, {}, layer) else walk_parts(path, layer, visit) end
+  if object.is(layer, models.Model) then visit(join(path, "vars"), layer.name, {}, layer) else walk_groups(path, layer, visit) end
   if object.is(layer, models.Sequential) or object.is(layer, models.Functional) then
     walk_list(join(path, "layers"), listed(layer), visit, seen)
   elseif not layer._handle and not object.is(layer, layers.InputLayer) then
