@@ -5,7 +5,7 @@
  *   export.c         from a trace to a file: inputs, live nodes, outputs
  *   values.c         a value's form in each layout
  *   nodes.c          nodes, constants and names, of which rules build; fields.h: the field numbers
- *   table.c          which rule writes which op; an op without one cannot be exported, and is named
+ *   rules.def        which rule writes which op; an op without one cannot be exported, and is named. table.c: the table of them
  *   elementwise.c movement.c network.c      the rules
  *
  * Layouts. flowlua's images are {rows, height, width, channels}; ONNX' convolutions and poolings take {rows, channels, height,
@@ -95,17 +95,9 @@ const char *flow_onnx_shape(flow_onnx *x, const flow_signature *signature);
 /* Keeps a tensor (takes the reference) until the export ends. */
 flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor);
 
-/* Rules, by file. */
+/* The rules that rules.def names. */
 #define FLOW_ONNX_RULE(name) void flow_onnx_##name(flow_onnx *x, const flow_node *node, const char *type)
-FLOW_ONNX_RULE(plain);            FLOW_ONNX_RULE(alias);         FLOW_ONNX_RULE(square);        FLOW_ONNX_RULE(shifted);
-FLOW_ONNX_RULE(rsqrt);            FLOW_ONNX_RULE(log1p);         FLOW_ONNX_RULE(logical_not);   FLOW_ONNX_RULE(is_finite);
-FLOW_ONNX_RULE(convert);          FLOW_ONNX_RULE(divide_no_nan); FLOW_ONNX_RULE(mod);           FLOW_ONNX_RULE(ne);
-FLOW_ONNX_RULE(floor_divide);     FLOW_ONNX_RULE(argsort);       FLOW_ONNX_RULE(cumsum);        FLOW_ONNX_RULE(take_along);
-FLOW_ONNX_RULE(logical);          FLOW_ONNX_RULE(where);         FLOW_ONNX_RULE(softmax);
-FLOW_ONNX_RULE(reduce);           FLOW_ONNX_RULE(reduce_bool);   FLOW_ONNX_RULE(argmax);        FLOW_ONNX_RULE(element_count);
-FLOW_ONNX_RULE(reshape);          FLOW_ONNX_RULE(permute);       FLOW_ONNX_RULE(concat);        FLOW_ONNX_RULE(slice);
-FLOW_ONNX_RULE(pad);              FLOW_ONNX_RULE(fill);          FLOW_ONNX_RULE(broadcast_to);
-FLOW_ONNX_RULE(matmul);           FLOW_ONNX_RULE(convolution);   FLOW_ONNX_RULE(pool);          FLOW_ONNX_RULE(resize);
-FLOW_ONNX_RULE(convolution_transpose);                             FLOW_ONNX_RULE(gather);
+#define FLOW_ONNX(op, rule, type) FLOW_ONNX_RULE(rule);
+#include "onnx/rules.def"
 
 #endif

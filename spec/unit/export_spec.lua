@@ -178,7 +178,7 @@ describe("model:export", function()
     local model = flow.Sequential { layers.Input { 4 }, Noisy() }
     assert.is_truthy(message_of(model.export, model, folder .. "/m.onnx"):find("the op dropout has no ONNX form", 1, true))
     assert.is_false(flow.io.exists(folder .. "/m.onnx"))
-    -- What only training steps, data pipelines or fusion make. An op that a prediction can hold gets a rule in core/onnx/table.c.
+    -- What only training steps, data pipelines or fusion make. An op that a prediction can hold gets a rule in core/onnx/rules.def.
     local without = {}
     for _, name in ipairs {
       "fused", "casts", "transpose_filters", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy",
