@@ -233,7 +233,7 @@ describe("what cannot be", function()
     launched(own .. model, "is written in Lua, but its updates run on the parameter servers")
     launched("OPTIMIZER = require('flow').optimizers.SGD { use_ema = true }\n" .. model, "use_ema is not supported by parameter servers")
     launched("OPTIMIZER = 'sgd' CALLBACKS = { require('flow').callbacks.LambdaCallback { on_train_batch_end = print } }\n" .. model,
-      "callbacks that look at each batch are not supported")
+      "callbacks with hooks of batches are not supported")
     launched("OPTIMIZER = 'sgd' PARTITIONER = function(shape) return { 1, 2 } end\n" .. model, "cut along their first axis only")
   end)
 

@@ -53,7 +53,7 @@ describe("a worker that is killed", function()
     local wanted = train(2, "--fits 3 --models 2 --epochs 2")
     local digest, text = train(2, "--fits 3 --models 2 --epochs 2 --kill worker:1@17,worker:0@35")
     assert.equal(wanted, digest, text)
-    assert.truthy(text:find("it is left out here", 1, true), text)
+    assert.truthy(text:find("it is skipped here", 1, true), text)
   end)
 
   it("comes back where the workers share no memory", function()

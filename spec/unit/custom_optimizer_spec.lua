@@ -255,8 +255,8 @@ describe("a wrong optimizer in Lua", function()
     assert.matches('^Empty "empty" has no update_step%(%)', message_of(apply, Empty()))
     local Forgetful = class_of("Forgetful", function() end)
     local w = flow.Variable({ 1, 2 }, { name = "w" })
-    assert.equal('Forgetful "forgetful": update_step() assigned nothing to the variable "w": it ends with variable:assign_sub(...) or '
-      .. "its kin", message_of(apply, Forgetful { weight_decay = 0.5 }, w))
+    assert.equal('Forgetful "forgetful": update_step() assigned nothing to the variable "w": call '
+      .. "variable:assign_sub(...) or another assignment at its end", message_of(apply, Forgetful { weight_decay = 0.5 }, w))
     assert.same({ 1, 2 }, w:totable())
   end)
 

@@ -1,4 +1,4 @@
--- endless_spec.lua: data that repeats for ever is refused at once where nobody says how many batches to take, whatever stages it went
+-- endless_spec.lua: data that repeats without end is refused at once if no number of batches is given, whatever stages it went
 -- through, and taken where somebody does.
 local support = require "spec.support.init"
 local flow = require "flow"
@@ -47,12 +47,12 @@ describe("endless data", function()
     it("is refused without a number of batches: " .. name, function()
       local model = model_of()
       for _, case in ipairs {
-        { "fit: the data set repeats for ever: give steps_per_epoch", function() model:fit(make(), { verbose = 0 }) end },
-        { "evaluate: the data set repeats for ever: give steps", function() model:evaluate(make(), { verbose = 0 }) end },
-        { "predict: the data set repeats for ever: give steps", function() model:predict(make(), { verbose = 0 }) end },
-        { "validation_data: the data set repeats for ever: give validation_steps",
+        { "fit: the dataset repeats without end: give steps_per_epoch", function() model:fit(make(), { verbose = 0 }) end },
+        { "evaluate: the dataset repeats without end: give steps", function() model:evaluate(make(), { verbose = 0 }) end },
+        { "predict: the dataset repeats without end: give steps", function() model:predict(make(), { verbose = 0 }) end },
+        { "validation_data: the dataset repeats without end: give validation_steps",
           function() model:fit(x, y, { validation_data = make(), verbose = 0 }) end },
-        { "validation_data: the data set repeats for ever: give validation_steps",
+        { "validation_data: the dataset repeats without end: give validation_steps",
           function() model:fit(make(), { steps_per_epoch = 2, validation_data = make(), verbose = 0 }) end },
       } do
         local message = support.message_of(case[2])

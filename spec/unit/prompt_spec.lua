@@ -52,7 +52,7 @@ local SESSION = {
   { "h:plot()", "loss", { "\n    │.*\n    │.*loss.*\n    │" } },
   { "ds = flow.data.Dataset.from_tensor_slices { flow.zeros { 4, 3 }, flow.ones { 4 } }", { "Dataset" } },
   { "ds", "Dataset (float32 {3}, float32 {}), 4 elements" },
-  { "ds:repeat_()", "repeats for ever" },
+  { "ds:repeat_()", "repeats without end" },
   { "function f() error('bad') end", { "bad" } },
   { "function g() f() return 1 end", { "bad" } },
   { "g()", "stdin:1: bad\nstack traceback:\n\tstdin:1: in function 'f'\n\tstdin:1: in function 'g'\n\tstdin:1: in main chunk",

@@ -1,5 +1,5 @@
--- closing.lua: model:close(): what a model holds is given back at once, not when the collector comes to it, as a server wants it that puts
--- a new model in the place of an old one. Later use of the model, of its layers, variables or optimizer is an error that says so.
+-- closing.lua: model:close() frees what a model holds at once instead of when the collector runs, for servers that replace a model. Later
+-- use of the model, its layers, variables or optimizer is an error that says so.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -16,7 +16,7 @@ end
 
 local function nothing() end
 
--- What closed models, layers and optimizers have in the place of their class.
+-- The metatable of closed models, layers and optimizers, instead of their class.
 local closed = object.class("Closed").metatable
 closed.__index = function(self, key)
   if key == "close" then return nothing end      -- a second time does nothing
@@ -32,7 +32,7 @@ local function end_of(self)
   setmetatable(self, closed)
 end
 
--- The layers below, innermost first.
+-- The layers inside, innermost first.
 local function collect(layer, list, seen)
   if seen[layer] then return end
   seen[layer] = true
@@ -44,7 +44,7 @@ local function close_variables(list)
   for _, v in ipairs(list) do variable.close(v) end
 end
 
--- Frees weights, plans and optimizers now. Layers and optimizers that other models use, too, are closed with it.
+-- Frees weights, plans and optimizers now. This also closes layers and optimizers that other models use.
 function Model:close()
   for _, step in ipairs(rawget(self, "_steps") or {}) do
     if step.running > 0 then raise("%s: close: the model is running: this was called in a callback of its own fit", object.title(self)) end

@@ -1,6 +1,6 @@
--- host_inputs.lua: models whose first layers prepare data on the host (layers/host_layer.lua), such as TextVectorization on strings. No
--- plan has those layers: they run where the data comes in, eagerly on arrays and as steps of the pipeline on data sets, and what they give
--- is what the model's plans are fed with.
+-- host_inputs.lua: models whose first layers prepare data on the host (layers/host_layer.lua), such as TextVectorization on strings. Plans
+-- do not contain these layers: they run before, eagerly on arrays and as steps of the pipeline on data sets, and their outputs are the
+-- inputs of the model's plans.
 --
 -- model._host = { nodes = calls of such layers in order, fed = symbolic tensors that the plans take, is_host = { [node] = true } }, or nil.
 
@@ -18,7 +18,7 @@ local scopes = require "flow.scopes"
 local raise = errors.raise
 local host_inputs = {}
 
--- What a graph of calls in running order needs, or nil where all of it can be planned.
+-- The value of _host for a graph of calls in running order, or nil if plans can contain all of it.
 function host_inputs.of_graph(model, order, inputs, outputs)
   local host, known, needed = { nodes = {}, fed = {}, is_host = {} }, {}, {}
   for _, input in ipairs(inputs) do known[input] = true end
@@ -50,13 +50,13 @@ function host_inputs.of_graph(model, order, inputs, outputs)
   return host
 end
 
--- The tensors that a model's plans take.
+-- The symbolic tensors that a model's plans take.
 function host_inputs.fed(model)
   local host = rawget(model, "_host")
   return host and host.fed or rawget(model, "inputs")
 end
 
--- Calls f while calls of the model get what its plans take.
+-- Calls f; meanwhile calls of the model take the inputs of its plans.
 function host_inputs.within(model, f, ...)
   local own = scopes.own()
   local before = own.fed_model
@@ -69,7 +69,7 @@ function host_inputs.within(model, f, ...)
   return finish(pcall(f, ...))
 end
 
--- Whether a model is called on data as its Inputs say, which is to be prepared.
+-- Whether a model is called on data for its Inputs, which must be prepared.
 function host_inputs.are_raw(model, inputs)
   if not rawget(model, "_host") or scopes.own().fed_model == model then return false end
   local first = inputs
@@ -79,14 +79,14 @@ end
 
 ---- preparing ------------------------------------------------------------------------------------------------------------
 
--- A value with the axes of the Input: a last axis of size 1 may be missing, or be one too many. more() and less() make it so.
+-- A value with the axes of the Input: a last axis of size 1 is added by more() or removed by less().
 local function with_rank(rank, wanted, value, more, less)
   if rank == wanted - 1 then return more(value) end
   if rank == wanted + 1 then return less(value) end
   return value
 end
 
--- Runs the calls of the host on values by Input; returns those that are fed.
+-- Runs the host's layers on values by Input; returns the inputs of the plans.
 local function run(host, values)
   for _, node in ipairs(host.nodes) do
     local arguments = {}
@@ -98,7 +98,7 @@ local function run(host, values)
   return list
 end
 
--- One value for each Input out of what a call was given: a value, a list of them, or values by name.
+-- Reads one value for each Input from an argument: a value, a list of them, or values by name.
 local function values_of(model, given)
   local inputs = model.inputs
   if #inputs == 1 then
@@ -134,14 +134,14 @@ local function fit(model, value, wanted)
   raise("%s has shape %s, expected %s", what, symbolic.shape_text(plain), symbolic.shape_text(wanted.shape))
 end
 
--- What the plans take, a list of tensors on the host, out of data as the Inputs say.
+-- Makes the inputs of the plans, a list of tensors on the host, from data for the Inputs.
 function host_inputs.prepare(model, given)
   local values = {}
   for i, value in ipairs(values_of(model, given)) do values[model.inputs[i]] = fit(model, value, model.inputs[i]) end
   return run(rawget(model, "_host"), values)
 end
 
--- The data set whose first components are what the Inputs say, with what the plans take in their place.
+-- A data set whose first components, data for the Inputs, are replaced by the inputs of the plans.
 function host_inputs.map(model, what, dataset)
   local host = rawget(model, "_host")
   if not host then return dataset end
@@ -167,7 +167,7 @@ function host_inputs.map(model, what, dataset)
   end)
 end
 
--- The Input of a Sequential model that is called for the first time.
+-- Makes the Input of a Sequential model that is called for the first time.
 function host_inputs.input(value)
   local is_text = strings.are(value)
   value = is_text and strings.tensor("Sequential", type(value) == "string" and { value } or value) or ops.operand(value, nil, "Sequential")
@@ -176,7 +176,7 @@ function host_inputs.input(value)
   return require("flow.layers").Input(shape, { dtype = value.dtype })
 end
 
--- The calls of a model on symbolic tensors one by one: what a model that holds it is made of.
+-- Calls the layers of a model on symbolic tensors one by one, so that a model that contains it consists of these calls.
 function host_inputs.inline(model, given)
   local values = {}
   for i, value in ipairs(symbolic.is(given) and { given } or given) do values[model.inputs[i]] = value end

@@ -1,4 +1,4 @@
--- init.lua: models: layers that contain layers, and can be trained (train/compile.lua adds compile, fit and their kin).
+-- init.lua: models: layers that contain layers, and can be trained (train/compile.lua adds compile, fit and others).
 --
 --   flow.Sequential { layer, layer, ... }                 one after the other
 --   flow.Model { inputs = input, outputs = output }       any graph of calls
@@ -28,8 +28,8 @@ local models = { Model = Model, Functional = Functional, Sequential = Sequential
 
 ---- common ---------------------------------------------------------------------------------------------------------------------
 
--- A class of models written in Lua. One without init() and call() is made as flow.Model is, or flow.Sequential if it extends that: a graph
--- of layers with its own methods, such as train_step.
+-- Makes a class of models written in Lua. Without init() and call() it is constructed like flow.Model, or like flow.Sequential if it
+-- extends that: a graph of layers with further methods, such as train_step.
 function Model.extend(parent, class_name)
   local class = Layer.extend(parent, class_name)
   local metatable = getmetatable(class)
@@ -47,8 +47,8 @@ function Model.extend(parent, class_name)
   return class
 end
 
--- A model runs where the strategy in whose scope it was made places it (nil: made outside of all scopes), and on the device of
--- flow.device, see train/steps.lua.
+-- A model runs on the devices of the strategy in whose scope it was made (nil: outside of all scopes), or on the device of flow.device; see
+-- train/steps.lua.
 function Model:_prepare(class_name, options)
   rawset(self, "_placement", placement.current())
   rawset(self, "_device", devices.current())
@@ -75,7 +75,7 @@ function Model.fields.layers(self)
   end
   return list
 end
--- Names of the classes that the outputs stand for, as the data set that it was fitted to or its file told; nil: unknown.
+-- The names of the classes of the outputs, from the data set of fit or from its file; nil: unknown.
 function Model.fields.class_names(self) return rawget(self, "_class_names") end
 function Model.fields.input_shape(self)
   return rawget(self, "_input_shape") or raise("%s has no input shape before it is built", object.title(self))
@@ -111,8 +111,8 @@ function Model:get_layer(name)
   raise("%s: no layer is called %s%s", object.title(self), errors.describe(name), errors.suggestion(tostring(name), known))
 end
 
--- Casts an input to what its Input asks for and gives it the trailing dimension of 1 that the data may leave out. In Sequential models the
--- layers say which sizes they take, as in Keras: the model may have been built for the size of its first batch.
+-- Casts an input to the dtype of its Input and adds a missing last dimension of 1. In Sequential models the layers check the sizes, as in
+-- Keras: the model may have been built for the size of its first batch.
 local function fit_input(self, x, wanted)
   local found, given = symbolic.dims(x), x
   if native.dtype_names[C.flow_tensor_dtype(native.pointer(x))] ~= wanted.dtype then x = x:to(wanted.dtype) end
@@ -131,8 +131,8 @@ end
 
 ---- graphs of calls -------------------------------------------------------------------------------------------------------------
 
--- Nodes between inputs and outputs in running order, and the layers in Keras' order: by depth, then by when they were met
--- on the way back from the outputs (keras.src.ops.function.map_graph).
+-- Returns the nodes between inputs and outputs in running order, and the layers in Keras' order: by depth, then in the order in which a
+-- walk back from the outputs meets them (keras.src.ops.function.map_graph).
 local function map_graph(self, outputs)
   local finished, order, met, met_count = {}, {}, {}, 0
   local is_input = {}
@@ -182,7 +182,7 @@ local function map_graph(self, outputs)
   return order, layers, node_depth
 end
 
--- A table of tensors by name as a list in the order of the names, and the names.
+-- Converts a table of tensors by name to a list in the order of the names, and returns the names, too.
 local function named_list(value, what)
   local names, list = {}, {}
   for name, entry in pairs(value) do
@@ -209,7 +209,7 @@ local function as_list(value, what)
   raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
 end
 
--- Makes self the function from inputs to outputs. names: of those that were given by name.
+-- Sets the graph of self to the function from inputs to outputs. names: of those that were given by name.
 local function set_graph(self, inputs, outputs, names_of_inputs, names_of_outputs)
   rawset(self, "_names_of_inputs", names_of_inputs)
   rawset(self, "_names_of_outputs", names_of_outputs)
@@ -256,8 +256,8 @@ local function run_graph(self, list, training)
   return one_or_list(results)
 end
 
--- Shapes of the outputs for inputs of which sizes may be unknown: every layer says what it makes of what the layers before it gave, so that
--- sizes need not fit through all of them. Where its Input has a size, an unknown one is taken to be that.
+-- The shapes of the outputs for inputs with unknown sizes: each layer computes its output shape from that of the layers before it. If an
+-- Input has a size, it replaces an unknown one.
 local function infer_graph(self, list, single, training)
   local values = {}
   for i, input in ipairs(self.inputs) do
@@ -266,7 +266,7 @@ local function infer_graph(self, list, single, training)
     for axis = 2, #shape do
       if shape[axis] < 0 then shape[axis] = wanted[axis] end
       local fits = wanted[axis] < 0 or shape[axis] == wanted[axis] or object.is(self, Sequential)
-      if not fits then return symbolic.infer(self, list, single, training) end      -- which says so
+      if not fits then return symbolic.infer(self, list, single, training) end      -- which raises
     end
     values[input] = { shape = shape, dtype = input.dtype }
   end
@@ -284,7 +284,7 @@ local function infer_graph(self, list, single, training)
   return results
 end
 
--- A call with masks, model(x, { mask = m }), one or a list with false for none: its inputs carry them while it runs.
+-- Calls with masks, model(x, { mask = m }), one or a list with false for none: the inputs have them during the call.
 local function run_with_masks(self, training, call)
   local inputs, masks = call.arguments[1], call.options.mask
   if native.is_tensor(inputs) then inputs = { inputs } end
@@ -306,7 +306,7 @@ function Functional:_infer(list, single, training, as_call)
   return infer_graph(self, as_call and { unpack(list, 1, #self.inputs) } or list, single, training)
 end
 
--- A call of a graph whose first layers may prepare data on the host.
+-- Calls a graph whose first layers may prepare data on the host.
 local function call_graph(self, inputs, options)
   if rawget(self, "_host") and symbolic.any(inputs) then return host_inputs.inline(self, inputs) end
   if not host_inputs.are_raw(self, inputs) then return Layer._call(self, inputs, options) end
@@ -340,7 +340,7 @@ end
 signature.takes(MODEL)
 signature.constructor(Model, "flow.Model", function(...) return new_functional(Functional, ...) end)
 
--- The same of a class that extends Functional.
+-- The same for a class that extends Functional.
 local functional_call = signature.entry("flow.Model", new_functional, MODEL)
 function models.functional(class, ...) return new_functional(class, signature.read(functional_call, ...)) end
 
@@ -353,13 +353,13 @@ local function connect(self)
   set_graph(self, { self._input }, { x })
 end
 
--- The shape that a first layer brings along: its option input_shape, or the input of a model that has one.
+-- The input shape of a first layer: its option input_shape, or that of a model.
 local function first_shape(layer)
   local inputs = rawget(layer, "inputs")
   return rawget(layer, "input_shape_given") or (inputs and { unpack(inputs[1].shape, 2) })
 end
 
--- A value in the place of a layer; the error says if it is a class that was not called.
+-- Describes a value that is not a layer; says so if it is a class that was not called.
 local function describe(value)
   local title = signature.namespaces[value]
   return title and ("the class %s itself: write %s()"):format(title, title:gsub("^flow%.layers", "layers")) or errors.describe(value)
@@ -369,7 +369,7 @@ function Sequential:add(layer)
   if symbolic.is(layer) then layer = layer.layer end
   if not object.is(layer, Layer) then raise("%s: add() takes a layer, got %s", object.title(self), describe(layer)) end
   if object.class_of(layer).name == "InputLayer" then
-    if #self._children > 0 or self._input then raise("%s: an Input can only stand first", object.title(self)) end
+    if #self._children > 0 or self._input then raise("%s: an Input can only be the first layer", object.title(self)) end
     rawset(self, "_input", layer._nodes[1].outputs[1])
     return
   end
@@ -389,7 +389,7 @@ function Sequential:add(layer)
 end
 
 function Sequential:pop()
-  if #self._children == 0 then raise("%s: there is no layer to take away", object.title(self)) end
+  if #self._children == 0 then raise("%s: there is no layer to remove", object.title(self)) end
   local layer = table.remove(self._children)
   if #self._children > 0 and self._input then
     set_graph(self, { self._input }, { self.outputs[1].node.inputs[1] })
@@ -400,7 +400,7 @@ function Sequential:pop()
   return layer
 end
 
--- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; the first call does it by itself.
+-- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; otherwise the first call does.
 function Sequential:build(shape)
   if self._built or #self._children == 0 then return end
   if type(shape) ~= "table" or type(shape[1]) ~= "number" then

@@ -12,8 +12,8 @@ function named.is(value)
   return arguments.is_options(value) and next(value) ~= nil
 end
 
--- The names of a model's inputs or outputs (kind) in their order: those of the table that it was made of, else those of the layers; nil:
--- the model is not a graph of layers.
+-- The names of a model's inputs or outputs (kind) in their order: the keys of the table that it was made of, or the names of the layers.
+-- nil: the model is not a graph of layers.
 function named.names(model, kind)
   local given = rawget(model, "_names_of_" .. kind)
   if given then return given end
@@ -22,7 +22,7 @@ function named.names(model, kind)
   return ends and names
 end
 
--- Results, a list by output, as the model gives them: a tensor, a list, or, of a model that was made of a table, a table by name.
+-- Converts a list of results to the form that the model returns: a tensor, a list, or, if it was made of a table, a table by name.
 function named.results(model, list)
   local names = rawget(model, "_names_of_outputs")
   if not names then return #list == 1 and list[1] or list end
@@ -31,7 +31,7 @@ function named.results(model, list)
   return by_name
 end
 
--- Whether value is data by name and some name is one of the model's outputs: targets, where options might be as well.
+-- Whether value, which may also be options, is targets: data by name with the name of an output.
 function named.has_outputs(model, value)
   if not named.is(value) then return false end
   for _, name in ipairs(named.names(model, "outputs") or {}) do
@@ -40,8 +40,8 @@ function named.has_outputs(model, value)
   return false
 end
 
--- Its entries in the order of the model's inputs or outputs (kind), with holes where there is none, and the names in that order. Other
--- values are returned as they are.
+-- Its entries in the order of the model's inputs or outputs (kind), nil for missing ones, and the names in that order. Returns other values
+-- unchanged.
 function named.order(model, what, kind, value)
   if not named.is(value) then return value end
   local names, positions = named.names(model, kind), {}
@@ -59,7 +59,7 @@ function named.order(model, what, kind, value)
   return list, names
 end
 
--- The same where no entry may be missing.
+-- The same; no entry may be missing.
 function named.complete(model, what, kind, value)
   local list, names = named.order(model, what, kind, value)
   for i, name in ipairs(names or {}) do

@@ -69,7 +69,7 @@ local function rule(widths, left, fill, middle, right)
   return left .. table.concat(parts, middle) .. right
 end
 
-local ALIGNED = { ["Param #"] = 1, Trainable = 0.5 }      -- share of the space that stands on the left; else all stands on the right
+local ALIGNED = { ["Param #"] = 1, Trainable = 0.5 }      -- share of the space on the left; else all of it is on the right
 
 local function row(widths, header, cells, edge, out)
   local columns, height = {}, 1
@@ -94,7 +94,7 @@ local function shape_text(shape)
   return (symbolic.shape_text(shape):gsub(",%)$", ")"))
 end
 
--- Of the layer's last call in a model, else of the call that built it.
+-- The output shape of the layer's last call in a model, or of the call that built it.
 local function output_shape(layer)
   local node, parts = layer._nodes[#layer._nodes], {}
   if not node then
@@ -116,7 +116,7 @@ local function connections(model, layer)
   return #parts > 0 and table.concat(parts, ", ") or "-"
 end
 
--- A model without branches prints three columns: one call with one input at every depth, and no layer called twice.
+-- Whether a model has no branches, and so prints three columns: one call with one input at every depth, no layer called twice.
 local function is_linear(model)
   local order = rawget(model, "_order")
   if not order or object.class_of(model).name == "Sequential" then return true end
@@ -144,7 +144,7 @@ local function column_widths(total, linear, show_trainable)
   return widths
 end
 
--- Rows of cells for the layers of model `inside` and, if they are wanted, of the models among them; model: the one that is shown.
+-- Rows of cells for the layers of model `inside` and, with expand_nested, of the models among them; model: the one that is shown.
 local function add_rows(rows, model, inside, options, linear, level)
   for _, layer in ipairs(inside.layers) do
     local indentation = level > 0 and ("   "):rep(level) .. "└ " or ""
@@ -199,8 +199,8 @@ function Model:summary_text(options)
   return table.concat(out, "\n") .. "\n"
 end
 
--- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f, expand_nested = true shows the layers of models
--- inside, too, show_trainable = true which ones are trained.
+-- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f, expand_nested = true also shows the layers of
+-- models inside, show_trainable = true which layers are trained.
 takes((OPTIONS:gsub(" }", ", print_fn?: callable }")))
 function Model:summary(options)
   local text = self:summary_text { line_length = options.line_length, expand_nested = options.expand_nested,

@@ -95,7 +95,7 @@ end
 
 local function show_dataset(dataset)
   local count = dataset:cardinality()
-  local length = count == -1 and "repeats for ever" or count == -2 and "length unknown" or plural(count, "element")
+  local length = count == -1 and "repeats without end" or count == -2 and "length unknown" or plural(count, "element")
   return tostring(dataset) .. ", " .. length
 end
 

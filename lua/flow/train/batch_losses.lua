@@ -22,18 +22,18 @@ local function ctc(_, y_true, y_pred)
   return ops.ctc_loss(y_true, y_pred, lengths, ops.full_like(lengths, tensor.raw_shape(y_pred)[2]), 0)
 end
 
-local NEVER = -1e30      -- in the place of minus infinity, whose gradients are NaN
+local NEVER = -1e30      -- instead of minus infinity, whose gradients are NaN
 
 local function log_of_sum(values, mask) return ops.logsumexp(ops.where(mask, values, NEVER), 2) end
 
--- Where the number of a query {n, 1} is that of a key {m, 1}: {n, m}.
+-- {n, m}: true where a query, of {n, 1}, and a key, of {m, 1}, have the same position.
 local function diagonal(queries, keys)
   local function numbers(labels) return ops.cumsum(ops.ones_like(labels), 1) end
   return numbers(queries):eq(numbers(keys):transpose())
 end
 
--- Labels {batch} or {batch, 1} and normalized embeddings {batch, features}; ref_labels and ref_embeddings: what they are compared with in
--- place of each other (Sun et al., "Circle Loss: A Unified Perspective of Pair Similarity Optimization", 2020).
+-- Takes labels {batch} or {batch, 1} and normalized embeddings {batch, features}. They are compared with ref_labels and ref_embeddings if
+-- these are given, else with each other (Sun et al., "Circle Loss: A Unified Perspective of Pair Similarity Optimization", 2020).
 local function circle(options, y_true, y_pred)
   local references, gamma, margin = options.ref_embeddings or y_pred, options.gamma or 80, options.margin or 0.4
   if y_pred.rank ~= 2 or y_true.rank > 2 or y_true.rank == 2 and y_true.shape[2] ~= 1 then

@@ -1,26 +1,26 @@
--- batch_watch.lua: who looks at a loop over batches while it runs: callbacks, the bar, a backup. They look between executions, of
--- steps_per_execution batches each (compile): within one no number is read, so that nothing waits for a device. For the bar alone,
--- which draws now and then, as many go together as are quick.
+-- batch_watch.lua: what observes a loop over batches while it runs: callbacks, the progress bar, a backup. They are called between
+-- executions, which have steps_per_execution batches each (compile). Within an execution no number is read, so that nothing waits for a
+-- device. If only the bar observes the loop, an execution has as many batches as run in a short time.
 
 local native = require "flow.ffi"
 
 local executions = { clock = native.C.flow_clock }
 
-local QUICK, MOST = 0.005, 16      -- seconds of an execution that may be twice as long the next time; batches
+local QUICK, MOST = 0.005, 16      -- seconds: a faster execution is doubled; batches: the most that one has
 
--- Batches of an execution.
+-- The number of batches in an execution.
 function executions.size(model)
   return model._compiled and model._compiled.steps_per_execution or 1
 end
 
 -- Calls the hooks and moves the bar. How:
 --   model, list (callbacks), bar
---   what     of the hooks, on_<what>_batch_begin and _end. They get the number of an execution's first batch, and of the last one that a
---            whole execution would have, as Keras does it
---   logs     a function: what the hook of the end gets; shown: one for what the bar shows, nil if that is nothing
---   count    batches that the loop has at most
---   stops    (optional) whether somebody wants to stop; stop: whether the loop ends for it now
---   run      (optional) of training (fit_position.lua), told where it is
+--   what     in the names of the hooks, on_<what>_batch_begin and _end. As in Keras they get the number of an execution's first batch, and
+--            of the last one that a whole execution would have
+--   logs     a function that returns what on_<what>_batch_end gets; shown: one that returns what the bar shows, or nil
+--   count    the most batches that the loop can have
+--   stops    (optional) returns whether a stop was requested; stop: returns whether the loop ends now because of that
+--   run      (optional) the run of fit (fit_position.lua), which is told the batch
 -- Returns nil if nothing observes the batches, so that the loop need not come here. Else three functions: after(batch, rows), to be called
 -- after each batch, counted from 0, or after several that end with an execution, with the last one and the rows of all, which returns true
 -- to end the loop; finish(), after a loop whose data ended; and every(), how many batches the loop may run before it comes here again.

@@ -1,5 +1,5 @@
--- batches.lua: the hot loop over tensors: the step's plan runs in C, batch after batch, on the rows where they are, or on those that an
--- order names, until somebody wants to look.
+-- batches.lua: the hot loop over tensors. The step's plan runs in C for one batch after another, without copying rows unless they are
+-- shuffled, until an observer is due (batch_watch.lua).
 
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"
@@ -18,7 +18,7 @@ function batches.source(arrays, rows, size, order)
            permutation = order and native.pointer(order) or nil, order_there = nil }
 end
 
--- Brings the source's arrays to the device of the model that it is for, if there is one and they fit.
+-- Copies the source's arrays to the device of its model, if it has one and they fit.
 function batches.keep_on_device(source, model)
   local list = { unpack(source.arrays) }
   list[#list + 1] = source.order
@@ -29,12 +29,12 @@ function batches.keep_on_device(source, model)
   source.permutation = source.order and native.pointer(source.order_there) or nil
 end
 
--- The permutation was written to.
+-- Call this after writing to the permutation.
 local function send_order(source)
   if source.order_there then native.check(C.flow_tensor_copy(source.permutation, native.pointer(source.order))) end
 end
 
--- Takes another permutation.
+-- Replaces the permutation.
 function batches.reorder(source, order)
   native.check(C.flow_tensor_copy(native.pointer(source.order), native.pointer(order)))
   send_order(source)
@@ -45,7 +45,7 @@ function batches.count(source)
   return math.ceil(source.rows / source.size)
 end
 
--- Back to the first batch, in a new order if there is one.
+-- Goes back to the first batch, and draws a new order if there is one.
 function batches.restart(source)
   source.position = 0
   if not source.order then return end

@@ -1,12 +1,12 @@
--- callback.lua: the class Callback, which runs beside the loops of fit, evaluate and predict, and the list of a run.
+-- callback.lua: the class Callback, whose hooks the loops of fit, evaluate and predict call, and the list of callbacks of a run.
 --
 -- A callback is an object with any of Keras' hooks: on_train_begin(logs), on_epoch_begin(epoch, logs), on_train_batch_begin(batch,
 -- logs), on_train_batch_end(batch, logs), on_epoch_end(epoch, logs), on_train_end(logs), and on_test_... and on_predict_... alike.
 -- Epochs and batches count from 0. Write one with flow.callbacks.Callback:extend("Name").
 --
--- A callback that remembers something from epoch to epoch has two more hooks, with which a backup takes it along, so that a resumed
--- run goes on exactly: get_state() returns a table with names as keys and numbers, texts, booleans, tensors and such tables as
--- values; set_state(table) takes such a table back, after on_train_begin. What a callback reads from the model is not part of it.
+-- A callback that remembers something from epoch to epoch has two more hooks, by which a backup keeps its state: get_state() returns a
+-- table with names as keys and numbers, texts, booleans, tensors and such tables as values; set_state(table) gets that table in the
+-- resumed run, after on_train_begin. What a callback can read from the model is not part of its state.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -31,12 +31,12 @@ Callback.model = false
 Callback.params = false
 Callback.get_state = false
 Callback.set_state = false
--- Of fit, for BackupAndRestore, with the run (train/fit_position.lua): after on_train_begin, and after on_epoch_begin of an epoch
--- that has begun before; when all callbacks have had the hook of a batch, of an epoch, of the end; when a worker is to end in the middle.
+-- Hooks of fit for BackupAndRestore; they get the run (train/fit_position.lua). They are called after on_train_begin; after on_epoch_begin
+-- of a resumed epoch; after all callbacks had the hook of a batch, of an epoch, of the end; and before a worker ends early.
 for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train", "_before_end" } do Callback[hook] = false end
--- Of those that write files all along (distribute/saving.lua): _path() says where to; _silent: another worker writes it.
+-- For callbacks that write a file during training (distribute/saving.lua): _path() returns its path; _silent: another worker writes it.
 Callback._path, Callback._silent = false, false
-Callback._is_stock = false       -- whether it is one of the library's
+Callback._is_stock = false       -- whether the library defines it
 Callback._draws_bar = false      -- whether it draws the bar, so that the loop draws none
 callback.Callback, callback.HOOKS = Callback, HOOKS
 
@@ -50,7 +50,7 @@ local function callable(class, name)
     else
       local options = ...
       if select("#", ...) > 1 or options ~= nil and (type(options) ~= "table" or getmetatable(options)) then
-        raise("%s takes a table of options; what it takes by position says function %s:init(...)", name, name)
+        raise("%s takes a table of options; define function %s:init(...) to take arguments by position", name, name)
       end
       for key, value in pairs(options or {}) do self[key] = value end
     end
@@ -59,19 +59,19 @@ local function callable(class, name)
   return class
 end
 
--- A class of callbacks of the user's.
+-- Makes a user's class of callbacks.
 function Callback.extend(parent, name)
   return callable(object.open(object.class(name, parent)), name)
 end
 
--- One of those that are in flow.callbacks; what it takes says the text above its init.
+-- Makes a class of flow.callbacks; the line above its init says what it takes.
 function callback.stock(name, parent)
   local class = object.class(name, parent or Callback)
   class._is_stock = true
   return callable(class, name)
 end
 
--- What a callback of the class was given becomes its fields; false stands for what was left out.
+-- Sets the arguments of a callback as its fields; those that were left out are false.
 function callback.keep(self, class, given)
   for _, parameter in ipairs(signature.of(class).positional) do
     local value = given[parameter.name]
@@ -83,7 +83,7 @@ end
 
 ---- running them -------------------------------------------------------------------------------------------------------------------
 
--- The callbacks of one run, asked by hook. list:has(hook) tells whether a hot loop needs to call at all.
+-- The callbacks of one run. list:has(hook) returns whether any of them has the hook, so that a hot loop can skip the call.
 local List = {}
 List.__index = List
 

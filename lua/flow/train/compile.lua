@@ -30,7 +30,7 @@ local function is_list(value)
   return type(value) == "table" and not getmetatable(value) and value[1] ~= nil
 end
 
--- How many outputs a model has that compile is told of: a class with its own call() says it by a list of losses.
+-- The number of outputs of a model. For a class with its own call() the list of losses in compile tells it.
 local function output_count(model, compiled)
   local names = named_data.names(model, "outputs")
   compiled = compiled or model._compiled
@@ -63,8 +63,8 @@ local function per_output(model, compiled, value, what)
   return by_position
 end
 
--- As Keras: what the loss of an output is reported as, by the output's name, or, where call() is written in Lua, by the loss's, which is
--- numbered where it stands for several outputs.
+-- The name under which the loss of an output is reported, as in Keras: that of the output, or, if call() is written in Lua, that of the
+-- loss, with a number if several outputs have it.
 local function loss_key(model, compiled, output, used)
   local names, entry = named_data.names(model, "outputs"), compiled.given.loss[output]
   local name = names and names[output] or type(entry) == "string" and entry or compiled.losses[output].name
@@ -125,7 +125,7 @@ takes_named("optimizer = 'rmsprop', loss?: data, loss_weights?: data, metrics?: 
 function Model:compile(options)
   ownership.check(self, "compile")
   local per_execution = options.steps_per_execution
-  if per_execution == "auto" then per_execution = 1 end      -- what Keras would find: here a step costs the same alone
+  if per_execution == "auto" then per_execution = 1 end      -- a step on its own costs no more here
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
   local compiled = { given = given, losses = {}, loss_count = 0, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
@@ -146,7 +146,7 @@ end
 
 for _, name in ipairs { "_compiled", "_all_built" } do Model.fields[name] = function() return false end end
 
--- Gives the model what its steps are kept in.
+-- Makes the tables in which the model keeps its steps.
 function training.prepare(model)
   if rawget(model, "_steps") then return end
   rawset(model, "_steps", {})
@@ -167,7 +167,7 @@ end
 function Model.fields.loss(self) return training.compiled(self).given.loss end
 function Model:reset_metrics() training.reset(self) end
 
--- What compile made. what: a call that may only run where the model belongs to, or nil.
+-- What compile made. what: the name of a call that may only run in the scope of the model's strategy, or nil.
 function training.compiled(model, what)
   if what then ownership.check(model, what) end
   return model_steps.compiled(model)
@@ -177,13 +177,12 @@ end
 
 training.trackers = model_steps.trackers
 
--- A new epoch, or another pass over data, begins.
+-- Called when a new epoch, or another pass over data, begins.
 function training.reset(model)
   for _, entry in ipairs(training.trackers(model)) do entry.metric:reset_state() end
 end
 
--- { loss =, accuracy = } of what ran since the last reset, as the steps of this kind ("train", "test") report it. Waits for a device that
--- still runs.
+-- { loss =, accuracy = } since the last reset, as the steps of this kind ("train", "test") report it. Waits until the device is idle.
 function training.results(model, kind)
   local results = steps.results(model, kind)
   if results then return results end
@@ -194,7 +193,7 @@ end
 
 ---- data ----------------------------------------------------------------------------------------------------------------------------
 
--- A list of tensors on the host out of a tensor, nested lists of numbers, or a list of tensors (several inputs).
+-- Makes a list of tensors on the host of a tensor, nested lists of numbers, or a list of tensors (several inputs).
 function training.tensors(value, what)
   if value == nil then return {} end
   local first = type(value) == "table" and not getmetatable(value) and value[1]
@@ -210,8 +209,8 @@ local function rows_of(t)
   return t.rank > 0 and t.shape[1] or 0
 end
 
--- What a call was given as lists of tensors: x and y, which may be given by name, and the sample weights: none, one for all outputs, or one
--- for each, by name or as a list.
+-- The arguments of a call as lists of tensors: x and y, which may be given by name, and the sample weights: none, one for all outputs, or
+-- one for each, by name or as a list.
 function training.read_data(model, x, y, weights)
   local given = named_data.complete(model, "x", "inputs", x)
   if given ~= nil and rawget(model, "_host") then given = host_inputs.prepare(model, given) end
@@ -228,7 +227,7 @@ function training.read_data(model, x, y, weights)
   return inputs, targets, list
 end
 
--- Checks that all have the same number of rows and returns it; names as Keras does.
+-- Checks that all have the same number of rows, and returns it. The message names them as Keras' does.
 function training.cardinality(x, y, weights)
   local n, same, parts = rows_of(x[1]), true, {}
   for _, part in ipairs { { "x", x }, { "y", y }, { "sample_weight", weights } } do
@@ -252,7 +251,7 @@ local function contiguous(list, into)
   for _, t in ipairs(list) do into[#into + 1] = t:contiguous() end
 end
 
--- ", mse": the losses of a model, of which one has refused a label.
+-- ", mse": the losses of a model, one of which refused a label.
 local function of_losses(model)
   local names = {}
   for _, loss in pairs(model._compiled and model._compiled.losses or {}) do names[#names + 1] = loss.name end
@@ -260,8 +259,8 @@ local function of_losses(model)
   return #names > 0 and ", " .. table.concat(names, ", ") or ""
 end
 
--- Raises the failure of a step. A row of the batch that it is about becomes a sample of the data: first is the batch's first row in
--- the data, order the permutation of the data, if any.
+-- Raises the failure of a step. If it names a row of the batch, the message names the sample of the data: first is the position of the
+-- batch's first row in the data, order the permutation of the data, or nil.
 function training.fail(model, status, first, order)
   local row = native.error_field(C.FLOW_ERROR_ROW)
   if status ~= C.FLOW_INVALID_ARGUMENT or not row then native.check(status) end
@@ -298,10 +297,10 @@ local function run_batch(model, kind, x, y, weights)
   return outputs
 end
 
--- Key of the model's random ops (dropout): drawn once from the global seed.
+-- The key of the model's random ops (dropout), drawn once from the global seed.
 training.seed = steps.seed
 
--- What stateful layers of a model keep from batch to batch, as variables.
+-- The variables in which stateful layers of a model keep their states between batches.
 function training.kept_states(model) return require("flow.layers.recurrent.states").list(model) end
 
 -- One weight per sample.
@@ -310,7 +309,7 @@ function training.check_sample_weight(weights)
   if type(weights) ~= "table" then raise("sample_weight is a tensor or list with a number per sample, got %s", errors.describe(weights)) end
 end
 
--- Results come as a table by name, so that return_dict = false, whose list has no names, is refused.
+-- Refuses return_dict = false, which asks for a list without names: results are a table by name.
 function training.check_return_dict(what, value)
   if value == nil or value == true then return end
   raise("%s: return_dict = %s is not supported: results come as a table by name, { loss = ... }", what, errors.describe(value))
@@ -342,7 +341,7 @@ function Model:predict_on_batch(x)
   return named_data.results(self, results)
 end
 
--- Predictions in int8 from now on: quantization.lua. calibration: data, or "int8"; filters: which layers, by name or by a function.
+-- Makes the model predict in int8 (quantization.lua). calibration: data, or "int8"; filters: which layers, by name or by a function.
 takes "calibration: data, { filters?, batch_size?: whole, steps?: whole }"
 function Model:quantize(calibration, options) require "flow.train.quantization"(self, calibration, options) end
 
@@ -355,7 +354,7 @@ local function check_class_weight(by_class)
   end
 end
 
--- Sample weights out of { [label] = weight }; labels that are not named count 1.
+-- Makes sample weights of { [label] = weight }; labels that it does not name have weight 1.
 function training.class_weights(model, by_class, y, weights)
   if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
   check_class_weight(by_class)
@@ -374,7 +373,7 @@ function training.class_weight_function(by_class)
   check_class_weight(by_class)
   local labels, weights = {}, {}
   for label, weight in pairs(by_class) do labels[#labels + 1] = label end
-  table.sort(labels)      -- the plan is the same in every process, so that positions can be restored
+  table.sort(labels)      -- so that the plan is the same in every process, which restoring a position needs
   for i, label in ipairs(labels) do weights[i] = by_class[label] end
   if #labels == 0 then labels, weights = { 0 }, { 1 } end
   labels, weights = ops.operand { labels }, ops.operand { weights }

@@ -33,9 +33,9 @@ local takes = signature.takes
 local out, out_tensor, out_update = native.out("flow_optimizer"), native.out("flow_tensor"), native.out("flow_update")
 
 local custom = {}
-local EVERY = -1      -- for the library: what every optimizer takes
+local EVERY = -1      -- asks the library for the options that every optimizer takes
 
--- Names of the options that every optimizer has: a list in Keras' order, which has them as keys, too.
+-- Names of the options that every optimizer takes: a list in Keras' order, which also has them as keys.
 local function common_names()
   local list = {}
   for i = 0, C.flow_optimizer_class_argument_count(EVERY) - 1 do
@@ -99,7 +99,7 @@ local function define(Optimizer)
 
   function Custom:build() end
 
-  -- Where variable is in the list that the optimizer was built for, from 1.
+  -- The position of the variable in the list that the optimizer was built for, from 1.
   function Custom:_get_variable_index(v)
     return rawget(self, "_index") and self._index[v] or raise("%s: %s is not among the variables that it was built for", object.title(self),
       variable.is_variable(v) and ("variable %q"):format(v.name) or errors.describe(v))
@@ -107,7 +107,7 @@ local function define(Optimizer)
 
   local function add(self, shape, dtype, initializer, name, device)
     local initial = tensor.zeros(shape, { dtype = dtype })
-    if initializer ~= "zeros" then      -- which tensors of integers are, too
+    if initializer ~= "zeros" then      -- tensors of integers begin with zeros, too
       check(C.flow_initialize(context, initializer, nil, C.flow_context_next_seed(context), initial.p))
     end
     local made = variable.Variable(initial, { name = self.name .. "/" .. name, trainable = false })
@@ -191,7 +191,7 @@ local function define(Optimizer)
       object.class_of(self).name)
   end
 
-  -- The weight decay of a variable, of which the library says what weight_decay is for it, 0 if it is left out.
+  -- The rate of weight decay for a variable. decay: what the library applies, 0 for a variable that is excluded.
   function Custom:_decay_of(_, decay) return decay end
 
   local function step(self, update, i, v, rate)
@@ -202,8 +202,8 @@ local function define(Optimizer)
     local before = variable.assigned(v)
     self:update_step(gradient, v, rate)
     if variable.assigned(v) == before then
-      raise("%s: update_step() assigned nothing to the variable %q: it ends with variable:assign_sub(...) or its kin", object.title(self),
-        v.name)
+      raise("%s: update_step() assigned nothing to the variable %q: call variable:assign_sub(...) or another assignment at its end",
+        object.title(self), v.name)
     end
   end
 
@@ -212,7 +212,7 @@ local function define(Optimizer)
     for i, v in ipairs(variables) do step(self, update, i, v, rate) end
   end
 
-  -- What becomes of the variables that were assigned: nothing where the loss scale's guard is 0.
+  -- Writes the variables that were assigned; leaves them as they are if the loss scale's guard is 0.
   local function write(list, guard)
     for _, entry in ipairs(list) do
       entry.value = guard and ops.where(guard:ne(0), entry.value, entry.variable) or entry.value
@@ -253,11 +253,11 @@ local function define(Optimizer)
 
   function Custom:_own_config() return self:get_config() end
 
-  ---- of Keras ------------------------------------------------------------------------------------------------------------------------
+  ---- Keras' optimizers in Lua ----------------------------------------------------------------------------------------------------
 
-  -- One of Keras' optimizers whose update needs norms, shapes or products of single variables, and so is written in Lua. own: what it takes
-  -- besides, { name, default, kind } in Keras' order, kind being number, integer, boolean, list, or "number?" of which false is None; those
-  -- of `last` come after what every optimizer takes. They are fields of its objects. defaults: other ones of common options.
+  -- Makes one of Keras' optimizers that is written in Lua because its update needs norms, shapes or products of single variables. own: its
+  -- options, { name, default, kind } in Keras' order; kind is number, integer, boolean, list, or "number?", for which false means None. The
+  -- options in `last` come after those that every optimizer takes. All are fields of its objects. defaults: of common options that differ.
   function Custom._of_keras(class_name, own, last, defaults)
     local class, list, kinds = object.class(class_name, Custom), { "learning_rate", first_is_single = true }, {}
     rawset(class, "of_keras", true)
@@ -306,7 +306,7 @@ local function define(Optimizer)
       return config
     end
 
-    -- What every optimizer takes, too, without what is not set.
+    -- Also the options that every optimizer takes, except those that are not set.
     function class.get_config(self)
       local config = json.decode(self:to_json()).config
       for option, value in pairs(config) do
@@ -335,7 +335,7 @@ function custom.check(class_name, option, value, kind)
   return value
 end
 
--- 1 - beta^step, without what the difference of two near numbers would lose.
+-- 1 - beta^step, computed without cancellation.
 function custom.correction(beta, step) return -ops.expm1(step * math.log(beta)) end
 
 -- The options of an optimizer from its config; null is false where none_is_false.

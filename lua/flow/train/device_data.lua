@@ -1,4 +1,4 @@
--- device_data.lua: data of several epochs that stays on the device where a model is trained: uploaded once, its rows gathered there.
+-- device_data.lua: training data that is copied to the model's device once and stays there for all epochs; batches are gathered there.
 
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"
@@ -9,9 +9,9 @@ local C = native.C
 local context = native.context
 local resident = {}
 
-local SHARE = 0.5      -- of the memory that is free when training begins: the rest is for what comes later
+local SHARE = 0.5      -- of the memory that is free when training begins; the rest stays free for later allocations
 
--- The device that may keep data for a model: of one that runs on a device, alone; else nil.
+-- The device that may keep a model's data, if the model runs on one device without replicas; else nil.
 function resident.device(model)
   local placed, device = model._placement, steps.device(model)
   return device >= 0 and (not placed or placed.count == 1) and device or nil
@@ -21,7 +21,7 @@ local function room(device)
   return SHARE * devices.free_memory(device)
 end
 
--- Copies of the tensors on the model's device; nil where they do not fit, or where that is the CPU.
+-- Copies of the tensors on the model's device; nil if they do not fit, or if the model runs on the CPU.
 function resident.tensors(model, list)
   local device, bytes = resident.device(model), 0
   if not device then return nil end
@@ -34,7 +34,7 @@ end
 
 local out = native.out("flow_row_store")
 
--- Where the passes over a data set keep their rows; nil where that is the CPU.
+-- The store in which passes over a data set keep their rows; nil if the model runs on the CPU.
 function resident.row_store(model)
   local device = resident.device(model)
   if not device then return nil end

@@ -1,6 +1,6 @@
--- feed.lua: batches of a Dataset for fit, evaluate and predict: the tensors of an element are the step's inputs as they are, nothing
--- is copied, and no Lua object is made for a batch. Where their rows are on a device, elements are numbers of rows (device_data.lua): those
--- of several batches go there together, and this many steps run at one go.
+-- feed.lua: batches of a Dataset for fit, evaluate and predict. The tensors of an element are the step's inputs; nothing is copied, and no
+-- Lua object is made for a batch. If the rows are kept on a device, elements are row numbers (device_data.lua): those of several batches
+-- are sent together, and their steps run in one call.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -28,13 +28,13 @@ Feed.__index = Feed
 local function layout_of(model, kind, what, specs)
   local inputs, outputs = host_inputs.fed(model), rawget(model, "outputs")
   local x, y, count = inputs and #inputs or 1, outputs and #outputs or 1, #specs
-  local is_own = not inputs and model_steps.overrides(model, kind .. "_step")      -- which may be given any element
+  local is_own = not inputs and model_steps.overrides(model, kind .. "_step")      -- it may take any element
   for i, spec in ipairs(specs) do
     if spec.dtype == "string" then raise("%s: component %d of the dataset is text: map it to numbers first", what, i) end
     if #spec.shape == 0 then raise("%s: component %d of the dataset is a single number: call batch() first", what, i) end
   end
   if is_own and (count > 3 or kind == "predict") then return { x = count, y = 0, weights = 0, element = true } end
-  local is_element = x == 1      -- several are one list of inputs
+  local is_element = x == 1      -- several values are one list of inputs
   if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0, element = is_element } end
   if count == x then return { x = x, y = 0, weights = 0, element = is_element } end
   local with_loss = model._compiled and model._compiled.loss_count or y      -- the targets of other outputs may be left out
@@ -79,8 +79,8 @@ local function weighted(model, what, dataset, by_class)
   end)
 end
 
--- What a worker reads of a data set: all of it, to do its part of each batch, or its own part (strategies of several workers); and the
--- rows of all workers' batches together, or nil.
+-- What a worker reads of a data set: all of it, of which it computes its part of each batch, or its own shard (strategies of several
+-- workers). Also returns the number of rows of all workers' batches together, or nil.
 local function arrange(model, what, dataset)
   local placed = model._placement
   if py_dataset.is(dataset) then dataset = dataset:_dataset(false) end
@@ -100,7 +100,7 @@ function Feed.new(model, kind, what, dataset, limit, by_class)
   local own, usual
   dataset, own, usual = arrange(model, what, dataset)
   if not limit and dataset:cardinality() == data.INFINITE_CARDINALITY then
-    raise("%s: the data set repeats for ever: give %s, or repeat it a number of times", what, LIMITS[what])
+    raise("%s: the dataset repeats without end: give %s, or call repeat_(n) with a number", what, LIMITS[what])
   end
   local passed = dataset._passed
   dataset = ordered(model, what, dataset)
@@ -135,7 +135,7 @@ function Feed.is(value)
   return data.is(value) or datasets.is(value) or py_dataset.is(value)
 end
 
--- Batches that an epoch will have: a number, math.huge, or nil if it is unknown.
+-- The number of batches of an epoch: a number, math.huge, or nil if it is unknown.
 function Feed:expected()
   if self.own then return self.limit end      -- the other workers may have more
   local known = self.dataset:cardinality()
@@ -144,7 +144,7 @@ function Feed:expected()
   return math.min(self.limit or math.huge, known)
 end
 
--- From now on rows that come again in every pass stay on the model's device, if that has room.
+-- From now on rows that every pass reads stay on the model's device, if it has room.
 function Feed:keep_rows()
   self.keeps = true
 end
@@ -171,8 +171,8 @@ function Feed:restart()
   if placed and not self.own then datasets.agree(placed.strategy, self.dataset, self.iterator) end
 end
 
--- Where the feed is, for set_state in another process. begun: an epoch is under way; else what counts is how the next pass begins,
--- unless epochs follow each other in one pass.
+-- The position of the feed, for set_state in another process. begun: an epoch is under way; else the position is the one at which the next
+-- pass begins, unless epochs follow each other in one pass.
 function Feed:state(begun)
   if self.later and not begun then return { position = self.later, rows = 0, open = false } end      -- the pass under way begins again
   if self.iterator and not self.ended and (begun or self.limit) then
@@ -183,7 +183,7 @@ function Feed:state(begun)
 end
 
 function Feed:set_state(state)
-  if state.open and self.iterator then      -- a pass more would count for the order of the next one
+  if state.open and self.iterator then      -- another pass would change the order of the next one
     self.iterator:restore(state.position)
     self.ended, self.exhausted = false, false
   else
@@ -199,7 +199,7 @@ function Feed:begin_epoch()
   if not self.limit or self.ended then self:restart() end
 end
 
--- An epoch begins here: from now on batches are counted. exchange(text): the texts of all workers, in their order.
+-- Called when an epoch begins: counts batches from now on. exchange(text) returns the texts of all workers, in their order.
 function Feed:set_mark(exchange)
   if not self.iterator then return end      -- a backup says that all of its batches ran
   local mark = self.iterator:save()
@@ -207,13 +207,13 @@ function Feed:set_mark(exchange)
   self.mark, self.marks, self.ran = mark, marks, 0
 end
 
--- A pass is about to begin, and may fail before it has (true); it has (false).
+-- Called before a pass begins, which may fail (true), and after it has begun (false).
 function Feed:hold(holds)
   self.later = holds and Iterator._look(self.dataset)
 end
 
--- Where the feed stands for a worker that takes over from another, without a word to the others: how passes that begin later draw, and,
--- where one is under way, where it began and how many of its batches ran. under_way: that counts.
+-- The state for a worker that takes over from another, found without communication: how later passes are shuffled, and, if a pass is
+-- under way and `under_way` asks for it, where it began and how many of its batches ran.
 function Feed:progress(under_way)
   local state = { later = self.later or Iterator._look(self.dataset), pending = self.pending or nil, rows = self.rows }
   if under_way and self.mark and self.iterator and not self.ended then
@@ -222,7 +222,7 @@ function Feed:progress(under_way)
   return state
 end
 
--- Goes there. rank: this worker's, from 0.
+-- Takes over such a state. rank: this worker's, from 0.
 function Feed:set_progress(state, rank)
   self:close()
   Iterator._align(self.dataset, state.later)
@@ -240,7 +240,7 @@ function Feed:close()
   self.iterator, self.ended = false, true
 end
 
--- Batches of no rows, for a worker that has no more while others have: shaped as the last one, or as the data set's signature says.
+-- Tensors without rows, for a worker whose data ended before that of others: with the shapes of the last batch, or of the signature.
 local function no_rows(self)
   local tensors = {}
   for i = 1, self.used do
@@ -255,7 +255,7 @@ local function no_rows(self)
   return tensors
 end
 
--- The step for batches of these tensors, or of what has their dtypes and shapes, with at least as many rows.
+-- The step for batches with the dtypes and shapes of these tensors, and at least as many rows.
 local function prepare(self, tensors, rows)
   for i, t in ipairs(tensors) do
     if t.shape[1] ~= rows then
@@ -273,7 +273,7 @@ local function prepare_for_element(self, element, rows)
   prepare(self, tensors, rows)
 end
 
--- A step that runs eagerly, on a batch. Returns its rows.
+-- Runs an eager step on a batch. Returns its rows.
 local function run_eagerly(self, element, outputs)
   local tensors = {}
   for i = 1, self.used do tensors[i] = native.tensor(C.flow_tensor_retain(element.tensors[i - 1])) end
@@ -282,8 +282,8 @@ local function run_eagerly(self, element, outputs)
   return tensors[1].shape[1]
 end
 
--- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers that were trained on; no
--- rows: no worker had any, or one asks for a stop, or it failed (a failure rarely comes after the step was made).
+-- Runs one step on a batch, or on no rows if this worker has no batch. Returns a status and the rows of all workers that were trained on. 0
+-- rows: no worker had a batch, one requests a stop, or the step failed.
 local function run_step(self, seed, number, outputs)
   local element = self.iterator._element
   local inputs, empty = element.tensors, self.exhausted and no_rows(self)
@@ -305,10 +305,10 @@ end
 
 ---- rows that are on a device ---------------------------------------------------------------------------------------------------------
 
-local MOST = 16      -- batches that go there together
+local MOST = 16      -- batches whose row numbers are sent together
 local out_done = native.array("double", 1)
 
--- The tables of the store, and numbers of rows on the way there, MOST * rows of them. room: batches are of this many rows at most.
+-- The tables of the store, and a buffer of row numbers for MOST batches. room: the most rows of a batch.
 local function make_numbers(self, rows)
   local tables, shapes = native.array("flow_tensor *", self.used), {}
   for i = 1, self.used do
@@ -339,7 +339,7 @@ local function run_numbers(self, seed, number)
   return status, ran, ran == batches and rows or ran * n.size
 end
 
--- Takes an element's numbers over, unless they cannot come after those that are there: another size, or no room.
+-- Adds an element's row numbers to the buffer, unless it has another size or there is no room.
 local function take_numbers(self, element)
   local rows, n = C.flow_tensor_dim(element.tensors[0], 0), self.numbers
   if not n or rows > n.room or self.step.capacity < rows then
@@ -359,9 +359,9 @@ end
 
 local function loop(self, seed, number, count, watch, outputs, collect)
   local iterator = self.iterator
-  local batch, read = 0, 0      -- that ran; that were read
+  local batch, read = 0, 0      -- batches that ran; batches that were read
 
-  -- Some ran. Returns whether to end.
+  -- Counts batches that ran. Returns whether to end.
   local function note(ran, rows)
     self.rows, self.ran = self.rows + rows, self.ran + ran
     if collect then collect(rows) end
@@ -369,14 +369,14 @@ local function loop(self, seed, number, count, watch, outputs, collect)
     return watch and watch.after(batch - 1, rows)
   end
 
-  -- Runs what was gathered. Returns a status, and whether to end.
+  -- Runs the batches in the buffer. Returns a status, and whether to end.
   local function flush()
     local status, ran, rows = run_numbers(self, seed, number + batch)
     local stop = ran > 0 and note(ran, rows)
     return status, stop or self.step and self.step.instance and C.flow_instance_stop_agreed(self.step.instance) ~= 0
   end
 
-  -- Gathers the element after the others. Returns a status.
+  -- Adds the element to the buffer. Returns a status.
   local function gather(element)
     if take_numbers(self, element) then return 0 end
     local status = flush()
@@ -384,7 +384,7 @@ local function loop(self, seed, number, count, watch, outputs, collect)
     return status
   end
 
-  -- Runs the element by itself, or what this worker does when it has none. Returns a status, and whether to end.
+  -- Runs the element on its own, or an empty step if this worker has none. Returns a status, and whether to end.
   local function run_one()
     local status = flush()
     if status ~= 0 or (self.exhausted and not self.own) then

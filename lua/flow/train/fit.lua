@@ -35,7 +35,7 @@ local takes_named = require("flow.signature").takes_named
 
 ---- options ---------------------------------------------------------------------------------------------------------------------
 
--- Keras' order: all may be given by position, too.
+-- In Keras' order; all may also be given by position.
 local FIT = "x?: data, y?: data, batch_size?: count, epochs: whole = 1, verbose: verbosity = 'auto', callbacks?, "
   .. "validation_split: number = 0, validation_data?, shuffle: boolean = true, class_weight?, sample_weight?, initial_epoch: whole = 0, "
   .. "steps_per_epoch?: count, validation_steps?: count, validation_batch_size?: count, validation_freq: count|list = 1"
@@ -43,7 +43,7 @@ local EVALUATE = "x?: data, y?: data, batch_size?: count, verbose: verbosity = '
   .. "return_dict?"
 local PREDICT = "x?: data, batch_size?: count, verbose: verbosity = 'auto', steps?: count, callbacks?"
 
--- Whether a table with names is data by the names of a model's inputs or outputs, and not options: { x = x, epochs = 3 } is a whole call,
+-- Whether a table with names is data, by the names of a model's inputs or outputs, rather than options: { x = x, epochs = 3 } is options
 -- unless an input is called x.
 local function is_data(model, value, parameter)
   if parameter == "y" then return named_data.has_outputs(model, value) end
@@ -71,7 +71,7 @@ end
 
 ---- loops -----------------------------------------------------------------------------------------------------------------------------
 
--- What a pass over data needs: a source, the step for its batches, and how many of them to run at most.
+-- A pass over data: a source, the step for its batches, and the most batches to run.
 local function new_pass(model, kind, data, size, limit, order)
   if data.feed then return { feed = data.feed, limit = limit } end
   local arrays, layout = flat(data)
@@ -81,13 +81,13 @@ local function new_pass(model, kind, data, size, limit, order)
   return pass
 end
 
--- Of a pass that is run in each epoch: its data stays on the model's device, if that has room.
+-- Keeps the data of a pass that runs in each epoch on the model's device, if it has room.
 local function keep_data(pass, model)
   if pass.feed then pass.feed:keep_rows() else batches.keep_on_device(pass.source, model) end
   return pass
 end
 
--- start: how many of them ran before.
+-- start: how many batches ran before.
 local function batch_count(pass, start)
   if pass.feed then return (pass.feed:expected() or math.huge) - start end
   return math.min((pass.limit or math.huge) - start, batches.count(pass.source) - pass.source.position)
@@ -99,7 +99,7 @@ local function was_interrupted(status)
   return true
 end
 
--- Who looks at the batches of a pass of training or testing. run: of training, told where it is.
+-- The observer of a pass of training or testing (batch_watch.lua). run: of training, whose position it updates.
 local function watch_pass(model, pass, what, list, bar, count, stops, run)
   local function logs() return training.results(model, what) end
   local function stop() return stops() and workers.request_stop(model, pass.step or pass.feed.step) end
@@ -107,7 +107,7 @@ local function watch_pass(model, pass, what, list, bar, count, stops, run)
                             logs = logs, shown = logs }
 end
 
--- This many batches of the loop ran; whether they are sound shows when a device has finished them (settle).
+-- Counts batches that were started; whether they succeeded is known when the device has finished them (settle).
 local function note_done(run, start, done)
   if run then run.batch, run.pending = start + done, done end
 end
@@ -171,7 +171,7 @@ local function warn_of_end()
     "`steps_per_epoch * epochs` batches.")
 end
 
--- Where the batches of an epoch begin: with steps_per_epoch where the ones before ended, as in Keras.
+-- The first batch of an epoch: with steps_per_epoch the one after the last of the epoch before, as in Keras.
 local function begin_epoch(pass)
   local source = pass.source
   if pass.feed then return pass.feed:begin_epoch() end
@@ -193,7 +193,7 @@ local function open_epoch(run)
   fit_position.set_origin(run)
 end
 
--- A worker is to end soon, which all know now: what was learnt is saved where a callback does it, and the worker leaves. Raises on all.
+-- Called on all workers when one of them is about to end: callbacks that save do so, and the worker leaves. Raises on all.
 local function make_way(model, run)
   run.list:call("_before_end", run)
   workers.part(model, "fit, after batch %d of epoch %d", run.batch, run.epoch + 1)
@@ -218,7 +218,8 @@ local function train_epoch(model, run, bar)
   return start + done, some_interrupted, interrupted
 end
 
--- Makes all that a run has. Returns a function that does its epochs and returns the History. recovers: of fit_recovery.lua, or nil.
+-- Makes everything that a run needs. Returns a function that runs its epochs and returns the History. recovers: of fit_recovery.lua, or
+-- nil.
 local function open_fit(model, data, validation, options, recovers)
   local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64", device = "cpu" }) or nil
   local train = keep_data(new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order), model)
@@ -239,7 +240,7 @@ local function open_fit(model, data, validation, options, recovers)
   list:call("on_train_begin", {})
   list:call("_resume", run)
   together.begin(run, options)
-  -- One epoch, or the rest of it, with its validation and hooks. Returns whether there is another one.
+  -- Runs an epoch, or the rest of it, with its validation and hooks. Returns whether another one follows.
   local function run_epoch()
     local epoch = run.epoch
     if epoch >= options.epochs or run.stopped and run.batch == 0 then return false end
@@ -270,7 +271,7 @@ local function open_fit(model, data, validation, options, recovers)
       end
       fit_position.hold_pass(run, run.recovery and run.recovery:hold(validate) or validate)
       if interrupted then rawset(model, "stop_training", true) end
-      for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- a part of the data gives none
+      for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- none of a part
     end
     list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
@@ -292,7 +293,7 @@ local function open_fit(model, data, validation, options, recovers)
   return function()
     run.recovery = recovers
     if recovers and recovers:enter(run, history) then
-      log.info("fit: the other workers have ended this fit before this one came back: it is left out here")
+      log.info("fit: the other workers ended this fit before this one came back: it is skipped here")
       return history
     end
     repeat
@@ -358,7 +359,7 @@ function Model:evaluate(options)
   return native.defer_interrupts(fit_recovery.whole, self, x, evaluate)
 end
 
--- Hooks and bar of predict; hooks get the outputs of an execution.
+-- The observer of predict; hooks get the outputs of an execution.
 local function watch_predict(model, list, bar, count, made)
   local function logs() return { outputs = made:take() } end
   return executions.watch { model = model, what = "predict", list = list, bar = bar, count = count, logs = logs }
@@ -391,7 +392,7 @@ local function run_predict(self, data, size, limit, list, bar)
   return made:results()
 end
 
--- The same for a Dataset; how many rows there will be is not known.
+-- The same for a Dataset, whose number of rows is not known.
 local function predict_feed(self, feed, list, bar)
   local made, count, batch = predictions.new(self, nil, list:has("on_predict_batch_end")), feed:expected() or math.huge, 0
   list:call("on_predict_begin", {})

@@ -1,4 +1,5 @@
--- fit_data.lua: what fit, evaluate and predict are given: tensors or data sets, and fit's options with the defaults that depend on others.
+-- fit_data.lua: reads the arguments of fit, evaluate and predict: tensors or data sets, and fit's options, whose defaults may depend on
+-- each other.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -13,7 +14,7 @@ local view_rows = require "flow.tensor.rows"
 local raise = errors.raise
 local fit_data = {}
 
--- What fit keeps of its options, with the defaults that depend on others.
+-- The options that fit keeps, with defaults that depend on other options.
 local function read_fit_options(options, rows)
   local steps_per_epoch = options.steps_per_epoch
   local size = options.batch_size or steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32
@@ -56,7 +57,7 @@ local function split(data, share)
   return rows_of(data, 0, at), rows_of(data, at, data.rows - at)
 end
 
--- What the calls check for a Dataset, which brings targets and weights along and is in batches already.
+-- Checks a call with a Dataset, which has targets and weights and is in batches already.
 function fit_data.read_feed(model, kind, what, dataset, y, options, limit)
   if y ~= nil then raise("%s: y is not given with a Dataset: its elements are x, y", what) end
   for _, name in ipairs { "sample_weight", "validation_split", "batch_size" } do
@@ -76,7 +77,7 @@ local function read_validation(model, given, limit)
   return fit_data.read(model, "validation_data", given[1], given[2], given[3])
 end
 
--- What fit's options say: its data, that of validation or nil, and the rest.
+-- Reads fit's options: its data, that of validation or nil, and the rest.
 function fit_data.read_fit(self, options)
   local x, y = options.x, options.y
   if Feed.is(x) then

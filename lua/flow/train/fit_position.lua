@@ -1,11 +1,11 @@
 -- fit_position.lua: where a run of fit is, besides what variables hold: epoch and batch, the order of the rows and the place in it, the
 -- positions of data sets, the seeds of random ops, what callbacks remember. With the variables of model, optimizer and metrics it is all
--- that a run needs to go on in another process as if nothing had been (callbacks/backup_and_restore.lua).
+-- that another process needs to continue the run exactly (callbacks/backup_and_restore.lua).
 --
 -- A run is a table that fit keeps up to date:
 --   model, train, test (passes of fit.lua), list (callbacks)
 --   epoch, batch        batches of this epoch that ran, hooks included; batch 0: the epoch has not begun
---   pending             of these, how many the source and the model have not counted yet, because their loop is still running
+--   pending             how many of these the source and the model have not counted yet, because their loop is still running
 --   logs                results of the last whole epoch
 --   of this epoch: hooked (the hooks of its beginning were called), begun (its data is open), trained (all of its batches ran), results (of
 --   these); else false
@@ -26,7 +26,7 @@ local position = {}
 
 ---- callbacks -------------------------------------------------------------------------------------------------------------------
 
--- Calls f(key, member) for each callback; the key is its class and which one of this class it is.
+-- Calls f(key, member) for each callback; the key is its class and its number among those of the class.
 local function each_callback(list, f)
   local counts = {}
   for _, member in ipairs(list.members) do
@@ -71,7 +71,7 @@ local function restore_source(source, state)
   if source.order then batches.reorder(source, state.order) end
 end
 
--- Where workers read their own data, each has a place in it; all ask at once.
+-- The positions of all workers, if each reads its own data. All workers call this at once.
 local function feed_state(model, feed, begun)
   local mine, worker = feed:state(begun), feed.own and workers.of(model)
   if not worker then return mine end
@@ -105,7 +105,7 @@ local function restore_pass(model, what, pass, state)
   if pass.feed then restore_feed(model, what, pass.feed, state.feed) else restore_source(pass.source, state.source) end
 end
 
--- Calls f, which begins a pass over data, or makes a whole one. If it fails, that pass is to begin again, in the same order.
+-- Calls f, which begins a pass over data, or runs a whole one. If it fails, the pass begins again later, in the same order.
 function position.hold_pass(run, f)
   local feeds = {}
   for _, pass in pairs { run.train, run.test } do feeds[#feeds + 1] = pass.feed end
@@ -116,8 +116,8 @@ end
 
 ---- the whole -------------------------------------------------------------------------------------------------------------------
 
--- Everything as a table that state_codec.lua can write. Of several workers all call this at once; what the chief's says holds for all:
--- they share the data, or it has the place of each.
+-- The position as a table that state_codec.lua can write. All workers call this at once; the chief's table holds for all: they share the
+-- data, or it has the position of each.
 function position.get_state(run)
   local model = run.model
   return {
@@ -143,8 +143,8 @@ end
 
 ---- for a worker that takes over from another -----------------------------------------------------------------------------------
 
--- After a failure in the middle of whatever fit does, without a word to the other workers: where the last batch that ran left this
--- worker. As get_state, but that data which is being read is where the epoch began, with the number of batches since.
+-- The position of this worker after its last batch, found without communication after a failure anywhere in fit. As get_state, but the
+-- position in the data is that of the beginning of the epoch, with the number of batches since.
 function position.get_progress(run)
   local model, train, test = run.model, run.train, run.test
   local state = {
@@ -156,11 +156,11 @@ function position.get_progress(run)
     state.source = source_state(train.source, 0)
     state.source.position = run.origin.source + run.batch
   else state.feed = train.feed:progress(run.begun and not run.trained or train.limit) end
-  state.test_feed = test and test.feed and test.feed:progress(false) or nil      -- validation under way begins again
+  state.test_feed = test and test.feed and test.feed:progress(false) or nil      -- a validation that was interrupted begins again
   return state
 end
 
--- Brings a run there. rank: this worker's, from 0. All workers, the one that the state is of among them, call it.
+-- Sets a run to such a position. rank: this worker's, from 0. All workers call it, also the one that the state comes from.
 function position.set_progress(run, state, rank)
   local model, train, test = run.model, run.train, run.test
   if state.source then restore_source(train.source, state.source)
@@ -176,27 +176,27 @@ function position.set_progress(run, state, rank)
   position.set_origin(run)
 end
 
--- How many steps the model had made, and batches the source had given, when this epoch began. Between two loops over batches only: within
--- one they are counted when it has ended.
+-- Notes how many steps the model had made, and batches the source had given, when this epoch began. Called between loops over batches:
+-- they count their batches when they end.
 function position.set_origin(run)
   local source = run.train.source
   run.origin = { steps = run.model._train_steps - run.batch, source = source and source.position - run.batch }
 end
 
--- Makes the variables that a backup is to fill: of a model that its first batch would build, and the optimizer's slots.
+-- Makes the variables that a backup fills: those of a model that its first batch would build, and the optimizer's slots.
 function position.prepare(run)
   local model = run.model
   if run.train.feed then
-    training.seed(model)      -- drawn before layers draw their weights, as the first batch does it
+    training.seed(model)      -- before the layers draw their weights, as in the first batch
     local specs = {}
     for i, spec in ipairs(run.train.feed.dataset._specs) do
       specs[i] = { dtype = spec.dtype, shape = { -1, unpack(spec.shape, 2) } }
     end
     steps.ensure_built(model, "train", specs, run.train.feed.layout)
   end
-  if model_steps.overrides(model, "train_step") then return end      -- which made what its optimizers need
+  if model_steps.overrides(model, "train_step") then return end      -- it made what its optimizers need
   local trainable = model.trainable_variables
-  if #trainable > 0 then model.optimizer:build(trainable) end      -- what is built stays
+  if #trainable > 0 then model.optimizer:build(trainable) end      -- does nothing if it is built
 end
 
 -- A run that begins at this epoch.

@@ -1,6 +1,6 @@
--- fit_recovery.lua: fit, evaluate and predict as stretches that go on when a worker was lost (distribute/recovery.lua): what a worker's
--- state is, and how all take over the newest one. It is what a backup holds (callbacks/backup_and_restore.lua), from one process's memory
--- to the others.
+-- fit_recovery.lua: fit, evaluate and predict as stretches that continue after a worker was lost (distribute/recovery.lua): what the state
+-- of a worker is, and how all workers take over the newest state. It has what a backup has (callbacks/backup_and_restore.lua), but goes
+-- from one process's memory to the others.
 
 local training = require "flow.train.compile"
 local fit_position = require "flow.train.fit_position"
@@ -14,7 +14,7 @@ local data_draws = require "flow.distribute.data_draws"
 
 local fit_recovery = {}
 
--- Steps that a run's passes hold, made for workers that take part no more, or for this one alone.
+-- Drops the steps that a run's passes hold: they were made for workers that have left, or for this worker alone.
 local function forget_steps(run)
   for _, pass in pairs { run.train, run.test } do
     pass.step = false
@@ -22,13 +22,13 @@ local function forget_steps(run)
   end
 end
 
--- Whose workers train a model; joins: one that was made outside of all scopes, too.
+-- The strategy whose workers train a model. joins: also for a model that was made outside of all scopes.
 local function strategy_of(model, joins)
   local p = model._placement or joins and placement.joined()
   return p and p.workers > 1 and p.strategy or nil
 end
 
--- All variables of a run, the same ones in the same order on all workers.
+-- All variables of a run, in the same order on all workers.
 local function variables_of(model)
   local list = {}
   local function add(variables)
@@ -40,7 +40,7 @@ local function variables_of(model)
   return list
 end
 
--- What a model knows of its steps besides variables.
+-- The state of a model's steps besides variables.
 local function counts_of(model)
   return { steps = model._train_steps, seed = rawget(model, "_seed"), traces = model._trace_states }
 end
@@ -51,8 +51,8 @@ local function set_counts(model, counts)
   rawset(model, "_trace_states", counts.traces)
 end
 
--- All models that were trained so far, in the order of their first fits; a worker that was started again has left these fits out. extra():
--- what the newest worker has besides, a table. Returns that.
+-- Brings all models that were trained so far, in the order of their first fits, to the newest worker's state: a worker that was started
+-- again skipped these fits. extra() returns a table of what else that worker passes on, which this returns.
 local function share_models(own, worker, extra)
   local state, models = { models = {} }, own.models
   for _, model in ipairs(models) do together.compare(model) end
@@ -68,7 +68,7 @@ local function share_models(own, worker, extra)
   return state.extra
 end
 
--- A model is among those that were trained from here on.
+-- Adds a model to those that were trained.
 local function note_model(models, model)
   for _, known in ipairs(models) do
     if known == model then return end
@@ -76,7 +76,7 @@ local function note_model(models, model)
   models[#models + 1] = model
 end
 
--- The stretch of what begins: it is made from its beginning again. first, second: data sets that it reads, or other data.
+-- The stretch of a call, which is repeated from its beginning after a loss. first, second: data sets that it reads, or other data.
 local function beginning(own, first, second)
   local list, stretch = {}, { result = nil }
   for _, dataset in pairs { first, second } do
@@ -92,7 +92,7 @@ local function beginning(own, first, second)
   return stretch
 end
 
--- f(), of a model's evaluate or predict, which all workers do together.
+-- Runs f(), a model's evaluate or predict, which all workers run together.
 function fit_recovery.whole(model, dataset, f)
   local strategy = strategy_of(model)
   local own = recovery.of(strategy)
@@ -105,7 +105,7 @@ end
 local Recovery = {}
 Recovery.__index = Recovery
 
--- Of a fit that begins; nil: it ends when a worker is lost. first, second: its data.
+-- The recovery of a fit that begins; nil: the fit ends when a worker is lost. first, second: its data.
 function fit_recovery.begin(model, first, second)
   local strategy = strategy_of(model, true)
   local own = recovery.of(strategy)
@@ -117,12 +117,12 @@ function fit_recovery.begin(model, first, second)
   return setmetatable({ own = own, strategy = strategy, opening = opening, over = false }, Recovery)
 end
 
--- f(), which makes all that a run has before its first epoch.
+-- Runs f(), which makes everything that a run has before its first epoch.
 function Recovery:open(f)
   return recovery.run(self.own, self.strategy, self.opening, f)
 end
 
--- A run is ready for its first epoch. Returns whether the others have ended this fit already; then history is theirs.
+-- Called when a run is ready for its first epoch. Returns whether the others have ended this fit already; then history is theirs.
 function Recovery:enter(run, history)
   local own, first = self.own, run.model._train_steps
   self.run, self.history = run, history
@@ -151,7 +151,8 @@ function Recovery:enter(run, history)
   return true
 end
 
--- Calls f, which does the next epoch or the rest of it, again when a worker was lost and has come back. Returns whether there is another.
+-- Calls f, which runs the next epoch or the rest of it, and calls it again after a worker was lost and has come back. Returns whether
+-- another epoch follows.
 function Recovery:run_epoch(f)
   return recovery.run(self.own, self.strategy, self.stretch, f, function()
     local result = recovery.result(self.own)
@@ -161,18 +162,19 @@ function Recovery:run_epoch(f)
   end)
 end
 
--- f(), such as a validation, which does not pause for a worker that comes.
+-- Runs f(), such as a validation, without a pause for workers that join.
 function Recovery:hold(f)
   return function() return self.strategy._worker:without_pause(f) end
 end
 
--- The last epoch has ended. Who leaves this fit out has the others' History.
+-- Called when the last epoch has ended. A worker that skipped this fit gets the others' History.
 function Recovery:leave(history)
   if self.over then self.own.inside = false
   else recovery.leave(self.own, self.stretch, history:get_state()) end
 end
 
--- The data of an epoch is open. Where workers read their own data, all know the place of each, so that one who comes back finds its own.
+-- Called when the data of an epoch is open. If workers read their own data, all learn the position of each, so that one that comes back
+-- finds its own.
 function Recovery:mark_epoch()
   local feed, worker = self.run.train.feed, workers.of(self.run.model)
   if feed then feed:set_mark(function(mark) return worker:gather_texts(mark) end) end

@@ -1,6 +1,7 @@
 -- fit_servers.lua: fit under ParameterServerStrategy. The chief opens each epoch, whose items are the numbers of its batches, and ps:0
--- hands them out (distribute/servers/work.lua); all workers, the chief too, compute the gradients of those that they get. All have the
--- chief's order of the data, so that an epoch has each batch once, whoever comes and goes. Callbacks, bars and validation are the chief's.
+-- hands them out (distribute/servers/work.lua); all workers, the chief too, compute the gradients of those that they get. All use the
+-- chief's order of the data, so that an epoch has each batch once, also if workers join or leave. The chief runs callbacks, progress bars
+-- and validation.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -26,7 +27,7 @@ function fit_servers.of(model)
   return p and rawget(p, "servers") or nil
 end
 
--- Whether this process takes part in a fit that the chief leads; or is a chief that was started again, and the fit is over.
+-- Whether this process takes part in a fit that the chief leads, or is a chief that was started again after the fit.
 function fit_servers.follows(model)
   local store = fit_servers.of(model)
   if not store or not store.is_chief then return store ~= nil end
@@ -39,7 +40,7 @@ local function next_scope(store)
   return "fit " .. store.fits
 end
 
--- All that a step of training writes, in the same order in all tasks.
+-- All variables that a training step writes, in the same order in all tasks.
 local function register(model, store)
   store:register(model.variables)
   for _, metric in ipairs(model.metrics) do store:register(metric.variables) end
@@ -50,13 +51,13 @@ local function none(t) error(("a tensor in what followers learn: %s"):format(tos
 
 ---- one batch ----------------------------------------------------------------------------------------------------------------------------
 
--- Where a pass of this process is in the epoch: the number of the next batch of its data.
+-- The position of this process's pass in the epoch: the number of the next batch of its data.
 local function go_to(pass, state, item)
   if pass.source then
     pass.source.position = item
     return
   end
-  if item < state.at then                    -- somebody who had taken it was lost
+  if item < state.at then                    -- the worker that had it was lost
     pass.feed:set_state(state.position)
     state.at = 0
   end
@@ -96,7 +97,7 @@ local function describe_epoch(model, pass, run, state)
   return codec.encode(info, none), pieces
 end
 
--- As in Keras: workers do not keep step, so that there is no batch that callbacks could look at.
+-- As in Keras, callbacks cannot observe batches: workers do not run the same batch at the same time.
 local function check_callback(member)
   local asks
   for _, option in ipairs { "save_freq", "update_freq" } do
@@ -108,12 +109,12 @@ local function check_callback(member)
     asks = asks or own and hook
   end
   if asks then
-    raise("%s: fit: callbacks that look at each batch are not supported (%s of %s): workers do not keep step", WHAT, asks,
-      object.title(member))
+    raise("%s: fit: callbacks with hooks of batches are not supported (%s of %s): workers do not run the same batch at the same time",
+      WHAT, asks, object.title(member))
   end
 end
 
--- The batches of an epoch on all workers; as fit.lua's run_batches.
+-- Runs the batches of an epoch on all workers; like run_batches of fit.lua.
 function fit_servers.lead(model, pass, list, bar, number, stops, run)
   local store = fit_servers.of(model)
   for _, member in ipairs(list.members) do check_callback(member) end
@@ -130,7 +131,7 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
     return store.links:ask(1, { is = "open", scope = run.scope, count = count, info = info, after = after }, pieces).phase
   end
   local function again(phase)      -- it is unknown which batches were done: the epoch begins again
-    log.warning("%s: ps:0 has lost who was to do what: epoch %d begins again, with the weights as they are", WHAT, run.epoch + 1)
+    log.warning("%s: ps:0 has lost its list of batches: epoch %d begins again, with the weights as they are", WHAT, run.epoch + 1)
     training.reset(model)
     store:publish()
     return open(phase)
@@ -153,7 +154,7 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
   return interrupted, done
 end
 
--- The chief's fit is over.
+-- Called at the end of the chief's fit.
 function fit_servers.finish(model, history)
   local store = fit_servers.of(model)
   if not store then return end
@@ -165,7 +166,7 @@ end
 
 ---- the others ----------------------------------------------------------------------------------------------------------------------------
 
--- Goes to the chief's place in the data.
+-- Goes to the chief's position in the data.
 local function begin_epoch(model, pass, info, bytes, count)
   rawset(model, "_seed", info.seed)
   if pass.feed then
@@ -181,7 +182,7 @@ local function begin_epoch(model, pass, info, bytes, count)
   return { number = info.number, at = 0, position = info.position }
 end
 
--- A worker's fit: does what the chief's hands out, and returns its History.
+-- The fit of a worker: computes what the chief hands out, and returns its History.
 function fit_servers.follow(model, pass)
   local store, history, state = fit_servers.of(model), History(), nil
   store:surely(function() register(model, store) end)

@@ -3,9 +3,9 @@
 local callbacks = require "flow.train.callback"
 local takes = require("flow.signature").takes
 
--- history.interrupted: whether Ctrl-C, here or at another worker, ended the fit before its time.
+-- history.interrupted: whether Ctrl-C, on this worker or another, ended the fit early.
 -- history.history.loss[i], history.epoch[i]; history.epochs.val_loss[i] is the epoch of history.history.val_loss[i], which
--- differs where a value is not there in every epoch (validation_freq).
+-- differs if a value is not computed in every epoch (validation_freq).
 local History = callbacks.stock("History")
 takes ""
 function History:init()

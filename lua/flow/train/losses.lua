@@ -30,7 +30,7 @@ local out = native.out("flow_tensor")
 
 local REDUCTIONS = { sum_over_batch_size = true, mean = true, sum = true, none = true }
 
--- A loss is known by its index in the library's table, or by its record in batch_losses.lua. The loss of either name, or nil.
+-- Finds a loss by its class name or its function's name: its index in the library's table, its record in batch_losses.lua, or nil.
 local function lookup(name)
   local index = type(name) == "string" and C.flow_loss_find(name) or -1
   if index >= 0 then return index end
@@ -50,7 +50,8 @@ local function values_of(index, options, y_true, y_pred)
   return native.tensor(out[0])
 end
 
--- Both with one rank where they differ by a last axis of length 1, as Keras does: it is removed, or added to what has one axis only.
+-- Gives both the same rank if they differ by a last axis of length 1, as Keras does: the axis is removed, or added if the other has only
+-- one axis.
 function internal.same_rank(a, b)
   local function fit(longer, shorter)
     if tensor.raw_shape(longer)[longer.rank] ~= 1 then return longer, shorter end
@@ -64,8 +65,8 @@ function internal.same_rank(a, b)
   return a, b
 end
 
--- Weights in the rank of the values. Those of the first axes, {n} or {n, t}, count for all that the values have after these; others
--- broadcast as in NumPy: by_row to the values without their last axis.
+-- Reshapes weights to the rank of the values. Weights with the first axes of the values, {n} or {n, t}, hold for all further axes; others
+-- broadcast as in NumPy, with by_row to the values without their last axis.
 function internal.align_weights(weights, values, by_row)
   weights = ops.operand(weights, "float32", "sample_weight")
   local shape = tensor.raw_shape(values)
@@ -83,8 +84,8 @@ function internal.align_weights(weights, values, by_row)
   return weights
 end
 
--- The weights of values whose y_pred carries a mask: those given, or nil, times 0 where it leaves a value out. mean: the others count as
--- much more as there are fewer, so that a mean is over them alone. counted: a mask of the values themselves, or nil.
+-- The weights of values whose y_pred has a mask: the given ones, or 1, times 0 where the mask excludes a value. mean: the other weights are
+-- scaled so that a mean is over these values only. counted: a mask of the values themselves, or nil.
 function internal.mask_weights(y_pred, weights, mean, counted)
   local mask = native.is_tensor(y_pred) and y_pred._keras_mask or counted
   if not mask then return weights end
@@ -106,8 +107,8 @@ local function reduce(values, weights, reduction)
   return native.tensor(out[0])
 end
 
--- As Keras, values of labels that are ignore_class count nothing, in the divisor of a mean either: the others count that much more. How
--- many there are the replicas that share a batch find out together. Returns values and weights.
+-- As in Keras, values whose label is ignore_class are excluded, also from the divisor of a mean: the other weights are scaled. Replicas
+-- that share a batch sum the number of these values. Returns values and weights.
 local function without_class(self, y_true, y_pred, weights)
   local valid, mask = y_true:ne(self.ignore_class), y_pred._keras_mask
   local values = self:call(ops.where(valid, y_true, 0), y_pred)
@@ -142,19 +143,19 @@ function Loss:call(y_true, y_pred)
   return values_of(self.index, self.options, y_true, y_pred)
 end
 
--- What its constructor takes, as Keras' config has it: axes from 0. A class written in Lua adds what is its own.
+-- The arguments of its constructor, as in Keras' config: axes from 0. A class written in Lua adds its own arguments.
 function Loss:get_config()
   local config = { name = self.name, reduction = self.reduction }
   for key, value in pairs(rawget(self, "config") and self.config.config or {}) do config[key] = value end
   return config
 end
 
--- A class of losses written in Lua: its call(y_true, y_pred) gives values per sample. reduction is a field like others.
+-- Makes a class of losses written in Lua: its call(y_true, y_pred) returns values per sample. reduction is one of its fields.
 function Loss.extend(parent, class_name)
   return extend(parent, class_name, function(class, name) return object.new(class, { name = name, reduction = "sum_over_batch_size" }) end)
 end
 
--- What the records take, in Keras' order, so that a wrong name is reported where the loss is made.
+-- The options of the records, in Keras' order, so that a wrong name is reported where the loss is made.
 local function parameters_of(index)
   if type(index) == "table" then return index.parameters end
   local list = {}

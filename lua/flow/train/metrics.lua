@@ -38,7 +38,7 @@ local MeanOfValues = object.class("MeanOfValues", Mean)
 local out = native.out("flow_tensor")
 local element_count = C.flow_op_find("element_count")
 
--- How many rows a batch has, or how many elements a tensor, as a float32 scalar that holds in traces too.
+-- The number of rows of a batch, or of elements of a tensor, as a float32 scalar, which is right in traces, too.
 local function count(x, rows_only)
   local attributes = native.attributes()
   if rows_only then attributes.reduce.count = 1 end      -- axis 0
@@ -50,8 +50,8 @@ function internal.rows(x) return count(x, true) end
 
 ---- all metrics -----------------------------------------------------------------------------------------------------------------
 
--- What result() gives while a step of a model is traced: a step returns it, and the metric's result is looked up when the step has run. In
--- formulas it is the tensor of what the metric has so far.
+-- The value of result() while a step of a model is traced. A step returns it, and the metric's result is read after the step has run. In
+-- formulas it is a tensor: the result so far.
 local Pending = {}
 Pending.__tensor = function(self)
   local value = self.metric:_traced_result()
@@ -72,7 +72,7 @@ function internal.pending(value)
   return type(value) == "table" and getmetatable(value) == Pending and rawget(value, "metric") or nil
 end
 
--- A new metric. Its field config says how a file describes it, { class_name =, config = }; without one a file cannot hold it.
+-- Makes a metric. Its field config is its description in files, { class_name =, config = }; without it, it cannot be saved.
 function internal.new(class, name, fields)
   local self = object.new(class, fields or {})
   rawset(self, "name", name)
@@ -87,8 +87,8 @@ end
 -- Its result as a tensor of a trace.
 function Metric:_traced_result() return object.class_of(self).result(self) end
 
--- A variable of the metric's state: { name =, shape = {}, initializer = "zeros", dtype = "float64" }. What the replicas of a strategy
--- add to it counts together.
+-- Adds a variable of the metric's state: { name =, shape = {}, initializer = "zeros", dtype = "float64" }. Its value is the sum over the
+-- replicas of a strategy.
 takes "{ name = 'variable', shape: list = nil, initializer?, dtype = 'float64' }"
 function Metric:add_variable(options)
   local initial = tensor.zeros(options.shape or {}, { dtype = options.dtype })
@@ -120,7 +120,7 @@ for name, text in pairs { update_state = "y_true, y_pred, sample_weight", result
   Metric[name] = function(self) raise("%s has no %s(): a class that extends Metric defines it", object.title(self), name) end
 end
 
--- What its constructor takes, as Keras' config has it: axes from 0. A class written in Lua adds what is its own.
+-- The arguments of its constructor, as in Keras' config: axes from 0. A class written in Lua adds its own arguments.
 function Metric:get_config()
   local config = { name = self.name }
   for key, value in pairs(rawget(self, "config") and self.config.config or {}) do config[key] = value end
@@ -145,8 +145,8 @@ end
 
 ---- sums and means --------------------------------------------------------------------------------------------------------------
 
--- One value a sample, and weights of them or nil, as Keras does it: values are reduced ("mean" or "sum") to the rank of the weights, which
--- broadcast to them, and what is left after the first axis is reduced, too.
+-- Reduces values to one for each sample, with weights or nil, as Keras does: values are reduced ("mean" or "sum") to the rank of the
+-- weights, which broadcast to them; then all axes after the first are reduced.
 local function samplewise(values, weights, reduce, what)
   if values.dtype ~= "float32" then values = values:to("float32") end
   local function later_axes(t, from)
@@ -198,7 +198,7 @@ local function accumulate(self, values, weights)
   self.count:assign_add(weights and weights:sum() or count(values))
 end
 
--- A number counts once, of replicas that share a step all together, or as often as its weight says.
+-- A single number counts once for all replicas that share a step, or with its weight.
 function Mean:update_state(values, weights)
   values = ops.operand(values, "float32", self.name)
   if values.rank > 0 or not step_share.of() then return accumulate(self, values, weights) end
@@ -240,7 +240,7 @@ end
 
 local OF_LOSSES = { reduction = true, ignore_class = true }
 
--- What the records take besides a name, which is first by position except for those of k, as in Keras.
+-- The options of the records besides the name, which comes first by position, except in records with k, as in Keras.
 local function options_of(index)
   local list, i = {}, 0
   while C.flow_metric_argument(index, i) ~= nil do
@@ -256,7 +256,7 @@ function internal.check_name(class_name, name)
   return name
 end
 
--- Options of a metric out of the arguments of its constructor, which are known; the second result is its name or nil.
+-- Reads the options of a metric from its constructor's arguments; the second result is its name or nil.
 function internal.options(class_name, positional, known, ...)
   local all = { name = true, dtype = true }
   for _, option in ipairs(known) do all[option] = true end
@@ -266,7 +266,7 @@ function internal.options(class_name, positional, known, ...)
   return named, name
 end
 
--- How a file describes it.
+-- Its description in files.
 function internal.config(class_name, name, options)
   local config = { name = name }
   for option, value in pairs(options) do config[option] = value end
@@ -297,7 +297,7 @@ function RootMeanSquaredError:values(y_true, y_pred)
 end
 function RootMeanSquaredError:result() return math.sqrt(Mean.result(self)) end
 
--- How often y_pred is y_true. The text "accuracy" in compile() is another one, which the shapes choose.
+-- How often y_pred equals y_true. For "accuracy" in compile() the shapes choose the metric.
 local Accuracy = object.class("Accuracy", MeanOfValues)
 function Accuracy:values(y_true, y_pred)
   y_pred = ops.operand(y_pred, nil, "y_pred")
@@ -325,7 +325,7 @@ end
 
 metrics.Metric, metrics.Mean, metrics.Sum = Metric, Mean, Sum
 metrics.RootMeanSquaredError, metrics.Accuracy = RootMeanSquaredError, Accuracy
--- The classes that are in their own files.
+-- The classes that have files of their own.
 local FILES = {
   confusion_metrics = [[Precision Recall TruePositives TrueNegatives FalsePositives FalseNegatives AUC SensitivityAtSpecificity
     SpecificityAtSensitivity PrecisionAtRecall RecallAtPrecision]],
@@ -374,7 +374,7 @@ local function of_function(class_name, f, name)
   return new_mean(class, name)
 end
 
--- The mean of what fn(y_true, y_pred) gives, values for each sample. A file cannot hold it.
+-- The mean of fn(y_true, y_pred), which returns values for each sample. It cannot be saved.
 takes "fn: callable, name?: text, { dtype? }"
 function metrics.MeanMetricWrapper(fn, name)
   return of_function("MeanMetricWrapper", fn, name or names.auto("MeanMetricWrapper"))

@@ -1,4 +1,4 @@
--- model_steps.lua: what a model does with a batch, as methods that a class written in Lua may override, with Keras' names:
+-- model_steps.lua: the steps of a model, as methods that a class written in Lua may override, with Keras' names:
 --
 --   train_step(data), test_step(data)     a table of names with what fit and evaluate report: results of metrics, or numbers (tensors)
 --   predict_step(data)                    the outputs: a tensor, or a list of them
@@ -28,7 +28,7 @@ local takes_named = signature.takes_named
 local Model = models.Model
 local model_steps = {}
 
--- Whether a model's class, or the model itself, has its own method in the place of Model's.
+-- Whether a model's class, or the model itself, overrides a method of Model.
 function model_steps.overrides(model, name)
   return signature.unguarded(model[name]) ~= signature.unguarded(Model[name])
 end
@@ -41,7 +41,7 @@ model_steps.compiled = compiled_of
 
 ---- what a model has in its fields -----------------------------------------------------------------------------------------------
 
--- The objects of a class among the fields that were assigned, also in lists, in the order of the fields' names.
+-- The objects of a class in the model's fields, also in lists, in the order of the fields' names.
 local function assigned(model, class)
   local names, list, seen = {}, {}, {}
   for name in pairs(rawget(model, "_assignments") or {}) do names[#names + 1] = name end
@@ -77,8 +77,8 @@ local function compiled_trackers(compiled)
   return list
 end
 
--- The running loss, those of outputs, the metrics of compile, and those in the model's fields. A class overrides it with what is to begin
--- again in every epoch: function GAN:metrics() return { self.loss_tracker } end.
+-- The running loss, those of outputs, the metrics of compile, and those in the model's fields. A class overrides it to say what is reset in
+-- every epoch: function GAN:metrics() return { self.loss_tracker } end.
 function Model.fields.metrics(self)
   local list = {}
   for i, entry in ipairs(compiled_trackers(compiled_of(self))) do list[i] = entry.metric end
@@ -86,7 +86,7 @@ function Model.fields.metrics(self)
   return list
 end
 
--- The same with the names under which they are reported. all: also those that the class leaves out of `metrics`.
+-- The same with the names under which they are reported. all: including those that the class leaves out of `metrics`.
 function model_steps.trackers(model, all)
   local of_compile, list, keys, seen = compiled_trackers(compiled_of(model)), {}, {}, {}
   for _, entry in ipairs(of_compile) do keys[entry.metric] = entry.key end
@@ -109,7 +109,7 @@ end
 
 ---- losses and metrics ------------------------------------------------------------------------------------------------------------------
 
--- A tensor, or what becomes one, or a list of them as a list.
+-- Makes a list of a tensor, of numbers that become one, or of a list of these.
 local function as_list(what, value)
   if value == nil then return {} end
   if type(value) ~= "table" or getmetatable(value) then return { ops.operand(value, nil, what) } end
@@ -118,7 +118,7 @@ local function as_list(what, value)
   return list
 end
 
--- Each of them may be given by the names of the outputs, too.
+-- Each of them may also be given by the names of the outputs.
 local function targets_of(model, given)
   local function list(what) return as_list(what, named_data.order(model, what, "outputs", given[what])) end
   return list "y", list "y_pred", list "sample_weight"
@@ -153,13 +153,13 @@ local function check_targets(model, compiled, targets, predictions)
   end
 end
 
--- The first input of a batch, whose rows count.
+-- The first input of a batch, which tells its rows.
 local function rows_of(x, predictions)
   return metrics.rows(as_list("x", x)[1] or predictions[1])
 end
 
--- The loss that is minimized, one number: the sum over outputs of weight * loss, and what layers add. Of several replicas the mean over the
--- rows of one.
+-- The loss that is minimized, one number: the sum over outputs of weight * loss, plus what layers add. With several replicas it is the mean
+-- over the rows of one replica.
 takes_named "x?: data, y?: data, y_pred?: data, sample_weight?, training: boolean = true"
 function Model:compute_loss(given)
   local compiled, total = compiled_of(self), nil
@@ -183,7 +183,7 @@ function Model:compute_loss(given)
   return total or raise("No loss to compute. Provide a `loss` argument in `compile()`.")
 end
 
--- Counts a batch in the metrics that compile was given, and returns the results of all.
+-- Updates the metrics that compile was given, and returns the results of all.
 takes_named "x?: data, y?: data, y_pred?: data, sample_weight?"
 function Model:compute_metrics(given)
   local targets, predictions, weights = targets_of(self, given)
@@ -237,7 +237,7 @@ end
 
 ---- what steps return -----------------------------------------------------------------------------------------------------------------
 
--- Where a number that a traced step returned is kept for reading after the step: by model, kind and name.
+-- The variable that keeps a number which a traced step returned, for reading after the step: by model, kind and name.
 local function kept(model, kind, name)
   local all = rawget(model, "_returned") or {}
   rawset(model, "_returned", all)
@@ -274,7 +274,7 @@ local function entry_of(model, kind, name, value)
   return { key = name, variable = keeper }
 end
 
--- What a step of this kind returned, as a list; tables in the table are joined, as in Keras.
+-- The results that a step of this kind returned, as a list; nested tables are flattened, as in Keras.
 function model_steps.entries(model, kind, returned)
   local list = {}
   local function add(results)
@@ -295,7 +295,7 @@ function model_steps.entries(model, kind, returned)
   return list
 end
 
--- The number of such an entry now.
+-- The present number of such an entry.
 function model_steps.number(entry)
   if entry.metric then return metrics.number(entry.metric) end
   if entry.variable then return native.C.flow_variable_number(entry.variable.handle) end

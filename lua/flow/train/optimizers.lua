@@ -1,4 +1,4 @@
--- optimizers.lua: flow.optimizers: SGD, Adam and the others: an object for each record of the library; LossScaleOptimizer around one;
+-- optimizers.lua: flow.optimizers: a class for each record of the library, such as SGD and Adam; LossScaleOptimizer, which wraps one; and
 -- Optimizer, which classes written in Lua extend (custom_optimizer.lua).
 
 local native = require "flow.ffi"
@@ -32,7 +32,7 @@ local Optimizer = object.class("Optimizer")
 local LossScaleOptimizer = object.class("LossScaleOptimizer", Optimizer)
 local out, out_scale = native.out("flow_optimizer"), native.out("flow_loss_scale")
 
--- An object of a class around the handle in `out`. schedule: an object of flow.schedules, or nil.
+-- Wraps the handle in `out` as an object of a class. schedule: an object of flow.schedules, or nil.
 local function wrap(class, schedule, loss_scale)
   local handle = native.own(out, C.flow_optimizer_release)
   local name = native.string(C.flow_optimizer_name(handle))
@@ -70,7 +70,7 @@ while C.flow_optimizer_class_name(index) ~= nil do
   index = index + 1
 end
 
--- The object around the handle in `out`, which was read from this config.
+-- Wraps the handle in `out`, which was read from this config.
 local function wrap_read(config)
   local class_name = native.string(C.flow_optimizer_class_name(C.flow_optimizer_class_index(out[0])))
   local schedule = C.flow_optimizer_schedule(out[0])
@@ -78,7 +78,7 @@ local function wrap_read(config)
   return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil, scale ~= json.null and scale)
 end
 
--- The object around the handle in `out_scale`.
+-- Wraps the handle in `out_scale`.
 local function wrap_scale(inner, initial_scale, growth_steps)
   local scale = native.own(out_scale, C.flow_loss_scale_release)
   return object.new(LossScaleOptimizer, {
@@ -125,14 +125,14 @@ function Optimizer:get_config()
   return config
 end
 
--- An optimizer of this class from what get_config() gave.
+-- Makes an optimizer of this class from the table that get_config() returned.
 object.static(Optimizer, "from_config", function(class, config)
   object.check_config(class.name, config)
   local entry = { module = "keras.optimizers", class_name = class.name, config = config, registered_name = json.null }
   return optimizers.from_json(json.encode(entry), { [class.name] = rawget(class, "in_lua") and class or nil })
 end)
 
--- The rate of the update that comes next, where it is computed in Lua: a scalar tensor; nil: the library knows it.
+-- The learning rate of the next update as a scalar tensor, if Lua computes it; nil: the library does.
 local function rate_in_lua(self)
   local schedule = self._schedule
   if not schedule or schedules.is_builtin(schedule) then return nil end
@@ -147,8 +147,8 @@ local function constrained(gradients, variables)
   return false
 end
 
--- optimizer:apply_gradients(gradients, variables): one update; in a traced function a part of its plan. A gradient may be nil. Returns how
--- often it was called.
+-- optimizer:apply_gradients(gradients, variables): one update, which is part of the plan in a traced function. A gradient may be nil.
+-- Returns the number of calls.
 function Optimizer:apply_gradients(gradients, variables)
   if variables == nil and type(gradients) == "table" then      -- Keras' form: a list of {gradient, variable}
     local pairs_list = gradients
@@ -193,7 +193,7 @@ function Optimizer:_apply(scale, rate, gradients, handles, variables)
 end
 Optimizer.apply = Optimizer.apply_gradients
 
--- What gradients are taken of: the loss times the loss scale, by which apply_gradients divides them again.
+-- The loss times the loss scale: take gradients of it; apply_gradients divides them by the scale.
 function Optimizer:scale_loss(loss)
   return self._loss_scale and loss * self._loss_scale or loss
 end
@@ -220,7 +220,7 @@ function Optimizer:build(variables)
   native.try(C.flow_optimizer_build, self.handle, handles, count)
 end
 
--- With use_ema: gives variables their moving averages for values, as fit does at its end; those without an average stay as they are.
+-- With use_ema: sets variables to their moving averages, as fit does at its end; those without an average stay as they are.
 takes "var_list: list"
 function Optimizer:finalize_variable_values(var_list)
   for i = 1, errors.check_list("finalize_variable_values", var_list) do
@@ -239,8 +239,8 @@ function Optimizer:_average_of(v)
   return average ~= nil and variable.wrap(average) or nil
 end
 
--- Leaves variables out of weight decay: a list of them, and names of which one is a part of a variable's name ("bias").
--- Before the first update. exclude_from_weight_decay { var_names = { "bias" } }
+-- Excludes variables from weight decay, before the first update: a list of them, and parts of names:
+-- exclude_from_weight_decay { var_names = { "bias" } }
 takes "var_list?: list, var_names?: list"
 function Optimizer:exclude_from_weight_decay(var_list, var_names)
   for i, entry in ipairs(var_list or {}) do
@@ -257,13 +257,13 @@ function Optimizer:exclude_from_weight_decay(var_list, var_names)
   end
 end
 
--- The rate of the next update, a number. Assigning one is an error where a schedule gives it.
+-- The learning rate of the next update, a number. It cannot be assigned if there is a schedule.
 function Optimizer.fields.learning_rate(self)
   if self._schedule then return self._schedule(self:_calls()) end
   return C.flow_variable_number(C.flow_optimizer_learning_rate(self.handle))
 end
 
--- How often it was applied. A task that has computed no step knows it from the parameter servers.
+-- How often it was applied. A task that has computed no step asks the parameter servers.
 function Optimizer:_calls()
   local calls = C.flow_variable_number(C.flow_optimizer_iterations(self.handle))
   return calls == 0 and placement.updates_of and placement.updates_of(self.name) or calls
@@ -314,9 +314,9 @@ end
 
 ---- the loss scale --------------------------------------------------------------------------------------------------------------------
 
--- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): gradients are taken of scale_loss(loss), and divided by the
--- scale in apply_gradients, which writes nothing but the scale unless all of them are finite. The inner optimizer's own
--- loss_scale_factor is not used; learning_rate, iterations and what else an optimizer has are the inner one's.
+-- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): take gradients of scale_loss(loss). apply_gradients divides them
+-- by the scale; if one of them is not finite, it writes the scale only. The inner optimizer's own
+-- loss_scale_factor is not used; learning_rate, iterations and all other fields are those of the inner optimizer.
 takes "inner_optimizer, initial_scale?, dynamic_growth_steps?, name?"
 signature.constructor(LossScaleOptimizer, "flow.optimizers.LossScaleOptimizer", function(inner, initial, growth, name)
   if not object.is(inner, Optimizer) or object.is(inner, LossScaleOptimizer) then

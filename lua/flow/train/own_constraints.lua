@@ -1,4 +1,4 @@
--- own_constraints.lua: constraints that are written in Lua, after an update: each weight that has one is assigned what it gives.
+-- own_constraints.lua: applies constraints that are written in Lua after an update: each weight that has one is assigned its result.
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"

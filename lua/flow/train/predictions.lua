@@ -1,5 +1,5 @@
--- predictions.lua: what predict returns, put together from the outputs of its batches. A device keeps what it computed until there is
--- enough of it to be worth a wait; then it comes to the host in one piece.
+-- predictions.lua: puts the result of predict together from the outputs of its batches. Outputs stay on the device until there are enough
+-- of them to be worth a wait; then they are copied to the host in one piece.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -32,7 +32,7 @@ local function bytes_of(t)
   return t.size * C.flow_dtype_size(native.dtype(t.dtype))
 end
 
--- Takes over what is in self.outputs: of a batch of this many rows.
+-- Adds what is in self.outputs, from a batch of this many rows.
 function Predictions:add(rows)
   local count = 0
   while count < steps.MOST_OUTPUTS and self.outputs[count] ~= nil do
@@ -47,7 +47,7 @@ function Predictions:add(rows)
   if not self.watched and self:is_enough() then self:take() end
 end
 
--- Whether what waits is to come to the host now: at once what is there already.
+-- Whether to copy waiting outputs to the host now; those that are on the host need no wait.
 function Predictions:is_enough()
   return self.model._device < 0 or self.gathers or self.bytes >= PIECE_BYTES or self.batches >= PIECE_BATCHES
 end
@@ -57,7 +57,7 @@ local function copy_rows(to, first, from)
   native.check(C.flow_tensor_copy(native.pointer(rows), native.pointer(from)))
 end
 
--- Puts rows after those that are there.
+-- Appends rows.
 local function append(self, output, part)
   local pieces, shape = self.pieces[output] or {}, part.shape
   self.pieces[output] = pieces
@@ -72,7 +72,7 @@ local function append(self, output, part)
   copy_rows(pieces[1], self.taken, part)
 end
 
--- Parts of one output, one after the other. Unknown sizes may differ from batch to batch.
+-- Joins the parts of one output. Unknown sizes may differ from batch to batch.
 local function join(parts)
   for i = 2, #parts do
     local before, shape = parts[i - 1].shape, parts[i].shape
@@ -86,7 +86,7 @@ local function join(parts)
   return #parts == 1 and parts[1] or ops.concat(parts, 1)
 end
 
--- Brings what waits to the host and returns it, by output.
+-- Copies waiting outputs to the host and returns them, by output.
 function Predictions:take()
   local list = {}
   for i, parts in ipairs(self.waiting) do

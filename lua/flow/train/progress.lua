@@ -11,8 +11,8 @@ local progress = {}
 local Bar = {}
 Bar.__index = Bar
 
--- verbose: 0 silent, 1 a bar on a terminal and a line an epoch elsewhere, 2 a line an epoch, "auto" (the default) is 1, and 0 in a host
--- in which it would not be visible.
+-- verbose: 0 silent, 1 a bar on a terminal and a line an epoch elsewhere, 2 a line an epoch. "auto" (the default) is 1, or 0 in a host that
+-- would not show it.
 function progress.verbosity(value)
   if value == 0 or value == false then return 0 end
   if value == 2 then return 2 end
@@ -94,7 +94,7 @@ local function bar_text(self, cells)
   return ("\27[32m%s\27[0m\27[37m%s\27[0m"):format(self.character:rep(filled), self.character:rep(cells - filled))
 end
 
--- Columns that a text takes: colours take none, a character of UTF-8 takes one.
+-- The columns that a text takes: colours take none, a character of UTF-8 takes one.
 local function width_of(text)
   return select(2, text:gsub("\27%[[%d;]*%a", ""):gsub("[^\128-\191]", ""))
 end
@@ -147,17 +147,17 @@ local function draw(self, now, logs, final)
   self.drawn = now
 end
 
--- Whether it draws while the batches run.
+-- Whether the bar is drawn while the batches run.
 function Bar:visible()
   return self.verbose == 1
 end
 
--- Whether enough time has passed to draw again: the loop asks before it gathers numbers.
+-- Whether enough time has passed to draw again; the loop asks before it reads numbers.
 function Bar:due()
   return self.verbose == 1 and C.flow_clock() - self.drawn >= 0.05
 end
 
--- After `count` more batches with `rows` rows.
+-- Counts `count` more batches with `rows` rows.
 function Bar:advance(count, rows)
   self.advanced = C.flow_clock()
   if self.done == self.skipped and count == 1 then self.first = self.advanced end

@@ -1,8 +1,8 @@
 -- quantization.lua: model:quantize(calibration): predictions in int8 after training in float32.
 --
---   model:quantize(dataset)      Dense, Conv1D, Conv2D and their depthwise kin in bytes: inputs by the ranges that they have while the
---                                model predicts what is given, kernels by the largest weight of each output
---   model:quantize("int8")       as Keras: Dense only, without data: the range of each row of its input is found when it is there
+--   model:quantize(dataset)      Dense, Conv1D, Conv2D and DepthwiseConv layers in int8: inputs by the ranges that they have while the
+--                                model predicts this data, kernels by the largest weight of each output
+--   model:quantize("int8")       as in Keras: Dense only, without data: the range of each row of the input is found at each call
 --
 -- BatchNormalization and activations after them are part of the same op (core/plan/passes/fuse_quantized.c); everything else is float32.
 
@@ -39,7 +39,7 @@ local function candidates(model, filters, wanted)
   return list
 end
 
--- Runs the model in floats and returns the ranges of the layers' inputs; false: the layer was not called. The layers are as before then.
+-- Runs the model in floats and returns the ranges of the layers' inputs; false: the layer was not called. Changes nothing.
 local function find_ranges(model, layers, calibration, options)
   local before, ranges = {}, {}
   for i, layer in ipairs(layers) do before[i] = { quantization.get(layer) } end

@@ -36,7 +36,7 @@ function LearningRateSchedule:to_json()
     object.title(self))
 end
 
--- The config alone, as a table without what is null.
+-- The config alone, as a table without null values.
 function LearningRateSchedule:get_config()
   local config = {}
   for name, value in pairs(json.decode(self:to_json()).config) do
@@ -77,7 +77,7 @@ end
 
 ---- written in Lua -------------------------------------------------------------------------------------------------------------
 
--- The rate as a float32 scalar tensor for a step that is one: what an update uses.
+-- The rate as a float32 scalar tensor, for a step that is one; updates use it.
 function LearningRateSchedule:_rate(step)
   local rate = ops.operand(self:call(step), nil, object.title(self)):to("float32")
   if rate.size ~= 1 then raise("%s: call() gave a tensor of %d elements, expected one", object.title(self), rate.size) end

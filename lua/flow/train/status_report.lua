@@ -1,5 +1,5 @@
--- status_report.lua: a callback that fit has by itself where the status is shown (distribute/status.lua): where it is, what the losses
--- are, how fast it goes.
+-- status_report.lua: a callback that fit adds if the status is shown (distribute/status.lua): it reports the position, the losses and the
+-- speed.
 
 local native = require "flow.ffi"
 local training = require "flow.train.compile"
@@ -7,7 +7,7 @@ local status = require "flow.distribute.status"
 local callbacks = require "flow.train.callback"
 
 local C = native.C
-local EVERY = 0.5            -- seconds between two looks at the losses, which a device is waited for
+local EVERY = 0.5            -- seconds between two reads of the losses, which wait for a device
 
 local StatusReport = callbacks.stock("StatusReport")
 

@@ -24,7 +24,7 @@ local out_plan, out_instance = native.out("flow_plan"), native.out("flow_instanc
 
 ---- what a batch looks like ---------------------------------------------------------------------------------------------------
 
--- The model's part of a signature: which layers and variables may change, worked out again when any of them was switched.
+-- The model's part of a signature: which layers and variables are trainable, computed again after a change.
 local function trainable_text(model)
   if rawget(model, "_trainable_version") ~= variable.trainable_version then
     rawset(model, "_trainable_signature", table.concat(model:_trainable_text {}))
@@ -33,8 +33,8 @@ local function trainable_text(model)
   return model._trainable_signature
 end
 
--- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = count }; weights: none, one
--- for all outputs, or one for each. element: they are the components of a data set, which a step of the model's own gets as they are.
+-- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = count }; weights: 0, 1
+-- for all outputs, or one for each. element: they are the components of a data set, which an overridden step gets unchanged.
 local function signature(model, kind, tensors, layout)
   local parts = { kind, layout.x, layout.y, layout.weights, layout.element and "element" or "arrays", trainable_text(model),
                   C.flow_context_exact(context),
@@ -65,7 +65,7 @@ end
 
 ---- the traced functions -----------------------------------------------------------------------------------------------------------
 
--- What a step gets of a batch.
+-- The `data` that a step gets.
 local function data_of(tensors, layout)
   local y, weights = layout.x + 1, layout.x + layout.y + 1
   if layout.element and layout.y == 0 then return one_or_list(tensors) end
@@ -79,7 +79,7 @@ local function note_results(model, kind, entries)
   rawset(model, "_reported", reported)
 end
 
--- Runs the model's step on a batch, in a trace or eagerly. Returns the outputs of prediction; what others return is noted.
+-- Runs the model's step on a batch, in a trace or eagerly. Returns the outputs of prediction; the results of other steps are kept.
 local function run_step(model, kind, tensors, layout)
   local results = model[kind .. "_step"](model, data_of(tensors, layout))
   if kind ~= "predict" then
@@ -96,13 +96,13 @@ local function run_step(model, kind, tensors, layout)
   return outputs
 end
 
--- What keys the random numbers of a model's steps.
+-- The key of the random numbers of a model's steps.
 function steps.seed(model)
   if not rawget(model, "_seed") then rawset(model, "_seed", C.flow_context_next_seed(context)) end
   return model._seed
 end
 
--- What steps of this kind returned last, as numbers by name; nil: none was made yet.
+-- The latest results of steps of this kind, as numbers by name; nil: there are none.
 function steps.results(model, kind)
   local entries = (rawget(model, "_reported") or {})[kind]
   if not entries then return nil end
@@ -117,14 +117,14 @@ local function trace_inputs(specs)
   return tensors
 end
 
--- Where the step that is traced is, for messages.
+-- The position of the step that is traced, for messages.
 local function where_of(model, kind)
   local info = debug.getinfo(signature_of.unguarded(model[kind .. "_step"]), "S")
   return errors.is_ours(info.source) and object.title(model) or info.short_src .. ":" .. info.linedefined
 end
 
--- Builds every layer by a trace that is thrown away, of a forward pass or of a step of the model's own: variables exist before the step is
--- traced. Where a data set does not say its sizes, a graph of layers has been built, and other models are built as by symbolic tensors.
+-- Builds every layer by a trace that is thrown away, of a forward pass or of an overridden step: variables exist before the step is traced.
+-- If a data set does not tell its sizes, a graph of layers is already built, and other models are built by symbolic tensors.
 local function build_here(model, kind, specs, layout)
   local placed, is_own = model._placement, model_steps.overrides(model, kind .. "_step")
   if symbolic.has_unknown(specs) and not is_own then
@@ -145,7 +145,7 @@ local function build(model, kind, specs, layout)
   return devices.within(model._device, build_here, model, kind, specs, layout)
 end
 
--- Variables and optimizers come to the model's device before a plan says where they are.
+-- Moves variables and optimizers to the model's device, before a plan refers to them.
 local function place(model)
   for _, optimizer in ipairs(model:_optimizers()) do optimizer:_to_device(model._device) end
   for _, v in ipairs(model.variables) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
@@ -153,20 +153,20 @@ local function place(model)
   for _, v in ipairs(kept) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
 end
 
--- A model's steps run on the device on which it was made, or, later, in whose flow.device one of them was called; those of a strategy's
--- model on the strategy's devices.
+-- A model's steps run on the device on which it was made, or on that of the latest flow.device in which one of them was called; a model of
+-- a strategy runs on the strategy's devices.
 local function settle(model)
   local device = devices.current()
   if device >= 0 and not model._placement then rawset(model, "_device", device) end
 end
 
--- Number of that device, -1: the CPU.
+-- The number of that device, -1: the CPU.
 function steps.device(model)
   settle(model)
   return model._device
 end
 
--- Waits for what the model's device still does; raises what went wrong there.
+-- Waits until the model's device is idle; raises its failure.
 function steps.finish(model)
   if model._device >= 0 then check(C.flow_device_synchronize(context, model._device)) end
 end
@@ -198,7 +198,7 @@ local function drop(step)
   if not running then native.close(step.plan, C.flow_plan_release) end
 end
 
--- Forgets all steps of a model: after compile, or when its layers change.
+-- Drops all steps of a model, after compile, or when its layers change.
 function steps.clear(model)
   for i = #model._steps, 1, -1 do drop(table.remove(model._steps, i)) end
   rawset(model, "_all_built", false)
@@ -230,8 +230,8 @@ local function trace(model, kind, specs, layout, expected)
   return devices.within(model._device, trace_here, model, kind, specs, layout, expected)
 end
 
--- Traces with the random state of the first time: what a traced function draws then is part of the plan, and a run that goes on in
--- another process (fit_position.lua) must have the same plan.
+-- Traces with the random state of the first trace: numbers that are drawn while tracing become part of the plan, and a run that continues
+-- in another process (fit_position.lua) needs the same plan.
 local function trace_again(model, key, ...)
   local now, first = native.text(C.flow_context_save, context), model._trace_states[key]
   if not first then
@@ -257,8 +257,8 @@ local function eager_step(model, kind, layout)
   return { eager = eager, instance = false, capacity = math.huge, running = 0 }
 end
 
--- The step of a model with layers that keep a state for each row of a batch: its plans are for batches of just so many rows, which it gets
--- one by one.
+-- The step of a model with layers that keep a state for each row of a batch. Its plans are for batches of exactly this number of rows, and
+-- it runs one batch at a time.
 local function stateful_step(model, kind, layout)
   local placed, counted, own = model._placement, -1, 0
   if placed and placed.count > 1 then
@@ -296,16 +296,16 @@ local function stateful_step(model, kind, layout)
   return { eager = run, instance = false, capacity = math.huge, running = 0 }
 end
 
--- How many replicas share the rows of a batch: those of all workers, or, if each worker has its own rows or works apart from the others,
--- the local ones.
+-- The number of replicas that share the rows of a batch: those of all workers, or only the local ones if each worker has its own rows or
+-- works alone.
 local function parts_of(p, own)
   if not p then return 1 end
   return (own or rawget(p, "apart")) and p.replicas or p.count
 end
 
--- The step for batches like these tensors with up to `capacity` rows, kept with the model. own: the batches of each worker are its own;
--- else all workers have the same ones, and each does its part of them. usual: rows of all workers' batches together, as all of them know
--- it, or nil.
+-- The step for batches like these tensors with up to `capacity` rows, kept with the model. own: each worker has its own batches; else all
+-- workers have the same batches, and each computes its part. usual: the rows of all workers' batches together, which all workers know, or
+-- nil.
 function steps.get(model, kind, tensors, layout, capacity, own, usual)
   local compiled = model._compiled
   if compiled and compiled.run_eagerly or rawget(model, "_runs_eagerly") then return eager_step(model, kind, layout) end
@@ -338,8 +338,8 @@ function steps.get(model, kind, tensors, layout, capacity, own, usual)
   return step
 end
 
--- The step of a pass over arrays, { step =, kind =, arrays =, layout =, capacity = rows }, which is made again after something that ran in
--- between dropped it: a callback that compiles the model, or calls it with many other signatures.
+-- The step of a pass over arrays, { step =, kind =, arrays =, layout =, capacity = rows }. It is made again if it was dropped meanwhile, by
+-- a callback that compiles the model, or calls it with many other signatures.
 function steps.renew(pass, model)
   if not pass.step or pass.step.capacity < 0 then
     pass.step = steps.get(model, pass.kind, pass.arrays, pass.layout, pass.capacity, false, pass.capacity)

@@ -1,5 +1,5 @@
--- sync_start.lua: how the workers of a strategy begin to fit: they compare what they are about to do, and go on from the chief's values. So
--- a model that only the chief has loaded is everybody's, and what random numbers a worker drew before does not matter.
+-- sync_start.lua: how the workers of a strategy begin to fit: they compare what they are about to do, and start from the chief's values. So
+-- it is enough if the chief has loaded the model, and random numbers that a worker drew before make no difference.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -8,8 +8,8 @@ local workers = require "flow.distribute.model_workers"
 
 local together = {}
 
--- What has to be the same on all workers, a line for each thing that may differ: how a model is built, and, to begin with, what its
--- optimizer was given, which callbacks may change later.
+-- What must be equal on all workers, a line for each property: how a model is built, and, at the start, the options of its optimizer, which
+-- callbacks may change later.
 local function describe_parts(model)
   local lines = { "results " .. table.concat(model.metrics_names, ", ") }
   for i, v in ipairs(model.weights) do
@@ -39,7 +39,7 @@ local function describe_run(run, options)
   }, "\n")
 end
 
--- Called first of all: what is drawn while steps are traced and data is read is the chief's.
+-- Called first: random numbers that are drawn while steps are traced and data is read are the chief's.
 function together.random(model)
   local worker = workers.of(model)
   if not worker then return end
@@ -48,7 +48,7 @@ function together.random(model)
   rawset(model, "_seed", tonumber(worker:broadcast_text(seed and ("%.17g"):format(seed) or "")))
 end
 
--- Raises on all workers unless they train models that are built alike.
+-- Raises on all workers unless they train models of the same structure.
 function together.compare(model)
   local worker = workers.of(model)
   if worker then worker:agree("model", describe_parts(model)) end

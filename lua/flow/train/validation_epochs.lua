@@ -13,7 +13,7 @@ function validation_epochs.check(value)
   return value
 end
 
--- Whether there is one in this epoch, counted from 0.
+-- Whether an epoch, counted from 0, ends with a validation.
 function validation_epochs.has(frequency, epoch)
   if type(frequency) == "number" then return (epoch + 1) % frequency == 0 end
   for _, wanted in ipairs(frequency) do

@@ -201,7 +201,7 @@ flow.AUTOTUNE: For num_parallel_calls and prefetch: the library chooses.
   print(flow.AUTOTUNE)      --> -1
 flow.data.AUTOTUNE: For num_parallel_calls and prefetch: the library chooses.
   print(flow.data.AUTOTUNE)      --> -1
-flow.data.INFINITE_CARDINALITY: What dataset:cardinality() gives for data that repeats for ever.
+flow.data.INFINITE_CARDINALITY: What dataset:cardinality() gives for data that repeats without end.
   print(flow.data.Dataset.range(3):repeat_():cardinality() == flow.data.INFINITE_CARDINALITY)      --> true
 flow.data.UNKNOWN_CARDINALITY: What dataset:cardinality() gives where only reading the data tells.
   print(flow.data.Dataset.range(3):filter(function(i) return i:gt(1) end):cardinality() == flow.data.UNKNOWN_CARDINALITY)      --> true

@@ -43,7 +43,7 @@ return function(metrics)
     local same = y_true.rank == y_pred.rank
     for axis = 2, y_pred.rank do same = same and y_true.shape[axis] == y_pred.shape[axis] end
     if not same then
-      raise("%s: y_true has the shape %s, y_pred %s: expected a 0 or 1 for each value; flow.one_hot makes such of labels of several " ..
+      raise("%s: y_true has the shape %s, y_pred %s: expected a 0 or 1 for each value; flow.one_hot makes these of labels of several " ..
         "classes", object.title(self), symbolic.shape_text(y_true.shape), symbolic.shape_text(y_pred.shape))
     end
     if weights ~= nil then weights = losses.align_weights(weights, y_pred, true) * ops.ones_like(y_pred) end
@@ -61,7 +61,7 @@ return function(metrics)
 
   local KINDS = { "true_positives", "false_positives", "true_negatives", "false_negatives" }
 
-  -- Adds to those of the four counts that the metric has, for each of its thresholds.
+  -- Updates the counts that the metric has, of the four, for each of its thresholds.
   local function count(self, y_true, y_pred, weights)
     y_true, y_pred, weights = columns(self, y_true, y_pred, weights)
     local one = weights or ops.ones_like(y_true)
@@ -77,7 +77,7 @@ return function(metrics)
     end
   end
 
-  -- Gives a metric its thresholds, a list, and those counts.
+  -- Adds thresholds, a list, and these counts to a metric.
   local function prepare(self, thresholds, kinds)
     rawset(self, "limits", tensor.tensor { thresholds })
     for _, kind in ipairs(kinds) do rawset(self, kind, self:add_variable { name = kind, shape = { #thresholds } }) end
@@ -150,7 +150,7 @@ return function(metrics)
     return value
   end
 
-  local MOST_THRESHOLDS = 1000000      -- each is an entry of tables and of counts
+  local MOST_THRESHOLDS = 1000000      -- each takes memory in tables and in counts
 
   -- Keras' thresholds: evenly spaced, the outer ones just beyond 0 and 1.
   local function spaced(given, inner)

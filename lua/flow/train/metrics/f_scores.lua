@@ -41,11 +41,11 @@ return function(metrics)
     return make(F1Score, { average = average, threshold = threshold }, name or "f1_score", 1)
   end)
 
-  -- The sums over the classes, or one for each, which the first update is told of.
+  -- The counts: sums over the classes, or one for each class; the first update tells their number.
   local function build(self, y_true, y_pred)
     local classes = y_pred.shape[2]
     if y_true.rank ~= 2 or y_pred.rank ~= 2 or y_true.shape[2] ~= classes then
-      raise("%s: y_true has the shape %s, y_pred %s: expected {samples, classes} of both; flow.one_hot makes such of labels",
+      raise("%s: y_true has the shape %s, y_pred %s: expected {samples, classes} of both; flow.one_hot makes these of labels",
         object.title(self), symbolic.shape_text(y_true.shape), symbolic.shape_text(y_pred.shape))
     end
     if rawget(self, "true_positives") then return end
@@ -75,7 +75,7 @@ return function(metrics)
     add(self.intermediate_weights, y_true)
   end
 
-  -- A number, or, without average, a list with one for each class; 0 before the first update.
+  -- A number, or, without average, a list with a number for each class; 0 before the first update.
   function FBetaScore:result()
     if not rawget(self, "true_positives") then return 0 end
     local tp, fp, fn = self.true_positives:value(), self.false_positives:value(), self.false_negatives:value()

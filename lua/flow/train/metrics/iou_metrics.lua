@@ -1,5 +1,5 @@
--- iou_metrics.lua: intersection over union of classes, of which a table counts how often each was predicted for each that is true: IoU and
--- its kin. Formulas are those of keras/src/metrics/iou_metrics.py.
+-- iou_metrics.lua: intersection over union of classes, from a table that counts how often each class was predicted for each true class: IoU
+-- and similar metrics. Formulas are those of keras/src/metrics/iou_metrics.py.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -12,7 +12,7 @@ local losses = require "flow.train.losses"
 
 local raise = errors.raise
 local EPSILON = 1e-7
-local MOST_CLASSES = 10000      -- the table has as many rows and columns
+local MOST_CLASSES = 10000      -- the number of rows and columns of the table
 
 -- What the classes take, in Keras' order.
 local CLASS_IDS, SPARSE = "target_class_ids: list", "sparse_y_true: boolean = true, sparse_y_pred: boolean = true, axis: integer = -1"
@@ -25,7 +25,7 @@ local TEXTS = {
   OneHotMeanIoU = ("num_classes: count, %s, %s"):format(COMMON, ONE_HOT),
 }
 
--- Whether Keras keeps the state as integers, to which it cuts labels and weights off: unless dtype is one of floats.
+-- Whether Keras keeps the state as integers, to which labels and weights are truncated: if dtype is not one of floats.
 local function counts_whole(what, dtype)
   if dtype == nil or dtype:find "^u?int%d*$" then return true end
   if dtype:find "^b?float%d+$" then return false end
@@ -97,14 +97,14 @@ return function(metrics)
     given.sparse_y_true = false
   end)
 
-  -- Labels from 0 as they were given, or of scores the position of the largest along the axis.
+  -- Labels, from 0, or the position of the largest score along the axis.
   local function labels_of(self, values, is_sparse)
     if not is_sparse then return ops.argmax(values, self.axis) - 1 end
     return values:to(self._whole and "int32" or "float32")
   end
 
-  -- y_true and y_pred hold a class for each value, or scores where they are not sparse; classes that there are not, and ignore_class where
-  -- it is true, count nothing.
+  -- y_true and y_pred hold a class for each value, or scores if they are not sparse; classes that do not exist, and values whose true
+  -- class is ignore_class, are not counted.
   function IoU:update_state(y_true, y_pred, weights)
     y_true = labels_of(self, ops.operand(y_true, nil, "y_true"), self.sparse_y_true)
     y_pred = labels_of(self, ops.operand(y_pred, nil, "y_pred"), self.sparse_y_pred)

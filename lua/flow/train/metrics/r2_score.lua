@@ -32,7 +32,7 @@ return function(metrics)
     return self
   end)
 
-  -- A sum for each output, of which the first update tells how many there are.
+  -- A sum for each output; the first update tells their number.
   local function build(self, y_true, y_pred)
     local expected, found = tensor.raw_shape(y_pred), tensor.raw_shape(y_true)
     if #expected ~= 2 or #found ~= 2 or expected[2] ~= found[2] then
@@ -68,7 +68,7 @@ return function(metrics)
     return score
   end
 
-  -- A number, or, without class_aggregation, a list with one for each output; 0 before the first update.
+  -- A number, or, without class_aggregation, a list with a number for each output; 0 before the first update.
   function R2Score:result()
     if not rawget(self, "sum") then return 0 end
     local sum = self.sum:value()

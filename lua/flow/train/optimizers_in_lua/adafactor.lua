@@ -9,7 +9,7 @@ return function(Custom)
   local Adafactor = Custom._of_keras("Adafactor", { { "beta_2_decay", -0.8 }, { "epsilon_1", 1e-30 }, { "epsilon_2", 1e-3 },
     { "clip_threshold", 1 }, { "relative_step", true, "boolean" } })
 
-  -- Keras has rows and columns for every variable: of what has less than two axes they are unused numbers.
+  -- Keras has rows and columns for every variable; for variables with fewer than two axes they are unused.
   function Adafactor:build(variables)
     self._rows, self._columns, self._velocities = {}, {}, {}
     for i, v in ipairs(variables) do
@@ -23,7 +23,7 @@ return function(Custom)
     end
   end
 
-  -- What relative_step limits the rate to, the square root of 1 / step, limits it in any case.
+  -- The limit of relative_step, the square root of 1 / step, also holds without that option.
   function Adafactor:update_step(gradient, variable, learning_rate)
     local index, step = self:_get_variable_index(variable), (self.iterations + 1):to("float32")
     local rows, columns, velocity = self._rows[index], self._columns[index], self._velocities[index]
