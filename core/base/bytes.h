@@ -32,7 +32,7 @@ static inline unsigned char *flow_put_little_endian(void *to, uint64_t value, in
   return at;
 }
 
-/* What is left to read, borrowed: next == end at the end. */
+/* The bytes that are left to read, borrowed; next == end at the end. */
 typedef struct flow_bytes { const unsigned char *next, *end; } flow_bytes;
 
 static inline flow_bytes flow_bytes_of(const void *bytes, uint64_t count)
@@ -43,7 +43,7 @@ static inline flow_bytes flow_bytes_of(const void *bytes, uint64_t count)
 
 static inline uint64_t flow_bytes_left(const flow_bytes *from) { return (uint64_t)(from->end - from->next); }
 
-/* The next `count` bytes, which are passed over; NULL, and nothing is passed over, where fewer are left. */
+/* Returns the next `count` bytes and moves past them. If fewer are left, returns NULL and does not move. */
 static inline const unsigned char *flow_bytes_take(flow_bytes *from, uint64_t count)
 {
   if (count > flow_bytes_left(from)) return NULL;

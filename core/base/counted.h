@@ -1,5 +1,5 @@
-/* counted.h: the beginning of a structure that is kept as long as somebody refers to it, for those who hold references to structures of
- * rooms above them: they need to know neither its type nor how it is released. */
+/* counted.h: the first member of a structure with a count of references. Rooms below the structure's own can hold references to it: they need
+ * to know neither its type nor how it is released. */
 #ifndef FLOW_BASE_COUNTED_H
 #define FLOW_BASE_COUNTED_H
 
@@ -7,7 +7,7 @@
 
 typedef struct flow_counted {
   _Atomic int references;
-  void (*release)(void *self);      /* gives back what it holds, and itself; after the last reference */
+  void (*release)(void *self);      /* frees the structure and what it holds, after the last reference */
 } flow_counted;
 
 static inline void flow_counted_init(flow_counted *self, void (*release)(void *))

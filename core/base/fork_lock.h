@@ -1,5 +1,5 @@
-/* fork_lock.h: a mutex of which a forked child knows whether it was held. A thread of the parent that held it does not exist in the child;
- * the first thread there that takes the lock gets it as new and puts right what it guards. */
+/* fork_lock.h: a mutex that tells a forked child whether a thread of the parent held it at the fork. That thread does not exist in the child: the
+ * first thread there that takes the lock gets a new one, and repairs what it guards. */
 #ifndef FLOW_BASE_FORK_LOCK_H
 #define FLOW_BASE_FORK_LOCK_H
 
@@ -14,7 +14,7 @@ typedef struct flow_fork_lock {
 #define FLOW_FORK_LOCK_NEW { .mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 0 }
 
 void flow_fork_lock_make(flow_fork_lock *lock);
-/* Returns 1 if this process was forked since the lock was taken last: whoever held it then is gone. */
+/* Returns 1 if this process was forked since the lock was last taken: its holder may be gone. */
 int  flow_fork_lock_take(flow_fork_lock *lock);
 void flow_fork_lock_give(flow_fork_lock *lock);
 

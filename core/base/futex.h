@@ -1,5 +1,5 @@
-/* futex.h: sleeping until a number in memory changes, by Linux' futex(2); elsewhere by giving the core away. For threads of one process, and
- * for processes that share the memory (flow_shared_futex_*, which cost a little more). */
+/* futex.h: sleeping until a number in memory changes, by Linux' futex(2); on other systems by yielding the core. For threads of one process;
+ * flow_shared_futex_*, which cost a little more, for processes that share the memory. */
 #ifndef FLOW_BASE_FUTEX_H
 #define FLOW_BASE_FUTEX_H
 
@@ -15,7 +15,7 @@
 #include <sched.h>
 #endif
 
-/* Inside a loop that watches memory: spares the core's other thread. */
+/* For a loop that polls memory: leaves resources to the core's other thread. */
 static inline void flow_pause_briefly(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -62,7 +62,7 @@ static inline void flow_futex_sleep(_Atomic int *number, int value, int64_t nano
   flow_futex_sleep_by(FUTEX_WAIT_PRIVATE, number, value, nanoseconds);
 }
 
-/* Wakes all who sleep on the number, which has been changed before. */
+/* Wakes all threads that sleep on the number. Change it first. */
 static inline void flow_futex_wake(_Atomic int *number)
 {
   flow_futex_wake_by(FUTEX_WAKE_PRIVATE, number);

@@ -1,7 +1,7 @@
-/* json.h: JSON texts (RFC 8259) as trees, and back. The library's own, since what a host exports or configures of another reader must not
- * become part of this one. Nothing here recurses: how deep a text nests costs memory, no stack, and is bounded.
+/* json.h: JSON texts (RFC 8259) as trees, and back. It is part of the library so that a host's symbols and settings of another JSON
+ * library have no effect. Nothing here recurses: nesting takes memory instead of stack, and its depth is bounded.
  *
- * Beyond the standard it reads and writes NaN, Infinity and -Infinity, as Python does. Numbers that were read are written as they stood.
+ * Beyond the standard it reads and writes NaN, Infinity and -Infinity, as Python does. Numbers that were read are written with the same text.
 * The host's locale is ignored. If memory runs out while a tree is built, the tree is marked: it is never written with a part missing. */
 #ifndef FLOW_BASE_JSON_H
 #define FLOW_BASE_JSON_H
@@ -15,7 +15,7 @@ struct flow_json {
   int         kind;                      /* FLOW_JSON_NULL ... of flow.h */
   char        owns_key, failed;          /* failed: a part of it could not be added */
   double      number;                    /* NUMBER, REAL; BOOLEAN: 0 or 1 */
-  const char *text;                      /* TEXT, PRINTED; of a NUMBER that was read: how it stood there; else NULL */
+  const char *text;                      /* TEXT, PRINTED; of a NUMBER that was read: its text; else NULL */
   const char *key;                       /* in an object; else NULL */
   flow_json  *parent, *next, *child, *last;      /* child, last: first and last entry of a list or an object */
 };
@@ -24,7 +24,7 @@ struct flow_json {
 
 /* The value that the text begins with. *end: how many bytes it takes, or, with FLOW_CORRUPT_DATA, the one that is wrong. New reference. */
 flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_json **out);
-/* The same for an object that is the whole text; FLOW_INVALID_ARGUMENT if it is none: "%s is a JSON object, found ...". */
+/* The same for a text that is one object; FLOW_INVALID_ARGUMENT if it is not: "%s is a JSON object, found ...". */
 flow_status flow_json_read_object(const char *what, const char *text, flow_json **out);
 
 static inline int flow_json_is(const flow_json *json, int kind) { return json && json->kind == kind; }
@@ -46,8 +46,8 @@ flow_json *flow_json_make(int kind, double number, const char *text);
 flow_json *flow_json_make_numbers(const double *numbers, int count);
 flow_json *flow_json_copy(const flow_json *json);
 
-/* Puts a value that belongs to nobody into an object, or at the end of a list (key NULL). Takes it over, and gives it back; NULL: it is NULL
- * or there is no memory; then it is released and the tree marked. */
+/* Adds a value without a parent to an object, or to the end of a list (key NULL). Takes ownership and returns the value. Returns NULL if the
+ * value is NULL or there is no memory; then it is released and the tree marked. */
 flow_json *flow_json_put(flow_json *into, const char *key, flow_json *value);
 void       flow_json_remove(flow_json *object, const char *key);
 

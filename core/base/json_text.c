@@ -11,7 +11,7 @@
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------------------- */
 
-enum { MOST_DIGITS = 800, MOST_EXPONENT = 100000 };      /* a double's rounding hangs on 768 digits at most */
+enum { MOST_DIGITS = 800, MOST_EXPONENT = 100000 };      /* the rounding of a double depends on at most 768 digits */
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -231,7 +231,7 @@ static int read_key(reader *r)
   return skip_word(r, ":");
 }
 
-/* Puts a value where it belongs; the containers that are open become its parents. */
+/* Adds a value to the innermost open container. */
 static int place(reader *r, flow_json *value)
 {
   if (!value) return 0;

@@ -1,4 +1,4 @@
-/* log.c: the one sink of what the library has to say. Nothing is written anywhere until flow_log_to_stdio(1), which the
+/* log.c: where all messages of the library go. Nothing is written until flow_log_to_stdio(1), which the
  * flowlua program calls; until then the last messages are kept for flow_log_take(). */
 #include "base/status.h"
 
@@ -63,7 +63,7 @@ void flow_log(int level, const char *text)
   if (!atomic_load(&to_stdio)) {
     keep(level, text);
   } else if (level == FLOW_LOG_PRINT) {
-    fputs(text, stdout);        /* as it is: a progress bar brings its own line ends */
+    fputs(text, stdout);        /* unchanged: a progress bar has its own line ends */
     fflush(stdout);
   } else {
     fprintf(stderr, "%s\n", text);

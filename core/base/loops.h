@@ -1,12 +1,12 @@
-/* loops.h: what compilers are told about a loop, on the line before it, in words that gcc and clang share. Speed depends on it, results do
- * not. */
+/* loops.h: hints about a loop for compilers, on the line before it, with the same names for gcc and clang. They change speed, but not
+ * results. */
 #ifndef FLOW_BASE_LOOPS_H
 #define FLOW_BASE_LOOPS_H
 
 #define FLOW_PRAGMA(text) _Pragma(#text)
 
 /* FLOW_UNROLL(n): n rounds become straight code; all of them, if there are no more, so that arrays are held in registers.
- * FLOW_NO_OVERLAP: what a round writes no later one reads. Clang is not told: its pragma for that also lets it add up floats in another
+ * FLOW_NO_OVERLAP: no round reads what an earlier one writes. Clang is not told: its pragma for that also lets it add up floats in another
  * order (LoopVectorizeHints::allowReordering). */
 #if defined(__clang__)
 #define FLOW_UNROLL(n) FLOW_PRAGMA(clang loop unroll_count(n))

@@ -1,4 +1,4 @@
-/* memory.c: the one door to the heap: aligned blocks, counted, with failures on demand for tests. Freed blocks are kept for the next ones
+/* memory.c: all allocations: aligned blocks, counted, with failures on demand for tests. Freed blocks are kept for the next ones
  * of their size: fresh pages from the kernel, which has to clear them, cost more than most of what is computed in them, and the allocator
  * more than an op on a few elements.
  *
@@ -37,7 +37,7 @@
 
 typedef struct block_header {
   size_t bytes, capacity;                      /* as asked for; as there are */
-  /* Of a block that is kept: its neighbours among all, by age, and among those of its capacity. */
+  /* For a block that is kept: its neighbours in the list of all, by age, and in that of its capacity. */
   struct block_header *older, *newer, *below, *above;
   int64_t freed_at;                            /* nanoseconds */
 } block_header;
@@ -78,7 +78,7 @@ static int must_fail_now(void)
 
 enum { SMALL_CLASSES = SMALL_BYTES / HEADER_BYTES, CLASSES = SMALL_CLASSES + 8 * 20 };
 
-/* No thread waits for the lock: one that does not get it at once uses the allocator, so a child forked while it was held works on. */
+/* No thread waits for the lock: if it is taken, the thread uses the allocator, so that a child that was forked meanwhile works. */
 static struct {
   _Atomic int   taken;
   size_t        bytes;
@@ -140,7 +140,7 @@ static void make_room(size_t bytes)
   }
 }
 
-/* 0: the block is not kept. */
+/* Returns 0 if the block is not kept. */
 static int keep(block_header *block)
 {
   size_t capacity;

@@ -1,4 +1,4 @@
-/* memory.h: the one door to the heap. Counts live bytes and allocations, can be told to fail (tests), never aborts.
+/* memory.h: all allocations of the library. Counts live bytes and allocations, can be told to fail (tests), never aborts.
  * Blocks are 64-byte aligned, so that every tensor can be read by whole vectors from its first element. */
 #ifndef FLOW_BASE_MEMORY_H
 #define FLOW_BASE_MEMORY_H
@@ -11,11 +11,11 @@
 flow_status flow_alloc(size_t bytes, void **out);
 flow_status flow_alloc_zero(size_t bytes, void **out);
 void        flow_free(void *block);            /* NULL is fine */
-/* Freed blocks of up to 48 MB are kept for the next ones of about the same size: of the process's newest ones 96 MB at most, and for 5 s
- * if nothing of their size is wanted while others are freed. This gives them back to the system. They count as free everywhere. */
+/* Freed blocks of up to 48 MB are kept for the next ones of about the same size: at most 96 MB, the newest ones of the process, and for 5 s if no block
+ * of their size is allocated while others are freed. This returns them to the system. All counts treat them as free. */
 void        flow_memory_trim(void);
 
-/* Counts memory of another kind in flow_live_bytes; negative: it was given back. */
+/* Adds memory of another kind to flow_live_bytes; negative: it was freed. */
 void        flow_memory_count(double bytes);
 
 /* a * b in *out; FLOW_INVALID_ARGUMENT on overflow of size_t. */

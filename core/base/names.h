@@ -1,4 +1,4 @@
-/* names.h: "did you mean": the nearest of the names that would have been right. flow_nearest_name and flow_snake_case are in flow.h. */
+/* names.h: "did you mean": finds the valid name that is nearest to a given one. flow_nearest_name and flow_snake_case are in flow.h. */
 #ifndef FLOW_BASE_NAMES_H
 #define FLOW_BASE_NAMES_H
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* How these functions are declared; whoever compiles them for another processor says so before. */
+/* How these functions are declared; files for another processor define it before. */
 #ifndef FLOW_PHILOX_FUNCTION
 #define FLOW_PHILOX_FUNCTION static inline
 #endif

@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES = 4096, FOLDERS = 3 };
 
-/* Every plugin there is, whether this build has it or not. */
+/* Every plugin, whether this build has it or not. */
 static const struct {
   const char *name, *purpose;
   const char *install;             /* what brings it, after "...: " */

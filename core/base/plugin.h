@@ -1,4 +1,4 @@
-/* plugin.h: parts of flowlua that need a library which not everybody has. libflow_NAME.so is opened on first use and
+/* plugin.h: parts of flowlua that need a library which may be missing. libflow_NAME.so is opened on first use and
  * exports one const table, `flow_plugin_table`, whose interface number is compared. A plugin links nothing of libflow:
  * what it needs of the core is handed to it in flow_plugin_services.
  *

@@ -1,4 +1,4 @@
-/* core/base: what every other folder uses: status, memory, log, thread team, random bits.
+/* core/base: used by every other folder: status, memory, log, thread team, random bits.
  *
  * status.h: how failure travels. A function that can fail returns flow_status; the text of the failure is written once,
  * where it is found, into a buffer of the calling thread, and never overwritten while it travels up. */
@@ -9,7 +9,7 @@
 
 enum { FLOW_MESSAGE_SIZE = 1024 };
 
-/* What a failure is about, beside its text: nothing may be decided by reading the text. */
+/* What a failure is about, besides its text, which no code may parse. */
 typedef struct flow_error_fields {
   double      values[FLOW_ERROR_FIELD_COUNT];   /* NaN where it is not known */
   const void *owner;                            /* whose name is in front of the message; only compared */

@@ -47,7 +47,7 @@ typedef struct worker {
 } __attribute__((aligned(64))) worker;
 
 static struct {
-  _Atomic int busy;            /* 1 while somebody owns the team */
+  _Atomic int busy;            /* 1 while a thread owns the team */
   _Atomic int size;            /* flow_team_set_size; 0 = as the environment and the cores have it */
   _Atomic int cores;           /* of the affinity mask, found when the team starts; 0 before */
   _Atomic int quota;           /* of the control group, in cores, read once; 0: not read yet */
@@ -62,7 +62,7 @@ static _Thread_local int inside_region;
 static pthread_once_t    register_once = PTHREAD_ONCE_INIT;
 
 /* Waits until *number of the region differs from `old`: by spinning, then asleep. A member that keeps spinning while others
- * have been put aside for another program would hold the very core on which they could go on. */
+ * have been preempted by another program would hold the core that they need. */
 void flow_region_wait(flow_region *region, _Atomic int *number, int old)
 {
   int64_t give_up = flow_now_nanoseconds() + SPIN_NANOSECONDS;
@@ -165,7 +165,7 @@ static int start_worker(int member)
   return flow_thread_start_detached(&fresh->thread, "flow-team", worker_main, fresh) == 0;
 }
 
-/* Called by the owner. */
+/* Called by the owner of the team. */
 static void start_workers(int members)
 {
   pthread_once(&register_once, register_fork_handler);

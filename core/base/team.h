@@ -18,13 +18,13 @@ typedef void (*flow_region_function)(flow_region *region, int member, int member
  * The caller does the part of a member whose thread has not woken up when the caller's own part is done. */
 void flow_team_run(int wanted, flow_region_function fn, void *argument);
 
-/* The calling thread computes alone from now on: its regions have one member. For threads that work beside the team. */
+/* From now on regions of the calling thread have one member. For threads that compute beside the team. */
 void flow_team_leave(void);
 
 /* Waits until every member of the region has arrived. Spins briefly, then sleeps. No-op for one member. */
 void flow_region_barrier(flow_region *region);
 
-/* For members that wait for one another without a barrier: until *number is not `old`; after a sequentially consistent change of it. */
+/* Without a barrier: waits until *number is not `old`; wakes members that wait, after a sequentially consistent change of it. */
 void flow_region_wait(flow_region *region, _Atomic int *number, int old);
 void flow_region_tell(flow_region *region, _Atomic int *number);
 

@@ -1,13 +1,13 @@
-/* thread.h: the threads of the library, all started here. Rules of hosts: a thread has the default floating-point environment, not that
- * of whoever started it, blocks all signals but the four that its own faults raise, has a name that debuggers show, and is known
- * to be gone in a forked child. Needs libc alone: plugins compile it in. */
+/* thread.h: starts all threads of the library. Each thread has the default floating-point environment instead of that of the thread that
+ * started it, blocks all signals except the four that its own faults raise, has a name for debuggers, and counts as ended in a
+ * forked child. Needs libc alone: plugins compile it in. */
 #ifndef FLOW_BASE_THREAD_H
 #define FLOW_BASE_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>
 
-/* Stays where it is until it was joined; one that is detached, as long as its thread lives. Zeros: not started. */
+/* Must not move until it is joined, or, if it is detached, until the thread ends. Zeros: not started. */
 typedef struct flow_thread {
   pthread_t   id;
   int         started, generation;
@@ -18,9 +18,9 @@ typedef struct flow_thread {
 
 /* name: up to 15 characters, static. Returns 0 or an error number: then nothing was started. */
 int  flow_thread_start(flow_thread *thread, const char *name, void *(*run)(void *), void *argument);
-/* The same for a thread that is not joined. */
+/* The same for a thread that will not be joined. */
 int  flow_thread_start_detached(flow_thread *thread, const char *name, void *(*run)(void *), void *argument);
-/* Waits for its end. Does nothing for one that was not started, or that was started before this process was forked. */
+/* Waits until the thread ends. Does nothing for one that was not started, or was started before this process was forked. */
 void flow_thread_join(flow_thread *thread);
 
 /* Forks between the first call and now, on this side: what differs was begun by a parent of this process. */

@@ -35,7 +35,7 @@ void flow_xxh64_add(flow_xxh64 *hash, const void *bytes, size_t count)
   hash->bytes += count;
 }
 
-/* The lanes in one; of less than a stripe in all there are none. */
+/* Merges the lanes; data of less than a stripe has none. */
 static uint64_t join(const flow_xxh64 *hash)
 {
   const uint64_t *lanes = hash->lanes;

@@ -78,7 +78,8 @@ flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json 
 const flow_operation *flow_operation_find_formula(const char *class_name);
 const flow_operation *flow_operation_find_array(const char *class_name);
 
-/* operations_movement.c */
+/* operations_movement.c. flow_operation_part: elements first .. end - 1 of an axis. */
+flow_tensor *flow_operation_part(flow_operation_call *call, flow_tensor *x, int axis, int64_t first, int64_t end);
 flow_tensor *flow_operation_concatenate(flow_operation_call *call);
 flow_tensor *flow_operation_stack(flow_operation_call *call);
 flow_tensor *flow_operation_reshape(flow_operation_call *call);

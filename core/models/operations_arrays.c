@@ -13,19 +13,6 @@ static flow_tensor *as_floats(flow_operation_call *call, flow_tensor *x)
   return flow_dtype_is_float(x->dtype) ? x : flow_express_cast(E, x, FLOW_FLOAT32);
 }
 
-/* Elements first .. end - 1 of an axis. */
-static flow_tensor *part(flow_operation_call *call, flow_tensor *x, int axis, int64_t first, int64_t end)
-{
-  if (!x) return NULL;
-  flow_attributes attributes = { .slice = { .rank = x->rank } };
-  for (int i = 0; i < x->rank; i++) {
-    attributes.slice.begin[i] = i == axis ? first : 0;
-    attributes.slice.end[i] = i == axis ? end : INT64_MAX / 2;
-    attributes.slice.step[i] = 1;
-  }
-  return flow_express(E, FLOW_OP_slice, x, NULL, NULL, &attributes);
-}
-
 /* The axis of the config, of x or, where there is none, of x as one line, which it then is. */
 static int line_axis(flow_operation_call *call, flow_tensor **x)
 {
@@ -61,9 +48,10 @@ static flow_tensor *cumulated_product(flow_operation_call *call)
   int axis = line_axis(call, &x);
   int64_t n = x ? known_length(call, x, axis) : 0;
   for (int64_t distance = 1; distance < n && x; distance *= 2) {
-    flow_tensor *joined = NULL, *list[2] = { part(call, x, axis, 0, distance), part(call, x, axis, distance, n) };
+    flow_tensor *joined = NULL, *list[2] = { flow_operation_part(call, x, axis, 0, distance),
+                                               flow_operation_part(call, x, axis, distance, n) };
     flow_attributes attributes = { .axis = { .axis = axis } };
-    list[1] = list[1] ? e_mul(E, list[1], part(call, x, axis, 0, n - distance)) : NULL;
+    list[1] = list[1] ? e_mul(E, list[1], flow_operation_part(call, x, axis, 0, n - distance)) : NULL;
     if (call->e.status == FLOW_OK) flow_express_all(E, FLOW_OP_concat, list, 2, &attributes, &joined);
     x = call->e.status == FLOW_OK ? joined : NULL;
   }
@@ -125,8 +113,8 @@ static flow_tensor *glu(flow_operation_call *call)
   int axis = flow_operation_axis_option(call, x->rank, -1);
   int64_t n = known_length(call, x, axis);
   if (n % 2) return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "%.0f elements have no halves", (double)n);
-  flow_tensor *gate = part(call, x, axis, n / 2, n);
-  return gate ? e_mul(E, part(call, x, axis, 0, n / 2), e_sigmoid(E, gate)) : NULL;
+  flow_tensor *gate = flow_operation_part(call, x, axis, n / 2, n);
+  return gate ? e_mul(E, flow_operation_part(call, x, axis, 0, n / 2), e_sigmoid(E, gate)) : NULL;
 }
 
 /* The axes of the config, one or a list; none: all. */

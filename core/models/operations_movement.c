@@ -44,8 +44,7 @@ static flow_tensor *permuted(flow_operation_call *call, flow_tensor *x, const in
   return flow_express(E, FLOW_OP_transpose, x, NULL, NULL, &attributes);
 }
 
-/* Elements first .. end - 1 of an axis. */
-static flow_tensor *part(flow_operation_call *call, flow_tensor *x, int axis, int64_t first, int64_t end)
+flow_tensor *flow_operation_part(flow_operation_call *call, flow_tensor *x, int axis, int64_t first, int64_t end)
 {
   if (!x) return NULL;
   flow_attributes attributes = { .slice = { .rank = x->rank } };
@@ -69,7 +68,7 @@ static flow_tensor *copies(flow_operation_call *call, flow_tensor *x, int64_t co
 {
   void *block;
   if (!x) return NULL;
-  if (count == 0) return part(call, x, axis, 0, 0);
+  if (count == 0) return flow_operation_part(call, x, axis, 0, 0);
   if (count < 0 || count > COPIES_MOST)
     return flow_operation_fail(call, FLOW_UNSUPPORTED, "a number of repetitions is none from 0 to %d", COPIES_MOST);
   flow_status status = flow_alloc(sizeof x * (size_t)count, &block);
@@ -244,7 +243,7 @@ flow_tensor *flow_operation_split(flow_operation_call *call)
     const flow_json *cut = flow_json_item(parts, i);
     int64_t end = i == count - 1 ? n : equal ? before + n / count : whole(cut, n);
     if (end < before || end > n) return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "cut %d is out of order or beyond the end", i);
-    call->outputs[call->output_count++] = part(call, X, axis, before, end);
+    call->outputs[call->output_count++] = flow_operation_part(call, X, axis, before, end);
     before = end;
   }
   return NULL;
@@ -258,7 +257,8 @@ flow_tensor *flow_operation_unstack(flow_operation_call *call)
     return flow_operation_fail(call, FLOW_UNSUPPORTED, "it gives %.0f tensors, at most %d are possible", (double)n, FLOW_OPERATION_MOST);
   for (int i = 0; i < X->rank; i++)
     if (i != axis) dims[rank++] = X->shape[i];
-  for (int i = 0; i < n; i++) call->outputs[call->output_count++] = reshaped(call, part(call, X, axis, i, i + 1), rank, dims);
+  for (int i = 0; i < n; i++)
+    call->outputs[call->output_count++] = reshaped(call, flow_operation_part(call, X, axis, i, i + 1), rank, dims);
   return NULL;
 }
 

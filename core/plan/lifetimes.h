@@ -1,4 +1,4 @@
-/* lifetimes.h: from where to where the values of a plan are needed. */
+/* lifetimes.h: from which segment to which the values of a plan are needed. */
 #ifndef FLOW_PLAN_LIFETIMES_H
 #define FLOW_PLAN_LIFETIMES_H
 

@@ -80,7 +80,7 @@ typedef struct schedule {
 
 static int is_effect(const flow_graph *graph, int node) { return (flow_op(graph->nodes[node].op)->flags & FLOW_OP_EFFECT) != 0; }
 
-/* The commit tail: effects on variables, and whatever reads a variable after one. */
+/* The commit tail: effects on variables, and nodes that read a variable after one. */
 static void mark_tail(const flow_graph *graph, char *tail)
 {
   for (int n = 0; n < graph->node_count; n++) {
@@ -92,7 +92,7 @@ static void mark_tail(const flow_graph *graph, char *tail)
   }
 }
 
-/* Nodes whose place in time matters: effects, and reads of storage after an effect. They keep the order of the trace. */
+/* Nodes whose order matters: effects, and reads of storage after an effect. They keep the order of the trace. */
 static int is_ordered(const flow_graph *graph, int node)
 {
   int late = 0;
@@ -125,7 +125,7 @@ static flow_status keep_old_versions(flow_graph *graph)
   return status;
 }
 
-/* Effects and outputs live; so does what they read. */
+/* Effects and outputs are live, and all that they read. */
 static void mark_live(const flow_graph *graph, const int *outputs, int count, char *live)
 {
   memset(live, 0, (size_t)graph->node_count);
@@ -159,14 +159,14 @@ static void take(schedule *s, int node)
   s->done[node] = 1;
 }
 
-/* A node of the body or of the tail that waits and may run as soon as its inputs are there. */
+/* A node of the body, or of the tail, that may run as soon as its inputs are computed. */
 static int waits(const schedule *s, int n, int tail)
 {
   return s->live[n] && !s->done[n] && s->tail[n] == tail && s->round[n] <= s->now && !is_ordered(s->graph, n);
 }
 
-/* What reads a sum over replicas comes after all that does not, so that replicas meet once, at the end, and not for each sum of a metric.
- * Returns the last round. */
+/* Nodes that read a sum over replicas come after all others, so that replicas wait for each other once, at the end, and not for each sum of
+ * a metric. Returns the last round. */
 static int find_rounds(const flow_graph *graph, int *round)
 {
   int last = 0, advanced = 0;              /* of updates in the body, and of what reads them */
@@ -212,7 +212,7 @@ static size_t sum_bytes(const flow_graph *graph, const flow_node *node)
   return bytes;
 }
 
-/* Takes the nodes that can join a ROWS segment now. Aliases ride along: they do nothing. Each slot of rows has its own sums, so a
+/* Takes the nodes that can join a ROWS segment now. Aliases join, too: they do nothing. Each slot of rows has its own sums, so a
  * segment ends before they take so much that there could be few slots only (core/run/chunks.c): gradients of large layers get their own. */
 static int take_rows(schedule *s, int segment, int tail)
 {
@@ -300,7 +300,8 @@ static flow_status take_advanced(schedule *s, int *next, int *capacity, int *tak
   return FLOW_OK;
 }
 
-/* The body, then the effects in the order of the trace with what they need of the tail before them, then the rest of it. */
+/* Schedules the body, then the effects in the order of the trace, each after the nodes of the tail that it needs, then the rest of the
+ * tail. */
 static flow_status make_segments(schedule *s)
 {
   int capacity = 0, last = find_rounds(s->graph, s->round), next = 0, taken;
@@ -350,7 +351,7 @@ static flow_status run_pass(pass rewrite, flow_graph *graph, const int *outputs,
   return status;
 }
 
-/* Sums over replicas are of what all of them have. */
+/* Checks that sums over replicas are of values that all replicas have. */
 static flow_status check_sums(const flow_graph *graph, const char *live)
 {
   for (int n = 0; n < graph->node_count && graph->replicas > 1; n++) {

@@ -6,11 +6,11 @@
  *
  *   ROWS segment   a maximal group of MAP and REDUCE nodes over the rows of the batch: each worker takes a slot (a fixed
  *                  range of rows) and runs all nodes on one cache-sized chunk of rows before the next chunk. Values that
- *                  live only inside the segment are as long as a chunk and belong to the worker.
- *   WHOLE segment  one node over everything, which splits its own work.
+ *                  live only inside the segment have the size of a chunk and belong to the worker.
+ *   WHOLE segment  one node over all rows, which divides its work itself.
  *
- * The commit tail is last and runs only after everything before it succeeded: the effects in the order of the trace, and
- * whatever reads a variable after one. What a trace read before an update stays as it was: the tail gets a copy of it.
+ * The commit tail is last and runs only if everything before it succeeded: the effects in the order of the trace, and nodes
+ * that read a variable after one. A value that the trace read before an update does not change: the tail gets a copy of it.
  * Immutable after flow_plan_make, shared by any number of instances. */
 #ifndef FLOW_PLAN_PLAN_H
 #define FLOW_PLAN_PLAN_H
@@ -53,10 +53,10 @@ int flow_node_row_output(const flow_graph *graph, const flow_node *node, int out
 /* Whether a node can run chunk by chunk over the rows of the batch; on a device all run as a whole. */
 int flow_node_by_rows(const flow_graph *graph, const flow_node *node);
 
-/* Makes the plans of the bodies of loops that live. plan_loops.c */
+/* Makes the plans of the bodies of live loops. plan_loops.c */
 flow_status flow_plan_loops(const flow_graph *graph, const char *live);
 
-/* Brings a graph's constants to where it runs. place_constants.c */
+/* Copies a graph's constants to the device on which it runs. place_constants.c */
 flow_status flow_graph_place_constants(flow_graph *graph);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct loop_nest {
   int64_t shape[FLOW_MAX_RANK], to_strides[FLOW_MAX_RANK], from_strides[FLOW_MAX_RANK];   /* elements */
 } loop_nest;
 
-/* Adds an axis inside of the others; joins it with the axis before when both operands walk on evenly across the two. */
+/* Adds an innermost axis; joins it with the axis before if both operands have one stride over the two. */
 static void nest_add_axis(loop_nest *nest, int64_t size, int64_t to_stride, int64_t from_stride)
 {
   if (size == 1) return;
@@ -186,7 +186,7 @@ static flow_status check_order(const flow_tensor *order)
   return FLOW_OK;
 }
 
-/* A double that Lua passed as a number of things. */
+/* A count that Lua passed as a double. */
 static int is_count(double number)
 {
   return number >= 0 && number <= 0x1p53 && number == (double)(int64_t)number;

@@ -1,5 +1,5 @@
-/* owners.c: who still reads a tensor's memory. A binding that lends its own memory (flow_tensor_borrow) asks this to
- * learn when it may take it back: views, tapes and plans hold tensors that are not visible elsewhere. */
+/* owners.c: whether a tensor's memory is still in use. A binding that lends its own memory (flow_tensor_borrow) asks this before it reuses
+ * the memory: views, tapes and plans hold tensors that are not visible elsewhere. */
 #include "tensor/tensor.h"
 
 int flow_tensor_owners(const flow_tensor *tensor)

@@ -8,7 +8,7 @@
 #include "flow.h"
 
 /* sum[i] = the sum of parts[0 .. parts_count)[i], for i in [0, count). dtype: float32 or float64; parts_count: 1 to 16384. sum may be one of
- * the parts, or are apart from them. */
+ * the parts; otherwise it must not overlap them. */
 void flow_add_pairwise(flow_dtype dtype, const void *const *parts, int parts_count, void *sum, int64_t count);
 
 /* The first of `arrays` arrays, a power of two, whose sum is the term of process `index` of `count`, at most as many; `index` may be `count`, for the

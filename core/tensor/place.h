@@ -1,5 +1,5 @@
-/* place.h: memory that is not the host's: that of one accelerator, with the queue that orders what happens to it. A tensor's storage
- * names its place; NULL is the host.
+/* place.h: the memory of one accelerator, with the queue that orders the work on it. A tensor's storage names its place; NULL is the
+ * host.
  *
  * A context has at most one place for each device, so that its work is carried out in the order of its calls. Tensors keep their
  * place alive. Each function takes the place's lock, so that tensors may be released by any thread. */
@@ -32,12 +32,12 @@ flow_status flow_place_copy(flow_place *place, void *to, const void *from, size_
 flow_status flow_place_clear(flow_place *place, void *to, size_t bytes);
 flow_status flow_place_synchronize(flow_place *place);
 
-/* What is enqueued at `place` from now on happens after all that is at `other` so far. The same place: nothing to do. Not while the
- * caller holds a lock. */
+/* Work that is enqueued at `place` from now on runs after all that was enqueued at `other`. Does nothing if both are the same place. The
+ * caller must not hold a lock. */
 flow_status flow_place_follow(flow_place *place, flow_place *other);
 
-/* Who has a say when waiting for a place, or for its bytes, has failed: settle gets the status, finds flow_last_error(), and fails as it sees
- * fit. Watched until unwatch; both only while nobody waits for the place. */
+/* An observer of failures while waiting for a place or its bytes: settle gets the status, with flow_last_error() set, and returns the status
+ * to fail with. Call watch and unwatch only while no thread waits for the place. */
 typedef struct flow_place_watcher {
   flow_status (*settle)(void *state, flow_place *place, flow_status status);
   void        *state;
@@ -46,7 +46,7 @@ typedef struct flow_place_watcher {
 void flow_place_watch(flow_place *place, flow_place_watcher *watcher);
 void flow_place_unwatch(flow_place *place, flow_place_watcher *watcher);
 
-/* For several calls at one go: the queue, to be used with the accelerator's functions until unlock. */
+/* For several calls in a row: the queue, for use with the accelerator's functions until unlock. */
 flow_queue *flow_place_lock(flow_place *place);
 void        flow_place_unlock(flow_place *place);
 

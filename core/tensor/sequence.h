@@ -1,4 +1,4 @@
-/* sequence.h: start, start + step, start + 2 step ...: of whole numbers exact in 64 bits, of others in doubles. */
+/* sequence.h: start, start + step, start + 2 step ...: exact in 64 bits for whole numbers, in doubles for others. */
 #ifndef FLOW_TENSOR_SEQUENCE_H
 #define FLOW_TENSOR_SEQUENCE_H
 
@@ -13,7 +13,7 @@ typedef struct flow_sequence {
 
 /* count is a whole number from 0. */
 flow_sequence flow_sequence_of_numbers(double start, double step, int64_t count);
-/* Those before stop; step is not 0. FLOW_INVALID_ARGUMENT if they are more than 2^53. */
+/* The numbers before stop; step is not 0. FLOW_INVALID_ARGUMENT if there are more than 2^53. */
 flow_status   flow_sequence_of_integers(int64_t start, int64_t stop, int64_t step, flow_sequence *out);
 /* Writes element i, from 0, as one of that dtype. */
 void          flow_sequence_write(const flow_sequence *sequence, int64_t i, int dtype, void *element);

@@ -1,5 +1,5 @@
-/* transfer.c: elements on their way between the host and the devices' memories. What a device has no kernel for is done on a copy of
- * the elements on the host, so that every tensor can be read, written and printed, wherever it is. */
+/* transfer.c: copies elements between the memories of the host and of devices. If a device has no kernel for an operation, it is done on a
+ * copy on the host, so that every tensor can be read, written and printed, wherever it is. */
 #include "tensor/mirrors.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static flow_status new_image(const flow_tensor *tensor, int filled, flow_tensor 
   return status;
 }
 
-/* The elements of an image, and what is between them, into the tensor that it was made for. */
+/* Copies an image, with the bytes between its elements, to the tensor that it was made for. */
 static flow_status write_back(flow_tensor *tensor, const flow_tensor *image)
 {
   int64_t low, count, size = flow_dtype_size(tensor->dtype);
@@ -89,7 +89,7 @@ static int apart(const flow_tensor *a, const flow_tensor *b, size_t bytes)
   return a->storage != b->storage || a->data + bytes <= b->data || b->data + bytes <= a->data;
 }
 
-/* Whether elements can go from one to the other as they are. */
+/* Whether elements can be copied from one to the other without conversion. */
 static int same_form(const flow_tensor *to, const flow_tensor *from, size_t bytes)
 {
   const flow_place *target = flow_tensor_place(to), *source = flow_tensor_place(from);

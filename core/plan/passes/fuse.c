@@ -9,28 +9,21 @@
  *   matmul(x, w) + b, w {k, n}, b {n}         -> dense(x, w, b)
  *   relu(dense(...))                          -> dense(..., activation relu)
  *
- * The last node of a pattern is rewritten in place, so the order of nodes stays a valid one and its results keep their
- * readers. The nodes before it lose theirs and are dropped with the dead ones. A pattern is left alone when somebody
- * else reads a value inside it: computing it twice would cost more than fusion brings. */
-#include "graph/graph.h"
+ * The last node of a pattern is rewritten in place, so the order of nodes stays valid and its results keep their readers. The nodes before
+ * it lose their readers and are dropped with the dead ones. A pattern is not fused if another node reads a value inside it: computing the
+ * value twice would cost more than fusion saves. */
 #include <math.h>
 #include <string.h>
 
+#include "plan/passes/fusion.h"
+
 typedef struct fusion { flow_graph *graph; int *uses; } fusion;
 
-/* The node that makes `value`, if it runs `op` and only one reader wants its first result; else NULL. */
-static const flow_node *sole_producer(const fusion *f, int value, int op)
-{
-  const flow_value *v = &f->graph->values[value];
-  if (v->kind != FLOW_VALUE_RESULT || v->output != 0 || f->uses[value] != 1) return NULL;
-  const flow_node *node = &f->graph->nodes[v->node];
-  return node->op == op ? node : NULL;
-}
+static const flow_node *sole_producer(const fusion *f, int value, int op) { return flow_sole_producer(f->graph, f->uses, value, op); }
 
 static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
 
-/* Rewrites node `index` as `op`, which computes through the value `made`; operands that it reads instead of the old ones
- * keep the use counts right. */
+/* Rewrites node `index` as `op`, which includes the node that makes the value `made`. Updates the counts of uses. */
 static flow_status rewrite(fusion *f, int index, int made, int op, const int *inputs, int count, const flow_attributes *attributes)
 {
   flow_signature signatures[4] = { 0 }, operands[3];
@@ -49,8 +42,7 @@ static flow_status fuse_bias(fusion *f, int index)
 {
   for (int side = 0; side < 2; side++) {
     int made = f->graph->nodes[index].inputs[side], bias = f->graph->nodes[index].inputs[1 - side];
-    const flow_signature *b = signature_of(f, bias), *y = signature_of(f, made);
-    if (b->rank != 1 || y->rank < 2 || b->dims[0] != y->dims[y->rank - 1] || b->dtype != y->dtype) continue;
+    if (!flow_is_per_channel(f->graph, bias, made)) continue;
     const flow_node *conv = sole_producer(f, made, FLOW_OP_convolution);
     if (conv && conv->input_count == 2 && conv->attributes.convolution.activation == FLOW_LINEAR && !conv->attributes.convolution.pool[0]) {
       flow_attributes attributes = conv->attributes;
@@ -59,13 +51,14 @@ static flow_status fuse_bias(fusion *f, int index)
     }
     const flow_node *product = sole_producer(f, made, FLOW_OP_matmul);
     if (product && signature_of(f, product->inputs[1])->rank == 2 && signature_of(f, product->inputs[0])->rank >= 2 &&
-        !product->attributes.matmul.transpose_a && !product->attributes.matmul.transpose_b && flow_dtype_is_float(y->dtype))
+        !product->attributes.matmul.transpose_a && !product->attributes.matmul.transpose_b &&
+        flow_dtype_is_float(signature_of(f, made)->dtype))
       return rewrite(f, index, made, FLOW_OP_dense, (int[]){ product->inputs[0], product->inputs[1], bias }, 3, &product->attributes);
   }
   return FLOW_OK;
 }
 
-/* The number in a constant scalar; 0 if the value is none. */
+/* The number in a constant scalar; 0 if the value is not a constant scalar. */
 static double constant_number(const fusion *f, int value)
 {
   const flow_value *v = &f->graph->values[value];
@@ -74,7 +67,7 @@ static double constant_number(const fusion *f, int value)
   return 0;
 }
 
-/* Rescaling in front of a convolution: cheaper on the weights than on the input. */
+/* A product with a number before a convolution: the weights have fewer elements than the input. */
 static flow_status fuse_scale(fusion *f, int index)
 {
   const flow_node *node = &f->graph->nodes[index];
@@ -98,7 +91,7 @@ static flow_status fuse_scale(fusion *f, int index)
 
 static int is_half(int dtype) { return dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
 
-/* The bytes that `value` is a cast of, through floats that hold all of them; -1: it is none. */
+/* The uint8 value of which `value` is a cast, through floats that hold all bytes; -1: it is not such a cast. */
 static int find_bytes(const fusion *f, int value)
 {
   for (;;) {
@@ -172,7 +165,7 @@ static flow_status fuse_pool(fusion *f, int index)
   if (!conv || conv->attributes.convolution.pool[0] || flow_dtype_size(signature_of(f, pool->inputs[0])->dtype) > 4) return FLOW_OK;
   flow_attributes attributes = conv->attributes;
   for (int i = 0; i < 2; i++) {
-    /* Overlapping windows could send two gradients to one pixel, where one byte of index cannot say that relu stopped only one. */
+    /* With overlapping windows one pixel can get two gradients, and one byte of index cannot say that relu stopped one of them. */
     if (pool->attributes.pool.stride[i] < pool->attributes.pool.size[i]) return FLOW_OK;
     attributes.convolution.pool[i] = pool->attributes.pool.size[i];
     attributes.convolution.pool_stride[i] = pool->attributes.pool.stride[i];
@@ -191,7 +184,7 @@ flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int k
   FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + graph->node_count + 1), &block));
   fusion f = { .graph = graph, .uses = block };
   flow_graph_count_uses(graph, f.uses);
-  for (int i = 0; i < kept_count; i++) f.uses[kept[i]] += 2;   /* never a sole reader's */
+  for (int i = 0; i < kept_count; i++) f.uses[kept[i]] += 2;   /* so that they never have a sole reader */
   flow_status status = FLOW_OK;
   for (int n = begin; n < graph->node_count && status == FLOW_OK; n++)
     for (size_t p = 0; p < sizeof patterns / sizeof patterns[0] && status == FLOW_OK; p++)

@@ -1,21 +1,20 @@
-/* fuse_batch_norm.c: on a device, what follows a normalization at once is done while its result is in registers:
+/* fuse_batch_norm.c: on a device, a relu right after a normalization is computed while its result is in registers:
  *
  *   y, mean, variance = batch_norm(x, ..); relu(y)     -> y', mean, variance = batch_norm_relu(x, ..)
  *   y, mean, variance = batch_norm(x, ..); relu(y + r) -> y', mean, variance = batch_norm_relu(x, .., r)
  *
-* r has y's shape and dtype and is there before the normalization: of two that are added up, the later one takes the sum. No other node may
- * read what is between. Runs when a plan is made, after gradients were taken: those read x and y'. */
+* r has y's shape and dtype and is computed before the normalization: if two normalizations are added, the later one includes the sum.
+ * No other node may read a value between. Runs when a plan is made, after gradients were taken: those read x and y'. */
 #include "plan/passes/fusion.h"
 
-/* The live node that makes `value` as its first result, for one reader alone, and runs `op`; -1: there is none. */
+/* The number of the live node of flow_sole_producer; -1: there is none. */
 static int sole_maker(const flow_fusion *f, int value, int op)
 {
-  const flow_value *v = &f->graph->values[value];
-  if (v->kind != FLOW_VALUE_RESULT || v->output != 0 || f->readers[value] != 1) return -1;
-  return f->live[v->node] && f->graph->nodes[v->node].op == op ? v->node : -1;
+  int node = flow_sole_producer(f->graph, f->readers, value, op) ? f->graph->values[value].node : -1;
+  return node >= 0 && f->live[node] ? node : -1;
 }
 
-/* The normalization that takes the sum `node` over, and what it adds; -1: there is none. */
+/* The normalization that can include the sum `node`, and its other operand; -1: there is none. */
 static int find_adder(const flow_fusion *f, const flow_node *node, int *addend)
 {
   for (int side = 0; side < 2; side++) {
@@ -26,7 +25,7 @@ static int find_adder(const flow_fusion *f, const flow_node *node, int *addend)
   return -1;
 }
 
-/* relu: the value that the relu gives. addend: -1 where there is none. */
+/* Includes a relu, whose result is the value `relu`, in the normalization `index`. addend: -1: none. */
 static flow_status take_over(flow_fusion *f, int index, int relu, int addend)
 {
   const flow_node *node = &f->graph->nodes[index];

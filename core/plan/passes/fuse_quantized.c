@@ -1,4 +1,4 @@
-/* fuse_quantized.c: what is around quantized convolutions goes into them, so that bytes go from one to the next.
+/* fuse_quantized.c: nodes before and after quantized convolutions become part of them, so that bytes go from one to the next.
  *
  *   quantize(x), quantize(x), same range                 ->  quantize(x), once
  *   quantized_convolution(x, w, scales [, b]) * s        ->  quantized_convolution(x, w, scales * s [, b * s])       s {channels}
@@ -9,25 +9,19 @@
  *   quantize(quantized_convolution(...))                 ->  quantized_convolution(...) of bytes
  *   any of these after a reshape of the convolution      ->  a reshape of it, as Dense layers leave one
  *
- * BatchNormalization by its moving averages is such a product and sum; a relu with a cap the minimum. A node that another
- * one reads, too, is left alone. Runs when a plan is made, before other fusions. */
-#include "graph/graph.h"
+ * BatchNormalization by its moving averages is such a product and sum; a relu with a maximum is the minimum. A node that another
+ * node also reads stays. Runs when a plan is made, before other fusions. */
 #include <string.h>
+
+#include "plan/passes/fusion.h"
 
 typedef struct fusion { flow_graph *graph; const char *live; int *uses, *same; int values; } fusion;
 
 static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
 
-/* The node that makes `value`, if it runs `op` and only one reader wants it; else NULL. */
-static const flow_node *sole_producer(const fusion *f, int value, int op)
-{
-  const flow_value *v = &f->graph->values[value];
-  if (v->kind != FLOW_VALUE_RESULT || f->uses[value] != 1) return NULL;
-  const flow_node *node = &f->graph->nodes[v->node];
-  return node->op == op ? node : NULL;
-}
+static const flow_node *sole_producer(const fusion *f, int value, int op) { return flow_sole_producer(f->graph, f->uses, value, op); }
 
-/* The convolution that makes `value`, float32, for one reader, with nothing after it yet; else NULL. */
+/* The convolution that makes `value`, float32, for one reader, without an activation; else NULL. */
 static const flow_node *bare_convolution(const fusion *f, int value)
 {
   const flow_node *node = sole_producer(f, value, FLOW_OP_quantized_convolution);
@@ -36,11 +30,10 @@ static const flow_node *bare_convolution(const fusion *f, int value)
 
 static int per_channel(const fusion *f, int value, int like)
 {
-  const flow_signature *s = signature_of(f, value), *y = signature_of(f, like);
-  return s->rank == 1 && y->rank > 0 && s->dims[0] == y->dims[y->rank - 1] && s->dtype == FLOW_FLOAT32;
+  return flow_is_per_channel(f->graph, value, like) && signature_of(f, value)->dtype == FLOW_FLOAT32;
 }
 
-/* A node `op`(a, b) of vectors in front of node *index, which moves on; who asks will read it alone. */
+/* Inserts a node `op`(a, b) of vectors before node *index, which moves by one. The result will have one reader. */
 static flow_status insert(fusion *f, int *index, int op, int a, int b, int *value)
 {
   FLOW_TRY(flow_graph_insert_pair(f->graph, index, op, a, b, value));
@@ -48,7 +41,7 @@ static flow_status insert(fusion *f, int *index, int op, int a, int b, int *valu
   return FLOW_OK;
 }
 
-/* Node `index` becomes the convolution that made `made`, with other attributes, scales and bias (-1: none). */
+/* Rewrites node `index` as the convolution that makes `made`, with other attributes, scales and bias (-1: none). */
 static flow_status replace(fusion *f, int index, int made, const flow_attributes *attributes, int scales, int bias)
 {
   const flow_node *old = &f->graph->nodes[f->graph->values[made].node];
@@ -99,7 +92,7 @@ static int is_number(const fusion *f, int value, double *number)
   return v->kind == FLOW_VALUE_CONSTANT && v->signature.rank == 0 && flow_tensor_item(v->tensor, number) == FLOW_OK;
 }
 
-/* What value the range of node `index` is taken of, where what is between cuts off nothing else than the range does. */
+/* The value before relu and minimum nodes that cut off only what the range low to high cuts off anyway. */
 static int before_caps(const fusion *f, int value, double low, double high)
 {
   for (;;) {
@@ -125,7 +118,7 @@ static flow_status fuse_quantize(fusion *f, int *index)
   return replace(f, *index, made, &attributes, convolution->inputs[2], bias_of(convolution));
 }
 
-/* Readers of a node that quantizes what an earlier one does read that one. */
+/* If two nodes quantize the same value to the same range, readers of the second one read the first. */
 static void join(fusion *f)
 {
   for (int n = 0; n < f->graph->node_count; n++) {
@@ -146,7 +139,7 @@ static void join(fusion *f)
   flow_graph_redirect(f->graph, f->same, f->values);
 }
 
-/* What `value` is a reshape of, if a convolution made it and nothing else reads it; else -1. */
+/* The result of a convolution of which `value` is a reshape, if nothing else reads it; else -1. */
 static int before_reshapes(const fusion *f, int value)
 {
   int base = value;
@@ -155,7 +148,7 @@ static int before_reshapes(const fusion *f, int value)
   return base != value && sole_producer(f, base, FLOW_OP_quantized_convolution) ? base : -1;
 }
 
-/* Node `index` becomes the reshape of a node that does its work before the reshapes. */
+/* Moves the work of node `index` before the reshapes of its operand: it becomes the reshape of a node that does it. */
 static flow_status sink_reshape(fusion *f, int index)
 {
   const flow_node *node = &f->graph->nodes[index];
@@ -192,7 +185,7 @@ flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const
 {
   void *block;
   if (!has_bytes(graph)) return FLOW_OK;
-  /* Each node of before adds at most one that does its work, and that one two values. */
+  /* Each of the present nodes adds at most one, which has two values. */
   size_t values = (size_t)graph->value_count + 3 * (size_t)graph->node_count + 1;
   FLOW_TRY(flow_alloc_zero(2 * sizeof(int) * values, &block));
   fusion f = { .graph = graph, .live = live, .uses = block, .same = (int *)block + values, .values = graph->value_count };

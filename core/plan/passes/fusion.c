@@ -1,6 +1,20 @@
 /* fusion.c: see fusion.h. */
 #include "plan/passes/fusion.h"
 
+const flow_node *flow_sole_producer(const flow_graph *graph, const int *readers, int value, int op)
+{
+  const flow_value *v = &graph->values[value];
+  if (v->kind != FLOW_VALUE_RESULT || v->output != 0 || readers[value] != 1) return NULL;
+  const flow_node *node = &graph->nodes[v->node];
+  return node->op == op ? node : NULL;
+}
+
+int flow_is_per_channel(const flow_graph *graph, int vector, int like)
+{
+  const flow_signature *s = &graph->values[vector].signature, *y = &graph->values[like].signature;
+  return s->rank == 1 && y->rank > 1 && s->dims[0] == y->dims[y->rank - 1] && s->dtype == y->dtype;
+}
+
 int flow_fusion_alike(const flow_fusion *f, int a, int b)
 {
   const flow_signature *s = &f->graph->values[a].signature, *t = &f->graph->values[b].signature;
