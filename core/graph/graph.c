@@ -19,6 +19,7 @@ static void release_graph(void *self)
   flow_free(graph->nodes);
   flow_free(graph->inputs);
   flow_free(graph->versions);
+  flow_tensor_index_free(&graph->constants);
   flow_place_release(graph->place);
   flow_free(graph);
 }
@@ -69,17 +70,18 @@ flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature,
 
 flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value)
 {
-  for (int i = 0; i < graph->value_count; i++)
-    if (graph->values[i].kind == FLOW_VALUE_CONSTANT && graph->values[i].tensor == tensor) {
-      *value = i;
-      return FLOW_OK;
-    }
+  *value = flow_tensor_index_find(&graph->constants, tensor);
+  if (*value >= 0 && graph->values[*value].tensor == tensor) return FLOW_OK;      /* else it was replaced, and freed since */
+  FLOW_TRY(flow_tensor_index_reserve(&graph->constants));
   flow_tensor *contiguous;
   FLOW_TRY(flow_tensor_contiguous(tensor, &contiguous));
   flow_value constant = { .kind = FLOW_VALUE_CONSTANT, .signature = flow_tensor_signature(tensor), .node = -1, .tensor = contiguous };
   flow_status status = add_value(graph, &constant, value);
-  if (status != FLOW_OK) flow_tensor_release(contiguous);
-  return status;
+  if (status != FLOW_OK) {
+    flow_tensor_release(contiguous);
+    return status;
+  }
+  return flow_tensor_index_put(&graph->constants, contiguous, *value);      /* cannot fail: there is room */
 }
 
 flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value)

@@ -1,10 +1,11 @@
 /* core/graph: graphs of ops, and the contexts that trace them. Uses base, tensor, ops. Reading order:
- *   graph.h      the list of nodes that a trace appends to (and an eager tape remembers)
- *   context.h    one caller: its stack of traces, its recording tapes, its seed
- *   variable.h   tensors that outlive a step, and their versions within a trace
- *   tape.h       what an eager tape remembers
- *   loop.h       a loop as one node, with its own graph
- *   profile.h    where the time of a caller's ops goes
+ *   graph.h          the list of nodes that a trace appends to (and an eager tape remembers)
+ *   context.h        one caller: its stack of traces, its recording tapes, its seed
+ *   variable.h       tensors that outlive a step, and their versions within a trace
+ *   tape.h           what an eager tape remembers
+ *   tensor_index.h   which value stands for a tensor
+ *   loop.h           a loop as one node, with its own graph
+ *   profile.h        where the time of a caller's ops goes
  * Next, core/autodiff appends gradients to a graph, core/plan makes a plan of it, core/run runs the plan.
  *
  * graph.h: values and nodes in static single assignment: every value is written once, by its node. */
@@ -13,6 +14,7 @@
 
 #include "base/counted.h"
 #include "base/memory.h"
+#include "graph/tensor_index.h"
 #include "ops/op.h"
 
 typedef enum flow_value_kind {
@@ -62,6 +64,7 @@ struct flow_graph {
   int           node_count, node_capacity;
   int          *inputs;              /* INPUT values in the order of their creation */
   int           input_count, input_capacity;
+  flow_tensor_index constants;       /* the values of tensors that were captured */
   flow_reading *versions;            /* the value that reading a variable yields now */
   int           version_count, version_capacity;
   flow_loop   **loops;               /* those of its nodes; references */

@@ -3,44 +3,10 @@
 #include "graph/variable.h"
 #include <string.h>
 
-static size_t slot_of(const flow_tape *tape, const flow_tensor *tensor)
-{
-  size_t mask = (size_t)tape->entry_capacity - 1, slot = ((uintptr_t)tensor >> 6) * 0x9E3779B97F4A7C15u >> 20 & mask;
-  while (tape->entries[slot].tensor && tape->entries[slot].tensor != tensor) slot = (slot + 1) & mask;
-  return slot;
-}
-
 int flow_tape_find(const flow_tape *tape, const flow_tensor *tensor)
 {
   if (tape->traced) return tensor->graph == tape->graph ? tensor->value : -1;
-  if (!tape->entry_capacity) return -1;
-  const flow_tape_entry *entry = &tape->entries[slot_of(tape, tensor)];
-  return entry->tensor ? entry->value : -1;
-}
-
-/* Makes room for one more entry, so that the next insertion cannot fail. */
-static flow_status reserve(flow_tape *tape)
-{
-  if (2 * (tape->entry_count + 1) <= tape->entry_capacity) return FLOW_OK;
-  flow_tape_entry *old = tape->entries;
-  int old_capacity = tape->entry_capacity, capacity = old_capacity ? 2 * old_capacity : 64;
-  void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_tape_entry) * (size_t)capacity, &block));
-  tape->entries = block;
-  tape->entry_capacity = capacity;
-  for (int i = 0; i < old_capacity; i++)
-    if (old[i].tensor) tape->entries[slot_of(tape, old[i].tensor)] = old[i];
-  flow_free(old);
-  return FLOW_OK;
-}
-
-static flow_status insert(flow_tape *tape, flow_tensor *tensor, int value)
-{
-  FLOW_TRY(reserve(tape));
-  flow_tape_entry *entry = &tape->entries[slot_of(tape, tensor)];
-  if (!entry->tensor) tape->entry_count++;
-  *entry = (flow_tape_entry){ .tensor = tensor, .value = value };
-  return FLOW_OK;
+  return flow_tensor_index_find(&tape->values, tensor);
 }
 
 flow_status flow_tape_begin(flow_context *context, flow_tape **out)
@@ -86,7 +52,7 @@ void flow_tape_release(flow_tape *tape)
 {
   if (!tape || atomic_fetch_sub_explicit(&tape->references, 1, memory_order_acq_rel) != 1) return;
   flow_graph_release(tape->graph);
-  flow_free(tape->entries);
+  flow_tensor_index_free(&tape->values);
   flow_free(tape);
 }
 
@@ -94,7 +60,7 @@ void flow_tape_release(flow_tape *tape)
 static flow_status add_leaf(flow_tape *tape, flow_tensor *tensor, flow_variable *variable, int *value)
 {
   flow_signature signature = flow_tensor_signature(tensor);
-  FLOW_TRY(reserve(tape));
+  FLOW_TRY(flow_tensor_index_reserve(&tape->values));
   FLOW_TRY(flow_graph_input(tape->graph, &signature, value));
   flow_value *leaf = &tape->graph->values[*value];
   leaf->tensor = flow_tensor_retain(tensor);
@@ -102,7 +68,7 @@ static flow_status add_leaf(flow_tape *tape, flow_tensor *tensor, flow_variable 
     leaf->kind = FLOW_VALUE_VARIABLE;
     leaf->variable = flow_variable_retain(variable);
   }
-  return insert(tape, tensor, *value);   /* cannot fail: there is room */
+  return flow_tensor_index_put(&tape->values, tensor, *value);   /* cannot fail: there is room */
 }
 
 flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
@@ -154,7 +120,7 @@ static flow_status record(flow_tape *tape, int op, flow_tensor *const *inputs, i
     status = flow_graph_append(tape->graph, op, values, input_count, attributes, signatures, results);
   for (int i = 0; i < output_count && status == FLOW_OK; i++) {
     tape->graph->values[results[i]].tensor = flow_tensor_retain(outputs[i]);
-    status = insert(tape, outputs[i], results[i]);
+    status = flow_tensor_index_put(&tape->values, outputs[i], results[i]);
   }
   flow_free(block);
   return status;

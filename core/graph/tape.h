@@ -5,15 +5,12 @@
 
 #include "graph/context.h"
 
-typedef struct flow_tape_entry { const flow_tensor *tensor; int value; } flow_tape_entry;
-
 struct flow_tape {
-  _Atomic int      references;
-  flow_graph      *graph;         /* the trace's, or the tape's own; a reference */
-  int              traced;
-  int              begin, end;    /* nodes of the graph; end is -1 while recording */
-  flow_tape_entry *entries;       /* eager: hash table from tensors to values, open addressing */
-  int              entry_count, entry_capacity;   /* capacity: a power of two */
+  _Atomic int       references;
+  flow_graph       *graph;         /* the trace's, or the tape's own; a reference */
+  int               traced;
+  int               begin, end;    /* nodes of the graph; end is -1 while recording */
+  flow_tensor_index values;        /* eager: of the tensors that are recorded */
 };
 
 /* The value of a tensor on this tape, or -1. */

@@ -8,7 +8,8 @@
 
 enum {
   END_BYTES = 22, LOCATOR_BYTES = 20, END64_BYTES = 56, ENTRY_BYTES = 46, LOCAL_BYTES = 30,
-  MOST_COMMENT = 65535, MOST_NAME = 4096, MOST_MEMBERS = 1 << 20, VERIFY_BLOCK = 1 << 18,
+  MOST_COMMENT = 65535, MOST_NAME = 4096, USUAL_EXTRA = 64, MOST_MEMBERS = 1 << 20, VERIFY_BLOCK = 1 << 18,
+  HEADER_MOST = LOCAL_BYTES + MOST_NAME + 65535,
   ENCRYPTED = 1, SIZES_FOLLOW = 8,     /* flags of a member */
 };
 
@@ -174,28 +175,30 @@ static int agrees(uint64_t local, uint64_t central, unsigned flags)
   return local == central || ((flags & SIZES_FOLLOW) && local == 0);
 }
 
-/* Compares the local header with the directory and finds the content. `block` takes a name or an extra field: 65,535 bytes. */
+/* Compares the local header with the directory and finds the content. `block` takes HEADER_MOST bytes. One read gets all of a usual
+ * header: archives of NumPy have thousands of members, and seeking takes its time. */
 static flow_status check_local(flow_zip *zip, flow_zip_member *member, unsigned char *block)
 {
-  unsigned char local[LOCAL_BYTES];
-  FLOW_TRY(read_at(zip, member->header, "a member's header", local, sizeof local));
-  uint64_t name_bytes = number(local + 26, 2), extra_bytes = number(local + 28, 2), name = member->header + LOCAL_BYTES;
-  flow_zip_member found = { .compressed = number(local + 18, 4), .size = number(local + 22, 4) };
-  int same = memcmp(local, "PK\x03\x04", 4) == 0 && number(local + 8, 2) == member->method && name_bytes == strlen(member->name) &&
-             (number(local + 6, 2) & (ENCRYPTED | SIZES_FOLLOW)) == (member->flags & (ENCRYPTED | SIZES_FOLLOW));
+  uint64_t length = strlen(member->name), left = zip->source.file_bytes - member->header, usual = LOCAL_BYTES + length + USUAL_EXTRA;
+  if (member->header > zip->source.file_bytes || left < LOCAL_BYTES) left = LOCAL_BYTES;      /* that fails, and says so */
+  uint64_t have = left < usual ? left : usual;
+  FLOW_TRY(read_at(zip, member->header, "a member's header", block, have));
+  uint64_t name_bytes = number(block + 26, 2), extra_bytes = number(block + 28, 2), extra = LOCAL_BYTES + name_bytes;
+  flow_zip_member found = { .compressed = number(block + 18, 4), .size = number(block + 22, 4) };
+  int same = memcmp(block, "PK\x03\x04", 4) == 0 && number(block + 8, 2) == member->method && name_bytes == length &&
+             (number(block + 6, 2) & (ENCRYPTED | SIZES_FOLLOW)) == (member->flags & (ENCRYPTED | SIZES_FOLLOW));
   if (same) {
-    FLOW_TRY(read_at(zip, name, "a member's name", block, name_bytes));
-    same = memcmp(block, member->name, name_bytes) == 0;
+    if (extra + extra_bytes > have) FLOW_TRY(read_at(zip, member->header, "a member's header", block, extra + extra_bytes));
+    same = memcmp(block + LOCAL_BYTES, member->name, name_bytes) == 0;
   }
   if (same) {
-    FLOW_TRY(read_at(zip, name + name_bytes, "a member's extra field", block, extra_bytes));
-    FLOW_TRY(apply_extra(zip, block, extra_bytes, &found));
-    same = agrees(number(local + 14, 4), member->crc, member->flags) && agrees(found.compressed, member->compressed, member->flags) &&
+    FLOW_TRY(apply_extra(zip, block + extra, extra_bytes, &found));
+    same = agrees(number(block + 14, 4), member->crc, member->flags) && agrees(found.compressed, member->compressed, member->flags) &&
            agrees(found.size, member->size, member->flags);
   }
   if (!same) return flow_fail(FLOW_CORRUPT_DATA, "%s: the header of %s contradicts the directory", zip->source.path, member->name);
-  member->data = name + name_bytes + extra_bytes;
-  return flow_source_range(&zip->source, member->data, member->compressed, FLOW_PLAIN);
+  member->data = member->header + extra + extra_bytes;
+  return FLOW_OK;
 }
 
 static int compare_headers(const void *a, const void *b)
@@ -216,7 +219,7 @@ static flow_status check_members(flow_zip *zip, const zip_directory *directory)
   size_t count = (size_t)zip->count;
   FLOW_TRY(flow_alloc(count * sizeof(int), &block));
   zip->by_name = block;
-  FLOW_TRY(flow_alloc(count * sizeof(flow_zip_member *) + MOST_COMMENT, &block));
+  FLOW_TRY(flow_alloc(count * sizeof(flow_zip_member *) + HEADER_MOST, &block));
   flow_zip_member **sorted = block;
   unsigned char *scratch = (unsigned char *)block + count * sizeof *sorted;
   flow_status status = FLOW_OK;

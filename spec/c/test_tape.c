@@ -188,12 +188,42 @@ static void test_gradients_of_parts(void **state)
   }
 }
 
+/* More constants than the index of a graph begins with: each is one value, however often it is used, and what was put in its place when it
+ * was freed is another. */
+static void test_many_constants(void **state)
+{
+  (void)state;
+  enum { COUNT = 300 };
+  flow_tensor *constants[COUNT];
+  flow_graph *graph;
+  int values[COUNT], value;
+  OK(flow_graph_new(&graph));
+  for (int i = 0; i < COUNT; i++) {
+    constants[i] = number(i);
+    OK(flow_graph_constant(graph, constants[i], &values[i]));
+    assert_int_equal(values[i], i);
+  }
+  for (int i = COUNT; i-- > 0;) {
+    OK(flow_graph_constant(graph, constants[i], &value));
+    assert_int_equal(value, i);
+  }
+  assert_int_equal(graph->value_count, COUNT);
+  flow_tensor *other = number(-1);      /* as when a plan's constants are brought to a device */
+  flow_tensor_release(graph->values[7].tensor);
+  graph->values[7].tensor = flow_tensor_retain(other);
+  OK(flow_graph_constant(graph, constants[7], &value));
+  assert_int_equal(value, COUNT);
+  OK(flow_graph_constant(graph, constants[7], &value));
+  assert_int_equal(value, COUNT);
+  flow_graph_release(graph);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_writes_after_recording), GRAPH_TEST(test_sources), GRAPH_TEST(test_nested_tapes),
     GRAPH_TEST(test_out_of_memory), GRAPH_TEST(test_ops_out_of_memory),
-    GRAPH_TEST(test_gradients_of_parts),
+    GRAPH_TEST(test_gradients_of_parts), GRAPH_TEST(test_many_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
