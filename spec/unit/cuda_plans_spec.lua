@@ -1,5 +1,6 @@
 -- Convolutions of the reference models for GPUs that this machine does not have: every formula has a plan of the real cuDNN, with the
 -- workspace that spec/cuda/plans.txt holds. The table is of one version of cuDNN; with another one there must be plans, of whatever size.
+-- A plan takes a quarter of a second: FLOW_CASES formulas of the table are asked for, by default 48 of them.
 local support = require "spec.support.init"
 
 local build = support.program:gsub("/bin/[^/]*$", "")
@@ -45,20 +46,23 @@ describe("plans for GPUs", function()
     assert.is_true(fused[2].sums > 0 and fused[1].relus > 0 and fused[2].relus > 0)
   end)
 
-  it("exist for every formula, as the table says", function()
-    local output, code = support.run(("FLOW_BUILD=%s %sscripts/cuda-plans"):format(build, support.root))
+  it("exist for formulas of the whole table, as it says", function()
+    local every = math.max(1, math.floor((#lines - 2) / (tonumber(os.getenv("FLOW_CASES")) or 48)))
+    local expected = { lines[1], lines[2] }
+    for i = 3, #lines, every do expected[#expected + 1] = lines[i] end
+    local output, code = support.run(("FLOW_BUILD=%s %sscripts/cuda-plans --every %d"):format(build, support.root, every))
     if code == 3 then return pending((output:gsub("^cuda%-plans: ", ""):gsub("\n$", ""))) end
     assert.are.equal(0, code, output)
     local found, kinds = {}, {}
     for line in output:gmatch("[^\n]+") do found[#found + 1] = line end
-    assert.are.equal(#lines, #found)
+    assert.are.equal(#expected, #found)
     for i = 3, #found do
       local kind = found[i]:match("\t(%l+ ?%l*) [^\t]*$")
       kinds[kind] = true
       assert.is_nil(found[i]:find("none"), found[i])
     end
     assert.is_true(kinds["convolution forward"] and kinds["convolution data"] and kinds["convolution filter"])
-    if found[1] == lines[1] then assert.are.same(lines, found) end
+    if found[1] == lines[1] then assert.are.same(expected, found) end
   end)
 
   it("are kept in files, and searched for again where a file is not what it says", function()
