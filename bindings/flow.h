@@ -263,7 +263,7 @@ FLOW_API int         flow_tensor_is_contiguous(const flow_tensor *tensor);
 FLOW_API void       *flow_tensor_data(const flow_tensor *tensor);
 /* How many tensors share its memory, itself included; 0 if it is symbolic. */
 FLOW_API int         flow_tensor_owners(const flow_tensor *tensor);
-/* The value of a tensor with exactly one element. An int64 beyond 2^53 is rounded. FLOW_INVALID_STATE if it is symbolic. */
+/* The value of a tensor with exactly one element. An int64 beyond 2^53 is rounded, any NaN is NAN. FLOW_INVALID_STATE if it is symbolic. */
 FLOW_API flow_status flow_tensor_item(const flow_tensor *tensor, double *out);
 /* The element at `position`, rank numbers that count from 0. */
 FLOW_API flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out);

@@ -2,6 +2,7 @@
 #include "graph/variable.h"
 #include <math.h>
 #include <string.h>
+#include "tensor/caller_number.h"
 #include "tensor/place.h"
 
 enum { VARIABLE_MAGIC = 0x5641524c };
@@ -77,7 +78,7 @@ double flow_variable_number(const flow_variable *variable)
   if (flow_tensor_on_host(variable->tensor, &host) != FLOW_OK) return NAN;      /* the device has failed: the next call says so */
   flow_convert_to_double(host->dtype, host->data, 1, &value, 1);
   flow_tensor_release(host);
-  return value;
+  return flow_caller_number(value);
 }
 
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out)

@@ -4,7 +4,7 @@
 
 #include <math.h>
 #include "base/float_state.h"
-
+#include "tensor/caller_number.h"
 #include "tensor/sequence.h"
 
 /* ---- properties: harmless on NULL and closed tensors ----------------------------------------------------------------- */
@@ -119,6 +119,7 @@ static flow_status read_number(const flow_tensor *tensor, const char *element, d
     element = (const char *)&copy;
   }
   flow_convert_to_double(tensor->dtype, element, 1, out, 1);
+  *out = flow_caller_number(*out);
   return FLOW_OK;
 }
 
@@ -187,6 +188,7 @@ flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double coun
   FLOW_TRY(wrap_doubles("the tensor to read", tensor, out, count, &values));
   flow_status status = values ? flow_tensor_copy(values, tensor) : FLOW_OK;
   flow_tensor_release(values);
+  for (size_t i = 0; status == FLOW_OK && i < (size_t)count; i++) out[i] = flow_caller_number(out[i]);
   return status;
 }
 

@@ -408,6 +408,16 @@ function native.data(t)
   return copy and ffi.gc(data, function() copy = nil end) or data
 end
 
+-- A copy of t's elements as a double array, row by row. They are Lua numbers, which what data() points to need not be: memory that others
+-- filled may hold NaNs that LuaJIT takes for objects.
+function native.doubles(t)
+  local pointer = native.pointer(t)
+  local count = C.flow_tensor_size(pointer)
+  local values = native.array("double", count)
+  native.check(C.flow_tensor_read(pointer, values, count))
+  return values, count
+end
+
 -- dtype name, dimensions and address of a numeric cdata array such as ffi.new("float[2][3]"); nil for anything else. Of a uint64_t array
 -- the dtype is int64 and the fourth result true.
 local element_types = {

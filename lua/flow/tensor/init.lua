@@ -445,15 +445,9 @@ end)
 -- Nested Lua lists of what item() gives; a rank 0 tensor gives its value.
 define_op.method("totable", function(t)
   local p = need_value(t, "totable()")
-  local count = C.flow_tensor_size(p)
   local boolean, whole = C.flow_tensor_dtype(p) == C.FLOW_BOOL, C.flow_tensor_dtype(p) == C.FLOW_INT64
   local values
-  if whole then
-    values = integers.read(p)
-  else
-    values = native.array("double", count)
-    check(C.flow_tensor_read(p, values, count))
-  end
+  if whole then values = integers.read(p) else values = native.doubles(t) end
   local shape, n = shape_table(p), -1
   local function nest(depth)
     if depth > #shape then

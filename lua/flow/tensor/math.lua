@@ -25,9 +25,9 @@ function math_.confusion_matrix(labels, predictions, options)
   local truth, guess = labels_of(what, "labels", labels), labels_of(what, "predictions", predictions)
   local count = truth.shape[1]
   if guess.shape[1] ~= count then raise("%s: %d labels for %d predictions", what, count, guess.shape[1]) end
-  local weights = options.weights and tensor.tensor(options.weights):to("float64"):contiguous()
+  local weights = options.weights and tensor.tensor(options.weights)
   if weights and (weights.rank ~= 1 or weights.shape[1] ~= count) then raise("%s: weights are %d numbers, one a sample", what, count) end
-  local a, b, w = native.data(truth), native.data(guess), weights and native.data(weights)
+  local a, b, w = native.data(truth), native.data(guess), weights and native.doubles(weights)
   local classes, most = options.num_classes, -1
   for i = 0, count - 1 do
     local row, column = tonumber(a[i]), tonumber(b[i])

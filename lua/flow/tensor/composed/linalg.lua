@@ -260,7 +260,7 @@ define(function(x)
   x, n = matrices(x, "eigh", true)
   local w, v = rotations.result_of(x, { n }), rotations.result_of(x, { n, n })
   local to_w, to_v = native.data(w), native.data(v)
-  rotations.each_matrix(x, n, n, "eigh", function(a, number)
+  rotations.each_matrix(x, n, n, "eigh", { { to = to_w, size = n }, { to = to_v, size = n * n } }, function(a, number)
     local values, vectors, order = rotations.symmetric_eigen(a, n)
     for j = 1, n do
       to_w[number * n + j - 1] = values[order[j]]
@@ -281,7 +281,8 @@ local function tall_svd(x, m, n, full)
   local width = full and m or n
   local u, s, vt = rotations.result_of(x, { m, width }), rotations.result_of(x, { n }), rotations.result_of(x, { n, n })
   local to_u, to_s, to_v = native.data(u), native.data(s), native.data(vt)
-  rotations.each_matrix(x, m, n, "svd", function(a, number)
+  local all = { { to = to_u, size = m * width }, { to = to_s, size = n }, { to = to_v, size = n * n } }
+  rotations.each_matrix(x, m, n, "svd", all, function(a, number)
     local sizes, v, order = rotations.columns_orthogonal(a, m, n)
     local own, rank = native.array("double", m * width), 0
     for j = 1, n do

@@ -6,15 +6,24 @@ local tools = require "flow.tensor.composed.tools"
 
 local rotations = {}
 
--- Calls f(values, m, n, results...) for each matrix of an eager x: `values` is a matrix of doubles by rows, made of a copy.
-function rotations.each_matrix(x, m, n, what, f)
+-- Calls f(values, number) for each matrix {m, n} of an eager x: `values` is a copy as doubles by rows, matrices count from 0. Where one has
+-- an element that is not finite, `results` ({ to = pointer, size = of one matrix } each) become NaN instead.
+function rotations.each_matrix(x, m, n, what, results, f)
   tensor.need_value(x, what .. "()")
-  local all = tensor.on_host(x):to("float64"):contiguous()
-  local data, count = native.data(all), m * n > 0 and all.size / (m * n) or 0
+  local data, elements = native.doubles(x)
+  local count = m * n > 0 and elements / (m * n) or 0
   for i = 0, count - 1 do
-    local a = native.array("double", m * n)
-    for k = 0, m * n - 1 do a[k] = data[i * m * n + k] end
-    f(a, i)
+    local a, finite = native.array("double", m * n), true
+    for k = 0, m * n - 1 do
+      a[k] = data[i * m * n + k]
+      finite = finite and a[k] - a[k] == 0
+    end
+    if finite then f(a, i)
+    else
+      for _, result in ipairs(results) do
+        for k = i * result.size, (i + 1) * result.size - 1 do result.to[k] = 0 / 0 end
+      end
+    end
   end
   return count
 end
