@@ -2,7 +2,8 @@
  * larger one for fewer images or rows, since libraries choose as they like.
  *
  * The environment variable FLOW_EMULATED_FORMULAS names a file that gets a line for each formula that is planned: what a model asks of the
- * libraries (scripts/cuda-plans). */
+ * libraries (scripts/cuda-plans). With FLOW_EMULATED_IDLE=1 convolutions and products leave their results as they are, for who only counts
+ * launches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,12 @@ typedef struct emulated_plan {
 } emulated_plan;
 
 static flow_plan_cache convolutions = FLOW_PLAN_CACHE, products = FLOW_PLAN_CACHE;
+
+static int idle(void)
+{
+  const char *text = getenv("FLOW_EMULATED_IDLE");
+  return text && strcmp(text, "1") == 0;
+}
 
 /* The caches' locks are not one: a line is written at once. */
 static void note(const char *text)
@@ -81,7 +88,8 @@ flow_status flow_convolution_run(const flow_call *call, const flow_library_plan 
   const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;
   emulated_convolution_arguments a = { .c = *c, .first = operands->first, .second = operands->second, .bias = operands->bias,
                                        .addend = operands->addend, .relu = operands->relu, .result = operands->result,
-                                       .sums = operands->sums, .workspace = operands->workspace, .workspace_bytes = plan->workspace };
+                                       .sums = operands->sums, .workspace = operands->workspace, .workspace_bytes = plan->workspace,
+                                       .idle = idle() };
   FLOW_TRY(flow_cuda_launch(call, CUDA_emulated_convolution, emulated_elements(c), &a, sizeof a));
   return operands->sums ? flow_cuda_launch(call, CUDA_emulated_sums, c->channels_in, &a, sizeof a) : FLOW_OK;
 }
@@ -94,7 +102,8 @@ flow_status flow_product_run(const flow_call *call, const flow_library_plan *pla
   if (addresses % (uintptr_t)p->alignment != 0)
     return flow_fail(FLOW_INTERNAL, "an operand of a product begins at no multiple of %lld bytes", (long long)p->alignment);
   emulated_product_arguments arguments = { .p = *p, .a = a, .b = b, .bias = bias, .c = c, .workspace = workspace,
-                                           .workspace_bytes = plan->workspace };
+                                           .workspace_bytes = plan->workspace,
+                                           .idle = idle() };
   int64_t tiles = p->batch * p->m * parts_of(p->n, EMULATED_TILE);
   return flow_cuda_launch(call, CUDA_emulated_product, tiles, &arguments, sizeof arguments);
 }
