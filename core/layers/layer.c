@@ -360,6 +360,20 @@ flow_status flow_layer_fail_built(const flow_layer *layer, const flow_signature 
                          flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
 }
 
+flow_status flow_layer_sort_axes(flow_layer *layer)
+{
+  const double *axes;
+  double sorted[FLOW_MAX_RANK];
+  int count = flow_argument_list(layer->arguments, "axis", &axes);
+  if (count < 2 || count > FLOW_MAX_RANK) return FLOW_OK;
+  for (int i = 0; i < count; i++) {
+    int at = i;
+    for (; at > 0 && sorted[at - 1] > axes[i]; at--) sorted[at] = sorted[at - 1];
+    sorted[at] = axes[i];
+  }
+  return flow_arguments_set_numbers(layer->arguments, "axis", sorted, count);
+}
+
 flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature *input, int axis)
 {
   int fits = !layer->built || (input->rank == layer->build_rank && input->dims[axis] == layer->build_shape[axis]);

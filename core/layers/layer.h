@@ -165,6 +165,8 @@ flow_status flow_layer_check_rank(const flow_layer *layer, const flow_signature 
 flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signature *input, const char *what);
 /* Fails if the layer is built, for an input of another rank or of another size of this axis (from 0). */
 flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature *input, int axis);
+/* Puts the list `axis` in order, as Keras does when it builds the layer: negative ones are first. */
+flow_status flow_layer_sort_axes(flow_layer *layer);
 /* Says that the layer was built for another shape. */
 flow_status flow_layer_fail_built(const flow_layer *layer, const flow_signature *input);
 /* Fails unless each argument (NULL ends the list) is positive; pairs count both numbers. */

@@ -41,10 +41,9 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   flow_attributes reduce;
   int64_t dims[FLOW_MAX_RANK], shape[FLOW_MAX_RANK];
   int rank = 0;
+  FLOW_TRY(flow_layer_sort_axes(layer));
   FLOW_TRY(axes_of(layer, inputs, &reduce, dims));
-  for (int axis = 1; axis < inputs->rank; axis++)
-    for (int i = 0; i < reduce.reduce.count; i++)
-      if (reduce.reduce.axes[i] == axis) shape[rank++] = dims[axis];
+  for (; rank < reduce.reduce.count; rank++) shape[rank] = dims[reduce.reduce.axes[rank]];
   return flow_layer_add_variable(context, layer, 0, "scale", "ones", rank, shape, 1);
 }
 

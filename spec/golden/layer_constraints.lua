@@ -307,7 +307,7 @@ return {
     0.435350692, 0.466119794, 0.44275543, 0.231002084, 0.438239035, 0.0153679831, 0.0248570034, 0.449209871, -0.331615344, 0.445928889,
     -0.418562906, -0.473057228, 0.493876759, 0.451448607, 0.519083451, -0.0157466165, 0.190089292, 0.43252399, -0.703711347, 0.21983821,
     0.283879775, -0.794994458, 0.18755972, 0.557311568, -0.251519731, -0.427080346, -0.52531478, -0.20796987, 0.543153411, 0.51801896,
-    0.0864037692, 0.382636019 }, { 1.52344393e-18, 0.743303835, 0.291378111, 0.166084409, 0.329063892, 0 }, { 0.0364459111, 0.354350948,
+    0.0864037692, 0.382636019 }, { 1.80517376e-18, 0.743303835, 0.291378111, 0.166084409, 0.329063892, 0 }, { 0.0364459111, 0.354350948,
     -0.174859807, 0.345543252, 0.238769144, -0.304522944, 0.0100411195, -0.48429859, 0.279618879, -0.0727656062, 0.227889735, 0.218329626,
     -0.657404913, 0.0642718042, 0.579472869, 0.149809894, -0.446580025, -0.468415045, 0.406010843, 0.193715277, 0.388779391, -0.593246106,
     -0.596051698, 0.580215841, 0.274780403, -0.486481217, 0.44708242, 0.445230803, 0.346508402, 0.515430391, -0.570999451, 0.601306601,
@@ -371,5 +371,58 @@ return {
   losses = { 0.584478878, 0.512471409, 0.499679452, 0.446258103, 0.466862189 },
   after = { { 0.260541721, 0.132716531, -0.350529713, -0.696967711, 0.534551755, 0.127487789, 0.26256593, 0.355388509, -0.390719518,
     0.538011391, -0.0740949295, -0.500925967, -0.262096103, -0.767202295, 0.162132715 }, { -0.0624348541, 0.0314793573, 0.0900149725 } },
+},
+{
+  kind = "constraints",
+  name = "a partly frozen model",
+  model = [[{"module": "keras.src.models.functional", "class_name": "Functional", "config": {"name": "functional_17", "trainable": true,
+    "layers": [{"module": "keras.layers", "class_name": "InputLayer", "config": {"batch_shape": [null, 5], "dtype": "float32", "sparse":
+    false, "ragged": false, "name": "input_layer_16", "optional": false}, "registered_name": null, "name": "input_layer_16",
+    "inbound_nodes": []}, {"module": "keras", "class_name": "Sequential", "config": {"name": "sequential_14", "trainable": false, "dtype":
+    {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": null}, "layers": [{"module":
+    "keras.layers", "class_name": "InputLayer", "config": {"batch_shape": [null, 5], "dtype": "float32", "sparse": false, "ragged": false,
+    "name": "input_layer_17", "optional": false}, "registered_name": null}, {"module": "keras.layers", "class_name": "Dense", "config":
+    {"name": "dense_8", "trainable": false, "dtype": {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"},
+    "registered_name": null}, "units": 4, "activation": "tanh", "use_bias": true, "kernel_initializer": {"module": "keras.initializers",
+    "class_name": "GlorotUniform", "config": {"seed": null, "input_axes": null, "output_axes": null}, "registered_name": null},
+    "bias_initializer": {"module": "keras.initializers", "class_name": "Zeros", "config": {}, "registered_name": null},
+    "kernel_regularizer": {"module": "keras.regularizers", "class_name": "L2", "config": {"l2": 0.01}, "registered_name": null},
+    "bias_regularizer": null, "kernel_constraint": null, "bias_constraint": null, "quantization_config": null}, "registered_name": null,
+    "build_config": {"input_shape": [null, 5]}}, {"module": "keras.layers", "class_name": "Dense", "config": {"name": "dense_9",
+    "trainable": true, "dtype": {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": null},
+    "units": 3, "activation": "linear", "use_bias": true, "kernel_initializer": {"module": "keras.initializers", "class_name":
+    "GlorotUniform", "config": {"seed": null, "input_axes": null, "output_axes": null}, "registered_name": null}, "bias_initializer":
+    {"module": "keras.initializers", "class_name": "Zeros", "config": {}, "registered_name": null}, "kernel_regularizer": null,
+    "bias_regularizer": null, "kernel_constraint": {"module": "keras.constraints", "class_name": "MaxNorm", "config": {"max_value": 2,
+    "axis": 0}, "registered_name": null}, "bias_constraint": null, "quantization_config": null}, "registered_name": null, "build_config":
+    {"input_shape": [null, 4]}}], "build_input_shape": [null, 5]}, "registered_name": null, "build_config": {"input_shape": [null, 5]},
+    "compile_config": {}, "name": "sequential_14", "inbound_nodes": [{"args": [{"class_name": "__keras_tensor__", "config": {"shape":
+    [null, 5], "dtype": "float32", "keras_history": ["input_layer_16", 0, 0]}}], "kwargs": {"mask": null}}]}, {"module": "keras.layers",
+    "class_name": "Dense", "config": {"name": "dense_10", "trainable": true, "dtype": {"module": "keras", "class_name": "DTypePolicy",
+    "config": {"name": "float32"}, "registered_name": null}, "units": 2, "activation": "linear", "use_bias": true, "kernel_initializer":
+    {"module": "keras.initializers", "class_name": "GlorotUniform", "config": {"seed": null, "input_axes": null, "output_axes": null},
+    "registered_name": null}, "bias_initializer": {"module": "keras.initializers", "class_name": "Zeros", "config": {}, "registered_name":
+    null}, "kernel_regularizer": null, "bias_regularizer": null, "kernel_constraint": null, "bias_constraint": null,
+    "quantization_config": null}, "registered_name": null, "build_config": {"input_shape": [null, 3]}, "name": "dense_10",
+    "inbound_nodes": [{"args": [{"class_name": "__keras_tensor__", "config": {"shape": [null, 3], "dtype": "float32", "keras_history":
+    ["sequential_14", 0, 0]}}], "kwargs": {}}]}], "input_layers": ["input_layer_16", 0, 0], "output_layers": ["dense_10", 0, 0]},
+    "registered_name": "Functional", "build_config": {"input_shape": null}, "compile_config": {}}]],
+  optimizer = [[{"module": "keras.optimizers", "class_name": "SGD", "config": {"name": "sgd_11", "learning_rate": 0.10000000149011612,
+    "weight_decay": null, "clipnorm": null, "global_clipnorm": null, "clipvalue": null, "use_ema": false, "ema_momentum": 0.99,
+    "ema_overwrite_frequency": null, "loss_scale_factor": null, "gradient_accumulation_steps": null, "momentum": 0.9, "nesterov": false},
+    "registered_name": null}]],
+  x = { shape = { 8, 5 }, seed = 84060, low = -1, high = 1 },
+  y = { shape = { 8, 2 }, seed = 84061, low = -1, high = 1 },
+  weights = { { shape = { 5, 4 }, seed = 84062, low = -0.816496581, high = 0.816496581 }, { shape = { 4 }, seed = 84063, low = -0.1, high
+    = 0.1 }, { shape = { 4, 3 }, seed = 84064, low = -0.9258201, high = 0.9258201 }, { shape = { 3 }, seed = 84065, low = -0.1, high = 0.1
+    }, { shape = { 3, 2 }, seed = 84066, low = -1.09544512, high = 1.09544512 }, { shape = { 2 }, seed = 84067, low = -0.1, high = 0.1 }
+    },
+  losses = { 0.442521186, 0.403386727, 0.350829923, 0.307997145, 0.28252663 },
+  after = { { -0.722870052, 0.392601371, -0.125556469, 0.492596775, -0.569191396, -0.592355728, 0.212819234, 0.76412648, 0.0090128975,
+    -0.687689126, 0.278889447, -0.323122233, 0.41425094, -0.756161928, -0.111375786, 0.326842576, 0.178733841, 0.0167778935, -0.604180098,
+    0.23075217 }, { -0.00169979897, 0.0753901899, 0.00248215813, 0.0881869793 }, { 0.310166585, 0.373298235, -0.0571692584, 0.967604532,
+    -0.116497555, -0.841850746, 0.766397832, 0.419815326, 0.614688835, 0.645096975, 0.84874719, -0.112908408 }, { 0.00110395415,
+    0.0522224107, -0.022121851 }, { 0.0519994127, -1.07884241, -0.507946118, -0.607905347, 0.44251674, 0.141615261 }, { -0.218773749,
+    -0.00225978979 } },
 }
 }

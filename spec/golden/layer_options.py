@@ -41,6 +41,16 @@ def twice():
     return keras.Model(inputs, inner(shared(shared(inputs))))
 
 
+def partly_frozen():
+    """A model inside that was frozen, one layer of which trains again: it does, as its own flag says."""
+    inputs = keras.Input((5,))
+    inner = keras.Sequential([keras.Input((5,)), layers.Dense(4, activation="tanh", kernel_regularizer="l2"),
+                              layers.Dense(3, kernel_constraint="max_norm")])
+    inner.trainable = False
+    inner.layers[1].trainable = True
+    return keras.Model(inputs, layers.Dense(2)(inner(inputs)))
+
+
 def sgd():
     return optimizers.SGD(0.1, momentum=0.9)
 
@@ -74,6 +84,7 @@ def constrained():
             lambda: keras.Input((5,)), lambda: layers.Dense(3, kernel_constraint=c.MinMaxNorm(2, 3, rate=0.25)))),
         ("averages", lambda: optimizers.Adam(0.05, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=2), chain(
             lambda: keras.Input((5,)), lambda: layers.Dense(3, kernel_constraint=c.UnitNorm(), bias_constraint=c.NonNeg()))),
+        ("a partly frozen model", sgd, partly_frozen),
     ]
 
 

@@ -116,13 +116,18 @@ local function with_layers(value)
   return value.class and flow.layers[value.class](result) or result
 end
 
---- The case's options with attention_axes as Lua counts them: from 1.
+--- The case's options with attention_axes and lists of axes as Lua counts them: from 1, or from the end.
 function golden.options(case)
   local options = {}
   for name, value in pairs(case.options) do options[name] = with_layers(value) end
   local axes = options.attention_axes and {}
   for i, axis in ipairs(options.attention_axes or {}) do axes[i] = axis + 1 end
   options.attention_axes = axes
+  if type(options.axis) == "table" then
+    local list = {}
+    for i, axis in ipairs(options.axis) do list[i] = axis < 0 and axis or axis + 1 end
+    options.axis = list
+  end
   return options
 end
 

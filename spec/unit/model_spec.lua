@@ -112,6 +112,35 @@ describe("Sequential", function()
     model.trainable = true
     assert.equal(4, #model.trainable_variables)
   end)
+
+  it("freezes the layers that a model is made of, which may be set to train again", function()
+    local function inner() return { layers.Input { 2 }, layers.Dense(3, { name = "first" }), layers.Dense(3, { name = "last" }) } end
+    local function graph()
+      local input = flow.Input { 2 }
+      return { inputs = input, outputs = layers.Dense(3, { name = "last" })(layers.Dense(3, { name = "first" })(input)), trainable = false }
+    end
+    for _, part in ipairs { flow.Sequential(inner(), { trainable = false }), flow.Model(graph()) } do
+      local input = flow.Input { 2 }
+      local model = flow.Model { inputs = input, outputs = layers.Dense(1, { name = "head" })(part(input)) }
+      assert.equal(2, #model.trainable_variables)
+      assert.is_false(part:get_layer("first").trainable)
+      part:get_layer("last").trainable = true
+      assert.equal(4, #model.trainable_variables)
+      assert.equal(0, #part.trainable_variables)
+      local again = flow.models.model_from_json(model:to_json())
+      assert.equal(4, #again.trainable_variables)
+    end
+  end)
+
+  it("keeps its graph if the list that a layer returned is changed", function()
+    local input = flow.Input { 3, 2 }
+    local found = layers.LSTM(2, { return_state = true })(input)
+    local first = found[1]
+    found[1], found[2] = layers.Activation("tanh")(first), nil
+    local model = flow.Model { inputs = input, outputs = { first, found[1] } }
+    local y = model:predict(flow.random.normal({ 4, 3, 2 }, { seed = 2 }), { verbose = 0 })
+    assert.near(0, (flow.tanh(y[1]) - y[2]):abs():max():item(), 1e-6)
+  end)
 end)
 
 describe("a model written in Lua", function()

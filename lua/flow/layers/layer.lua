@@ -366,14 +366,14 @@ function Layer:_collect(list, seen)
   return list
 end
 
--- Variables that training changes: none under a layer with trainable = false.
-function Layer:_collect_trainable(list, seen)
-  if not self._trainable then return list end
+-- Variables that training changes: none under a layer with trainable = false. asks_inside: its children go by their own flags.
+function Layer:_collect_trainable(list, seen, asks_inside)
+  if not self._trainable and not asks_inside then return list end
   local own = {}
-  if self._handle then
+  if self._handle and self._trainable then
     for i = 0, C.flow_layer_variable_count(self._handle) - 1 do own[#own + 1] = variable.wrap(C.flow_layer_variable(self._handle, i)) end
   end
-  for _, v in ipairs(self._own) do own[#own + 1] = v end
+  for _, v in ipairs(self._own) do own[#own + 1] = self._trainable and v or nil end
   for _, v in ipairs(own) do
     if v.trainable and not seen[v] then
       seen[v] = true
@@ -400,7 +400,7 @@ end
 function Layer.fields.losses(self) return self:_collect_penalties({}, {}) end
 
 function Layer.fields.weights(self) return self:_collect({}, {}) end
-function Layer.fields.trainable_weights(self) return self:_collect_trainable({}, {}) end
+function Layer.fields.trainable_weights(self) return self._trainable and self:_collect_trainable({}, {}) or {} end
 function Layer.fields.non_trainable_weights(self)
   local trainable, list = {}, {}
   for _, v in ipairs(self.trainable_weights) do trainable[v] = true end
@@ -424,7 +424,7 @@ function Layer.fields.input(self)
 end
 function Layer.fields.output(self)
   local outputs = first_node(self).outputs
-  return #outputs == 1 and outputs[1] or outputs
+  return #outputs == 1 and outputs[1] or { unpack(outputs) }
 end
 -- The dtype of its computation, that of its weights, and both as an object with a name.
 function Layer.fields.compute_dtype(self) return self._policy.compute_dtype end

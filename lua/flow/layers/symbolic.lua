@@ -232,7 +232,7 @@ local function add_node(layer, list, found, node)
   for i = 1, #list do node.inputs[i] = list[i] end
   for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i) end
   layer._nodes[#layer._nodes + 1] = node
-  return found.single and node.outputs[1] or node.outputs
+  return found.single and node.outputs[1] or { unpack(node.outputs) }      -- the caller's own list
 end
 
 -- Makes the variables of a layer, and of those inside, for inputs of these shapes and dtypes, of which sizes may be unknown.

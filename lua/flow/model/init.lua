@@ -47,6 +47,17 @@ function Model.extend(parent, class_name)
   return class
 end
 
+-- As in Keras, what a model contains goes by the flags of its layers: with trainable = false it gives its layers that flag, which they may
+-- lose again. So a layer that a frozen model contains trains if it is set to.
+function Model:_collect_trainable(list, seen)
+  return Layer._collect_trainable(self, list, seen, true)
+end
+
+local function freeze(self, options)
+  if options.trainable == false then self.trainable = false end
+  return self
+end
+
 -- A model runs on the devices of the strategy in whose scope it was made (nil: outside of all scopes), or on the device of flow.device; see
 -- train/steps.lua.
 function Model:_prepare(class_name, options)
@@ -334,7 +345,7 @@ local function new_functional(class, inputs, outputs, options)
   local output_list, output_names = as_list(outputs, "flow.Model: outputs")
   set_graph(self, input_list, output_list, input_names, output_names)
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
-  return self
+  return freeze(self, options)
 end
 
 signature.takes(MODEL)
@@ -444,7 +455,7 @@ local function new_sequential(class, list, options)
   local self = object.new(class):_prepare(class.name, options)
   rawset(self, "_input", false)
   for i = 1, count do self:add(list[i]) end
-  return self
+  return freeze(self, options)
 end
 
 signature.takes(SEQUENTIAL)

@@ -186,8 +186,8 @@ local function read_sequential(entry, reader, class)
     local original = clone and (is_input and clone.model._input.layer or clone.model._children[i - shift])
     list[i] = layer_of(inner, reader, clone, original)
   end
-  local model = (class or models.Sequential) { name = text_field(content, "name", reader.path), layers = list,
-                                               trainable = content.trainable ~= false, dtype = dtype_of(content) }
+  local model = (class or models.Sequential) { name = text_field(content, "name", reader.path), layers = list, dtype = dtype_of(content) }
+  rawset(model, "_trainable", content.trainable ~= false)      -- its layers have flags of their own
   local shape = given(content.build_input_shape) and content.build_input_shape or given(content.batch_input_shape) and
     content.batch_input_shape
   if shape and not model._built and #list > 0 then
@@ -310,8 +310,11 @@ local function read_functional(entry, reader, class)
     end
     return tensors
   end
-  return (class or models.Model) { inputs = ends(content.input_layers, "inputs"), outputs = ends(content.output_layers, "outputs"),
-                        name = given(content.name) and content.name or nil, trainable = content.trainable ~= false }
+  local model = (class or models.Model) { inputs = ends(content.input_layers, "inputs"),
+                                          outputs = ends(content.output_layers, "outputs"),
+                                          name = given(content.name) and content.name or nil }
+  rawset(model, "_trainable", content.trainable ~= false)      -- its layers have flags of their own
+  return model
 end
 
 -- The layer, model or (for an InputLayer) symbolic tensor of an entry. reader: { path =, custom = { name = class }, calls = 0 }.
