@@ -159,8 +159,11 @@ local BY_TYPE = {
   constraint = function(draw) return choice(C.FLOW_CHOICE_CONSTRAINT, draw) end,
 }
 
---- Random options of a record; policies: also other dtypes than float32.
-local function options_of(index, draw, shape, policies)
+-- Options by which training draws random numbers: 0 in models that train as Keras' do.
+local CHANCES = { rate = true, dropout = true, recurrent_dropout = true, stddev = true }
+
+--- Random options of a record; policies: also other dtypes than float32; calm: training draws no random numbers.
+local function options_of(index, draw, shape, policies, calm)
   local class, options = native.string(C.flow_layer_class_name(index)), {}
   for i = 0, C.flow_layer_class_argument_count(index) - 1 do
     local name = native.string(C.flow_layer_class_argument(index, i))
@@ -175,11 +178,12 @@ local function options_of(index, draw, shape, policies)
       if draw.chance(0.2) then options.trainable = false end
     elseif kind ~= "null" and value ~= false then
       if value == nil then error("random_files: no values are known for " .. class .. "." .. name .. " of type " .. kind) end
-      if required or draw.chance(0.5) then options[name] = value(draw, shape) end
+      if required or draw.chance(0.5) then options[name] = calm and CHANCES[name] and 0 or value(draw, shape) end
       if kind == "single" and type(options[name]) == "table" then options[name] = { options[name][1] } end
       if (kind == "triple" or kind == "volume sides") and type(options[name]) == "table" then options[name][3] = options[name][1] end
     end
   end
+  if calm and class == "SimpleRNN" then options.activity_regularizer = nil end      -- Keras reads it, but does not write it
   if class == "Normalization" and (options.mean == nil) ~= (options.variance == nil) then options.mean, options.variance = nil, nil end
   return options
 end
@@ -446,6 +450,33 @@ function random_files.trained(seed)
   local x = flow.random.uniform({ rows, 5 }, { seed = draw.integer(1, 1e6) })
   for _ = 1, draw.integer(0, 3) do model:train_on_batch(x, y) end
   return model, x, y
+end
+
+--- What spec/support/random_nets.lua makes its models with. layer(class, draw, shape, dtype, calm) gives a layer with random options, and
+--- those of a record.
+random_files.drawing, random_files.objective, random_files.shape_for = drawing, objective, shape_for
+random_files.MERGING, random_files.RECURRENT, random_files.CELLS = MERGING, RECURRENT, CELLS
+random_files.CONVOLUTIONS_OF_STEPS, random_files.class_names = CONVOLUTIONS_OF_STEPS, {}
+for i, class in ipairs(classes) do
+  random_files.class_names[i] = type(class) == "number" and native.string(C.flow_layer_class_name(class)) or class
+end
+function random_files.layer(class, draw, shape, dtype, calm)
+  local entry = in_lua.entries[class]
+  local function record(name, inner_shape)
+    return layers[name](options_of(C.flow_layer_class_find(name), draw, inner_shape, false, true))
+  end
+  if entry then return layers[entry.class or class](entry.options(draw, shape, record, dtype)), {} end
+  local options = options_of(C.flow_layer_class_find(class), draw, shape, false, calm)
+  -- Keras fails with several axes.
+  if class == "RMSNormalization" and type(options.axis) == "table" and #options.axis > 1 then options.axis = nil end
+  -- What these contain trains in Keras in spite of trainable = false.
+  if class == "MultiHeadAttention" or class == "GroupQueryAttention" or class:find "^ConvLSTM" then options.trainable = nil end
+  return layers[class](options), options
+end
+function random_files.dtype_for(class, draw)
+  local entry = in_lua.entries[class]
+  local dtype = entry and entry.dtype or class:find "Embedding$" and "int32" or "float32"
+  return type(dtype) == "table" and draw.pick(dtype) or dtype
 end
 
 return random_files

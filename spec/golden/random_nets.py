@@ -1,0 +1,215 @@
+"""Random models of several layers (spec/support/random_nets.lua), compared with Keras both ways:
+
+    /tmp/keras/bin/python spec/golden/random_nets.py 1-100 [FOLDER]
+
+flowlua makes a model, predicts, and trains five steps; Keras opens its file and does the same, in float32 and in float64, and writes what
+it has trained; flowlua opens that, predicts and trains five steps more, as Keras does. Predictions must agree within 1e-4 of the largest
+value, losses of the steps and predictions after them within 1e-3. Where Keras' own float32 is as far from its float64, the model is
+counted as one that float32 does not settle. Files remain in FOLDER.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from keras_files import config_of, differences      # sets up the environment; must come before Keras
+import keras
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PROGRAM = os.environ.get("FLOWLUA_PROGRAM", os.path.join(ROOT, "build/bin/flowlua"))
+PREDICTED, TRAINED, STEPS, CHUNK = 1e-4, 1e-3, 5, 50
+
+
+def numbered(stem):
+    found = []
+    while os.path.exists(f"{stem}{len(found) + 1}.npy"):
+        found.append(np.load(f"{stem}{len(found) + 1}.npy"))
+    return found
+
+
+def inputs_of(stem, model):
+    found = []
+    for i in range(1, len(model.inputs) + 1):
+        if os.path.exists(f"{stem}_s{i}.txt"):
+            with open(f"{stem}_s{i}.txt") as file:
+                lines = file.read().split("\n")[:-1]
+            import tensorflow as tf
+            found.append(tf.reshape(tf.constant(lines[1:]), [int(n) for n in lines[0].split()]))
+        else:
+            found.append(np.load(f"{stem}_x{i}.npy"))
+    return found
+
+
+def settled(problems):
+    """Without what is no disagreement: where Keras' shapes know less than ours, or an input that Keras renames when it copies a graph."""
+    return [p for p in problems if not (" here, None in Keras" in p and ".config.shape" in p) and "CLONE" not in p]
+
+
+def in_float64(path):
+    """The same model with float64 in place of float32."""
+    def changed(part):
+        if isinstance(part, dict):
+            return {key: changed(value) for key, value in part.items()}
+        if isinstance(part, list):
+            return [changed(value) for value in part]
+        return "float64" if part == "float32" else part
+
+    def without_metrics(config):
+        if config.get("compile_config"):
+            config["compile_config"]["metrics"] = None      # TensorFlow has some of them in float32 only
+        return config
+    made = path.replace(".keras", "_float64.keras")
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(made, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            target.writestr(name, json.dumps(without_metrics(changed(json.loads(data)))) if name == "config.json" else data)
+    return made
+
+
+def predictions(model, xs):
+    found = model(xs if len(xs) > 1 else xs[0], training=False)
+    return [keras.ops.convert_to_numpy(y) for y in keras.tree.flatten(found)]
+
+
+def steps(model, xs, ts):
+    model.run_eagerly, model.jit_compile = True, False
+    losses = []
+    for _ in range(STEPS):
+        model.reset_metrics()
+        losses.append(float(model.train_on_batch(xs if len(xs) > 1 else xs[0], ts if len(ts) > 1 else ts[0], return_dict=True)["loss"]))
+    return np.array(losses)
+
+
+def apart(found, expected):
+    """The largest difference relative to the largest value; of whole numbers, how many differ."""
+    if len(found) != len(expected):
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(found, expected):
+        if a.shape != b.shape:
+            return float("inf")
+        a, b = a.astype("float64"), b.astype("float64")
+        if a.size and not np.array_equal(a, b, equal_nan=True):
+            worst = max(worst, float(np.nan_to_num(np.max(np.abs(a - b)) / max(1e-6, np.max(np.abs(b))), nan=np.inf)))
+    return worst
+
+
+def losses_apart(found, expected):
+    unbounded = ~np.isfinite(found) & ~np.isfinite(expected)
+    relative = np.where(unbounded, 0, np.abs(found - expected) / np.maximum(0.1, np.abs(expected)))
+    return float(np.max(np.nan_to_num(relative, nan=np.inf)))
+
+
+MEASURES = {"y": (PREDICTED, apart), "loss": (TRAINED, losses_apart), "z": (TRAINED, apart)}
+
+
+def run(stem, path, double=False, written=None):
+    keras.utils.clear_session(free_memory=False)
+    keras.config.set_floatx("float64" if double else "float32")
+    try:
+        model = keras.models.load_model(in_float64(path) if double else path)
+        xs, ts = inputs_of(stem, model), numbered(stem + "_t")
+        xs = [x.astype("float64") if double and hasattr(x, "astype") and x.dtype == "float32" else x for x in xs]
+        result = {"y": predictions(model, xs)}
+        if written and not double:
+            model.save(written.replace("_keras", "_again"))
+        if not os.path.exists(stem + "_loss.npy"):      # training draws random numbers
+            if written:
+                model.save(written)
+            return result
+        result["loss"] = steps(model, xs, ts)
+        result["z"] = predictions(model, xs)
+        if written:
+            model.save(written)
+            result["more"] = steps(model, xs, ts)
+            result["last"] = predictions(model, xs)
+        return result
+    finally:
+        keras.config.set_floatx("float32")
+
+
+def compare(seed, folder):
+    """Lists of problems found by way: what flowlua wrote, and whether float32 settles it."""
+    stem = os.path.join(folder, str(seed))
+    if os.path.exists(stem + "_error.txt"):
+        return None, ["flowlua: " + open(stem + "_error.txt").read()]
+    written = stem + "_keras.keras"
+    try:
+        theirs = run(stem, stem + ".keras", written=written)
+    except Exception as problem:
+        return None, ["Keras: " + str(problem).replace("\n", " ")[-700:]]
+    problems = settled(differences(config_of(stem + ".keras"), config_of(written.replace("_keras", "_again"))))[:3]
+    ours = {"y": numbered(stem + "_y")}
+    if "loss" in theirs:
+        ours.update(loss=np.load(stem + "_loss.npy"), z=numbered(stem + "_z"))
+    for name in ours:
+        limit, how = MEASURES[name]
+        here = how(ours[name], theirs[name])
+        if here > limit:
+            problems.append(f"{name} {here:.2g}")
+    try:
+        exact = run(stem, stem + ".keras", double=True)
+        for name in ours:
+            limit, how = MEASURES[name]
+            here, there = how(ours[name], exact[name]), how(theirs[name], exact[name])
+            if here > limit:
+                problems.append(f"{name} {here:.2g} from float64, Keras {there:.2g}")
+        if any(MEASURES[name][1](theirs[name], exact[name]) > MEASURES[name][0] for name in ours):
+            problems = ["float32 does not settle it: " + "; ".join(problems)]
+    except Exception as problem:
+        print(f"seed {seed} has no float64: {str(problem)[-200:]!r}", file=sys.stderr, flush=True)
+    return theirs if not problems or "settle" not in problems[0] else None, problems
+
+
+def compare_read(seed, folder, theirs):
+    stem = os.path.join(folder, str(seed))
+    if os.path.exists(stem + "_read_error.txt"):
+        return ["reading: " + open(stem + "_read_error.txt").read()]
+    problems = []
+    trains = "loss" in theirs
+    for name, key in (("y", "z"), ("loss", "more"), ("z", "last")) if trains else (("y", "y"),):
+        limit, how = MEASURES[name]
+        ours = np.load(stem + "_read_loss.npy") if name == "loss" else numbered(stem + "_read_" + name)
+        difference = how(ours, theirs[key])
+        if difference > limit:
+            problems.append(f"read: {name} {difference:.2g}")
+    return problems
+
+
+def main(seeds, folder):
+    os.makedirs(folder, exist_ok=True)
+    first, last = (int(n) for n in seeds.split("-")) if "-" in seeds else (0, 0)
+    every = [int(seed) for seed in seeds.split(",")] if "-" not in seeds else list(range(first, last + 1))
+    agree, unsettled = 0, 0
+    for start in range(0, len(every), CHUNK):
+        some, results = every[start:start + CHUNK], {}
+        text = ",".join(map(str, some))
+        subprocess.run([PROGRAM, os.path.join(HERE, "random_nets.lua"), "write", folder, text], cwd=ROOT)
+        for seed in some:
+            results[seed] = compare(seed, folder)
+        subprocess.run([PROGRAM, os.path.join(HERE, "random_nets.lua"), "read", folder, text], cwd=ROOT)
+        for seed, (theirs, problems) in results.items():
+            if theirs:
+                problems += compare_read(seed, folder, theirs)
+            text = os.path.join(folder, f"{seed}.txt")
+            what = open(text).read() if os.path.exists(text) else ""
+            agree += not problems
+            unsettled += any("settle" in problem for problem in problems)
+            print(f"seed {seed}\t{what}\t{'; '.join(problems).strip() or 'agrees'}", flush=True)
+            for path in glob.glob(os.path.join(folder, f"{seed}[._]*")) if not problems else []:
+                os.remove(path)
+    print(f"{agree} of {len(every)} random nets agree with Keras {keras.__version__}; {unsettled} are not settled by float32")
+    sys.exit(agree + unsettled < len(every))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        main(*sys.argv[1:3])
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            main(sys.argv[1], made)
