@@ -164,6 +164,7 @@ native.anchors = state.anchors      -- memory lent by flow.frombuffer: { memory 
 native.methods, native.fields = {}, {}
 native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc, native.copy =
   ffi.new, ffi.cast, ffi.string, ffi.sizeof, ffi.typeof, ffi.gc, ffi.copy
+native.process = ffi.C      -- functions as all libraries of the process meet them: free of the malloc in use, which need not be libc's
 
 -- Another library than libflow, such as "edit.so.2", with declarations of its functions; nil where it is not installed.
 function native.other_library(name, declarations)

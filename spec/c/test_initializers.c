@@ -30,7 +30,7 @@ static void assert_distribution(const char *initializer, const char *options, do
     squares += (values[i] - sum / MANY) * (values[i] - sum / MANY);
     largest = fmax(largest, fabs(values[i] - mean));
   }
-  if (fabs(sum / MANY - mean) > 0.02 * deviation || fabs(sqrt(squares / MANY) - deviation) > 0.02 * deviation || largest > most ||
+  if (!(fabs(sum / MANY - mean) <= 0.02 * deviation && fabs(sqrt(squares / MANY) - deviation) <= 0.02 * deviation) || largest > most ||
       largest < 0.95 * (most < 4 * deviation ? most : 3 * deviation))
     fail_msg("%s: mean %g, deviation %g, largest %g; expected %g, %g, %g", initializer, sum / MANY, sqrt(squares / MANY), largest, mean,
              deviation, most);

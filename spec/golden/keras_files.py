@@ -171,13 +171,18 @@ def make():
     np.savez(os.path.join(FOLDER, "expected.npz"), **expected)
 
 
+def largest(values):
+    """NaN if one is, which max() of Python may pass over."""
+    return float(np.max(list(values)))
+
+
 def difference(model, xs, ys):
     """The largest difference between what the model predicts and ys, relative to the largest value."""
     if not xs:
         return 0.0
     found = model.predict(xs if len(xs) > 1 else xs[0], verbose=0)
     found = found if isinstance(found, list) else [found]
-    return max(float(np.max(np.abs(a - b)) / max(1e-30, np.max(np.abs(b)))) for a, b in zip(found, ys))
+    return largest(np.max(np.abs(a - b)) / max(1e-30, np.max(np.abs(b))) for a, b in zip(found, ys))
 
 
 def check():
@@ -203,12 +208,12 @@ def check():
                 for variable in model.variables:
                     variable.assign(np.ones(variable.shape))
                 model.load_weights(name + ".weights.h5")
-                worst = max(worst, difference(model, xs, ys))
+                worst = largest([worst, difference(model, xs, ys)])
             if os.path.exists(name + "_steps_x.npy"):
                 steps = zip(np.load(name + "_steps_x.npy"), np.load(name + "_steps_y.npy"), np.load(name + "_steps_loss.npy"))
                 for x, y, loss in steps:
                     model.reset_metrics()
-                    worst = max(worst, abs(model.train_on_batch(x, y, return_dict=True)["loss"] - float(loss)))
+                    worst = largest([worst, abs(model.train_on_batch(x, y, return_dict=True)["loss"] - float(loss))])
             good = worst <= 1e-5
             failed += not good
             print(f"{'ok  ' if good else 'FAIL'} {os.path.basename(path)}: largest difference {worst:.2g}")
@@ -283,7 +288,7 @@ def check_random(count, *options):
                 model = keras.models.load_model(name + ".keras")
                 read = lambda kind: [np.load(f) for f in sorted(glob.glob(f"{name}_{kind}[0-9].npy"))]
                 sizes = [size for size in range(1, 3 if options else 2) if read(f"{size}_x")]
-                worst = max((difference(model, read(f"{size}_x"), read(f"{size}_y")) for size in sizes), default=0)
+                worst = largest([0, *(difference(model, read(f"{size}_x"), read(f"{size}_y")) for size in sizes)])
                 problems = [] if worst <= 1e-5 else [f"largest difference {worst:.2g}"]
                 model.save(name + "_keras.keras")
                 problems += differences(config_of(name + ".keras"), config_of(name + "_keras.keras"))

@@ -26,7 +26,8 @@ local function differences(ours, theirs, path, found, form)
     if not apart and type(value) == "table" and value ~= json.null and type(own) == "table" and own ~= json.null then
       differences(own, value, here, found)
     elseif not apart and type(value) == "number" and type(own) == "number" then
-      if math.abs(own - value) > 1e-6 * math.max(1, math.abs(value)) then found[#found + 1] = here .. ": " .. own .. " for " .. value end
+      local near = own == value or math.abs(own - value) <= 1e-6 * math.max(1, math.abs(value))
+      if not near then found[#found + 1] = here .. ": " .. own .. " for " .. value end
     elseif not apart and own ~= value and not (own == nil and value == json.null) then
       found[#found + 1] = ("%s: %s for %s"):format(here, tostring(own), tostring(value))
     end

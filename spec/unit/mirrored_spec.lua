@@ -316,7 +316,10 @@ describe("BatchNormalization on three replicas", function()
 
   local function furthest(a, b)
     local most = 0
-    for i in ipairs(a) do most = math.max(most, math.abs(a[i] - b[i])) end
+    for i in ipairs(a) do
+      assert.equal(0, a[i] - a[i])               -- finite
+      most = math.max(most, math.abs(a[i] - b[i]))
+    end
     return most
   end
 

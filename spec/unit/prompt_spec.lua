@@ -95,7 +95,8 @@ local function play(at, raw)
 end
 
 local home = support.folder()
-local ENVIRONMENT = { TERM = "xterm", HOME = home, XDG_STATE_HOME = false, NO_COLOR = "1", FLOWLUA_PATH = support.root .. "lua" }
+local ENVIRONMENT = { TERM = "xterm", HOME = home, XDG_STATE_HOME = false, NO_COLOR = "1", FLOWLUA_PATH = support.root .. "lua",
+                      ASAN_OPTIONS = (os.getenv("ASAN_OPTIONS") or "") .. ":detect_leaks=0" }      -- libedit keeps its memory
 local WITHOUT_LIBEDIT = { support.program, "-e", 'require("flow.ffi").other_library = function() end', "-i" }
 
 local function with(changes)

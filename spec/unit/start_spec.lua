@@ -32,7 +32,9 @@ end
 describe("a start", function()
   it("loads these modules and no others, of which none parses a signature", function()
     local path = ("package.path = '%slua/?.lua;%slua/?/init.lua;' .. package.path "):format(support.root, support.root)
-    assert.equal(MODULES, loaded(("luajit -e \"%s require 'flow'\" -e '%s'"):format(path, COUNT)))
+    if not os.getenv("FLOW_SANITIZED") then      -- luajit cannot load a build with sanitizers
+      assert.equal(MODULES, loaded(("luajit -e \"%s require 'flow'\" -e '%s'"):format(path, COUNT)))
+    end
     assert.equal(with(MODULES, OF_THE_PROGRAM), loaded(("%s -e '%s'"):format(support.program, COUNT)))
   end)
 

@@ -4,7 +4,7 @@ local native = require "flow.ffi"
 
 local editor = {}
 
--- mkdir, free and strdup are libc's, which libedit brings along.
+local process = native.process      -- mkdir, free and strdup are libc's, or those of the malloc that the program has
 local library = native.other_library("edit.so.2", [[
   char *readline(const char *prompt);
   int add_history(const char *line);
@@ -28,7 +28,7 @@ local function history_path()
   local home = os.getenv("HOME")
   local state = os.getenv("XDG_STATE_HOME") or (home and home .. "/.local/state")
   if not state then return nil end
-  for _, folder in ipairs { home and home .. "/.local" or state, state, state .. "/flowlua" } do library.mkdir(folder, 448) end
+  for _, folder in ipairs { home and home .. "/.local" or state, state, state .. "/flowlua" } do process.mkdir(folder, 448) end
   return state .. "/flowlua/history"
 end
 
@@ -49,7 +49,7 @@ function editor.open(complete)
       matches = ok and list or {}
     end
     local match = matches[state + 1]
-    return match and library.strdup(match) or nil       -- libedit frees it
+    return match and process.strdup(match) or nil       -- libedit frees it
   end)
   library.rl_attempted_completion_function = function(text, start)
     before = native.string(library.rl_line_buffer):sub(1, start)
@@ -68,7 +68,7 @@ function editor.read(prompt)
   local line = library.readline(prompt)
   if line == nil then return nil end
   local text = native.string(line)
-  library.free(line)
+  process.free(line)
   return text
 end
 jit.off(editor.read)
