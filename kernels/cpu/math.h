@@ -26,28 +26,38 @@ ALWAYS_INLINE vf vf_sqrt(vf x)
   return y;
 }
 
-/* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2. */
-ALWAYS_INLINE vf vf_exp(vf x)
+/* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2, for x between -104 and 89: e^r, and n. */
+ALWAYS_INLINE vf exp_parts(vf x, vi *n)
 {
-  const vf highest = vf_set(89.0f), lowest = vf_set(-104.0f);   /* beyond them: infinity and 0 also after rounding */
-  x = vf_select(x > highest, highest, x);
-  x = vf_select(x < lowest, lowest, x);
   const vf magic = vf_set(0x1.8p23f);                           /* adding it leaves round(x / ln 2) in the low bits */
   vf shifted = x * vf_set(1.44269504f) + magic;
-  vf n = shifted - magic;
-  vf r = x - n * vf_set(0.693359375f);                          /* ln 2 in two pieces: n times the first is exact */
-  r = r - n * vf_set(-2.12194440e-4f);
+  vf whole = shifted - magic;
+  vf r = x - whole * vf_set(0.693359375f);                      /* ln 2 in two pieces: n times the first is exact */
+  r = r - whole * vf_set(-2.12194440e-4f);
   vf p = vf_set(1.9875691500e-4f);
   p = p * r + vf_set(1.3981999507e-3f);
   p = p * r + vf_set(8.3334519073e-3f);
   p = p * r + vf_set(4.1665795894e-2f);
   p = p * r + vf_set(1.6666665459e-1f);
   p = p * r + vf_set(5.0000001201e-1f);
-  p = p * (r * r) + r + vf_set(1.0f);
-  vi exponent = (vi)((vu)shifted - (vu)magic);
-  vi half = exponent >> 1;                                      /* two factors: 2^n itself may not be a normal float */
-  vf first = (vf)((half + 127) << 23), second = (vf)((exponent - half + 127) << 23);
-  return p * first * second;
+  *n = (vi)((vu)shifted - (vu)magic);
+  return p * (r * r) + r + vf_set(1.0f);
+}
+
+/* Two factors: 2^n itself may not be a normal float. */
+ALWAYS_INLINE vf times_power_of_2(vf x, vi n)
+{
+  vi half = n >> 1;
+  vf first = (vf)((half + 127) << 23), second = (vf)((n - half + 127) << 23);
+  return x * first * second;
+}
+
+ALWAYS_INLINE vf vf_exp(vf x)
+{
+  vi n;
+  x = vf_at_least(vf_at_most(x, vf_set(89.0f)), vf_set(-104.0f));   /* beyond them: infinity and 0 also after rounding */
+  vf p = exp_parts(x, &n);
+  return times_power_of_2(p, n);
 }
 
 /* ln x = e ln 2 + ln m with x = 2^e m and m between sqrt(1/2) and sqrt(2). */
@@ -79,13 +89,15 @@ ALWAYS_INLINE vf vf_log(vf x)
 /* 1 / (1 + e^-x) without overflow: only e^-|x| is formed. */
 ALWAYS_INLINE vf vf_sigmoid(vf x)
 {
-  vf e = vf_exp(-vf_abs(x));
+  vi n;
+  vf p = exp_parts(vf_at_least(-vf_abs(x), vf_set(-104.0f)), &n), e = times_power_of_2(p, n);
   return vf_select(x < vf_set(0.0f), e, vf_set(1.0f)) / (vf_set(1.0f) + e);
 }
 
-/* A polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel. */
+/* A polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel; from 10 on it is 1 after rounding. */
 ALWAYS_INLINE vf vf_tanh(vf x)
 {
+  vi n;
   vf a = vf_abs(x), square = x * x;
   vf p = vf_set(-5.70498872745e-3f);
   p = p * square + vf_set(2.06390887954e-2f);
@@ -93,7 +105,8 @@ ALWAYS_INLINE vf vf_tanh(vf x)
   p = p * square + vf_set(1.33314422036e-1f);
   p = p * square + vf_set(-3.33332819422e-1f);
   vf small = p * square * x + x;
-  vf large = vf_set(1.0f) - vf_set(2.0f) / (vf_exp(a + a) + vf_set(1.0f));
+  vf bounded = vf_at_most(a, vf_set(10.0f)), e = exp_parts(bounded + bounded, &n);
+  vf large = vf_set(1.0f) - vf_set(2.0f) / (e * (vf)((n + 127) << 23) + vf_set(1.0f));
   return vf_select(a < vf_set(0.625f), small, vf_copysign(large, x));
 }
 

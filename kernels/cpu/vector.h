@@ -61,21 +61,44 @@ typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));     /* for arithme
 ALWAYS_INLINE vf   vf_load(const float *p)          { return *(const vf_unaligned *)p; }
 ALWAYS_INLINE void vf_store(float *p, vf v)         { *(vf_unaligned *)p = v; }
 ALWAYS_INLINE vf   vf_set(float x)                  { return x - (vf){ 0 }; }      /* x in every lane */
-ALWAYS_INLINE vf   vf_select(vi mask, vf a, vf b)   { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }  /* mask ? a : b */
-ALWAYS_INLINE vf   vf_max(vf a, vf b)               { return vf_select(a > b, a, b); }
-ALWAYS_INLINE vf   vf_relu(vf a)                    { return vf_select(a < vf_set(0.0f), vf_set(0.0f), a); }  /* NaN stays */
 
-/* max(a, least), where a NaN in a stays. */
-ALWAYS_INLINE vf vf_at_least(vf a, vf least)
+/* mask ? a : b, for what a comparison gave. */
+ALWAYS_INLINE vf vf_select(vi mask, vf a, vf b)
 {
-#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
-  return (vf)_mm512_max_ps((__m512)least, (__m512)a);   /* the second operand if one is NaN */
-#elif defined(FLOW_ISA_AVX2)
-  return (vf)_mm256_max_ps((__m256)least, (__m256)a);
+#if defined(FLOW_ISA_AVX2)
+  return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
 #else
-  return vf_select(a < least, least, a);
+  return (vf)(((vi)a & mask) | ((vi)b & ~mask));
 #endif
 }
+
+/* a > b ? a : b. */
+ALWAYS_INLINE vf vf_max(vf a, vf b)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  return (vf)_mm512_max_ps((__m512)a, (__m512)b);       /* the second operand if one is NaN */
+#elif defined(FLOW_ISA_AVX2)
+  return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return vf_select(a > b, a, b);
+#endif
+}
+
+/* max(a, least) and min(a, most), where a NaN in a stays. */
+ALWAYS_INLINE vf vf_at_least(vf a, vf least) { return vf_max(least, a); }
+
+ALWAYS_INLINE vf vf_at_most(vf a, vf most)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  return (vf)_mm512_min_ps((__m512)most, (__m512)a);
+#elif defined(FLOW_ISA_AVX2)
+  return (vf)_mm256_min_ps((__m256)most, (__m256)a);
+#else
+  return vf_select(a > most, most, a);
+#endif
+}
+
+ALWAYS_INLINE vf vf_relu(vf a) { return vf_at_least(a, vf_set(0.0f)); }
 
 /* VL bytes as int32 lanes, and back (lanes must be in 0..255): GCC 12 makes scalar code of __builtin_convertvector. */
 ALWAYS_INLINE vi vi_load_bytes(const uint8_t *p)
