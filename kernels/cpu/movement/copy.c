@@ -41,7 +41,7 @@ static void transpose_tile_4(const plane *p, const element_4 *from, element_4 *t
 
 /* A tile is 32 x 32: its source and destination lines stay in the first-level cache until they are used up.
  * Runs below 64 bytes are copied in line: a call of memcpy would take longer. */
-enum { TILE = 32, SHORT_RUN = 64 };
+enum { TILE = 32, SHORT_RUN = 64, FEW_PLACES = 16 };
 
 #define COPY_PLANE(size)                                                                                            \
   static void copy_plane_##size(const plane *p, const void *from_, void *to_)                                       \
@@ -115,6 +115,8 @@ void FLOW_ISA_NAME(copy_strided)(size_t size, int rank, const int64_t *shape, co
   if (column.from != 1 && column.from != 0)
     for (int i = 0; i < merged; i++)
       if (axes[i].from == 1) row_axis = i;
+  for (int i = 0; column.from == 1 && i < merged; i++)      /* runs are read in order where that writes to few places */
+    if (axes[i].from > 0 && axes[i].from < axes[row_axis].from && axes[i].size <= FEW_PLACES) row_axis = i;
   axis row = { 1, 0, 0 };
   if (merged > 0) {
     row = axes[row_axis];

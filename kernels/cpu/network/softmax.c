@@ -45,23 +45,46 @@ ALWAYS_INLINE void store_lanes(float *p, vf v, int64_t lanes)
 
 /* ---- along the last axis ---------------------------------------------------------------------------------------- */
 
+static float largest_lane(vf v)
+{
+  float lane[VL];
+  memcpy(lane, &v, sizeof v);
+  for (int width = VL / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; i++) lane[i] = lane[i + width] > lane[i] ? lane[i + width] : lane[i];
+  return lane[0];
+}
+
 static float row_max(const float *x, int64_t n)
 {
-  vf largest = vf_set(-INFINITY);
-  for (int64_t i = 0; i < n; i += VL) largest = vf_max(largest, load_lanes(x + i, n - i));
-  float result = -INFINITY;
-  for (int i = 0; i < VL; i++) result = largest[i] > result ? largest[i] : result;
-  return result;
+  vf largest[2] = { vf_set(-INFINITY), vf_set(-INFINITY) };
+  int64_t i = 0;
+  for (; i + 2 * VL <= n; i += 2 * VL)
+    for (int v = 0; v < 2; v++) largest[v] = vf_max(vf_load(x + i + v * VL), largest[v]);      /* a NaN is left out */
+  for (; i < n; i += VL) largest[0] = vf_max(load_lanes(x + i, n - i), largest[0]);
+  return largest_lane(vf_max(largest[0], largest[1]));
+}
+
+/* y = e^(x - largest) for n elements, a whole number of vectors; their sum. */
+ALWAYS_INLINE double exponentials(const float *x, float *y, int64_t n, vf largest)
+{
+  vf sum = { 0 };
+  for (int64_t i = 0; i < n; i += VL) {
+    vf e = vf_exp(vf_load(x + i) - largest);
+    sum += e;
+    vf_store(y + i, e);
+  }
+  return (double)vf_sum(sum);
 }
 
 static void softmax_row(const float *x, float *y, int64_t n)
 {
   vf largest = vf_set(row_max(x, n));
   double total = 0;
-  for (int64_t i = 0; i < n;) {
-    int64_t end = i + RUN * VL < n ? i + RUN * VL : n;
+  int64_t i = 0;
+  for (; i + RUN * VL <= n; i += RUN * VL) total += exponentials(x + i, y + i, RUN * VL, largest);
+  if (i < n) {
     vf sum = { 0 };
-    for (; i < end; i += VL) {
+    for (; i < n; i += VL) {
       vf e = vf_exp(load_lanes(x + i, n - i) - largest);
       sum += e;
       store_lanes(y + i, e, n - i);
@@ -69,7 +92,8 @@ static void softmax_row(const float *x, float *y, int64_t n)
     total += (double)vf_sum(sum);
   }
   vf scale = vf_set(1.0f / (float)total);
-  for (int64_t i = 0; i < n; i += VL) store_lanes(y + i, load_lanes(y + i, n - i) * scale, n - i);
+  for (i = 0; i + VL <= n; i += VL) vf_store(y + i, vf_load(y + i) * scale);
+  if (i < n) vf_store_part(y + i, vf_load_part(y + i, (int)(n - i)) * scale, (int)(n - i));
 }
 
 static void log_softmax_row(const float *x, float *y, int64_t n)
