@@ -47,7 +47,7 @@ typedef struct flow_call {
   flow_operand          *inputs, *outputs; /* effects (optimizers) write through inputs; optional inputs may be absent */
   int64_t                first_row;       /* of this chunk in the batch (0 unless MAP or REDUCE) */
   int                    accumulate;      /* REDUCE: add to the outputs */
-  int                    partial;         /* REDUCE: the rows are a chunk of a slot, in a plan that goes by rows */
+  int                    partial;         /* MAP and REDUCE: the rows are a chunk of a slot, in a plan that goes by rows */
   int                    exact;           /* only algorithms that round no worse than the direct one */
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */

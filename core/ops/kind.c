@@ -49,3 +49,20 @@ flow_batch_kind flow_kind_slice(const flow_attributes *attributes, const flow_si
   int to_end = length < 0 ? end >= FLOW_SLICE_ALL : end >= length;
   return attributes->slice.begin[0] == 0 && attributes->slice.step[0] == 1 && to_end ? FLOW_MAP : FLOW_WHOLE;
 }
+
+/* Products of matrices that each row of the batch has of its own, small enough for a row's to stay in a core's cache with what is done to
+ * them: larger ones are worth more when they are cut themselves, which few rows of long sequences need. */
+flow_batch_kind flow_kind_matmul(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  enum { MOST_ELEMENTS = 1 << 16, MOST_WORK = 1 << 22 };
+  if (input_count < 2) return FLOW_WHOLE;
+  const flow_signature *a = &inputs[0], *b = &inputs[1];
+  if (a->rank < 3 || a->rank != b->rank || a->dims[0] >= 0 || a->dims[0] != b->dims[0]) return FLOW_WHOLE;
+  double of_a = 1, of_b = 1, columns = (double)b->dims[b->rank - (attributes->matmul.transpose_b ? 2 : 1)];
+  for (int i = 1; i < a->rank; i++) {
+    if (a->dims[i] < 0 || (i < a->rank - 2 && a->dims[i] != b->dims[i])) return FLOW_WHOLE;
+    of_a *= (double)a->dims[i];
+    of_b *= (double)b->dims[i];
+  }
+  return of_a <= MOST_ELEMENTS && of_b <= MOST_ELEMENTS && of_a * columns <= MOST_WORK ? FLOW_MAP : FLOW_WHOLE;
+}

@@ -53,7 +53,8 @@ size_t flow_value_bytes(const flow_signature *signature, int64_t rows);
 typedef flow_status (*flow_shape_rule)(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                        flow_signature *outputs);
 
-/* Batch kind for these attributes and symbolic shapes, where the record's own kind is not the whole truth. */
+/* Batch kind for these attributes and the symbolic shapes of the first two inputs, where the record's own kind is not the whole truth. Of
+ * an op whose kernels have parts(), the engine asks in plans only. */
 typedef flow_batch_kind (*flow_kind_rule)(const flow_attributes *attributes, const flow_signature *inputs, int input_count);
 
 typedef struct flow_op_record {

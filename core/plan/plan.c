@@ -21,8 +21,11 @@ static int leads_with_rows(const flow_signature *signature) { return signature->
 static flow_batch_kind kind_of(const flow_graph *graph, const flow_node *node)
 {
   const flow_op_record *record = flow_op(node->op);
-  if (!record->kind_rule || !node->input_count) return record->kind;
-  return record->kind_rule(&node->attributes, signature_of(graph, node->inputs[0]), 1);
+  flow_signature inputs[2];
+  int count = node->input_count < 2 ? node->input_count : 2;
+  if (!record->kind_rule || !count) return record->kind;
+  for (int i = 0; i < count; i++) inputs[i] = *signature_of(graph, node->inputs[i]);
+  return record->kind_rule(&node->attributes, inputs, count);
 }
 
 int flow_node_row_input(const flow_graph *graph, const flow_node *node, int input)

@@ -135,6 +135,10 @@ add("matmul", { { -1, 9 }, { -1, 17 } },
   { name = "a transposed: sums over rows", attributes = { matmul = { transpose_a = 1 } }, rounding = 1e-5 })
 add("matmul", { { -1, 5, 9 }, { 9, 6 } }, { name = "one b for all" })
 add("matmul", { { -1, 5, 9 }, { -1, 9, 6 } }, { name = "a batch of products" })
+add("matmul", { { -1, 3, 7, 9 }, { -1, 3, 20, 9 } },
+  { name = "several products a row, b transposed", attributes = { matmul = { transpose_b = 1 } } })
+add("matmul", { { -1, 2, 9, 13 }, { -1, 2, 9, 6 } },
+  { name = "several products a row, a transposed", attributes = { matmul = { transpose_a = 1 } } })
 add("matmul", { { -1, 9 }, { 9 } }, { name = "by a vector" })
 for activation, name in pairs { [0] = "linear", [1] = "relu" } do
   add("dense", { { -1, 9 }, { 9, 17 }, { 17 } }, { name = name, attributes = { matmul = { activation = activation } } })

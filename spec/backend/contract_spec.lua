@@ -152,6 +152,22 @@ describe("a product of few columns over a long axis", function()
   end
 end)
 
+describe("a product of matrices that each row has of its own", function()
+  -- {n, ...} . {n, ...}; the second has sums that are split. Plans do them by chunks of rows, which follow from the capacity.
+  for _, shapes in ipairs { { { 4, 128, 32 }, { 4, 32, 128 } }, { { 64, 1024 }, { 1024, 64 } }, { { 1, 300 }, { 300, 5 } } } do
+    it(("{%s} has the bits of the op alone, whatever the capacity"):format(table.concat(shapes[1], ", ")), function()
+      local a = flow.random.normal({ 9, unpack(shapes[1]) }, { seed = 1 })
+      local b = flow.random.normal({ 9, unpack(shapes[2]) }, { seed = 2 })
+      local roomy = flow.fn(function(x, y) return x:matmul(y) end)
+      roomy(a, b)
+      for _, rows in ipairs { 1, 2, 5, 9 } do
+        local few_a, few_b = a[{ { 1, rows } }]:copy(), b[{ { 1, rows } }]:copy()
+        backend.identical(few_a:matmul(few_b), roomy(few_a, few_b), rows .. " rows with room for 9")
+      end
+    end)
+  end
+end)
+
 describe("under set_precision(\"exact\")", function()
   setup(function() flow.config.set_precision("exact") end)
   teardown(function() flow.config.set_precision("fast") end)

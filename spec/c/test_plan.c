@@ -94,6 +94,24 @@ static void test_readings_around_updates(void **state)
   assert_true(flow_variable_number(flow_optimizer_iterations(sgd)) == 2);
 }
 
+/* Products of matrices that each row has of its own go by rows while they are small; others see the whole batch. */
+static void test_products_by_rows(void **state)
+{
+  (void)state;
+  static const struct { int64_t a[4], b[4]; int rank_b, by_rows; } cases[] = {
+    { { -1, 4, 128, 32 }, { -1, 4, 32, 128 }, 4, 1 },
+    { { -1, 4, 512, 32 }, { -1, 4, 32, 512 }, 4, 0 },      /* 32 million multiplications a row */
+    { { -1, 4, 128, 32 }, { -1, 1, 32, 128 }, 4, 0 },      /* one for all heads */
+    { { -1, 4, 128, 32 }, { 32, 128 }, 2, 0 },             /* for all rows */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    OK(flow_trace_begin(context));
+    flow_tensor *a = input_of(FLOW_FLOAT32, 4, cases[i].a), *b = input_of(FLOW_FLOAT32, cases[i].rank_b, cases[i].b);
+    flow_plan *plan = PLAN(OP2(matmul, a, b));
+    assert_int_equal(plan->segments[0].by_rows, cases[i].by_rows);
+  }
+}
+
 /* A tail with work over the batch runs it by rows, like the body. */
 static void test_tail_by_rows(void **state)
 {
@@ -469,7 +487,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_read_assign_read), GRAPH_TEST(test_swap), GRAPH_TEST(test_readings_around_updates),
-    GRAPH_TEST(test_tail_by_rows), GRAPH_TEST(test_assignment_cuts_gradients), GRAPH_TEST(test_dead_nodes),
+    GRAPH_TEST(test_tail_by_rows), GRAPH_TEST(test_products_by_rows), GRAPH_TEST(test_assignment_cuts_gradients),
+    GRAPH_TEST(test_dead_nodes),
     GRAPH_TEST(test_elementwise_chains), GRAPH_TEST(test_chains_across_an_update), GRAPH_TEST(test_dense_fusion),
     GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_scaled_input), GRAPH_TEST(test_affine_folding),
     GRAPH_TEST(test_gradients_of_intermediate_results),

@@ -1,17 +1,19 @@
 /* matmul.c: the ops matmul (NumPy's rules: the last two axes are matrices, leading axes broadcast) and dense
- * (act(x w + b)). Variants: tiled (float32, gemm.h), plain (every dtype, loops). */
+ * (act(x w + b)). Variants: tiled (float32, gemm.h), plain (every dtype, loops); each for a whole batch and for a chunk of its rows. */
 #include "cpu/matrix_product/gemm.h"
 #include "ops/matrix_product.h"
 #include "tensor/tensor.h"
 
 /* ---- tiled ------------------------------------------------------------------------------------------------------ */
 
-static int supports_tiled(const flow_call *call)
+static int is_float32(const flow_call *call)
 {
   for (int i = 0; i < call->input_count; i++)
     if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
   return 1;
 }
+
+static int supports_tiled(const flow_call *call) { return is_float32(call) && !call->partial; }
 
 static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
 {
@@ -75,6 +77,35 @@ static flow_status tiled_run(const flow_call *call, int phase, int64_t begin, in
     int64_t matrix = part / parts;
     gemm g = gemm_of(call, &p, matrix);
     gemm_run(&g, phase, part % parts, shared ? (char *)call->shared + (size_t)matrix * shared : NULL, call->scratch);
+  }
+  return FLOW_OK;
+}
+
+/* Chunks of rows, where each row of the batch has matrices of its own (flow_kind_matmul): one matrix after the other, while what is done
+ * to them before and after is in the cache. A matrix gets the bits that it gets alone. */
+static int is_chunk(const flow_call *call) { return call->partial; }
+static int supports_tiled_chunk(const flow_call *call) { return is_float32(call) && is_chunk(call); }
+
+static size_t chunk_sums_bytes(const flow_call *call)
+{
+  product p = describe(call);
+  gemm g = gemm_of(call, &p, 0);
+  return (gemm_shared_bytes(&g) + 63) & ~(size_t)63;
+}
+
+static size_t chunk_scratch_bytes(const flow_call *call) { return chunk_sums_bytes(call) + gemm_scratch_bytes(); }
+
+static flow_status chunk_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  product p = describe(call);
+  char *scratch = (char *)call->scratch + chunk_sums_bytes(call);
+  for (int64_t matrix = 0; matrix < p.matrices && p.c; matrix++) {
+    gemm g = gemm_of(call, &p, matrix);
+    for (int each = 0; each < GEMM_PHASES; each++) {
+      int64_t parts = gemm_parts(&g, each);
+      for (int64_t part = 0; part < parts; part++) gemm_run(&g, each, part, call->scratch, scratch);
+    }
   }
   return FLOW_OK;
 }
@@ -172,12 +203,22 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-#define VARIANTS                                                                                                     \
-  {                                                                                                                  \
-    { .variant = "tiled", .supports = supports_tiled, .cost = tiled_cost, .shared_bytes = tiled_shared_bytes,        \
-      .scratch_bytes = tiled_scratch_bytes, .phases = GEMM_PHASES, .parts = tiled_parts, .run = tiled_run },         \
-    { .variant = "plain", .parts = plain_parts, .run = plain_run },                                                  \
-    { 0 }                                                                                                            \
-  }
-const flow_kernel FLOW_KERNELS(matmul)[] = VARIANTS;
-const flow_kernel FLOW_KERNELS(dense)[] = VARIANTS;
+static flow_status plain_chunk_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)begin; (void)end;
+  return plain_run(call, phase, 0, plain_parts(call, phase));
+}
+
+#define TILED                                                                                                        \
+  { .variant = "tiled", .supports = supports_tiled, .cost = tiled_cost, .shared_bytes = tiled_shared_bytes,          \
+    .scratch_bytes = tiled_scratch_bytes, .phases = GEMM_PHASES, .parts = tiled_parts, .run = tiled_run }
+#define PLAIN { .variant = "plain", .parts = plain_parts, .run = plain_run }
+
+const flow_kernel FLOW_KERNELS(matmul)[] = {
+  TILED,
+  { .variant = "tiled", .supports = supports_tiled_chunk, .cost = tiled_cost, .scratch_bytes = chunk_scratch_bytes, .run = chunk_run },
+  { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
+  PLAIN,
+  { 0 }
+};
+const flow_kernel FLOW_KERNELS(dense)[] = { TILED, PLAIN, { 0 } };
