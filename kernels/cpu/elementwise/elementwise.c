@@ -26,10 +26,20 @@
 #undef FLOATING
 
 #define T        int64_t
+#define U        uint64_t
 #define KIND     INTEGER
 #define FLOATING 0
 #include "cpu/elementwise/elementwise_blocks.inc"
 #undef T
+#undef U
+#undef KIND
+
+#define T        int32_t
+#define U        uint32_t
+#define KIND     WORD
+#include "cpu/elementwise/elementwise_blocks.inc"
+#undef T
+#undef U
 #undef KIND
 #undef FLOATING
 
@@ -77,6 +87,46 @@ ALWAYS_INLINE vf vf_erf(vf x)
 
 ALWAYS_INLINE vf vf_softplus(vf x) { return vf_relu(x) + vf_log1p(vf_exp(-vf_abs(x))); }
 
+/* Sine and cosine of VL / 2 floats of up to ANGLES by their size, in double: the angle less whole quarters of a turn, pi/2 in two pieces
+ * of which the first, times their number, is exact; polynomials of FreeBSD's k_sinf.c and k_cosf.c. Adding 1.5 * 2^52 rounds to a whole
+ * number, which is then in the lowest bits. */
+#define ANGLES 1e6f
+typedef uint64_t vq __attribute__((vector_size(sizeof(vd))));
+
+ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
+{
+#define V(number) ((number) - (vd){ 0 })
+  vd shifted = x * V(6.36619772367581382433e-01) + V(0x1.8p52), quarters = shifted - V(0x1.8p52);
+  vd r = (x - quarters * V(1.57079631090164184570e+00)) - quarters * V(1.58932547735281966916e-08), z = r * r, w = z * z, s = z * r;
+  vd sin_r = (r + s * (V(-0x15555554cbac77.0p-55) + z * V(0x111110896efbb2.0p-59))) +
+             s * w * (V(-0x1a00f9e2cae774.0p-65) + z * V(0x16cd878c3b46a7.0p-71));
+  vd cos_r = ((V(1) + z * V(-0x1ffffffd0c5e81.0p-54)) + w * V(0x155553e1053a42.0p-57)) +
+             w * z * (V(-0x16c087e80f1e27.0p-62) + z * V(0x199342e0ee5069.0p-68));
+  vq turn = (vq)shifted, odd = (vq)-(turn & 1), sign = (vq){ 0 } + ((uint64_t)1 << 63);
+  *sine = (vd)((((vq)cos_r & odd) | ((vq)sin_r & ~odd)) ^ (turn << 62 & sign));
+  *cosine = (vd)((((vq)sin_r & odd) | ((vq)cos_r & ~odd)) ^ ((turn + 1) << 62 & sign));
+#undef V
+}
+
+/* A vector with a larger angle, or one that is no number, by libm. -0 keeps its sign. */
+#define ANGLE(name, result)                                                                  \
+  static vf vf_##name(vf x)                                                                  \
+  {                                                                                          \
+    vd s, c, low, high;                                                                      \
+    if (vi_differs(vf_abs(x) <= vf_set(ANGLES), -1)) {                                       \
+      for (int i = 0; i < VL; i++) x[i] = name##f(x[i]);                                     \
+      return x;                                                                              \
+    }                                                                                        \
+    vd_sin_cos(vd_low(x), &s, &c);                                                           \
+    low = result;                                                                            \
+    vd_sin_cos(vd_high(x), &s, &c);                                                          \
+    high = result;                                                                           \
+    return vf_narrow(low, high);                                                             \
+  }
+ANGLE(sin, s)
+ANGLE(cos, c)
+ANGLE(tan, s / c)
+
 static double double_sigmoid(double x)  { return 1 / (1 + exp(-x)); }
 static double double_softplus(double x) { return (x < 0 ? 0 : x) + log1p(exp(-fabs(x))); }
 
@@ -106,6 +156,9 @@ TRANSCENDENTAL(tanh, vf_tanh, tanh)
 TRANSCENDENTAL(sigmoid, vf_sigmoid, double_sigmoid)
 TRANSCENDENTAL(erf, vf_erf, erf)
 TRANSCENDENTAL(softplus, vf_softplus, double_softplus)
+TRANSCENDENTAL(sin, vf_sin, sin)
+TRANSCENDENTAL(cos, vf_cos, cos)
+TRANSCENDENTAL(tan, vf_tan, tan)
 
 #define LOGICAL(name, expression)                                                                                  \
   static void block_##name##_BOOL(const void *a_, const void *b_, const void *c_, void *out_, int64_t n)           \
@@ -122,9 +175,9 @@ LOGICAL(logical_or, a[i] | b[i])
 
 /* ---- the table of ops ------------------------------------------------------------------------------------------------ */
 
-#define FLOATS(name)   { block_##name##_FLOAT, block_##name##_DOUBLE, NULL, NULL }
-#define NUMBERS(name)  { block_##name##_FLOAT, block_##name##_DOUBLE, block_##name##_INTEGER, NULL }
-#define BOOLS(name)    { NULL, NULL, NULL, block_##name##_BOOL }
+#define FLOATS(name)   { block_##name##_FLOAT, block_##name##_DOUBLE }
+#define NUMBERS(name)  { block_##name##_FLOAT, block_##name##_DOUBLE, block_##name##_INTEGER, NULL, block_##name##_WORD }
+#define BOOLS(name)    { [FLOW_KIND_BOOL] = block_##name##_BOOL }
 
 /* Operands, condition operands, whether a condition results, functions. */
 static const flow_block_record records[FLOW_OP_COUNT] = {
@@ -318,14 +371,22 @@ void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_op
 
 /* ---- the ops ----------------------------------------------------------------------------------------------------------- */
 
+/* The kind of a dtype, of which that of integers is the narrowest that holds them. */
+static flow_kind word_kind_of(int dtype)
+{
+  flow_kind kind = flow_kind_of(dtype);
+  return kind == FLOW_KIND_INTEGER && dtype != FLOW_INT64 ? FLOW_KIND_WORD : kind;
+}
+
 /* The kind to compute in: that of the operands that are not conditions. Promotion has made their dtypes equal; where it
  * has not, floats win over integers and double over float. */
 static flow_kind computing_kind(const flow_block_record *record, const flow_call *call)
 {
   if (record->condition_operands == record->operands) return FLOW_KIND_BOOL;
-  flow_kind kind = FLOW_KIND_INTEGER;
+  flow_kind kind = FLOW_KIND_WORD;
   for (int i = record->condition_operands; i < record->operands; i++) {
-    flow_kind own = flow_kind_of(call->inputs[i].dtype);
+    flow_kind own = word_kind_of(call->inputs[i].dtype);
+    if (own == FLOW_KIND_INTEGER && kind == FLOW_KIND_WORD) kind = FLOW_KIND_INTEGER;
     if (own == FLOW_KIND_DOUBLE || kind == FLOW_KIND_DOUBLE) kind = FLOW_KIND_DOUBLE;
     else if (own == FLOW_KIND_FLOAT) kind = FLOW_KIND_FLOAT;
   }
@@ -374,8 +435,8 @@ static void cast_operand(const flow_operand *in, const flow_operand *out)
     FLOW_ISA_NAME(copy_operand)(in, out);
     return;
   }
-  flow_kind kind = flow_kind_of(in->dtype);
-  if (kind == FLOW_KIND_INTEGER && flow_dtype_size(in->dtype) == 1) kind = flow_kind_of(out->dtype);
+  flow_kind kind = word_kind_of(in->dtype);
+  if (kind == FLOW_KIND_WORD && (out->dtype == FLOW_INT64 || flow_dtype_size(in->dtype) == 1)) kind = word_kind_of(out->dtype);
   if (out->dtype == FLOW_BOOL) kind = FLOW_KIND_BOOL;
   flow_block_program program = { .register_count = 1, .input_count = 1, .output_count = 1, .kinds = { (uint8_t)kind } };
   _Alignas(64) char buffer[FLOW_BLOCK_BYTES];

@@ -1,5 +1,6 @@
 /* matmul.c: the ops matmul (NumPy's rules: the last two axes are matrices, leading axes broadcast) and dense
- * (act(x w + b)). Variants: tiled (float32, gemm.h), plain (every dtype, loops); each for a whole batch and for a chunk of its rows. */
+ * (act(x w + b)). Variants: tiled (float32, gemm.h), doubles (float64, matmul_doubles.c), plain (every dtype, loops); tiled and plain each
+ * for a whole batch and for a chunk of its rows. */
 #include "cpu/matrix_product/gemm.h"
 #include "ops/matrix_product.h"
 #include "tensor/tensor.h"
@@ -209,16 +210,30 @@ static flow_status plain_chunk_run(const flow_call *call, int phase, int64_t beg
   return plain_run(call, phase, 0, plain_parts(call, phase));
 }
 
+/* matmul_doubles.c */
+int         FLOW_ISA_NAME(matmul_doubles_supports)(const flow_call *call);
+double      FLOW_ISA_NAME(matmul_doubles_cost)(const flow_call *call);
+size_t      FLOW_ISA_NAME(matmul_doubles_scratch_bytes)(const flow_call *call);
+flow_status FLOW_ISA_NAME(matmul_doubles_run)(const flow_call *call, int phase, int64_t begin, int64_t end);
+int64_t     FLOW_ISA_NAME(matmul_doubles_parts)(const flow_call *call, int phase);
+
+static int supports_doubles(const flow_call *call) { return !is_chunk(call) && FLOW_ISA_NAME(matmul_doubles_supports)(call); }
+
 #define TILED                                                                                                        \
   { .variant = "tiled", .supports = supports_tiled, .cost = tiled_cost, .shared_bytes = tiled_shared_bytes,          \
     .scratch_bytes = tiled_scratch_bytes, .phases = GEMM_PHASES, .parts = tiled_parts, .run = tiled_run }
+#define DOUBLES                                                                                                      \
+  { .variant = "doubles", .supports = supports_doubles, .cost = FLOW_ISA_NAME(matmul_doubles_cost),                  \
+    .scratch_bytes = FLOW_ISA_NAME(matmul_doubles_scratch_bytes), .parts = FLOW_ISA_NAME(matmul_doubles_parts),      \
+    .run = FLOW_ISA_NAME(matmul_doubles_run) }
 #define PLAIN { .variant = "plain", .parts = plain_parts, .run = plain_run }
 
 const flow_kernel FLOW_KERNELS(matmul)[] = {
   TILED,
   { .variant = "tiled", .supports = supports_tiled_chunk, .cost = tiled_cost, .scratch_bytes = chunk_scratch_bytes, .run = chunk_run },
+  DOUBLES,
   { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
   PLAIN,
   { 0 }
 };
-const flow_kernel FLOW_KERNELS(dense)[] = { TILED, PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(dense)[] = { TILED, DOUBLES, PLAIN, { 0 } };

@@ -1,7 +1,8 @@
 /* along.c: ops along one axis of {outer, n, inner}: argsort, cumsum, take_along and the gradient of that. One variant of each, plain C: a
  * line of n elements, `inner` apart, is read into registers of one kind, worked on and written.
  *
- * argsort: bottom-up merge sort, which is stable, of keys whose order as unsigned numbers is that of the elements. cumsum: floats are added
+ * argsort: keys whose order as unsigned numbers is that of the elements, those of 32 bits by radix sort, others by bottom-up merge sort;
+ * both are stable. cumsum: floats are added
  * in double, so that each sum is rounded once. */
 #include <math.h>
 #include "base/status.h"
@@ -83,28 +84,112 @@ static const sorted *sort_line(sorted *a, sorted *b, int64_t n)
   return a;
 }
 
+/* ---- keys of 32 bits: a word is a key above its element's position, and words are put in order digit by digit of the keys --------- */
+
+enum { SHORT_LINE = 24, LONG_LINE = 8192, MOST_DIGITS = 4, MOST_VALUES = 2048 };
+
+static int has_short_keys(int dtype, int64_t n) { return dtype != FLOW_INT64 && dtype != FLOW_FLOAT64 && n <= UINT32_MAX; }
+
+static uint32_t key_of_float(float x)
+{
+  uint32_t bits;
+  if (x == 0) x = 0;
+  memcpy(&bits, &x, sizeof bits);
+  if (x != x) return UINT32_MAX;
+  return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
+}
+
+static uint32_t short_key_of(int dtype, const char *at)
+{
+  float number;
+  int32_t integer;
+  double value;
+  if (dtype == FLOW_FLOAT32) {
+    memcpy(&number, at, sizeof number);
+    return key_of_float(number);
+  }
+  if (dtype == FLOW_INT32) {
+    memcpy(&integer, at, sizeof integer);
+    return (uint32_t)integer ^ UINT32_C(1) << 31;
+  }
+  flow_convert_to_double(dtype, at, 1, &value, 1);
+  return key_of_float((float)value);
+}
+
+/* n words, of which no two are equal. */
+static void insert_in_order(uint64_t *words, int64_t n)
+{
+  for (int64_t i = 1; i < n; i++) {
+    uint64_t word = words[i];
+    int64_t to = i;
+    for (; to > 0 && words[to - 1] > word; to--) words[to] = words[to - 1];
+    words[to] = word;
+  }
+}
+
+/* n words of a, in order of their keys, in a or in b. A digit that all keys share is left out. */
+static const uint64_t *sort_words(uint64_t *a, uint64_t *b, int64_t n)
+{
+  uint32_t counts[MOST_DIGITS * 256 > 3 * MOST_VALUES ? MOST_DIGITS * 256 : 3 * MOST_VALUES];
+  int bits = n < LONG_LINE ? 8 : 11, digits = n < LONG_LINE ? 4 : 3, values = 1 << bits;
+  if (n <= SHORT_LINE) {
+    insert_in_order(a, n);
+    return a;
+  }
+  memset(counts, 0, sizeof *counts * (size_t)(digits * values));
+  for (int64_t i = 0; i < n; i++)
+    for (int d = 0; d < digits; d++) counts[d * values + (int)(a[i] >> (32 + d * bits) & (uint64_t)(values - 1))]++;
+  for (int d = 0; d < digits; d++) {
+    uint32_t *next = counts + d * values, total = 0;
+    int shift = 32 + d * bits;
+    if (next[a[0] >> shift & (uint64_t)(values - 1)] == (uint64_t)n) continue;
+    for (int v = 0; v < values; v++) {
+      uint32_t count = next[v];
+      next[v] = total;
+      total += count;
+    }
+    for (int64_t i = 0; i < n; i++) b[next[a[i] >> shift & (uint64_t)(values - 1)]++] = a[i];
+    uint64_t *swap = a;
+    a = b;
+    b = swap;
+  }
+  return a;
+}
+
 static flow_status argsort_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *x = &call->inputs[0];
   axis_lines l = lines_along(call, x);
-  int64_t *y = call->outputs[0].data, size = flow_dtype_size(x->dtype);
-  sorted *buffer = call->scratch;
+  int64_t *y = call->outputs[0].data, size = flow_dtype_size(x->dtype), base = call->attributes->along.base;
+  int reverse = call->attributes->along.reverse;
   for (int64_t outer = 0; outer < l.outer; outer++) {
     for (int64_t inner = 0; inner < l.inner; inner++) {
       const char *line = line_of(x, &l, l.n, outer, inner);
-      for (int64_t i = 0; i < l.n; i++) {
-        uint64_t key = key_of(x->dtype, line + i * l.inner * size);
-        buffer[i] = (sorted){ call->attributes->along.reverse ? ~key : key, i };
+      int64_t *to = y + outer * l.n * l.inner + inner;
+      if (has_short_keys(x->dtype, l.n)) {
+        uint64_t *words = call->scratch;
+        for (int64_t i = 0; i < l.n; i++) {
+          uint32_t key = short_key_of(x->dtype, line + i * l.inner * size);
+          words[i] = (uint64_t)(reverse ? ~key : key) << 32 | (uint64_t)i;
+        }
+        const uint64_t *order = sort_words(words, words + l.n, l.n);
+        for (int64_t i = 0; i < l.n; i++) to[i * l.inner] = (int64_t)(order[i] & UINT32_MAX) + base;
+      } else {
+        sorted *buffer = call->scratch;
+        for (int64_t i = 0; i < l.n; i++) {
+          uint64_t key = key_of(x->dtype, line + i * l.inner * size);
+          buffer[i] = (sorted){ reverse ? ~key : key, i };
+        }
+        const sorted *order = sort_line(buffer, buffer + l.n, l.n);
+        for (int64_t i = 0; i < l.n; i++) to[i * l.inner] = order[i].position + base;
       }
-      const sorted *order = sort_line(buffer, buffer + l.n, l.n);
-      for (int64_t i = 0; i < l.n; i++) y[(outer * l.n + i) * l.inner + inner] = order[i].position + call->attributes->along.base;
     }
   }
   return FLOW_OK;
 }
 const flow_kernel FLOW_KERNELS(argsort)[] = {
-  { .variant = "merge", .cost = argsort_cost, .scratch_bytes = argsort_scratch, .run = argsort_run }, { 0 }
+  { .variant = "sort", .cost = argsort_cost, .scratch_bytes = argsort_scratch, .run = argsort_run }, { 0 }
 };
 
 /* ---- cumsum --------------------------------------------------------------------------------------------------------------- */
@@ -180,14 +265,17 @@ static double take_along_cost(const flow_call *call)
 #define EACH_INDEX(whole, action)                                                                                    \
   const flow_operand *indices = &call->inputs[1];                                                                    \
   axis_lines l = lines_along(call, indices);                                                                         \
-  int64_t size = lines_along(call, whole).n, count = l.outer * l.n * l.inner;                                        \
+  int64_t size = lines_along(call, whole).n, count = l.outer * l.n * l.inner, k = 0;                                 \
   int64_t row = indices->shape[0] > 0 && count > 0 ? count / indices->shape[0] : 1;                                  \
-  for (int64_t k = 0; k < count; k++) {                                                                              \
-    int64_t index;                                                                                                   \
-    FLOW_TRY(read_index(call, indices, k, size, row, &index));                                                       \
-    int64_t at = (k / (l.n * l.inner) * size + index) * l.inner + k % l.inner;                                       \
-    action;                                                                                                          \
-  }
+  const int64_t *packed = indices->dtype == FLOW_INT64 ? indices->data : NULL;                                       \
+  for (int64_t outer = 0; outer < l.outer; outer++)                                                                  \
+    for (int64_t i = 0; i < l.n; i++)                                                                                \
+      for (int64_t inner = 0; inner < l.inner; inner++, k++) {                                                       \
+        int64_t index = packed ? packed[k] : -1;                                                                     \
+        if (index < 0 || index >= size) FLOW_TRY(read_index(call, indices, k, size, row, &index));                   \
+        int64_t at = (outer * size + index) * l.inner + inner;                                                       \
+        action;                                                                                                      \
+      }
 
 static flow_status take_along_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
@@ -195,7 +283,11 @@ static flow_status take_along_run(const flow_call *call, int phase, int64_t begi
   size_t bytes = (size_t)flow_dtype_size(call->inputs[0].dtype);
   const char *from = call->inputs[0].data;
   char *to = call->outputs[0].data;
-  EACH_INDEX(&call->inputs[0], memcpy(to + (size_t)k * bytes, from + (size_t)at * bytes, bytes))
+  if (bytes == 4) {
+    EACH_INDEX(&call->inputs[0], memcpy(to + (size_t)k * 4, from + (size_t)at * 4, 4))
+  } else {
+    EACH_INDEX(&call->inputs[0], memcpy(to + (size_t)k * bytes, from + (size_t)at * bytes, bytes))
+  }
   return FLOW_OK;
 }
 const flow_kernel FLOW_KERNELS(take_along)[] = { { .variant = "plain", .cost = take_along_cost, .run = take_along_run }, { 0 } };

@@ -48,11 +48,13 @@ SATURATE(int64_t, INT64_MIN, INT64_MAX, 0x1p63)
 typedef float   kind_FLOAT;
 typedef double  kind_DOUBLE;
 typedef int64_t kind_INTEGER;
+typedef int32_t kind_WORD;
 typedef uint8_t kind_BOOL;
 
 #define INTO_FLOAT(x)   ((float)(x))
 #define INTO_DOUBLE(x)  ((double)(x))
 #define INTO_INTEGER(x) TO_INTEGER(int64_t, x)
+#define INTO_WORD(x)    TO_INTEGER(int32_t, x)
 #define INTO_BOOL(x)    ((uint8_t)((x) != 0))
 
 #define OUT_float32(x)  ((float)(x))
@@ -94,18 +96,103 @@ typedef uint8_t kind_BOOL;
     }                                                                                                  \
   }
 
+/* Without those that are written by hand between FLOAT and them. */
+#define DTYPES_BUT_TWO(X, kind) \
+  X(float32, kind) X(bfloat16, kind) X(float64, kind) X(int8, kind) X(uint8, kind) X(int64, kind) X(bool, kind)
+
 /* In the order of flow_dtype. */
 #define DTYPES(X, kind) \
   X(float32, kind) X(float16, kind) X(bfloat16, kind) X(float64, kind) X(int8, kind) \
   X(uint8, kind) X(int32, kind) X(int64, kind) X(bool, kind)
 
-DTYPES(LOAD, FLOAT) DTYPES(LOAD, DOUBLE) DTYPES(LOAD, INTEGER) DTYPES(LOAD, BOOL)
-DTYPES(STORE, FLOAT) DTYPES(STORE, DOUBLE) DTYPES(STORE, INTEGER) DTYPES(STORE, BOOL)
+DTYPES_BUT_TWO(LOAD, FLOAT) DTYPES(LOAD, DOUBLE) DTYPES(LOAD, INTEGER) DTYPES(LOAD, BOOL) DTYPES(LOAD, WORD)
+DTYPES_BUT_TWO(STORE, FLOAT) DTYPES(STORE, DOUBLE) DTYPES(STORE, INTEGER) DTYPES(STORE, BOOL) DTYPES(STORE, WORD)
 
-#define LOADS(dtype, unused) { load_##dtype##_FLOAT, load_##dtype##_DOUBLE, load_##dtype##_INTEGER, load_##dtype##_BOOL },
+/* ---- by vectors, where the compiler does not see how ------------------------------------------------------------------------- */
+
+/* How many elements of a packed block go by vectors; these do. */
+static int64_t load_halves(const uint16_t *in, float *out, int64_t n)
+{
+  int64_t i = 0;
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+#else
+  (void)in, (void)out, (void)n;
+#endif
+  return i;
+}
+
+static int64_t store_halves(const float *in, uint16_t *out, int64_t n)
+{
+  int64_t i = 0;
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+#else
+  (void)in, (void)out, (void)n;
+#endif
+  return i;
+}
+
+/* What is below the range becomes the lowest number, which is what the processor gives for all that it cannot convert. */
+static int64_t store_words(const float *in, int32_t *out, int64_t n)
+{
+  int64_t i = 0;
+#ifdef __AVX2__
+  const vf above = vf_set(0x1p31f);
+  for (; i + VL <= n; i += VL) {
+    vf x = vf_load(in + i);
+    vi big = x >= above, number = x == x, y = __builtin_convertvector(vf_select(number, x, vf_set(0.0f)), vi);
+    y = (y & ~big) | (big & INT32_MAX);
+    memcpy(out + i, &y, sizeof y);
+  }
+#else
+  (void)in, (void)out, (void)n;
+#endif
+  return i;
+}
+
+static void load_float16_FLOAT(const void *from, int64_t step, void *to, int64_t n)
+{
+  const uint16_t *in = from;
+  float *out = to;
+  for (int64_t i = step == 1 ? load_halves(in, out, n) : 0; i < n; i++) out[i] = half_value(in[i * step]);
+}
+
+static void load_int32_FLOAT(const void *from, int64_t step, void *to, int64_t n)
+{
+  const int32_t *in = from;
+  float *out = to;
+  if (step == 1) {
+    FLOW_NO_OVERLAP
+    for (int64_t i = 0; i < n; i++) out[i] = (float)in[i];
+  } else {
+    for (int64_t i = 0; i < n; i++) out[i] = (float)in[i * step];
+  }
+}
+
+static void store_FLOAT_float16(const void *from, void *to, int64_t step, int64_t n)
+{
+  const float *in = from;
+  uint16_t *out = to;
+  for (int64_t i = step == 1 ? store_halves(in, out, n) : 0; i < n; i++) out[i * step] = half_bits(in[i]);
+}
+
+static void store_FLOAT_int32(const void *from, void *to, int64_t step, int64_t n)
+{
+  const float *in = from;
+  int32_t *out = to;
+  for (int64_t i = step == 1 ? store_words(in, out, n) : 0; i < n; i++) out[i * step] = OUT_int32(in[i]);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------------------- */
+
+#define LOADS(dtype, unused) \
+  { load_##dtype##_FLOAT, load_##dtype##_DOUBLE, load_##dtype##_INTEGER, load_##dtype##_BOOL, load_##dtype##_WORD },
 #define STORE_ENTRY(dtype, kind) store_##kind##_##dtype,
 
 const flow_load_function FLOW_ISA_NAME(load)[FLOW_DTYPE_COUNT][FLOW_KIND_COUNT] = { DTYPES(LOADS, unused) };
 const flow_store_function FLOW_ISA_NAME(store)[FLOW_KIND_COUNT][FLOW_DTYPE_COUNT] = {
   { DTYPES(STORE_ENTRY, FLOAT) }, { DTYPES(STORE_ENTRY, DOUBLE) }, { DTYPES(STORE_ENTRY, INTEGER) }, { DTYPES(STORE_ENTRY, BOOL) },
+  { DTYPES(STORE_ENTRY, WORD) },
 };

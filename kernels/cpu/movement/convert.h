@@ -1,7 +1,7 @@
 /* convert.h: storage dtypes in and out of the types that kernels compute in.
  *
- * Kernels compute in four types only, the kinds; every dtype belongs to one of them. Loading widens exactly (but for
- * float64 into FLOAT and 64-bit integers into floats, which round). Storing rounds floats to nearest even, saturates
+ * Kernels compute in five types only, the kinds; every dtype belongs to one of them, and integers of up to 32 bits to WORD, too. Loading
+ * widens exactly (but for float64 into FLOAT and 64-bit integers into floats, which round). Storing rounds floats to nearest even, saturates
  * floats to integers (NaN becomes 0), wraps integers to narrower ones and writes bools as 0 or 1. */
 #ifndef FLOW_CPU_MOVEMENT_CONVERT_H
 #define FLOW_CPU_MOVEMENT_CONVERT_H
@@ -13,6 +13,7 @@ typedef enum flow_kind {
   FLOW_KIND_DOUBLE,     /* double:  float64 */
   FLOW_KIND_INTEGER,    /* int64_t: int8, uint8, int32, int64, bool */
   FLOW_KIND_BOOL,       /* uint8_t, 0 or 1: conditions and the results of comparisons */
+  FLOW_KIND_WORD,       /* int32_t: what elementwise ops compute with integers of up to 32 bits, to the same results as INTEGER */
   FLOW_KIND_COUNT
 } flow_kind;
 
@@ -26,12 +27,12 @@ ALWAYS_INLINE flow_kind flow_kind_of(int dtype)
 ALWAYS_INLINE int flow_kind_dtype(flow_kind kind)
 {
   return kind == FLOW_KIND_FLOAT ? FLOW_FLOAT32 : kind == FLOW_KIND_DOUBLE ? FLOW_FLOAT64
-       : kind == FLOW_KIND_INTEGER ? FLOW_INT64 : FLOW_BOOL;
+       : kind == FLOW_KIND_INTEGER ? FLOW_INT64 : kind == FLOW_KIND_WORD ? FLOW_INT32 : FLOW_BOOL;
 }
 
 ALWAYS_INLINE size_t flow_kind_size(flow_kind kind)
 {
-  return kind == FLOW_KIND_FLOAT ? sizeof(float) : kind == FLOW_KIND_BOOL ? 1 : 8;
+  return kind == FLOW_KIND_FLOAT || kind == FLOW_KIND_WORD ? 4 : kind == FLOW_KIND_BOOL ? 1 : 8;
 }
 
 /* Reads n elements `step` elements apart (0 repeats the first) into a packed block of the kind. */

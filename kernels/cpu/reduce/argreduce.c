@@ -44,11 +44,50 @@ SEARCH(min_DOUBLE, double, a < b || (a != a && b == b))
 SEARCH(max_INTEGER, int64_t, a > b)
 SEARCH(min_INTEGER, int64_t, a < b)
 
+/* Floats by vectors, some at a time that stay in the first-level cache: the best one of all lanes, then, if it is better than what was
+ * found before, where it is. A NaN is looked for one by one, and ends the search. */
+enum { SEARCHED_AT_ONCE = 2048, LANES = 4 * VL };
+
+#define SEARCH_FLOATS(name, op)                                                                                       \
+  static void search_##name##_floats(const void *x_, void *best, int64_t *best_position, int64_t position, int64_t n) \
+  {                                                                                                                   \
+    for (int64_t done = 0, count; done < n; done += count) {                                                          \
+      const float *x = (const float *)x_ + done;                                                                      \
+      count = n - done < SEARCHED_AT_ONCE ? n - done : SEARCHED_AT_ONCE;                                              \
+      int64_t whole = count / LANES * LANES, i = 0;                                                                   \
+      vf lanes[4], before = vf_set(*(const float *)best);                                                             \
+      vi numbers = before == before;                                                                                  \
+      for (int v = 0; v < 4; v++) lanes[v] = before;                                                                  \
+      for (; i < whole; i += LANES)                                                                                   \
+        for (int v = 0; v < 4; v++) {                                                                                 \
+          vf a = vf_load(x + i + v * VL);                                                                             \
+          lanes[v] = vf_select(a op lanes[v], a, lanes[v]);                                                           \
+          numbers &= a == a;                                                                                          \
+        }                                                                                                             \
+      if (vi_differs(numbers, -1)) {                                                                                  \
+        i = 0;                                                                                                        \
+      } else {                                                                                                        \
+        vf largest = lanes[0];                                                                                        \
+        for (int v = 1; v < 4; v++) largest = vf_select(lanes[v] op largest, lanes[v], largest);                      \
+        float most = largest[0];                                                                                      \
+        for (int lane = 1; lane < VL; lane++) most = largest[lane] op most ? largest[lane] : most;                    \
+        if (most op *(const float *)best) {                                                                           \
+          int64_t at = 0;                                                                                             \
+          while (!vi_differs(vf_load(x + at) == vf_set(most), 0)) at += VL;                                           \
+          search_##name##_FLOAT(x + at, best, best_position, position + done + at, VL);                               \
+        }                                                                                                             \
+      }                                                                                                               \
+      search_##name##_FLOAT(x + i, best, best_position, position + done + i, count - i);                              \
+    }                                                                                                                 \
+  }
+SEARCH_FLOATS(max, >)
+SEARCH_FLOATS(min, <)
+
 static const update_function updates[2][FLOW_KIND_COUNT] = {
   { update_max_FLOAT, update_max_DOUBLE, update_max_INTEGER, NULL }, { update_min_FLOAT, update_min_DOUBLE, update_min_INTEGER, NULL }
 };
 static const search_function searches[2][FLOW_KIND_COUNT] = {
-  { search_max_FLOAT, search_max_DOUBLE, search_max_INTEGER, NULL }, { search_min_FLOAT, search_min_DOUBLE, search_min_INTEGER, NULL }
+  { search_max_floats, search_max_DOUBLE, search_max_INTEGER, NULL }, { search_min_floats, search_min_DOUBLE, search_min_INTEGER, NULL }
 };
 
 typedef struct axis { int64_t size, stride, out_stride; } axis;

@@ -54,7 +54,7 @@ end, "argsort")
 takes "x, axis = -1, { descending: boolean = false }"
 define(function(x, axis, options)
   x, axis = along(operand(x, "sort"), axis, -1, "sort")
-  return tools.take_along(x, tools.argsort(x, axis, options and options.descending) - 1, axis)
+  return tools.take_along(x, tools.argsort(x, axis, options and options.descending, 0), axis)
 end, "sort")
 -- Positions whose element number kth is the one that it is in order, with none larger before and none smaller after: all in order.
 takes "x, kth, axis = -1"
