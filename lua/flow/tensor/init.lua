@@ -279,7 +279,7 @@ function tensor.tensor(value, options)
       return tensor.to_device(value, number)
     end
     if integers.is(value) then return fill(new_by(options, "int64", {}), value, "flow.tensor") end
-    local dtype, shape, memory, unsigned = native.array_of(value)
+    local dtype, shape, memory, unsigned = require("flow.tensor.cdata_arrays").describe(value)
     if not dtype then raise("flow.tensor: %s is not a numeric array", tostring(native.typeof(value))) end
     local dims, rank = native.dims(shape)
     check(C.flow_tensor_borrow(memory, native.dtype(dtype), rank, dims, one))

@@ -152,7 +152,7 @@ tensor:item: The number of a tensor with one element.
   print(flow.tensor(5):item())      --> 5
 tensor:totable: The elements as nested lists.
   print(flow.tensor({ { 1, 2 } }):totable()[1][2])      --> 2
-tensor:data: A pointer to the elements, borrowed from the tensor. Read floats that others wrote (files, C code) by item() or totable(): a NaN with a payload is no Lua number.
+tensor:data: A pointer to the elements, borrowed. Floats that others wrote are read by item(): a NaN with a payload is no Lua number.
   print(tonumber(flow.tensor({ 7, 8 }):data()[1]))      --> 8
 tensor:close: Releases the memory at once; the tensor cannot be used after it.
   flow.ones({ 10 }):close()
