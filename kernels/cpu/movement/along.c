@@ -86,7 +86,7 @@ static const sorted *sort_line(sorted *a, sorted *b, int64_t n)
 
 /* ---- keys of 32 bits: a word is a key above its element's position, and words are put in order digit by digit of the keys --------- */
 
-enum { SHORT_LINE = 24, LONG_LINE = 8192, MOST_DIGITS = 4, MOST_VALUES = 2048 };
+enum { SHORT_LINE = 24, LONG_LINE = 8192, MOST_DIGITS = 4 };
 
 static int has_short_keys(int dtype, int64_t n) { return dtype != FLOW_INT64 && dtype != FLOW_FLOAT64 && n <= UINT32_MAX; }
 
@@ -127,10 +127,11 @@ static void insert_in_order(uint64_t *words, int64_t n)
   }
 }
 
-/* n words of a, in order of their keys, in a or in b. A digit that all keys share is left out. */
+/* n words of a, in order of their keys, in a or in b. A digit that all keys share is left out. From LONG_LINE words on the
+ * counts are kept after those of b, where there is room for 2 n words more: hosts have small stacks. */
 static const uint64_t *sort_words(uint64_t *a, uint64_t *b, int64_t n)
 {
-  uint32_t counts[MOST_DIGITS * 256 > 3 * MOST_VALUES ? MOST_DIGITS * 256 : 3 * MOST_VALUES];
+  uint32_t few[MOST_DIGITS * 256], *counts = n < LONG_LINE ? few : (uint32_t *)(b + n);
   int bits = n < LONG_LINE ? 8 : 11, digits = n < LONG_LINE ? 4 : 3, values = 1 << bits;
   if (n <= SHORT_LINE) {
     insert_in_order(a, n);
