@@ -204,6 +204,19 @@ flow_status flow_shape_gather(int op, const flow_attributes *attributes, const f
   return gathered(op, &inputs[0], &inputs[1], &outputs[0]);
 }
 
+flow_status flow_shape_gather_sum(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                  flow_signature *outputs)
+{
+  (void)attributes;
+  (void)input_count;
+  flow_signature rows, first = inputs[1];
+  if (inputs[0].dtype != FLOW_FLOAT32) return flow_rule_fail(op, "the table is %s, expected float32", flow_dtype_name(inputs[0].dtype));
+  if (first.rank == 0) return flow_rule_fail(op, "the indices are a single number, expected at least one axis");
+  FLOW_TRY(gathered(op, &inputs[0], &inputs[1], &rows));
+  first.rank--;
+  return gathered(op, &inputs[0], &first, &outputs[0]);
+}
+
 flow_status flow_shape_gather_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                        flow_signature *outputs)
 {

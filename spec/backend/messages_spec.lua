@@ -104,6 +104,8 @@ local wrong = {
   { "take_along", { zeros(3, 2), ints(4, 3) }, { along = { axis = 1 } }, "{3, 2}", "{4, 3}" },
   { "take_along_gradient", { zeros(3, 2), ints(3, 3) }, { along = { axis = 1, size = 4 } }, "{3, 2}", "{3, 3}" },
   { "gather", { zeros(3, 2), zeros(4) }, nil, "the indices", "float32", "integers" },
+  { "gather_sum", { zeros(3, 2), zeros(4, 2) }, nil, "the indices", "float32", "integers" },
+  { "gather_sum", { ints(3), ints(4, 2) }, nil, "the table is int", "expected float32" },
   { "gather_gradient", { zeros(3, 2), ints(4) }, { shape = { rank = 2, dims = { 5, 2 } } }, "{3, 2}", "{4, 2}" },
   { "adam", { zeros(3), doubles(3), zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }) }, nil, "the weight", "float64" },
 }

@@ -1,5 +1,5 @@
-/* gather.c: the ops gather, rows of a table by their index, and gather_gradient, which adds rows of g to the rows of a table of
- * zeros. One variant of each: both are about memory.
+/* gather.c: the ops gather, rows of a table by their index, gather_sum, which adds such rows up, and gather_gradient, which adds rows of g
+ * to the rows of a table of zeros. One variant of each: all are about memory.
  *
  * gather_gradient: a part is a range of table rows, and adds the rows of g that belong there in the order of the indices; so
  * sums do not depend on who does which part. Every part reads all indices, of which there are few beside g. */
@@ -52,6 +52,81 @@ static flow_status gather_run(const flow_call *call, int phase, int64_t begin, i
   return FLOW_OK;
 }
 
+/* ---- sums of rows ------------------------------------------------------------------------------------------------------------- */
+
+/* Rows are added in float four at a time and these as doubles, as sum does it (reduce_blocks.h), for the same bits. */
+enum { TOGETHER = 4, MOST_FLOATS = 512, AHEAD = 16, LINE = 64 };
+
+static double gather_sum_cost(const flow_call *call)
+{
+  double floats = (double)size_of(&call->inputs[1]) * (double)row_size(&call->inputs[0]);
+  return flow_cost_stream((double)sizeof(float) * (floats + (double)size_of(&call->outputs[0])));
+}
+
+/* Rows are anywhere in the table, where no processor sees them coming. `at`: an index that may be none. */
+ALWAYS_INLINE void ask_for_row(const flow_operand *table, int64_t at, int64_t n)
+{
+  if (at < 0 || at >= table->shape[0]) return;
+  const char *row = (const char *)table->data + (size_t)(at * n) * sizeof(float);
+  for (int64_t i = 0; i < n * (int64_t)sizeof(float); i += LINE) __builtin_prefetch(row + i);
+}
+
+/* sums[j] += the sum of `count` <= TOGETHER rows' element j. */
+ALWAYS_INLINE void add_rows(const float *const *rows, const int count, int64_t n, double *sums)
+{
+  int64_t j = 0;
+  for (; j + VL <= n; j += VL) {
+    vf a = vf_load(rows[0] + j);
+    FLOW_UNROLL(4)
+    for (int r = 1; r < count; r++) a += vf_load(rows[r] + j);
+    vd_store(sums + j, vd_load(sums + j) + vd_low(a));
+    vd_store(sums + j + VL / 2, vd_load(sums + j + VL / 2) + vd_high(a));
+  }
+  for (; j < n; j++) {
+    float a = rows[0][j];
+    for (int r = 1; r < count; r++) a += rows[r][j];
+    sums[j] += (double)a;
+  }
+}
+
+/* Floats [first, first + n) of the sum of the rows that indices [begin, end) name; all of these are in the table. */
+static void sum_of_rows(const flow_call *call, int64_t begin, int64_t end, int64_t first, int64_t n, float *to)
+{
+  const flow_operand *table = &call->inputs[0], *indices = &call->inputs[1];
+  int64_t size = row_size(table), count = size_of(indices);
+  const float *rows[TOGETHER];
+  double sums[MOST_FLOATS] = { 0 };
+  for (int64_t i = begin; i < end; i += TOGETHER) {
+    int64_t some = end - i < TOGETHER ? end - i : TOGETHER;
+    for (int64_t r = 0; r < some; r++) {
+      rows[r] = (const float *)table->data + index_at(indices, i + r) * size + first;
+      if (first == 0 && i + r + AHEAD < count) ask_for_row(table, index_at(indices, i + r + AHEAD), size);
+    }
+    if (some == TOGETHER) add_rows(rows, TOGETHER, n, sums);
+    else add_rows(rows, (int)some, n, sums);
+  }
+  for (int64_t j = 0; j < n; j++) to[j] = (float)sums[j];
+}
+
+static flow_status gather_sum_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *table = &call->inputs[0], *indices = &call->inputs[1];
+  int64_t size = row_size(table), count = size_of(indices), k = indices->shape[indices->rank - 1];
+  float *to = call->outputs[0].data;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t index = index_at(indices, i);
+    if (index < 0 || index >= table->shape[0]) return fail_index(call, indices, i, table->shape[0]);
+  }
+  int64_t sums = flow_shape_size(indices->rank - 1, indices->shape);
+  for (int64_t sum = 0; to && sum < sums; sum++, to += size)
+    for (int64_t j = 0; j < size; j += MOST_FLOATS)
+      sum_of_rows(call, sum * k, (sum + 1) * k, j, size - j < MOST_FLOATS ? size - j : MOST_FLOATS, to + j);
+  return FLOW_OK;
+}
+
+/* ---- gradients ------------------------------------------------------------------------------------------------------------------ */
+
 static int64_t gradient_parts(const flow_call *call, int phase)
 {
   (void)phase;
@@ -96,6 +171,7 @@ static flow_status gradient_run(const flow_call *call, int phase, int64_t begin,
 }
 
 const flow_kernel FLOW_KERNELS(gather)[] = { { .variant = "rows", .cost = gather_cost, .run = gather_run }, { 0 } };
+const flow_kernel FLOW_KERNELS(gather_sum)[] = { { .variant = "rows", .cost = gather_sum_cost, .run = gather_sum_run }, { 0 } };
 const flow_kernel FLOW_KERNELS(gather_gradient)[] = {
   { .variant = "rows", .cost = gradient_cost, .parts = gradient_parts, .run = gradient_run }, { 0 }
 };

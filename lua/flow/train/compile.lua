@@ -270,7 +270,7 @@ function training.fail(model, status, first, order)
     native.error_field(C.FLOW_ERROR_LABEL) and of_losses(model) or "", text, sample + 1)
 end
 
--- Runs one step on whole tensors; returns the outputs of its plan.
+-- Runs one step on whole tensors; returns the outputs of its plan, and the step.
 local function run_batch(model, kind, x, y, weights)
   x, y, weights = training.read_data(model, x, y, weights)
   if #x == 0 then raise("%s: there is no data: x is nil", object.title(model)) end
@@ -294,7 +294,7 @@ local function run_batch(model, kind, x, y, weights)
     native.raise_interrupted("%s: a worker was interrupted", object.title(model))
   end
   if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
-  return outputs
+  return outputs, step
 end
 
 -- The key of the model's random ops (dropout), drawn once from the global seed.
@@ -332,12 +332,32 @@ end
 Model.train_on_batch = on_batch("train")
 Model.test_on_batch = on_batch("test")
 
+-- The first time, and for data that is not one tensor of the sizes of the last call.
+local function predict_batch(model, x)
+  local outputs, step = run_batch(model, "predict", x)
+  local results = {}
+  for i = 0, steps.MOST_OUTPUTS - 1 do
+    if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(model, tensor.on_host(native.tensor(outputs[i]))) end
+  end
+  if native.is_tensor(x) then steps.remember(model, step, x, #results) end
+  return named_data.results(model, results)
+end
+
+local one_input, some_outputs = native.out("flow_tensor"), native.out("flow_tensor", steps.MOST_OUTPUTS)
+
 function Model:predict_on_batch(x)
   training.prepare(self)
-  local outputs, results = run_batch(self, "predict", x), {}
-  for i = 0, steps.MOST_OUTPUTS - 1 do
-    if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(self, tensor.on_host(native.tensor(outputs[i]))) end
-  end
+  local step, count = steps.again(self, x)
+  if not step then return predict_batch(self, x) end
+  native.pressure()
+  one_input[0] = native.pointer(x)
+  C.flow_instance_scalars(step.instance, training.seed(self), self._train_steps, 0)
+  local status = C.flow_instance_run(context, step.instance, one_input, 1, some_outputs)
+  if status ~= 0 then training.fail(self, status, 0) end
+  native.check(status)
+  if count == 1 and not rawget(self, "_names_of_outputs") then return native.tensor(some_outputs[0]) end
+  local results = {}
+  for i = 1, count do results[i] = native.tensor(some_outputs[i - 1]) end
   return named_data.results(self, results)
 end
 

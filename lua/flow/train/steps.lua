@@ -338,6 +338,37 @@ function steps.get(model, kind, tensors, layout, capacity, own, usual)
   return step
 end
 
+---- one tensor, again and again -----------------------------------------------------------------------------------------------------
+
+-- Remembers for steps.again that this step of get() predicts for tensors like x, the only input, with so many outputs.
+function steps.remember(model, step, x, outputs)
+  local plain = step.instance and not model._placement and not rawget(model, "_host") and model._device < 0
+  if not plain then return end
+  local dims, rank, dtype = native.dims(x.shape), x.rank, native.dtype(x.dtype)
+  rawset(model, "_again", { step = step, outputs = outputs, rank = rank, dims = dims, dtype = dtype,
+                            trainable = model._trainable_version, exact = C.flow_context_exact(context) })
+end
+
+-- The step that ran last, if it predicts for x, and how many outputs it has; else nil. For servers that ask for a row at a time: get()
+-- takes longer than a small model, and leaves tables to the collector.
+function steps.again(model, x)
+  local latest, list = rawget(model, "_again"), model._steps
+  if not latest or list[#list] ~= latest.step or not native.is_tensor(x) or model._placement or rawget(model, "_runs_eagerly") then
+    return nil
+  end
+  local step, p, rank, dims = latest.step, native.pointer(x), latest.rank, latest.dims
+  if C.flow_tensor_rank(p) ~= rank or C.flow_tensor_dtype(p) ~= latest.dtype or C.flow_tensor_device(p) >= 0
+    or C.flow_tensor_is_contiguous(p) == 0 then return nil end
+  local rows = C.flow_tensor_dim(p, 0)
+  if rows < 1 or rows > step.capacity then return nil end
+  for axis = 1, rank - 1 do
+    if C.flow_tensor_dim(p, axis) ~= tonumber(dims[axis]) then return nil end
+  end
+  if latest.trainable ~= variable.trainable_version or latest.exact ~= C.flow_context_exact(context)
+    or devices.current() >= 0 then return nil end
+  return step, latest.outputs
+end
+
 -- The step of a pass over arrays, { step =, kind =, arrays =, layout =, capacity = rows }. It is made again if it was dropped meanwhile, by
 -- a callback that compiles the model, or calls it with many other signatures.
 function steps.renew(pass, model)
