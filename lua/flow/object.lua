@@ -26,12 +26,11 @@ local signature = require "flow.signature"
 
 local object = { classes = setmetatable({}, { __mode = "k" }) }      -- classes: all that there are
 
+-- No loop: LuaJIT compiles none in the middle of a caller's.
 local function lookup(class, kind, key)
-  while class do
-    local found = class[kind][key]
-    if found ~= nil then return found end
-    class = class.parent
-  end
+  local found = class[kind][key]
+  if found ~= nil or not class.parent then return found end
+  return lookup(class.parent, kind, key)
 end
 
 local function is_open(class)
