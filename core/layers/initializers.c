@@ -14,7 +14,7 @@
 
 static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
 static const flow_argument seed_options[] = { SEED, FLOW_ARGUMENTS_END };
-static const flow_argument constant_options[] = { { "value", FLOW_NUMBER, "0", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument constant_options[] = { { "value", FLOW_NUMBERS, "0", NULL }, FLOW_ARGUMENTS_END };
 static const flow_argument normal_options[] = {
   { "mean", FLOW_NUMBER, "0", NULL }, { "stddev", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END
 };
@@ -73,6 +73,7 @@ static flow_initializer_draw ones(const flow_arguments *options, int rank, const
 static flow_initializer_draw constant(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
+  if (flow_argument_is_list(options, "value")) return (flow_initializer_draw){ FLOW_LISTED, 0, 0 };
   return (flow_initializer_draw){ FLOW_CONSTANT, flow_argument_number(options, "value"), 0 };
 }
 
@@ -251,6 +252,34 @@ static flow_status fill_identity(const flow_initializer *record, double gain, fl
   return FLOW_OK;
 }
 
+/* The numbers of a nested list, broadcast to the shape. */
+static flow_status fill_listed(const flow_initializer *record, const flow_arguments *options, flow_tensor *into)
+{
+  const double *values;
+  int64_t dims[FLOW_MAX_RANK], strides[FLOW_MAX_RANK] = { 0 }, size = flow_shape_size(into->rank, into->shape), step = 1;
+  size_t element = (size_t)flow_dtype_size(into->dtype);
+  int depth = flow_argument_dims(options, "value", dims), fits = depth <= into->rank;
+  flow_argument_list(options, "value", &values);
+  for (int i = depth - 1, axis = into->rank - 1; i >= 0 && fits; i--, axis--) {
+    fits = dims[i] == into->shape[axis] || dims[i] == 1;
+    strides[axis] = dims[i] == 1 ? 0 : step;
+    step *= dims[i];
+  }
+  if (!fits)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: value has the shape %s, which cannot be broadcast to %s", record->class_name,
+                     flow_shape_text(depth, dims), flow_shape_text(into->rank, into->shape));
+  flow_storage_written(into->storage);
+  for (int64_t i = 0; i < size; i++) {
+    int64_t rest = i, from = 0;
+    for (int axis = into->rank - 1; axis >= 0; axis--) {
+      from += rest % into->shape[axis] * strides[axis];
+      rest /= into->shape[axis];
+    }
+    flow_convert_from_double(into->dtype, &values[from], into->data + (size_t)i * element, 1, 1);
+  }
+  return FLOW_OK;
+}
+
 /* For memory of a device: the numbers are drawn on the host, so that they are the same everywhere. */
 static flow_status initialize_from_host(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed,
                                         flow_tensor *into)
@@ -281,7 +310,9 @@ flow_status flow_initialize(flow_context *context, const char *initializer, cons
   FLOW_TRY(flow_arguments_complete(record->class_name, record->parameters, arguments, &options));
   if (!flow_argument_is_null(options, "seed")) seed = flow_argument_number(options, "seed");
   flow_initializer_draw draw = record->rule(options, into->rank, into->shape);
+  flow_status listed = draw.distribution == FLOW_LISTED ? fill_listed(record, options, into) : FLOW_OK;
   flow_arguments_release(options);
+  if (draw.distribution == FLOW_LISTED) return listed;
   if (draw.distribution == FLOW_CONSTANT) return flow_tensor_fill(into, draw.low);
   if (draw.distribution == FLOW_IDENTITY) return fill_identity(record, draw.low, into);
   uint64_t key = flow_mix((uint64_t)(int64_t)seed, 0);

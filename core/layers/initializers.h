@@ -7,10 +7,10 @@
 #include "tensor/tensor.h"
 
 typedef enum flow_distribution {
-  FLOW_CONSTANT, FLOW_UNIFORM, FLOW_NORMAL, FLOW_TRUNCATED_NORMAL, FLOW_IDENTITY, FLOW_ORTHOGONAL
+  FLOW_CONSTANT, FLOW_LISTED, FLOW_UNIFORM, FLOW_NORMAL, FLOW_TRUNCATED_NORMAL, FLOW_IDENTITY, FLOW_ORTHOGONAL
 } flow_distribution;
 
-/* What is drawn: low..high of FLOW_UNIFORM, mean and standard deviation of the normals, low of FLOW_CONSTANT; what FLOW_IDENTITY and
+/* What is drawn: low..high of FLOW_UNIFORM, mean and standard deviation of the normals, low of FLOW_CONSTANT, the option "value" of FLOW_LISTED; what FLOW_IDENTITY and
  * FLOW_ORTHOGONAL are multiplied by. */
 typedef struct flow_initializer_draw { flow_distribution distribution; double low, high; } flow_initializer_draw;
 

@@ -206,6 +206,9 @@ static flow_status as_step(flow_context *context, flow_tensor *x, flow_tensor **
   return flow_apply(context, FLOW_OP_reshape, &x, 1, &attributes, out);
 }
 
+/* More steps than this make a plan that takes minutes and gigabytes. */
+enum { MOST_UNROLLED = 16384 };
+
 /* Step by step; list: room for the outputs. */
 static flow_tensor *run_each(flow_expression *e, const flow_steps *s, flow_tensor **states, flow_tensor **list)
 {
@@ -237,6 +240,10 @@ flow_tensor *flow_steps_run(flow_expression *e, const flow_steps *s, flow_tensor
   void *block;
   if (e->status != FLOW_OK) return NULL;
   if (s->loops) return run_loop(e, s, states);
+  if (s->x->graph && s->steps > MOST_UNROLLED)
+    e->status = flow_layer_fail(s->layer, "unroll = true writes every step into the plan: %lld steps, at most %d can be; leave it out",
+                                (long long)s->steps, MOST_UNROLLED);
+  if (e->status != FLOW_OK) return NULL;
   e->status = flow_alloc_zero(sizeof(flow_tensor *) * (size_t)s->steps, &block);
   if (e->status != FLOW_OK) return NULL;
   flow_tensor *sequence = run_each(e, s, states, block);

@@ -225,6 +225,18 @@ function object.under(class, parent)
   return made
 end
 
+-- The init that a script defines for a class, or for one that it extends; nil: none does.
+function object.own_init(class)
+  return lookup(class, "methods", "init")
+end
+
+-- Gives the library's class at the root of a script's class a function Class.init(self, options), unless it has one: make(name, assign).
+function object.root_init(class, make, assign)
+  local root = class
+  while root.parent do root = root.parent end
+  if root.init == nil then define_static(root, "init", make(root.name, assign)) end
+end
+
 -- From now on a method that the class does not have is an error when it is asked for by class.name, too.
 function object.strict(class, title)
   getmetatable(class).__index = function(_, key)

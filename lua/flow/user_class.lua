@@ -6,6 +6,23 @@ local names = require "flow.names"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 
+-- The init of the library's class at the root of a script's classes, which a script's own init may call as Keras' calls super().__init__():
+-- takes the options that every instance has, such as { name = "m" }.
+local function root_init(class_name, assign)
+  return function(_, self, options)
+    if options == nil then return end
+    if not arguments.is_options(options) then
+      errors.raise("%s.init takes the object and a table of options, such as { name = \"a\" }, got %s", class_name,
+        errors.describe(options))
+    end
+    for name, value in pairs(options) do
+      if name ~= "name" then assign(self, name, value)
+      elseif type(value) == "string" then rawset(self, "name", value)
+      else errors.raise("%s: name is a string, got %s", object.class_of(self).name, errors.describe(value)) end
+    end
+  end
+end
+
 -- A class that extends parent. Class(a, b, { name = "m" }) makes new(Class, name, options) and calls Class.init(self, a, b, ...) if there
 -- is one; without init a table of options becomes fields, except for those whose names are keys of `taken`. assign(self, name, value): how
 -- an option becomes a field; without it rawset.
@@ -13,6 +30,7 @@ local function extend(parent, class_name, new, taken, assign)
   if type(class_name) ~= "string" then errors.raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
   local class = object.open(object.class(class_name, parent))
   rawset(class, "in_lua", true)
+  object.root_init(class, root_init, assign or rawset)
   getmetatable(class).__call = function(_, ...)
     local count = select("#", ...)
     local last = count > 0 and (select(count, ...))
@@ -21,8 +39,9 @@ local function extend(parent, class_name, new, taken, assign)
       errors.raise("%s: name is a string, got %s", class_name, errors.describe(options.name))
     end
     local self = new(class, options.name or names.auto(class_name), options)
-    if class.init then
-      class.init(self, ...)
+    local init = object.own_init(class)
+    if init then
+      init(self, ...)
     elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
       errors.raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
     else

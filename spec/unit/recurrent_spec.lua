@@ -1,5 +1,6 @@
 --- Recurrent layers: what they are among each other. spec/golden/layer_cases/recurrent.py compares them with Keras.
 local flow = require "flow"
+local support = require "spec.support.init"
 local layers = flow.layers
 
 local function largest(a, b) return (a - b):abs():max():item() end
@@ -127,5 +128,17 @@ describe("the initializer", function()
     local ok, problem = pcall(function() layers.Dense(3, { bias_initializer = "identity" }):build { -1, 2 } end)
     assert.is_false(ok)
     assert.is_truthy(problem:find("2 dimensions", 1, true))
+  end)
+
+  it("an unrolled one of more steps than a plan should have says so, and at once", function()
+    local layer = layers.GRU(1, { unroll = true })
+    local run = flow.fn(function(x) return layer(x) end)
+    assert.same({ 1, 1 }, run(flow.ones { 1, 3, 1 }).shape)
+    local message = support.message_of(function() run(flow.ones { 1, 20000, 1 }) end)
+    assert.truthy(message:find("unroll = true writes every step into the plan: 20000 steps, at most 16384 can be", 1, true), message)
+    message = support.message_of(function()
+      layers.GRU(4, { unroll = true, activity_regularizer = flow.regularizers.OrthogonalRegularizer() })(flow.Input { -1, 3 })
+    end)
+    assert.truthy(message:find("OrthogonalRegularizer is for weights that are matrices", 1, true), message)
   end)
 end)

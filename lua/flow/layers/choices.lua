@@ -89,6 +89,8 @@ local function constructor(kind, index, class_name, title, of)
   signature.of_record(class, title, parameters, #parameters, function(...)
     local options = errors.check_options(class_name, arguments.named(class_name, parameters, #parameters, ...), known)
     options.axis = arguments.zero_based(class_name, "axis", options.axis)
+    local value = options.value      -- Constant's
+    if native.is_tensor(value) then options.value = #value.shape == 0 and value:item() or value:totable() end
     return new(options)
   end)
   object.static(class, "from_config", function(_, config)

@@ -85,6 +85,14 @@ function Layer._from_json(class, config, axes)
   return self
 end
 
+-- Sets an option of every layer, or a field.
+local function set_option(self, name, value)
+  if name == "dtype" then rawset(self, "_policy", mixed_precision.policy(self.class_name, value))
+  elseif name == "activity_regularizer" then rawset(self, "_activity", value)
+  elseif name == "input_shape" then rawset(self, "input_shape_given", value)
+  else self[name] = value end
+end
+
 -- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
 -- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
 function Layer.extend(parent, class_name)
@@ -92,7 +100,7 @@ function Layer.extend(parent, class_name)
     local self = object.new(class):_prepare(class_name, setmetatable({ name = name }, { __index = options }))
     rawset(self, "input_shape_given", options.input_shape or false)
     return self
-  end, COMMON, function(self, name, value) self[name] = value end)
+  end, COMMON, set_option)
 end
 
 local function position_of(list, value)

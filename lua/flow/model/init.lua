@@ -36,7 +36,7 @@ function Model.extend(parent, class_name)
   local make, above = metatable.__call, rawget(parent, "of_graph") or parent == Model and Functional or parent
   rawset(class, "of_graph", parent == Sequential and class or object.under(class, above))
   metatable.__call = function(_, first, ...)
-    local is_plain = not class.init and class.call == Layer.call
+    local is_plain = not object.own_init(class) and class.call == Layer.call
     if is_plain and class.add == Sequential.add then return models.sequential(class, first, ...) end
     local inputs = first
     if arguments.is_options(first) then inputs = first.inputs end

@@ -45,8 +45,9 @@ local function callable(class, name)
   getmetatable(class).__call = function(_, ...)
     signature.refuse_colon(class, (...))
     local self = object.new(class)
-    if class.init then
-      object.while_making(self, class.init, ...)
+    local init = object.own_init(class)
+    if init then
+      object.while_making(self, init, ...)
     else
       local options = ...
       if select("#", ...) > 1 or options ~= nil and (type(options) ~= "table" or getmetatable(options)) then
@@ -61,7 +62,10 @@ end
 
 -- Makes a user's class of callbacks.
 function Callback.extend(parent, name)
-  return callable(object.open(object.class(name, parent)), name)
+  local class = object.open(object.class(name, parent))
+  rawset(class, "in_lua", true)
+  object.root_init(class, function() return function() end end)      -- Callback.init(self), as Keras' super().__init__()
+  return callable(class, name)
 end
 
 -- Makes a class of flow.callbacks; the line above its init says what it takes.

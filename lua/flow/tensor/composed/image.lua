@@ -3,6 +3,7 @@
 
 local errors = require "flow.errors"
 local tools = require "flow.tensor.composed.tools"
+local windows = require "flow.tensor.composed.windows"
 local signature = require "flow.signature"
 
 local raise, takes = errors.raise, signature.takes
@@ -194,14 +195,14 @@ local function pair_of(value) return type(value) == "table" and value or { value
 
 -- The window of a blur, {size[1], size[2], channels, 1}. sigma: two numbers, or a tensor {2}.
 local function gaussian_kernel(size, sigma, channels, dtype)
-  local windows = {}
+  local sides = {}
   for axis = 1, 2 do
     local places = {}
     for i = 0, size[axis] - 1 do places[i + 1] = i - (size[axis] - 1) / 2 end
     local values = ops.exp(-0.5 * ops.square(tools.constant(places, dtype) / sigma[axis]))
-    windows[axis] = values / ops.sum(values)
+    sides[axis] = values / ops.sum(values)
   end
-  local kernel = ops.expand_dims(windows[2], 2) * ops.expand_dims(windows[1], 1)
+  local kernel = ops.expand_dims(sides[2], 2) * ops.expand_dims(sides[1], 1)
   return ops.repeat_(ops.reshape(kernel, { size[1], size[2], 1, 1 }), channels, 3)
 end
 
@@ -265,7 +266,7 @@ end
 local PATCHES = "images, size: number|list, { strides?: number|list, dilation_rate: number|list = 1, padding: 'valid'|'same' = 'valid', "
 picture_op("extract_patches", PATCHES .. FORMAT .. " }", function(x, size, options)
   local window = pair_of(size)
-  local list = tools.taps(x, window, options.strides or window, options.dilation_rate, options.padding, "extract_patches")
+  local list = windows.taps(x, window, options.strides or window, options.dilation_rate, options.padding, "extract_patches")
   return ops.concat(list, 4)
 end)
 takes(PATCHES:gsub("images", "volumes") .. FORMAT .. " }")
@@ -276,7 +277,7 @@ function image.extract_patches_3d(volumes, size, options)
   local first = options.data_format == "channels_first"
   if first then x = ops.moveaxis(x, 2, -1) end
   local window = type(size) == "table" and size or { size, size, size }
-  local list = tools.taps(x, window, options.strides or window, options.dilation_rate, options.padding, "extract_patches_3d")
+  local list = windows.taps(x, window, options.strides or window, options.dilation_rate, options.padding, "extract_patches_3d")
   local y = ops.concat(list, 5)
   if first then y = ops.moveaxis(y, -1, 2) end
   return single and ops.squeeze(y, 1) or y
