@@ -306,22 +306,25 @@ static int is_by_rows(const flow_model_part *part, int training)
   if (part->kind == FLOW_PART_OPERATION) return 0;
   for (int i = 0; part->layer && training && part->layer->trainable && i < part->layer->variable_count; i++)
     if (!flow_variable_trainable(part->layer->variables[i])) return 0;      /* statistics of a batch */
-  for (int i = 0; i < part->part_count; i++)
-    if (!is_by_rows(&part->parts[i], training)) return 0;
+  for (int i = 0; i < part->part_count; i++) {
+    const flow_layer *inside = part->parts[i].layer;
+    if ((inside && !flow_argument_is_null(inside->arguments, "activity_regularizer")) || !is_by_rows(&part->parts[i], training)) return 0;
+  }
   return part->layer || part->part_count > 0;
 }
 
-/* One call of the layer or model. */
+/* One call of the layer or model. As in Keras, activity_regularizer adds nothing for the layer itself, but for layers in it. */
 static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_tensor **out)
 {
   const flow_model_part *part = call->part;
+  flow_tensor **activity = part->parts[0].kind == FLOW_PART_LAYER ? NULL : call->activity;
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)part->program.value_count, &block));
   flow_tensor **values = block;
   flow_status status = FLOW_OK;
   values[0] = flow_tensor_retain(x);
   for (int i = 0; i < part->program.call_count && status == FLOW_OK; i++)
-    status = flow_model_call_one(call->context, &part->program.calls[i], values, call->training, call->activity);
+    status = flow_model_call_one(call->context, &part->program.calls[i], values, call->training, activity);
   if (status == FLOW_OK) *out = flow_tensor_retain(values[part->output]);
   flow_tensors_release(values, part->program.value_count);
   flow_free(block);

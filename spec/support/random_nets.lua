@@ -9,10 +9,10 @@ local random_nets = {}
 
 local MOST_ELEMENTS, LARGEST = 2000, 300
 -- Layers whose training changes pictures at random, whatever their options: models with them do not train. (Keras 3.15 takes no notice of
--- training = false in a call inside a model that trains.)
+-- training = false in a call inside a model that trains.) Nor do those with Equalization, which Keras loses when it copies a graph.
 local function is_random(class)
-  return class:find "^Random" or class == "MixUp" or class == "CutMix" or class == "AugMix" or class == "RandAugment" or
-    class == "Pipeline"
+  return class:find "^Random" or class == "Solarization" or class == "Equalization" or class == "MixUp" or class == "CutMix" or
+    class == "AugMix" or class == "RandAugment" or class == "Pipeline"
 end
 
 --- The shape without the batch; sizes that are not known as they will be.

@@ -58,6 +58,7 @@ end
 
 -- What the activity_regularizer of a layer written in Lua makes of its outputs, divided by the batch's rows.
 function penalties.add_activity(layer, result)
+  if rawget(layer, "_activity_is_left_out") then return end
   local regularize = penalties.regularizer(object.title(layer), read(layer._activity), "activity_regularizer")
   for _, output in ipairs(native.is_tensor(result) and { result } or result) do
     local value = regularize(output)
@@ -66,6 +67,13 @@ function penalties.add_activity(layer, result)
     if row.rank == 1 then value = value / ops.ones_like(row):sum() end      -- as many as the batch has when the plan runs
     penalties.add(layer, value)
   end
+end
+
+--- f(), in which the layer's own activity_regularizer adds nothing; those of layers inside of it do.
+function penalties.without_activity(layer, f)
+  local before = rawget(layer, "_activity_is_left_out")
+  return native.between(function() rawset(layer, "_activity_is_left_out", true) end,
+    function() rawset(layer, "_activity_is_left_out", before) end, f)
 end
 
 -- Forgets what a layer and those inside of it added, before they are called again.

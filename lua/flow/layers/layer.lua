@@ -232,7 +232,9 @@ local function add_activity(self, result)
   if not self._activity then return end
   if self._own_choices and self._own_choices.activity_regularizer then return penalties.add_activity(self, result) end
   local added = C.flow_layer_take_activity(self._handle)
-  if added ~= nil then penalties.add(self, native.tensor(added)) end
+  if added == nil then return end
+  local value = native.tensor(added)
+  if not rawget(self, "_activity_is_left_out") then penalties.add(self, value) end
 end
 
 -- What the library gave, after an activation that is written in Lua.

@@ -13,6 +13,7 @@ local loops = require "flow.tensor.loops"
 local ops = require "flow.tensor.ops"
 local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
+local penalties = require "flow.layers.added_losses"
 local entries = require "flow.layers.entries"
 local recurrent_calls = require "flow.layers.recurrent.calls"
 local several = require "flow.layers.several"
@@ -52,7 +53,7 @@ end
 -- Arithmetic on symbolic tensors, which is by rows.
 local ARITHMETIC = { [ops.add] = true, [ops.sub] = true, [ops.mul] = true, [ops.div] = true, [ops.neg] = true, [ops.pow] = true }
 
--- Whether a layer computes each row by itself.
+-- Whether a layer computes each row by itself, and what it adds to the loss, too.
 local function is_by_rows(layer, training)
   if layer:_keeps_states() then return false end
   if layer._handle then
@@ -67,7 +68,7 @@ local function is_by_rows(layer, training)
   local is_ours = layers._in_lua(layer.class_name) == object.class_of(layer) and not layer._on_host
   if not is_ours and not rawget(layer, "_order") then return false end      -- written in Lua
   for _, child in ipairs(layer._children) do
-    if not is_by_rows(child, training) then return false end
+    if child._activity or not is_by_rows(child, training) then return false end      -- what each step adds is divided by the batch's rows
   end
   return #layer._children > 0
 end
@@ -80,10 +81,12 @@ local function takes_mask(layer, rank)
   return layer._takes_mask and rank > 1 or layer.supports_masking
 end
 
+-- Keras' TimeDistributed does what the layer computes, but for its activity_regularizer; those of layers inside of it count.
 local function call_layer(self, x, mask, training)
   local options = { training = training }
   if mask and takes_mask(self.layer, mask.rank) then options.mask = mask end
-  return self.layer(x, options)
+  if not self.layer._activity then return self.layer(x, options) end
+  return penalties.without_activity(self.layer, function() return self.layer(x, options) end)
 end
 
 -- f of each tensor of a result, which may be a list, side by side with those of other results.
