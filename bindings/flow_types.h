@@ -53,7 +53,7 @@ typedef union flow_attributes {
   struct { int32_t count; int32_t keepdims; int32_t axes[8]; int32_t base; } reduce; /* axes from 0; count 0 = all axes; argmax adds base */
   struct { int32_t rank; int32_t axes[8]; } transpose;                             /* output axis i is input axis axes[i] */
   struct { int32_t axis; } axis;                                                   /* softmax, concat; -1 is the last */
-  struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;          /* argsort, cumsum, take_along; size: of the gradient's axis */
+  struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;          /* argsort, cumsum, take_along; size: of the gradient's axis, of argsort's */
   struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice; /* from 0, end exclusive (beyond the end = the end), step >= 1; dims: of the gradient's output */
   struct { int32_t transpose_a, transpose_b, activation; } matmul;                 /* activation: of the fused op `dense` */
   struct {

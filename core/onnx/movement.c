@@ -239,7 +239,7 @@ FLOW_ONNX_RULE(cumsum)
   flow_onnx_end(x);
 }
 
-/* All of an axis by TopK, whose second output are the positions; equal elements stay in their order. */
+/* All of an axis, or along.size of it, by TopK, whose second output are the positions; equal elements stay in their order. */
 FLOW_ONNX_RULE(argsort)
 {
   const flow_signature *input = flow_onnx_signature(x, node, 0);
@@ -248,7 +248,8 @@ FLOW_ONNX_RULE(argsort)
     flow_onnx_fail(x, FLOW_UNSUPPORTED, "export: sorting the rows of a batch has no ONNX form");
     return;
   }
-  const char *inputs[2] = { flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), flow_onnx_list(x, &input->dims[axis], 1) };
+  const int64_t *size = node->attributes.along.size > 0 ? &node->attributes.along.size : &input->dims[axis];
+  const char *inputs[2] = { flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), flow_onnx_list(x, size, 1) };
   if (input->dtype == FLOW_BOOL) inputs[0] = flow_onnx_cast(x, inputs[0], FLOW_INT32, NULL);
   const char *position = flow_onnx_name(x, "positions");
   flow_onnx_begin(x, type, inputs, 2, flow_onnx_name(x, "sorted"));

@@ -253,6 +253,12 @@ flow_status flow_shape_argsort(int op, const flow_attributes *attributes, const 
   FLOW_TRY(flow_rule_axis(op, attributes->along.axis, &inputs[0], &axis));
   outputs[0] = inputs[0];
   outputs[0].dtype = FLOW_INT64;
+  int64_t size = attributes->along.size, n = inputs[0].dims[axis];
+  if (size == 0) return FLOW_OK;
+  if (size < 0 || size > n)
+    return flow_rule_fail(op, "along.size is %lld, expected 0 or at most the elements of axis %d of shape %s", (long long)size, axis + 1,
+                          flow_shape_text(inputs[0].rank, inputs[0].dims));
+  outputs[0].dims[axis] = size;
   return FLOW_OK;
 }
 

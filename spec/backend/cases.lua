@@ -293,10 +293,13 @@ for axis, name in pairs { [-1] = "of the last axis", [1] = "of the middle axis",
   add("argsort", { { axis == 0 and 6 or -1, 5, 9 } }, { name = name, attributes = along })
   add("argsort", { { axis == 0 and 6 or -1, 5, 9 } },
     { name = name .. ", the largest first", attributes = { along = { axis = axis, reverse = 1, base = 1 } } })
+  add("argsort", { { axis == 0 and 6 or -1, 5, 9 } },
+    { name = name .. ", the three smallest", attributes = { along = { axis = axis, size = 3 } } })
   add("cumsum", { { axis == 0 and 6 or -1, 5, 9 } }, { name = name, attributes = along })
   add("cumsum", { { axis == 0 and 6 or -1, 5, 9 } },
     { name = name .. ", of the others from the end", attributes = { along = { axis = axis, reverse = 1, exclusive = 1 } } })
 end
+add("argsort", { { -1, 500 } }, { name = "the 20 largest", attributes = { along = { axis = -1, reverse = 1, size = 20 } } })
 add("take_along", { { -1, 5, 9 }, { -1, 5, 4, classes = 9 } }, { name = "last axis", attributes = { along = { axis = -1 } } })
 add("take_along", { { -1, 5, 9 }, { -1, 7, 9, classes = 5 } }, { name = "middle axis", attributes = { along = { axis = 1 } } })
 add("take_along", { { 6, 5 }, { 4, 5, classes = 6 } }, { name = "rows", attributes = { along = { axis = 0 } } })

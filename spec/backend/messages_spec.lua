@@ -100,6 +100,7 @@ local wrong = {
     "{1, 1, 5, 3}" },
   { "quantized_convolution", { bytes("uint8", 1, 4, 4, 2), bytes("int8", 1, 1, 2, 3), zeros(3) }, convolution, "the range of x", "0 to 0" },
   { "argsort", { zeros() }, nil, "axis", "number" },
+  { "argsort", { zeros(3, 2) }, { along = { axis = 1, size = 3 } }, "along.size is 3", "{3, 2}" },
   { "cumsum", { zeros(3, 2) }, { along = { axis = 4 } }, "axis", "2" },
   { "take_along", { zeros(3, 2), ints(4, 3) }, { along = { axis = 1 } }, "{3, 2}", "{4, 3}" },
   { "take_along_gradient", { zeros(3, 2), ints(3, 3) }, { along = { axis = 1, size = 4 } }, "{3, 2}", "{3, 3}" },

@@ -2,11 +2,12 @@
  * line of n elements, `inner` apart, is read into registers of one kind, worked on and written.
  *
  * argsort: keys whose order as unsigned numbers is that of the elements, those of 32 bits by radix sort, others by bottom-up merge sort;
- * both are stable. cumsum: floats are added
- * in double, so that each sum is rounded once. */
+ * both are stable. Where only the first of a line are asked for, those of 32 bits are selected. cumsum: floats are added in double, so that
+ * each sum is rounded once. */
 #include <math.h>
 #include "base/status.h"
 #include "cpu/cost.h"
+#include "cpu/vector.h"
 #include "tensor/tensor.h"
 
 typedef struct axis_lines { int64_t outer, n, inner; } axis_lines;
@@ -157,33 +158,97 @@ static const uint64_t *sort_words(uint64_t *a, uint64_t *b, int64_t n)
   return a;
 }
 
+/* ---- the first of a line ----------------------------------------------------------------------------------------------------- */
+
+/* How many positions of a line are asked for. */
+static int64_t count_asked(const flow_call *call, int64_t n)
+{
+  return call->attributes->along.size > 0 ? call->attributes->along.size : n;
+}
+
+typedef struct line { const char *data; int64_t n, step, size; int dtype, reverse; } line;      /* step and size of an element: bytes */
+
+static uint64_t word_at(const line *l, int64_t i)
+{
+  uint32_t key = short_key_of(l->dtype, l->data + i * l->step);
+  return (uint64_t)(l->reverse ? ~key : key) << 32 | (uint64_t)i;
+}
+
+/* From i on, how many elements in a row are surely not before `last`, whole vectors at a time: a float that is equal comes later, and one
+ * that cannot be compared is left to the words. */
+static int64_t skip_floats(const line *l, int64_t i, float last)
+{
+  const float *x = (const float *)(const void *)l->data;
+  int64_t begin = i;
+  vf limit = vf_set(last);
+  for (; i + VL <= l->n; i += VL) {
+    vf v = vf_load(x + i);
+    if (vi_differs(l->reverse ? v <= limit : v >= limit, -1)) break;
+  }
+  return i - begin;
+}
+
+/* The first `count` words of a line, in order, at *found. What comes before the last of those found so far is collected, as many as are kept
+ * or MOST_WAITING, before it is put in order: a line in any order takes a time that is n's. `words`: room as argsort_scratch has it. */
+static const uint64_t *select_words(const line *l, uint64_t *words, int64_t count)
+{
+  enum { MOST_WAITING = 16 };
+  int64_t room = count + (count > MOST_WAITING ? count : MOST_WAITING), have = 0;
+  int floats = l->dtype == FLOW_FLOAT32 && l->step == l->size;
+  uint64_t last = UINT64_MAX;
+  if (room > l->n) room = l->n;
+  for (int64_t i = 0; i < l->n; i++) {
+    if (floats && last != UINT64_MAX) {
+      float number;
+      memcpy(&number, l->data + (int64_t)(last & UINT32_MAX) * l->step, sizeof number);
+      i += skip_floats(l, i, number);
+      if (i >= l->n) break;
+    }
+    for (int64_t end = i + VL < l->n ? i + VL : l->n;; i++) {
+      uint64_t word = word_at(l, i);
+      if (word < last) words[have++] = word;
+      if (have == room) {
+        const uint64_t *order = sort_words(words, words + room, have);
+        if (order != words) memcpy(words, order, sizeof *words * (size_t)count);
+        have = count;
+        last = words[count - 1];
+      }
+      if (i + 1 >= end) break;
+    }
+  }
+  return sort_words(words, words + room, have);
+}
+
 static flow_status argsort_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *x = &call->inputs[0];
   axis_lines l = lines_along(call, x);
   int64_t *y = call->outputs[0].data, size = flow_dtype_size(x->dtype), base = call->attributes->along.base;
+  int64_t count = count_asked(call, l.n);
   int reverse = call->attributes->along.reverse;
   for (int64_t outer = 0; outer < l.outer; outer++) {
     for (int64_t inner = 0; inner < l.inner; inner++) {
-      const char *line = line_of(x, &l, l.n, outer, inner);
-      int64_t *to = y + outer * l.n * l.inner + inner;
+      line from = { line_of(x, &l, l.n, outer, inner), l.n, l.inner * size, size, x->dtype, reverse };
+      int64_t *to = y + outer * count * l.inner + inner;
       if (has_short_keys(x->dtype, l.n)) {
         uint64_t *words = call->scratch;
-        for (int64_t i = 0; i < l.n; i++) {
-          uint32_t key = short_key_of(x->dtype, line + i * l.inner * size);
-          words[i] = (uint64_t)(reverse ? ~key : key) << 32 | (uint64_t)i;
+        const uint64_t *order;
+        if (count < l.n) {
+          order = select_words(&from, words, count);
+        } else {
+          for (int64_t i = 0; i < l.n; i++) words[i] = word_at(&from, i);
+          order = sort_words(words, words + l.n, l.n);
         }
-        const uint64_t *order = sort_words(words, words + l.n, l.n);
-        for (int64_t i = 0; i < l.n; i++) to[i * l.inner] = (int64_t)(order[i] & UINT32_MAX) + base;
+        for (int64_t i = 0; i < count; i++) to[i * l.inner] = (int64_t)(order[i] & UINT32_MAX) + base;
       } else {
         sorted *buffer = call->scratch;
         for (int64_t i = 0; i < l.n; i++) {
-          uint64_t key = key_of(x->dtype, line + i * l.inner * size);
+          uint64_t key = key_of(x->dtype, from.data + i * from.step);
           buffer[i] = (sorted){ reverse ? ~key : key, i };
         }
         const sorted *order = sort_line(buffer, buffer + l.n, l.n);
-        for (int64_t i = 0; i < l.n; i++) to[i * l.inner] = order[i].position + base;
+        for (int64_t i = 0; i < count; i++) to[i * l.inner] = order[i].position + base;
       }
     }
   }

@@ -230,30 +230,16 @@ return function(ops, define, axis_from, gather)
 
   ---- the largest ones ---------------------------------------------------------------------------------------------------------------
 
-  -- The least number of each dtype.
-  local LEAST = { int8 = -128, uint8 = 0, int32 = -2 ^ 31, int64 = -2LL ^ 63, bool = 0 }
-
-  -- The k largest entries along the last axis, the largest first, and their positions (int64); NaN counts as the largest. One pass over x
-  -- for each of them.
+  -- The k largest entries along the last axis, the largest first, and their positions (int64); NaN counts as the largest.
   local function top_k(x, k)
-    local what = "flow.top_k"
+    local what, tools = "flow.top_k", require "flow.tensor.composed.tools"
     x = operand(x, nil, what)
     local rank = #tensor.raw_shape(x)
     if rank == 0 then raise("%s: a single number has no last axis", what) end
     local n = length(x, rank, what)
     if whole(k, 1, what, "k") > n then raise("%s: k is %d, the last axis has %d elements", what, k, n) end
-    local numbers = ops.stop_gradient(x.dtype == "bool" and x:to("uint8") or x)
-    local is_nan, least = numbers:ne(numbers), LEAST[x.dtype] or -math.huge
-    local left, values, positions = ops.ones_like(numbers, { dtype = "bool" }), {}, {}
-    for i = 1, k do
-      local largest = ops.where(left, numbers, least):max(-1, true)
-      local equal = ops.logical_or(numbers:eq(largest), ops.logical_and(is_nan, largest:ne(largest)))
-      positions[i] = ops.argmax(ops.logical_and(left, equal):to("uint8"), -1)
-      local hit = ops.one_hot(positions[i] - 1, n, { dtype = "bool" })
-      values[i] = ops.where(hit, x, 0):sum(-1):to(x.dtype)
-      left = ops.logical_and(left, ops.logical_not(hit))
-    end
-    return ops.stack(values, -1), ops.stack(positions, -1)
+    local from_zero_on = tools.argsort(x, rank, true, 0, k)
+    return tools.take_along(x, from_zero_on, rank), from_zero_on + 1
   end
   takes "x, k"
   define(top_k, "top_k")

@@ -27,11 +27,11 @@ static flow_status run_argsort(const flow_call *call, int phase, int64_t begin, 
   (void)phase, (void)begin, (void)end;
   const flow_operand *x = &call->inputs[0];
   axis_lines l = lines_along(call, x);
-  int64_t count = l.lines * l.n;
+  int64_t count = l.lines * l.n, size = call->attributes->along.size > 0 ? call->attributes->along.size : l.n;
   if (!call->outputs[0].data || count == 0) return FLOW_OK;
   sort_lines_arguments a = { .x = x->data, .from = call->shared, .to = (sort_entry *)call->shared + count, .y = call->outputs[0].data,
                              .n = flow_cuda_groups(l.n, count), .inner = flow_cuda_groups(l.inner, l.lines),
-                             .base = call->attributes->along.base, .dtype = x->dtype, .reverse = call->attributes->along.reverse };
+                             .kept = flow_cuda_groups(size, l.lines * size), .base = call->attributes->along.base, .dtype = x->dtype, .reverse = call->attributes->along.reverse };
   FLOW_TRY(flow_cuda_launch(call, CUDA_begin_sort, count, &a, sizeof a));
   for (a.run = 1; a.run < l.n; a.run *= 2) {
     FLOW_TRY(flow_cuda_launch(call, CUDA_merge_sorted, count, &a, sizeof a));
@@ -39,7 +39,7 @@ static flow_status run_argsort(const flow_call *call, int phase, int64_t begin, 
     a.from = a.to;
     a.to = swap;
   }
-  return flow_cuda_launch(call, CUDA_end_sort, count, &a, sizeof a);
+  return flow_cuda_launch(call, CUDA_end_sort, l.lines * size, &a, sizeof a);
 }
 const flow_kernel flow_cuda_argsort_kernels[] = { { .variant = "merge", .shared_bytes = sort_shared, .run = run_argsort }, { 0 } };
 

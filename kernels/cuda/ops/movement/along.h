@@ -22,7 +22,7 @@ typedef struct sort_lines_arguments {
   const void  *x;
   sort_entry  *from, *to;                 /* line after line */
   int64_t     *y;
-  view_groups  n, inner;
+  view_groups  n, inner, kept;            /* kept: the first ones of a line, for y */
   int64_t      run, base;
   int32_t      dtype, reverse;
 } sort_lines_arguments;
@@ -66,8 +66,8 @@ BODY void merge_sorted(int64_t i, const merge_sorted_arguments *a)
 
 BODY void end_sort(int64_t i, const end_sort_arguments *a)
 {
-  int64_t line = group_of(&a->n, i), k = i - line * a->n.size;
-  a->y[begin_of_line(&a->inner, a->n.size, line) + k * a->inner.size] = a->from[i].position + a->base;
+  int64_t line = group_of(&a->kept, i), k = i - line * a->kept.size;
+  a->y[begin_of_line(&a->inner, a->kept.size, line) + k * a->inner.size] = a->from[line * a->n.size + k].position + a->base;
 }
 
 /* ---- cumsum ---------------------------------------------------------------------------------------------------------------- */

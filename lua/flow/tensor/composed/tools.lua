@@ -181,10 +181,10 @@ function tools.scatter_rows(values, numbers, dims)
   end)
 end
 
--- The positions, from 1 or from base, of the elements along an axis in their order.
-function tools.argsort(x, axis, descending, base)
+-- The positions, from 1 or from base, of the elements along an axis in their order; count: of the first ones only.
+function tools.argsort(x, axis, descending, base, count)
   return tools.apply("argsort", { x }, function(a)
-    a.along.axis, a.along.base, a.along.reverse = axis - 1, base or 1, descending and 1 or 0
+    a.along.axis, a.along.base, a.along.reverse, a.along.size = axis - 1, base or 1, descending and 1 or 0, count or 0
   end)
 end
 
