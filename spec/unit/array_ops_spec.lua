@@ -77,6 +77,38 @@ describe("parts and repetitions", function()
     assert.equal("flow.top_k: k is 4, the last axis has 3 elements", message_of(function() flow.top_k(x, 4) end))
   end)
 
+  it("find the largest entries of long lines, the first of equal ones and NaN before all numbers", function()
+    local list, order = {}, {}
+    for i = 1, 9000 do list[i], order[i] = (i * 7919) % 1009 - (i % 3) * 500, i end
+    list[8000] = 0 / 0
+    table.sort(order, function(i, j)
+      if (list[i] ~= list[i]) ~= (list[j] ~= list[j]) then return list[i] ~= list[i] end
+      if list[i] == list[j] or i == 8000 then return i < j end
+      return list[i] > list[j]
+    end)
+    for _, dtype in ipairs { "float32", "float64" } do
+      local x = flow.tensor(list, { dtype = dtype })
+      for _, k in ipairs { 1, 5, 300, 6000 } do
+        local _, positions = flow.top_k(x, k)
+        assert.same({ unpack(order, 1, k) }, positions:totable())
+      end
+    end
+  end)
+
+  it("take one number for a long row, several long rows and parts of them", function()
+    local n = 1300
+    local x, column = flow.arange(3 * n):reshape { 3, n }, flow.tensor { { 1 }, { 20 }, { 300 } }
+    local added, within, whole = (x + column):totable(), x:clip(100, 2000):totable(), x[{ {}, { 2, n - 1 } }]:to("int32"):totable()
+    for row = 1, 3 do
+      for at = 1, n do
+        local value = (row - 1) * n + at - 1
+        assert.equal(value + ({ 1, 20, 300 })[row], added[row][at])
+        assert.equal(math.min(math.max(value, 100), 2000), within[row][at])
+        if at > 1 and at < n then assert.equal(value, whole[row][at - 1]) end
+      end
+    end
+  end)
+
   it("are the same while a function is traced for any number of rows, and in functional models", function()
     local function f(rows)
       local parts = flow.split(rows, { 1 }, 2)

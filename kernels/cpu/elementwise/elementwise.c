@@ -303,6 +303,40 @@ static void run_tile(const flow_block_program *program, place *places, char *buf
     if (!outputs[i].direct) store_tile(&outputs[i], program->kinds[outputs[i].reg], registers[outputs[i].reg], rows, columns);
 }
 
+/* Whether each operand is a register, but for inputs with one element for the whole row, of which a buffer holds copies. */
+static int repeats_only(const flow_block_program *program, const place *places)
+{
+  for (int i = 0; i < program->input_count + program->output_count; i++)
+    if (!places[i].direct && (i >= program->input_count || places[i].column_stride != 0)) return 0;
+  return program->step_count > 0;
+}
+
+/* A row of such operands: copies are made once, and the steps are run a block after the other. */
+static void run_long_row(const flow_block_program *program, place *places, char *buffers, size_t stride, int64_t columns)
+{
+  char *registers[FLOW_BLOCK_REGISTERS];
+  size_t moves[FLOW_BLOCK_REGISTERS] = { 0 };
+  for (int r = 0; r < program->register_count; r++) registers[r] = buffers + (size_t)r * stride;
+  for (int i = 0; i < program->input_count + program->output_count; i++) {
+    place *p = &places[i];
+    if (p->direct) {
+      registers[p->reg] = p->data;
+      moves[p->reg] = p->size * FLOW_BLOCK_LENGTH;
+    } else if (p->loaded != p->data) {
+      load_tile(p, program->kinds[i], registers[i], 1, FLOW_BLOCK_LENGTH);
+      p->loaded = p->data;
+    }
+  }
+  for (int64_t column = 0; column < columns; column += FLOW_BLOCK_LENGTH) {
+    int64_t n = columns - column < FLOW_BLOCK_LENGTH ? columns - column : FLOW_BLOCK_LENGTH;
+    for (int s = 0; s < program->step_count; s++) {
+      const flow_block_step *step = &program->steps[s];
+      step->function(registers[step->inputs[0]], registers[step->inputs[1]], registers[step->inputs[2]], registers[step->output], n);
+    }
+    for (int r = 0; r < program->register_count; r++) registers[r] += moves[r];
+  }
+}
+
 /* Moves all operands by `count` elements of an axis. */
 static void advance(const walk *w, place *places, int axis, int64_t count)
 {
@@ -334,14 +368,18 @@ void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_op
     all_direct &= p->direct;
   }
 
+  /* Whole rows at once need no buffer as long as a row: all operands are registers; or a cast converts one operand into the other. */
+  int unbuffered = all_direct || (program->step_count == 0 && count == 2 && (places[0].direct || places[1].direct));
+
   /* Short rows are taken together, so that a bias of 16 channels does not cost a call per 16 elements: then a register
    * holds the bias several times over, loaded once. */
   int64_t columns = all_columns, rows = 1;
+  int repeats = 0;
   if (columns <= FLOW_BLOCK_LENGTH / 4) {
     rows = FLOW_BLOCK_LENGTH / columns < all_rows ? FLOW_BLOCK_LENGTH / columns : all_rows;
     for (int i = 0; i < count; i++)
       if (rows > 1 && places[i].row_stride != columns) places[i].direct = 0;
-  } else if (columns > FLOW_BLOCK_LENGTH && !all_direct) {
+  } else if (columns > FLOW_BLOCK_LENGTH && !unbuffered && !(repeats = repeats_only(program, places))) {
     columns = FLOW_BLOCK_LENGTH;
   }
 
@@ -351,7 +389,8 @@ void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_op
     for (int64_t row = 0; row < all_rows; row += rows) {
       int64_t tile_rows = all_rows - row < rows ? all_rows - row : rows;
       for (int64_t column = 0; column < all_columns; column += columns) {
-        run_tile(program, places, buffers, stride, tile_rows, all_columns - column < columns ? all_columns - column : columns);
+        if (repeats) run_long_row(program, places, buffers, stride, all_columns);
+        else run_tile(program, places, buffers, stride, tile_rows, all_columns - column < columns ? all_columns - column : columns);
         advance(&w, places, column_axis, columns);
       }
       advance(&w, places, column_axis, -((all_columns + columns - 1) / columns) * columns);
@@ -371,13 +410,6 @@ void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_op
 
 /* ---- the ops ----------------------------------------------------------------------------------------------------------- */
 
-/* The kind of a dtype, of which that of integers is the narrowest that holds them. */
-static flow_kind word_kind_of(int dtype)
-{
-  flow_kind kind = flow_kind_of(dtype);
-  return kind == FLOW_KIND_INTEGER && dtype != FLOW_INT64 ? FLOW_KIND_WORD : kind;
-}
-
 /* The kind to compute in: that of the operands that are not conditions. Promotion has made their dtypes equal; where it
  * has not, floats win over integers and double over float. */
 static flow_kind computing_kind(const flow_block_record *record, const flow_call *call)
@@ -385,7 +417,7 @@ static flow_kind computing_kind(const flow_block_record *record, const flow_call
   if (record->condition_operands == record->operands) return FLOW_KIND_BOOL;
   flow_kind kind = FLOW_KIND_WORD;
   for (int i = record->condition_operands; i < record->operands; i++) {
-    flow_kind own = word_kind_of(call->inputs[i].dtype);
+    flow_kind own = flow_word_kind_of(call->inputs[i].dtype);
     if (own == FLOW_KIND_INTEGER && kind == FLOW_KIND_WORD) kind = FLOW_KIND_INTEGER;
     if (own == FLOW_KIND_DOUBLE || kind == FLOW_KIND_DOUBLE) kind = FLOW_KIND_DOUBLE;
     else if (own == FLOW_KIND_FLOAT) kind = FLOW_KIND_FLOAT;
@@ -425,53 +457,3 @@ static flow_status run_elementwise(const flow_call *call, int phase, int64_t beg
 #include "ops/ops.def"
 #undef FLOW_OP
 KERNELS(where)
-
-/* A cast loads and stores, without a step between. It passes through the kind of its input, but for small integers on
- * their way to floats: float holds them exactly and converts faster. */
-static void cast_operand(const flow_operand *in, const flow_operand *out)
-{
-  if (!out->data) return;
-  if (in->dtype == out->dtype) {
-    FLOW_ISA_NAME(copy_operand)(in, out);
-    return;
-  }
-  flow_kind kind = word_kind_of(in->dtype);
-  if (kind == FLOW_KIND_WORD && (out->dtype == FLOW_INT64 || flow_dtype_size(in->dtype) == 1)) kind = word_kind_of(out->dtype);
-  if (out->dtype == FLOW_BOOL) kind = FLOW_KIND_BOOL;
-  flow_block_program program = { .register_count = 1, .input_count = 1, .output_count = 1, .kinds = { (uint8_t)kind } };
-  _Alignas(64) char buffer[FLOW_BLOCK_BYTES];
-  FLOW_ISA_NAME(run_program)(&program, in, out, buffer);
-}
-
-/* A part is an output. */
-static int64_t cast_parts(const flow_call *call, int phase)
-{
-  (void)phase;
-  return call->output_count;
-}
-
-static flow_status run_casts(const flow_call *call, int phase, int64_t begin, int64_t end)
-{
-  (void)phase;
-  for (int64_t i = begin; i < end; i++) cast_operand(&call->inputs[i], &call->outputs[i]);
-  return FLOW_OK;
-}
-const flow_kernel FLOW_KERNELS(cast)[] = { { .variant = "blocks", .run = run_casts }, { 0 } };
-
-/* A transposed kernel is the same memory with its axes in another order. */
-static flow_status run_transpose_filters(const flow_call *call, int phase, int64_t begin, int64_t end)
-{
-  (void)phase;
-  int first = call->attributes->transpose_filters.back ? 1 : 3;
-  for (int64_t i = begin; i < end; i++) {
-    flow_operand transposed = call->inputs[i];
-    for (int axis = 0; axis < 4; axis++) {
-      transposed.shape[axis] = call->inputs[i].shape[(first + axis) % 4];
-      transposed.strides[axis] = call->inputs[i].strides[(first + axis) % 4];
-    }
-    cast_operand(&transposed, &call->outputs[i]);
-  }
-  return FLOW_OK;
-}
-const flow_kernel FLOW_KERNELS(transpose_filters)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_transpose_filters }, { 0 } };
-const flow_kernel FLOW_KERNELS(casts)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_casts }, { 0 } };

@@ -46,6 +46,13 @@ typedef struct flow_block_program {
   flow_block_step steps[FLOW_BLOCK_STEPS];
 } flow_block_program;
 
+/* The kind of a dtype, of which that of integers is the narrowest that holds them. */
+static inline flow_kind flow_word_kind_of(int dtype)
+{
+  flow_kind kind = flow_kind_of(dtype);
+  return kind == FLOW_KIND_INTEGER && dtype != FLOW_INT64 ? FLOW_KIND_WORD : kind;
+}
+
 /* Runs the program for all elements of the outputs, which have one shape; inputs broadcast to it as in NumPy. All
  * strides are allowed. buffers: register_count * FLOW_BLOCK_BYTES, 64-byte aligned. input_count + output_count is at
  * most FLOW_MAX_OPERANDS. An output may be the memory of an input if both have the same layout and dtype and no step

@@ -174,49 +174,60 @@ static uint64_t word_at(const line *l, int64_t i)
   return (uint64_t)(l->reverse ? ~key : key) << 32 | (uint64_t)i;
 }
 
-/* From i on, how many elements in a row are surely not before `last`, whole vectors at a time: a float that is equal comes later, and one
- * that cannot be compared is left to the words. */
-static int64_t skip_floats(const line *l, int64_t i, float last)
+/* The first words of a line so far, and those that may be among them: as many as are kept, or MOST_WAITING, wait before all are put in order,
+ * so that a line in any order takes a time that is its length's. `words` has room as argsort_scratch says. */
+typedef struct selection { uint64_t *words, last; int64_t count, room, have; } selection;
+
+enum { MOST_WAITING = 8 };
+
+static void take_in_order(selection *s)
 {
-  const float *x = (const float *)(const void *)l->data;
-  int64_t begin = i;
-  vf limit = vf_set(last);
-  for (; i + VL <= l->n; i += VL) {
-    vf v = vf_load(x + i);
-    if (vi_differs(l->reverse ? v <= limit : v >= limit, -1)) break;
-  }
-  return i - begin;
+  const uint64_t *order = sort_words(s->words, s->words + s->room, s->have);
+  if (s->have > s->count) s->have = s->count;
+  if (order != s->words) memcpy(s->words, order, sizeof *order * (size_t)s->have);
+  s->last = s->words[s->have - 1];
 }
 
-/* The first `count` words of a line, in order, at *found. What comes before the last of those found so far is collected, as many as are kept
- * or MOST_WAITING, before it is put in order: a line in any order takes a time that is n's. `words`: room as argsort_scratch has it. */
-static const uint64_t *select_words(const line *l, uint64_t *words, int64_t count)
+ALWAYS_INLINE void offer(selection *s, uint64_t word)
 {
-  enum { MOST_WAITING = 16 };
-  int64_t room = count + (count > MOST_WAITING ? count : MOST_WAITING), have = 0;
-  int floats = l->dtype == FLOW_FLOAT32 && l->step == l->size;
-  uint64_t last = UINT64_MAX;
-  if (room > l->n) room = l->n;
-  for (int64_t i = 0; i < l->n; i++) {
-    if (floats && last != UINT64_MAX) {
-      float number;
-      memcpy(&number, l->data + (int64_t)(last & UINT32_MAX) * l->step, sizeof number);
-      i += skip_floats(l, i, number);
-      if (i >= l->n) break;
+  if (word >= s->last) return;
+  s->words[s->have++] = word;
+  if (s->have == s->room) take_in_order(s);
+}
+
+/* Floats from i on by vectors: words are made of those that may be before the last one kept. One that is equal to it comes later; one that
+ * cannot be compared is left to its word. Returns where less than a vector is left. */
+static int64_t offer_floats(selection *s, const line *l, int64_t i)
+{
+  const float *x = (const float *)(const void *)l->data;
+  uint64_t last = s->last;
+  vf limit = vf_set(x[last & UINT32_MAX]);
+  for (; i + VL <= l->n; i += VL) {
+    vf v = vf_load(x + i);
+    for (uint32_t bits = vi_differs(l->reverse ? v <= limit : v >= limit, -1); bits; bits &= bits - 1) {
+      int64_t at = i + __builtin_ctz(bits);
+      uint32_t key = key_of_float(x[at]);
+      offer(s, (uint64_t)(l->reverse ? ~key : key) << 32 | (uint64_t)at);
     }
-    for (int64_t end = i + VL < l->n ? i + VL : l->n;; i++) {
-      uint64_t word = word_at(l, i);
-      if (word < last) words[have++] = word;
-      if (have == room) {
-        const uint64_t *order = sort_words(words, words + room, have);
-        if (order != words) memcpy(words, order, sizeof *words * (size_t)count);
-        have = count;
-        last = words[count - 1];
-      }
-      if (i + 1 >= end) break;
+    if (s->last != last) {
+      last = s->last;
+      limit = vf_set(x[last & UINT32_MAX]);
     }
   }
-  return sort_words(words, words + room, have);
+  return i;
+}
+
+/* The first `count` words of a line, in order. */
+static const uint64_t *select_words(const line *l, uint64_t *words, int64_t count)
+{
+  selection s = { words, UINT64_MAX, count, count + (count > MOST_WAITING ? count : MOST_WAITING), 0 };
+  int64_t i = 0;
+  if (s.room > l->n) s.room = l->n;
+  for (; i < s.room; i++) offer(&s, word_at(l, i));
+  if (i < l->n && l->dtype == FLOW_FLOAT32 && l->step == l->size) i = offer_floats(&s, l, i);
+  for (; i < l->n; i++) offer(&s, word_at(l, i));
+  take_in_order(&s);
+  return words;
 }
 
 static flow_status argsort_run(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -266,7 +277,8 @@ static double cumsum_cost(const flow_call *call)
   return flow_cost_stream(2.0 * (double)flow_shape_size(x->rank, x->shape) * (double)flow_dtype_size(x->dtype));
 }
 
-/* Elements of a line in the order of the sum, T to T through SUM. Integers wrap, as unsigned ones may. */
+/* Elements of a line in the order of the sum, T to T through SUM, four at a time: each is added to the sum of those before the four, so that
+ * one addition in four has to wait for another. Integers wrap, as unsigned ones may. */
 #define CUMSUM(T, SUM)                                                                             \
   static void cumsum_##T(const flow_call *call)                                                    \
   {                                                                                                \
@@ -275,11 +287,22 @@ static double cumsum_cost(const flow_call *call)
     int64_t step = reverse ? -l.inner : l.inner;                                                   \
     for (int64_t outer = 0; outer < l.outer; outer++) {                                            \
       for (int64_t inner = 0; inner < l.inner; inner++) {                                          \
-        int64_t at = (outer * l.n + (reverse ? l.n - 1 : 0)) * l.inner + inner;                    \
+        int64_t at = (outer * l.n + (reverse ? l.n - 1 : 0)) * l.inner + inner, i = 0;             \
+        const T *x = (const T *)call->inputs[0].data + at;                                         \
+        T *y = (T *)call->outputs[0].data + at;                                                    \
         SUM sum = 0;                                                                               \
-        for (int64_t i = 0; i < l.n; i++, at += step) {                                            \
-          SUM next = sum + (SUM)((const T *)call->inputs[0].data)[at];                             \
-          ((T *)call->outputs[0].data)[at] = (T)(exclusive ? sum : next);                          \
+        for (; i + 4 <= l.n; i += 4, x += 4 * step, y += 4 * step) {                               \
+          SUM a = (SUM)x[0], b = a + (SUM)x[step], c = b + (SUM)x[2 * step];                       \
+          SUM d = b + ((SUM)x[2 * step] + (SUM)x[3 * step]);                                       \
+          y[0] = (T)(exclusive ? sum : sum + a);                                                   \
+          y[step] = (T)(sum + (exclusive ? a : b));                                                \
+          y[2 * step] = (T)(sum + (exclusive ? b : c));                                            \
+          y[3 * step] = (T)(sum + (exclusive ? c : d));                                            \
+          sum += d;                                                                                \
+        }                                                                                          \
+        for (; i < l.n; i++, x += step, y += step) {                                               \
+          SUM next = sum + (SUM)*x;                                                                \
+          *y = (T)(exclusive ? sum : next);                                                        \
           sum = next;                                                                              \
         }                                                                                          \
       }                                                                                            \

@@ -214,15 +214,18 @@ return function(ops, define, axis_from, gather)
   takes "x, widths, mode = 'constant', constant_values = 0"
   define(function(x, widths, mode, value)
     local what = "flow.pad"
-    x = operand(x, nil, what)
+    local given = operand(x, nil, what)
+    x = given
     mode = mode or "constant"
     if mode ~= "constant" and mode ~= "reflect" and mode ~= "symmetric" then
       raise("%s: mode is constant, reflect or symmetric, got %s", what, errors.describe(mode))
     end
     for axis, pair in ipairs(read_widths(widths, #tensor.raw_shape(x), what)) do
       if pair[1] + pair[2] > 0 then
+        local before = x
         if mode == "constant" then x = with_constant(x, axis, pair, value or 0)
         else x = mirrored(x, axis, pair, mode == "reflect" and 1 or 0, what) end
+        if before ~= given then native.close_tensor(before) end      -- its memory, still in the processor's caches, is there for the next
       end
     end
     return x

@@ -107,6 +107,12 @@ local function operands(a, b, what)
   return operand(a, dtype_of(b), what), b
 end
 
+-- result, which was made of a tensor that nobody else has: its memory, still in the processor's caches, is there for the next call.
+local function instead_of(temporary, result)
+  native.close_tensor(temporary)
+  return result
+end
+
 local function define(f, ...) return define_op.op(ops, f, ...) end
 local function define_variadic(f, name) return define_op.variadic(ops, f, name) end
 
@@ -187,7 +193,8 @@ end, "where")
 
 define(function(x, low, high)
   if low == nil or high == nil then raise("flow.clip takes (x, low, high): %s is missing", low == nil and "low" or "high") end
-  return ops.minimum(ops.maximum(x, low), high)
+  local bounded = ops.maximum(x, low)
+  return instead_of(bounded, ops.minimum(bounded, high))
 end, "clip")
 
 ---- casts and copies --------------------------------------------------------------------------------------------------------------
@@ -304,7 +311,8 @@ takes(REDUCTION)
 define(function(x, axis, keepdims)
   x = operand(x, nil, "flow.var")
   local centered = x - ops.mean(x, axis, true)
-  return ops.mean(ops.square(centered), axis, keepdims)
+  local squares = instead_of(centered, ops.square(centered))
+  return instead_of(squares, ops.mean(squares, axis, keepdims))
 end, "var")
 takes(REDUCTION)
 define(function(x, axis, keepdims) return ops.sqrt(ops.var(x, axis, keepdims)) end, "std")
