@@ -174,8 +174,8 @@ static uint64_t word_at(const line *l, int64_t i)
   return (uint64_t)(l->reverse ? ~key : key) << 32 | (uint64_t)i;
 }
 
-/* The first words of a line so far, and those that may be among them: as many as are kept, or MOST_WAITING, wait before all are put in order,
- * so that a line in any order takes a time that is its length's. `words` has room as argsort_scratch says. */
+/* The first words of a line so far, and those that may be among them: as many as are kept, or MOST_WAITING, wait before all are put in
+ * order, so that a line in any order takes a time that is its length's. `words` has room as argsort_scratch says. */
 typedef struct selection { uint64_t *words, last; int64_t count, room, have; } selection;
 
 enum { MOST_WAITING = 8 };
@@ -277,8 +277,8 @@ static double cumsum_cost(const flow_call *call)
   return flow_cost_stream(2.0 * (double)flow_shape_size(x->rank, x->shape) * (double)flow_dtype_size(x->dtype));
 }
 
-/* Elements of a line in the order of the sum, T to T through SUM, four at a time: each is added to the sum of those before the four, so that
- * one addition in four has to wait for another. Integers wrap, as unsigned ones may. */
+/* Elements of a line in the order of the sum, T to T through SUM, four at a time: each is added to the sum of those before the four, so
+ * that one addition in four has to wait for another. Integers wrap, as unsigned ones may. */
 #define CUMSUM(T, SUM)                                                                             \
   static void cumsum_##T(const flow_call *call)                                                    \
   {                                                                                                \

@@ -31,7 +31,8 @@ static flow_status run_argsort(const flow_call *call, int phase, int64_t begin, 
   if (!call->outputs[0].data || count == 0) return FLOW_OK;
   sort_lines_arguments a = { .x = x->data, .from = call->shared, .to = (sort_entry *)call->shared + count, .y = call->outputs[0].data,
                              .n = flow_cuda_groups(l.n, count), .inner = flow_cuda_groups(l.inner, l.lines),
-                             .kept = flow_cuda_groups(size, l.lines * size), .base = call->attributes->along.base, .dtype = x->dtype, .reverse = call->attributes->along.reverse };
+                             .kept = flow_cuda_groups(size, l.lines * size), .base = call->attributes->along.base, .dtype = x->dtype,
+                             .reverse = call->attributes->along.reverse };
   FLOW_TRY(flow_cuda_launch(call, CUDA_begin_sort, count, &a, sizeof a));
   for (a.run = 1; a.run < l.n; a.run *= 2) {
     FLOW_TRY(flow_cuda_launch(call, CUDA_merge_sorted, count, &a, sizeof a));
