@@ -41,13 +41,7 @@ local function encode(numbers, mode, depth, weights)
   return rows:sum(-2)
 end
 
-local function options_of(content)
-  local options = {}
-  for name, value in pairs(content) do
-    if value ~= json.null and name ~= "dtype" then options[name] = value end
-  end
-  return options
-end
+local function options_of(content) return require("flow.layers.entries").options(content) end
 
 ---- CategoryEncoding ---------------------------------------------------------------------------------------------------------
 

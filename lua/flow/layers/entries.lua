@@ -103,11 +103,11 @@ end
 function entries.given(value) return value ~= nil and value ~= json.null end
 local given = entries.given
 
--- The config of a class written in Lua as the options of its constructor; null is what is left out.
+-- The config of a class written in Lua as the options of its constructor; null is what is left out, and lists are plain.
 function entries.options(content)
   local options = {}
   for key, value in pairs(content) do
-    if key ~= "dtype" and given(value) then options[key] = value end
+    if key ~= "dtype" and given(value) then options[key] = json.is_list(value) and { unpack(value) } or value end
   end
   return options
 end

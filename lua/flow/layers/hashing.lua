@@ -4,7 +4,6 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local json = require "flow.json"
 local signature = require "flow.signature"
 local strings = require "flow.tensor.strings"
 local HostLayer = require "flow.layers.host_layer"
@@ -21,13 +20,9 @@ local ENCODE = { int = C.FLOW_ENCODE_INT, one_hot = C.FLOW_ENCODE_ONE_HOT, multi
 
 -- The options of a layer's config that are given.
 local function options_of(content)
-  local options = {}
-  for name, value in pairs(content) do
-    if value ~= json.null and name ~= "dtype" and name ~= "trainable" then options[name] = value end
-  end
-  local dtype = content.dtype
-  if type(dtype) == "table" and dtype ~= json.null then dtype = dtype.config and dtype.config.name end
-  if type(dtype) == "string" then options.dtype = dtype end
+  local entries = require "flow.layers.entries"
+  local options = entries.options(content)
+  options.dtype = entries.dtype(content)
   return options
 end
 
@@ -165,10 +160,10 @@ function HashedCrossing.fields._several() return true end
 
 signature.takes("num_bins: count, output_mode: string = 'int', sparse: boolean = false, name?: string, dtype?, "
   .. "{ trainable: boolean = true }")
-signature.constructor(HashedCrossing, "flow.layers.HashedCrossing", function(num_bins, output_mode, sparse, name, dtype)
+signature.constructor(HashedCrossing, "flow.layers.HashedCrossing", function(num_bins, output_mode, sparse, name, dtype, options)
   IndexLookup._refuse("HashedCrossing", "sparse", sparse)
   output_mode = IndexLookup._mode("HashedCrossing", output_mode, { "int", "one_hot" })
-  local self = object.new(HashedCrossing):_prepare("HashedCrossing", { name = name })
+  local self = object.new(HashedCrossing):_prepare("HashedCrossing", { name = name, trainable = options.trainable })
   rawset(self, "_given", { num_bins = num_bins, output_mode = output_mode, dtype = dtype_of("HashedCrossing", output_mode, dtype) })
   return self
 end)

@@ -416,12 +416,7 @@ end
 
 -- The class's layer out of Keras' config.
 function IndexLookup._from_config(class, content)
-  local options = {}
-  for name, value in pairs(content) do
-    if value ~= json.null and name ~= "dtype" and name ~= "trainable" then options[name] = value end
-  end
-  if type(content.trainable) == "boolean" then options.trainable = content.trainable end
-  local self = class(options)
+  local self = class(require("flow.layers.entries").options(content))
   if content.oov_token == json.null then self._given.oov_token = nil end
   return self
 end

@@ -201,17 +201,13 @@ function TextVectorization:get_config()
 end
 
 function TextVectorization._from_config(class, content)
-  local options = {}
-  for name, value in pairs(content) do
-    if value ~= json.null and name ~= "dtype" and name ~= "trainable" then options[name] = value end
-  end
+  local options = require("flow.layers.entries").options(content)
   for _, name in ipairs { "standardize", "split" } do
     if content[name] == json.null then options[name] = false end
     if type(content[name]) == "table" and content[name] ~= json.null then
       raise("TextVectorization: its %s is a function of Python, which is not run: make the layer with a function of Lua", name)
     end
   end
-  if type(content.trainable) == "boolean" then options.trainable = content.trainable end
   return class(options)
 end
 
