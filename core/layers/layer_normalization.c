@@ -1,8 +1,7 @@
 /* layer_normalization.c: LayerNormalization (Ba, Kiros and Hinton 2016): (x - mean) / sqrt(variance + epsilon) * gamma + beta with
  * the mean and the biased variance of each sample over the axes `axis`. */
 #include "layers/express.h"
-#include "layers/layer.h"
-#include "tensor/axis.h"
+#include "layers/norm_axes.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_SHAPE, "-1", NULL },
@@ -28,29 +27,6 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
-/* The axes as attributes of a reduction that keeps them, and the input's shape with 1 for the others. */
-static flow_status normalized(const flow_layer *layer, const flow_signature *input, flow_attributes *reduce, int64_t dims[FLOW_MAX_RANK])
-{
-  const double *axes;
-  int count = flow_argument_list(layer->arguments, "axis", &axes);
-  const char *text = flow_shape_text(input->rank, input->dims);
-  *reduce = (flow_attributes){ .reduce = { .keepdims = 1 } };
-  for (int i = 0; i < input->rank; i++) dims[i] = 1;
-  for (int i = 0; i < count; i++) {
-    int axis = (int)axes[i] < 0 ? (int)axes[i] + input->rank : (int)axes[i];
-    if (axis <= 0 || axis >= input->rank || dims[axis] != 1)
-      return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s cannot be normalized: expected each axis once, and not "
-                             "the batch", flow_axis_number((int)axes[i]), text);
-    if (input->dims[axis] < 1)
-      return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s must have a known size", flow_axis_number((int)axes[i]),
-                             text);
-    FLOW_TRY(flow_layer_check_built(layer, input, axis));
-    dims[axis] = input->dims[axis];
-    reduce->reduce.axes[reduce->reduce.count++] = axis;
-  }
-  return count > 0 ? FLOW_OK : flow_layer_fail(layer, "axis is empty, expected one axis or more");
-}
-
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -58,7 +34,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   int64_t dims[FLOW_MAX_RANK], shape[FLOW_MAX_RANK];
   int rank = 0, next = 0;
   FLOW_TRY(flow_layer_sort_axes(layer));
-  FLOW_TRY(normalized(layer, inputs, &reduce, dims));
+  FLOW_TRY(flow_norm_shape(layer, inputs, &reduce, dims));
   for (; rank < reduce.reduce.count; rank++) shape[rank] = dims[reduce.reduce.axes[rank]];
   if (flow_argument_boolean(layer->arguments, "scale"))
     FLOW_TRY(flow_layer_add_variable(context, layer, next++, "gamma", "gamma_initializer", rank, shape, 1));
@@ -74,7 +50,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_attributes reduce;
   int64_t dims[FLOW_MAX_RANK];
   int next = 0;
-  FLOW_TRY(normalized(layer, &input, &reduce, dims));
+  FLOW_TRY(flow_norm_shape(layer, &input, &reduce, dims));
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_dtype_is_float(input.dtype) ? inputs[0] : flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
   flow_tensor *centered = e_sub(&e, x, flow_express_mean_over(&e, x, &reduce));

@@ -160,7 +160,7 @@ static flow_tensor *run_op(flow_expression *e, const run *r, flow_tensor **state
   flow_attributes attributes = { .recurrent = { .reverse = s->reverse, .history = s->training } };
   if (r->cell->gates == 3) attributes.recurrent.reset_after = flow_argument_boolean(s->layer->arguments, "reset_after");
   flow_express_all(e, r->cell->op, inputs, count, &attributes, outputs);
-  states[0] = flow_steps_row(e, outputs[0], s->reverse ? 0 : s->steps - 1);
+  states[0] = flow_steps_at(e, outputs[0], 1, s->reverse ? 0 : s->steps - 1);
   if (s->states == 2) states[1] = outputs[1];
   return outputs[0];
 }

@@ -24,18 +24,18 @@ flow_tensor *flow_steps_slice(flow_expression *e, flow_tensor *x, int axis, int6
   return flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes);
 }
 
-flow_tensor *flow_steps_row(flow_expression *e, flow_tensor *x, int64_t t)
+flow_tensor *flow_steps_at(flow_expression *e, flow_tensor *x, int axis, int64_t t)
 {
   int64_t dims[FLOW_MAX_RANK];
-  flow_tensor *part = flow_steps_slice(e, x, 1, t, t + 1);
+  int rank = 0;
+  flow_tensor *part = flow_steps_slice(e, x, axis, t, t + 1);
   if (!part) return NULL;
-  dims[0] = part->shape[0];
-  for (int i = 2; i < part->rank; i++) dims[i - 1] = part->shape[i];
-  return flow_express_reshape(e, part, part->rank - 1, dims);
+  for (int i = 0; i < part->rank; i++)
+    if (i != axis) dims[rank++] = part->shape[i];
+  return flow_express_reshape(e, part, rank, dims);
 }
 
-/* {n, steps, ...} as {steps, n, ...}, and back. */
-static flow_tensor *swap(flow_expression *e, flow_tensor *x)
+flow_tensor *flow_steps_swapped(flow_expression *e, flow_tensor *x)
 {
   if (e->status != FLOW_OK || !x) return NULL;
   flow_attributes attributes = { .transpose = { .rank = x->rank } };
@@ -52,8 +52,8 @@ static flow_tensor *flip(flow_expression *e, flow_tensor *x)
   flow_status status = flow_tensor_new(FLOW_INT64, 1, &steps, &order);
   for (int64_t i = 0; status == FLOW_OK && i < steps; i++) ((int64_t *)flow_tensor_data(order))[i] = steps - 1 - i;
   order = flow_express_keep(e, status, order);
-  flow_tensor *by_steps = swap(e, x);
-  return order ? swap(e, flow_express(e, FLOW_OP_gather, by_steps, order, NULL, NULL)) : NULL;
+  flow_tensor *by_steps = flow_steps_swapped(e, x);
+  return order ? flow_steps_swapped(e, flow_express(e, FLOW_OP_gather, by_steps, order, NULL, NULL)) : NULL;
 }
 
 /* A mask {n, ...} with axes for those of a tensor of this rank. */
@@ -183,8 +183,8 @@ static flow_tensor *run_loop(flow_expression *e, const flow_steps *s, flow_tenso
   enum { MOST = FLOW_STEPS_MOST_STATES + 2 };
   int count = s->states, rows = s->mask ? 2 : 1, written = 0;
   flow_tensor *given[2], *inner[MOST] = { NULL }, *next[MOST] = { NULL }, *made[MOST] = { NULL };
-  given[0] = swap(e, s->x);
-  given[1] = swap(e, s->mask);
+  given[0] = flow_steps_swapped(e, s->x);
+  given[1] = flow_steps_swapped(e, s->mask);
   if (e->status == FLOW_OK) e->status = flow_loop_begin(e->context, states, count, given, rows, (double)s->steps, inner);
   if (e->status != FLOW_OK) return NULL;
   e->status = make_step(e->context, s, inner[count], inner[count + 1], inner, next);
@@ -195,7 +195,7 @@ static flow_tensor *run_loop(flow_expression *e, const flow_steps *s, flow_tenso
   flow_tensors_release(inner, count + rows);
   flow_tensors_release(next, count + 1);
   for (int i = 0; i < count; i++) states[i] = flow_express_keep(e, e->status, made[i]);
-  return swap(e, flow_express_keep(e, e->status, made[count]));
+  return flow_steps_swapped(e, flow_express_keep(e, e->status, made[count]));
 }
 
 /* With an axis for steps. */
@@ -217,8 +217,7 @@ static flow_tensor *run_each(flow_expression *e, const flow_steps *s, flow_tenso
   for (int64_t done = 0; done < s->steps && e->status == FLOW_OK; done++) {
     int64_t t = s->reverse ? s->steps - 1 - done : done;
     flow_expression step = flow_expression_of(e->context);
-    flow_tensor *mask = s->mask ? flow_steps_slice(&step, s->mask, 1, t, t + 1) : NULL, *x = flow_steps_row(&step, s->x, t);
-    if (mask) mask = flow_express_reshape(&step, mask, 1, mask->shape);
+    flow_tensor *mask = flow_steps_at(&step, s->mask, 1, t), *x = flow_steps_at(&step, s->x, 1, t);
     if (step.status == FLOW_OK) step.status = make_step(e->context, s, x, mask, current, next);
     e->status = flow_expression_end(&step);
     for (int i = 0; i < s->states && e->status == FLOW_OK; i++) {
@@ -284,7 +283,7 @@ flow_status flow_steps_end(flow_expression *e, const flow_steps *s, flow_tensor 
 {
   const flow_arguments *arguments = s->layer->arguments;
   flow_tensor *y = mask_sequence(e, s, sequence);
-  if (!flow_argument_boolean(arguments, "return_sequences")) y = flow_steps_row(e, y, s->reverse ? 0 : s->steps - 1);
+  if (!flow_argument_boolean(arguments, "return_sequences")) y = flow_steps_at(e, y, 1, s->reverse ? 0 : s->steps - 1);
   else if (s->reverse) y = flip(e, y);
   if (keep(e, s, states) == FLOW_OK) {
     outputs[0] = flow_tensor_retain(y);

@@ -39,9 +39,10 @@ flow_tensor *flow_steps_run(flow_expression *e, const flow_steps *s, flow_tensor
  * for. New references. */
 flow_status  flow_steps_end(flow_expression *e, const flow_steps *s, flow_tensor *sequence, flow_tensor **states, flow_tensor **outputs);
 
-/* x[begin:end] along one axis; -1: the last. Row t of {n, steps, ...}: {n, ...}. */
+/* x[begin:end] along one axis; -1: the last. Step t of `axis`, without that axis. {n, steps, ...} as {steps, n, ...}, or back. */
 flow_tensor *flow_steps_slice(flow_expression *e, flow_tensor *x, int axis, int64_t begin, int64_t end);
-flow_tensor *flow_steps_row(flow_expression *e, flow_tensor *x, int64_t t);
+flow_tensor *flow_steps_at(flow_expression *e, flow_tensor *x, int axis, int64_t t);
+flow_tensor *flow_steps_swapped(flow_expression *e, flow_tensor *x);
 
 /* A rate between 0 and 1; 0: nothing is dropped, which 1 stands for, too, as in Keras. */
 double       flow_steps_rate(const flow_layer *layer, const char *name);

@@ -1,8 +1,7 @@
 /* rms_normalization.c: RMSNormalization (Zhang and Sennrich 2019): x / sqrt(mean of x^2 over the axes + epsilon) * scale. */
 #include "autodiff/composites.h"
 #include "layers/express.h"
-#include "layers/layer.h"
-#include "tensor/axis.h"
+#include "layers/norm_axes.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_SHAPE, "-1", NULL },
@@ -16,25 +15,6 @@ static flow_status check(flow_layer *layer)
   return epsilon >= 0 ? FLOW_OK : flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
 }
 
-/* The axes as attributes of a reduction that keeps them, and the input's shape with 1 for the others. */
-static flow_status axes_of(const flow_layer *layer, const flow_signature *input, flow_attributes *reduce, int64_t dims[FLOW_MAX_RANK])
-{
-  const double *axes;
-  int count = flow_argument_list(layer->arguments, "axis", &axes);
-  *reduce = (flow_attributes){ .reduce = { .keepdims = 1 } };
-  for (int i = 0; i < input->rank; i++) dims[i] = 1;
-  for (int i = 0; i < count; i++) {
-    int axis = (int)axes[i] < 0 ? (int)axes[i] + input->rank : (int)axes[i];
-    if (axis <= 0 || axis >= input->rank || dims[axis] != 1 || input->dims[axis] < 1)
-      return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s cannot be normalized: expected each axis once, of a known "
-                             "size, and not the batch", flow_axis_number((int)axes[i]), flow_shape_text(input->rank, input->dims));
-    FLOW_TRY(flow_layer_check_built(layer, input, axis));
-    dims[axis] = input->dims[axis];
-    reduce->reduce.axes[reduce->reduce.count++] = axis;
-  }
-  return count > 0 ? FLOW_OK : flow_layer_fail(layer, "axis is empty, expected one axis or more");
-}
-
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -42,7 +22,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   int64_t dims[FLOW_MAX_RANK], shape[FLOW_MAX_RANK];
   int rank = 0;
   FLOW_TRY(flow_layer_sort_axes(layer));
-  FLOW_TRY(axes_of(layer, inputs, &reduce, dims));
+  FLOW_TRY(flow_norm_shape(layer, inputs, &reduce, dims));
   for (; rank < reduce.reduce.count; rank++) shape[rank] = dims[reduce.reduce.axes[rank]];
   return flow_layer_add_variable(context, layer, 0, "scale", "ones", rank, shape, 1);
 }
@@ -53,7 +33,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_signature input = flow_signature_of(inputs[0]);
   flow_attributes reduce;
   int64_t dims[FLOW_MAX_RANK];
-  FLOW_TRY(axes_of(layer, &input, &reduce, dims));
+  FLOW_TRY(flow_norm_shape(layer, &input, &reduce, dims));
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_express_cast(&e, inputs[0], FLOW_FLOAT32), *mean = flow_express_mean_over(&e, e_square(&e, x), &reduce);
   if (mean) mean = e_add(&e, mean, flow_express_number(&e, mean, flow_argument_number(layer->arguments, "epsilon")));

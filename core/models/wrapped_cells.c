@@ -126,7 +126,7 @@ static int may_loop(const rnn *r, const flow_tensor *x, int repeats)
 static flow_tensor *by_steps(flow_expression *e, flow_tensor *x, int64_t first, int64_t last)
 {
   if (!x) return NULL;
-  flow_tensor *turned = flow_wrapper_swapped(e, x);
+  flow_tensor *turned = flow_steps_swapped(e, x);
   if (!turned || (first == 0 && last == turned->shape[0] - 1)) return turned;
   flow_attributes attributes = { .slice = { .rank = x->rank } };
   for (int i = 0; i < x->rank; i++) {
@@ -195,7 +195,7 @@ static void looped(const rnn *r, flow_expression *e, flow_tensor *x, flow_tensor
   memcpy(own, states, sizeof *states * (size_t)r->states);
   if (repeats) {
     int64_t t = backwards ? last : 0;
-    one_step(r, e, flow_wrapper_step(e, x, 1, t), flow_wrapper_step(e, mask, 1, t), states, NULL, &begun, own);
+    one_step(r, e, flow_steps_at(e, x, 1, t), flow_steps_at(e, mask, 1, t), states, NULL, &begun, own);
     own[r->states] = begun;
     first = !backwards;
     last -= backwards;
@@ -207,7 +207,7 @@ static void looped(const rnn *r, flow_expression *e, flow_tensor *x, flow_tensor
   if (!outputs || e->status != FLOW_OK) return;
   memcpy(after, found, sizeof *found * (size_t)r->states);
   if (!flow_wrapper_flag(r->call->part, "return_sequences")) {
-    *y = flow_wrapper_step(e, outputs, 0, backwards ? 0 : outputs->shape[0] - 1);
+    *y = flow_steps_at(e, outputs, 0, backwards ? 0 : outputs->shape[0] - 1);
     return;
   }
   if (backwards) outputs = flow_wrapper_reversed(e, outputs);
@@ -217,7 +217,7 @@ static void looped(const rnn *r, flow_expression *e, flow_tensor *x, flow_tensor
     if (head && outputs) flow_express_all(e, FLOW_OP_concat, (flow_tensor *[]){ head, outputs }, 2, &attributes, &joined);
     outputs = joined;
   }
-  *y = flow_wrapper_swapped(e, outputs);
+  *y = flow_steps_swapped(e, outputs);
 }
 
 /* The same step by step; each has an expression of its own. */
@@ -235,7 +235,7 @@ static void written_out(const rnn *r, flow_expression *e, flow_tensor *x, flow_t
     flow_expression step = flow_expression_of(r->call->context);
     flow_tensor *next[MOST_STATES] = { NULL }, *output = NULL;
     int64_t t = backwards ? steps - 1 - k : k;
-    one_step(r, &step, flow_wrapper_step(&step, x, 1, t), mask ? flow_wrapper_step(&step, mask, 1, t) : NULL, own, before, &output, next);
+    one_step(r, &step, flow_steps_at(&step, x, 1, t), flow_steps_at(&step, mask, 1, t), own, before, &output, next);
     for (int i = 0; i < r->states && step.status == FLOW_OK; i++) {
       flow_tensor_release(own[i]);
       own[i] = flow_tensor_retain(next[i]);

@@ -99,29 +99,6 @@ flow_status flow_wrapper_cast(flow_context *context, flow_tensor *x, int dtype, 
   return FLOW_OK;
 }
 
-flow_tensor *flow_wrapper_swapped(flow_expression *e, flow_tensor *x)
-{
-  if (!x) return NULL;
-  flow_attributes attributes = { .transpose = { .rank = x->rank } };
-  for (int i = 0; i < x->rank; i++) attributes.transpose.axes[i] = i < 2 ? 1 - i : i;
-  return flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &attributes);
-}
-
-flow_tensor *flow_wrapper_step(flow_expression *e, flow_tensor *x, int axis, int64_t t)
-{
-  int64_t dims[FLOW_MAX_RANK];
-  int rank = 0;
-  if (!x) return NULL;
-  flow_attributes attributes = { .slice = { .rank = x->rank } };
-  for (int i = 0; i < x->rank; i++) {
-    attributes.slice.begin[i] = i == axis ? t : 0;
-    attributes.slice.end[i] = i == axis ? t + 1 : INT64_MAX / 2;
-    attributes.slice.step[i] = 1;
-    if (i != axis) dims[rank++] = x->shape[i];
-  }
-  return flow_express_reshape(e, flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes), rank, dims);
-}
-
 flow_tensor *flow_wrapper_reversed(flow_expression *e, flow_tensor *x)
 {
   flow_tensor *positions = NULL;
@@ -267,7 +244,7 @@ static flow_status merge(const flow_wrapper_call *call, flow_tensor *const *forw
   int mode = merge_mode(part), dtype = flow_wrapper_dtype(part), sequences = recurrent_flag(&part->parts[0], "return_sequences");
   flow_expression e = flow_expression_of(call->context);
   flow_tensor *y = flow_express_cast(&e, forward[0], dtype), *z = flow_express_cast(&e, backward[0], dtype);
-  if (sequences) z = flow_wrapper_swapped(&e, flow_wrapper_reversed(&e, flow_wrapper_swapped(&e, z)));
+  if (sequences) z = flow_steps_swapped(&e, flow_wrapper_reversed(&e, flow_steps_swapped(&e, z)));
   flow_tensor *results[2] = { mode == NO_MERGE ? y : merged(&e, mode, y, z), z };
   for (int i = 0; i < (mode == NO_MERGE ? 2 : 1) && e.status == FLOW_OK; i++) call->outputs[i] = flow_tensor_retain(results[i]);
   FLOW_TRY(flow_expression_end(&e));
@@ -362,7 +339,7 @@ static flow_status run_one_by_one(const flow_wrapper_call *call, flow_tensor *x)
   for (int64_t t = 0; t < steps && status == FLOW_OK; t++) {
     flow_expression step = flow_expression_of(call->context);
     flow_tensor *row = NULL;
-    status = flow_expression_take(&step, flow_wrapper_step(&step, x, 1, t), &row);
+    status = flow_expression_take(&step, flow_steps_at(&step, x, 1, t), &row);
     if (status == FLOW_OK) status = run_once(call, row, &results[t]);
     flow_tensor_release(row);
   }

@@ -55,9 +55,7 @@ int              flow_part_is_cell(const flow_model_part *part);
 flow_status      flow_part_run(const flow_wrapper_call *call);
 /* x in another dtype, if it is of another one; a new reference. */
 flow_status      flow_wrapper_cast(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out);
-/* {n, steps, ...} with both exchanged; step number `t` of `axis`, 0 or 1, without that axis; the steps of axis 0 in the other order. */
-flow_tensor     *flow_wrapper_swapped(flow_expression *e, flow_tensor *x);
-flow_tensor     *flow_wrapper_step(flow_expression *e, flow_tensor *x, int axis, int64_t t);
+/* The steps of axis 0 in the other order. */
 flow_tensor     *flow_wrapper_reversed(flow_expression *e, flow_tensor *x);
 /* Tensors as entries of a new axis. */
 flow_tensor     *flow_wrapper_stacked(flow_expression *e, flow_tensor *const *list, int64_t count, int axis);
