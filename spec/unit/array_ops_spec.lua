@@ -87,9 +87,9 @@ describe("parts and repetitions", function()
       return list[i] > list[j]
     end)
     for _, dtype in ipairs { "float32", "float64" } do
-      local x = flow.tensor(list, { dtype = dtype })
+      local line = flow.tensor(list, { dtype = dtype })
       for _, k in ipairs { 1, 5, 300, 6000 } do
-        local _, positions = flow.top_k(x, k)
+        local _, positions = flow.top_k(line, k)
         assert.same({ unpack(order, 1, k) }, positions:totable())
       end
     end
@@ -97,8 +97,8 @@ describe("parts and repetitions", function()
 
   it("take one number for a long row, several long rows and parts of them", function()
     local n = 1300
-    local x, column = flow.arange(3 * n):reshape { 3, n }, flow.tensor { { 1 }, { 20 }, { 300 } }
-    local added, within, whole = (x + column):totable(), x:clip(100, 2000):totable(), x[{ {}, { 2, n - 1 } }]:to("int32"):totable()
+    local rows, column = flow.arange(3 * n):reshape { 3, n }, flow.tensor { { 1 }, { 20 }, { 300 } }
+    local added, within, whole = (rows + column):totable(), rows:clip(100, 2000):totable(), rows[{ {}, { 2, n - 1 } }]:to("int32"):totable()
     for row = 1, 3 do
       for at = 1, n do
         local value = (row - 1) * n + at - 1

@@ -28,6 +28,7 @@ local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer"
 
 -- Options of every layer.
 local COMMON = { name = true, trainable = true, input_shape = true, dtype = true, activity_regularizer = true }
+local FIELDS = { dtype = "_policy", activity_regularizer = "_activity", input_shape = "input_shape_given" }
 
 ---- life -------------------------------------------------------------------------------------------------------------------
 
@@ -87,10 +88,8 @@ end
 
 -- Sets an option of every layer, or a field.
 local function set_option(self, name, value)
-  if name == "dtype" then rawset(self, "_policy", mixed_precision.policy(self.class_name, value))
-  elseif name == "activity_regularizer" then rawset(self, "_activity", value)
-  elseif name == "input_shape" then rawset(self, "input_shape_given", value)
-  else self[name] = value end
+  if name == "dtype" then value = mixed_precision.policy(self.class_name, value) end
+  if FIELDS[name] then rawset(self, FIELDS[name], value) else self[name] = value end
 end
 
 -- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
