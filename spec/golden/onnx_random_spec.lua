@@ -13,6 +13,57 @@ local _, missing = support.run(python .. " -c 'import onnx, onnxruntime'")
 
 local function list_of(outputs) return flow.is_tensor(outputs) and { outputs } or outputs end
 
+local function predicted(model, inputs) return list_of(model:predict(#inputs == 1 and inputs[1] or inputs, { verbose = 0 })) end
+
+local function is_finite(value) return value == value and math.abs(value) < math.huge end
+
+--- The largest difference of two predictions, as onnx_check.py measures it.
+local function distance(a, b)
+  local worst = 0
+  for i = 1, #a do
+    local x, y = a[i]:to("float64"):reshape({ -1 }):totable(), b[i]:to("float64"):reshape({ -1 }):totable()
+    local largest, difference = 1, 0
+    for j = 1, #x do
+      if is_finite(x[j]) and is_finite(y[j]) then
+        largest, difference = math.max(largest, math.abs(x[j])), math.max(difference, math.abs(x[j] - y[j]))
+      elseif x[j] ~= y[j] and (x[j] == x[j] or y[j] == y[j]) then
+        return math.huge
+      end
+    end
+    worst = math.max(worst, difference / largest)
+  end
+  return worst
+end
+
+local function overflows(outputs)
+  for _, t in ipairs(outputs) do
+    local values = t:to("float64")
+    if not is_finite(values:sum():item()) or values:abs():max():item() > 1e30 then return true end
+  end
+  return false
+end
+
+--- Whether float32 settles a model's predictions as well as the difference asks for: they do not overflow, and move less where inputs
+--- and weights are another rounding away.
+local function settles(make, seed, difference)
+  local model, inputs = make(seed)
+  local outputs, moved = predicted(model, inputs), 0
+  if overflows(outputs) then return false end
+  local function nudged(t, round)
+    if not t.dtype:find "float" then return t end
+    local signs = flow.random.uniform(t.shape, { seed = seed * 10 + round }):to("float64") - 0.5
+    return (t:to("float64") * (signs:sign() * 2 ^ -23 + 1)):to(t.dtype)
+  end
+  for round = 1, 4 do
+    local near = {}
+    for i, t in ipairs(inputs) do near[i] = nudged(t, round) end
+    moved = math.max(moved, distance(outputs, predicted(model, near)))
+  end
+  for _, v in ipairs(model.weights) do v:assign(nudged(v:value(), 5)) end
+  moved = math.max(moved, distance(outputs, predicted(model, inputs)))
+  return moved * 4 < difference
+end
+
 --- Whether a message names an op, or one of the model's layers, those of models inside it too.
 local function names_a_layer(model, problem)
   if problem:find "the op %S+ has no ONNX form" then return true end
@@ -25,7 +76,7 @@ end
 --- Exports one model with its inputs and predictions; the message where it has no form in ONNX, or why it cannot be tried.
 local function export(make, seed, stem)
   local model, inputs, what = make(seed)
-  local outputs = list_of(model:predict(#inputs == 1 and inputs[1] or inputs, { verbose = 0 }))
+  local outputs = predicted(model, inputs)
   local ok, problem = pcall(model.export, model, stem .. ".onnx")
   if not ok then
     problem = tostring(problem)
@@ -50,7 +101,7 @@ describe("ONNX Runtime gives what predict gives:", function()
   end
   for _, kind in ipairs { "model", "operations" } do
     it("random " .. (kind == "model" and "models" or kind), function()
-      local folder, whats, refused, found = os.tmpname(), {}, 0, {}
+      local folder, whats, refused, found, open = os.tmpname(), {}, 0, {}, 0
       os.remove(folder)
       flow.io.makedirs(folder)
       for seed = 1, CASES do
@@ -63,13 +114,18 @@ describe("ONNX Runtime gives what predict gives:", function()
       local output, failed = support.run(("%s %sspec/golden/onnx_check.py %s"):format(python, support.root, folder)), {}
       for seed, result in output:gmatch("(%d+)\t([^\n]*)\n") do
         found[#found + 1] = seed
-        if not (tonumber(result) and tonumber(result) <= TOLERANCE) then
+        local difference = tonumber(result)
+        local differs = difference and difference > TOLERANCE
+        if result == "undefined" or differs and not settles(random_files[kind], tonumber(seed), difference) then
+          open = open + 1
+        elseif not (difference and difference <= TOLERANCE) then
           failed[#failed + 1] = ("seed %d, %s: %s"):format(seed, whats[tonumber(seed)], result)
         end
       end
       flow.io.rmtree(folder)
       assert.equal("", table.concat(failed, "\n"))
       assert.equal(CASES, #found + refused, output)
+      assert.truthy(open <= 1 + CASES / 500, ("%d of %d are not settled"):format(open, CASES))
       assert.truthy(#found > CASES / 2, ("only %d of %d have a form in ONNX"):format(#found, CASES))
     end)
   end
