@@ -95,6 +95,11 @@ FLOW_API flow_variable *flow_layer_state(const flow_layer *layer, int index);
 FLOW_API int         flow_layer_trainable(const flow_layer *layer);
 /* For what is compiled or traced from now on. */
 FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
+/* Sets arguments that calls read: numbers such as "rate", activations, regularizers and "seed"; of others FLOW_UNSUPPORTED. Nothing changes
+ * if it fails. Traces made before stay as they are. */
+FLOW_API flow_status flow_layer_set_arguments(flow_layer *layer, const flow_arguments *arguments);
+/* The names of its variables stay. */
+FLOW_API flow_status flow_layer_set_name(flow_layer *layer, const char *name);
 /* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
 FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
 /* Whether calls of the layer add to the loss, as it has an activity_regularizer. */

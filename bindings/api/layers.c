@@ -145,12 +145,18 @@ static flow_status check_layer(const char *function, const flow_context *context
   return FLOW_OK;
 }
 
+static flow_status check_name(const char *class_name, const char *name)
+{
+  if (!name || !*name) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a layer needs a name", class_name);
+  if (strchr(name, '/')) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the name \"%s\" contains a \"/\"", class_name, name);
+  return FLOW_OK;
+}
+
 flow_status flow_layer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_layer **out)
 {
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_new: out is NULL");
   if (!class_name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_new: class_name is NULL");
-  if (!name || !*name) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a layer needs a name", class_name);
-  if (strchr(name, '/')) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the name \"%s\" contains a \"/\"", class_name, name);
+  FLOW_TRY(check_name(class_name, name));
   return flow_layer_create(class_name, name, arguments, out);
 }
 
@@ -247,6 +253,20 @@ void flow_layer_set_trainable(flow_layer *layer, int trainable)
   if (!alive(layer)) return;
   layer->trainable = trainable != 0;
   for (int i = 0; i < layer->trainable_count; i++) flow_variable_set_trainable(layer->variables[i], layer->trainable);
+}
+
+flow_status flow_layer_set_arguments(flow_layer *layer, const flow_arguments *arguments)
+{
+  if (!alive(layer)) return flow_fail(FLOW_INVALID_STATE, "flow_layer_set_arguments: the layer is NULL or was released");
+  if (!arguments) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_set_arguments: arguments is NULL");
+  return flow_layer_change(layer, arguments);
+}
+
+flow_status flow_layer_set_name(flow_layer *layer, const char *name)
+{
+  if (!alive(layer)) return flow_fail(FLOW_INVALID_STATE, "flow_layer_set_name: the layer is NULL or was released");
+  FLOW_TRY(check_name(layer->class->name, name));
+  return flow_layer_rename(layer, name);
 }
 
 flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out)

@@ -100,7 +100,7 @@ struct flow_layer_class {
   int (*outputs)(const flow_layer *layer);
   /* Gives the outputs as new references; those that the options did not ask for are NULL, as they are before. */
   flow_status (*call_named)(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs);
-  /* (optional, default: nothing) Checks the arguments against each other, once, at construction. */
+  /* (optional, default: nothing) Checks the arguments against each other, at construction and when one of them is set later. */
   flow_status (*check)(flow_layer *layer);
   const char          *doc;
   const char          *group;            /* of Keras' files; NULL: the name in snake case */
@@ -113,6 +113,7 @@ struct flow_layer_class {
   /* (optional) masks[i]: of inputs[i], NULL: none. *out: a new reference, or NULL as it is before: none. */
   flow_status (*compute_mask)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                               flow_tensor **out);
+  const char *const   *read_by_build;       /* (optional) numbers among the arguments that calls do not read; ended by NULL */
   int                  regularizes_parts;   /* activity_regularizer is for tensors of its own, which its call names, not for the outputs */
   const flow_recurrent_cell *cell;          /* of recurrent layers and their cells: recurrent.h */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
@@ -127,6 +128,9 @@ int                     flow_layer_class_lookup(const char *name);   /* class na
 /* What flow_layer_new, _release, _build and _call do, after the checks of their handles. */
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out);
 void        flow_layer_destroy(flow_layer *layer);
+/* What flow_layer_set_arguments and flow_layer_set_name do after their checks. Nothing changes if they fail. */
+flow_status flow_layer_change(flow_layer *layer, const flow_arguments *given);
+flow_status flow_layer_rename(flow_layer *layer, const char *name);
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
 /* options: of the call, NULL: none. outputs: room for flow_layer_outputs of them; what was not asked for is NULL. */
 flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, const flow_arguments *options,

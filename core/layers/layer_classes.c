@@ -1,4 +1,6 @@
-/* layer_classes.c: the table of the records of layers, made from layers.def, and a new layer of one of them. */
+/* layer_classes.c: the table of the records of layers, made from layers.def, a new layer of one of them, and what can be changed
+ * of a layer that is there. */
+#include "layers/argument_values.h"
 #include "layers/layer.h"
 
 #include <string.h>
@@ -63,5 +65,79 @@ flow_status flow_layer_create(const char *class_name, const char *name, const fl
     return status;
   }
   *out = layer;
+  return FLOW_OK;
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------------------------------- */
+
+/* Whether calls read the argument, so that the next one goes by a new value. Others say what weights and outputs look like. */
+static int is_read_by_calls(const flow_layer_class *class, const flow_argument *parameter)
+{
+  for (const char *const *name = class->read_by_build; name && *name; name++)
+    if (strcmp(*name, parameter->name) == 0) return 0;
+  return parameter->type == FLOW_NUMBER || parameter->type == FLOW_NUMBERS || parameter->type == FLOW_ACTIVATION ||
+         parameter->type == FLOW_REGULARIZER || strcmp(parameter->name, "seed") == 0;
+}
+
+static flow_status refuse_change(const flow_layer *layer, const flow_argument *parameter)
+{
+  char names[512];
+  flow_text list = flow_text_into(names, sizeof names);
+  flow_text_add(&list, "name, trainable");
+  for (const flow_argument *p = layer->class->parameters; p->name; p++)
+    if (is_read_by_calls(layer->class, p)) flow_text_add(&list, ", %s", p->name);
+  return flow_fail(FLOW_UNSUPPORTED,
+                   "%s \"%s\": %s is fixed when the layer is made: make another layer with it. What can be set afterwards: %s",
+                   layer->class->name, layer->name, parameter->name, names);
+}
+
+/* The parameter that "kernel_regularizer" or "kernel_regularizer.l2" is for; NULL: none. */
+static const flow_argument *parameter_of(const flow_layer_class *class, const char *name)
+{
+  size_t length = strcspn(name, ".");
+  for (const flow_argument *p = class->parameters; p->name; p++)
+    if (strncmp(p->name, name, length) == 0 && p->name[length] == '\0') return p;
+  return NULL;
+}
+
+/* Whether `given` has a value for the parameter that the argument `name` belongs to: its old options go with the old value. */
+static int is_given_anew(const flow_arguments *given, const flow_layer_class *class, const char *name)
+{
+  const flow_argument *parameter = parameter_of(class, name);
+  return parameter && flow_arguments_value(given, parameter->name);
+}
+
+flow_status flow_layer_change(flow_layer *layer, const flow_arguments *given)
+{
+  const flow_layer_class *class = layer->class;
+  flow_arguments *merged, *complete = NULL, *before = layer->arguments;
+  for (int i = 0; i < given->count; i++) {
+    const flow_argument *parameter = parameter_of(class, given->values[i].name);
+    if (parameter && !is_read_by_calls(class, parameter)) return refuse_change(layer, parameter);
+  }
+  FLOW_TRY(flow_arguments_new(&merged));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < before->count && status == FLOW_OK; i++)
+    if (!is_given_anew(given, class, before->values[i].name))
+      status = flow_arguments_store(merged, before->values[i].name, &before->values[i]);
+  for (int i = 0; i < given->count && status == FLOW_OK; i++)
+    status = flow_arguments_store(merged, given->values[i].name, &given->values[i]);
+  if (status == FLOW_OK) status = flow_arguments_complete(class->name, class->parameters, merged, &complete);
+  flow_arguments_release(merged);
+  if (status != FLOW_OK) return status;
+  layer->arguments = complete;
+  if (class->check) status = class->check(layer);
+  if (status != FLOW_OK) layer->arguments = before;
+  flow_arguments_release(status == FLOW_OK ? before : complete);
+  return status;
+}
+
+flow_status flow_layer_rename(flow_layer *layer, const char *name)
+{
+  char *copy = flow_duplicate_text(name);
+  if (!copy) return FLOW_OUT_OF_MEMORY;
+  flow_free(layer->name);
+  layer->name = copy;
+  layer->stream = stream_of(name);
   return FLOW_OK;
 }

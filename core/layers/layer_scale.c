@@ -9,6 +9,8 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+static const char *const read_by_build[] = { "init_values", NULL };
+
 static flow_status check(flow_layer *layer)
 {
   static const char *const positive[] = { "projection_dim", NULL };
@@ -47,6 +49,6 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 
 const flow_layer_class flow_layer_layer_scale = {
   .name = "LayerScale", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check,
+  .check = check, .read_by_build = read_by_build,
   .doc = "Each channel times a weight of its own, which begins as init_values."
 };

@@ -15,6 +15,8 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+static const char *const read_by_build[] = { "mean", "variance", NULL };
+
 enum { MEAN, VARIANCE, COUNT };      /* variables, in Keras' order; count is not used, as in Keras */
 
 static flow_status check(flow_layer *layer)
@@ -129,6 +131,6 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 
 const flow_layer_class flow_layer_normalization = {
   .name = "Normalization", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .supports_masking = 1,
+  .check = check, .read_by_build = read_by_build, .supports_masking = 1,
   .doc = "(x - mean) / standard deviation, of given numbers or of data that the layer adapted to."
 };

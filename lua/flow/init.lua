@@ -17,6 +17,7 @@ local flow = {
   version = native.string(native.C.flow_version()),
   library = native.path,
   AUTOTUNE = -1,
+  newaxis = false,
   errors = errors,
 }
 

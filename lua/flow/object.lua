@@ -17,7 +17,7 @@
 -- In an open class a method of the name of a computed field of its parent computes that field: function GAN:metrics() return { ... } end.
 --
 -- A method _missing(self, key) finds fields that have no other place: it returns whether there is one, its value, and a table of which the
--- keys are the names that there are.
+-- keys are the names that there are. A method _set_missing(self, key, value) sets such fields, and returns whether it did.
 --
 -- Methods are guarded as they are defined (signature.lua): another self than an instance, as model.fit(x) gives one, is an error.
 
@@ -76,6 +76,10 @@ local function check_assignment(self, class, key)
   elseif lookup(class, "fields", key) or lookup(class, "methods", key) ~= nil then
     errors.raise("%s: its field %q cannot be set", object.title(self), key)
   else
+    local missing = lookup(class, "methods", "_missing")
+    if missing and missing(self, key) then
+      errors.raise("%s: %s is fixed when it is made: make another one with it", object.title(self), key)
+    end
     errors.raise("%s has no field %q that could be set%s", object.title(self), key,
       errors.suggestion(key, settable_names(self, class)))
   end
@@ -168,6 +172,8 @@ function object.class(name, parent, receiver)
     __newindex = function(self, key, value)
       local setter = lookup(class, "setters", key)
       if setter then return setter(self, value) end
+      local set_missing = lookup(class, "methods", "_set_missing")
+      if set_missing and set_missing(self, key, value) then return end
       check_assignment(self, class, key)
       local assigned = lookup(class, "methods", "_assigned")
       if not assigned then return rawset(self, key, value) end
@@ -299,7 +305,7 @@ end
 
 -- Conv2D "conv2d_1", as messages name an object.
 function object.title(self)
-  local name = rawget(self, "name")
+  local name = rawget(self, "name") or rawget(self, "_title")
   return getmetatable(self).class.name .. (name and (' "%s"'):format(name) or "")
 end
 

@@ -52,6 +52,8 @@ end
 -- Gives an object the handle of a built-in layer.
 local function adopt(self, handle)
   rawset(self, "_handle", handle)
+  rawset(self, "_title", self.name)      -- a name that is set is the handle's, too: layer_config.lua
+  rawset(self, "name", nil)
   rawset(self, "_policy", mixed_precision.policy(self.class_name, native.string(C.flow_layer_policy(handle))))
   rawset(self, "_activity", C.flow_layer_regularizes_activity(handle) ~= 0)
 end
@@ -440,14 +442,15 @@ function Layer.fields.compute_dtype(self) return self._policy.compute_dtype end
 function Layer.fields.variable_dtype(self) return self._policy.variable_dtype end
 function Layer.fields.dtype(self) return self._policy.variable_dtype end
 function Layer.fields.dtype_policy(self) return self._policy end
+function Layer.fields.name(self) return self._title end      -- of a built-in layer
 function Layer.fields.class_name(self) return object.class_of(self).name end
 function Layer.fields.trainable(self) return self._trainable end
 
 -- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...
 for _, name in ipairs { "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance", "mean", "variance" } do
   Layer.fields[name] = function(self)
-    for _, v in ipairs(self.weights) do
-      if v.name == self.name .. "/" .. name then return v end
+    for _, v in ipairs(self.weights) do      -- those of a built-in layer keep the name that it was made with
+      if self._handle and v.name:match "^[^/]*/(.*)$" == name or v.name == self.name .. "/" .. name then return v end
     end
     raise("%s has no %s%s", object.title(self), name, self._built and "" or " yet: it is made when the layer is first called")
   end
@@ -468,6 +471,7 @@ function Layer:_trainable_text(parts)
     parts[#parts + 1] = C.flow_variable_trainable(C.flow_layer_variable(self._handle, i)) ~= 0 and "1" or "0"
   end
   for _, v in ipairs(self._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
+  if rawget(self, "_changes") then parts[#parts + 1] = ("c%d"):format(self._changes) end
   if rawget(self, "_quantized") then parts[#parts + 1] = "q" .. self._quantized end
   for _, child in ipairs(self._children) do child:_trainable_text(parts) end
   return parts
@@ -477,6 +481,10 @@ end
 function Layer:get_config() return require("flow.layers.layer_config").of(self) end
 -- Arguments of a built-in layer as fields: dense.units.
 function Layer:_missing(key) return require("flow.layers.layer_config").find(self, key) end
+-- Sets those that calls read, and the name: dropout.rate = 0.2.
+function Layer:_set_missing(key, value)
+  return self._handle and not rawget(self, "_making") and require("flow.layers.layer_config").set(self, key, value)
+end
 -- A layer that get_config() described, not built.
 object.static(Layer, "from_config", function(class, config) return require("flow.layers.layer_config").make(class, config) end)
 

@@ -1,8 +1,10 @@
--- layer_config.lua: layers as tables of what they were made with: get_config(), from_config(config), and dense.units.
+-- layer_config.lua: layers as tables of what they were made with: get_config(), from_config(config), dense.units, and dropout.rate = 0.2.
 
 local native = require "flow.ffi"
 local json = require "flow.json"
+local errors = require "flow.errors"
 local object = require "flow.object"
+local variable = require "flow.tensor.variable"
 local penalties = require "flow.layers.added_losses"
 
 local C = native.C
@@ -28,6 +30,38 @@ function layer_config.find(layer, key)
   local config = layer:get_config()
   if config[key] == json.null then return true end
   return config[key] ~= nil, config[key], config
+end
+
+local function has_argument(layer, name)
+  local class = C.flow_layer_class_find(layer.class_name)
+  for i = 0, C.flow_layer_class_argument_count(class) - 1 do
+    if native.string(C.flow_layer_class_argument(class, i)) == name then return true end
+  end
+  return false
+end
+
+local function set_name(layer, name)
+  if type(name) ~= "string" then errors.raise("%s: name is a string, got %s", object.title(layer), errors.describe(name)) end
+  native.check(C.flow_layer_set_name(layer._handle, name))
+  rawset(layer, "_title", name)
+end
+
+-- After a change of what calls read: plans that were made before it are not used any more.
+function layer_config.changed(layer)
+  rawset(layer, "_changes", (rawget(layer, "_changes") or 0) + 1)
+  variable.trainable_version = variable.trainable_version + 1
+end
+
+-- Sets an argument of a built-in layer, or its name; returns whether it has such a thing.
+function layer_config.set(layer, key, value)
+  if key == "name" then
+    set_name(layer, value)
+    return true
+  end
+  if not has_argument(layer, key) or object.has(layer, key) then return false end
+  require("flow.layers.own_choices").change(layer, key, value)
+  layer_config.changed(layer)
+  return true
 end
 
 -- A layer of a class from a config.

@@ -27,6 +27,7 @@ local KINDS = { initializer = C.FLOW_CHOICE_INITIALIZER, regularizer = C.FLOW_CH
 local function activation_name(f)
   local entry = signature.entries[f]
   local name = entry and entry.title and entry.title:match "([%w_]+)$"
+  if entry and entry.title == "flow.keras.activations.linear" then return "linear" end
   local ok, op = pcall(function() return name and ops[name] end)
   if not ok or op ~= f then return nil end
   local status = C.flow_layer_new("Activation", "activation", arguments.native("Activation", { activation = name }), out)
@@ -93,7 +94,7 @@ function own_choices.apply(layer, chosen)
       else
         rawset(layer, "_regularizers", rawget(layer, "_regularizers") or {})
         local regularize = require("flow.layers.added_losses").regularizer(what, value)
-        table.insert(layer._regularizers, { weight, regularize })
+        table.insert(layer._regularizers, { weight, regularize, option })
       end
     end
   end
@@ -103,6 +104,28 @@ end
 function own_choices.give(layer, chosen)
   rawset(layer, "_own_choices", chosen)
   if chosen.activity_regularizer then rawset(layer, "_activity", chosen.activity_regularizer) end
+end
+
+-- Sets an argument of a layer: a value of the library, one of these in the place of another, or nil or false for none.
+function own_choices.change(layer, option, value)
+  local named, chosen = { [option] = value }, {}
+  for name, choice in pairs(layer._own_choices or {}) do
+    if name ~= option then chosen[name] = choice end
+  end
+  if value == nil or value == false then named[option] = option:find "activation$" and "linear" or nil end
+  local found = own_choices.take(layer.class_name, named)
+  local handle = arguments.native(layer.class_name, named)
+  if named[option] == nil then native.check(C.flow_arguments_set_null(handle, option)) end
+  native.check(C.flow_layer_set_arguments(layer._handle, handle))
+  chosen[option] = found and found[option]
+  rawset(layer, "_own_choices", next(chosen) and chosen or false)
+  rawset(layer, "_activity", chosen.activity_regularizer or C.flow_layer_regularizes_activity(layer._handle) ~= 0)
+  local kept = {}
+  for _, entry in ipairs(rawget(layer, "_regularizers") or {}) do
+    if entry[3] ~= option then kept[#kept + 1] = entry end
+  end
+  rawset(layer, "_regularizers", kept)
+  if layer._built and found then own_choices.apply(layer, found) end
 end
 
 ---- files -----------------------------------------------------------------------------------------------------------------------------

@@ -214,7 +214,7 @@ end
 local function resolve(value, made, what)
   if type(value) ~= "table" or value == json.null then return value end
   if value.class_name == "__keras_tensor__" then return find_tensor(made, table_field(value, "config", what).keras_history, what) end
-  if value.class_name == "__slice__" then return value end
+  if value.class_name == "__slice__" or value.class_name == "__ellipsis__" then return value end
   local constant = operations.constant(value)
   if constant then return constant end
   local list = {}

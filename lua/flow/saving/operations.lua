@@ -270,6 +270,8 @@ local function key_json(key)
   local list = json.list()
   for i, entry in ipairs(type(key) == "table" and key or { key }) do
     if type(entry) == "number" then list[i] = axis_to_file(entry)
+    elseif entry == false then list[i] = json.null
+    elseif entry == "..." then list[i] = { class_name = "__ellipsis__", config = {} }
     else
       local from, to = entry[1], entry[2]
       -- Here both ends belong to the range; from 0 on and without its end it is {from - 1, to}, and {-1} is the end itself.
@@ -325,6 +327,8 @@ local function read_key(key)
   local list = {}
   for i, entry in ipairs(type(key) == "table" and key.class_name == nil and key or { key }) do
     if type(entry) == "number" then list[i] = axis_from_file(entry)
+    elseif entry == false then list[i] = false      -- null, as config.lua hands it on
+    elseif type(entry) == "table" and entry.class_name == "__ellipsis__" then list[i] = "..."
     elseif type(entry) == "table" and entry.class_name == "__slice__" then
       local from, to, step = same(entry.config.start), same(entry.config.stop), same(entry.config.step)
       local range = {}      -- what is null stays out, so that it is written as null again

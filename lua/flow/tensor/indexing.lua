@@ -1,7 +1,8 @@
 -- indexing.lua: a[1], a[{1, 2}], a[{ {}, {1, 2} }] and assignments to them.
 --
 -- Positions count from 1, -1 is the last. A number takes one position and drops the axis, a list {from, to, step} takes
--- both ends (step from 1, to defaults to the end), {} takes all; axes that are not named are taken whole. Read outside of
+-- both ends (step from 1, to defaults to the end), {} takes all; false, which is flow.newaxis, is a new axis of size 1, and "..." stands
+-- for as many axes, taken whole, as the others leave. Axes that are not named are taken whole. Read outside of
 -- tapes and traces the result is a view of the same memory; otherwise it is an op, so that gradients flow.
 
 local native = require "flow.ffi"
@@ -50,21 +51,42 @@ local function range(entry, n, axis)
   return first, math.max(first, last), step
 end
 
--- Calls take(axis, begin, finish, step, dropped) for each axis of t.
-local function each_axis(t, key, take)
+-- A key with {} in the place of "...", and how many of its entries are axes of t.
+local function without_ellipsis(t, key, rank)
+  local count, ellipsis = 0, nil
+  for i = 1, #key do
+    if key[i] == "..." then
+      if ellipsis then raise("a tensor is indexed with one \"...\", got two") end
+      ellipsis = i
+    elseif key[i] ~= false then count = count + 1 end
+  end
+  if count > rank then raise("%d positions for a tensor of rank %d, shape %s", count, rank, tensor.shape_text(tensor.raw_shape(t))) end
+  if not ellipsis then return key end
+  local whole_axes = {}
+  for i = 1, #key do
+    if i ~= ellipsis then whole_axes[#whole_axes + 1] = key[i]
+    else
+      for _ = 1, rank - count do whole_axes[#whole_axes + 1] = {} end
+    end
+  end
+  return whole_axes
+end
+
+-- Calls take(axis, begin, finish, step, dropped, size) for each axis of t, and add() for each new one, in their order.
+local function each_axis(t, key, take, add)
   local shape = tensor.raw_shape(t)
   if type(key) == "number" then key = { key } end
   if type(key) ~= "table" then
     raise("a tensor is indexed by a position or a list of positions and ranges, got %s%s", errors.describe(key),
       native.is_tensor(key) and ": flow.take(x, positions, axis) takes several positions, flow.where chooses by a condition" or "")
   end
-  local count = #key
-  if count > #shape then
-    raise("%d positions for a tensor of rank %d, shape %s", count, #shape, tensor.shape_text(shape))
-  end
+  key = without_ellipsis(t, key, #shape)
+  local at = 1
   for axis = 1, #shape do
-    local entry, n = key[axis], shape[axis]
-    if axis > count then
+    while key[at] == false do add() at = at + 1 end
+    local entry, n = key[at], shape[axis]
+    at = at + 1
+    if entry == nil then
       take(axis, 0, n < 0 and LAST or n, 1, false, n)
     elseif type(entry) == "table" then
       local begin, finish, step = range(entry, n, axis)
@@ -74,6 +96,7 @@ local function each_axis(t, key, take)
       take(axis, begin, begin + 1, 1, true, n)
     end
   end
+  while key[at] == false do add() at = at + 1 end
 end
 
 -- A view of the selected elements that shares t's memory.
@@ -87,7 +110,7 @@ local function view(t, key)
       shape[#shape + 1] = math.ceil((finish - begin) / step)
       strides[#strides + 1] = stride * step
     end
-  end)
+  end, function() shape[#shape + 1], strides[#strides + 1] = 1, 1 end)
   if empty then offset = 0 end      -- of no elements none is the first
   local dims, rank = native.dims(shape)
   local steps = native.dims(strides)
@@ -98,17 +121,17 @@ end
 -- The same as ops: slice, then reshape without the dropped axes.
 local function slice(t, key)
   local ops = require "flow.tensor.ops"
-  local begins, finishes, steps, kept, drops = {}, {}, {}, {}, false
+  local begins, finishes, steps, kept, reshapes = {}, {}, {}, {}, false
   each_axis(t, key, function(axis, begin, finish, step, dropped, n)
     begins[axis], finishes[axis], steps[axis] = begin, finish, step
-    drops = drops or dropped
+    reshapes = reshapes or dropped
     if not dropped then
       local whole_axis = begin == 0 and step == 1 and (finish == n or finish == LAST)
       kept[#kept + 1] = whole_axis and n or { axis }
     end
-  end)
+  end, function() kept[#kept + 1], reshapes = 1, true end)
   local result = ops.slice_from_zero(t, begins, finishes, steps)
-  if not drops then return result end
+  if not reshapes then return result end
   local cut = tensor.raw_shape(result)
   for i = 1, #kept do
     if type(kept[i]) == "table" then kept[i] = cut[kept[i][1]] end

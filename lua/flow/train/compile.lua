@@ -164,6 +164,23 @@ function Model.fields.metrics_names(self)
   return list
 end
 
+function Model.fields.run_eagerly(self) return self._compiled and self._compiled.run_eagerly end
+
+-- What compile() gives a model: in a class of the script's own these are fields as any other.
+local COMPILED = { optimizer = true, loss = true, metrics = true }
+function Model:_set_missing(key, value)
+  if key == "run_eagerly" then
+    if type(value) ~= "boolean" then raise("%s: run_eagerly is true or false, got %s", object.title(self), errors.describe(value)) end
+    training.compiled(self).run_eagerly = value
+    steps.clear(self)
+    return true
+  end
+  if COMPILED[key] and not rawget(object.class_of(self), "in_lua") then
+    raise("%s: its field %q cannot be set: compile { %s = ... } does", object.title(self), key, key)
+  end
+  return false
+end
+
 function Model.fields.loss(self) return training.compiled(self).given.loss end
 function Model:reset_metrics() training.reset(self) end
 

@@ -116,6 +116,16 @@ function Optimizer:to_json()
   return native.text(C.flow_optimizer_config, self.handle)
 end
 
+-- Its arguments as fields: adam.beta_1.
+function Optimizer:_missing(key)
+  local class = C.flow_optimizer_class_index(self.handle)
+  local config = type(key) == "string" and not key:find "^_" and self:get_config() or {}
+  for i = 0, class >= 0 and C.flow_optimizer_class_argument_count(class) - 1 or -1 do
+    if native.string(C.flow_optimizer_class_argument(class, i)) == key then return true, config[key] end
+  end
+  return config[key] ~= nil, config[key], config
+end
+
 -- The same as a table, without what is not set.
 function Optimizer:get_config()
   local config = {}
@@ -356,6 +366,8 @@ function LossScaleOptimizer:to_json()
   described.config.inner_optimizer = json.decode(inner)
   return json.encode(described)
 end
+
+function LossScaleOptimizer:_missing(key) return Optimizer._missing(self.inner_optimizer, key) end
 
 function LossScaleOptimizer:get_config()
   return json.decode(self:to_json()).config

@@ -23,6 +23,7 @@ local random = require "flow.tensor.random"
 local shapes = require "flow.tensor.shapes"
 local scopes = require "flow.scopes"
 local Layer = require "flow.layers.layer"
+local layer_config = require "flow.layers.layer_config"
 local entries = require "flow.layers.entries"
 
 local C, raise = native.C, errors.raise
@@ -155,8 +156,11 @@ end
 
 -- A class of that name; see above.
 function image_layer.define(name, parameters, definition)
-  local class, names = object.class(name, ImageLayer), {}
-  for i, parameter in ipairs(parameters) do names[i] = parameter:match "^[%w_]+" end
+  local class, names, position = object.class(name, ImageLayer), {}, {}
+  for i, parameter in ipairs(parameters) do
+    names[i] = parameter:match "^[%w_]+"
+    position[names[i]] = i
+  end
   image_layer.definitions[name] = definition
   signature.takes(table.concat(parameters, ", ") .. (#names > 0 and ", " or "") .. "{ name?: string, trainable: boolean = true, dtype? }")
   signature.constructor(class, "flow.layers." .. name, function(...)
@@ -170,10 +174,21 @@ function image_layer.define(name, parameters, definition)
     end
     local self = object.new(class):_prepare(name, values[#names + 1])
     rawset(self, "_given", given)
-    for parameter, value in pairs(given) do rawset(self, parameter, value) end
     if definition.prepare then definition.prepare(self, given, name) end
     return self
   end)
+
+  function class:_missing(key) return self._given[key] ~= nil, self._given[key], self._given end
+  function class:_set_missing(key, value)
+    if not position[key] then return false end
+    local options = {}
+    for parameter, old in pairs(self._given) do options[parameter] = old end
+    options[key] = value
+    rawset(self, "_given", class(options)._given)
+    if definition.prepare then definition.prepare(self, self._given, name) end
+    layer_config.changed(self)
+    return true
+  end
 
   function class:get_config()
     local config = entries.base(self)

@@ -199,6 +199,8 @@ writer.path: The path of the file that it writes.
   print(#flow.summary.create_file_writer("logs").path > 0)      --> true
 flow.AUTOTUNE: For num_parallel_calls and prefetch: the library chooses.
   print(flow.AUTOTUNE)      --> -1
+flow.newaxis: In an index a new axis of size 1; false says the same.
+  print(#flow.ones({ 2, 3 })[{ "...", flow.newaxis }].shape)      --> 3
 flow.data.AUTOTUNE: For num_parallel_calls and prefetch: the library chooses.
   print(flow.data.AUTOTUNE)      --> -1
 flow.data.INFINITE_CARDINALITY: What dataset:cardinality() gives for data that repeats without end.
