@@ -57,6 +57,10 @@ layer.non_trainable_weights: The variables that training leaves alone, as non_tr
   local norm = layers.BatchNormalization()
   norm:build { 4, 3 }
   print(#norm.non_trainable_weights)      --> 2
+layer.name: Its name, which stands in summaries and files; a new one can be set.
+  local dense = layers.Dense(2)
+  dense.name = "head"
+  print(dense.name)      --> head
 layer.kernel: The variable of this name, if the layer has one.
   local dense = layers.Dense(2)
   dense:build { 4, 3 }
@@ -149,6 +153,11 @@ model.metrics_names: The names of its metrics.
   local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2) }
   model:compile { optimizer = "sgd", loss = "mse" }
   print(model.metrics_names[1])      --> loss
+model.run_eagerly: Whether the compiled model runs its steps without plans; can be set after compile.
+  local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2) }
+  model:compile { optimizer = "sgd", loss = "mse" }
+  model.run_eagerly = true
+  print(model.run_eagerly)      --> true
 model.stop_training: Set to true by a callback, it ends fit after the epoch.
   print(flow.Sequential({ layers.Input { 3 }, layers.Dense(2) }).stop_training)      --> false
 model.class_names: The names of the classes of the data that it was trained on, if it had names; a file keeps them.
