@@ -12,6 +12,11 @@ local C, check, raise = native.C, native.check, errors.raise
 -- A new tensor. what: for messages; given: the name of an initializer, one such as flow.initializers.Constant(1), or a function of the
 -- shape and { dtype = } that returns a tensor.
 return function(what, given, shape, dtype)
+  for i = 1, #shape do
+    if type(shape[i]) ~= "number" or shape[i] < 0 then
+      raise("%s: dimension %d of the shape is %s; the shape of a weight has no batch dimension", what, i, errors.describe(shape[i]))
+    end
+  end
   local in_lua = object.is(given, arguments.Choice) and rawget(given, "_in_lua")
   if in_lua or signature.is_callable(given) and not object.is(given, arguments.Choice) then
     local value = in_lua and given:call(shape, { dtype = dtype }) or not in_lua and given(shape, { dtype = dtype })

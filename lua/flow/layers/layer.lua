@@ -202,12 +202,6 @@ takes("{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', t
   "constraint? }")
 function Layer:add_weight(options)
   local shape = options.shape or {}
-  for i = 1, #shape do
-    if type(shape[i]) ~= "number" or shape[i] < 0 then
-      raise("%s: add_weight: dimension %d of the shape is %s; the shape of a weight has no batch dimension", object.title(self), i,
-        errors.describe(shape[i]))
-    end
-  end
   local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
   local name = self.name .. "/" .. options.name
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
@@ -448,12 +442,7 @@ function Layer.fields.trainable(self) return self._trainable end
 
 -- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...
 for _, name in ipairs { "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance", "mean", "variance" } do
-  Layer.fields[name] = function(self)
-    for _, v in ipairs(self.weights) do      -- those of a built-in layer keep the name that it was made with
-      if self._handle and v.name:match "^[^/]*/(.*)$" == name or v.name == self.name .. "/" .. name then return v end
-    end
-    raise("%s has no %s%s", object.title(self), name, self._built and "" or " yet: it is made when the layer is first called")
-  end
+  Layer.fields[name] = function(self) return require("flow.layers.layer_config").variable(self, name) end
 end
 
 function Layer.setters.trainable(self, value)
@@ -482,9 +471,7 @@ function Layer:get_config() return require("flow.layers.layer_config").of(self) 
 -- Arguments of a built-in layer as fields: dense.units.
 function Layer:_missing(key) return require("flow.layers.layer_config").find(self, key) end
 -- Sets those that calls read, and the name: dropout.rate = 0.2.
-function Layer:_set_missing(key, value)
-  return self._handle and not rawget(self, "_making") and require("flow.layers.layer_config").set(self, key, value)
-end
+function Layer:_set_missing(key, value) return require("flow.layers.layer_config").set(self, key, value) end
 -- A layer that get_config() described, not built.
 object.static(Layer, "from_config", function(class, config) return require("flow.layers.layer_config").make(class, config) end)
 

@@ -54,6 +54,7 @@ end
 
 -- Sets an argument of a built-in layer, or its name; returns whether it has such a thing.
 function layer_config.set(layer, key, value)
+  if not layer._handle or rawget(layer, "_making") then return false end
   if key == "name" then
     set_name(layer, value)
     return true
@@ -62,6 +63,14 @@ function layer_config.set(layer, key, value)
   require("flow.layers.own_choices").change(layer, key, value)
   layer_config.changed(layer)
   return true
+end
+
+-- The variable with this suffix in Keras: layer.kernel. Those of a built-in layer keep the name that it was made with.
+function layer_config.variable(layer, suffix)
+  for _, v in ipairs(layer.weights) do
+    if layer._handle and v.name:match "^[^/]*/(.*)$" == suffix or v.name == layer.name .. "/" .. suffix then return v end
+  end
+  errors.raise("%s has no %s%s", object.title(layer), suffix, layer._built and "" or " yet: it is made when the layer is first called")
 end
 
 -- A layer of a class from a config.
