@@ -41,7 +41,7 @@ typedef struct flow_model_part {
   struct flow_model_part *parts;         /* models and wrappers: owned */
   int               part_count;
   flow_model_program program;            /* of the layer or model of a TimeDistributed: one call of it */
-  int               output;              /* which of its values is the result */
+  int              *outputs, output_count;     /* which of its values are the results: owned */
 } flow_model_part;
 
 /* One call of a layer or an operation on values. */

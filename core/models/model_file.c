@@ -345,6 +345,7 @@ static void release_part(flow_model_part *part)
 {
   for (int i = 0; i < part->part_count; i++) release_part(&part->parts[i]);
   release_program(&part->program);
+  flow_free(part->outputs);
   if (part->layer) flow_layer_destroy(part->layer);
   flow_free(part->parts);
 }

@@ -40,10 +40,11 @@ static flow_status expand(flow_model_program *program, const flow_model_part *pa
 
 static flow_status read_program(int depth, flow_model_part *part)
 {
-  const int input = 0;
-  if (output_count(&part->parts[0]) != 1) return flow_wrapper_fail(part, "what it holds has several outputs");
+  int capacity = 0, count = part->output_count = output_count(&part->parts[0]);
+  if (count < 1 || count > FLOW_MODEL_MOST_TENSORS) return flow_wrapper_fail(part, "what it holds has %d outputs", count);
+  FLOW_TRY(flow_grow(&part->outputs, sizeof(int), count, &capacity));
   part->program.value_count = 1;
-  return expand(&part->program, &part->parts[0], &input, 1, depth + 1, &part->output);
+  return expand(&part->program, &part->parts[0], (const int[]){ 0 }, 1, depth + 1, part->outputs);
 }
 
 /* The parts of a wrapper: in fields of its config, or in a list. */

@@ -115,8 +115,11 @@ flow_tensor *flow_wrapper_stacked(flow_expression *e, flow_tensor *const *list, 
   flow_tensor *joined = NULL;
   void *block;
   if (e->status != FLOW_OK) return NULL;
-  if (list[0]->rank == FLOW_MAX_RANK || count > INT32_MAX || (e->status = flow_alloc_zero(sizeof *list * (size_t)count, &block)) != FLOW_OK)
+  if (list[0]->rank == FLOW_MAX_RANK || count > INT32_MAX) {
+    e->status = flow_fail(FLOW_UNSUPPORTED, "%lld steps of %d dimensions cannot be stacked", (long long)count, list[0]->rank);
     return NULL;
+  }
+  if ((e->status = flow_alloc_zero(sizeof *list * (size_t)count, &block)) != FLOW_OK) return NULL;
   flow_tensor **rows = block;
   flow_attributes shape = { .shape = { .rank = list[0]->rank + 1 } }, along = { .axis = { .axis = axis } };
   for (int64_t t = 0; t < count && e->status == FLOW_OK; t++) {
@@ -290,8 +293,11 @@ static int is_by_rows(const flow_model_part *part, int training)
   return part->layer || part->part_count > 0;
 }
 
-/* One call of the layer or model. As in Keras, activity_regularizer adds nothing for the layer itself, but for layers in it. */
-static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_tensor **out)
+static int distributed_outputs(const flow_model_part *part) { return part->output_count; }
+
+/* One call of the layer or model, new references. As in Keras, activity_regularizer adds nothing for the layer itself, but for layers
+ * in it. */
+static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_tensor **outputs)
 {
   const flow_model_part *part = call->part;
   flow_tensor **activity = part->parts[0].kind == FLOW_PART_LAYER ? NULL : call->activity;
@@ -302,7 +308,10 @@ static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_
   values[0] = flow_tensor_retain(x);
   for (int i = 0; i < part->program.call_count && status == FLOW_OK; i++)
     status = flow_model_call_one(call->context, &part->program.calls[i], values, call->training, activity);
-  if (status == FLOW_OK) *out = flow_tensor_retain(values[part->output]);
+  for (int i = 0; i < part->output_count && status == FLOW_OK; i++) {
+    if (values[part->outputs[i]]) outputs[i] = flow_tensor_retain(values[part->outputs[i]]);
+    else status = flow_wrapper_fail(part, "output %d is a part of a tensor that is not there", i + 1);
+  }
   flow_tensors_release(values, part->program.value_count);
   flow_free(block);
   return status;
@@ -312,42 +321,55 @@ static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_
 static flow_status run_together(const flow_wrapper_call *call, flow_tensor *x)
 {
   flow_expression e = flow_expression_of(call->context);
-  int64_t dims[FLOW_MAX_RANK + 1];
-  flow_tensor *y = NULL;
-  dims[0] = x->shape[0] * x->shape[1];
+  flow_tensor *rows = NULL, *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL };
+  int64_t dims[FLOW_MAX_RANK + 1] = { x->shape[0] * x->shape[1] };
   for (int i = 2; i < x->rank; i++) dims[i - 1] = x->shape[i];
-  flow_tensor *rows = flow_express_reshape(&e, x, x->rank - 1, dims);
-  flow_status status = rows ? run_once(call, rows, &y) : e.status;
-  y = flow_express_keep(&e, status, y);
-  if (y && y->rank < FLOW_MAX_RANK) {
-    dims[0] = x->shape[0];
-    dims[1] = x->shape[1];
+  FLOW_TRY(flow_expression_take(&e, flow_express_reshape(&e, x, x->rank - 1, dims), &rows));
+  flow_status status = run_once(call, rows, outputs);
+  flow_tensor_release(rows);
+  dims[0] = x->shape[0];
+  dims[1] = x->shape[1];
+  for (int k = 0; k < call->part->output_count && status == FLOW_OK; k++) {
+    flow_tensor *y = outputs[k];
+    if (y->rank == FLOW_MAX_RANK) {
+      status = flow_wrapper_fail(call->part, "output %d of a step has %d dimensions, at most %d are possible", k + 1, y->rank,
+                                 FLOW_MAX_RANK - 1);
+      continue;
+    }
     for (int i = 1; i < y->rank; i++) dims[1 + i] = y->shape[i];
-    y = flow_express_reshape(&e, y, y->rank + 1, dims);
+    flow_expression of_one = flow_expression_of(call->context);
+    status = flow_expression_take(&of_one, flow_express_reshape(&of_one, y, y->rank + 1, dims), &call->outputs[k]);
   }
-  return flow_expression_take(&e, y, call->outputs);
+  flow_tensors_release(outputs, call->part->output_count);
+  return status;
 }
 
 static flow_status run_one_by_one(const flow_wrapper_call *call, flow_tensor *x)
 {
-  flow_expression e = flow_expression_of(call->context);
+  flow_tensor *outputs[FLOW_MODEL_MOST_TENSORS];
   int64_t steps = x->shape[1];
+  int count = call->part->output_count;
   void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)steps, &block));
-  flow_tensor **results = block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)steps * (size_t)count, &block));
+  flow_tensor **results = block;      /* [output][step] */
   flow_status status = FLOW_OK;
   for (int64_t t = 0; t < steps && status == FLOW_OK; t++) {
     flow_expression step = flow_expression_of(call->context);
     flow_tensor *row = NULL;
+    memset(outputs, 0, sizeof *outputs * (size_t)count);
     status = flow_expression_take(&step, flow_steps_at(&step, x, 1, t), &row);
-    if (status == FLOW_OK) status = run_once(call, row, &results[t]);
+    if (status == FLOW_OK) status = run_once(call, row, outputs);
+    for (int k = 0; k < count; k++) results[k * steps + t] = outputs[k];
     flow_tensor_release(row);
   }
-  e.status = status;
-  flow_tensor *y = flow_wrapper_stacked(&e, results, steps, 1);
-  for (int64_t t = 0; t < steps; t++) flow_tensor_release(results[t]);
+  for (int k = 0; k < count && status == FLOW_OK; k++) {
+    flow_expression e = flow_expression_of(call->context);
+    flow_tensor *y = flow_wrapper_stacked(&e, results + k * steps, steps, 1);
+    status = flow_expression_take(&e, y, &call->outputs[k]);
+  }
+  for (int64_t i = 0; i < count * steps; i++) flow_tensor_release(results[i]);
   flow_free(block);
-  return flow_expression_take(&e, y, call->outputs);
+  return status;
 }
 
 static flow_status distributed_run(const flow_wrapper_call *call)
@@ -378,7 +400,7 @@ static const flow_wrapper records[] = {
     .fields = { "layer=forward_layer", "backward_layer=backward_layer" }, .check = bidirectional_check,
     .outputs = bidirectional_outputs, .run = bidirectional_run },
   { .class_name = "TimeDistributed", .input_names = step_inputs, .fields = { "layer=layer" }, .runs_program = 1,
-    .run = distributed_run },
+    .outputs = distributed_outputs, .run = distributed_run },
   { .class_name = "RNN", .input_names = flow_sequence_inputs, .fields = { "cell=cell" }, .check = flow_rnn_check,
     .outputs = flow_rnn_outputs, .run = flow_rnn_run },
   { .class_name = "StackedRNNCells", .input_names = flow_sequence_inputs, .list = "cells", .check = flow_stacked_cells_check },

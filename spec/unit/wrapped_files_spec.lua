@@ -50,6 +50,29 @@ describe("files with wrappers, in models without Lua,", function()
     model_files.assert_returns(model, { normal(2, 5, 4), normal(2, 3), normal(2, 3) + 1, normal(2, 3) * 2, normal(2, 3) - 1 })
   end)
 
+  it("give every output of what TimeDistributed holds", function()
+    local image = layers.Input { 4, 2 }
+    local two = flow.Model { inputs = image, outputs = { layers.Dense(3)(image), layers.Flatten()(image) } }
+    local states, steps = layers.LSTM(3, { return_state = true }), layers.GRU(2, { return_state = true, return_sequences = true })
+    for _, inner in ipairs { states, steps, two } do
+      local x = layers.Input { 5, 4, 2 }
+      local model = flow.Model { inputs = x, outputs = layers.TimeDistributed(inner)(x) }
+      model_files.assert_returns(model, { normal(3, 5, 4, 2) })
+    end
+    local row = layers.Input { 6 }      -- of one step after the other: its statistics are those of a step
+    local both = flow.Model { inputs = row, outputs = { layers.BatchNormalization()(row), layers.Dense(2)(row) } }
+    local x = layers.Input { 5, 6 }
+    local results = layers.TimeDistributed(both)(x)
+    local model = flow.Model { inputs = x, outputs = layers.Concatenate() { results[1], results[2] } }
+    model_files.assert_returns(model, { normal(3, 5, 6) })
+    model:compile { optimizer = "sgd", loss = "mse" }
+    local file, x_values, y = support.file("several.keras", ""), normal(3, 5, 6), normal(3, 5, 8)
+    model:save(file)
+    local loss, trained = trained_in_c(file, x_values, y)
+    assert.near(model:train_on_batch(x_values, y).loss, loss, 1e-6)
+    model_files.assert_same_bits({ model:predict(x_values) }, { trained:predict(x_values) }, "after a step")
+  end)
+
   it("run whole models on each step, and layers that keep statistics step by step when they train", function()
     local inner = flow.Sequential { layers.Input { 6, 6, 1 }, layers.Conv2D(3, 3), layers.BatchNormalization(), layers.Flatten() }
     local model = flow.Sequential { layers.Input { 4, 6, 6, 1 }, layers.TimeDistributed(inner), layers.Bidirectional(layers.GRU(3)),
