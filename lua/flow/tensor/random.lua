@@ -122,13 +122,27 @@ function random.randint(shape, minval, maxval, options)
   return draw(what, "random_uniform", tensor.check_dims(what, shape), options.dtype, minval, maxval, options)
 end
 
+-- 0 .. n - 1 in random order, int64, on the host.
+local function drawn_order(what, n, options)
+  local order = tensor.arange(0, n, { dtype = "int64", device = "cpu" })
+  native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
+  return order
+end
+
+-- The same in a traced function, where each run draws another one: the order of random keys. A seed that is given fixes it; where n is
+-- known, to the order of an eager call. n: -1 for the rows of the batch.
+local function traced_order(what, n, options)
+  local is_fixed = options.seed ~= nil and not is_generator(options.seed)
+  if is_fixed and n >= 0 then return tensor.to_device(drawn_order(what, n, options), devices.current()) end
+  return require("flow.tensor.composed.tools").argsort(draw(what, "random_uniform", { n }, "float32", 0, 1, options), 1, false, 0)
+end
+
 -- permutation(n [, { seed = }]): the positions 1 .. n in random order, int64.
 takes "n: whole, { seed? }"
 function random.permutation(n, options)
   local what = "flow.random.permutation"
-  local order = tensor.arange(1, n + 1, { dtype = "int64", device = "cpu" })
-  native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
-  return tensor.to_device(order, devices.current())
+  if C.flow_trace_depth(context) > 0 and n > 0 then return traced_order(what, n, options):to("int64") + 1 end
+  return tensor.to_device(drawn_order(what, n, options) + 1, devices.current())
 end
 
 -- shuffle(x [, { seed = }]): a copy of x with its rows in random order.
@@ -136,12 +150,17 @@ takes "x, { seed? }"
 function random.shuffle(x, options)
   local what = "flow.random.shuffle"
   x = ops.operand(x, nil, what)
+  if C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then
+    local rows = tensor.raw_shape(x)[1]
+    if not rows then raise("%s: a scalar has no rows", what) end
+    if rows == 0 then return x end
+    return require("flow.tensor.composed.tools").rows_in_order(x, traced_order(what, rows, options))
+  end
   local home = C.flow_tensor_device(native.pointer(x))
   x = tensor.on_host(x):contiguous()
   local p = tensor.need_value(x, what)
   local rows = #x
-  local order = tensor.arange(0, rows, { dtype = "int64", device = "cpu" })
-  native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
+  local order = drawn_order(what, rows, options)
   local result = tensor.new(C.flow_tensor_dtype(p), tensor.raw_shape(x))
   native.check(C.flow_tensor_gather_rows(p, order.p, 0, rows, result.p))
   return tensor.to_device(result, home)

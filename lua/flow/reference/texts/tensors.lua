@@ -220,9 +220,9 @@ flow.random.truncated_normal: Normal random numbers; those beyond two standard d
   print(flow.random.truncated_normal({ 100 }, { seed = 1 }):abs():max():item() <= 2)      --> true
 flow.random.randint: Random whole numbers from minval up to, but without, maxval.
   print(flow.random.randint({ 3 }, 0, 10, { seed = 1 }).dtype)      --> int32
-flow.random.permutation: The numbers 1 to n in random order.
+flow.random.permutation: The numbers 1 to n in random order: in a traced function another one in each run.
   print(#flow.random.permutation(5, { seed = 1 }))      --> 5
-flow.random.shuffle: The rows of a tensor in random order.
+flow.random.shuffle: The rows of a tensor in random order: in a traced function another one in each run, in a map for each element.
   print(flow.random.shuffle(flow.arange(4), { seed = 1 }).shape[1])      --> 4
 flow.random.set_seed: The seed of all that is drawn from now on: weights, dropout, shuffling.
   flow.random.set_seed(1)

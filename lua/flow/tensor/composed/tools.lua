@@ -173,6 +173,15 @@ function tools.gather(rows, numbers)
   return tools.apply("gather", { rows, numbers })
 end
 
+-- The rows of x in the order of numbers {rows} from 0, int32 where the rows are those of the batch.
+function tools.rows_in_order(x, numbers)
+  local dims = tensor.raw_shape(x)
+  if dims[1] >= 0 then return tools.gather(x, numbers) end
+  local ones = {}
+  for i = 2, #dims do ones[i - 1] = 1 end
+  return tools.take_along(x, ops.reshape_raw(numbers, { dims[1], unpack(ones) }) + ops.zeros_like(x):to("int32"), 1)
+end
+
 -- A table of these dimensions with values, floats, added to its rows of these numbers from 0.
 function tools.scatter_rows(values, numbers, dims)
   return tools.apply("gather_gradient", { values, numbers }, function(a)
