@@ -203,6 +203,28 @@ describe("what cannot be", function()
     assert.truthy(text:find(wanted, 1, true), text)
   end
 
+  it("results are kept for a worker that fetches them long after the chief has gone on", function()
+    local path = support.file("late.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+      local is_chief = strategy.cluster_resolver.is_chief
+      local value = coordinator:schedule(function() return flow.tensor { 5 } end)
+      coordinator:join()
+      if not is_chief then os.execute "sleep 1" end
+      print("first " .. (is_chief and 5 or value:fetch():item()))
+      for i = 1, 4 do
+        coordinator:schedule(function() return flow.tensor { i } end)
+        coordinator:join()
+      end
+      print "over"]])
+    local text, code = support.run(BEGIN .. ("launch --workers 2 --parameter-servers 1 %s"):format(path))
+    assert.equal(0, code, text)
+    for i = 0, 1 do
+      assert.equal("5", said(text, "worker:" .. i, "first"), text)
+    end
+  end)
+
   it("a cluster without parameter servers, or without workers", function()
     refused("unset TF_CONFIG", "flow = require 'flow' flow.distribute.ParameterServerStrategy()", "the cluster has no parameter server")
     refused([[export TF_CONFIG='{"cluster":{"ps":["127.0.0.1:2222"]},"task":{"type":"ps","index":0}}']],

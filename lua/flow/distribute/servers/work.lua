@@ -12,7 +12,7 @@ local answers = work.answers
 local function scope_of(server, name)
   local scope = server.scopes[name]
   if not scope then
-    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, since = {}, finished = 0, items = {}, results = {} }
+    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, since = {}, finished = 0, items = {}, results = {}, reached = {} }
     server.scopes[name] = scope
   end
   return scope
@@ -26,15 +26,22 @@ local function pieces_of(text)
   return text and { { native.cast("const char *", text), #text } } or nil
 end
 
+-- Results are kept for the phase that the slowest worker is in, and for the one before: it may still fetch those.
+local function drop_results(scope)
+  local least = scope.phase
+  for _, phase in pairs(scope.reached) do least = math.min(least, phase) end
+  for key, result in pairs(scope.results) do
+    if result.phase < least - 1 then scope.results[key] = nil end
+  end
+end
+
 -- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for whoever takes part, bytes too.
 function answers.open(server, _, message, event)
   local scope = scope_of(server, message.scope)
   scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
   scope.info, scope.bytes = message.info, bytes_of(event)
   scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
-  for key, result in pairs(scope.results) do
-    if result.phase < scope.phase - 1 then scope.results[key] = nil end
-  end
+  drop_results(scope)
   return { phase = scope.phase }
 end
 
@@ -96,6 +103,7 @@ end
 function answers.take(server, peer, message, event)
   local scope = scope_of(server, message.scope)
   note_done(scope, peer, message, event)
+  scope.reached[peer] = message.phase
   if scope.closed then return { closed = scope.closed } end
   if scope.phase == 0 then return nil end
   if scope.phase ~= message.phase then
@@ -137,7 +145,7 @@ function work.reclaim(server, limit)
   for _, scope in pairs(server.scopes) do
     for peer, item in pairs(scope.held) do
       if os.time() - scope.since[peer] > limit then
-        scope.held[peer], peer.clock = nil, nil
+        scope.held[peer], scope.reached[peer], peer.clock = nil, nil, nil
         table.insert(scope.again, item)
         log.warning("ps:%d: %s has not answered for %d s; what it was given to do goes to others", server.index, peer.name, limit)
       end
@@ -149,6 +157,7 @@ end
 function work.forget(server, peer)
   for _, scope in pairs(server.scopes) do
     local item = scope.held[peer]
+    scope.reached[peer] = nil
     if item then
       scope.held[peer] = nil
       table.insert(scope.again, item)
