@@ -267,11 +267,15 @@ function Noisy:train_step(x)
   self.total:update_state(loss)
   return { total = self.total:result(), share = self.total:result() / 2, last = loss, rate = 3 }
 end
-function Noisy:test_step(x)
-  self.total:update_state((self(x[1]) - x[1]):square():mean())
+function Noisy:test_step(data)
+  local x = flow.utils.unpack_x_y_sample_weight(data)
+  self.total:update_state((self(x) - x):square():mean())
   return { total = self.total:result() }
 end
-function Noisy:predict_step(data) return { self(data[1]), data[1] * 2 } end
+function Noisy:predict_step(data)
+  local x = flow.utils.unpack_x_y_sample_weight(data)
+  return { self(x), x * 2 }
+end
 
 local numbers = flow.random.normal({ 50, 4 }, { seed = 5 })
 
@@ -386,7 +390,7 @@ describe("a model with its own steps", function()
     local Own = flow.Model:extend "Own"
     function Own:init() self.dense = layers.Dense(2) end
     function Own:call(x) return self.dense(x) end
-    function Own:train_step(data) return self.what(self.dense(data[1])) end
+    function Own:train_step(x) return self.what(self.dense(x)) end
     local function message(what)
       local model = Own()
       model.what = what
@@ -454,7 +458,7 @@ describe("rows of a batch in a trace", function()
     end)(flow.zeros { 2, 3 })
     assert.truthy(message_of(function() flow.zeros { kept } end):find("the rows of a batch in a trace that has ended", 1, true))
     local model = new_noisy()
-    function model.train_step(_, x) return { loss = flow.zeros { 3, flow.shape(x[1])[1] }:sum() } end
+    function model.train_step(_, x) return { loss = flow.zeros { 3, flow.shape(x)[1] }:sum() } end
     assert.truthy(message_of(function() model:fit(numbers, { verbose = 0 }) end)
       :find("dimension 2 is the rows of a batch, which only the first one can be", 1, true))
   end)

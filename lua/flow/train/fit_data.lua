@@ -1,6 +1,7 @@
 -- fit_data.lua: reads the arguments of fit, evaluate and predict: tensors or data sets, and fit's options, whose defaults may depend on
 -- each other.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local training = require "flow.train.compile"
@@ -26,18 +27,19 @@ local function read_fit_options(options, rows)
   }
 end
 
--- Tensors of one data set: x, y, weights as lists and their number of rows.
+-- Tensors of one data set: x, y, weights as lists, their number of rows, and whether they are one tensor x alone.
 function fit_data.read(model, what, x, y, weights)
   local data = {}
   data.x, data.y, data.weights = training.read_data(model, x, y, weights)
   if #data.x == 0 then raise("%s: there is no data", what) end
+  data.is_x_alone = native.is_tensor(x) and #data.y == 0 and #data.weights == 0
   data.rows = training.cardinality(data.x, data.y, data.weights)
   if data.rows == 0 then raise("%s: %s: the data has no samples", object.title(model), what) end
   return data
 end
 
 local function rows_of(data, first, count)
-  local part = { rows = count }
+  local part = { rows = count, is_x_alone = data.is_x_alone }
   for _, name in ipairs { "x", "y", "weights" } do
     part[name] = {}
     for i, t in ipairs(data[name]) do part[name][i] = view_rows(t:contiguous(), first, count) end

@@ -34,9 +34,15 @@ local function trainable_text(model)
 end
 
 -- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = count }; weights: 0, 1
--- for all outputs, or one for each. element: they are the components of a data set, which an overridden step gets unchanged.
+-- for all outputs, or one for each. element: they are the components of a data set, which an overridden step gets unchanged; is_x_alone:
+-- one tensor was given without targets, and an overridden step gets it as it is, too.
+local function form_of(model, kind, layout)
+  if layout.element then return "element" end
+  return layout.is_x_alone and model_steps.overrides(model, kind .. "_step") and "alone" or "arrays"
+end
+
 local function signature(model, kind, tensors, layout)
-  local parts = { kind, layout.x, layout.y, layout.weights, layout.element and "element" or "arrays", trainable_text(model),
+  local parts = { kind, layout.x, layout.y, layout.weights, form_of(model, kind, layout), trainable_text(model),
                   C.flow_context_exact(context),
                   devices.name(model._device), model._placement and rawget(model._placement, "apart") and "apart" or "" }
   for i = 1, #tensors do
@@ -68,7 +74,7 @@ end
 -- The `data` that a step gets.
 local function data_of(tensors, layout)
   local y, weights = layout.x + 1, layout.x + layout.y + 1
-  if layout.element and layout.y == 0 then return one_or_list(tensors) end
+  if layout.is_x_alone or layout.element and layout.y == 0 then return one_or_list(tensors) end
   return { one_or_list(group(tensors, 1, layout.x)), layout.y > 0 and one_or_list(group(tensors, y, layout.y)) or nil,
            layout.weights > 0 and one_or_list(group(tensors, weights, layout.weights)) or nil }
 end

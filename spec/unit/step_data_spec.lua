@@ -1,0 +1,65 @@
+-- step_data_spec.lua: what a step of a model's own is given, as Keras gives it (keras.src.trainers.data_adapters.data_adapter_utils): a
+-- tensor where x is alone, lists of x, y and sample_weight otherwise, elements of a Dataset as they are.
+require "spec.support.init"
+local flow = require "flow"
+
+local x, y, w = flow.ones { 5, 3 }, flow.zeros { 5, 2 }, flow.ones { 5 }
+
+--- A compiled model whose steps note what they are given: "tensor", or "list" and how long it is.
+local function noting(options)
+  local seen = {}
+  local Noting = flow.Model:extend "Noting"
+  function Noting:init() self.dense = flow.layers.Dense(2) end
+  function Noting:call(values) return self.dense(values) end
+  local function note(kind, data)
+    seen[kind] = flow.is_tensor(data) and "tensor" or "list " .. #data
+    return flow.is_tensor(data) and data or data[1]
+  end
+  function Noting:train_step(data) return { loss = self(note("train", data)):mean() } end
+  function Noting:test_step(data) return { loss = self(note("test", data)):mean() } end
+  function Noting:predict_step(data) return self(note("predict", data)) end
+  local model = Noting()
+  options.optimizer, options.loss = "sgd", "mse"
+  model:compile(options)
+  return model, seen
+end
+
+describe("the data of a step", function()
+  for _, eagerly in ipairs { false, true } do
+    local how = eagerly and "run eagerly" or "traced"
+
+    it("is the tensor where x is given alone, " .. how, function()
+      local model, seen = noting { run_eagerly = eagerly }
+      model:fit(x, nil, { verbose = 0, batch_size = 2 })
+      model:evaluate(x, nil, { verbose = 0, batch_size = 2 })
+      assert.same({ 5, 2 }, model:predict(x, { verbose = 0, batch_size = 2 }).shape)
+      assert.same({ train = "tensor", test = "tensor", predict = "tensor" }, seen)
+      model, seen = noting { run_eagerly = eagerly }
+      model:fit(x, nil, { verbose = 0, validation_split = 0.4 })
+      assert.equal("tensor", seen.test)
+    end)
+
+    it("is a list where there is more, and of one batch, " .. how, function()
+      local model, seen = noting { run_eagerly = eagerly }
+      model:fit(x, y, { verbose = 0, sample_weight = w })
+      model:evaluate(x, y, { verbose = 0 })
+      model:predict({ x }, { verbose = 0 })
+      assert.same({ train = "list 3", test = "list 2", predict = "list 1" }, seen)
+      model:train_on_batch(x)
+      model:test_on_batch(x)
+      model:predict_on_batch(x)
+      assert.same({ train = "list 1", test = "list 1", predict = "list 1" }, seen)
+      model:fit(x, nil, { verbose = 0 })      -- after a list of the same tensors: another step
+      assert.equal("tensor", seen.train)
+    end)
+
+    it("is an element of a Dataset as it is, " .. how, function()
+      local model, seen = noting { run_eagerly = eagerly }
+      local Dataset = flow.data.Dataset
+      model:fit(Dataset.from_tensor_slices(x):batch(2), { verbose = 0 })
+      model:evaluate(Dataset.from_tensor_slices({ x, y }):batch(2), { verbose = 0 })
+      model:predict(Dataset.from_tensor_slices(x):batch(2), { verbose = 0 })
+      assert.same({ train = "tensor", test = "list 2", predict = "tensor" }, seen)
+    end)
+  end
+end)
