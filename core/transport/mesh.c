@@ -54,6 +54,7 @@ typedef struct mesh {
   const flow_transport_options *options;
   int64_t     end;                 /* on the clock */
   int         port;
+  int         rests;               /* there is no descriptor for those that call: nobody asks again at once */
   int        *connected;           /* [size], -1: not yet */
   card       *cards;               /* [size] */
   guest      *calls;               /* [rank]: to the ranks before this one */
@@ -308,6 +309,11 @@ static void accept_guests(mesh *self)
 {
   for (int count = 0; count < MOST_GUESTS; count++) {
     int taken = accept4(self->port, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (taken < 0 && self->guest_count > 0 && (errno == EMFILE || errno == ENFILE)) {      /* the oldest leaves its own */
+      drop_guest(self, 0);
+      taken = accept4(self->port, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    }
+    self->rests = taken < 0 && errno != EAGAIN && errno != EWOULDBLOCK;
     if (taken < 0) return;
     if (self->guest_count == MOST_GUESTS) drop_guest(self, 0);
     self->guests[self->guest_count++] = (guest){ .socket = taken };
@@ -345,7 +351,8 @@ static flow_status check_time(const mesh *self)
 static flow_status wait(mesh *self)
 {
   struct pollfd *next = self->polled;
-  *next++ = (struct pollfd){ .fd = self->port, .events = POLLIN };
+  *next++ = (struct pollfd){ .fd = self->rests ? -1 : self->port, .events = POLLIN };
+  self->rests = 0;
   for (int peer = 0; peer < self->rank; peer++) {      /* those that are connected have no socket here */
     const guest *made = &self->calls[peer];
     *next++ = (struct pollfd){ .fd = made->socket, .events = (short)(POLLIN | (made->greeted ? 0 : POLLOUT)) };

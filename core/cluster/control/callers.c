@@ -1,7 +1,9 @@
 /* callers.c: connections that were accepted before it is known which task they come from. */
+#define _GNU_SOURCE                /* accept4 */
 #include "cluster/control/callers.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,14 +114,27 @@ int flow_callers_choose(const flow_callers *self, const flow_caller *const *call
 {
   int same = 0, all = 0, oldest = -1, oldest_same = -1;
   for (int i = 0; i < count; i++) {
-    if (compare(&callers[i]->host, &comes->host) == 0) {
+    if (comes && compare(&callers[i]->host, &comes->host) == 0) {
       same++;
       if (oldest_same < 0 || callers[i]->since < callers[oldest_same]->since) oldest_same = i;
     }
-    if (callers[i]->known != comes->known) continue;
+    if (comes && callers[i]->known != comes->known) continue;
     all++;
     if (oldest < 0 || callers[i]->since < callers[oldest]->since) oldest = i;
   }
   if (same >= self->room / 2) return oldest_same;
-  return all >= self->room ? oldest : -1;
+  return !comes || all >= self->room ? oldest : -1;
+}
+
+int flow_callers_accept(int listener, int *full)
+{
+  enum { MOST_GONE = 64 };                                /* that called and are gone again */
+  *full = 0;
+  for (int i = 0; i < MOST_GONE; i++) {
+    int descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) return descriptor;
+    *full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    if (*full) return -1;
+  }
+  return -1;
 }

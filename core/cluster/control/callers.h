@@ -1,4 +1,4 @@
-/* callers.h: who may be let in by a task that listens. A caller is a connection that was accepted, before it is known which task
+/* callers.h: who may be let in by a task that listens, the chief or a parameter server. A caller is a connection that was accepted, before it is known which task
  * it is. Anybody can make as many of them as he likes, so their number is bounded, and the oldest goes when a new one needs its place:
  *
  *   - Callers from the cluster's own addresses and all others have their own rooms, of the same size.
@@ -32,7 +32,9 @@ const char *flow_host_text(const flow_host *host, char text[FLOW_HOST_TEXT]);
 /* A task came from there. Where memory is out it stays unknown, which is not a failure. */
 void        flow_callers_learn(flow_callers *self, const flow_host *host);
 int         flow_callers_know(const flow_callers *self, const flow_host *host);
-/* Which of the callers has to go so that a new one can come; -1: there is room. */
+/* Which of the callers has to go so that a new one can come; -1: there is room. comes: NULL asks for the oldest of all. */
 int         flow_callers_choose(const flow_callers *self, const flow_caller *const *callers, int count, const flow_caller *comes);
+/* Accepts the next that calls. -1: nobody does, or, where *full is 1, there is no descriptor for it. */
+int         flow_callers_accept(int listener, int *full);
 
 #endif

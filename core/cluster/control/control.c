@@ -1,6 +1,5 @@
 /* control.c: the thread of a process's control plane and its links. Everything is under one lock, which is not held while the thread sleeps
  * or looks up a name. */
-#define _GNU_SOURCE                /* accept4 */
 #include "cluster/control/control_state.h"
 
 #include <errno.h>
@@ -72,16 +71,13 @@ static void drop_link(flow_control *control, int place, const char *why)
 /* The place of the caller that has to go before another one comes, -1: none has to. comes: NULL asks for the oldest of all. */
 static int find_superfluous(flow_control *control, const flow_caller *comes)
 {
-  int count = 0, oldest = -1;
+  int count = 0;
   if (comes && control->caller_count < control->callers.room / 2) return -1;
   if (flow_grow(&control->list, sizeof *control->list, control->caller_count + 1, &control->list_capacity) != FLOW_OK) return -1;
   for (int i = 0; i < control->link_count; i++) {
     const flow_link *link = control->links[i];
-    if (!link->is_caller) continue;
-    if (oldest < 0 || link->caller.since < control->links[oldest]->caller.since) oldest = i;
-    control->list[count++] = &link->caller;
+    if (link->is_caller) control->list[count++] = &link->caller;
   }
-  if (!comes) return oldest;
   int chosen = flow_callers_choose(&control->callers, control->list, count, comes);
   for (int i = 0; i < control->link_count && chosen >= 0; i++) {
     if (&control->links[i]->caller == control->list[chosen]) return i;
@@ -123,15 +119,10 @@ static int make_descriptor(flow_control *control)
 /* The next that calls, -1: nobody, or there is no descriptor. */
 static int accept_next(flow_control *control)
 {
-  for (int attempt = 0; attempt < 2; attempt++) {
-    int descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (descriptor >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) return descriptor;
-    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) continue;       /* who called is gone again */
-    if (attempt == 0 && make_descriptor(control)) continue;
-    control->listen_after = flow_control_now() + LISTEN_AGAIN;
-    return -1;
-  }
-  return -1;
+  int full, descriptor = flow_callers_accept(control->listener, &full);
+  if (full && make_descriptor(control)) descriptor = flow_callers_accept(control->listener, &full);
+  if (full) control->listen_after = flow_control_now() + LISTEN_AGAIN;
+  return descriptor;
 }
 
 static void accept_links(flow_control *control)

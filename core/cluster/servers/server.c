@@ -1,6 +1,4 @@
 /* server.c: the end of a parameter server: it listens on its address of the cluster, and gives its caller one message after the other. */
-#define _GNU_SOURCE                /* accept4 */
-#include <limits.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -9,14 +7,16 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cluster/control/callers.h"
 #include "cluster/servers/opening.h"
 
-enum { STRANGERS = 64, UNLIMITED = INT_MAX };           /* connections that have not greeted, beside two for each task */
-static const double GREET_WITHIN = 10, FLUSH_WITHIN = 2, COMPLAIN_EVERY = 5;       /* seconds */
+enum { ACCEPTED_AT_ONCE = 64 };    /* before peers are served again */
+static const double GREET_WITHIN = 10, FLUSH_WITHIN = 2, COMPLAIN_EVERY = 5, LISTEN_AGAIN = 0.5;       /* seconds */
 
 typedef struct peer {
   int           number, said;           /* said: the caller knows it, by a message */
   int           lost, told;             /* told: the caller knows that it is lost */
+  flow_caller   caller;
   flow_channel *channel;
   char          why[200];
 } peer;
@@ -27,11 +27,12 @@ struct flow_server {
   int       listener, next_number, current;       /* current: whose message the caller has; -1: nobody's */
   peer     *peers;
   int       count, capacity, turn;                /* turn: where to look first */
-  int       strangers;                            /* how many are let in */
+  flow_callers callers;
   int64_t   most;
-  double    next_complaint;
+  double    next_complaint, listen_after;         /* listen_after: without a descriptor for those that call, nobody asks again and again */
   struct pollfd *polled;
-  int       polled_capacity;
+  const flow_caller **list;                       /* scratch of find_superfluous */
+  int       polled_capacity, list_capacity;
 };
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------------------- */
@@ -42,7 +43,7 @@ static flow_status start(flow_server *server, const flow_cluster *cluster)
   if (cluster->job != FLOW_JOB_PS || !address) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "this process is not a parameter server with an address of the cluster");
   }
-  for (int job = 0; job < FLOW_JOB_COUNT; job++) server->strangers += 2 * cluster->count[job];
+  FLOW_TRY(flow_callers_init(cluster, &server->callers));
   FLOW_TRY(flow_opening_read(cluster, &server->opening));
   FLOW_TRY(flow_link_inherit(flow_opening_variable("FLOW_LISTEN_DESCRIPTOR"), address, &server->listener));
   return server->listener >= 0 ? FLOW_OK : flow_link_listen(address, &server->listener);
@@ -55,7 +56,7 @@ flow_status flow_server_open(const flow_context *context, const flow_cluster *cl
   if (!cluster) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_server_open: cluster is NULL");
   FLOW_TRY(flow_alloc_zero(sizeof(flow_server), &block));
   flow_server *server = block;
-  *server = (flow_server){ .context = context, .listener = -1, .current = -1, .strangers = STRANGERS, .most = 1 << 20 };
+  *server = (flow_server){ .context = context, .listener = -1, .current = -1, .most = 1 << 20 };
   flow_status status = start(server, cluster);
   if (status == FLOW_OK) *out = server;
   else flow_server_close(server);
@@ -78,6 +79,8 @@ void flow_server_close(flow_server *server)
   if (server->listener >= 0) close(server->listener);
   flow_free(server->peers);
   flow_free(server->polled);
+  flow_free(server->list);
+  flow_callers_clear(&server->callers);
   flow_secret_clear(&server->opening.secret);
   flow_free(server);
 }
@@ -105,25 +108,33 @@ static void drop(flow_server *server, int place)
   server->peers[place] = server->peers[--server->count];
 }
 
-static int is_stranger(const peer *p) { return !p->said && !p->lost && !flow_channel_is_open(p->channel); }
+/* Whoever has greeted is one still, until there is a message, which takes the secret. */
+static int is_stranger(const peer *p) { return !p->said && !p->lost && !p->channel->complete; }
 
-/* Whoever has not greeted in time, and the oldest of the others if there are more than `room`. */
-static void drop_strangers(flow_server *server, int room)
+static void drop_late_strangers(flow_server *server)
 {
-  int strangers = 0, oldest = -1;
   const double now = flow_opening_now();
   for (int i = server->count - 1; i >= 0; i--) {
     if (is_stranger(&server->peers[i]) && server->peers[i].channel->link->until < now) drop(server, i);
   }
-  for (int i = 0; i < server->count; i++) {
-    if (!is_stranger(&server->peers[i])) continue;
-    strangers++;
-    if (oldest < 0 || server->peers[i].channel->link->until < server->peers[oldest].channel->link->until) oldest = i;
-  }
-  if (strangers > room) drop(server, oldest);
 }
 
-static flow_status add(flow_server *server, int descriptor)
+/* The stranger that has to go before another one comes, -1: none has to. comes: NULL asks for the oldest of all. */
+static int find_superfluous(flow_server *server, const flow_caller *comes)
+{
+  int count = 0;
+  if (flow_grow(&server->list, sizeof *server->list, server->count + 1, &server->list_capacity) != FLOW_OK) return -1;
+  for (int i = 0; i < server->count; i++) {
+    if (is_stranger(&server->peers[i])) server->list[count++] = &server->peers[i].caller;
+  }
+  int chosen = flow_callers_choose(&server->callers, server->list, count, comes);
+  for (int i = 0; i < server->count && chosen >= 0; i++) {
+    if (&server->peers[i].caller == server->list[chosen]) return i;
+  }
+  return -1;
+}
+
+static flow_status add(flow_server *server, int descriptor, const flow_caller *caller)
 {
   flow_channel *channel;
   flow_opening_watch(descriptor, FLOW_OPENING_DEAD_AFTER);
@@ -135,29 +146,51 @@ static flow_status add(flow_server *server, int descriptor)
     flow_channel_release(channel);
     return status;
   }
-  server->peers[server->count++] = (peer){ .number = server->next_number++, .channel = channel };
+  server->peers[server->count++] = (peer){ .number = server->next_number++, .caller = *caller, .channel = channel };
   return FLOW_OK;
 }
 
-static void complain(flow_server *server, int descriptor)
+/* Of what strangers do, a line every few seconds says enough. */
+static void complain(flow_server *server, const char *what)
 {
-  char line[400], host[FLOW_HOST_TEXT];
   double now = flow_opening_now();
   if (now < server->next_complaint) return;
   server->next_complaint = now + COMPLAIN_EVERY;
-  const flow_host from = flow_host_of_peer(descriptor);
-  snprintf(line, sizeof line, "a connection from %s was refused: %.250s", flow_host_text(&from, host), flow_last_error());
-  flow_log(FLOW_LOG_WARNING, line);
+  flow_log(FLOW_LOG_WARNING, what);
 }
 
-static flow_status accept_all(flow_server *server)
+static void complain_of(flow_server *server, const peer *p)
 {
-  while (1) {
-    int descriptor = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (descriptor < 0) return FLOW_OK;                   /* nobody, or no descriptor: strangers go in time */
-    drop_strangers(server, server->strangers - 1);
-    FLOW_TRY(add(server, descriptor));
+  char line[400], host[FLOW_HOST_TEXT];
+  snprintf(line, sizeof line, "a connection from %s was refused: %.250s", flow_host_text(&p->caller.host, host), flow_last_error());
+  complain(server, line);
+}
+
+/* A stranger that goes leaves its descriptor. */
+static int accept_next(flow_server *server)
+{
+  int full, descriptor = flow_callers_accept(server->listener, &full), place = full ? find_superfluous(server, NULL) : -1;
+  if (place >= 0) {
+    drop(server, place);
+    descriptor = flow_callers_accept(server->listener, &full);
   }
+  if (!full) return descriptor;
+  server->listen_after = flow_opening_now() + LISTEN_AGAIN;
+  complain(server, "no connection can be accepted: this process has no file descriptor left (ulimit -n)");
+  return -1;
+}
+
+static flow_status accept_some(flow_server *server)
+{
+  int descriptor;
+  for (int i = 0; i < ACCEPTED_AT_ONCE && (descriptor = accept_next(server)) >= 0; i++) {
+    flow_caller caller = { .host = flow_host_of_peer(descriptor), .since = flow_opening_now() };
+    caller.known = flow_callers_know(&server->callers, &caller.host);
+    int place = find_superfluous(server, &caller);
+    if (place >= 0) drop(server, place);
+    FLOW_TRY(add(server, descriptor, &caller));
+  }
+  return FLOW_OK;
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------------------------------------ */
@@ -180,24 +213,24 @@ static peer *find_event(flow_server *server)
 static flow_status poll_all(flow_server *server, double until)
 {
   FLOW_TRY(flow_grow(&server->polled, sizeof(struct pollfd), server->count + 1, &server->polled_capacity));
-  int count = server->count;
-  server->polled[0] = (struct pollfd){ .fd = server->listener, .events = POLLIN };
+  int count = server->count, listens = flow_opening_now() >= server->listen_after;
+  server->polled[0] = (struct pollfd){ .fd = listens ? server->listener : -1, .events = POLLIN };
   for (int i = 0; i < count; i++) {
     const flow_channel *channel = server->peers[i].channel;
     server->polled[i + 1] = (struct pollfd){ .fd = channel->link->descriptor, .events = flow_channel_events(channel) };
   }
-  FLOW_TRY(flow_opening_wait(server->context, server->polled, count + 1, until));
+  FLOW_TRY(flow_opening_wait(server->context, server->polled, count + 1, listens ? until : fmin(until, server->listen_after)));
   for (int i = 0; i < count; i++) {
     peer *p = &server->peers[i];
     if (!server->polled[i + 1].revents) continue;
     flow_status status = flow_channel_advance(p->channel, &server->opening.secret);
     if (status == FLOW_OUT_OF_MEMORY) return status;
     if (status == FLOW_OK) continue;
-    if (status != FLOW_IO_ERROR) complain(server, p->channel->link->descriptor);
+    if (status != FLOW_IO_ERROR) complain_of(server, p);
     lose(p);
   }
-  if (server->polled[0].revents) FLOW_TRY(accept_all(server));
-  drop_strangers(server, UNLIMITED);
+  if (server->polled[0].revents) FLOW_TRY(accept_some(server));
+  drop_late_strangers(server);
   return FLOW_OK;
 }
 
@@ -205,6 +238,7 @@ static void give(flow_server *server, peer *p, flow_server_event *out)
 {
   *out = (flow_server_event){ .peer = p->number, .left = p->lost, .text = p->lost ? p->why : (const char *)p->channel->text,
                               .bytes = p->lost ? NULL : p->channel->bulk, .count = p->lost ? 0 : (double)p->channel->bulk_bytes };
+  if (!p->said) flow_callers_learn(&server->callers, &p->caller.host);
   p->said = 1;
   p->told = p->lost;
   server->current = p->number;

@@ -22,17 +22,44 @@ local function settle(self, status)
   check(status)
 end
 
--- rejoins: this process was connected before.
-local function connect(self, within, rejoins)
-  for index = 0, self.count - 1 do
-    check(C.flow_server_link_open(context, self._resolver._handle, index, within, out_link))
-    self._list[index + 1] = native.own(out_link, C.flow_server_link_close)
+-- pieces: { n = , at = array, bytes = array }, or nil.
+local function send(self, server, message, pieces)
+  local link = self._list[server] or raise("this strategy was closed")
+  local text = json.encode(message)
+  settle(self, C.flow_server_link_send(link, text, #text, pieces and pieces.at, pieces and pieces.bytes, pieces and pieces.n or 0))
+end
+
+-- The answer's table, its bytes (borrowed until the next message to this server; nil: they went to places), and how many they are.
+local function answer_of(self, server)
+  local said = json.decode(native.string(C.flow_server_link_answer(self._list[server], out_bytes, out_count)))
+  if said.error then raise("%s", said.error) end
+  return said, out_bytes[0] ~= nil and out_bytes[0] or nil, tonumber(out_count[0])
+end
+
+-- Waits for the answers of all servers, each of which was asked. take(server, said, bytes, count) sees them.
+local function await_all(self, take)
+  local list = native.array("flow_server_link *", self.count)
+  for server = 1, self.count do list[server - 1] = self._list[server] end
+  settle(self, C.flow_server_links_await(list, self.count, FOR_EVER))
+  for server = 1, self.count do
+    local said, bytes, count = answer_of(self, server)
+    if take then take(server, said, bytes, count) end
   end
+end
+
+-- Says hello to a server as soon as it is reached: until a message has come, the server takes whoever connects for a stranger, and waits
+-- for a few seconds only. rejoins: this process was connected before.
+local function connect(self, within, rejoins)
   local hello = { is = "hello", protocol = server_task.PROTOCOL, version = native.string(C.flow_version()), name = self.name,
                   chief = self.is_chief, cluster = native.text(C.flow_cluster_hash, self._resolver._handle), process = 0,
                   rejoins = rejoins }
+  for server = 1, self.count do
+    check(C.flow_server_link_open(context, self._resolver._handle, server - 1, within, out_link))
+    self._list[server] = native.own(out_link, C.flow_server_link_close)
+    send(self, server, hello)
+  end
   local began = {}
-  self:ask_all(function() return hello end, function(server, said) began[server] = said.began end)
+  await_all(self, function(server, said) began[server] = said.began end)
   for server, when in ipairs(began) do
     self.renewed[server] = self.renewed[server] or rejoins and self._began[server] ~= when
     self._began[server] = when
@@ -60,20 +87,6 @@ function Links:close()
   self._list = {}
 end
 
--- pieces: { n = , at = array, bytes = array }, or nil.
-local function send(self, server, message, pieces)
-  local link = self._list[server] or raise("this strategy was closed")
-  local text = json.encode(message)
-  settle(self, C.flow_server_link_send(link, text, #text, pieces and pieces.at, pieces and pieces.bytes, pieces and pieces.n or 0))
-end
-
--- The answer's table, its bytes (borrowed until the next message to this server; nil: they went to places), and how many they are.
-local function answer_of(self, server)
-  local said = json.decode(native.string(C.flow_server_link_answer(self._list[server], out_bytes, out_count)))
-  if said.error then raise("%s", said.error) end
-  return said, out_bytes[0] ~= nil and out_bytes[0] or nil, tonumber(out_count[0])
-end
-
 -- Asks one server, from 1.
 function Links:ask(server, message, pieces)
   send(self, server, message, pieces)
@@ -96,20 +109,15 @@ end
 -- Asks all servers at once: message_of(server) is a message, its pieces, and the places, in the form of pieces, that the answer's bytes
 -- go to if they are as many, or nil; take(server, said, bytes, count) sees the answers, with bytes = nil where they went to places.
 function Links:ask_all(message_of, take)
-  local list = native.array("flow_server_link *", self.count)
   self._borrowed = {}                                     -- kept alive until all is there
   for server = 1, self.count do
     local link = self._list[server] or raise("this strategy was closed")
     local message, pieces, places = message_of(server)
-    list[server - 1], self._borrowed[server] = link, places
+    self._borrowed[server] = places
     if places then settle(self, C.flow_server_link_expect(link, places.at, places.bytes, places.n)) end
     send(self, server, message, pieces)
   end
-  settle(self, C.flow_server_links_await(list, self.count, FOR_EVER))
-  for server = 1, self.count do
-    local said, bytes, count = answer_of(self, server)
-    if take then take(server, said, bytes, count) end
-  end
+  await_all(self, take)
   self._borrowed = false
 end
 
