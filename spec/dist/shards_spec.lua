@@ -83,6 +83,22 @@ describe("shards", function()
     end
   end)
 
+  it("are gathered and reduced in their order where workers have different numbers of them", function()
+    local path = support.file("task.lua", [[
+      local flow = require "flow"
+      flow.config.enable_op_determinism { shards = 4 }
+      local strategy = flow.distribute.MultiWorkerMirroredStrategy { min_workers = 1 }
+      local value = strategy:experimental_distribute_values_from_function(function(c)
+        return flow.tensor { { c.replica_id_in_sync_group, 10 } }
+      end)
+      print("=", table.concat(strategy:gather(value, 1):reshape({ -1 }):totable(), " "), strategy:gather(value, 2).shape[2],
+        strategy:reduce("sum", value):sum():item(), strategy:reduce("mean", value, 1):sum():item())]])
+    local text, code = support.run(("env FLOWLUA_PATH=%slua FLOW_THREADS=1 timeout -k 5 60 %s launch --workers 3 %s"):format(support.root,
+      support.program, path))
+    assert.equal(0, code, text)
+    assert.equal(3, support.count(text, "=\t0 10 1 10 2 10 3 10\t8\t46\t11.5\n"), text)
+  end)
+
   it("say what they cannot be", function()
     local script = support.file("wrong.lua", [[
       local flow = require "flow"

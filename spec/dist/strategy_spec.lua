@@ -78,8 +78,42 @@ describe("workers", function()
       assert.near(560 / 240, tonumber(said[worker][2]:match("[%d.]+$")), 1e-6)
       assert.equal("6", said[worker][3])
       assert.equal("{0 1 2 3 10 11 12 13}", said[worker][4])
-      assert.truthy(said[worker][5]:find("worker 0 has float32 {1}, worker 1 has float32 {2}", 1, true), said[worker][5])
+      assert.truthy(said[worker][5]:find("strategy:reduce: worker:0 [%d.:]+ has float32 {1}, worker:1 [%d.:]+ has float32 {2};"), said[worker][5])
       assert.equal("46", said[worker][6])
+    end
+  end)
+
+  it("name what they would do differently with their values", function()
+    local said, output, code = launch([[
+      local strategy, ones = open(), flow.ones { 2, 2 }
+      local function mine(first, second) return (index == 0 and first or second)() end
+      local function try(first, second)
+        local ok, problem = pcall(mine, first, second)
+        print("=", ok, (tostring(problem):gsub(" [%d.]+:%d+", "")))
+      end
+      local function reduce(how, axis) return function() return strategy:reduce(how, ones, axis) end end
+      local function gather(axis, value) return function() return strategy:gather(value or ones, axis) end end
+      try(reduce "sum", reduce "mean")
+      try(reduce "sum", reduce("sum", 1))
+      try(reduce("mean", 1), reduce("mean", 2))
+      try(reduce "sum", gather(1))
+      try(gather(1), gather(2))
+      try(gather(1), gather(1, flow.ones { 2, 3 }))
+      try(gather(3), gather(3))
+      try(gather(1.5), gather(1.5))
+      try(gather(2), gather(2, flow.ones { 2, 3 }))]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      local function expect(line, sentence) assert.truthy(said[worker][line]:find(sentence, 1, true), said[worker][line]) end
+      expect(1, "worker:0 reduces by SUM, worker:1 reduces by MEAN: do all workers run the same program?")
+      expect(2, "worker:0 reduces by SUM, worker:1 reduces by SUM over axis 1:")
+      expect(3, "worker:0 reduces by MEAN over axis 1, worker:1 reduces by MEAN over axis 2:")
+      expect(4, "worker:0 reduces by SUM, worker:1 gathers along axis 1:")
+      expect(5, "worker:0 gathers along axis 1, worker:1 gathers along axis 2:")
+      expect(6, "strategy:gather: worker:0 has float32 {2, 2}, worker:1 has float32 {2, 3}; they may differ along axis 1 only")
+      expect(7, "strategy:gather: there is no axis 3 in a value of 2 dimensions")
+      expect(8, "strategy:gather: axis is a whole number from 1, or negative, from the last one, got the number 1.5")
+      expect(9, "true")
     end
   end)
 

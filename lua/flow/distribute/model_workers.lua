@@ -45,7 +45,7 @@ end
 function workers.gather_rows(model, part)
   local worker = workers.of(model)
   if not worker then return part end
-  return require("flow.tensor.ops").concat(worker:gather_tensors(part), 1)
+  return require("flow.tensor.ops").concat(worker:gather_tensors(part, "gathers predictions"), 1)
 end
 
 -- Asks the others, at the next step, not to go on; returns whether to stop at once, since there are none.

@@ -23,14 +23,20 @@ local function shape_text(t)
   return ("%s {%s}"):format(t.dtype, table.concat(t.shape, ", "))
 end
 
--- The sum of a list of tensors, first of neighbours, then of those sums, and so on; of_whom: what an entry belongs to, for messages.
-local function add_up(list, of_whom)
+-- Who has the i-th value, for messages.
+local function replica(i) return "replica " .. i - 1 end
+
+local function check_equal(list, owner)
   for i = 2, #list do
     if shape_text(list[i]) ~= shape_text(list[1]) then
-      raise("reduce: %s 0 has %s, %s %d has %s; values of equal shapes can be added, or name an axis", of_whom, shape_text(list[1]),
-        of_whom, i - 1, shape_text(list[i]))
+      raise("strategy:reduce: %s has %s, %s has %s; values of equal shapes can be added, or name an axis", owner(1), shape_text(list[1]),
+        owner(i), shape_text(list[i]))
     end
   end
+end
+
+-- The sum of a list of tensors of equal shapes, first of neighbours, then of those sums, and so on.
+local function add_up(list)
   while #list > 1 do
     local sums = {}
     for i = 1, #list, 2 do sums[#sums + 1] = list[i + 1] and list[i] + list[i + 1] or list[i] end
@@ -46,16 +52,22 @@ local function join_halves(list)
   local uncut, terms = 2 * whole - #list, {}
   for i = 1, whole do
     local at = math.max(i, 2 * i - uncut - 1)
-    terms[i] = i <= uncut and list[i] or add_up({ list[at], list[at + 1] }, "worker")
+    terms[i] = i <= uncut and list[i] or add_up { list[at], list[at + 1] }
   end
   return terms
 end
 
-local function over_workers(strategy, t)
+local function over_replicas(list)
+  check_equal(list, replica)
+  return add_up(list)
+end
+
+local function over_workers(strategy, t, purpose)
   local others = strategy:_others()
   if not others then return t end
-  local list = others:gather_tensors(t)
-  return add_up(strategy._placement.pairwise and join_halves(list) or list, "worker")
+  local list = others:gather_tensors(t, purpose)
+  check_equal(list, function(i) return others:name_of(i - 1) end)
+  return add_up(strategy._placement.pairwise and join_halves(list) or list)
 end
 
 -- Sums over the axis of each entry, and how many elements that were.
@@ -91,35 +103,50 @@ function reduction.reduce(strategy, how, value, axis)
   end
   local list = local_tensors("strategy:reduce", value)
   if axis == nil then
-    local total = over_workers(strategy, add_up(list, "replica"))
+    local total = over_workers(strategy, over_replicas(list), "reduces by " .. how)
     return how == "MEAN" and count > 1 and total / count or total
   end
   for _, t in ipairs(list) do
     if math.abs(axis) > t.rank then raise("strategy:reduce: there is no axis %d in a value of %d dimensions", axis, t.rank) end
   end
   local sums, elements = sum_axis(list, axis)
-  local total = over_workers(strategy, add_up(sums, "replica"))
+  local purpose = ("reduces by %s over axis %d"):format(how, axis)
+  local total = over_workers(strategy, over_replicas(sums), purpose)
   if how == "SUM" then return total end
-  elements = strategy:_others() and over_workers(strategy, ops.operand(elements, "float64", "reduce")):item() or elements
+  elements = strategy:_others() and over_workers(strategy, ops.operand(elements, "float64", "reduce"), purpose):item() or elements
   return (is_float[total.dtype] and total or total:to("float32")) / elements
 end
 
-function reduction.gather(strategy, value, axis)
-  axis = axis or 1
-  local list, others = {}, strategy:_others()
-  for _, t in ipairs(local_tensors("strategy:gather", value)) do
-    if t.rank == 0 then raise("strategy:gather: single numbers have no axis; use reshape {1}") end
-    local entries = others and others:gather_tensors(t) or { t }
-    for worker, entry in ipairs(entries) do
-      list[worker] = list[worker] or {}
-      table.insert(list[worker], entry)
+-- One value of values that differ along this axis at most.
+local function join(list, axis, owner)
+  local function outline(t)
+    local shape = { unpack(t.shape) }
+    shape[axis > 0 and axis or t.rank + axis + 1] = "any"
+    return ("%s {%s}"):format(t.dtype, table.concat(shape, ", "))
+  end
+  for i = 2, #list do
+    if outline(list[i]) ~= outline(list[1]) then
+      raise("strategy:gather: %s has %s, %s has %s; they may differ along axis %d only", owner(1), shape_text(list[1]), owner(i),
+        shape_text(list[i]), axis)
     end
   end
-  local flat = {}
-  for _, entries in ipairs(list) do
-    for _, entry in ipairs(entries) do flat[#flat + 1] = entry end
+  return #list == 1 and list[1] or ops.concat(list, axis)
+end
+
+-- Replicas of one worker first, since workers may have different numbers of them.
+function reduction.gather(strategy, value, axis)
+  axis = axis or 1
+  if type(axis) ~= "number" or axis == 0 or axis ~= math.floor(axis) then
+    raise("strategy:gather: axis is a whole number from 1, or negative, from the last one, got %s", errors.describe(axis))
   end
-  return #flat == 1 and flat[1] or ops.concat(flat, axis)
+  local list, others = local_tensors("strategy:gather", value), strategy:_others()
+  for _, t in ipairs(list) do
+    if t.rank == 0 then raise("strategy:gather: single numbers have no axis; use reshape {1}") end
+    if math.abs(axis) > t.rank then raise("strategy:gather: there is no axis %d in a value of %d dimensions", axis, t.rank) end
+  end
+  local whole = join(list, axis, replica)
+  if not others then return whole end
+  return join(others:gather_tensors(whole, "gathers along axis " .. axis), axis, function(i) return others:name_of(i - 1) end)
 end
 
 return reduction

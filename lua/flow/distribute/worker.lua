@@ -255,20 +255,32 @@ function Worker:gather_texts(text)
   local mine = tensor.new(C.FLOW_UINT8, { #text })
   native.copy(C.flow_tensor_data(mine.p), text, #text)
   local list = {}
-  for i, t in ipairs(self:gather_tensors(mine)) do list[i] = native.string(C.flow_tensor_data(t.p), t.shape[1]) end
+  for i, t in ipairs(self:gather_tensors(mine, "gathers texts")) do list[i] = native.string(C.flow_tensor_data(t.p), t.shape[1]) end
   return list
 end
 
 ---- tensors -------------------------------------------------------------------------------------------------------------------------
 
--- A frame of 32 doubles: dtype, rank, eight dimensions, bytes, and the values themselves if they fit in the rest.
-local FRAME, HEAD = 32, 11
+-- A frame of 32 doubles: dtype, rank, eight dimensions, bytes, a text of at most 31 bytes with a zero after it that says what for, and the
+-- values themselves if they fit in the rest.
+local FRAME, PURPOSE, HEAD = 32, 11, 15
 local INLINE = (FRAME - HEAD) * 8
 
 local function unframe(frame)
   local shape = {}
   for axis = 1, tonumber(frame[1]) do shape[axis] = tonumber(frame[1 + axis]) end
   return tensor.new(tonumber(frame[0]), shape), tonumber(frame[10])
+end
+
+-- Workers that take part in one call for different reasons run different programs, and would take each other's values. All see it.
+local function check_purposes(self, frames)
+  local first = native.string(native.cast("char *", frames + PURPOSE))
+  for rank = 1, self.count - 1 do
+    local other = native.string(native.cast("char *", frames + rank * FRAME + PURPOSE))
+    if other ~= first then
+      raise("%s %s, %s %s: do all workers run the same program?", self:name_of(0), first, self:name_of(rank), other)
+    end
+  end
 end
 
 local function write_frame(frame, pointer)
@@ -289,15 +301,18 @@ function Worker:broadcast_tensor(t)
   return t
 end
 
--- The tensors of all workers, as a list in their order; dtypes and shapes may differ.
-function Worker:gather_tensors(t)
+-- The tensors of all workers, as a list in their order; dtypes and shapes may differ. purpose: what a worker does with them, such as
+-- "gathers along axis 1"; raises on all if they do different things.
+function Worker:gather_tensors(t, purpose)
   t = tensor.on_host(t):contiguous()
   local pointer = tensor.need_value(t, "gather")
   local bytes = bytes_of(pointer)
   local mine, all = native.array("double", FRAME), native.array("double", FRAME * self.count)
   write_frame(mine, pointer)
+  native.copy(mine + PURPOSE, purpose, #purpose)
   if bytes <= INLINE then native.copy(mine + HEAD, C.flow_tensor_data(pointer), bytes) end
   check(C.flow_worker_all_gather(handle_of(self), mine, FRAME * 8, all))
+  check_purposes(self, all)
 
   local list, sizes, most = {}, {}, 0
   for i = 1, self.count do
