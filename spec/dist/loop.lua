@@ -3,12 +3,13 @@
 --   flowlua launch --workers 2 --max-restarts 9 spec/dist/loop.lua -- --data own --kill worker:0@5,worker:1@9+ --folder DIR
 --
 -- NAME@N: before the update of step N, NAME@N+: after it; NAME@N/: between two updates, of --updates 2. With --preempt by SIGTERM. --await:
--- tasks.after_batch.
+-- tasks.after_batch. --collect: a worker that collects garbage after each step, and no other does.
 package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
 local tasks = require "spec.support.tasks"
 local flow = require "flow"
 
-local options = flow.args { data = "shuffled", kill = "", preempt = "", folder = ".", steps = 20, updates = 1, shards = 0, await = 0 }
+local options = flow.args { data = "shuffled", kill = "", preempt = "", folder = ".", steps = 20, updates = 1, shards = 0, await = 0,
+                            collect = -1 }
 flow.set_random_seed(7)
 if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
 
@@ -66,6 +67,7 @@ local made = strategy:run_with_recovery(function(step, a, b)
   assert(strategy:reduce("sum", loss):item() < 100)
   verify(step, model, first, second)
   tasks.after_batch(options.folder, step, strategy, options.await)
+  if strategy.cluster_resolver.task_id == options.collect then collectgarbage() end
 end, { steps = options.steps, checkpoint = flow.train.Checkpoint { model = model, first = first, second = second }, dataset = data })
 die_at "end"
 

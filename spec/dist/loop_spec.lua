@@ -61,6 +61,12 @@ describe("a loop with recovery", function()
     assert.same({ STEPS - 8, STEPS }, steps, text)
   end)
 
+  it("goes on whatever the collectors of its workers take: the step after the loss is of fewer rows than the next one", function()
+    local digest, text = run(2, "--kill worker:0@14 --collect 1")
+    assert.equal(whole(2, ""), digest, text)
+    assert.equal(1, select(2, text:gsub("it starts again", "")), text)
+  end)
+
   it("waits for a worker that is preempted", function()
     local digest, text = run(2, "--preempt worker:1@5,worker:0@11")
     assert.equal(whole(2, ""), digest, text)

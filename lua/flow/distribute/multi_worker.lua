@@ -189,7 +189,7 @@ function MultiWorker:_set_apart(apart)
   rawset(self._placement, "apart", apart)
   for _, entry in ipairs(self._functions) do entry.traced:close() end
   rawset(self, "_functions", {})
-  rawset(self._placement, "shared", setmetatable({}, { __mode = "k" }))      -- all workers share what functions use for the first time
+  rawset(self._placement, "shared", {})      -- all workers share what functions use for the first time
 end
 
 -- After a worker was lost, or has come: waits until all are there, or as many as go on. step: of what this worker has, -1: nothing.
