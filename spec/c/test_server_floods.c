@@ -1,4 +1,5 @@
-/* test_server_floods.c: a parameter server among callers that never say a message: hundreds of them, and more than there are descriptors. */
+/* test_server_floods.c: a parameter server among callers that never say a message: hundreds of them, and more than there are
+ * descriptors. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -42,8 +43,8 @@ static flow_cluster *parse(int port, const char *task)
 {
   char text[200];
   flow_cluster *cluster;
-  snprintf(text, sizeof text, "{\"cluster\":{\"worker\":[\"127.0.0.1:1\"],\"ps\":[\"127.0.0.1:%d\"]},\"task\":{\"type\":\"%s\",\"index\":0}}",
-           port, task);
+  snprintf(text, sizeof text, "{\"cluster\":{\"worker\":[\"127.0.0.1:1\"],\"ps\":[\"127.0.0.1:%d\"]},"
+           "\"task\":{\"type\":\"%s\",\"index\":0}}", port, task);
   assert_int_equal(flow_cluster_parse(text, (double)strlen(text), "test", NULL, -1, &cluster), FLOW_OK);
   return cluster;
 }

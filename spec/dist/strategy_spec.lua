@@ -78,7 +78,8 @@ describe("workers", function()
       assert.near(560 / 240, tonumber(said[worker][2]:match("[%d.]+$")), 1e-6)
       assert.equal("6", said[worker][3])
       assert.equal("{0 1 2 3 10 11 12 13}", said[worker][4])
-      assert.truthy(said[worker][5]:find("strategy:reduce: worker:0 [%d.:]+ has float32 {1}, worker:1 [%d.:]+ has float32 {2};"), said[worker][5])
+      assert.truthy(said[worker][5]:find "strategy:reduce: worker:0 [%d.:]+ has float32 {1}, worker:1 [%d.:]+ has float32 {2};",
+        said[worker][5])
       assert.equal("46", said[worker][6])
     end
   end)
