@@ -7,7 +7,8 @@
  * How a kernel is run depends on the op's batch kind (core/ops/op.h):
  *   MAP     output row i needs only row i of the row inputs. The engine hands the kernel a chunk of rows: operands that
  *           carry rows are already moved to the first row of the chunk and shortened, others come whole.
- *           The kernel does the whole call: phase 0, begin 0, end 1.
+ *           The kernel does the whole call: phase 0, begin 0, end 1. Where there are fewer rows than threads, a kernel that has
+ *           pieces() is asked for pieces of the call instead, which run at the same time, each with a scratch block of its member.
  *   REDUCE  the same for the inputs; outputs are sums over rows. The kernel overwrites its outputs, or adds to them when
  *           call->accumulate is set. The engine adds the partial sums of the slots in a fixed order. Where call->partial is
  *           set, the outputs of an op marked WIDE are partial sums of core/ops/wide_sum.h instead; else it sees all rows.
@@ -66,6 +67,8 @@ typedef struct flow_kernel {
   int         phases;                                               /* WHOLE: number of phases, 0 means 1 */
   int64_t     (*parts)(const flow_call *call, int phase);           /* (optional, default: 1) WHOLE */
   flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */
+  int64_t     (*pieces)(const flow_call *call);                     /* (optional, default: 1) MAP: into how many a call of few rows is cut, by shapes alone */
+  flow_status (*run_piece)(const flow_call *call, int64_t piece);   /* with pieces: does one of them; all together do what `run` does, bit by bit */
 } flow_kernel;
 
 /* What of an op's float operands may be of 16 bits while others are float32; those of 16 bits are of one dtype. */

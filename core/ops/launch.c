@@ -86,6 +86,10 @@ void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, cons
   if (kind != FLOW_MAP || !call->output_count || call->outputs[0].rank == 0 || call->input_count > FLOW_MAX_OPERANDS) return;
   int64_t rows = call->outputs[0].shape[0], bytes = operand_bytes(&call->outputs[0]);
   for (int i = 0; i < call->input_count; i++) bytes += operand_bytes(&call->inputs[i]);
+  if (rows == 1 && kernel->pieces) {
+    cut->by_pieces = 1;
+    cut->parts[0] = kernel->pieces(call);
+  }
   if (rows < 2 || bytes < 2 * SMALL) return;
   cut->row_inputs = resolve_rows(record, call);
   for (int i = 0; i < call->input_count; i++)
@@ -128,7 +132,8 @@ int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow
   double started = watch ? flow_clock() : 0;
   for (; (part = flow_ticket_take(ticket)) < cut->parts[phase]; taken++) {
     if (flow_failure_is_set(verdict)) continue;
-    flow_status status = cut->by_rows ? run_rows(kernel, call, cut, part) : kernel->run(call, phase, part, part + 1);
+    flow_status status = cut->by_rows ? run_rows(kernel, call, cut, part)
+                         : cut->by_pieces ? flow_run_piece(kernel, call, part) : kernel->run(call, phase, part, part + 1);
     if (status != FLOW_OK) flow_failure_take(verdict, status);
   }
   if (watch) flow_watch_add(watch, started);

@@ -19,14 +19,23 @@ int64_t flow_nominal_rows(int64_t rows, int exact);
  * rows. Never NULL for an op that has kernels (on the CPU all have). */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
 
-/* How a call is cut: parts per phase; a MAP call into `chunk` rows each. */
+/* A MAP call whose rows are too few for all threads, in pieces: how many there are, and one of them. The pieces depend on shapes alone, and
+ * all together do bit by bit what one run does. */
+static inline int64_t flow_count_pieces(const flow_kernel *kernel, const flow_call *call) { return kernel->pieces ? kernel->pieces(call) : 1; }
+static inline flow_status flow_run_piece(const flow_kernel *kernel, const flow_call *call, int64_t piece)
+{
+  return kernel->pieces ? kernel->run_piece(call, piece) : kernel->run(call, 0, 0, 1);
+}
+
+/* How a call is cut: parts per phase; a MAP call into `chunk` rows each, or into pieces. */
 typedef struct flow_cut {
   int     phases, by_rows;      /* by_rows: parts are chunks of rows of the row operands */
+  int     by_pieces;
   int64_t parts[FLOW_MAX_PHASES];
   int64_t rows, chunk;
   int     row_inputs;           /* mask, resolved */
 } flow_cut;
-/* Rows of a MAP call are cut into about 64 KB of output each; a call with little work is one part. */
+/* Rows of a MAP call are cut into about 64 KB of output each, a single row into pieces; a call with little work is one part. */
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut);
 
 /* When one member was in one kernel, for profiles. */

@@ -141,7 +141,7 @@ void flow_bind_run(const flow_instance *instance, flow_member *member)
 
 /* ---- for a chunk of rows -------------------------------------------------------------------------------------------------------- */
 
-void flow_bind_chunk(const flow_instance *instance, flow_member *member, int e, int64_t slot, int64_t first, int64_t count)
+void flow_bind_chunk(const flow_instance *instance, flow_member *member, char *local, int e, int64_t slot, int64_t first, int64_t count)
 {
   const flow_entry *entry = &instance->entries[e];
   flow_operand *operands = member->calls[e].inputs;
@@ -153,7 +153,7 @@ void flow_bind_chunk(const flow_instance *instance, flow_member *member, int e, 
       operands[i].shape[0] = b->row_factor * count;
       break;
     case FLOW_BIND_LOCAL:
-      operands[i].data = member->local + b->offset;
+      operands[i].data = local + b->offset;
       operands[i].shape[0] = b->row_factor * count;
       break;
     case FLOW_BIND_PARTIAL:

@@ -26,7 +26,9 @@ void        flow_bind_inputs(flow_instance *instance, flow_tensor *const *inputs
 /* Gives a member's operands the shapes and addresses that hold for the whole of a run over part.rows rows. By that member, or before it
  * starts. */
 void        flow_bind_run(const flow_instance *instance, flow_member *member);
-/* Points the operands of entry e to rows [first, first + count) of the run and to the partial sums of slot `slot`. By that member. */
-void        flow_bind_chunk(const flow_instance *instance, flow_member *member, int e, int64_t slot, int64_t first, int64_t count);
+/* Points the operands of entry e to rows [first, first + count) of the run and to the partial sums of slot `slot`; what is as long as a chunk
+ * is in `local`, the member's own block or the one that members share. By that member. */
+void        flow_bind_chunk(const flow_instance *instance, flow_member *member, char *local, int e, int64_t slot, int64_t first,
+                            int64_t count);
 
 #endif

@@ -30,7 +30,7 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
     const flow_entry *entry = &instance->entries[e];
     if (entry->alias || !entry->kernel->prepare || flow_failure_is_set(&instance->run->verdict)) continue;
     if (entry->fixed && instance->derived.current) continue;
-    flow_bind_chunk(instance, member, e, 0, 0, 0);
+    flow_bind_chunk(instance, member, member->local, e, 0, 0, 0);
     double started = flow_member_start_watch(instance->run);
     flow_status status = entry->kernel->prepare(&member->calls[e]);
     if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
@@ -65,7 +65,7 @@ static void run_slot(flow_instance *instance, flow_member *member, int s, int64_
       flow_call *call = &member->calls[e];
       if (entry->alias) continue;
       if (flow_failure_is_set(&instance->run->verdict)) return;
-      flow_bind_chunk(instance, member, e, slot, first, count);
+      flow_bind_chunk(instance, member, member->local, e, slot, first, count);
       call->first_row = first;
       call->accumulate = first > begin;
       double started = flow_member_start_watch(instance->run);
@@ -75,6 +75,60 @@ static void run_slot(flow_instance *instance, flow_member *member, int s, int64_
     }
   }
 }
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------------------- */
+
+/* One piece of entry e, whose call is bound. */
+static void run_piece(flow_instance *instance, flow_member *member, int e, int64_t piece)
+{
+  if (flow_failure_is_set(&instance->run->verdict)) return;
+  double started = flow_member_start_watch(instance->run);
+  flow_status status = flow_run_piece(instance->entries[e].kernel, &member->calls[e], piece);
+  if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
+  flow_member_stop_watch(instance->run, member, e, started);
+}
+
+/* Where a member is on its way through the pieces of a segment, which are counted through: `drawn` is the next one that it does,
+ * `before` are those of the entries that it has left. */
+typedef struct piece_walk { flow_ticket *ticket; _Atomic int *done; int64_t drawn, before; } piece_walk;
+
+/* Does the pieces of one entry that this member draws. The first to begin waits until those of the entries before are done. */
+static void walk_entry(flow_instance *instance, flow_region *region, flow_member *own, int e, piece_walk *walk)
+{
+  int64_t end = walk->before + flow_count_pieces(instance->entries[e].kernel, &own->calls[e]);
+  for (; walk->drawn < end; walk->drawn = flow_ticket_take(walk->ticket)) {
+    for (int seen; (seen = atomic_load(walk->done)) < walk->before;) flow_region_wait(region, walk->done, seen);
+    run_piece(instance, own, e, walk->drawn - walk->before);
+    atomic_fetch_add(walk->done, 1);
+    flow_region_tell(region, walk->done);
+  }
+  walk->before = end;
+}
+
+/* A segment of fewer slots than members: they divide the entries among themselves, one entry after the other, in lead's block of locals. */
+static void run_by_pieces(flow_instance *instance, flow_region *region, flow_member *own, int s)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  const flow_stage *stage = &instance->stages[s];
+  flow_progress *progress = &instance->part.progress[s];
+  piece_walk walk = { .ticket = &progress->tickets[0], .done = &progress->done[0], .drawn = flow_ticket_take(&progress->tickets[0]) };
+  int64_t rows = instance->part.rows;
+  for (int64_t first = 0; first < rows;) {
+    int64_t slot = first / stage->rows_per_slot, end = (slot + 1) * stage->rows_per_slot, count = end < rows ? end - first : rows - first;
+    if (count > stage->chunk) count = stage->chunk;
+    look_for_interrupt(instance->run, segment);
+    for (int e = segment->first; e < segment->first + segment->count; e++) {
+      if (instance->entries[e].alias) continue;
+      flow_bind_chunk(instance, own, instance->members[0].local, e, slot, first, count);
+      own->calls[e].first_row = first;
+      own->calls[e].accumulate = first > slot * stage->rows_per_slot;
+      walk_entry(instance, region, own, e, &walk);
+    }
+    first += count;
+  }
+}
+
+/* ---- partial sums ------------------------------------------------------------------------------------------------------------- */
 
 /* out[i] = sum over slots of partial[slot][i], in the order of the slots, for i in [begin, end). */
 #define ADD_SLOTS(type)                                                                   \
@@ -167,6 +221,13 @@ int flow_segment_help(flow_instance *replica, flow_region *region, int member)
 
 /* ---- segments --------------------------------------------------------------------------------------------------------------- */
 
+/* Whether members divide the entries of a segment instead of its slots: where these are so few that most members would have none. */
+static int goes_by_pieces(const flow_stage *stage, int64_t slots, int members)
+{
+  enum { IDLE_SHARE = 4 };
+  return members > 1 && (slots == 1 || (!stage->sums && slots * IDLE_SHARE <= members));
+}
+
 static void run_rows_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
 {
   flow_stage *stage = &instance->stages[s];
@@ -175,7 +236,12 @@ static void run_rows_segment(flow_instance *instance, flow_region *region, flow_
     prepare_kernels(instance, own, s);
     flow_members_meet(region, members);
   }
-  run_phases(instance, region, own, s, &cut, NULL, members);
+  if (goes_by_pieces(stage, cut.parts[0], members)) {
+    run_by_pieces(instance, region, own, s);
+    flow_members_meet(region, members);
+  } else {
+    run_phases(instance, region, own, s, &cut, NULL, members);
+  }
   if (stage->sums) {
     add_partials(instance, own, s, member, members);
     flow_members_meet(region, members);

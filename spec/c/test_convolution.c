@@ -298,6 +298,19 @@ static void depthwise_of_any_size(void **state)
   }
 }
 
+/* Images narrower than the kernel, with all of the padding on one side. */
+static void depthwise_of_narrow_images(void **state)
+{
+  (void)state;
+  for (int width = 1; width <= 3; width++)
+    for (int left = 0; left <= 2; left++)
+      for (int right = 2 - left; right <= 3; right++) {
+        const convolution_case c = { 2, 5, width, 17, 17, 3, 3, { 1, 1 }, 1, 17, { 1, 1, left, right }, 0, 1, { 0, 0 }, { 0, 0 } };
+        each_variant_of(&c, width, FLOW_OP_convolution, FLOW_FLOAT32, tensor_fill_exact, check_forward);
+        each_variant_of(&c, width, FLOW_OP_convolution_gradient, FLOW_FLOAT32, tensor_fill_exact, check_backward);
+      }
+}
+
 /* With sums that round, one chunk of all rows and two chunks must still agree in every bit. */
 static void check_chunks(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
 {
@@ -460,6 +473,7 @@ int main(void)
     cmocka_unit_test(backward_equals_reference_in_float64),
     cmocka_unit_test(depthwise_of_any_width),
     cmocka_unit_test(depthwise_of_any_size),
+    cmocka_unit_test(depthwise_of_narrow_images),
     cmocka_unit_test(chunks_do_not_change_a_bit),
     cmocka_unit_test(input_scale_counts),
     cmocka_unit_test(bytes_are_numbers),

@@ -9,8 +9,9 @@
 
 enum { ROWS = 4 };
 
-/* Seconds of a run by one thread and by the team; by the team every `late`-th run (0: none) takes `slice` longer. */
-typedef struct machine { double alone, together, slice; int late, runs; } machine;
+/* Seconds of a run by one thread and by the team; by the team every `late`-th run (0: none) takes `slice` longer, and the first one after a
+ * run by one thread `cold` longer. */
+typedef struct machine { double alone, together, slice, cold; int late, runs, warm; } machine;
 
 typedef struct outcome { double seconds; int by_team; } outcome;
 
@@ -21,6 +22,8 @@ static outcome run(flow_pace *pace, machine *on, int runs)
     int team = flow_pace_choose(pace, ROWS);
     double seconds = team ? on->together : on->alone;
     if (team && on->late && ++on->runs % on->late == 0) seconds += on->slice;
+    if (team && !on->warm) seconds += on->cold;
+    on->warm = team;
     flow_pace_note(pace, team, ROWS, seconds);
     result.seconds += seconds;
     result.by_team += team;
@@ -32,7 +35,7 @@ static void small_runs_never_wake_the_team(void **state)
 {
   (void)state;
   flow_pace pace = { 0 };
-  assert_int_equal(run(&pace, &(machine){ .alone = 20e-6, .together = 1e-6 }, 10000).by_team, 0);
+  assert_int_equal(run(&pace, &(machine){ .alone = 10e-6, .together = 1e-6 }, 10000).by_team, 0);
 }
 
 static void runs_go_by_the_team_where_that_is_faster(void **state)
@@ -41,6 +44,16 @@ static void runs_go_by_the_team_where_that_is_faster(void **state)
   flow_pace pace = { 0 };
   outcome all = run(&pace, &(machine){ .alone = 2e-3, .together = 1e-3 }, 10000);
   assert_in_range(all.by_team, 9700, 9998);
+}
+
+/* Waking threads costs more than the team brings in one run, but not in a series of runs. */
+static void short_runs_in_a_row_go_by_the_team(void **state)
+{
+  (void)state;
+  flow_pace pace = { 0 };
+  outcome all = run(&pace, &(machine){ .alone = 30e-6, .together = 20e-6, .cold = 60e-6 }, 100000);
+  assert_in_range(all.by_team, 95000, 99998);
+  assert_true(all.seconds < 1.1 * 100000 * 20e-6);
 }
 
 static void one_thread_works_alone_beside_a_busy_neighbour(void **state)
@@ -76,6 +89,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_runs_never_wake_the_team),
     cmocka_unit_test(runs_go_by_the_team_where_that_is_faster),
+    cmocka_unit_test(short_runs_in_a_row_go_by_the_team),
     cmocka_unit_test(one_thread_works_alone_beside_a_busy_neighbour),
     cmocka_unit_test(the_team_comes_back_when_the_neighbour_has_gone),
     cmocka_unit_test(an_accident_changes_nothing),

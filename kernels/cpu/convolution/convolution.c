@@ -8,7 +8,7 @@
 #include "cpu/cost.h"
 #include "cpu/variant.h"
 
-FLOW_VARIANT(convolution_winograd);
+FLOW_PIECES(convolution_winograd);
 
 enum { BAND_BYTES = 96 * 1024 };   /* input of a band: with the weights of a block well inside a second-level cache */
 
@@ -73,6 +73,9 @@ static size_t scratch_bytes(const flow_call *call)
   layout l = layout_of(call);
   return (l.band_floats + (size_t)(l.ring_floats * l.s.pool[0])) * sizeof(float);
 }
+
+/* Blocks of output channels of one group. */
+static int64_t blocks_of_group(const flow_geometry *s) { return (s->group_out + BLOCK - 1) / BLOCK; }
 
 static flow_status prepare(const flow_call *call)
 {
@@ -178,41 +181,84 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
   }
 }
 
+/* Blocks of channels [begin, end), counted over all groups of the convolution, for rows `first` .. `last` - 1 of one image of y. input:
+ * what input_of() returned for these rows. */
+static void convolve_blocks(const flow_call *call, const layout *l, int64_t image, int64_t first, int64_t last, int64_t begin, int64_t end,
+                            const float *input)
+{
+  const flow_geometry *s = &l->s;
+  shared_view shared = shared_of(call, l);
+  float *y = call->outputs[0].data, *ring = (float *)call->scratch + l->band_floats;
+  uint8_t *index = s->pooled ? call->outputs[1].data : NULL;
+  int64_t group_padded = flow_padded_channels(s->group_out), taps = s->kernel[0] * s->kernel[1] * s->group_in;
+  int64_t to = image * s->result[0] * s->result[1] * s->channels_out;
+  for (int64_t b = begin; b < end; b++) {
+    int64_t group = b / blocks_of_group(s), block = b % blocks_of_group(s) * BLOCK, channel = group * s->group_out + block;
+    int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
+    const float *weights = shared.weights + (group * group_padded + block) * taps, *biases = shared.biases + group * group_padded + block;
+    convolve_block(l, shared.offsets, input + (s->depthwise ? block : group * s->group_in), weights, biases, channels, first, last,
+                   y ? y + to + channel : NULL, index ? index + to + channel : NULL, ring);
+  }
+}
+
+/* The input of rows `first` .. `last` - 1 of y of one image: where it is, or a copy with zeros around it. */
+static const float *input_of(const flow_call *call, const layout *l, int64_t image, int64_t first, int64_t last)
+{
+  const flow_geometry *s = &l->s;
+  int64_t top = first * s->pool_stride[0] * s->stride[0];
+  int64_t rows = ((last - first - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
+  const void *x = flow_input_at(s, call->inputs[0].data, image * s->in[0] * s->in[1] * s->channels_in);
+  if (!l->copied) return (const float *)x + top * l->width * l->pixel;
+  fill_band(l, x, top, rows, call->scratch);
+  return call->scratch;
+}
+
+static int unread(const flow_call *call, const layout *l)
+{
+  return !call->outputs[0].data && (!l->s.pooled || !call->outputs[1].data);
+}
+
 static flow_status run_direct(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   layout l = layout_of(call);
-  const flow_geometry *s = &l.s;
-  shared_view shared = shared_of(call, &l);
-  const void *x = call->inputs[0].data;
-  float *y = call->outputs[0].data, *band = call->scratch, *ring = band + l.band_floats;
-  uint8_t *index = s->pooled ? call->outputs[1].data : NULL;
-  if (!y && !index) return FLOW_OK;
-  if (l.copied) memset(band, 0, l.band_floats * sizeof(float));
-  int64_t group_padded = flow_padded_channels(s->group_out), taps = s->kernel[0] * s->kernel[1] * s->group_in;
-  int64_t row_floats = l.width * l.pixel;
-  for (int64_t image = 0; image < s->images; image++) {
-    for (int64_t first = 0; first < s->result[0]; first += l.band) {
-      int64_t last = first + l.band < s->result[0] ? first + l.band : s->result[0];
-      int64_t top = first * s->pool_stride[0] * s->stride[0];
-      int64_t rows = ((last - first - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
-      const float *input = band;
-      if (l.copied) fill_band(&l, x, top, rows, band);
-      else input = (const float *)x + top * row_floats;
-      for (int64_t group = 0; group < s->groups; group++) {
-        for (int64_t block = 0; block < s->group_out; block += BLOCK) {
-          int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
-          int64_t channel = group * s->group_out + block;
-          convolve_block(&l, shared.offsets, input + (s->depthwise ? block : group * s->group_in),
-                         shared.weights + (group * group_padded + block) * taps, shared.biases + group * group_padded + block,
-                         channels, first, last, y ? y + channel : NULL, index ? index + channel : NULL, ring);
-        }
-      }
+  if (unread(call, &l)) return FLOW_OK;
+  if (l.copied) memset(call->scratch, 0, l.band_floats * sizeof(float));
+  for (int64_t image = 0; image < l.s.images; image++)
+    for (int64_t first = 0; first < l.s.result[0]; first += l.band) {
+      int64_t last = first + l.band < l.s.result[0] ? first + l.band : l.s.result[0];
+      convolve_blocks(call, &l, image, first, last, 0, l.s.groups * blocks_of_group(&l.s), input_of(call, &l, image, first, last));
     }
-    x = flow_input_at(s, x, s->in[0] * s->in[1] * s->channels_in);
-    if (y) y += s->result[0] * s->result[1] * s->channels_out;
-    if (index) index += s->result[0] * s->result[1] * s->channels_out;
-  }
+  return FLOW_OK;
+}
+
+static flow_piece_grid pieces_of(const layout *l)
+{
+  const flow_geometry *s = &l->s;
+  int64_t rows = s->result[0] > 0 ? s->result[0] : 1, blocks = s->groups * blocks_of_group(s);
+  return flow_cut_pieces(flow_multiply_adds(s) / (double)(s->images ? s->images : 1), rows, (rows + l->band - 1) / l->band,
+                         blocks > 0 ? blocks : 1, 0);
+}
+
+/* Bands are of rows, at least as many as the whole call goes by. */
+static int64_t pieces_direct(const flow_call *call)
+{
+  layout l = layout_of(call);
+  flow_piece_grid pieces = pieces_of(&l);
+  return l.s.images * pieces.bands * pieces.groups;
+}
+
+static flow_status run_direct_piece(const flow_call *call, int64_t piece)
+{
+  layout l = layout_of(call);
+  flow_piece_grid pieces = pieces_of(&l);
+  int64_t blocks = l.s.groups * blocks_of_group(&l.s), image = piece / (pieces.bands * pieces.groups);
+  int64_t first = piece / pieces.groups % pieces.bands * pieces.band, begin = piece % pieces.groups * pieces.group;
+  int64_t last = first + pieces.band < l.s.result[0] ? first + pieces.band : l.s.result[0];
+  int64_t end = begin + pieces.group < blocks ? begin + pieces.group : blocks;
+  if (unread(call, &l) || first >= last) return FLOW_OK;
+  if (l.copied) memset(call->scratch, 0, l.band_floats * sizeof(float));
+  convolve_blocks(call, &l, image, first, last, begin, end, input_of(call, &l, image, first, last));
   return FLOW_OK;
 }
 
@@ -238,10 +284,10 @@ static double cost_direct(const flow_call *call)
 
 const flow_kernel FLOW_KERNELS(convolution)[] = {
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
-    .prepare = prepare, .run = run_direct },
-  FLOW_VARIANT_ENTRY(pointwise, "pointwise"),
-  FLOW_VARIANT_ENTRY(depthwise, "depthwise"),
-  FLOW_VARIANT_ENTRY(convolution_winograd, "winograd"),
+    .prepare = prepare, .run = run_direct, .pieces = pieces_direct, .run_piece = run_direct_piece },
+  FLOW_PIECES_ENTRY(pointwise, "pointwise"),
+  FLOW_PIECES_ENTRY(depthwise, "depthwise"),
+  FLOW_PIECES_ENTRY(convolution_winograd, "winograd"),
   { .variant = "plain", .run = flow_convolution_plain },
   { 0 }
 };

@@ -204,7 +204,8 @@ static void band_gradient(const flow_call *call, const layout *l, int64_t image,
   if (!dx || !all.rows) return;
   for (int axis = 0; axis < 2; axis++) dy.origin[axis] = s->before[axis] - 2;
   flow_tile_result to = { .y = dx + image * input, .bias = call->shared, .size = { s->in[0], s->in[1] }, .channels = s->channels_in };
-  flow_winograd_convolve(l->f, &dy, &all, weights_of(call, s), &to, scratch);
+  int64_t blocks = (to.channels + BLOCK - 1) / BLOCK;
+  flow_winograd_convolve(l->f, &dy, &all, 0, flow_tile_count(&all), 0, blocks, weights_of(call, s), &to, scratch);
 }
 
 flow_status FLOW_ISA_NAME(convolution_gradient_winograd_run)(const flow_call *call, int phase, int64_t begin, int64_t end)

@@ -36,16 +36,17 @@ static int64_t band_of(int64_t pixel_floats)
   return pixels > LEAST_PIXELS ? pixels : LEAST_PIXELS;
 }
 
-/* `pixels` results of all `outputs` channels from `inputs` channels: from[pixel][inputs] weights -> to[pixel][outputs]. */
+/* `pixels` results of the channels [begin, outputs) from `inputs` channels: from[pixel][inputs] weights -> to[pixel][channel]. begin: a
+ * multiple of BLOCK. */
 static void multiply(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
-                     int64_t bias_step, float floor, int64_t outputs, float *to, int64_t to_step)
+                     int64_t bias_step, float floor, int64_t begin, int64_t outputs, float *to, int64_t to_step)
 {
   const int64_t offset = 0;
   flow_taps taps = { .count = 1, .run = inputs, .offsets = &offset, .pixel_step = from_step };
   int64_t band = band_of(inputs);
   for (int64_t first = 0; first < pixels; first += band) {
     int64_t width = pixels - first < band ? pixels - first : band;
-    for (int64_t block = 0; block < outputs; block += BLOCK)
+    for (int64_t block = begin; block < outputs; block += BLOCK)
       flow_convolve_row(&taps, from + first * from_step, weights + block * inputs, bias + block * bias_step, floor,
                         outputs - block < BLOCK ? outputs - block : BLOCK, to + first * to_step + block, to_step, width);
   }
@@ -78,21 +79,58 @@ flow_status FLOW_ISA_NAME(pointwise_prepare)(const flow_call *call)
   return FLOW_OK;
 }
 
+/* Pixels [first, last) of row `row` of the walk, counted over all images, and channels [begin, end) of the output. */
+static void convolve(const flow_call *call, const flow_geometry *s, const walk *l, int64_t row, int64_t first, int64_t last, int64_t begin,
+                     int64_t end)
+{
+  const float *weights = call->shared, *biases = weights + flow_packed_floats(s, 0), *x = call->inputs[0].data;
+  float *y = call->outputs[0].data;
+  x += row / l->rows * s->in[0] * s->in[1] * s->channels_in + row % l->rows * l->x_row_step + first * l->x_step;
+  y += row / l->rows * s->out[0] * s->out[1] * s->channels_out + row % l->rows * l->g_row_step + first * s->channels_out;
+  float floor = s->relu ? 0.0f : -__builtin_inff();
+  multiply(last - first, x, l->x_step, s->channels_in, weights, biases, 1, floor, begin, end, y, s->channels_out);
+}
+
+static int64_t walk_rows(const flow_geometry *s, const walk *l) { return l->x_row_step ? s->images * l->rows : 1; }
+
 flow_status FLOW_ISA_NAME(pointwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   walk l = walk_of(&s);
-  const float *x = call->inputs[0].data, *weights = call->shared, *biases = weights + flow_packed_floats(&s, 0);
-  float *y = call->outputs[0].data, floor = s.relu ? 0.0f : -__builtin_inff();
-  int64_t images = l.x_row_step ? s.images : 1;
-  for (int64_t image = 0; image < images && y; image++) {
-    for (int64_t row = 0; row < l.rows; row++)
-      multiply(l.columns, x + row * l.x_row_step, l.x_step, s.channels_in, weights, biases, 1, floor, s.channels_out,
-               y + row * l.g_row_step, s.channels_out);
-    x += s.in[0] * s.in[1] * s.channels_in;
-    y += s.out[0] * s.out[1] * s.channels_out;
-  }
+  for (int64_t row = 0; row < walk_rows(&s, &l) && call->outputs[0].data; row++)
+    convolve(call, &s, &l, row, 0, l.columns, 0, s.channels_out);
+  return FLOW_OK;
+}
+
+/* With a stride bands are of rows of the walk, else of pixels. Few weights are read by all bands, many by one group. */
+static flow_piece_grid pieces_of(const flow_geometry *s, const walk *l)
+{
+  enum { FEW_WEIGHTS = 256 << 10 };
+  int64_t rows = l->x_row_step ? walk_rows(s, l) : l->columns;
+  return flow_cut_pieces(flow_multiply_adds(s), rows, 1, (s->channels_out + BLOCK - 1) / BLOCK,
+                         flow_packed_floats(s, 0) * sizeof(float) <= FEW_WEIGHTS);
+}
+
+int64_t FLOW_ISA_NAME(pointwise_pieces)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  walk l = walk_of(&s);
+  flow_piece_grid pieces = pieces_of(&s, &l);
+  return s.images > 0 ? pieces.bands * pieces.groups : 0;
+}
+
+flow_status FLOW_ISA_NAME(pointwise_run_piece)(const flow_call *call, int64_t piece)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  walk l = walk_of(&s);
+  flow_piece_grid pieces = pieces_of(&s, &l);
+  int64_t first = piece / pieces.groups * pieces.band, begin = piece % pieces.groups * pieces.group * BLOCK;
+  int64_t rows = l.x_row_step ? walk_rows(&s, &l) : l.columns, last = first + pieces.band < rows ? first + pieces.band : rows;
+  int64_t end = begin + pieces.group * BLOCK < s.channels_out ? begin + pieces.group * BLOCK : s.channels_out;
+  if (!call->outputs[0].data) return FLOW_OK;
+  if (!l.x_row_step) convolve(call, &s, &l, 0, first, last, begin, end);
+  else for (int64_t row = first; row < last; row++) convolve(call, &s, &l, row, 0, l.columns, begin, end);
   return FLOW_OK;
 }
 
@@ -185,7 +223,7 @@ static void band_gradient(const flow_geometry *s, const shared_view *shared, int
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
   if (dx)
-    multiply(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), s->channels_in, dx, x_step);
+    multiply(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx, x_step);
 }
 
 flow_status FLOW_ISA_NAME(pointwise_gradient_run)(const flow_call *call, int phase, int64_t begin, int64_t end)

@@ -7,7 +7,7 @@
 #include "cpu/variant.h"
 #include "cpu/convolution/winograd_tiles.h"
 
-FLOW_VARIANT(convolution_winograd);
+FLOW_PIECES(convolution_winograd);
 
 /* The tiles of one image: what the pool leaves out is not computed. */
 static flow_tile_range range_of(const flow_geometry *s, int f)
@@ -47,23 +47,72 @@ flow_status FLOW_ISA_NAME(convolution_winograd_prepare)(const flow_call *call)
   return FLOW_OK;
 }
 
+/* Tiles [first, last) of the call and the blocks [begin, end) of output channels. */
+static void convolve(const flow_call *call, const flow_geometry *s, int64_t first, int64_t last, int64_t begin, int64_t end)
+{
+  int64_t image = s->in[0] * s->in[1] * s->channels_in;
+  const float *x = call->inputs[0].data;
+  flow_tile_source source = {
+    .data = x, .end = x + s->images * image, .image_step = image, .size = { s->in[0], s->in[1] }, .channels = s->channels_in,
+    .origin = { -s->before[0], -s->before[1] },
+  };
+  flow_tile_result result = {
+    .y = call->outputs[0].data, .index = s->pooled ? call->outputs[1].data : NULL, .bias = call->shared, .pooled = s->pooled,
+    .relu = s->relu, .size = { s->result[0], s->result[1] }, .channels = s->channels_out,
+  };
+  flow_tile_range range = range_of(s, flow_winograd_f(call));
+  if (!result.y && !result.index) return;
+  flow_winograd_convolve(flow_winograd_f(call), &source, &range, first, last, begin, end, weights_of(call, s), &result, call->scratch);
+}
+
+static int64_t blocks_of(const flow_geometry *s) { return (s->channels_out + BLOCK - 1) / BLOCK; }
+
+static int64_t tiles_of(const flow_call *call, const flow_geometry *s)
+{
+  flow_tile_range range = range_of(s, flow_winograd_f(call));
+  return flow_tile_count(&range);
+}
+
 flow_status FLOW_ISA_NAME(convolution_winograd_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  int64_t image = s.in[0] * s.in[1] * s.channels_in;
-  const float *x = call->inputs[0].data;
-  flow_tile_source source = {
-    .data = x, .end = x + s.images * image, .image_step = image, .size = { s.in[0], s.in[1] }, .channels = s.channels_in,
-    .origin = { -s.before[0], -s.before[1] },
-  };
-  flow_tile_result result = {
-    .y = call->outputs[0].data, .index = s.pooled ? call->outputs[1].data : NULL, .bias = call->shared, .pooled = s.pooled,
-    .relu = s.relu, .size = { s.result[0], s.result[1] }, .channels = s.channels_out,
-  };
-  flow_tile_range range = range_of(&s, flow_winograd_f(call));
-  if (!result.y && !result.index) return FLOW_OK;
-  flow_winograd_convolve(flow_winograd_f(call), &source, &range, weights_of(call, &s), &result, call->scratch);
+  convolve(call, &s, 0, tiles_of(call, &s), 0, blocks_of(&s));
+  return FLOW_OK;
+}
+
+/* Bands are of tiles. Every piece transforms its tiles of the input and reads its part of the weights once: if a second-level cache does
+ * not hold the weights, bands are as long as the chunks of the whole call. */
+static flow_piece_grid pieces_of(const flow_call *call, const flow_geometry *s)
+{
+  enum { LEAST_TILES = 12, MANY_WEIGHTS = 1 << 20 };
+  int f = flow_winograd_f(call);
+  int64_t tiles = tiles_of(call, s), chunk = flow_winograd_chunk(f, s->channels_in, tiles > 0 ? tiles : 1);
+  int64_t weights = (int64_t)flow_winograd_weights_floats(f, s->channels_in, s->channels_out) * (int64_t)sizeof(float);
+  int64_t units = (tiles + LEAST_TILES - 1) / LEAST_TILES, least = tiles > 0 ? (tiles + chunk - 1) / chunk : 1;
+  double multiply_adds = (double)(tiles * (f + 2) * (f + 2)) * (double)(s->channels_in * s->channels_out);
+  if (units < least) units = least;
+  flow_piece_grid pieces = flow_cut_pieces(multiply_adds, units, least, (blocks_of(s) + 1) / 2, weights <= MANY_WEIGHTS);
+  pieces.band = (tiles + pieces.bands - 1) / pieces.bands;
+  pieces.group *= 2;
+  return pieces;
+}
+
+int64_t FLOW_ISA_NAME(convolution_winograd_pieces)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  flow_piece_grid pieces = pieces_of(call, &s);
+  return pieces.bands * pieces.groups;
+}
+
+flow_status FLOW_ISA_NAME(convolution_winograd_run_piece)(const flow_call *call, int64_t piece)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  flow_piece_grid pieces = pieces_of(call, &s);
+  int64_t tiles = tiles_of(call, &s), first = piece / pieces.groups * pieces.band, begin = piece % pieces.groups * pieces.group;
+  int64_t last = first + pieces.band < tiles ? first + pieces.band : tiles;
+  int64_t end = begin + pieces.group < blocks_of(&s) ? begin + pieces.group : blocks_of(&s);
+  if (first < last) convolve(call, &s, first, last, begin, end);
   return FLOW_OK;
 }
 

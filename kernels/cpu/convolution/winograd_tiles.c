@@ -304,33 +304,33 @@ size_t flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles)
   return (size_t)(planes * (flow_plane(count * flow_padded_channels(inputs)) + flow_plane(count * BLOCK) + inputs) + 2 * VL);
 }
 
-ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const flow_tile_range *range, const float *u,
-                            const flow_tile_result *result, float *scratch)
+ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const flow_tile_range *range, int64_t tile, int64_t last,
+                            int64_t begin, int64_t end, const float *u, const flow_tile_result *result, float *scratch)
 {
   const int64_t planes = (f + 2) * (f + 2), inputs = source->channels, padded = flow_padded_channels(inputs);
-  const int64_t tiles = flow_tile_count(range), chunk = flow_winograd_chunk(f, inputs, tiles);
+  const int64_t chunk = flow_winograd_chunk(f, inputs, flow_tile_count(range));
   const int64_t v_plane = flow_plane(chunk * padded), m_plane = flow_plane(chunk * BLOCK);
   float *v = scratch, *m = v + planes * v_plane, *patch = m + planes * m_plane;
-  for (int64_t first = 0; first < tiles; first += chunk) {
-    int64_t count = tiles - first < chunk ? tiles - first : chunk;
-    flow_winograd_cut(f, 0, source, range, first, count, v, v_plane, patch);
-    const float *weights = u;
-    for (int64_t block = 0; block < result->channels; block += BLOCK) {
+  for (; tile < last; tile += chunk) {
+    int64_t count = last - tile < chunk ? last - tile : chunk;
+    flow_winograd_cut(f, 0, source, range, tile, count, v, v_plane, patch);
+    const float *weights = u + begin * planes * flow_plane(inputs * BLOCK);       /* all blocks but the last are whole */
+    for (int64_t block = begin * BLOCK; block < end * BLOCK; block += BLOCK) {
       int64_t width = block_width(result->channels, block), plane = flow_plane(inputs * width);
       for (int64_t p = 0; p < planes; p++, weights += plane) {
         if (width == BLOCK)
           multiply_rows(multiply_2, ROWS_2, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width);
         else multiply_rows(multiply_1, ROWS_1, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width);
       }
-      if (result->pooled) write_tiles(f, 1, result, range, first, count, block, m, width, m_plane);
-      else write_tiles(f, 0, result, range, first, count, block, m, width, m_plane);
+      if (result->pooled) write_tiles(f, 1, result, range, tile, count, block, m, width, m_plane);
+      else write_tiles(f, 0, result, range, tile, count, block, m, width, m_plane);
     }
   }
 }
 
-void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, const float *u,
-                            const flow_tile_result *result, float *scratch)
+void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t last, int64_t begin,
+                            int64_t end, const float *u, const flow_tile_result *result, float *scratch)
 {
-  if (f == 2) convolve(2, source, range, u, result, scratch);
-  else convolve(4, source, range, u, result, scratch);
+  if (f == 2) convolve(2, source, range, first, last, begin, end, u, result, scratch);
+  else convolve(4, source, range, first, last, begin, end, u, result, scratch);
 }

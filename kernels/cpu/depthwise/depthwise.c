@@ -72,25 +72,52 @@ flow_status FLOW_ISA_NAME(depthwise_prepare)(const flow_call *call)
   return FLOW_OK;
 }
 
+/* Rows first .. last - 1 of one image of y and the blocks [begin, end) of channels. */
+static void convolve(const flow_call *call, const flow_geometry *s, int64_t image, int64_t first, int64_t last, int64_t begin, int64_t end)
+{
+  const float *weights = call->shared, *biases = forward_biases(call, s), *zeros = biases + blocks_of(s) * VL;
+  const float *x = (const float *)call->inputs[0].data + image * s->in[0] * s->in[1] * s->channels_in;
+  float *y = (float *)call->outputs[0].data + image * s->out[0] * s->out[1] * s->channels_out, floor = s->relu ? 0.0f : -__builtin_inff();
+  for (int64_t block = begin; block < end; block++) {
+    flow_depthwise_plane p = forward_plane(s, block * VL, zeros);
+    flow_depthwise_convolve(&p, first, last, x + block * VL, weights + block * taps_of(s) * VL, biases + block * VL, floor, y + block * VL);
+  }
+}
+
 flow_status FLOW_ISA_NAME(depthwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  const float *x = call->inputs[0].data, *weights = call->shared, *biases = forward_biases(call, &s), *zeros = biases + blocks_of(&s) * VL;
-  float *y = call->outputs[0].data, floor = s.relu ? 0.0f : -__builtin_inff();
   int64_t band = band_of(s.stride[0] * s.in[1] * s.channels_in);
-  for (int64_t image = 0; image < s.images && y; image++) {
-    for (int64_t first = 0; first < s.out[0]; first += band) {
-      int64_t last = first + band < s.out[0] ? first + band : s.out[0];
-      for (int64_t block = 0; block < blocks_of(&s); block++) {
-        flow_depthwise_plane p = forward_plane(&s, block * VL, zeros);
-        flow_depthwise_convolve(&p, first, last, x + block * VL, weights + block * taps_of(&s) * VL, biases + block * VL, floor,
-                                y + block * VL);
-      }
-    }
-    x += s.in[0] * s.in[1] * s.channels_in;
-    y += s.out[0] * s.out[1] * s.channels_out;
-  }
+  for (int64_t image = 0; image < s.images && call->outputs[0].data; image++)
+    for (int64_t first = 0; first < s.out[0]; first += band)
+      convolve(call, &s, image, first, first + band < s.out[0] ? first + band : s.out[0], 0, blocks_of(&s));
+  return FLOW_OK;
+}
+
+/* A vector of multiply-adds takes about three times as long here as in products. */
+static flow_piece_grid pieces_of(const flow_geometry *s)
+{
+  int64_t band = band_of(s->stride[0] * s->in[1] * s->channels_in), bands = (s->out[0] + band - 1) / band;
+  double multiply_adds = flow_multiply_adds(s) / (double)(s->images ? s->images : 1);
+  return flow_cut_pieces(3 * multiply_adds, s->out[0], bands, blocks_of(s), 1);
+}
+
+int64_t FLOW_ISA_NAME(depthwise_pieces)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  flow_piece_grid pieces = pieces_of(&s);
+  return s.images * pieces.bands * pieces.groups;
+}
+
+flow_status FLOW_ISA_NAME(depthwise_run_piece)(const flow_call *call, int64_t piece)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  flow_piece_grid pieces = pieces_of(&s);
+  int64_t first = piece / pieces.groups % pieces.bands * pieces.band, begin = piece % pieces.groups * pieces.group;
+  int64_t last = first + pieces.band < s.out[0] ? first + pieces.band : s.out[0];
+  int64_t end = begin + pieces.group < blocks_of(&s) ? begin + pieces.group : blocks_of(&s);
+  if (call->outputs[0].data) convolve(call, &s, piece / (pieces.bands * pieces.groups), first, last, begin, end);
   return FLOW_OK;
 }
 

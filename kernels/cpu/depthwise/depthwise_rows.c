@@ -145,9 +145,9 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
    * after column c. sums[0] is what the coming column finishes. */
   int64_t at = 0, column = -a->origin, end = -a->origin + a->source;
   if (end > a->result + 2) end = a->result + 2;
-  /* Without enough padding the first columns finish no result. */
-  for (; column < end && column < 2; column++, at += step) {
-    add_column(rows, part, x, at, lanes, w, sums[0], sums[1], sums[2]);
+  /* Without enough padding the first columns finish no result; a narrow image may end among them. */
+  for (; column < 2; column++, at += step) {
+    if (column < end) add_column(rows, part, x, at, lanes, w, sums[0], sums[1], sums[2]);
     FLOW_UNROLL(4)
     for (int r = 0; r < rows; r++) sums[0][r] = sums[1][r], sums[1][r] = sums[2][r], sums[2][r] = bias;
   }

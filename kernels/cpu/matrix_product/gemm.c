@@ -22,6 +22,7 @@ enum {
   PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
   SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
   FEW_ROWS      = 3,
+  SLOW_ROWS     = 8,             /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
   EXACT_ROWS    = 32             /* as which m counts where an exact product is split */
 };
 
@@ -77,7 +78,7 @@ static int turns(const gemm *g)
 /* Parts that a product of m rows is worth. */
 static int64_t parts_worth(const gemm *g, int64_t m)
 {
-  double work = (double)m * (double)g->n * (double)g->k / PART_WORK;
+  double work = (double)(m < SLOW_ROWS ? SLOW_ROWS : m) * (double)g->n * (double)g->k / PART_WORK;
   return work > WANTED_PARTS ? WANTED_PARTS : work < 1 ? 1 : (int64_t)work;
 }
 
