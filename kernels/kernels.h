@@ -50,6 +50,7 @@ typedef struct flow_call {
   int                    accumulate;      /* REDUCE: add to the outputs */
   int                    partial;         /* MAP and REDUCE: the rows are a chunk of a slot, in a plan that goes by rows */
   int                    exact;           /* only algorithms that round no worse than the direct one */
+  int                    kept;            /* what prepare() makes stays from run to run: cost() leaves it out */
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */
   const flow_scalars    *scalars;
@@ -60,7 +61,7 @@ typedef struct flow_call {
 typedef struct flow_kernel {
   const char *variant;                                              /* "direct", "plain": shown by describe and profile */
   int         (*supports)(const flow_call *call);                   /* (optional, default: every call) sees shapes, no data */
-  double      (*cost)(const flow_call *call);                       /* (optional, default: the last choice) predicted time of the whole batch, see below */
+  double      (*cost)(const flow_call *call);                       /* (optional, default: the last choice) predicted time of the whole batch and of prepare(), see below */
   size_t      (*shared_bytes)(const flow_call *call);               /* (optional, default: 0) */
   size_t      (*scratch_bytes)(const flow_call *call);              /* (optional, default: 0) */
   flow_status (*prepare)(const flow_call *call);                    /* (optional, default: nothing) MAP and REDUCE: once a run, before the first chunk, inputs that carry no rows are whole */

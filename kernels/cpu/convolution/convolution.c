@@ -279,7 +279,8 @@ static double cost_direct(const flow_call *call)
   double padded = (double)(s->groups * flow_padded_channels(s->group_out));
   if (s->depthwise) return flow_cost_arithmetic(pixels * taps * padded, 0.3);
   double copied = l.copied ? (double)(s->images * s->in[0] * s->in[1] * l.pixel) * 2 * sizeof(float) : 0;
-  return flow_cost_arithmetic(pixels * (taps + 4) * padded, 0.9) + flow_cost_cached(copied + 2 * (double)l.packed * sizeof(float));
+  double packed = (double)l.packed * sizeof(float) * (call->kept ? 1 : 2);
+  return flow_cost_arithmetic(pixels * (taps + 4) * padded, 0.9) + flow_cost_cached(copied + packed);
 }
 
 const flow_kernel FLOW_KERNELS(convolution)[] = {

@@ -40,7 +40,7 @@ typedef struct flow_piece_grid {
  * rows enough. bands_first: as many bands as are wanted before blocks are cut, else the other way around. */
 static inline flow_piece_grid flow_cut_pieces(double multiply_adds, int64_t rows, int64_t least_bands, int64_t blocks, int bands_first)
 {
-  enum { WANTED = 16, LEAST_WORK = 1 << 18 };   /* pieces; multiply-adds of one: a few microseconds */
+  enum { WANTED = 16, LEAST_WORK = 1 << 17 };   /* pieces; multiply-adds of one: a few microseconds */
   int64_t wanted = multiply_adds < (double)WANTED * LEAST_WORK ? (int64_t)(multiply_adds / LEAST_WORK) : WANTED;
   int64_t bands = bands_first ? wanted : (wanted + blocks - 1) / blocks;
   if (bands < least_bands) bands = least_bands;

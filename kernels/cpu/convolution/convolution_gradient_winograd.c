@@ -238,7 +238,7 @@ double FLOW_ISA_NAME(convolution_gradient_winograd_cost)(const flow_call *call)
   if (l.masked) cost += flow_cost_cached(3 * canvas);
   if (!call->outputs[0].unused)
     cost += flow_winograd_cost(l.f, s->images * flow_tiles_along(s->in[0], l.f) * flow_tiles_along(s->in[1], l.f), s->channels_out,
-                               s->channels_in);
+                               s->channels_in, call->kept);
   if (!call->outputs[1].unused) {
     double tiles = (double)(s->images * flow_tiles_along(s->out[0], l.f) * l.image_tiles[1]), chunks = tiles / (double)l.chunk;
     double in = (double)s->channels_in, padded = (double)flow_padded_channels(s->channels_out);

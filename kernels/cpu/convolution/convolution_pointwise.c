@@ -263,7 +263,8 @@ static double product_cost(const flow_geometry *s, int64_t outputs, int64_t inpu
 double FLOW_ISA_NAME(pointwise_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  return product_cost(&s, s.channels_out, s.channels_in) + flow_cost_cached(2.0 * (double)flow_packed_floats(&s, 0) * sizeof(float));
+  double packed = (double)flow_packed_floats(&s, 0) * sizeof(float) * (call->kept ? 1 : 2);
+  return product_cost(&s, s.channels_out, s.channels_in) + flow_cost_cached(packed);
 }
 
 double FLOW_ISA_NAME(pointwise_gradient_cost)(const flow_call *call)

@@ -85,16 +85,17 @@ flow_status FLOW_ISA_NAME(convolution_winograd_run)(const flow_call *call, int p
  * not hold the weights, bands are as long as the chunks of the whole call. */
 static flow_piece_grid pieces_of(const flow_call *call, const flow_geometry *s)
 {
-  enum { LEAST_TILES = 12, MANY_WEIGHTS = 1 << 20 };
+  enum { LEAST_TILES = 12, MANY_WEIGHTS = 1 << 20, MANY_BLOCKS = 8 };
   int f = flow_winograd_f(call);
   int64_t tiles = tiles_of(call, s), chunk = flow_winograd_chunk(f, s->channels_in, tiles > 0 ? tiles : 1);
   int64_t weights = (int64_t)flow_winograd_weights_floats(f, s->channels_in, s->channels_out) * (int64_t)sizeof(float);
   int64_t units = (tiles + LEAST_TILES - 1) / LEAST_TILES, least = tiles > 0 ? (tiles + chunk - 1) / chunk : 1;
   double multiply_adds = (double)(tiles * (f + 2) * (f + 2)) * (double)(s->channels_in * s->channels_out);
   if (units < least) units = least;
-  flow_piece_grid pieces = flow_cut_pieces(multiply_adds, units, least, (blocks_of(s) + 1) / 2, weights <= MANY_WEIGHTS);
+  int64_t blocks = blocks_of(s), unit = blocks < MANY_BLOCKS ? 1 : 2;
+  flow_piece_grid pieces = flow_cut_pieces(multiply_adds, units, least, (blocks + unit - 1) / unit, weights <= MANY_WEIGHTS);
   pieces.band = (tiles + pieces.bands - 1) / pieces.bands;
-  pieces.group *= 2;
+  pieces.group *= unit;
   return pieces;
 }
 
@@ -129,5 +130,5 @@ double FLOW_ISA_NAME(convolution_winograd_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   flow_tile_range range = range_of(&s, flow_winograd_f(call));
-  return flow_winograd_cost(flow_winograd_f(call), flow_tile_count(&range), s.channels_in, s.channels_out);
+  return flow_winograd_cost(flow_winograd_f(call), flow_tile_count(&range), s.channels_in, s.channels_out, call->kept);
 }
