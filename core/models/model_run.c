@@ -210,8 +210,10 @@ static flow_status check_inputs(const char *function, const flow_model *model, f
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the model has %d inputs, found %d", function, model->input_count, count);
   int any_size = model->root.kind == FLOW_PART_SEQUENTIAL;
   for (int i = 0; i < count; i++) {
-    FLOW_TRY(flow_check_tensor(function, inputs[i]));
     const flow_model_input *input = &model->inputs[i];
+    if (flow_check_tensor("it", inputs[i]) != FLOW_OK) {
+      return flow_fail_prefix(FLOW_INVALID_ARGUMENT, "%s: input \"%s\": ", function, input->name);
+    }
     int fits = inputs[i]->rank == input->rank && inputs[i]->shape[0] >= 1 && inputs[i]->shape[0] == inputs[0]->shape[0];
     for (int axis = 1; axis < input->rank && fits; axis++)
       fits = any_size || input->shape[axis] < 0 || inputs[i]->shape[axis] == input->shape[axis];

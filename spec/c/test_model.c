@@ -152,6 +152,8 @@ static void failures_say_what_is_wrong(void **state)
   assert_int_equal(FLOW_OK, flow_tensor_new(FLOW_FLOAT32, 2, shape, &x));
   assert_says(flow_model_predict(context, model, &x, 1, &y), "input {None, 5} does not fit the shape {None, 4}");
   assert_says(flow_model_predict(context, model, &x, 0, &y), "the model has 1 inputs, found 0");
+  assert_says(flow_model_predict(context, model, &y, 1, &y), "flow_model_predict: input \"");
+  assert_says(flow_model_predict(context, model, &y, 1, &y), "\": it is NULL: a tensor is needed");
   assert_says(flow_model_train(context, model, &x, 1, x, NULL), "was saved without a loss and an optimizer");
   flow_tensor_release(x);
   flow_model_release(model);
