@@ -47,7 +47,7 @@ local function body(x)
   x = layers.MaxPooling2D(3, { strides = 2 })(x)
   for i, pooled in ipairs { 32, 64, 64 } do
     local double = { { 64, 1, 1 }, { 96, 3, 3 }, { 96, 3, 3 } }
-    x = mixed(x, { { { 64, 1, 1 } }, { { 48, 1, 1 }, { 64, 5, 5 } }, double }, pooled, "mixed" .. i - 1)
+    x = mixed(x, { { { 64, 1, 1 } }, { { 48, 1, 1 }, { 64, 5, 5 } }, double }, pooled, ("mixed%d"):format(i - 1))
   end
   x = mixed(x, { { { 384, 3, 3, 2 } }, { { 64, 1, 1 }, { 96, 3, 3 }, { 96, 3, 3, 2 } } }, nil, "mixed3")
   for i, width in ipairs { 128, 160, 160, 192 } do

@@ -60,7 +60,7 @@ local function walk_layer(self, path, layer)
     end
   end
   for _, own in ipairs(layer._own) do add_variable(self, join(path, leaf(own)), own) end
-  for i, child in ipairs(layer._children) do walk(self, join(path, "layers/" .. i - 1), child) end
+  for i, child in ipairs(layer._children) do walk(self, join(path, ("layers/%d"):format(i - 1)), child) end
   local compiled = object.has(layer, "_compiled") and layer._compiled
   if object.has(layer, "fit") then self.models[#self.models + 1] = layer end
   if compiled then walk(self, join(path, "optimizer"), compiled.optimizer) end

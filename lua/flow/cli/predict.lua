@@ -56,7 +56,7 @@ return function(_, arguments)
     local parts = {}
     for rank, class in ipairs(ranked(row)) do
       if rank > options.top then break end
-      parts[rank] = ("%s %.4g"):format(names[class] or "class " .. class - 1, row[class])
+      parts[rank] = ("%s %.4g"):format(names[class] or ("class %d"):format(class - 1), row[class])
     end
     print(options[i] .. ": " .. table.concat(parts, ", "))
   end

@@ -24,7 +24,7 @@ local function shape_text(t)
 end
 
 -- Who has the i-th value, for messages.
-local function replica(i) return "replica " .. i - 1 end
+local function replica(i) return ("replica %d"):format(i - 1) end
 
 local function check_equal(list, owner)
   for i = 2, #list do

@@ -107,7 +107,7 @@ function weights.add(writer, model, with_optimizer)
   local function visit(path, name, variables, layer)
     writer:group(path)
     writer:note(path, "name", name)
-    for i, v in ipairs(variables) do writer:add(path .. "/" .. (i - 1), v) end
+    for i, v in ipairs(variables) do writer:add(("%s/%d"):format(path, i - 1), v) end
     for key, value in pairs(layer and layer._on_host and layer:_named_tensors() or {}) do writer:add(path .. "/" .. key, value) end
   end
   walk("", model, visit, {})
@@ -138,7 +138,7 @@ local function match(file, path, who, variables, list, count)
     raise("%s: %s expected %d variables, but the file has %d (%s)", file.path, who, #variables, count, path)
   end
   for i, v in ipairs(variables) do
-    local position = file:find(path .. "/" .. (i - 1))
+    local position = file:find(("%s/%d"):format(path, i - 1))
     local shape = file:shape(position)
     if shape_text(shape) ~= shape_text(v.shape) then
       raise("%s: %s: variable \"%s\" has shape %s, the file has %s", file.path, who, v.name, shape_text(v.shape), shape_text(shape))
