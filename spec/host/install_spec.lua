@@ -67,6 +67,9 @@ describe("an installation", function()
     local tree = folder .. "/tree/usr/local"
     must(("DESTDIR=%s/tree cmake --install %s --prefix /usr/local"):format(folder, build))
 
+    must(("cmp LICENSE %s/share/doc/flowlua/LICENSE"):format(tree))
+    must(("diff -r lua/examples %s/share/doc/flowlua/examples"):format(tree))
+
     local flags = must(("PKG_CONFIG_PATH=%s/lib/pkgconfig pkg-config --cflags --libs flowlua"):format(tree))
     must(("cc %s -o %s/by_pkg_config %s"):format(source, folder, flags:gsub("\n", " ")))
     local version = must(("LD_LIBRARY_PATH=%s/lib %s/by_pkg_config"):format(tree, folder))
