@@ -17,6 +17,7 @@ struct flow_server_link {
   flow_opening  opening;
   flow_channel *channel;
   int           awaits;                       /* an answer has not come yet */
+  int           known;                        /* one has come: who is there is the server of this cluster */
   int           lends;                        /* a descriptor that the server opens, or -1 */
   char          name[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];      /* "ps:0 a:2222" */
 };
@@ -25,6 +26,7 @@ static flow_status fail_lost(const flow_server_link *link)
 {
   char why[600];
   snprintf(why, sizeof why, "%s", flow_last_error());
+  if (!link->known) return flow_fail(FLOW_ABORTED, "%s did not answer: %s", link->name, why);
   return flow_fail(FLOW_ABORTED, "%s was lost: %s; its variables are gone with it: start the job again, it continues from the newest "
                    "backup", link->name, why);
 }
@@ -57,7 +59,8 @@ static flow_status dial(flow_server_link *link, const char *address, double with
   for (unsigned attempt = 0;; attempt++) {
     char line[640];
     flow_status status = try_once(link, address, attempt, until);
-    if (status != FLOW_IO_ERROR) return status;
+    if (status == FLOW_OK || status == FLOW_INTERRUPTED || status == FLOW_OUT_OF_MEMORY) return status;
+    if (status != FLOW_IO_ERROR) return flow_fail_prefix(status, "%s: ", link->name);
     if (flow_opening_now() > until) return flow_fail_prefix(FLOW_TIMED_OUT, "%s did not come within %g s: ", link->name, within);
     if (flow_opening_now() > next) {
       snprintf(line, sizeof line, "this process waits for %s: %.300s", link->name, flow_last_error());
@@ -197,6 +200,7 @@ flow_status flow_server_links_await(flow_server_link *const *links, int count, d
   flow_free(block);
   for (int i = 0; i < count && status == FLOW_OK; i++) {
     links[i]->awaits = 0;
+    links[i]->known = 1;
     flow_channel_expect(links[i]->channel, &(flow_places){ .count = 0 });
     end_lending(links[i]);
   }
