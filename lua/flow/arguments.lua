@@ -15,6 +15,35 @@ local arguments = {}
 local is_options = signature.is_options
 arguments.is_options = is_options
 
+local COMMON = { name = true, trainable = true, dtype = true }      -- what get_config() of any class may hold
+
+-- What a script's init is given, where the last argument is a table of options that holds some of its parameters by their names:
+-- Block(64, { depth = 2 }), Block { width = 64, depth = 2 }, as from_config(config) makes them. What is left goes to a last parameter that
+-- has no value, but for the options of every class, which need no init.
+function arguments.for_init(class_name, init, ...)
+  local count = select("#", ...)
+  local options = count > 0 and (select(count, ...))
+  if not is_options(options) then return ... end
+  local names, found, values, left = {}, false, { ... }, {}
+  init = signature.unguarded(init)
+  for i = 2, 64 do
+    local name = debug.getlocal(init, i)
+    if not name then break end
+    names[i - 1] = name
+    found = found or i > count and options[name] ~= nil
+  end
+  for name, value in pairs(options) do left[name] = not COMMON[name] and value or nil end
+  if not found and (next(left) ~= nil or count >= #names) then return ... end
+  values[count] = nil
+  for i = count, #names do values[i], left[names[i]] = options[names[i]], nil end
+  local name = next(left)
+  if name ~= nil and options[names[#names]] ~= nil then
+    raise("%s: unknown option %q%s", class_name, tostring(name), errors.suggestion(name, names))
+  end
+  if name ~= nil then values[#names] = left end
+  return unpack(values, 1, math.max(#names, count - 1))
+end
+
 -- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order; its field
 -- first_is_single says that the first is never a list: then those without a name in a table are positions, Dense { 3, activation = "relu"
 -- }.

@@ -125,6 +125,15 @@ local function define_static(class, key, f)
 end
 object.static = define_static
 
+-- What a class makes of a method that one which extends it defines under a name: Class.wraps[name](method, class), or nil.
+local function wrap_of(class, key)
+  while class do
+    local wraps = rawget(class, "wraps")
+    if wraps then return wraps[key] end
+    class = class.parent
+  end
+end
+
 -- Raises unless what Class.from_config was given can be a config.
 function object.check_config(class_name, config)
   if type(config) == "table" then return end
@@ -208,6 +217,8 @@ function object.class(name, parent, receiver)
         local inherited = nil
         if parent then inherited = lookup(parent, "methods", key) end
         value = signature.in_class(class, key, value, inherited)
+        local wrap = wrap_of(parent, key)
+        if wrap then value = signature.rewrapped(value, wrap(value, class)) end
       end
       class.methods[key] = value
     end,

@@ -207,6 +207,12 @@ function signature.register(guarded, entry)
 end
 local register = signature.register
 
+-- A function around a guarded one, with its entry.
+function signature.rewrapped(guarded, around)
+  if entries[guarded] then register(around, entries[guarded]) end
+  return around
+end
+
 -- A function of a module, guarded. text: what it takes, or false: as many arguments as it has parameters.
 function signature.guard(title, f, text, reads_itself)
   local entry = signature.entry(title, f, text)

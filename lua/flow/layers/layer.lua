@@ -18,10 +18,11 @@ local mixed_precision = require "flow.layers.mixed_precision"
 local penalties = require "flow.layers.added_losses"
 local several = require "flow.layers.several"
 local scopes = require "flow.scopes"
+local own_build = require "flow.layers.own.build"
 
 local C, check, raise = native.C, native.check, errors.raise
 local takes = require("flow.signature").takes
-local context = native.context
+local context, batch_shape = native.context, own_build.batch_shape
 
 local Layer = object.class("Layer")
 local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer")
@@ -139,13 +140,6 @@ end
 
 ---- building ----------------------------------------------------------------------------------------------------------------
 
--- Shape as layers see it while they are built: the batch dimension is -1, but of a layer that keeps a state for each row.
-local function batch_shape(shape, layer)
-  local result = { layer and shape[1] and layer:_keeps_states() and shape[1] or -1 }
-  for i = 2, #shape do result[i] = shape[i] end
-  return result
-end
-
 local function build_native(self, shapes)
   local count = #shapes
   local ranks, pointers, keep = native.array("int", count), native.array("const int64_t *", count), {}
@@ -177,8 +171,10 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
     placement.share_new(made)
   else
     local before = #self._own
+    rawset(self, "_building", true)
     local own = of_arguments and self.build ~= Layer.build      -- that of all layers takes one shape, and does nothing here
     local ok, problem = pcall(self.build, self, unpack(own and of_arguments or { self._input_shape }))
+    rawset(self, "_building", nil)
     if not ok then
       for i = #self._own, before + 1, -1 do self._own[i] = nil end
       error(problem, 0)
@@ -188,13 +184,19 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
   rawset(self, "_built_in", placement.current() or false)      -- where its variables were made
 end
 
--- layer:build {-1, 4} makes a built-in layer's variables now instead of at its first call. Layers written in Lua define their own.
+-- layer:build {-1, 4} makes the layer's variables now instead of at its first call. Layers written in Lua may define their own; without
+-- one, a call on an input of that shape, of which nothing is computed, builds what is inside.
 function Layer:build(shape)
-  if not self._handle then return end
+  if not self._handle and (rawget(self, "_building") or self._built or self.call == Layer.call) then return end
+  if arguments.is_options(shape) then shape = shape.input_shape end
   if type(shape) ~= "table" then raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape)) end
   local single = type(shape[1]) ~= "table"
-  self:_ensure_built(single and { shape } or { unpack(shape) }, single)
+  local shapes = single and { shape } or { unpack(shape) }
+  if self._handle then return self:_ensure_built(shapes, single) end
+  own_build.by_call(self, shapes)
 end
+
+rawset(Layer, "wraps", { build = own_build.wrap })
 
 -- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer = nil,
 -- constraint = nil }.
@@ -250,7 +252,7 @@ local function run_several(self, call, training) return finished(self, several.r
 
 -- Runs the built layer on a tensor or a list of tensors, or for a call on several tensors (several.lua).
 function Layer:_run(inputs, list, training, call)
-  if not self._handle then return require("flow.layers.own_calls").run(self, inputs, list, training, call) end
+  if not self._handle then return require("flow.layers.own.calls").run(self, inputs, list, training, call) end
   if call then return run_several(self, call, training) end
   local named = self._named_inputs
   if not named or named.outputs == 1 then return run_native(self, list, training) end
@@ -318,7 +320,7 @@ local function call_several(self, ...)
   return result
 end
 
-function Layer:_call(inputs, options, ...)
+local function call_one(self, inputs, options, ...)
   if several.is_needed(self, inputs, options, ...) then return call_several(self, inputs, options, ...) end
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
   if options ~= nil and (type(options) ~= "table" or getmetatable(options) or options[1] ~= nil) then
@@ -345,6 +347,8 @@ function Layer:_call(inputs, options, ...)
   if first_call and native.is_tensor(result) then rawset(self, "_output_shape", batch_shape(symbolic.dims(result))) end
   return result
 end
+
+function Layer:_call(...) return several.spread(self, call_one(self, ...)) end
 
 ---- variables -----------------------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,28 @@ local arguments = require "flow.arguments"
 local C, raise = native.C, errors.raise
 local several = {}
 
+---- what it gives -----------------------------------------------------------------------------------------------------------
+
+-- What call() of a layer written in Lua returns: one value, or several as a list. The layer then gives its callers several, too:
+-- local mean, log_var = encoder(x).
+function several.noted(layer, ...)
+  if select("#", ...) < 2 then return (...) end
+  rawset(layer, "_returns_several", true)
+  return { ... }
+end
+
+-- A list of results as the layer's callers get it.
+function several.spread(layer, result)
+  if rawget(layer, "_returns_several") and type(result) == "table" and not getmetatable(result) then return unpack(result) end
+  return result
+end
+
+-- What a call of a layer gave, as one value or a list: several.gathered(layer(x)).
+function several.gathered(...)
+  if select("#", ...) < 2 then return (...) end
+  return { ... }
+end
+
 ---- what is given -------------------------------------------------------------------------------------------------------------
 
 -- Whether inputs is one tensor, or what becomes one (nested lists of numbers), and not a list of several.
@@ -275,7 +297,7 @@ end
 -- Runs the built layer.
 function several.run(layer, call, training)
   if layer._handle then return run_native(layer, call, training) end
-  return layer:call(unpack(several.unpacked(call, training)))
+  return several.noted(layer, layer:call(unpack(several.unpacked(call, training))))
 end
 
 return several

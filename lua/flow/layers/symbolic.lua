@@ -103,6 +103,15 @@ local function moved_input(shape, dtype)
   return trace_input(shape, dtype)
 end
 
+-- The same of an input of which the first `masked` axes have a mask.
+local function masked_input(input)
+  local t = moved_input(input.shape, input.dtype)
+  if rawget(input, "masked") then
+    require("flow.layers.masks").set(t, trace_input({ unpack(input.shape, 1, input.masked) }, "bool"))
+  end
+  return t
+end
+
 local function describe_output(t)
   if not native.is_tensor(t) then return nil end
   return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
@@ -113,7 +122,7 @@ end
 local function trace_call(layer, list, single, training, as_call)
   return in_scratch_trace(function()
     local traced = {}
-    for i = 1, #list do traced[i] = moved_input(list[i].shape, list[i].dtype) end
+    for i = 1, #list do traced[i] = masked_input(list[i]) end
     local result = layer:_run(single and traced[1] or traced, traced, training, as_call and as_call(traced))
     if native.is_tensor(result) then return { describe_output(result), single = true } end
     if type(result) ~= "table" or #result == 0 then
@@ -154,7 +163,7 @@ local function fill_sizes(list, stand_in, sizes)
   for i, t in ipairs(list) do
     local shape = { unpack(t.shape) }
     for axis = 2, #shape do shape[axis] = shape[axis] < 0 and (sizes[axis] or stand_in) or shape[axis] end
-    filled[i] = { shape = shape, dtype = t.dtype }
+    filled[i] = { shape = shape, dtype = t.dtype, masked = rawget(t, "masked") }
   end
   return filled
 end
@@ -218,6 +227,17 @@ function symbolic.infer(layer, list, single, training, as_call)
   error(("%s (sizes that are not known stand as %d and %d here)"):format(first_problem, unpack(STAND_INS[1])), 0)
 end
 
+-- The inputs of a layer with what it is told of their masks, if it is written in Lua.
+function symbolic.with_masks(layer, inputs, list)
+  if layer._handle or rawget(layer, "_operation") then return list end
+  local result = {}
+  for i, input in ipairs(list) do
+    local mask = inputs[i]._keras_mask
+    result[i] = { shape = input.shape, dtype = input.dtype, masked = mask and #mask.shape or nil }
+  end
+  return result
+end
+
 local function check_inputs(layer, list)
   for i = 1, errors.check_list(object.title(layer) .. ": the inputs", list) do
     if not symbolic.is(list[i]) then
@@ -256,14 +276,16 @@ function symbolic.call(layer, inputs, options)
   end
   for i = 1, #list do shapes[i] = list[i].shape end
   layer:_ensure_built(shapes, single)
-  return add_node(layer, list, layer:_infer(list, single, options.training or false), { single = single, options = options })
+  local found = layer:_infer(symbolic.with_masks(layer, list, list), single, options.training or false)
+  return add_node(layer, list, found, { single = single, options = options })
 end
 
 -- The same of a call on several tensors. several: what knows of them.
 function symbolic.call_several(layer, call, training, several)
   check_inputs(layer, call.list)
   several.build(layer, call, function(t) return t.shape end)
-  local found = layer:_infer(call.list, false, training or false, function(list) return several.replace(call, list) end)
+  local inputs = symbolic.with_masks(layer, call.list, call.list)
+  local found = layer:_infer(inputs, false, training or false, function(list) return several.replace(call, list) end)
   return add_node(layer, call.list, found, { call = call, options = { training = training } })
 end
 

@@ -186,8 +186,8 @@ function host_inputs.inline(model, given)
       for i, input in ipairs(node.inputs) do
         arguments[i] = values[input] or raise("%s: expected %d inputs", object.title(model), #model.inputs)
       end
-      if node.call then result = node.layer(unpack(several.unpacked(several.replace(node.call, arguments), nil)))
-      else result = node.layer(node.single and arguments[1] or arguments) end
+      if node.call then result = several.gathered(node.layer(unpack(several.unpacked(several.replace(node.call, arguments), nil))))
+      else result = several.gathered(node.layer(node.single and arguments[1] or arguments)) end
       for i, output in ipairs(node.outputs) do values[output] = symbolic.is(result) and result or result[i] end
     end
   end

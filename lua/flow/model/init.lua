@@ -28,6 +28,14 @@ local models = { Model = Model, Functional = Functional, Sequential = Sequential
 
 ---- common ---------------------------------------------------------------------------------------------------------------------
 
+-- Whether the first argument of a constructor gives the inputs of a graph.
+local function is_graph(first)
+  local inputs = first
+  if arguments.is_options(first) then inputs = first.inputs end
+  local entry = arguments.is_options(inputs) and select(2, next(inputs)) or inputs      -- of a table by name, any
+  return symbolic.any(entry)
+end
+
 -- Makes a class of models written in Lua. Without init() and call() it is constructed like flow.Model, or like flow.Sequential if it
 -- extends that: a graph of layers with further methods, such as train_step.
 function Model.extend(parent, class_name)
@@ -38,14 +46,30 @@ function Model.extend(parent, class_name)
   metatable.__call = function(_, first, ...)
     local is_plain = not object.own_init(class) and class.call == Layer.call
     if is_plain and class.add == Sequential.add then return models.sequential(class, first, ...) end
-    local inputs = first
-    if arguments.is_options(first) then inputs = first.inputs end
-    local entry = arguments.is_options(inputs) and select(2, next(inputs)) or inputs      -- of a table by name, any
-    if is_plain and symbolic.any(entry) then return models.functional(rawget(class, "of_graph"), first, ...) end
+    if is_plain and is_graph(first) then return models.functional(rawget(class, "of_graph"), first, ...) end
     return make(class, first, ...)
   end
   return class
 end
+
+-- What the init of a script's class calls as Keras' calls super().__init__(inputs, outputs): the model is that graph, with the methods of
+-- its class. Without a graph: as of every layer.
+object.static(Model, "init", function(_, self, first, ...)
+  if not is_graph(first) then return Layer.init(self, first, ...) end
+  setmetatable(self, rawget(object.class_of(self), "of_graph").metatable)
+  models.give_graph(self, first, ...)
+end)
+
+-- The same of a class that extends Sequential, with its layers.
+object.static(Sequential, "init", function(_, self, list, options)
+  if arguments.is_options(list) then list, options = list.layers, list end
+  rawset(self, "_input", false)
+  for _, layer in ipairs(list or {}) do self:add(layer) end
+  if not options then return end
+  local others = {}
+  for name, value in pairs(options) do others[name] = name ~= "layers" and value or nil end
+  Layer.init(self, others)
+end)
 
 -- As in Keras, what a model contains goes by the flags of its layers: with trainable = false it gives its layers that flag, which they may
 -- lose again. So a layer that a frozen model contains trains if it is set to.
@@ -252,8 +276,8 @@ local function run_graph(self, list, training)
       local own = node.options and node.options.training
       if own == nil then own = training end
       local result
-      if node.call then result = node.layer(unpack(several.unpacked(several.replace(node.call, arguments_list), own)))
-      else result = node.layer(node.single and arguments_list[1] or arguments_list, { training = own }) end
+      if node.call then result = several.gathered(node.layer(unpack(several.unpacked(several.replace(node.call, arguments_list), own))))
+      else result = several.gathered(node.layer(node.single and arguments_list[1] or arguments_list, { training = own })) end
       if native.is_tensor(result) then
         values[node.outputs[1]] = result
       else
@@ -287,6 +311,7 @@ local function infer_graph(self, list, single, training)
       for i, input in ipairs(node.inputs) do inputs[i] = values[input] end
       if own == nil then own = training end
       local as_call = node.call and function(filled) return several.replace(node.call, filled) end
+      inputs = symbolic.with_masks(node.layer, node.inputs, inputs)
       for i, output in ipairs(node.layer:_infer(inputs, node.single, own, as_call)) do values[node.outputs[i]] = output end
     end
   end
@@ -339,13 +364,17 @@ end
 
 local MODEL = "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.Model { inputs = input, outputs = output }"
 
-local function new_functional(class, inputs, outputs, options)
-  local self = object.new(class):_prepare(class.name, options)
+local function give_graph(self, inputs, outputs, options)
+  if options.name then rawset(self, "name", options.name) end
   local input_list, input_names = as_list(inputs, "flow.Model: inputs")
   local output_list, output_names = as_list(outputs, "flow.Model: outputs")
   set_graph(self, input_list, output_list, input_names, output_names)
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
   return freeze(self, options)
+end
+
+local function new_functional(class, inputs, outputs, options)
+  return give_graph(object.new(class):_prepare(class.name, options), inputs, outputs, options)
 end
 
 signature.takes(MODEL)
@@ -354,6 +383,7 @@ signature.constructor(Model, "flow.Model", function(...) return new_functional(F
 -- The same for a class that extends Functional.
 local functional_call = signature.entry("flow.Model", new_functional, MODEL)
 function models.functional(class, ...) return new_functional(class, signature.read(functional_call, ...)) end
+function models.give_graph(self, ...) return give_graph(self, signature.read(functional_call, ...)) end
 
 ---- Sequential --------------------------------------------------------------------------------------------------------------------
 
@@ -414,6 +444,7 @@ end
 -- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; otherwise the first call does.
 function Sequential:build(shape)
   if self._built or #self._children == 0 then return end
+  if arguments.is_options(shape) then shape = shape.input_shape end
   if type(shape) ~= "table" or type(shape[1]) ~= "number" then
     raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape))
   end

@@ -12,6 +12,8 @@ local layers = require "flow.layers"
 local entries = require "flow.layers.entries"
 local Layer = require "flow.layers.layer"
 local symbolic = require "flow.layers.symbolic"
+local signature = require "flow.signature"
+local gathered = require("flow.layers.several").gathered
 local operations = require "flow.saving.operations"
 
 local raise = errors.raise
@@ -120,12 +122,27 @@ local function functional_entry(model)
                       output_layers = ends(model.outputs, rawget(model, "_names_of_outputs")) } }
 end
 
+-- Whether a graph describes the model whole: not that of a class with a get_config() of its own, or whose init takes anything but a graph,
+-- as in Keras. Such a model is made by its class again.
+function config.is_graph(model)
+  local class = object.class_of(model)
+  local is_sequential = object.is(model, models.Sequential)
+  if not (is_sequential or object.is(model, models.Functional)) then return false end
+  if class.get_config ~= (is_sequential and models.Sequential or models.Functional).get_config then return false end
+  local init = object.own_init(class)
+  if not init then return true end
+  init = signature.unguarded(init)
+  local first = debug.getlocal(init, 2)
+  local names = is_sequential and "layers" or "inputs"
+  return first == names or first == nil and debug.getinfo(init, "u").isvararg
+end
+
 -- The entry of a layer or model.
 function config.entry(layer)
   if object.is(layer, layers.InputLayer) then return input_entry(layer) end
   if operations.is(layer) then return operations.entry(layer) end
   local is_sequential, is_functional = object.is(layer, models.Sequential), object.is(layer, models.Functional)
-  if not (is_sequential or is_functional) then return entries.write(layer) end
+  if not config.is_graph(layer) then return entries.write(layer) end
   local entry = is_sequential and sequential_entry(layer) or functional_entry(layer)
   local class = object.class_of(layer)
   if class ~= models.Sequential and class ~= models.Functional then      -- one that a script extends with its own steps
@@ -257,8 +274,8 @@ local function run_call(layer, call, made, reader, run)
     if given(args[i]) then list[i] = args[i] end
   end
   list[#list + 1] = options
-  if run then return run(layer, unpack(list)) end
-  return layer(unpack(list))
+  if run then return gathered(run(layer, unpack(list))) end
+  return gathered(layer(unpack(list)))
 end
 
 local function outputs_list(layer, result)

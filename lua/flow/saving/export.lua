@@ -11,6 +11,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local symbolic = require "flow.layers.symbolic"
+local several = require "flow.layers.several"
 local models = require "flow.model"
 local io = require "flow.io"
 local json = require "flow.json"
@@ -102,7 +103,7 @@ end
 local function run(model, inputs)
   local tensors = {}
   for i, input in ipairs(inputs) do tensors[i] = symbolic.trace_input(input.shape, input.dtype) end
-  local results = model(#tensors == 1 and tensors[1] or tensors, { training = false })
+  local results = several.gathered(model(#tensors == 1 and tensors[1] or tensors, { training = false }))
   return native.is_tensor(results) and { results } or results
 end
 

@@ -119,7 +119,9 @@ end
 -- The config of a model as a table, with those of its layers.
 for _, class in ipairs { models.Sequential, models.Functional } do
   function class:get_config()
-    return json.decode(json.encode(require("flow.saving.config").entry(self))).config
+    local config = require "flow.saving.config"
+    if not config.is_graph(self) then return models.Model.get_config(self) end
+    return json.decode(json.encode(config.entry(self))).config
   end
 end
 
@@ -133,12 +135,15 @@ end
 -- A model with fresh weights out of such a config. Of a class that a script extends, whose config is not that of a graph: what its
 -- constructor makes of it.
 for _, class in ipairs { models.Model, models.Sequential, models.Functional } do
-  object.static(class, "from_config", function(own, config)
+  object.static(class, "from_config", function(own, config, options)
     object.check_config(own.name, config)
     if type(config.layers) ~= "table" then return require("flow.layers.entries").of_class(own, config) end
+    options = errors.check_options(own.name .. ".from_config", options, { custom_objects = true })
     local built_in = own == models.Model or own == models.Sequential or own == models.Functional
-    local name = config.output_layers and "Functional" or "Sequential"
-    local custom = require("flow.custom_objects").all(not built_in and { [name] = own } or nil)
+    local name, given = config.output_layers and "Functional" or "Sequential", {}
+    for key, value in pairs(options.custom_objects or {}) do given[key] = value end
+    if not built_in then given[name] = own end
+    local custom = require("flow.custom_objects").all(given)
     return require("flow.saving.config").read({ class_name = name, config = config },
       { path = own.name .. ".from_config", custom = custom, calls = 0 })
   end)

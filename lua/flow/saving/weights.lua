@@ -33,13 +33,14 @@ end
 
 local walk
 
-local function walk_list(path, list, visit, seen)
+-- The layers of a list with their places in the file, added to `places`.
+local function add_list(places, path, list)
   local used = {}
   for _, layer in ipairs(list) do
     if not operations.is(layer) then
       local name = native.text(C.flow_layer_class_group, layer.class_name)
       used[name] = (used[name] or -1) + 1
-      walk(join(path, used[name] == 0 and name or name .. "_" .. used[name]), layer, visit, seen)
+      places[#places + 1] = { layer, join(path, used[name] == 0 and name or name .. "_" .. used[name]) }
     end
   end
 end
@@ -49,17 +50,32 @@ local function listed(model)
   return rawget(model, "_graph_layers") and not object.is(model, models.Sequential) and model._graph_layers or model._children
 end
 
-local function walk_fields(path, layer, visit, seen)
+-- The fields of a layer written in Lua, those that begin with _ last. list: of the layers of a model that is no graph, which has it among
+-- its fields, as "layers": Keras keeps a layer in the first of its places.
+local function add_fields(places, path, layer, list)
   local keys = {}
   for key in pairs(layer._assignments) do keys[#keys + 1] = tostring(key) end
-  table.sort(keys)
+  if list and layer._assignments.layers == nil then keys[#keys + 1] = "layers" end
+  local function rank(key) return key:find "^_" and "~" .. key or key end
+  table.sort(keys, function(one, other) return rank(one) < rank(other) end)
   for _, key in ipairs(keys) do
     local value = layer._assignments[key]
-    if object.is(value, Layer) then walk(join(path, key), value, visit, seen)
+    if value == nil then value = list end
+    if object.is(value, Layer) then places[#places + 1] = { value, join(path, key) }
     elseif type(value) == "table" and not getmetatable(value) and object.is(value[1], Layer) then
-      walk_list(join(path, key), value, visit, seen)
+      add_list(places, join(path, key), value)
     end
   end
+end
+
+-- Walks through layers at the first of their places, or the first that the file has.
+local function walk_places(places, visit, seen, file_has)
+  local chosen = {}
+  for _, place in ipairs(places) do
+    local layer, path = place[1], place[2]
+    if not chosen[layer] or file_has and not file_has(chosen[layer]) and file_has(path) then chosen[layer] = path end
+  end
+  for _, place in ipairs(places) do walk(chosen[place[1]], place[1], visit, seen, file_has) end
 end
 
 -- Visits a layer's own variables, then those of its parts, such as "query_dense" of MultiHeadAttention.
@@ -83,16 +99,18 @@ local function walk_groups(path, layer, visit)
   end
 end
 
-function walk(path, layer, visit, seen)
+-- file_has(path): of a file that is read, whether anything is stored there.
+function walk(path, layer, visit, seen, file_has)
   if seen[layer] then return end      -- a layer that is used twice is stored where it is met first
   seen[layer] = true
   if object.is(layer, models.Model) then visit(join(path, "vars"), layer.name, {}, layer) else walk_groups(path, layer, visit) end
-  if object.is(layer, models.Sequential) or object.is(layer, models.Functional) then
-    walk_list(join(path, "layers"), listed(layer), visit, seen)
-  elseif not layer._handle and not object.is(layer, layers.InputLayer) then
-    walk_fields(path, layer, visit, seen)
-    if object.is(layer, models.Model) then walk_list(join(path, "layers"), layer._children, visit, seen) end
+  local places = {}
+  local is_graph = object.is(layer, models.Sequential) or object.is(layer, models.Functional)
+  if is_graph then add_list(places, join(path, "layers"), listed(layer)) end
+  if not layer._handle and not object.is(layer, layers.InputLayer) then
+    add_fields(places, path, layer, object.is(layer, models.Model) and not is_graph and layer._children)
   end
+  walk_places(places, visit, seen, file_has)
 end
 
 local function optimizer_of(model)
@@ -204,16 +222,31 @@ local function match_optimizer(file, model, list)
   try_match(file, path, "the optimizer", variables, list)
 end
 
+-- Whether a file has a tensor below a path, as a function of it.
+local function paths_of(file)
+  local found
+  return function(path)
+    if not found then
+      found = {}
+      for i = 1, file.count do
+        local name = file:name_of(i)
+        for position in name:gmatch "()/" do found[name:sub(1, position - 1)] = true end
+      end
+    end
+    return found[path] == true
+  end
+end
+
 -- Reads what weights.add wrote. in_place: the model is thrown away when reading fails. skip: layers that do not fit are left.
 function weights.read(file, model, in_place, skip)
-  local list = {}
+  local list, file_has = {}, paths_of(file)
   walk("", model, function(path, _, variables, layer)
     if skip then try_match(file, path, object.title(layer), variables, list)
     else match(file, path, object.title(layer), variables, list) end
-  end, {})
+  end, {}, file_has)
   match_optimizer(file, model, list)
   weights.assign(file, list, in_place)
-  for path, layer in pairs(weights.of_host_layers(model)) do
+  for path, layer in pairs(weights.of_host_layers(model, file_has)) do
     layer:_read_tensors(function(name)
       local position = file:find(path .. "/vars/" .. name)
       return position and file:read(position)
@@ -222,11 +255,11 @@ function weights.read(file, model, in_place, skip)
 end
 
 -- The layers that keep more than variables, such as a vocabulary, by their paths in the file.
-function weights.of_host_layers(model)
+function weights.of_host_layers(model, file_has)
   local list = {}
   walk("", model, function(path, _, _, layer)
     if layer._on_host then list[path:match "^(.*)/vars$"] = layer end
-  end, {})
+  end, {}, file_has)
   return list
 end
 

@@ -46,7 +46,9 @@ local function callable(class, name)
     signature.refuse_colon(class, (...))
     local self = object.new(class)
     local init = object.own_init(class)
-    if init then
+    if init and rawget(class, "in_lua") then
+      object.while_making(self, init, arguments.for_init(name, init, ...))
+    elseif init then
       object.while_making(self, init, ...)
     else
       local options = ...

@@ -109,6 +109,21 @@ function Metric:reset_state()
   for i, v in ipairs(self.variables) do v:assign(self._initial[i]) end
 end
 
+-- What update_state() is given may end with { sample_weight = w }, which is an empty table without a w.
+local function weight_of(value)
+  if type(value) ~= "table" or getmetatable(value) or value[1] ~= nil then return value end
+  local name = next(value)
+  if name == "sample_weight" and next(value, name) == nil then return value.sample_weight end
+  if name ~= nil then return value end
+end
+
+rawset(Metric, "wraps", { update_state = function(update)
+  return function(self, y_true, y_pred, sample_weight, ...)
+    if sample_weight == nil then y_pred = weight_of(y_pred) end
+    return update(self, y_true, y_pred, weight_of(sample_weight), ...)
+  end
+end })
+
 -- Updates the state and returns the result.
 function Metric:_call(...)
   self:update_state(...)
@@ -183,10 +198,10 @@ local function new_mean(class, name, fields)
   return self
 end
 
-function Sum:update_state(values, weights)
+function Sum:update_state(values, sample_weight)
   values = ops.operand(values, "float32", self.name)
   if values.rank == 0 then values = step_share.weigh(values) end
-  self.total:assign_add((samplewise(values, weights, "sum", object.title(self))):sum())
+  self.total:assign_add((samplewise(values, sample_weight, "sum", object.title(self))):sum())
 end
 function Sum:result() return C.flow_variable_number(self.total.handle) end
 function Sum:_traced_result() return variable.read(self.total):to("float32") end
@@ -199,10 +214,10 @@ local function accumulate(self, values, weights)
 end
 
 -- A single number counts once for all replicas that share a step, or with its weight.
-function Mean:update_state(values, weights)
+function Mean:update_state(values, sample_weight)
   values = ops.operand(values, "float32", self.name)
-  if values.rank > 0 or not step_share.of() then return accumulate(self, values, weights) end
-  if weights ~= nil then return self:_update_batch(values, ops.operand(weights, "float32", "sample_weight")) end
+  if values.rank > 0 or not step_share.of() then return accumulate(self, values, sample_weight) end
+  if sample_weight ~= nil then return self:_update_batch(values, ops.operand(sample_weight, "float32", "sample_weight")) end
   self.total:assign_add(step_share.weigh(values))
   self.count:assign_add(step_share.weigh(ops.operand(1)))
 end
@@ -224,8 +239,8 @@ function Mean:_traced_result()
   return ops.where(n:eq(0), 0, variable.read(self.total) / n):to("float32")
 end
 
-function MeanOfValues:update_state(y_true, y_pred, weights)
-  accumulate(self, self:values(y_true, y_pred), losses.mask_weights(y_pred, weights))
+function MeanOfValues:update_state(y_true, y_pred, sample_weight)
+  accumulate(self, self:values(y_true, y_pred), losses.mask_weights(y_pred, sample_weight))
 end
 
 local function values_of(index, options, y_true, y_pred)

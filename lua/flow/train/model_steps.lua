@@ -18,6 +18,7 @@ local tape = require "flow.tensor.tape"
 local tensor = require "flow.tensor"
 local variable = require "flow.tensor.variable"
 local ops = require "flow.tensor.ops"
+local several = require "flow.layers.several"
 local step_share = require "flow.tensor.step_share"
 local metrics = require "flow.train.metrics"
 local optimizers = require "flow.train.optimizers"
@@ -209,7 +210,7 @@ function Model:train_step(data)
   local x, y, weights = unpack_data(data)
   local recorder, optimizer, predictions = tape.GradientTape(), self.optimizer, nil
   local loss, target = recorder:record(function()
-    predictions = self(x, { training = true })
+    predictions = several.gathered(self(x, { training = true }))
     local total = self:compute_loss(x, y, predictions, weights, true)
     return total, optimizer:scale_loss(total)
   end)
@@ -226,14 +227,14 @@ end
 
 function Model:test_step(data)
   local x, y, weights = unpack_data(data)
-  local predictions = self(x, { training = false })
+  local predictions = several.gathered(self(x, { training = false }))
   local loss = self:compute_loss(x, y, predictions, weights, false)
   compiled_of(self).loss_tracker:_update_batch(loss, rows_of(x))
   return self:compute_metrics(x, y, predictions, weights)
 end
 
 function Model:predict_step(data)
-  return self((unpack_data(data)), { training = false })
+  return several.gathered(self((unpack_data(data)), { training = false }))
 end
 
 ---- what steps return -----------------------------------------------------------------------------------------------------------------

@@ -85,8 +85,8 @@ end
 local function call_layer(self, x, mask, training)
   local options = { training = training }
   if mask and takes_mask(self.layer, mask.rank) then options.mask = mask end
-  if not self.layer._activity then return self.layer(x, options) end
-  return penalties.without_activity(self.layer, function() return self.layer(x, options) end)
+  if not self.layer._activity then return several.gathered(self.layer(x, options)) end
+  return penalties.without_activity(self.layer, function() return several.gathered(self.layer(x, options)) end)
 end
 
 -- f of each tensor of a result, which may be a list, side by side with those of other results.

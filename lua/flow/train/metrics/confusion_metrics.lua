@@ -62,9 +62,9 @@ return function(metrics)
   local KINDS = { "true_positives", "false_positives", "true_negatives", "false_negatives" }
 
   -- Updates the counts that the metric has, of the four, for each of its thresholds.
-  local function count(self, y_true, y_pred, weights)
-    y_true, y_pred, weights = columns(self, y_true, y_pred, weights)
-    local one = weights or ops.ones_like(y_true)
+  local function count(self, y_true, y_pred, sample_weight)
+    y_true, y_pred, sample_weight = columns(self, y_true, y_pred, sample_weight)
+    local one = sample_weight or ops.ones_like(y_true)
     local positive = ops.where(y_true:eq(0), 0, one)
     local negative = one - positive
     local above = y_pred:gt(self.limits):to("float32")
@@ -178,9 +178,9 @@ return function(metrics)
     return prepare(self, spaced(given, number - 2), KINDS)
   end)
 
-  function AUC:update_state(y_true, y_pred, weights)
+  function AUC:update_state(y_true, y_pred, sample_weight)
     if self.from_logits then y_pred = ops.sigmoid(ops.operand(y_pred, "float32", "y_pred")) end
-    count(self, y_true, y_pred, weights)
+    count(self, y_true, y_pred, sample_weight)
   end
 
   -- Between two points of the precision-recall curve the precision is a ratio of two straight lines (Davis and Goadrich, The
@@ -255,8 +255,8 @@ return function(metrics)
     end)
 
     -- Predictions below 0 and above 1 count as 0 and 1.
-    function class:update_state(y_true, y_pred, weights)
-      count(self, y_true, ops.clip(ops.operand(y_pred, "float32", "y_pred"), 0, 1), weights)
+    function class:update_state(y_true, y_pred, sample_weight)
+      count(self, y_true, ops.clip(ops.operand(y_pred, "float32", "y_pred"), 0, 1), sample_weight)
     end
 
     function class:result()

@@ -60,13 +60,13 @@ return function(metrics)
     return ops.logical_and(y_pred:ge(y_pred:max(-1, true)), y_pred:abs():gt(1e-9)):to("float32")
   end
 
-  function FBetaScore:update_state(y_true, y_pred, weights)
+  function FBetaScore:update_state(y_true, y_pred, sample_weight)
     y_true, y_pred = ops.operand(y_true, "float32", "y_true"):to("float32"), ops.operand(y_pred, "float32", "y_pred"):to("float32")
     build(self, y_true, y_pred)
     local predicted = decide(self, y_pred)
-    if weights ~= nil then weights = losses.align_weights(weights, y_pred) end
+    if sample_weight ~= nil then sample_weight = losses.align_weights(sample_weight, y_pred) end
     local function add(sum, values)
-      if weights then values = values * weights end
+      if sample_weight then values = values * sample_weight end
       if self.average == "micro" then sum:assign_add(values:sum()) else sum:assign_add(values:sum(1)) end
     end
     add(self.true_positives, predicted * y_true)

@@ -105,16 +105,16 @@ return function(metrics)
 
   -- y_true and y_pred hold a class for each value, or scores if they are not sparse; classes that do not exist, and values whose true
   -- class is ignore_class, are not counted.
-  function IoU:update_state(y_true, y_pred, weights)
+  function IoU:update_state(y_true, y_pred, sample_weight)
     y_true = labels_of(self, ops.operand(y_true, nil, "y_true"), self.sparse_y_true)
     y_pred = labels_of(self, ops.operand(y_pred, nil, "y_pred"), self.sparse_y_pred)
-    if weights == nil then weights = ops.ones_like(y_true):to("float64")
+    if sample_weight == nil then sample_weight = ops.ones_like(y_true):to("float64")
     else
-      weights = ops.operand(weights, "float32", "sample_weight")
-      if self._whole then weights = weights:to("int32") end
-      weights = (losses.align_weights(weights, y_true) * ops.ones_like(y_true)):to("float64")
+      sample_weight = ops.operand(sample_weight, "float32", "sample_weight")
+      if self._whole then sample_weight = sample_weight:to("int32") end
+      sample_weight = (losses.align_weights(sample_weight, y_true) * ops.ones_like(y_true)):to("float64")
     end
-    y_true, y_pred, weights = y_true:reshape { -1 }, y_pred:reshape { -1 }, weights:reshape { -1 }
+    y_true, y_pred, sample_weight = y_true:reshape { -1 }, y_pred:reshape { -1 }, sample_weight:reshape { -1 }
     if tensor.raw_shape(y_true)[1] ~= tensor.raw_shape(y_pred)[1] then
       raise("%s: y_true has %s, y_pred %s: expected a class for each of the same values", object.title(self),
         tensor.shape_text(tensor.raw_shape(y_true)), tensor.shape_text(tensor.raw_shape(y_pred)))
@@ -123,7 +123,7 @@ return function(metrics)
     local counted = ops.logical_and(ops.logical_and(y_true:ge(0), y_true:lt(count)), ops.logical_and(y_pred:ge(0), y_pred:lt(count)))
     if rawget(self, "ignore_class") then counted = ops.logical_and(counted, y_true:ne(self.ignore_class)) end
     local cell = ops.where(counted, y_true, 0):to("int64") * count + ops.where(counted, y_pred, 0):to("int64")
-    local values = ops.where(counted, weights, 0):expand_dims(-1)
+    local values = ops.where(counted, sample_weight, 0):expand_dims(-1)
     self.total_cm:assign_add(tools.scatter_rows(values, cell, { count * count, 1 }):reshape { count, count })
   end
 
@@ -139,9 +139,9 @@ return function(metrics)
   function IoU:result() return self:_traced_result():item() end
 
   -- What is above the threshold, or on it, is of class 1.
-  function classes.BinaryIoU:update_state(y_true, y_pred, weights)
+  function classes.BinaryIoU:update_state(y_true, y_pred, sample_weight)
     y_pred = ops.operand(y_pred, "float32", "y_pred"):to("float32"):ge(self.threshold)
-    IoU.update_state(self, y_true, y_pred:to("float32"), weights)
+    IoU.update_state(self, y_true, y_pred:to("float32"), sample_weight)
   end
 
   return classes

@@ -43,16 +43,16 @@ return function(metrics)
     for _, name in ipairs(SUMS) do rawset(self, name, self:add_variable { name = name, shape = { expected[2] } }) end
   end
 
-  function R2Score:update_state(y_true, y_pred, weights)
+  function R2Score:update_state(y_true, y_pred, sample_weight)
     y_true, y_pred = losses.same_rank(ops.operand(y_true, "float32", "y_true"):to("float32"),
       ops.operand(y_pred, "float32", "y_pred"):to("float32"))
     build(self, y_true, y_pred)
     local ones = ops.ones_like(y_true)
-    weights = weights == nil and ones or losses.align_weights(weights, y_true) * ones
-    self.sum:assign_add((y_true * weights):sum(1))
-    self.squared_sum:assign_add((ops.square(y_true) * weights):sum(1))
-    self.residual:assign_add((ops.square(y_true - y_pred) * weights):sum(1))
-    self.count:assign_add(weights:sum(1))
+    sample_weight = sample_weight == nil and ones or losses.align_weights(sample_weight, y_true) * ones
+    self.sum:assign_add((y_true * sample_weight):sum(1))
+    self.squared_sum:assign_add((ops.square(y_true) * sample_weight):sum(1))
+    self.residual:assign_add((ops.square(y_true - y_pred) * sample_weight):sum(1))
+    self.count:assign_add(sample_weight:sum(1))
     self.num_samples:assign_add(ones:sum())
   end
 

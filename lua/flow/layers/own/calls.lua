@@ -1,4 +1,4 @@
--- own_calls.lua: how a layer written in Lua runs: in the dtype of its policy, with the masks of its inputs.
+-- calls.lua: how a layer written in Lua runs: in the dtype of its policy, with the masks of its inputs.
 
 local native = require "flow.ffi"
 local masks = require "flow.layers.masks"
@@ -18,7 +18,7 @@ local function run(layer, inputs, training, call)
     result = several.run(layer, call, training)
   else
     previous = masks.of(inputs)
-    result = layer:call(inputs, { training = training, mask = previous })
+    result = several.noted(layer, layer:call(inputs, { training = training, mask = previous }))
   end
   masks.pass(layer, call and call.arguments[1] or inputs, previous, result)
   if layer._activity then penalties.add_activity(layer, result) end

@@ -1,0 +1,38 @@
+-- build.lua: how layers written in Lua are built where a script asks for it: layer:build { -1, 4 }.
+
+local placement = require "flow.tensor.placement"
+local symbolic = require "flow.layers.symbolic"
+
+local own_build = {}
+
+-- Shape as layers see it while they are built: the batch dimension is -1, but of a layer that keeps a state for each row.
+function own_build.batch_shape(shape, layer)
+  local result = { layer and shape[1] and layer:_keeps_states() and shape[1] or -1 }
+  for i = 2, #shape do result[i] = shape[i] end
+  return result
+end
+local batch_shape = own_build.batch_shape
+
+-- Builds a layer without a build() of its own: a call on inputs of these shapes, of which nothing is computed, builds what is inside of it.
+function own_build.by_call(layer, shapes)
+  local inputs = {}
+  for i, one in ipairs(shapes) do inputs[i] = { shape = batch_shape(one), dtype = "float32" } end
+  symbolic.build(layer, inputs)
+end
+
+-- A build() that a script's class defines: the layer is built after it, whoever calls it.
+function own_build.wrap(build, class)
+  return not rawget(class, "in_lua") and build or function(self, shape, ...)
+    if rawget(self, "_building") then return build(self, shape, ...) end
+    rawset(self, "_building", true)
+    local ok, problem = pcall(build, self, shape, ...)
+    rawset(self, "_building", nil)
+    if not ok then error(problem, 0) end
+    if self._built then return end
+    if type(shape) == "table" then rawset(self, "_input_shape", type(shape[1]) == "number" and batch_shape(shape, self) or shape) end
+    rawset(self, "_built", true)
+    rawset(self, "_built_in", placement.current() or false)
+  end
+end
+
+return own_build
