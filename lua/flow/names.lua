@@ -36,6 +36,34 @@ function names.sorted(set)
   return list
 end
 
+local function before(a, b)
+  local first, second = type(a) == "number", type(b) == "number"
+  if first ~= second then return first end
+  if first then return a < b end
+  return tostring(a) < tostring(b)
+end
+
+-- The keys of any table in one order: numbers, then texts. That of pairs() is another one in each process.
+function names.keys(t)
+  local list = {}
+  for key in pairs(t) do list[#list + 1] = key end
+  table.sort(list, before)
+  return list
+end
+
+-- Instead of pairs(), in the order of names.keys, where what is done for an entry has an order: ops of a trace, random numbers, what
+-- workers do together.
+function names.ordered(t)
+  local count = 0
+  for _ in pairs(t) do count = count + 1 end
+  if count == #t then return ipairs(t) end
+  local keys, at = names.keys(t), 0
+  return function()
+    at = at + 1
+    return keys[at], t[keys[at]]
+  end
+end
+
 -- The next free automatic name of a class.
 function names.auto(class)
   local base = names.snake(class)

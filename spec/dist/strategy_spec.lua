@@ -118,6 +118,23 @@ describe("workers", function()
     end
   end)
 
+  it("add up what a table holds by name, each to its own", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      local f = flow.fn(function(x)
+        local own = {}
+        for i, name in ipairs { "loss", "accuracy", "count", "total", "worst", "best", "first", "last" } do own[name] = x * 10 ^ i end
+        return flow.distribute.get_replica_context():all_reduce("sum", own)
+      end)
+      local sums, parts = strategy:run(f, { flow.tensor { index + 1 } }), {}
+      for i, name in ipairs { "loss", "accuracy", "count", "total", "worst", "best", "first", "last" } do
+        parts[i] = ("%d"):format(sums[name]:item() / 10 ^ i + 0.5)
+      end
+      print("=", table.concat(parts, " "))]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do assert.equal("3 3 3 3 3 3 3 3", said[worker][1], output) end
+  end)
+
   it("begin their own loop with the chief's variables", function()
     local said, output, code = launch([[
       local strategy = open()

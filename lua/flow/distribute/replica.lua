@@ -9,6 +9,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local names = require "flow.names"
 local object = require "flow.object"
 local tensor = require "flow.tensor"
 local scopes = require "flow.scopes"
@@ -41,7 +42,7 @@ function Context:all_reduce(how, value)
   how = reduce_op.check("all_reduce", how)
   if type(value) == "table" and getmetatable(value) == nil then
     local results = {}
-    for key, entry in pairs(value) do results[key] = self:all_reduce(how, entry) end
+    for key, entry in names.ordered(value) do results[key] = self:all_reduce(how, entry) end
     return results
   end
   local x, count = ops.operand(value, nil, "all_reduce"), self.num_replicas_in_sync

@@ -89,10 +89,10 @@ function tree.assert_same_paths(a, b) check_same("flow.keras.tree.assert_same_pa
 local function map(shallow, f, others)
   if not nested(shallow) then return f(unpack(others)) end
   local result = json.is_list(shallow) and json.list() or {}
-  for key, entry in pairs(shallow) do
+  for _, key in ipairs(keys_of(shallow)) do
     local inner = {}
     for i, other in ipairs(others) do inner[i] = other[key] end
-    result[key] = map(entry, f, inner)
+    result[key] = map(shallow[key], f, inner)
   end
   return result
 end

@@ -11,6 +11,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local names = require "flow.names"
 local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local variable = require "flow.tensor.variable"
@@ -40,16 +41,6 @@ local function identity(object)
   return identities[object]
 end
 
-local function sorted_keys(t)
-  local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = key end
-  table.sort(keys, function(a, b)
-    if type(a) == type(b) and (type(a) == "number" or type(a) == "string") then return a < b end
-    return tostring(a) < tostring(b)
-  end)
-  return keys
-end
-
 -- Describes value in `parts` (one entry per leaf, with its place in `places`) and appends its tensors to `tensors`.
 local function describe(value, place, parts, places, tensors)
   local kind = type(value)
@@ -68,7 +59,7 @@ local function describe(value, place, parts, places, tensors)
     text = tostring(value)
   elseif kind == "table" and getmetatable(value) == nil then
     parts[#parts + 1], places[#places + 1] = "{", place
-    for _, key in ipairs(sorted_keys(value)) do
+    for _, key in ipairs(names.keys(value)) do
       parts[#parts + 1], places[#places + 1] = ("%s %q"):format(type(key), tostring(key)), place
       describe(value[key], place .. "[" .. tostring(key) .. "]", parts, places, tensors)
     end
@@ -107,7 +98,7 @@ local function substitute(value, replacements, counter)
   end
   if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
   local result = {}
-  for _, key in ipairs(sorted_keys(value)) do result[key] = substitute(value[key], replacements, counter) end
+  for key, entry in names.ordered(value) do result[key] = substitute(entry, replacements, counter) end
   return result
 end
 
@@ -122,7 +113,7 @@ local function template(value, outputs)
   end
   if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
   local result = {}
-  for key, entry in pairs(value) do result[key] = template(entry, outputs) end
+  for key, entry in names.ordered(value) do result[key] = template(entry, outputs) end
   return result
 end
 

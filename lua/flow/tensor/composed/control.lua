@@ -2,6 +2,7 @@
 -- branches and takes one, and a loop whose number of rounds is known is written out; one that ends by a tensor's value has no plan.
 
 local errors = require "flow.errors"
+local names = require "flow.names"
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
@@ -16,7 +17,7 @@ local function is_list(x) return type(x) == "table" and getmetatable(x) == nil e
 local function map_lists(f, x, ...)
   if not is_list(x) then return f(x, ...) end
   local result = {}
-  for key, entry in pairs(x) do
+  for key, entry in names.ordered(x) do
     local others = {}
     for i = 1, select("#", ...) do
       local other = (select(i, ...))
@@ -36,9 +37,7 @@ local function flatten(x, list)
     local at = #list
     return function(values) return x ~= nil and values[at] or nil end
   end
-  local keys, parts = {}, {}
-  for key in pairs(x) do keys[#keys + 1] = key end
-  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  local keys, parts = names.keys(x), {}
   for i, key in ipairs(keys) do parts[i] = flatten(x[key], list) end
   return function(values)
     local result = {}
@@ -224,7 +223,7 @@ local function rows_of(x)
   while is_list(first) do first = first[1] end
   if type(first) == "number" or type(first) == "boolean" then return operand(x, "scan") end
   local result = {}
-  for key, entry in pairs(x) do result[key] = rows_of(entry) end
+  for key, entry in names.ordered(x) do result[key] = rows_of(entry) end
   return result
 end
 

@@ -209,6 +209,18 @@ local function log_add(a, b)
   return math.max(a, b) + math.log(1 + math.exp(-math.abs(a - b)))
 end
 
+-- The best first; of equal ones the one whose labels come first.
+local function sort_beams(list)
+  for _, b in ipairs(list) do b.score = log_add(b.blank, b.label) end
+  table.sort(list, function(a, b)
+    if a.score ~= b.score then return a.score > b.score end
+    for i = 1, math.min(#a.labels, #b.labels) do
+      if a.labels[i] ~= b.labels[i] then return a.labels[i] < b.labels[i] end
+    end
+    return #a.labels < #b.labels
+  end)
+end
+
 -- Prefix beam search (A. Hannun et al., 2014): for each prefix the logarithms of its probability with a blank at its end, and without.
 local function beam_search(row, steps, blank, width, paths)
   local beams = { [""] = { labels = {}, blank = 0, label = -math.huge } }
@@ -240,13 +252,13 @@ local function beam_search(row, steps, blank, width, paths)
     end
     local order = {}
     for _, b in pairs(next_beams) do order[#order + 1] = b end
-    table.sort(order, function(a, b) return log_add(a.blank, a.label) > log_add(b.blank, b.label) end)
+    sort_beams(order)
     beams = {}
     for i = 1, math.min(width, #order) do beams[table.concat(order[i].labels, ",")] = order[i] end
   end
   local order = {}
-  for _, b in pairs(beams) do order[#order + 1] = { labels = b.labels, score = log_add(b.blank, b.label) } end
-  table.sort(order, function(a, b) return a.score > b.score end)
+  for _, b in pairs(beams) do order[#order + 1] = b end
+  sort_beams(order)
   if #order < paths then raise("flow.ctc_decode: there are %d paths, top_paths asks for %d", #order, paths) end
   return order
 end
