@@ -16,8 +16,18 @@ typedef struct eager_run {
   char              *scratch;
   size_t             scratch_bytes;     /* per member */
   flow_ticket        tickets[FLOW_MAX_PHASES];
+  _Atomic int        done[FLOW_MAX_PHASES];       /* parts that were run */
   flow_failure       verdict;
 } eager_run;
+
+/* Parts of a phase are waited for, not members: one whose thread wakes up late, or has lost its core, has no part to do. */
+static void finish_phase(eager_run *run, flow_region *region, int phase, int taken)
+{
+  int parts = (int)run->cut->parts[phase];
+  _Atomic int *done = &run->done[phase];
+  if (taken && atomic_fetch_add(done, taken) + taken == parts) flow_region_tell(region, done);
+  for (int seen; phase + 1 < run->cut->phases && (seen = atomic_load(done)) < parts;) flow_region_wait(region, done, seen);
+}
 
 static void eager_member(flow_region *region, int member, int members, void *argument)
 {
@@ -26,8 +36,8 @@ static void eager_member(flow_region *region, int member, int members, void *arg
   call.scratch = run->scratch + (size_t)member * run->scratch_bytes;
   (void)members;
   for (int phase = 0; phase < run->cut->phases; phase++) {
-    flow_take_parts(run->kernel, &call, run->cut, phase, &run->tickets[phase], &run->verdict, NULL);
-    flow_region_barrier(region);
+    int taken = flow_take_parts(run->kernel, &call, run->cut, phase, &run->tickets[phase], &run->verdict, NULL);
+    finish_phase(run, region, phase, taken);
   }
 }
 
@@ -68,7 +78,10 @@ static flow_status run_call(flow_context *context, flow_call *call)
   run.cut = &cut;
   run.scratch = scratch_block;
   run.scratch_bytes = scratch;
-  for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&run.tickets[p]);
+  for (int p = 0; p < FLOW_MAX_PHASES; p++) {
+    flow_ticket_reset(&run.tickets[p]);
+    atomic_store_explicit(&run.done[p], 0, memory_order_relaxed);
+  }
   flow_failure_clear(&run.verdict);
   int profiled = context->profile && context->profile->active;
   double started = profiled ? flow_clock() : 0;

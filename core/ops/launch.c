@@ -76,7 +76,8 @@ void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, cons
     for (int p = 0; p < cut->phases; p++) cut->parts[p] = kernel->parts(call, p);
     return;
   }
-  enum { SMALL = 64 << 10 };   /* bytes: below, waking a thread costs more than it brings */
+  enum { SMALL = 64 << 10,     /* bytes: below, waking a thread costs more than it brings */
+         PARTS = 8 };          /* for each thread: enough that nobody waits long for the last one */
   flow_batch_kind kind = record->kind;
   if (record->kind_rule && call->input_count) {
     flow_signature in = { .dtype = call->inputs[0].dtype, .rank = call->inputs[0].rank };
@@ -96,7 +97,8 @@ void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, cons
     if ((cut->row_inputs >> i & 1) && (call->inputs[i].rank == 0 || call->inputs[i].shape[0] != rows)) return;   /* an axis moved: whole */
   cut->by_rows = 1;
   cut->rows = rows;
-  cut->chunk = 1 + SMALL / (bytes / rows + 1);
+  int64_t part = bytes / (PARTS * flow_team_size());
+  cut->chunk = 1 + (part > SMALL ? part : SMALL) / (bytes / rows + 1);
   cut->parts[0] = (rows + cut->chunk - 1) / cut->chunk;
 }
 

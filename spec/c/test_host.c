@@ -105,6 +105,18 @@ static void test_no_thread_before_the_first_computation(void **state)
   lua_close(L);
 }
 
+static unsigned long long blocked_by(int thread)
+{
+  char path[64], line[256];
+  unsigned long long blocked = 0;
+  snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  while (fgets(line, sizeof line, file)) sscanf(line, "SigBlk: %llx", &blocked);
+  fclose(file);
+  return blocked;
+}
+
 static void test_workers_block_signals(void **state)
 {
   (void)state;
@@ -114,13 +126,11 @@ static void test_workers_block_signals(void **state)
     int old = 0;
     for (int k = 0; k < first_count; k++) old |= ids[i] == first_threads[k];
     if (old) continue;
-    char path[64], line[256];
-    unsigned long long blocked = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", ids[i]);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) sscanf(line, "SigBlk: %llx", &blocked);
-    fclose(file);
+    unsigned long long blocked = blocked_by(ids[i]);
+    for (int tries = 0; (blocked & open_ones) && tries < 1000; tries++) {      /* a thread that has not run yet blocks all */
+      nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+      blocked = blocked_by(ids[i]);
+    }
     assert_true((blocked & open_ones) == 0);
     for (int signal = 1; signal < 32; signal++)
       if (signal != SIGKILL && signal != SIGSTOP && !(open_ones >> (signal - 1) & 1)) assert_true(blocked >> (signal - 1) & 1);

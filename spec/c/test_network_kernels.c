@@ -50,6 +50,35 @@ static void test_elementary_functions(void **state)
   operand_free(&y);
 }
 
+/* Powers of numbers of all sizes and signs, whole and other exponents, and those of which C's pow has a special result. */
+static void test_powers(void **state)
+{
+  (void)state;
+  static const float special[] = { 0.0f, -0.0f, 1, -1, 2, -2, 0.5f, 3, -3, INFINITY, -INFINITY, NAN, 0x1p-149f, 0x1p-126f, 0x1.fffffep127f,
+                                   1e-30f };
+  enum { SPECIAL = sizeof special / sizeof special[0], N = 1 << 17 };
+  flow_operand inputs[2] = { operand(FLOW_FLOAT32, 1, N), operand(FLOW_FLOAT32, 1, N) }, y = operand(FLOW_FLOAT32, 1, N);
+  float *base = inputs[0].data, *exponent = inputs[1].data;
+  for (int i = 0; i < N; i++) {
+    base[i] = (float)(i % 3 ? exp(next_number() * (i % 7 ? 3 : 85)) : next_number() * 50);
+    exponent[i] = (float)(i % 2 ? next_number() * 20 : round(next_number() * 10));
+    if (i < SPECIAL * SPECIAL) base[i] = special[i / SPECIAL], exponent[i] = special[i % SPECIAL];
+    else if (i % 11 == 0) base[i] = (float)(1 + next_number() * 1e-6), exponent[i] = (float)(next_number() * 1e6);
+  }
+  flow_attributes attributes = { .cast = { 0 } };
+  flow_call call = call_of(FLOW_OP_pow, &attributes, inputs, 2, &y, 1);
+  for_each_kernel(kernel, call.op) {
+    assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
+    for (int i = 0; i < N; i++) {
+      float found = ((float *)y.data)[i];
+      double off = units_off(found, pow((double)base[i], (double)exponent[i]));
+      if (off > 0.51 && !(off <= 1 && fabsf(found) < 0x1p-126f))
+        fail_msg("%s %a^%a = %a: %.2f units off", kernel->variant, (double)base[i], (double)exponent[i], (double)found, off);
+    }
+  }
+  operand_free(&inputs[0]), operand_free(&inputs[1]), operand_free(&y);
+}
+
 /* ---- batch normalization ------------------------------------------------------------------------------------------- */
 
 static void try_batch_norm(int dtype, int rows, int channels, double offset)
@@ -286,7 +315,8 @@ static void test_bad_labels(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_elementary_functions), cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_batch_norm_large_mean),
+    cmocka_unit_test(test_elementary_functions),
+    cmocka_unit_test(test_powers), cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_batch_norm_large_mean),
     cmocka_unit_test(test_softmax), cmocka_unit_test(test_cross_entropy), cmocka_unit_test(test_bad_labels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@ local native = require "flow.ffi"
 local tensor = require "flow.tensor"
 
 local raise = errors.raise
+local LAST = 2 ^ 62      -- a slice that ends there takes all of its axis
 local takes = require("flow.signature").takes
 
 -- define, axis_from: of ops.lua. gather(table, indices): rows by their numbers from 0.
@@ -198,6 +199,17 @@ return function(ops, define, axis_from, gather)
     return ops.concat(list, axis)
   end
 
+  -- x in zeros, along all axes but the first in one pass: what a slice of that size gives back as its gradient.
+  local function with_zeros(x, pairs_of)
+    local begins, finishes, dims = {}, {}, tensor.raw_shape(x)
+    for axis, n in ipairs(dims) do
+      local pair = axis > 1 and pairs_of[axis] or { 0, 0 }
+      if pair[1] + pair[2] > 0 then length(x, axis, "flow.pad") end      -- known
+      begins[axis], finishes[axis], dims[axis] = pair[1], pair[1] + pair[2] == 0 and LAST or pair[1] + n, pair[1] + n + pair[2]
+    end
+    return ops.slice_into_zeros(x, begins, finishes, dims)
+  end
+
   -- Mirrored at the outer elements, which occur once (reflect, skip = 1) or twice (symmetric, skip = 0).
   local function mirrored(x, axis, pair, skip, what)
     local n = length(x, axis, what)
@@ -220,7 +232,10 @@ return function(ops, define, axis_from, gather)
     if mode ~= "constant" and mode ~= "reflect" and mode ~= "symmetric" then
       raise("%s: mode is constant, reflect or symmetric, got %s", what, errors.describe(mode))
     end
-    for axis, pair in ipairs(read_widths(widths, #tensor.raw_shape(x), what)) do
+    local pairs_of, last = read_widths(widths, #tensor.raw_shape(x), what), #tensor.raw_shape(x)
+    if mode == "constant" and (value or 0) == 0 and last > 1 and not tensor.is_symbolic(x) then x, last = with_zeros(x, pairs_of), 1 end
+    for axis = 1, last do
+      local pair = pairs_of[axis]
       if pair[1] + pair[2] > 0 then
         local before = x
         if mode == "constant" then x = with_constant(x, axis, pair, value or 0)

@@ -139,14 +139,23 @@ return function(from)
     return permute(x, axes, "swapaxes()")
   end, "swapaxes")
 
-  function ops.slice_from_zero(x, begins, finishes, steps)
+  local function slice_attributes(begins, finishes, steps)
     local attributes = native.attributes()
     local slice = attributes.slice
     slice.rank = #begins
     for i = 1, #begins do
-      slice.begin[i - 1], slice["end"][i - 1], slice.step[i - 1] = begins[i], finishes[i], steps[i]
+      slice.begin[i - 1], slice["end"][i - 1], slice.step[i - 1] = begins[i], finishes[i], steps and steps[i] or 1
     end
-    return apply1(ids.slice, x, attributes)
+    return attributes
+  end
+
+  function ops.slice_from_zero(x, begins, finishes, steps) return apply1(ids.slice, x, slice_attributes(begins, finishes, steps)) end
+
+  -- Zeros of these dimensions, with x where a slice with these begins and finishes would take it from.
+  function ops.slice_into_zeros(x, begins, finishes, dims)
+    local attributes = slice_attributes(begins, finishes)
+    for i, n in ipairs(dims) do attributes.slice.dims[i - 1] = n end
+    return apply1(ids.slice_gradient, x, attributes)
   end
 
   local function list_of(values, what)
