@@ -101,7 +101,7 @@ static const flow_argument *parameter_of(const flow_layer_class *class, const ch
 }
 
 /* Whether `given` has a value for the parameter that the argument `name` belongs to: its old options go with the old value. */
-static int is_given_anew(const flow_arguments *given, const flow_layer_class *class, const char *name)
+static int is_given_again(const flow_arguments *given, const flow_layer_class *class, const char *name)
 {
   const flow_argument *parameter = parameter_of(class, name);
   return parameter && flow_arguments_value(given, parameter->name);
@@ -118,7 +118,7 @@ flow_status flow_layer_change(flow_layer *layer, const flow_arguments *given)
   FLOW_TRY(flow_arguments_new(&merged));
   flow_status status = FLOW_OK;
   for (int i = 0; i < before->count && status == FLOW_OK; i++)
-    if (!is_given_anew(given, class, before->values[i].name))
+    if (!is_given_again(given, class, before->values[i].name))
       status = flow_arguments_store(merged, before->values[i].name, &before->values[i]);
   for (int i = 0; i < given->count && status == FLOW_OK; i++)
     status = flow_arguments_store(merged, given->values[i].name, &given->values[i]);

@@ -25,7 +25,7 @@ end
 flow.set_random_seed(1)
 
 -- Multiply-adds of the forward pass per image, of the first layer with a kernel and of all others: each element of a kernel is
--- used once for every pixel or step of the layer's output, and of a recurrent layer's input. Behind words there is no such first layer:
+-- used once for every pixel or step of the layer's output, and of a recurrent layer's input. After words there is no such first layer:
 -- what comes out of their table has a gradient. Products of queries, keys and values are not counted.
 local function multiply_adds(model)
   local first, rest = model.inputs[1].dtype == "int32" and 0 or nil, 0

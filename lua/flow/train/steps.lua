@@ -346,7 +346,7 @@ end
 
 ---- one tensor, again and again -----------------------------------------------------------------------------------------------------
 
--- Remembers for steps.again that this step of get() predicts for tensors like x, the only input, with so many outputs.
+-- Remembers for steps.again that this step of get() predicts for tensors like x, the only input, with this number of outputs.
 function steps.remember(model, step, x, outputs)
   local plain = step.instance and not model._placement and not rawget(model, "_host") and model._device < 0
   if not plain then return end

@@ -4,7 +4,7 @@
  * other block. A step is two phases for each tile of units: each thread adds the products of four neighbouring columns over some of k, and
  * leaves its sums in the block's memory; then a thread takes one unit of one row, adds the sums in order, and applies the cell. There are
  * no races: rows belong to one block alone, phases end with a barrier, and what products read, the state or, of gradients, that of the
- * gates, lies in the device's memory twice, for even steps and for odd ones, so that no phase writes what another thread reads in it.
+ * gates, is in the device's memory twice, for even steps and for odd ones, so that no phase writes what another thread reads in it.
  *
  * By products, two launches a step: a library's product of all rows with w, then an element kernel for the cells. For large w, which a
  * multiprocessor would have to read at every step as a whole. */
