@@ -149,6 +149,7 @@ local function run_recovering(self)
       settle(self)
       return self.torn and -1 or self.done
     end,
+    torn = "a worker was lost in the first step, of which nobody knows yet how many updates it makes",
     where = function() return ("%d"):format(self.done) end,
     share = function(worker) share(self, worker) end,
   }

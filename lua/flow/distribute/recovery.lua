@@ -17,7 +17,8 @@
 -- that stretch at once, and does the rest of the script apart, since the others may have done theirs.
 --
 -- A stretch is a table: step() -> steps that were made in it; where() -> a text, for a worker that comes back; share(worker): all
--- take over the state of worker.newest; opens (or nil): it is how one begins, before the one that has steps.
+-- take over the state of worker.newest; opens (or nil): it is how one begins, before the one that has steps; torn (or nil): why step() may
+-- say that this worker has none.
 
 local native = require "flow.ffi"
 local codec = require "flow.state_codec"
@@ -133,8 +134,9 @@ local function tell_members(strategy)
   end
 end
 
--- Waits for the next generation. step: of this worker's state, -1: it has none; problem: why it is needed.
-local function rejoin(self, strategy, step, problem)
+-- Waits for the next generation. step: of this worker's state, -1: it has none; problem: why it is needed; torn (or nil): why this worker
+-- may have none though it was not lost.
+local function rejoin(self, strategy, step, problem, torn)
   local worker = strategy._worker
   local grown = worker:has_grown()
   local uncounted = grown or worker:was_preempted()
@@ -151,7 +153,9 @@ local function rejoin(self, strategy, step, problem)
       or "until it is there again")
   elseif worker.rank == 0 then log.info("%s: the workers pause for it", told) end
   strategy:_rejoin(step)
-  if worker.newest_step < 0 then raise("all workers were lost: nobody has the state any more; start the job again") end
+  if worker.newest_step < 0 then
+    raise("nobody has the state any more: %s; start the job again", torn and step < 0 and torn or "all workers were lost")
+  end
   if step >= 0 then tell_members(strategy) end
 end
 
@@ -192,7 +196,7 @@ function recovery.run(self, strategy, stretch, f, over, met)
       error(result, 0)
     end
     restored = false
-    rejoin(self, strategy, step_of(self, stretch), result)
+    rejoin(self, strategy, step_of(self, stretch), result, stretch.torn)
   end
 end
 
