@@ -129,7 +129,7 @@ function BackupAndRestore:_resume(run)
   if not begun then self._checkpoint, self._seen, self._worker = new_checkpoint(self, run), 0, worker or false end
   local path
   if worker then worker:with_speaker(0, function() path = restore_all(self, run, worker) end) else path = restore(self, run) end
-  if not path or begun then return end
+  if not path or begun or worker and worker.rank > 0 then return end      -- the chief says it for all
   if run.epoch >= self.params.epochs or run.stopped and run.batch == 0 then
     log.info("%s: this training has ended already, after %d epochs (%s)", name_of(self), run.epoch, path)
   else
