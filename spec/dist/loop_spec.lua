@@ -64,8 +64,8 @@ describe("a loop with recovery", function()
   it("begins again when a worker was killed in the first step, after its update, and says why", function()
     local digest, text = run(2, "--kill worker:1@1+")
     assert.equal(whole(2, ""), digest, text)
-    assert.truthy(text:find("nobody has the state any more: a worker was lost in the first step, of which nobody knows yet how many updates "
-      .. "it makes; start the job again", 1, true), text)
+    assert.truthy(text:find("nobody has the state any more: a worker was lost in the first step, of which nobody knows yet how many "
+      .. "updates it makes; start the job again", 1, true), text)
   end)
 
   it("goes on whatever the collectors of its workers take: the step after the loss is of fewer rows than the next one", function()
