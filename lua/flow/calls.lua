@@ -137,6 +137,18 @@ local function describe_parameters(entry, record)
   end
 end
 
+-- record.by_name finds a parameter by what Keras calls it, too: keras_names.lua.
+local function add_keras_names(record)
+  setmetatable(record.by_name, { __index = function(_, name)
+    for _, parameter in ipairs(record.positional) do
+      local takes_names = parameter.kind and parameter.kind.named      -- a table with names is its value
+      for _, other in ipairs(not takes_names and require("flow.keras_names")[parameter.name] or {}) do
+        if other == name then return parameter end
+      end
+    end
+  end })
+end
+
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method =, rest = }.
 local record_of
 function record_of(entry)
@@ -149,6 +161,7 @@ function record_of(entry)
     for _, list in ipairs { record.positional, record.options or {} } do
       for _, parameter in ipairs(list) do record.by_name[parameter.name] = parameter end
     end
+    add_keras_names(record)
     entry.record = record
     return record
   elseif entry.text then
@@ -170,6 +183,7 @@ function record_of(entry)
   if entry.type_of then describe_parameters(entry, record) end
   local last = record.positional[#record.positional]
   record.variadic = last and last.variadic or false
+  add_keras_names(record)
   entry.record = record
   return record
 end
@@ -243,14 +257,31 @@ calls.too_many = too_many
 
 ---- reading a call -----------------------------------------------------------------------------------------------------------
 
+-- The table of options with the names that parameters have here.
+local function in_own_names(record, given)
+  local named
+  for name, value in pairs(given) do
+    local own = record.by_name[name] and record.by_name[name].name or name
+    if own ~= name then
+      if not named then
+        named = {}
+        for key, entry in pairs(given) do named[key] = entry end
+      end
+      if named[own] ~= nil then raise("%s: %s is given twice, as %s and as %s", record.title, own, own, name) end
+      named[own], named[name] = value, nil
+    end
+  end
+  return named or given
+end
+
 -- Spreads a table of options over positions and options.
-local function spread(record, named, values, options)
-  local first = record.positional[1]
+local function spread(record, given, values, options)
+  local first, named = record.positional[1], in_own_names(record, given)
   for name, value in pairs(named) do
     if type(name) == "number" then
       if not first then raise("%s takes no value by position", record.title) end
       if values[1] == nil then values[1] = {} end
-      if values[1] == named or type(values[1]) ~= "table" then
+      if values[1] == given or type(values[1]) ~= "table" then
         raise("%s: %s is given twice, as an argument and in the table of options", record.title, first.name)
       end
       values[1][name] = value

@@ -95,14 +95,11 @@ end
 if not state then
   if not pcall(ffi.typeof, "flow_ref") then     -- left over when a first attempt found no library
     ffi.cdef(require("flow.cdef.types"))
-    ffi.cdef [[
-      typedef struct { flow_tensor *p; } flow_ref;                         /* a Lua tensor: owns one reference */
-      typedef struct { int32_t rank; int32_t unused; int64_t dims[8]; } flow_symbolic_shape;
-    ]]
+    ffi.cdef "typedef struct { flow_tensor *p; } flow_ref;"      -- a Lua tensor: owns one reference
   end
   declare_own()
   local C, path = load_library()
-  state = { C = C, path = path, scopes = scopes.new_state(), hooks = {}, shape_hooks = {}, anchors = { sweep_at = 8 } }
+  state = { C = C, path = path, scopes = scopes.new_state(), hooks = {}, anchors = { sweep_at = 8 } }
 
   local hooks = state.hooks
   state.ref = ffi.metatype("flow_ref", {
@@ -123,12 +120,6 @@ if not state then
     __pow = function(a, b) return hooks.pow(a, b) end,
     __mod = function(a, b) return hooks.mod(a, b) end,
     __gc = function(t) C.flow_tensor_release(t.p) end,
-  })
-  local shape_hooks = state.shape_hooks
-  state.symbolic_shape = ffi.metatype("flow_symbolic_shape", {
-    __index = function(s, key) return shape_hooks.index(s, key) end,
-    __len = function(s) return s.rank end,
-    __tostring = function(s) return shape_hooks.tostring(s) end,
   })
 
   local out = ffi.new("flow_context *[1]")
@@ -159,7 +150,6 @@ native.C = C
 native.path = state.path
 native.context = state.context
 native.hooks = state.hooks
-native.shape_hooks = state.shape_hooks
 native.anchors = state.anchors      -- memory lent by flow.frombuffer: { memory =, keeper = }
 native.methods, native.fields = {}, {}
 native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc, native.copy =
@@ -425,16 +415,6 @@ end
 
 function native.is_uint64(value)
   return type(value) == "cdata" and ffi.istype("uint64_t", value)
-end
-
-function native.is_symbolic_shape(value) return ffi.istype("flow_symbolic_shape", value) end
-
-function native.symbolic_shape(t)
-  local pointer = native.pointer(t)
-  local shape = state.symbolic_shape()
-  shape.rank = C.flow_tensor_rank(pointer)
-  for i = 0, shape.rank - 1 do shape.dims[i] = C.flow_tensor_dim(pointer, i) end
-  return shape
 end
 
 ---- interrupts -----------------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ local OPS = {
     return { parts[#parts], parts[1] }
   end,
   unstack = function(draw, x)
-    local parts = flow.unstack(x, some_axis(draw))
+    local parts = flow.unstack(x, nil, some_axis(draw))
     return { parts[2], parts[#parts] }
   end,
   tile = function(draw, x) return flow.tile(x, draw.pick { { 1, 2, 1 }, { 3 }, { 1, 1, 2 }, 2 }) end,

@@ -30,7 +30,7 @@ local cases = {
     local parts = flow.split(x, 2, 3)
     return parts[1] - parts[2]
   end,
-  cuts = function(x) return flow.split(x, { 1, 3 }, -1)[2] end, unstack = function(x) return flow.unstack(x, 2)[3] end,
+  cuts = function(x) return flow.split(x, { 1, 3 }, -1)[2] end, unstack = function(x) return flow.unstack(x, nil, 2)[3] end,
   index = function(x) return x[{ {}, 2 }] end, ranges = function(x) return x[{ {}, { 2, 3 }, { 1, -2 } }] end,
   from_the_end = function(x) return x[{ {}, -1, { -3, -1, 2 } }] end, cast = function(x) return x:cast("int32"):to("float32") end,
   classes = function(x) return x:classes() end, one_hot = function(x) return flow.one_hot(x:classes(), 4) end,

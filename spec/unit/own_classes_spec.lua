@@ -189,6 +189,28 @@ describe("the init of a model's class", function()
   end)
 end)
 
+describe("x.shape in call()", function()
+  it("is a list, also where the number of rows is not known: it can be unpacked, and used in shapes", function()
+    local Halves = layers.Layer:extend "Halves"
+    function Halves:call(x)
+      local rows, steps, channels = unpack(x.shape)
+      return flow.zeros({ rows, steps, 2, channels / 2 }) + x:reshape { rows, steps, 2, channels / 2 }
+    end
+    local input = flow.Input { 3, 4 }
+    local model = flow.Model { inputs = input, outputs = Halves()(input) }
+    local x = flow.random.normal { 5, 3, 4 }
+    assert.is_true(same(model:predict(x, { verbose = 0 }), x:reshape { 5, 3, 2, 2 }))
+    local text
+    local Named = layers.Layer:extend "Named"
+    function Named:call(y)
+      text = tostring(y.shape[1])
+      return y
+    end
+    Named()(input)
+    assert.equal("{None}", text)
+  end)
+end)
+
 describe("a layer that uses the mask of its input", function()
   it("has it in a functional model where sizes are not known, too", function()
     local Share = layers.Layer:extend "Share"

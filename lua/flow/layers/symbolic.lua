@@ -26,7 +26,7 @@ end
 -- (None, 28, 28, 1), as Keras prints shapes.
 function symbolic.shape_text(shape)
   local parts = {}
-  for i = 1, #shape do parts[i] = shape[i] < 0 and "None" or ("%d"):format(shape[i]) end
+  for i = 1, #shape do parts[i] = (type(shape[i]) ~= "number" or shape[i] < 0) and "None" or ("%d"):format(shape[i]) end
   return "(" .. table.concat(parts, ", ") .. (#shape == 1 and ",)" or ")")
 end
 

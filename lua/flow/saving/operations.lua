@@ -110,7 +110,7 @@ local TABLE = {
   { "expand_dims", "ExpandDims", NUMPY, 1, { axis_parameter(1) } }, { "squeeze", "Squeeze", NUMPY, 1, { AXIS } },
   { "flatten", "Ravel", NUMPY, 1 }, { "flip", "Flip", NUMPY, 1, { AXIS } },
   { "split", "Split", NUMPY, 1, { parameter("indices_or_sections"), axis_parameter(1) } },
-  { "unstack", "Unstack", CORE, 1, { axis_parameter(1), fixed("num") } },
+  { "unstack", "Unstack", CORE, 1, { parameter("num"), axis_parameter(1) } },
   { "tile", "Tile", NUMPY, 1, { parameter("repeats") } }, { "repeat_", "Repeat", NUMPY, 1, { parameter("repeats"), AXIS } },
   { "pad", "Pad", NUMPY, 1, { parameter("pad_width", { write = write_widths }), parameter("mode", { default = "constant" }),
                               parameter("constant_values", { kwarg = true }) } },

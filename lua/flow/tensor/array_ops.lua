@@ -116,13 +116,14 @@ return function(ops, define, axis_from, gather)
     return parts
   end, "split")
 
-  -- A list of the elements along an axis (1), which they do not have any more.
-  takes "x, axis = 1"
-  define(function(x, axis)
+  -- A list of the elements along an axis (1), which they do not have any more. num: how many there are, if it is given.
+  takes "x, num?: whole, axis = 1"
+  define(function(x, num, axis)
     x = operand(x, nil, "flow.unstack")
     axis = axis_of(x, axis or 1, "flow.unstack")
-    local list = {}
-    for i = 1, length(x, axis, "flow.unstack") do list[i] = ops.squeeze(part(x, axis, i, i), axis) end
+    local list, count = {}, length(x, axis, "flow.unstack")
+    if num and num ~= count then raise("flow.unstack: num is %d, axis %d has %d elements", num, axis, count) end
+    for i = 1, count do list[i] = ops.squeeze(part(x, axis, i, i), axis) end
     return list
   end, "unstack")
 
@@ -248,17 +249,19 @@ return function(ops, define, axis_from, gather)
 
   ---- the largest ones ---------------------------------------------------------------------------------------------------------------
 
-  -- The k largest entries along the last axis, the largest first, and their positions (int64); NaN counts as the largest.
-  local function top_k(x, k)
+  -- The k largest entries along the last axis, the largest first, and their positions (int64); NaN counts as the largest. Without sorted
+  -- Keras leaves their order open.
+  local function top_k(x, k, sorted)
     local what, tools = "flow.top_k", require "flow.tensor.composed.tools"
     x = operand(x, nil, what)
     local rank = #tensor.raw_shape(x)
     if rank == 0 then raise("%s: a single number has no last axis", what) end
+    if sorted ~= nil and type(sorted) ~= "boolean" then raise("%s: sorted is true or false, got %s", what, errors.describe(sorted)) end
     local n = length(x, rank, what)
     if whole(k, 1, what, "k") > n then raise("%s: k is %d, the last axis has %d elements", what, k, n) end
     local from_zero_on = tools.argsort(x, rank, true, 0, k)
     return tools.take_along(x, from_zero_on, rank), from_zero_on + 1
   end
-  takes "x, k"
+  takes "x, k, sorted?"
   define(top_k, "top_k")
 end

@@ -170,15 +170,16 @@ function tensor.full(shape, value, options)
   return new_by(options, kind == "boolean" and "bool" or kind == "cdata" and "int64" or "float32", dims, value)
 end
 
--- eye(n [, m] [, options]): ones on the diagonal.
-takes "n: whole, m?: whole, { dtype?, device? }"
-function tensor.eye(n, m, options)
+-- eye(n [, m [, k]] [, options]): ones on the diagonal, or k above it.
+takes "n: whole, m?: whole, k: integer = 0, { dtype?, device? }"
+function tensor.eye(n, m, k, options)
   m = m or n
   check_dims("flow.eye", { n, m })
   local t = new_by(options, "float32", { n, m })
-  local diagonal = math.min(n, m)
-  if diagonal == 0 then return t end
-  check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), 0, one))
+  local diagonal = math.min(n + math.min(k, 0), m - math.max(k, 0))
+  if diagonal <= 0 then return t end
+  local from = k >= 0 and k or -k * m
+  check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), from, one))
   fill(native.tensor(one[0]), 1)
   return t
 end
@@ -336,7 +337,7 @@ end
 function tensor.shape_text(shape)
   local parts = {}
   for i = 1, #shape do
-    local n = shape[i]
+    local n = type(shape[i]) == "number" and shape[i] or require("flow.tensor.shapes").raw(shape[i])
     parts[i] = n < 0 and (n == -1 and "None" or ("%d*None"):format(-n)) or ("%d"):format(n)
   end
   return "{" .. table.concat(parts, ", ") .. "}"
@@ -345,7 +346,7 @@ end
 function fields.shape(t)
   local shape = shape_table(pointer(t))
   for i = 1, #shape do
-    if shape[i] < 0 then return native.symbolic_shape(t) end
+    if shape[i] < 0 then return require("flow.tensor.shapes").of(shape) end
   end
   return shape
 end
@@ -361,24 +362,10 @@ function fields._keras_mask(t)
 end
 
 local function unknown_rows(what)
-  raise("%s is the number of rows of the batch, which a traced function does not know: use flow.shape(x)[1], or -1 in reshape, or run it "
+  raise("%s is the number of rows of the batch, which a traced function does not know: use x.shape[1] in shapes and formulas, or run it "
     .. "eagerly", what)
 end
 tensor.unknown_rows = unknown_rows
-
--- A shape whose batch dimension is known only when the plan runs: reading that entry is an error, the others are numbers.
-function native.shape_hooks.index(shape, key)
-  if type(key) ~= "number" then raise("a shape has no field %q", tostring(key)) end
-  if key < 1 or key > shape.rank then return nil end
-  local n = tonumber(shape.dims[key - 1])
-  if n < 0 then unknown_rows(("shape[%d]"):format(key)) end
-  return n
-end
-function native.shape_hooks.tostring(shape)
-  local list = {}
-  for i = 1, shape.rank do list[i] = tonumber(shape.dims[i - 1]) end
-  return tensor.shape_text(list)
-end
 
 -- The method of an op whose file is not loaded yet; nil: there is none.
 function tensor.late_method(name)

@@ -199,12 +199,12 @@ end, "clip")
 
 ---- casts and copies --------------------------------------------------------------------------------------------------------------
 
-local function cast(x, name)
-  local dtype = native.dtype(name, "flow.cast")
+local function cast(x, dtype)
+  local wanted = native.dtype(dtype, "flow.cast")
   x = operand(x, nil, "flow.cast")
-  if C.flow_tensor_dtype(pointer(x)) == dtype then return x end
+  if C.flow_tensor_dtype(pointer(x)) == wanted then return x end
   local attributes = native.attributes()
-  attributes.cast.dtype = dtype
+  attributes.cast.dtype = wanted
   return apply1(ids.cast, x, attributes)
 end
 define(cast, "cast", "astype")

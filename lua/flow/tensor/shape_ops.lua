@@ -34,7 +34,6 @@ return function(from)
 
   -- A user's shape, a list or several numbers.
   local function dims_of(what, first, ...)
-    if native.is_symbolic_shape(first) then first = require("flow.tensor.shapes").list(what, first) end
     local is_list = type(first) == "table" and not getmetatable(first)
     local list = is_list and first or { first, ... }
     if is_list and select("#", ...) > 0 then

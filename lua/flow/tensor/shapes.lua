@@ -1,5 +1,5 @@
--- shapes.lua: shapes as users give and get them. In a traced function the rows of a batch have no number yet: flow.shape(x)[1] stands for
--- them, in shapes (flow.random.normal { flow.shape(x)[1], 8 }, also times a whole number) and, as a tensor, in formulas.
+-- shapes.lua: shapes as users give and get them. In a traced function the rows of a batch have no number yet: x.shape[1] stands for them,
+-- as flow.shape(x)[1] does, in shapes (flow.random.normal { x.shape[1], 8 }, also times a whole number) and, as a tensor, in formulas.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -64,17 +64,9 @@ function shapes.raw(entry)
   return shapes.is_rows(entry) and -rawget(entry, "times") or nil
 end
 
--- The list that a shape of a symbolic tensor, x.shape, is.
-local function of_symbolic(shape)
-  local raw = {}
-  for i = 1, shape.rank do raw[i] = tonumber(shape.dims[i - 1]) end
-  return shapes.of(raw)
-end
-
 -- What a user gave for a shape as a list, in which rows of a batch may be.
 function shapes.list(what, given)
   if type(given) == "number" or shapes.is_rows(given) then return { given } end
-  if type(given) == "cdata" and native.is_symbolic_shape(given) then return of_symbolic(given) end
   if type(given) ~= "table" or getmetatable(given) then
     raise("%s: a shape is a list of dimensions such as {2, 3}, got %s", what, errors.describe(given))
   end

@@ -177,12 +177,15 @@ local KINDS = { delta = "number", label_smoothing = "number", from_logits = "boo
 
 local function make(class_name, index, ...)
   local record, parameters = name_of(index), parameters_of(index)
-  local named, known = arguments.named(class_name, parameters, #parameters, ...), { name = true }
+  local named, known = arguments.named(class_name, parameters, #parameters, ...), { name = true, dtype = true }
   for _, parameter in ipairs(parameters) do known[parameter] = true end
   errors.check_options(class_name, named, known)
   local reduction = named.reduction or "sum_over_batch_size"
   if not REDUCTIONS[reduction] then
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
+  end
+  if named.dtype and (named.dtype.name or named.dtype) ~= "float32" then
+    raise("%s: losses are computed in float32, not in %s", class_name, errors.describe(named.dtype))
   end
   for parameter, kind in pairs(KINDS) do
     if named[parameter] ~= nil and type(named[parameter]) ~= kind then
@@ -194,7 +197,7 @@ local function make(class_name, index, ...)
   if ignored ~= nil and type(ignored) ~= "number" then
     raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
   end
-  named.reduction, named.name, named.ignore_class = nil, nil, nil
+  named.reduction, named.name, named.ignore_class, named.dtype = nil, nil, nil, nil
   local class = object.class(class_name, Loss)
   local options = type(index) == "table" and named or arguments.native(class_name, named)
   local config = { name = name, reduction = reduction }
@@ -234,6 +237,7 @@ internal.reduce = reduce
 local function with_name(parameters)
   local list = { unpack(parameters) }
   list[#list + 1] = "name"
+  list[#list + 1] = "dtype"
   return list
 end
 

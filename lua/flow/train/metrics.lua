@@ -291,7 +291,7 @@ end
 local function make(class_name, index, name, ...)
   local record = native.string(C.flow_metric_name(index))
   local known = options_of(index)
-  local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
+  local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name", "dtype" } or { "name", "dtype" }, known, ...)
   name = given or name or record
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records and files count axes from 0
   local config = metrics.config(class_name, name, named)
@@ -420,8 +420,9 @@ function by_name(name)
   local found
   if name:find("^%u") and name ~= name:upper() then
     local known = options_of(index)
-    local parameters = known[1] == "k" and { "k", "name" } or { "name", unpack(known) }
-    found = signature.of_record(nil, title, parameters, known[1] == "k" and 2 or 1, function(...) return make(name, index, nil, ...) end)
+    local first = known[1] == "k" and { "k", "name", "dtype" } or { "name", "dtype" }
+    local parameters = known[1] == "k" and first or { "name", "dtype", unpack(known) }
+    found = signature.of_record(nil, title, parameters, #first, function(...) return make(name, index, nil, ...) end)
   else
     found = losses.function_of(title, options_of(index), function(options, y_true, y_pred)
       return values_of(index, options and arguments.native(name, options), y_true, y_pred)

@@ -157,7 +157,7 @@ ops.split = function(s)
     for position = (cuts[i - 1] or 0) + 1, cuts[i] or n do table.insert(lists[axis], position) end
     checks[i] = { parts[i], arrays.pick(a, lists), dtype, 0, 0 }
   end
-  local slices, shape = flow.unstack(x, axis), { unpack(a.shape) }
+  local slices, shape = flow.unstack(x, nil, axis), { unpack(a.shape) }
   table.remove(shape, axis)
   assert.equals(n, #slices)
   for i = 1, n do

@@ -37,7 +37,7 @@ histograms.Equalization = define("Equalization", { RANGE, "bins: count = 256", F
   change = function(_, x, given)
     local dims, channels = tensor.raw_shape(x), {}
     local y = rescale(x, given.value_range, BYTES):to "float32"
-    for i, channel in ipairs(ops.unstack(y, 4)) do
+    for i, channel in ipairs(ops.unstack(y, nil, 4)) do
       local values = ops.reshape_raw(channel, { dims[1], dims[2] * dims[3] })
       channels[i] = ops.reshape_raw(equalize(values, given.bins), { dims[1], dims[2], dims[3] })
     end

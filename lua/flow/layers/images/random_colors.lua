@@ -47,7 +47,7 @@ colors.RandomInvert = define("RandomInvert", { "factor: number|list = 1", RANGE,
 
 -- x with one of hue (1), saturation (2) and value (3) replaced by what f makes of it.
 local function change_hsv(x, channel, f)
-  local parts = ops.unstack(pictures.rgb_to_hsv(x), 4)
+  local parts = ops.unstack(pictures.rgb_to_hsv(x), nil, 4)
   parts[channel] = f(parts[channel])
   return pictures.hsv_to_rgb(ops.stack(parts, 4))
 end

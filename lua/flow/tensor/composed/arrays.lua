@@ -25,7 +25,7 @@ end, "convert_to_numpy")
 tools.create("empty", "shape..., { dtype?, device? }", function(shape, options) return tensor.zeros(shape, options) end)
 takes "x, { dtype? }"
 define(function(x, options) return ops.zeros_like(x, options or {}) end, "empty_like")
-tools.create("identity", "n: whole, { dtype?, device? }", function(n, options) return tensor.eye(n, options) end)
+tools.create("identity", "n: whole, { dtype?, device? }", function(n, options) return tensor.eye(n, nil, 0, options) end)
 
 define(function(x) return #tools.dims(operand(x, "ndim")) end, "ndim")
 define(function(x) return operand(x, "size").size end, "size")

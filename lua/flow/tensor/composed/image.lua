@@ -53,7 +53,7 @@ end
 -- Hue, saturation and value, each from 0 to 1 (A. Smith, "Color gamut transform pairs", 1978).
 picture_op("rgb_to_hsv", "images, { " .. FORMAT .. " }", function(x)
   need_colours(x, "rgb_to_hsv")
-  local c = ops.unstack(x, 4)
+  local c = ops.unstack(x, nil, 4)
   local red, green, blue = c[1], c[2], c[3]
   local value = ops.max(x, 4)
   local range = value - ops.min(x, 4)
@@ -65,7 +65,7 @@ picture_op("rgb_to_hsv", "images, { " .. FORMAT .. " }", function(x)
 end)
 picture_op("hsv_to_rgb", "images, { " .. FORMAT .. " }", function(x)
   need_colours(x, "hsv_to_rgb")
-  local c = ops.unstack(x, 4)
+  local c = ops.unstack(x, nil, 4)
   local hue, saturation, value = c[1] * 6, c[2], c[3]
   local function channel(ramp) return value * (1 - saturation + saturation * ops.clip(ramp, 0, 1)) end
   return ops.stack({ channel(ops.abs(hue - 3) - 1), channel(2 - ops.abs(hue - 2)), channel(2 - ops.abs(hue - 4)) }, 4)

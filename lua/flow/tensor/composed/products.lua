@@ -110,7 +110,7 @@ define(function(a, b, options)
     x = ops.moveaxis(x, axis, -1)
     local n = tools.length(x, #tools.dims(x), "cross")
     if n ~= 2 and n ~= 3 then raise("flow.cross: vectors have 2 or 3 elements, got %d", n) end
-    local parts = ops.unstack(x, -1)
+    local parts = ops.unstack(x, nil, -1)
     return parts, n
   end
   local x, m = vectors(a, own or options.axisa or -1)

@@ -1,0 +1,45 @@
+"""parameters.py: the parameters of Keras' functions, whose names spec/golden/parameters_spec.lua looks for.
+
+    python spec/golden/parameters.py      writes spec/golden/parameters.lua
+"""
+import inspect
+import os
+import textwrap
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["KERAS_BACKEND"] = "tensorflow"
+import keras
+
+MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "random", "utils", "losses", "metrics", "callbacks", "optimizers.schedules",
+           "initializers", "regularizers", "constraints"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def names_of(found):
+    try:
+        parameters = inspect.signature(found.__init__ if inspect.isclass(found) else found).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
+
+
+def main():
+    lines = [f"-- parameters.lua: the parameters of Keras {keras.__version__}'s functions. Made by parameters.py.", "return {"]
+    for path in MODULES:
+        module = keras
+        for part in path.split("."):
+            module = getattr(module, part)
+        lines.append(f'  ["{path}"] = [[')
+        texts = []
+        for name in sorted(dir(module)):
+            found = getattr(module, name)
+            parameters = names_of(found) if callable(found) and not name.startswith("_") else []
+            if parameters:
+                texts.append(f"{name}: {' '.join(parameters)};")
+        lines += textwrap.wrap(" ".join(texts), 136, initial_indent="    ", subsequent_indent="    ")
+        lines.append("  ]],")
+    with open(os.path.join(HERE, "parameters.lua"), "w") as file:
+        file.write("\n".join(lines + ["}", ""]))
+
+
+main()

@@ -1,0 +1,67 @@
+-- parameters_spec.lua: functions take their parameters by the names that Keras has for them (parameters.py), but for those that are listed.
+local flow = require "flow"
+local calls = require "flow.calls"
+local signature = require "flow.signature"
+local parameters = require "spec.golden.parameters"
+
+-- What is missing here, by function; of all: sparse and ragged tensors, and other frameworks' things. A parameter for which a table with
+-- names is a value has one name.
+local MISSING = {
+  all = "sparse ragged synchronized",
+  array = "x", convert_to_tensor = "x", deserialize = "config name", deserialize_keras_object = "config safe_mode",
+  serialize = "activation constraint initializer learning_rate_schedule loss metric optimizer regularizer", serialize_keras_object = "obj",
+  custom_object_scope = "custom_objects", CustomObjectScope = "custom_objects",
+  clear_session = "free_memory", get_registered_object = "module_objects",
+  geomspace = "axis", linspace = "axis retstep", logspace = "axis", one_hot = "axis", shuffle = "axis",
+  jvp = "has_aux", max = "initial", min = "initial", prod = "dtype", unique = "axis fill_value size",
+  plot_model = "dpi show_layer_activations show_trainable splines", vectorize = "excluded signature",
+  split_dataset = "preferred_backend", timeseries_dataset_from_array = "format", SeedGenerator = "name",
+  ["metrics.SparseCategoricalCrossentropy"] = "ignore_class", SparseTopKCategoricalAccuracy = "from_sorted_ids",
+  sparse_categorical_crossentropy = "ignore_class", sparse_top_k_categorical_accuracy = "from_sorted_ids",
+}
+
+local function set_of(text)
+  local set = {}
+  for name in (text or ""):gmatch "%S+" do set[name] = true end
+  return set
+end
+
+local function module_of(path)
+  local found = flow.keras
+  for part in path:gmatch "[^.]+" do found = found[part] end
+  return found
+end
+
+local function lacking(path)
+  local lines, all = {}, set_of(MISSING.all)
+  for name, text in parameters[path]:gmatch "(%S+): ([^;]*);" do
+    local ok, f = pcall(function() return module_of(path)[name] end)
+    local entry = ok and type(f) == "function" and signature.entries[f]
+    local known, missing = entry and calls.record_of(entry).by_name, set_of(MISSING[path .. "." .. name] or MISSING[name])
+    for parameter in text:gmatch "%S+" do
+      local excused = all[parameter] or missing[parameter] or false
+      if known and not known[parameter] and not excused then lines[#lines + 1] = name .. ": " .. parameter end
+    end
+  end
+  table.sort(lines)
+  return table.concat(lines, ", ")
+end
+
+describe("parameters have Keras' names", function()
+  for path in pairs(parameters) do
+    it("in keras." .. path, function() assert.equal("", lacking(path)) end)
+  end
+
+  it("which calls may use, by themselves and beside positions", function()
+    local ops, x = flow.keras.ops, flow.tensor { { 1, 2, 3, 4 } }
+    assert.same({ { 3, 4 } }, ops.split(x, { indices_or_sections = 2, axis = -1 })[2]:totable())
+    assert.same({ { 2, 2, 3, 3 } }, ops.clip(x, { x_min = 2, x_max = 3 }):totable())
+    assert.same({ { 2, 2, 3, 4 } }, x:clip { x_min = 2, x_max = 4 }:totable())
+    assert.same({ { 2, 3, 4, 5 } }, ops.add({ x1 = x, x2 = 1 }):totable())
+    assert.same({ 3, 3 }, ops.full({ 2 }, { fill_value = 3 }):totable())
+    assert.equal(2, ops.concatenate({ xs = { x, x }, axis = 1 }).shape[1])
+    local ok, problem = pcall(ops.clip, x, { x_min = 1, low = 2 })
+    assert.is_false(ok)
+    assert.truthy(problem:find("low is given twice, as low and as x_min", 1, true))
+  end)
+end)
