@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/team.h"
 #include "io/file.h"
 #include "tensor/tensor.h"
 
@@ -58,16 +59,17 @@ end:
   return status;
 }
 
-typedef struct scanner { flow_csv *csv; char *next, *end; int64_t line; char delimiter; } scanner;
+/* stops[c]: the character c may end a field, or must not be in one. */
+typedef struct scanner { flow_csv *csv; char *next, *end; int64_t line; char delimiter; unsigned char stops[256]; } scanner;
 
 static flow_status fail_line(const flow_csv *csv, int64_t line, const char *what)
 {
   return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld: %s", csv->path, (long long)line, what);
 }
 
-static flow_status add_field(flow_csv *csv, char *field)
+static inline flow_status add_field(flow_csv *csv, char *field)
 {
-  FLOW_TRY(flow_grow(&csv->fields, sizeof *csv->fields, csv->count + 1, &csv->capacity));
+  if (csv->count == csv->capacity) FLOW_TRY(flow_grow(&csv->fields, sizeof *csv->fields, csv->count + 1, &csv->capacity));
   csv->fields[csv->count++] = field;
   return FLOW_OK;
 }
@@ -96,8 +98,10 @@ static flow_status scan_quoted(scanner *s, char **closing)
 static flow_status scan_bare(scanner *s, char **closing)
 {
   FLOW_TRY(add_field(s->csv, s->next));
-  for (; !at_line_end(s) && *s->next != s->delimiter; s->next++) {
+  for (;; s->next++) {
+    while (!s->stops[(unsigned char)*s->next]) s->next++;       /* the text ends with NUL */
     if (*s->next == '"') return fail_line(s->csv, s->line, "a quote stands inside of a field that does not begin with one");
+    if (*s->next == s->delimiter || at_line_end(s)) break;
   }
   *closing = s->next;
   return FLOW_OK;
@@ -132,6 +136,8 @@ static flow_status scan_record(scanner *s)
 static flow_status scan(flow_csv *csv, char delimiter)
 {
   scanner s = { .csv = csv, .next = csv->text, .end = csv->text + csv->bytes, .line = 1, .delimiter = delimiter };
+  for (const char *stop = "\"\r\n"; *stop; stop++) s.stops[(unsigned char)*stop] = 1;
+  s.stops[0] = s.stops[(unsigned char)delimiter] = 1;
   if (memchr(csv->text, 0, (size_t)csv->bytes))
     return flow_fail(FLOW_CORRUPT_DATA, "%s is not a text file: it holds a NUL byte", csv->path);
   if (csv->bytes >= 3 && memcmp(csv->text, "\xef\xbb\xbf", 3) == 0) s.next += 3;      /* byte order mark */
@@ -203,7 +209,11 @@ const char *flow_csv_text(const flow_csv *csv, int column, double row)
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------------ */
 
-static const char *skip_spaces(const char *text) { return text + strspn(text, " \t"); }
+static inline const char *skip_spaces(const char *text)
+{
+  while (*text == ' ' || *text == '\t') text++;
+  return text;
+}
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Whether the text, except for spaces around it, is a whole number that int64 holds. */
@@ -245,22 +255,55 @@ static int parse_float(const flow_csv *csv, const char *text, double *value)
 
 static int is_empty(const char *text) { return !*skip_spaces(text); }
 
+enum { ROWS_AT_ONCE = 512, PART_ROWS = 8 * ROWS_AT_ONCE };      /* threads divide the rows of a column */
+
+/* What the fields of a column are, all together: what is true of one part is true of the column, or more is. */
+typedef enum column_kind { KIND_EMPTY, KIND_WHOLE, KIND_FLOAT, KIND_TEXT } column_kind;
+
+typedef struct classification {
+  const flow_csv *csv;
+  int             column;
+  flow_ticket     ticket;
+  _Atomic int     kind, empty;     /* a column_kind, of those that are not empty; some are */
+} classification;
+
+static void raise_kind(classification *c, int kind)
+{
+  int known = atomic_load(&c->kind);
+  while (kind > known && !atomic_compare_exchange_weak(&c->kind, &known, kind)) continue;
+}
+
+static void classify_member(flow_region *region, int member, int members, void *argument)
+{
+  classification *c = argument;
+  (void)region, (void)member, (void)members;
+  FLOW_DEFAULT_FLOATS;
+  for (int64_t begin; (begin = c->csv->header + flow_ticket_take(&c->ticket) * PART_ROWS) < c->csv->rows;) {
+    int kind = atomic_load(&c->kind), end = (int)(begin + PART_ROWS < c->csv->rows ? begin + PART_ROWS : c->csv->rows);
+    for (int row = (int)begin; row < end && kind != KIND_TEXT; row++) {
+      const char *text = field_at(c->csv, row, c->column);
+      int64_t whole;
+      double number;
+      if (is_empty(text)) atomic_store_explicit(&c->empty, 1, memory_order_relaxed);
+      else if (kind <= KIND_WHOLE && parse_integer(text, &whole)) kind = KIND_WHOLE;
+      else kind = parse_float(c->csv, text, &number) ? KIND_FLOAT : KIND_TEXT;
+    }
+    raise_kind(c, kind);
+  }
+}
+
 /* FLOW_INT64 if all fields are whole numbers, FLOW_FLOAT32 if all are numbers or empty, else -1. */
 int flow_csv_dtype(const flow_csv *csv, int column)
 {
-  FLOW_DEFAULT_FLOATS;
   if (!alive(csv) || column < 0 || column >= csv->columns) return -1;
-  int dtype = FLOW_INT64, some = 0;
-  int64_t whole;
-  double number;
-  for (int row = csv->header; row < csv->rows; row++) {
-    const char *text = field_at(csv, row, column);
-    if (!is_empty(text)) some = 1;
-    if (dtype == FLOW_INT64 && parse_integer(text, &whole)) continue;
-    dtype = FLOW_FLOAT32;
-    if (!is_empty(text) && !parse_float(csv, text, &number)) return -1;
+  classification c = { .csv = csv, .column = column };
+  flow_team_run(csv->rows > PART_ROWS ? 0 : 1, classify_member, &c);
+  if (csv->rows == csv->header) return FLOW_INT64;
+  switch (atomic_load(&c.kind)) {
+  case KIND_WHOLE: return atomic_load(&c.empty) ? FLOW_FLOAT32 : FLOW_INT64;
+  case KIND_FLOAT: return FLOW_FLOAT32;
+  default:         return -1;
   }
-  return some || csv->rows == csv->header ? dtype : -1;
 }
 
 static int integer_fits(int dtype, int64_t value)
@@ -274,21 +317,60 @@ static int integer_fits(int dtype, int64_t value)
   }
 }
 
-static int put_number(const flow_csv *csv, const char *text, int dtype, void *to)
+/* The number that a field holds, as a column of floats or of whole numbers takes it. */
+static int read_float(const flow_csv *csv, const char *text, double *number)
 {
-  double number = NAN;
-  if (flow_dtype_is_float(dtype)) {
-    if (!is_empty(text) && !parse_float(csv, text, &number)) return 0;
-    flow_convert_from_double(dtype, &number, to, 1, 1);
-    return 1;
-  }
-  int64_t whole;
-  if (dtype == FLOW_BOOL && (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0)) whole = (*text | 32) == 't';
-  else if (!parse_integer(text, &whole) || !integer_fits(dtype, whole)) return 0;
-  number = (double)whole;
-  if (dtype == FLOW_INT64) memcpy(to, &whole, sizeof whole);
-  else flow_convert_from_double(dtype, &number, to, 1, 1);
+  *number = NAN;
+  return is_empty(text) || parse_float(csv, text, number);
+}
+
+static int read_whole(int dtype, const char *text, int64_t *whole)
+{
+  if (dtype == FLOW_BOOL && (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0)) *whole = (*text | 32) == 't';
+  else if (!parse_integer(text, whole) || !integer_fits(dtype, *whole)) return 0;
   return 1;
+}
+
+/* A column on its way into a tensor, whose rows threads divide. */
+typedef struct conversion {
+  const flow_csv *csv;
+  int             column, dtype;
+  char           *to;
+  flow_ticket     ticket;
+  _Atomic int     wrong;           /* the first row with a field that is not of the dtype; rows: none */
+} conversion;
+
+static void found_wrong(conversion *c, int row)
+{
+  int first = atomic_load(&c->wrong);
+  while (row < first && !atomic_compare_exchange_weak(&c->wrong, &first, row)) continue;
+}
+
+/* Rows [begin, end), at most ROWS_AT_ONCE. */
+static void convert_rows(conversion *c, int begin, int end)
+{
+  union { double numbers[ROWS_AT_ONCE]; int64_t whole[ROWS_AT_ONCE]; } of;
+  int count = end - begin;
+  char *to = c->to + (int64_t)(begin - c->csv->header) * flow_dtype_size(c->dtype);
+  for (int i = 0; i < count; i++) {
+    const char *text = field_at(c->csv, begin + i, c->column);
+    if (flow_dtype_is_float(c->dtype) ? read_float(c->csv, text, &of.numbers[i]) : read_whole(c->dtype, text, &of.whole[i])) continue;
+    found_wrong(c, begin + i);
+    return;
+  }
+  if (c->dtype == FLOW_INT64) memcpy(to, of.whole, sizeof of.whole[0] * (size_t)count);
+  for (int i = 0; i < count && !flow_dtype_is_float(c->dtype) && c->dtype != FLOW_INT64; i++) of.numbers[i] = (double)of.whole[i];
+  if (c->dtype != FLOW_INT64) flow_convert_from_double(c->dtype, of.numbers, to, 1, count);
+}
+
+static void convert_member(flow_region *region, int member, int members, void *argument)
+{
+  conversion *c = argument;
+  (void)region, (void)member, (void)members;
+  FLOW_DEFAULT_FLOATS;
+  for (int64_t begin; (begin = c->csv->header + flow_ticket_take(&c->ticket) * PART_ROWS) < c->csv->rows;)
+    for (int64_t row = begin; row < begin + PART_ROWS && row < c->csv->rows; row += ROWS_AT_ONCE)
+      convert_rows(c, (int)row, (int)(row + ROWS_AT_ONCE < c->csv->rows ? row + ROWS_AT_ONCE : c->csv->rows));
 }
 
 flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out)
@@ -301,14 +383,14 @@ flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_ten
   int64_t rows = csv->rows - csv->header;
   flow_tensor *tensor;
   FLOW_TRY(flow_tensor_new(dtype, 1, &rows, &tensor));
-  char *to = flow_tensor_data(tensor);
-  for (int row = csv->header; row < csv->rows; row++, to += flow_dtype_size(dtype)) {
-    const char *text = field_at(csv, row, column);
-    if (put_number(csv, text, dtype, to)) continue;
+  conversion c = { .csv = csv, .column = column, .dtype = dtype, .to = flow_tensor_data(tensor), .wrong = csv->rows };
+  flow_team_run(rows > PART_ROWS ? 0 : 1, convert_member, &c);
+  int row = atomic_load(&c.wrong);
+  if (row < csv->rows) {
     flow_tensor_release(tensor);
     return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld, column %s%.60s%s: \"%.40s\" is not %s", csv->path, (long long)csv->lines[row],
                      csv->header ? "\"" : "", csv->header ? field_at(csv, 0, column) : flow_shape_text(1, &(int64_t){ column + 1 }),
-                     csv->header ? "\"" : "", text, flow_dtype_name(dtype));
+                     csv->header ? "\"" : "", field_at(csv, row, column), flow_dtype_name(dtype));
   }
   *out = tensor;
   return FLOW_OK;

@@ -1,6 +1,6 @@
 -- tables_spec.lua: load_csv: columns, dtypes and what is said about tables that do not fit.
 local support = require "spec.support.init"
-require "flow"
+local flow = require "flow"
 local load_csv = require "flow.data.tables"
 local message_of = support.message_of
 
@@ -46,5 +46,26 @@ describe("load_csv", function()
     fails('two columns "a": 1 and 2', support.file("twice.csv", "a,a\n1,2\n"))
     fails("line 3: 1 field, the first line has 2", support.file("short.csv", "a,b\n1,2\n3\n"))
     fails("No such file", people .. ".none")
+  end)
+
+  -- Threads divide the rows of a long column: all arrive, and the first wrong one is named.
+  it("reads long tables", function()
+    local lines, rows = { "whole,mixed,holes,text" }, 40000
+    for i = 1, rows do
+      lines[#lines + 1] = ("%d,%s,%s,%s"):format(i, i == rows and "0.5" or i, i % 1000 == 0 and "" or i, i == 30000 and "x" or i)
+    end
+    local path = support.file("long.csv", table.concat(lines, "\n"))
+    local columns = load_csv(path)
+    assert.same({ "int64", "float32", "float32", "table" },
+      { columns.whole.dtype, columns.mixed.dtype, columns.holes.dtype, type(columns.text) })
+    assert.equal(rows * (rows + 1) / 2, columns.whole:sum():item())
+    assert.is_true(columns.whole:eq(flow.arange(1, rows + 1):to "int64"):all():item())
+    assert.equal(0.5, columns.mixed[-1]:item())
+    assert.equal(rows / 1000, flow.isnan(columns.holes):to("int32"):sum():item())
+    for _, dtype in ipairs { "int32", "float32", "float64", "int64" } do
+      assert.equal(12345, load_csv(path, { columns = { "whole" }, dtypes = dtype }).whole[12345]:to("float64"):item())
+    end
+    fails('line 30001, column "text": "x" is not float32', path, { dtypes = "float32" })
+    fails('line 257, column "whole": "256" is not uint8', path, { dtypes = { whole = "uint8" } })
   end)
 end)
