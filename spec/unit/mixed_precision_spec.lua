@@ -108,6 +108,41 @@ describe("mixed_precision", function()
     assert.equal(0, largest_difference(model:predict(x, { verbose = 0 }), loaded:predict(x, { verbose = 0 })))
   end)
 
+  -- Losses of four steps and a prediction of a net with moves between its ops, by policy and precision.
+  local function results(policy, precision)
+    mixed_precision.set_global_policy(policy)
+    flow.config.set_precision(precision)
+    flow.set_random_seed(5)
+    local input = layers.Input { 12, 12, 3 }
+    local x = layers.BatchNormalization()(layers.Conv2D(8, 3, { padding = "same", activation = "relu" })(input))
+    x = layers.Concatenate() { layers.MaxPooling2D()(x), layers.AveragePooling2D()(x) }
+    x = layers.Permute { 2, 1, 3 }(x)
+    x = layers.Dense(6, { activation = "silu" })(layers.Reshape { 18, 32 }(x))
+    local output = layers.Dense(4, { dtype = "float32" })(layers.Flatten()(x))
+    local model = flow.Model { inputs = input, outputs = output }
+    model:compile { optimizer = "adam", loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+    local data = flow.random.normal({ 40, 12, 12, 3 }, { seed = 6 })
+    local labels = flow.random.uniform({ 40 }, { maxval = 4, dtype = "int32", seed = 7 })
+    local history = model:fit(data, labels, { epochs = 4, batch_size = 16, verbose = 0, shuffle = false })
+    local last = model.layers[#model.layers - 1]
+    local inner = flow.Model { inputs = input, outputs = last.output }
+    local losses, prediction, half = history.history.loss, model:predict(data, { verbose = 0 }), inner:predict(data, { verbose = 0 })
+    flow.config.set_precision "fast"
+    return losses, prediction, half
+  end
+
+  it("rounds nothing between the ops of a plan on the CPU, unless results must be exact", function()
+    local losses, prediction, half = results("float32", "fast")
+    local mixed_losses, mixed_prediction, mixed_half = results("mixed_bfloat16", "fast")
+    for i, loss in ipairs(losses) do assert.is_true(math.abs(mixed_losses[i] - loss) < 1e-6) end
+    assert.is_true(largest_difference(prediction, mixed_prediction) < 1e-5)
+    assert.equal("bfloat16", mixed_half.dtype)                          -- what a plan returns keeps its dtype
+    assert.is_true(largest_difference(half, mixed_half) < 0.004 * half:abs():max():item())
+    local exact_losses, exact_prediction = results("mixed_bfloat16", "exact")
+    assert.is_true(largest_difference(prediction, exact_prediction) > 1e-4)
+    for i, loss in ipairs(exact_losses) do assert.is_true(math.abs(loss - losses[i]) < 0.05) end
+  end)
+
   it("says what it cannot do", function()
     assert.truthy(problem_of(function() mixed_precision.set_global_policy("mixed_bfloat61") end):find("did you mean", 1, true))
     assert.truthy(problem_of(function() mixed_precision.set_global_policy(16) end):find("a policy is a text", 1, true))
