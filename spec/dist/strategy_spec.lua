@@ -135,6 +135,40 @@ describe("workers", function()
     for worker = 0, 1 do assert.equal("3 3 3 3 3 3 3 3", said[worker][1], output) end
   end)
 
+  it("do not add up steps that sum in another order, or update by other rules", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      local function try(f)
+        local ok, problem = pcall(strategy.run, strategy, flow.fn(f), { flow.ones { 2 } })
+        print("=", ok, tostring(problem):match "different plans")
+      end
+      local function sum_all(names)
+        return function(x)
+          local own, sums = { first = x * 2, second = x * 3 }, {}
+          for _, name in ipairs(names) do sums[name] = flow.distribute.get_replica_context():all_reduce("sum", own[name]) end
+          return sums
+        end
+      end
+      try(sum_all { "first", "second" })
+      try(sum_all(index == 0 and { "first", "second" } or { "second", "first" }))
+      local v
+      strategy.scope(function() v = flow.Variable { 1, 2 } end)
+      local function update(beta)
+        local optimizer
+        strategy.scope(function() optimizer = flow.optimizers.Adam { learning_rate = 0.1, beta_1 = beta } end)
+        return function(x)
+          local tape = flow.GradientTape()
+          optimizer:apply_gradients(tape:gradient(tape:record(function() return (v * x):sum() end), { v }), { v })
+        end
+      end
+      try(update(0.9))
+      try(update(index == 0 and 0.9 or 0.8))]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      assert.same({ "true\tnil", "false\tdifferent plans", "true\tnil", "false\tdifferent plans" }, said[worker], output)
+    end
+  end)
+
   it("begin their own loop with the chief's variables", function()
     local said, output, code = launch([[
       local strategy = open()
