@@ -1,6 +1,6 @@
 """preprocessing.py: what Keras' layers for strings, numbers of words, hashes and bins give, for spec/golden/preprocessing_spec.lua.
 
-    python spec/golden/preprocessing.py        writes manifest/preprocessing/CLASS.lua, files.lua and two files of keras/; needs tensorflow
+    python spec/golden/preprocessing.py      writes manifest/preprocessing/CLASS.lua, files.lua and three files of keras/; needs tensorflow
 """
 import os
 import re
@@ -165,6 +165,13 @@ def files():
     model.save(os.path.join(HERE, "keras", "lookups.keras"))
     words, numbers = [["red"], ["teal"], ["x"]], [[3], [4], [5]]
     expected["lookups"] = result(model([tf.constant(words), tf.constant(numbers, dtype="int64")]))
+    word, age = keras.Input((), dtype="string", name="word"), keras.Input((1,), name="age")
+    column = keras.ops.expand_dims(word, -1)
+    known = L.StringLookup(vocabulary=["red", "blue"], mask_token=None, output_mode="multi_hot")
+    crossed = L.HashedCrossing(8, output_mode="one_hot")((column, L.Discretization(bin_boundaries=[1.0, 2.0])(age)))
+    model = keras.Model([word, age], L.Dense(2)(L.Concatenate()([known(column), crossed, age])))
+    model.save(os.path.join(HERE, "keras", "moved_text.keras"))
+    expected["moved_text"] = result(model([tf.constant([w for w, in words]), tf.constant(numbers, dtype="float32") / 2]))
     return {"reviews": REVIEWS, "words": words, "numbers": numbers, "expected": expected}
 
 

@@ -99,7 +99,8 @@ describe("preprocessing layers", function()
   end)
 
   it("read what Keras wrote, and write it again", function()
-    local inputs = { text_model = files.reviews, lookups = { flow.tensor(files.words), flow.tensor(files.numbers, { dtype = "int64" }) } }
+    local inputs = { text_model = files.reviews, lookups = { flow.tensor(files.words), flow.tensor(files.numbers, { dtype = "int64" }) },
+                     moved_text = { flow.tensor(files.words):reshape { -1 }, flow.tensor(files.numbers) / 2 } }
     for name, input in pairs(inputs) do
       local model = flow.load_model(folder .. "/" .. name .. ".keras")
       local y = model:predict(input, { verbose = 0 })

@@ -74,7 +74,48 @@ describe("parts and repetitions", function()
       message_of(function() flow.pad(x, { { 1, 1 }, { 1, 1 }, { 1, 1 } }) end))
   end)
 
+  it("tile by the rows of a batch that is traced, as keras.ops.tile takes shape(x)[0]", function()
+    local masks = flow.fn(function(batch)
+      local rows = flow.shape(batch)[1]
+      return flow.tile({ { { 1, 0 } } }, { rows, 2, 1 }), flow.tile({ { 1 }, { 2 } }, { rows, 1 }), flow.tile({ 1, 2 }, { rows, 1 })
+    end)
+    local a, b, c = masks(flow.ones { 3, 5 })
+    assert.same({ { { 1, 0 }, { 1, 0 } }, { { 1, 0 }, { 1, 0 } }, { { 1, 0 }, { 1, 0 } } }, a:totable())
+    assert.same({ { 1 }, { 2 }, { 1 }, { 2 }, { 1 }, { 2 } }, b:totable())
+    assert.same({ { 1, 2 }, { 1, 2 }, { 1, 2 } }, c:totable())
+  end)
+
+  it("sum segments where the batch is another axis, or the one of the segments", function()
+    local ids = flow.tensor({ 0, 1, 1, 0 }, { dtype = "int32" })
+    local f = function(batch)
+      return flow.segment_sum(batch:transpose(), ids, 2), flow.segment_max(batch:transpose(), ids, 2),
+        flow.segment_sum(batch, batch[{ {}, 1 }]:to "int32", 2)
+    end
+    local batch = flow.tensor { { 1, 2, 3, 4 }, { 0, 1, 1, 1 }, { 0, 0, 1, 1 } }
+    local expected, found = { f(batch) }, { flow.fn(f)(batch) }
+    for i = 1, 3 do assert.same(expected[i]:totable(), found[i]:totable()) end
+    assert.same({ { 5, 1, 1 }, { 5, 2, 1 } }, found[1]:totable())
+  end)
+
+  it("count the elements of a batch that is traced", function()
+    local sizes = flow.fn(function(batch)
+      local sums = batch:sum(-1)
+      local size = flow.keras.ops.size
+      return batch:sum() / batch.size, size(sums) * 1, flow.ones { sums.size, 2 }, flow.cast(size(batch), "float32")
+    end)
+    local Sizes = flow.Model:extend "Sizes"
+    function Sizes:call(x) return { x * 0 + x.size, flow.zeros { x.size } } end
+    for _, rows in ipairs { 3, 5 } do
+      local mean, count, ones, size = sizes(flow.full({ rows, 4 }, 2))
+      assert.same({ 2, rows, rows * 4 }, { mean:item(), count:item(), size:item() })
+      assert.same({ rows, 2 }, ones.shape)
+      local filled, zeros = unpack(Sizes()(flow.ones { rows, 2 }))
+      assert.same({ rows * 2, rows * 2, rows * 2 }, { filled[1][1]:item(), filled[rows][2]:item(), zeros.size })
+    end
+  end)
+
   it("find the largest entries", function()
+    assert.same({ 9, 3 }, (flow.top_k({ 3, 9, 1 }, { k = 2, sorted = false })):totable())
     local values, positions = flow.top_k({ { 3, 9, -math.huge, 9 }, { -math.huge, 5, 7, 6 } }, 4)
     assert.same({ { 9, 9, 3, -math.huge }, { 7, 6, 5, -math.huge } }, values:totable())
     assert.same({ { 2, 4, 1, 3 }, { 3, 4, 2, 1 } }, positions:totable())

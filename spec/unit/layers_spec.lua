@@ -5,6 +5,20 @@ local layers = flow.layers
 local message_of = support.message_of
 
 -- Expected outputs: Keras 3.13.
+describe("Embedding", function()
+  it("takes weights, as Keras' does, and has its variable by name", function()
+    local table_of = flow.tensor { { 1, 2 }, { 3, 4 } }
+    for _, weights in ipairs { table_of, { table_of } } do
+      local layer = layers.Embedding(2, 2, { weights = weights, trainable = false })
+      assert.same({ { 3, 4 } }, layer(flow.tensor({ 1 }, { dtype = "int32" })):totable())
+      assert.same({ { 1, 2 }, { 3, 4 } }, layer.embeddings:totable())
+      assert.equal(0, #layer.trainable_variables)
+    end
+    local ok, problem = pcall(layers.Embedding, 2, 2, { weights = flow.ones { 1, 2 } })
+    assert.is_true(not ok and problem:find("has shape {1, 2}", 1, true) ~= nil)
+  end)
+end)
+
 describe("layers of sequences", function()
   local function new_model()
     local input = flow.Input({ 3 }, { dtype = "int32" })

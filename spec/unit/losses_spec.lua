@@ -12,6 +12,7 @@ describe("a loss", function()
     assert.near(14 / 3, losses.MeanSquaredError("mean")(y_true, y_pred):item(), 1e-6)
     assert.near(14, losses.MeanSquaredError { reduction = "sum" } (y_true, y_pred):item(), 1e-6)
     assert.same({ 1, 4, 9 }, losses.MeanSquaredError { reduction = "none" } (y_true, y_pred):totable())
+    assert.same({ 1, 4, 9 }, losses.MeanSquaredError { reduction = false } (y_true, y_pred):totable())      -- None
     assert.same({ 1, 4, 9 }, losses.mean_squared_error(y_true, y_pred):totable())
     assert.same({ 1, 2, 3 }, losses.mae(y_true, y_pred):totable())
   end)

@@ -32,6 +32,13 @@ describe("tensors of strings", function()
     assert.same({ 2, 2, 1 }, t:expand_dims(-1).shape)
     assert.same({ 2, 2 }, t:expand_dims(-1):squeeze(-1).shape)
     assert.equal("x", flow.tensor({ "x" }):item())
+    local ops, pair = flow.keras.ops, flow.tensor { "a", "b" }
+    assert.same({ { "a" }, { "b" } }, ops.expand_dims(pair, -1):totable())
+    assert.same({ { "a", "b" } }, ops.expand_dims(pair, { axis = 1 }):totable())
+    assert.same({ { "a" }, { "b" } }, ops.reshape(pair, { -1, 1 }):totable())
+    assert.same({ { "a" }, { "b" } }, ops.reshape(pair, 2, 1):totable())
+    assert.same({ "a", "b" }, ops.squeeze(ops.expand_dims(pair, -1), -1):totable())
+    assert.matches("2 strings do not fit the shape {3}", message_of(ops.reshape, pair, { 3 }))
   end)
 
   it("refuse what is for numbers", function()
@@ -157,11 +164,46 @@ describe("layers for strings", function()
     assert.matches("inside of a traced function it has none", message_of(flow.fn(function(x)
       return layers.Hashing { num_bins = 3 }(x)
     end), flow.ones { 2 }))
-    assert.matches("was made by one", message_of(function()
-      Dataset.from_tensor_slices(flow.ones { 3 }):map(function(x) return layers.Hashing { num_bins = 3 }(x + 1) end)
+    assert.matches("layers without weights make of them; .*Dense.* has weights", message_of(function()
+      local x = flow.Input { 1 }
+      return flow.Model(x, layers.Dense(2)(layers.Hashing { num_bins = 3, output_mode = "one_hot" }(layers.Dense(1)(x))))
     end))
     assert.matches("a text has no value while the function is traced",
       message_of(function() Dataset.from_tensor_slices(TEXTS):map(function(x) return x + 1 end) end))
+  end)
+end)
+
+describe("strings in ds:map", function()
+  local data = Dataset.from_tensor_slices { { word = TEXTS, n = { 1, 2, 3, 4 } }, { 5, 6, 7, 8 } }
+
+  it("are moved as they are eagerly, with layers after it or without", function()
+    local words = layers.StringLookup { vocabulary = TEXTS, mask_token = false, output_mode = "multi_hot" }
+    local seen = {}
+    for x, moved, back, counted in data:batch(2):map(function(x)
+      local column = flow.keras.ops.expand_dims(x.word, -1)
+      return column, flow.reshape(x.word, { 1, -1 }), flow.squeeze(flow.expand_dims(column, -1), -1), words(column)
+    end):iter() do
+      seen[#seen + 1] = { x:totable(), moved:totable(), back:totable(), counted:argmax(-1):totable() }
+    end
+    local a, b = { { TEXTS[1] }, { TEXTS[2] } }, { { TEXTS[3] }, { TEXTS[4] } }
+    assert.same({ { a, { { TEXTS[1], TEXTS[2] } }, a, { 2, 3 } }, { b, { { TEXTS[3], TEXTS[4] } }, b, { 4, 5 } } }, seen)
+    for x in data:map(function(x) return x.word:expand_dims(-1) end):take(1):iter() do assert.same({ TEXTS[1] }, x:totable()) end
+  end)
+
+  it("meet numbers that the function computed: what a layer for strings or hashes takes, it may have made before", function()
+    local hash, cross = layers.Hashing { num_bins = 50 }, layers.HashedCrossing { num_bins = 60 }
+    local lookup = layers.StringLookup { vocabulary = { TEXTS[4], TEXTS[2] } }
+    local function f(x, y)
+      local doubled = (x.n * 2):to "int64"
+      return hash(doubled), cross { x.word, doubled + lookup(x.word) }, hash(lookup(x.word) + 1):to "float32" * y
+    end
+    local bins, crossed, products = f({ word = flow.tensor(TEXTS), n = flow.tensor { 1, 2, 3, 4 } }, flow.tensor { 5, 6, 7, 8 })
+    local row = 0
+    for b, c, p in data:map(f):iter() do
+      row = row + 1
+      assert.same({ bins[row]:item(), crossed[row]:item(), products[row]:item() }, { b:item(), c:item(), p:item() })
+    end
+    assert.equal(4, row)
   end)
 end)
 
@@ -172,6 +214,22 @@ describe("models on strings", function()
     layer:adapt(TEXTS)
     return layer
   end
+
+  it("are connected by the first data that they meet, whichever call brings it", function()
+    local function model()
+      local layer = layers.TextVectorization { output_mode = "multi_hot" }
+      layer:adapt(TEXTS)
+      return flow.Sequential { layer, layers.Dense(2, { kernel_initializer = "ones" }) }
+    end
+    local expected = model()(TEXTS):totable()
+    assert.same(expected, model():predict(TEXTS, { verbose = 0 }):totable())
+    assert.same(expected, model():predict(flow.tensor(TEXTS), { verbose = 0 }):totable())
+    assert.same(expected, model():predict(Dataset.from_tensor_slices(TEXTS):batch(3), { verbose = 0 }):totable())
+    local fitted = model()
+    fitted:compile { loss = "mse" }
+    fitted:fit(TEXTS, flow.zeros { 4, 2 }, { verbose = 0 })
+    assert.is_true(fitted.built)
+  end)
 
   it("train and predict alike on lists, tensors and data sets, and are saved whole", function()
     flow.set_random_seed(5)

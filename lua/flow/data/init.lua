@@ -367,10 +367,14 @@ takes "map_func, num_parallel_calls?, deterministic?: boolean"
 function Dataset:map(f, parallel, in_order)
   need_tensors("map", self)
   if object.is(f, ElementFunction) then return map_with(self, "map", f.handle, parallel, in_order) end
-  local handle, steps, own = trace.map_function(f, self._specs, self._structure)
-  local dataset = self
-  for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
-  return with_structure(map_with(dataset, "map", handle, parallel, in_order), own)
+  local dataset, added = self, 0
+  while true do
+    local handle, steps, own, again = trace.map_function(f, dataset._specs, self._structure, added)
+    for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
+    dataset = with_structure(map_with(dataset, "map", handle, parallel, in_order), own)
+    if not again then return dataset end
+    added = added + 1
+  end
 end
 
 -- Keeps the elements for which f gives true, a scalar of dtype bool.

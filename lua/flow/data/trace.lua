@@ -22,11 +22,13 @@ local function passed_on(name, why)
   for _, event in ipairs { "index", "newindex", "call", "add", "sub", "mul", "div", "mod", "pow", "unm", "concat", "lt", "le" } do
     metatable["__" .. event] = refuse
   end
+  function metatable.__apply(...) return host_calls.moved(...) or refuse() end
+  function metatable.__index(_, key) return host_calls.method(key) or refuse() end
   return setmetatable({}, metatable)
 end
 
-local TEXT = "a text has no value while the function is traced: it can be passed on, and layers such as TextVectorization make numbers " ..
-  "of it"
+local TEXT = "a text has no value while the function is traced: it can be passed on and reshaped, and layers such as " ..
+  "TextVectorization make numbers of it"
 local UNKNOWN = "component %d is %s: a traced function needs to know every size but the first, otherwise it can only pass a component " ..
   "on; bring elements to one size before they are batched: flow.image.resize, or padded_batch with padded_shapes"
 
@@ -64,7 +66,9 @@ end
 
 -- Calls f once. Returns the plan, steps of the host, the components that are its inputs (from 0), and for every result an output of the
 -- plan (from 0) or -1 - a component that is passed on. own: the structure of what f is called with; that of results comes with the rest.
-local function run(what, f, specs, own)
+-- added: how many components, the last ones, maps before made of values that f computes (host_calls.computed). Where it computes another
+-- one for the host, `again` is true, and the results are all components and that value.
+local function run(what, f, specs, own, added)
   local symbols, inputs, places, outputs, results = {}, {}, {}, {}, {}
   local function make_symbol(i, spec)
     local symbol = symbol_of(i, spec)
@@ -72,15 +76,30 @@ local function run(what, f, specs, own)
     if is_traceable(spec) then inputs[#inputs + 1] = i - 1 end
     return symbol
   end
-  local recorder = { places = places, specs = { unpack(specs) }, steps = {}, symbol_of = make_symbol }
-  for i, spec in ipairs(specs) do symbols[i] = make_symbol(i, spec) end
+  local recorder = { places = places, specs = { unpack(specs) }, steps = {}, symbol_of = make_symbol, computed = {} }
+  for i, spec in ipairs(specs) do
+    local symbol = make_symbol(i, spec)
+    if i <= #specs - added then symbols[i] = symbol else table.insert(recorder.computed, i) end
+  end
   local given, count = structure.pack(own, symbols)
-  local returned = { host_calls.within(recorder, f, unpack(given, 1, count)) }
-  local only = #returned == 1 and returned[1]
+  local returned = { pcall(host_calls.within, recorder, f, unpack(given, 1, count)) }
+  local ok, again = table.remove(returned, 1), nil
+  if not ok then
+    again = what == "map" and host_calls.ended_for(returned[1]) or error(returned[1], 0)
+    returned = {}
+    for symbol, i in pairs(places) do
+      if i <= #specs then returned[i] = symbol end
+    end
+    table.insert(returned, again)
+  end
+  local only = ok and #returned == 1 and returned[1]
   if type(only) == "table" and getmetatable(only) == nil and not structure.is_named(only) then returned = only end
   local components, made = structure.flatten(what, returned)
   returned = components
   if #returned == 0 then raise("%s: the function returned nothing", what) end
+  host_calls.within(recorder, function()
+    for i, value in ipairs(components) do components[i] = host_calls.settled(value) end
+  end)
   for i, value in ipairs(returned) do
     if (type(value) == "cdata" or type(value) == "table") and places[value] then
       results[i] = -places[value]
@@ -98,15 +117,15 @@ local function run(what, f, specs, own)
   local pointers, pointer_count = native.pointers(outputs)
   check(C.flow_trace_end(context, pointers, pointer_count, out_plan))
   return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results, steps = recorder.steps,
-           structure = made }
+           structure = made, again = again ~= nil }
 end
 
-local function trace_here(what, f, specs, own)
+local function trace_here(what, f, specs, own, added)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end
   if C.flow_trace_depth(context) > 0 then raise("%s cannot be called while another function is traced", what) end
   local function begin() check(C.flow_trace_begin(context)) end
-  local ok, result = pcall(tensor.while_tracing, where_of(f), begin, run, what, f, specs, own)
+  local ok, result = pcall(tensor.while_tracing, where_of(f), begin, run, what, f, specs, own, added)
   if not ok then
     local text = tostring(result)
     local position, rest = text:match("^([^\n:]+:%d+: )(.*)$")
@@ -116,8 +135,8 @@ local function trace_here(what, f, specs, own)
 end
 
 -- What a data set's threads do is done on the host.
-local function trace_function(what, f, specs, own)
-  return devices.within(-1, trace_here, what, f, specs, own)
+local function trace_function(what, f, specs, own, added)
+  return devices.within(-1, trace_here, what, f, specs, own, added or 0)
 end
 
 local function integers(list)
@@ -127,14 +146,15 @@ local function integers(list)
 end
 
 -- A flow_function for ds:map, the steps of the host that make further components before it (flow.tensor.host_calls), and the structure of
--- what it makes. own: the structure of elements.
-function trace.map_function(f, specs, own)
-  local traced = trace_function("map", f, specs, own)
+-- what it makes. own: the structure of elements. added: how many components maps before it added for f, 0 at first; where the fourth result
+-- is true this map adds another one, and a further one with f follows it.
+function trace.map_function(f, specs, own, added)
+  local traced = trace_function("map", f, specs, own, added)
   local inputs, input_count = integers(traced.inputs)
   local results, result_count = integers(traced.results)
   native.keep(traced)
   check(C.flow_function_from_plan(traced.plan, inputs, input_count, results, result_count, out_function))
-  return native.own(out_function, C.flow_function_release), traced.steps, traced.structure
+  return native.own(out_function, C.flow_function_release), traced.steps, traced.structure, traced.again
 end
 
 -- A flow_function for ds:filter.

@@ -44,14 +44,18 @@ local function spec_of(value)
   return { shape = native.is_tensor(value) and symbolic.dims(value) or value.shape, dtype = value.dtype }
 end
 
--- The components of a data set's elements that the values stand for while a map is traced; nil: they do not.
+-- The components of a data set's elements that the values stand for while a map is traced, or that a map before it made of them; nil: no
+-- map is traced.
 local function components_of(self, list)
   local components, specs = {}, {}
   if not host_calls.recorder() then return nil end
   for i, value in ipairs(list) do
     components[i], specs[i] = host_calls.component(value)
-    if not components[i] then
-      raise("%s is called on what ds:map gets as it comes, before other functions: input %d was made by one", object.title(self), i)
+    if not components[i] and native.is_tensor(value) and tensor.is_symbolic(value) then
+      components[i], specs[i] = host_calls.computed(value)
+    elseif not components[i] then
+      raise("%s is called on what ds:map gets, or on what its function makes of it: input %d is %s", object.title(self), i,
+        errors.describe(value))
     end
   end
   return components, specs

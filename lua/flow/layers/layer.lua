@@ -66,7 +66,8 @@ function Layer.from_record(class, named)
   if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
   named.dtype = named.dtype or mixed_precision.global_policy().name
   local options = { name = named.name, trainable = named.trainable }
-  named.input_shape, named.name = nil, nil
+  local weights = class.name == "Embedding" and named.weights or nil      -- Keras' argument of it
+  named.input_shape, named.name, named.weights = nil, nil, not weights and named.weights or nil
   local chosen = arguments.has_own_choices(named) and require("flow.layers.own_choices").take(class.name, named)
   local handle = arguments.native(class.name, named)
   self:_prepare(class.name, options)
@@ -74,6 +75,7 @@ function Layer.from_record(class, named)
   adopt(self, native.own(out_layer, C.flow_layer_release))
   rawset(self, "input_shape_given", input_shape or false)
   if chosen then require("flow.layers.own_choices").give(self, chosen) end
+  if weights then require "flow.layers.set_weights" (self, native.is_tensor(weights) and { weights } or weights, { -1 }) end
   return self
 end
 
@@ -198,8 +200,7 @@ end
 
 rawset(Layer, "wraps", { build = own_build.wrap })
 
--- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer = nil,
--- constraint = nil }.
+-- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer =, constraint = }.
 takes("{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer?, " ..
   "constraint? }")
 function Layer:add_weight(options)
@@ -445,8 +446,8 @@ function Layer.fields.class_name(self) return object.class_of(self).name end
 function Layer.fields.trainable(self) return self._trainable end
 
 -- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...
-for _, name in ipairs { "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance", "mean", "variance" } do
-  Layer.fields[name] = function(self) return require("flow.layers.layer_config").variable(self, name) end
+for n in ("kernel bias gamma beta moving_mean moving_variance mean variance embeddings depthwise_kernel pointwise_kernel"):gmatch "%S+" do
+  Layer.fields[n] = function(self) return require("flow.layers.layer_config").variable(self, n) end
 end
 
 function Layer.setters.trainable(self, value)

@@ -66,6 +66,7 @@ local function prepare(class, kind, given)
   end
   if salt and kind.dtype ~= "string" and given.oov_method ~= "farmhash" then raise("%s: salt needs oov_method \"farmhash\"", title) end
   for _, name in ipairs { "mask_token", "oov_token" } do
+    if given[name] == false then given[name] = nil end      -- None
     if given[name] ~= nil and not kind.is_token(given[name]) then
       raise("%s: %s is %s, got %s", title, name, kind.what, errors.describe(given[name]))
     end

@@ -1,5 +1,5 @@
 -- set_weights.lua: new values of all variables of a layer or model, in the order of get_weights(): all of them, or none where one does not
--- fit.
+-- fit. input_shape: builds the layer before.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -11,7 +11,8 @@ local function shape_text(shape)
   return "{" .. table.concat(shape, ", ") .. "}"
 end
 
-return function(self, values)
+return function(self, values, input_shape)
+  if input_shape then self:build(input_shape) end
   local weights = self.weights
   if type(values) ~= "table" or #values ~= #weights then
     raise("%s: set_weights() takes a list of %d tensors, got %s", object.title(self), #weights,

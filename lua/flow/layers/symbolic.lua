@@ -5,6 +5,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local signature = require "flow.signature"
+local strings = require "flow.tensor.strings"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -291,6 +292,22 @@ end
 
 ---- ops ----------------------------------------------------------------------------------------------------------------------------
 
+-- An op that moves strings runs before the plans, as layers for strings do (host_layer.lua): its call on them, and what it makes of shapes.
+local function on_strings(layer, op, operands, count)
+  local shape_after = strings.move_of(op)
+  if not shape_after then return end
+  rawset(layer, "_on_host", true)
+  rawset(layer, "_named_tensors", function() return {} end)
+  rawset(layer, "_read_tensors", function() end)
+  rawset(layer, "_infer", function(_, list)
+    return { { shape = shape_after(list[1].shape, unpack(operands, 2, count)), dtype = "string" }, single = true }
+  end)
+  rawset(layer, "_call", function(self, inputs, options)
+    if symbolic.any(inputs) then return symbolic.call(self, inputs, options or {}) end
+    return self:call(inputs)
+  end)
+end
+
 -- An op on symbolic tensors becomes a separate layer: the op with its other operands kept.
 local function apply(op, ...)
   local Layer = require "flow.layers.layer"
@@ -321,6 +338,7 @@ local function apply(op, ...)
     end
     return op(unpack(filled, 1, count))
   end
+  if inputs[1].dtype == "string" then on_strings(layer, op, operands, count) end
   return layer(inputs)
 end
 Symbolic.metatable.__apply = apply

@@ -18,20 +18,32 @@ local scopes = require "flow.scopes"
 local raise = errors.raise
 local host_inputs = {}
 
+-- The nodes that run before the plans: those on the host, and what they need. Training does not reach these: none has weights.
+local function nodes_before(model, order)
+  local before, wanted = {}, {}
+  for i = #order, 1, -1 do
+    local node, on_host = order[i], order[i].layer._on_host
+    local by = false
+    for _, output in ipairs(node.outputs) do by = by or wanted[output] end
+    if by and not on_host and #node.layer.variables > 0 then
+      raise("%s: %s prepares data on the host, so that it is called on inputs of the model, or on what layers without weights make of "
+        .. "them; %s has weights", object.title(model), object.title(by), object.title(node.layer))
+    end
+    if #node.inputs > 0 and (on_host or by) then
+      before[node] = true
+      for _, input in ipairs(node.inputs) do wanted[input] = on_host and node.layer or by end
+    end
+  end
+  return before
+end
+
 -- The value of _host for a graph of calls in running order, or nil if plans can contain all of it.
 function host_inputs.of_graph(model, order, inputs, outputs)
-  local host, known, needed = { nodes = {}, fed = {}, is_host = {} }, {}, {}
-  for _, input in ipairs(inputs) do known[input] = true end
+  local before = nodes_before(model, order)
+  local host, needed = { nodes = {}, fed = {}, is_host = {} }, {}
   for _, node in ipairs(order) do
-    if node.layer._on_host then
-      for _, input in ipairs(node.inputs) do
-        if not known[input] then
-          raise("%s: %s prepares data on the host, so that it is called on inputs of the model, or on what such a layer gives; \"%s\" is "
-            .. "neither", object.title(model), object.title(node.layer), input.name)
-        end
-      end
+    if before[node] then
       host.nodes[#host.nodes + 1], host.is_host[node] = node, true
-      for _, output in ipairs(node.outputs) do known[output] = true end
     elseif #node.inputs > 0 then
       for _, input in ipairs(node.inputs) do needed[input] = true end
     end
@@ -86,12 +98,22 @@ local function with_rank(rank, wanted, value, more, less)
   return value
 end
 
--- Runs the host's layers on values by Input; returns the inputs of the plans.
+-- Calls the layer of a node on values by symbolic tensor, to which it adds those of its outputs.
+local function call_node(node, values, arguments)
+  local result
+  if node.call then result = several.gathered(node.layer(unpack(several.unpacked(several.replace(node.call, arguments), nil))))
+  else result = several.gathered(node.layer(node.single and arguments[1] or arguments)) end
+  for i, output in ipairs(node.outputs) do values[output] = #node.outputs == 1 and result or result[i] end
+end
+
+-- Runs the nodes before the plans on values by Input; returns the inputs of the plans.
 local function run(host, values)
   for _, node in ipairs(host.nodes) do
     local arguments = {}
-    for i, input in ipairs(node.inputs) do arguments[i] = values[input] end
-    values[node.outputs[1]] = node.layer(node.single and arguments[1] or arguments)
+    for i, input in ipairs(node.inputs) do
+      arguments[i] = node.layer._on_host and values[input] or host_calls.numbers(values[input])
+    end
+    call_node(node, values, arguments)
   end
   local list = {}
   for i, t in ipairs(host.fed) do list[i] = values[t] end
@@ -143,6 +165,7 @@ end
 
 -- A data set whose first components, data for the Inputs, are replaced by the inputs of the plans.
 function host_inputs.map(model, what, dataset)
+  model:_meet(dataset._specs[1])
   local host = rawget(model, "_host")
   if not host then return dataset end
   local specs, inputs = dataset._specs, model.inputs
@@ -167,13 +190,20 @@ function host_inputs.map(model, what, dataset)
   end)
 end
 
--- Makes the Input of a Sequential model that is called for the first time.
-function host_inputs.input(value)
-  local is_text = strings.are(value)
-  value = is_text and strings.tensor("Sequential", type(value) == "string" and { value } or value) or ops.operand(value, nil, "Sequential")
-  local shape = {}
-  for axis = 2, #value.shape do shape[axis - 1] = value.shape[axis] end
-  return require("flow.layers").Input(shape, { dtype = value.dtype })
+-- Connects a Sequential model whose first layer prepares data on the host to the first data that it meets: a value, or { shape =, dtype = }
+-- of batches.
+function host_inputs.meet(model, first, connect)
+  local layer = model._children[1]
+  if model._built or not layer or not layer._on_host then return end
+  local of_list = type(first) == "table" and getmetatable(first) == nil and first[1]
+  if native.is_tensor(of_list) or strings.is(of_list) then first = of_list end
+  if type(first) ~= "table" or getmetatable(first) or not first.dtype then
+    local is_text = strings.are(first)
+    if is_text then first = strings.tensor("Sequential", type(first) == "string" and { first } or first)
+    else first = ops.operand(first, nil, "Sequential") end
+  end
+  rawset(model, "_input", require("flow.layers").Input({ unpack(first.shape, 2) }, { dtype = first.dtype }))
+  connect(model)
 end
 
 -- Calls the layers of a model on symbolic tensors one by one, so that a model that contains it consists of these calls.
@@ -182,13 +212,11 @@ function host_inputs.inline(model, given)
   for i, value in ipairs(symbolic.is(given) and { given } or given) do values[model.inputs[i]] = value end
   for _, node in ipairs(model._order) do
     if not values[node.outputs[1]] then
-      local arguments, result = {}
+      local arguments = {}
       for i, input in ipairs(node.inputs) do
         arguments[i] = values[input] or raise("%s: expected %d inputs", object.title(model), #model.inputs)
       end
-      if node.call then result = several.gathered(node.layer(unpack(several.unpacked(several.replace(node.call, arguments), nil))))
-      else result = several.gathered(node.layer(node.single and arguments[1] or arguments)) end
-      for i, output in ipairs(node.outputs) do values[output] = symbolic.is(result) and result or result[i] end
+      call_node(node, values, arguments)
     end
   end
   local results = {}

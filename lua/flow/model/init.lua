@@ -335,6 +335,8 @@ local function run_with_masks(self, training, call)
   return native.between(function() put(masks) end, function() put(before) end, function() return run_graph(self, inputs, training) end)
 end
 
+function Model:_meet() end      -- what Sequential does with its first data
+
 function Functional:_run(_, list, training, call)
   return call and run_with_masks(self, training, call) or run_graph(self, list, training)
 end
@@ -457,12 +459,10 @@ function Sequential:build(shape)
   end
 end
 
+function Sequential:_meet(data) host_inputs.meet(self, data, connect) end
+
 function Sequential:_call(inputs, options)
-  local first = self._children[1]
-  if not self._built and first and first._on_host and not symbolic.any(inputs) then
-    rawset(self, "_input", host_inputs.input(inputs))
-    connect(self)
-  end
+  if not symbolic.any(inputs) then self:_meet(inputs) end
   return call_graph(self, inputs, options)
 end
 

@@ -141,6 +141,15 @@ return function(ops, define, axis_from, gather)
     return ops.concat(list, axis)
   end
 
+  -- As many copies along the first axis as a batch has rows, in a trace that does not know how many.
+  local function copies_by_rows(x, rows, axis, what)
+    if axis ~= 1 then raise("%s: axis %d cannot be repeated by the rows of a batch, only the first one can", what, axis) end
+    local shape = tensor.raw_shape(x)
+    local spread = ops.broadcast_to(ops.expand_dims(x, 1), { rows, unpack(shape) })
+    shape[1] = shape[1] == 1 and rows or rows * length(x, 1, what)
+    return ops.reshape(spread, shape)
+  end
+
   -- x this many times along each axis; fewer numbers than axes are for the last ones.
   takes "x, repeats"
   define(function(x, repeats)
@@ -151,7 +160,11 @@ return function(ops, define, axis_from, gather)
     while #tensor.raw_shape(x) < #repeats do x = ops.expand_dims(x, 1) end
     local first = #tensor.raw_shape(x) - #repeats
     for i, count in ipairs(repeats) do
-      if whole(count, 0, what, ("entry %d"):format(i)) ~= 1 then x = copies(x, count, first + i) end
+      if require("flow.tensor.shapes").is_rows(count) then
+        x = copies_by_rows(x, count, first + i, what)
+      elseif whole(count, 0, what, ("entry %d"):format(i)) ~= 1 then
+        x = copies(x, count, first + i)
+      end
     end
     return x
   end, "tile")

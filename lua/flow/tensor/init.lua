@@ -353,7 +353,10 @@ end
 function fields.dtype(t) return native.dtype_names[C.flow_tensor_dtype(pointer(t))] end
 function fields.device(t) return devices.name(C.flow_tensor_device(pointer(t))) end
 function fields.rank(t) return C.flow_tensor_rank(pointer(t)) end
-function fields.size(t) return C.flow_tensor_size(pointer(t)) end
+function fields.size(t)      -- as flow.shape(x)[1] times a number in a trace that does not know the rows
+  local size = C.flow_tensor_size(pointer(t))
+  return size >= 0 and size or require("flow.tensor.shapes").size_of(shape_table(pointer(t)))
+end
 fields.ndim = fields.rank
 -- Which of its steps count, as a layer set it; nil: it has no mask. Ops give tensors without one.
 function fields._keras_mask(t)

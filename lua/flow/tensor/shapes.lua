@@ -59,6 +59,13 @@ function shapes.of(raw)
   return shape
 end
 
+-- How many elements a shape with the rows of a batch in it has.
+function shapes.size_of(raw)
+  local times = -1
+  for _, n in ipairs(raw) do times = times * n end
+  return rows(times)
+end
+
 -- Of rows of a batch: the dimension as the library has it; nil: it is something else.
 function shapes.raw(entry)
   return shapes.is_rows(entry) and -rawget(entry, "times") or nil

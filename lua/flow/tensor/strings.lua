@@ -141,35 +141,77 @@ function methods:item()
   return list[1]
 end
 
+---- moving ---------------------------------------------------------------------------------------------------------------
+
+-- flow.reshape, flow.expand_dims and flow.squeeze move strings, too. Of each: the shape that it makes of another, whose sizes may be -1
+-- where they vary. Axes count from 1, -1 is the last.
+local MOVES = {}
+
 -- One size may be -1: what is left.
-function methods:reshape(shape)
-  local list, wanted, known, free = strings.flat("reshape", self), {}, 1, nil
-  if type(shape) ~= "table" then raise("reshape takes a shape such as { -1, 1 }, got %s", errors.describe(shape)) end
-  for i, n in ipairs(shape) do
-    wanted[i] = n
+function MOVES.reshape(shape, wanted, ...)
+  if type(wanted) == "number" then wanted = { wanted, ... } end
+  if type(wanted) ~= "table" then raise("reshape takes a shape such as { -1, 1 }, got %s", errors.describe(wanted)) end
+  local made, count, known, free = {}, count_of(shape), 1, nil
+  for _, n in ipairs(shape) do count = n < 0 and -1 or count end
+  for i, n in ipairs(wanted) do
+    made[i] = n
     if n == -1 then free = i else known = known * n end
   end
-  if free then wanted[free] = known > 0 and #list / known or 0 end
-  if count_of(wanted) ~= #list or free and wanted[free] % 1 ~= 0 then
-    raise("reshape: %d strings do not fit the shape {%s}", #list, table.concat(shape, ", "))
+  if count >= 0 and free then made[free] = known > 0 and count / known or 0 end
+  if count >= 0 and (count_of(made) ~= count or free and made[free] % 1 ~= 0) then
+    raise("reshape: %d strings do not fit the shape {%s}", count, table.concat(wanted, ", "))
   end
-  return strings.of(list, wanted)
+  return made
 end
 
--- An axis of size 1 at that position: from 1, -1 is the last.
-function methods:expand_dims(axis)
-  local shape = shape_of(self)
-  table.insert(shape, axis < 0 and #shape + 2 + axis or axis, 1)
-  return self:reshape(shape)
+-- An axis of size 1 at that position.
+function MOVES.expand_dims(shape, axis)
+  local made = { unpack(shape) }
+  table.insert(made, axis < 0 and #made + 2 + axis or axis, 1)
+  return made
 end
 
 -- Without that axis of size 1.
-function methods:squeeze(axis)
-  local shape = shape_of(self)
+function MOVES.squeeze(shape, axis)
+  local made = { unpack(shape) }
   axis = axis or -1
-  local size = table.remove(shape, axis < 0 and #shape + 1 + axis or axis)
+  local size = table.remove(made, axis < 0 and #made + 1 + axis or axis)
   if size ~= 1 then raise("squeeze: axis %d of the strings is not of size 1", axis) end
-  return self:reshape(shape)
+  return made
+end
+
+for name, shape_after in pairs(MOVES) do
+  methods[name] = function(self, ...)
+    local list, shape = strings.flat(name, self)
+    return strings.of(list, shape_after(shape, ...))
+  end
+end
+
+-- What an op of flow makes of the shape of strings; nil: it takes numbers.
+function strings.move_of(op)
+  local ops = require "flow.tensor.ops"
+  for name, shape_after in pairs(MOVES) do
+    if op == ops[name] then return shape_after end
+  end
+end
+
+-- The op that moves strings, by its name; nil: it is another one.
+function strings.moves(name) return MOVES[name] and require("flow.tensor.ops")[name] end
+
+-- Strings in another shape, whose sizes after the first are known.
+function strings.reshaped(value, shape)
+  local wanted = { unpack(shape) }
+  if wanted[1] and wanted[1] < 0 then wanted[1] = -1 end
+  local list, own = strings.flat("reshape", value)
+  return strings.of(list, MOVES.reshape(own, wanted))
+end
+
+-- An op that strings are an operand of (define_op.lua).
+function metatable.__apply(op, x, ...)
+  local shape_after = strings.is(x) and strings.move_of(op)
+  if not shape_after then refuse() end
+  local list, shape = strings.flat("strings", x)
+  return strings.of(list, shape_after(shape, ...))
 end
 
 ---- in the library's forms (flow_strings) -----------------------------------------------------------------------------------

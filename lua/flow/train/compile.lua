@@ -230,6 +230,7 @@ end
 -- one for each, by name or as a list.
 function training.read_data(model, x, y, weights)
   local given = named_data.complete(model, "x", "inputs", x)
+  if given ~= nil then model:_meet(given) end
   if given ~= nil and rawget(model, "_host") then given = host_inputs.prepare(model, given) end
   local inputs = training.tensors(given, "x")
   local targets = training.tensors(named_data.complete(model, "y", "outputs", y), "y")

@@ -180,7 +180,7 @@ local function make(class_name, index, ...)
   local named, known = arguments.named(class_name, parameters, #parameters, ...), { name = true, dtype = true }
   for _, parameter in ipairs(parameters) do known[parameter] = true end
   errors.check_options(class_name, named, known)
-  local reduction = named.reduction or "sum_over_batch_size"
+  local reduction = named.reduction == nil and "sum_over_batch_size" or named.reduction or "none"      -- false: None
   if not REDUCTIONS[reduction] then
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
   end

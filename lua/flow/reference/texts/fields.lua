@@ -69,6 +69,18 @@ layer.bias: The variable of this name, if the layer has one.
   local dense = layers.Dense(2)
   dense:build { 4, 3 }
   print(dense.bias.shape[1])      --> 2
+layer.embeddings: The table of an Embedding.
+  local table_of = layers.Embedding(5, 2)
+  table_of:build { -1 }
+  print(table_of.embeddings.shape[1])      --> 5
+layer.depthwise_kernel: Of a separable convolution: the kernels of each channel.
+  local separable = layers.SeparableConv1D(4, 3)
+  separable:build { -1, 9, 2 }
+  print(separable.depthwise_kernel.shape[1])      --> 3
+layer.pointwise_kernel: Of a separable convolution: what mixes the channels.
+  local separable = layers.SeparableConv1D(4, 3)
+  separable:build { -1, 9, 2 }
+  print(separable.pointwise_kernel.shape[3])      --> 4
 layer.gamma: The scale of a normalization.
   local norm = layers.BatchNormalization()
   norm:build { 4, 3 }

@@ -85,8 +85,8 @@ end, "gather_nd")
 local function added(values, numbers, size, width)
   local dtype = values.dtype
   local exact = tools.is_float(values) and values or values:to("float64")
-  local count = numbers.size
-  local sum = tools.scatter_rows(exact:reshape { count, width }, ops.flatten(numbers), { size, width })
+  local flat = ops.flatten(numbers)
+  local sum = tools.scatter_rows(ops.reshape_raw(exact, { tools.dims(flat)[1], width }), flat, { size, width })
   return exact.dtype == dtype and sum or sum:to(dtype)
 end
 
@@ -145,7 +145,7 @@ local function segments_of(data, ids, count, what)
   end
   local dims = tools.dims(data)
   local rest, width = rest_of(dims, 1)
-  local rows = data:reshape { ids.size, width }
+  local rows = ops.reshape_raw(data, { tools.dims(ids)[1], width })
   local inside = ops.logical_and(ops.ge(ids, 0), ops.lt(ids, count))
   return rows, ops.where(inside, ids, count):to("int64"), count, width, rest
 end
