@@ -276,7 +276,8 @@ static double cost_direct(const flow_call *call)
   layout l = layout_of(call);
   const flow_geometry *s = &l.s;
   double taps = (double)(s->kernel[0] * s->kernel[1] * s->group_in), pixels = (double)(s->images * s->out[0] * s->out[1]);
-  double padded = (double)(s->groups * flow_padded_channels(s->group_out));
+  int64_t lanes = VL == 16 && s->group_out <= VL / 2 && !s->pooled ? VL / 2 : flow_padded_channels(s->group_out);
+  double padded = (double)(s->groups * (s->depthwise ? flow_padded_channels(s->group_out) : lanes));
   if (s->depthwise) return flow_cost_arithmetic(pixels * taps * padded, 0.3);
   double copied = l.copied ? (double)(s->images * s->in[0] * s->in[1] * l.pixel) * 2 * sizeof(float) : 0;
   double packed = (double)l.packed * sizeof(float) * (call->kept ? 1 : 2);
