@@ -22,6 +22,21 @@ local endless = {
   ["repeat_ at the end"] = function() return pairs_of(1):batch(4):repeat_() end,
   ["shuffled and prefetched"] = function() return pairs_of():shuffle(6):batch(2):prefetch(1) end,
   ["mapped"] = function() return pairs_of():batch(2):map(function(a, b) return a, b end) end,
+  ["filtered"] = function() return pairs_of():batch(2):filter(function(a) return a:sum():gt(0) end) end,
+  ["unbatched"] = function() return pairs_of(1):batch(4):repeat_():unbatch():batch(2) end,
+  ["made of others by flat_map"] = function()
+    return Dataset.range(3):repeat_():flat_map(function() return Dataset.from_tensors { x, y } end)
+  end,
+  ["made of others by interleave"] = function()
+    return Dataset.range(3):repeat_():interleave(function() return Dataset.from_tensors { x, y } end)
+  end,
+  ["drawn from several"] = function()
+    return Dataset.sample_from_datasets { pairs_of():batch(2), pairs_of(1):batch(2) }
+  end,
+  ["chosen from several"] = function()
+    local order = Dataset.range(2):repeat_()
+    return Dataset.choose_from_datasets({ pairs_of():batch(2), pairs_of():batch(2) }, order)
+  end,
   ["skipped"] = function() return pairs_of():skip(3):batch(2) end,
   ["joined to a finite one"] = function() return pairs_of(1):batch(2):concatenate(pairs_of():batch(2)) end,
   ["of a generator"] = function()

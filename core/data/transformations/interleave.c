@@ -149,7 +149,7 @@ flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_data
   self->block = length;
   self->parallel = parallel != 0;
   self->base.calls_back = 1;
-  self->base.cardinality = input->cardinality == 0 ? 0 : FLOW_UNKNOWN;
+  if (input->cardinality > 0) self->base.cardinality = FLOW_UNKNOWN;
   self->base.spec = like->spec;
   self->base.batch_rows = like->batch_rows;
   flow_dataset_identify(*out, (uint64_t)places);

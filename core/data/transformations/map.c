@@ -100,7 +100,7 @@ flow_status flow_dataset_map(flow_dataset *input, flow_function *function, doubl
   self->function = flow_function_retain(function);
   self->calls = threads > 256 ? 256 : (int)threads;
   self->deterministic = deterministic;
-  if (function->class->drops) self->base.cardinality = self->base.cardinality == 0 ? 0 : FLOW_UNKNOWN;
+  if (function->class->drops && self->base.cardinality > 0) self->base.cardinality = FLOW_UNKNOWN;
   if (function->random) flow_dataset_set_random(*out, seed, 1);
   flow_dataset_identify(*out, function->identity);
   self->base.spec = (flow_element_spec){ 0 };

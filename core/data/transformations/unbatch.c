@@ -86,7 +86,7 @@ flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out)
   FLOW_TRY(flow_dataset_new(&class, &input, 1, out));
   int64_t size = input->spec.components[0].shape[0], *cardinality = &(*out)->cardinality;
   if (size >= 0 && *cardinality >= 0 && __builtin_mul_overflow(*cardinality, size, cardinality)) *cardinality = FLOW_UNKNOWN;
-  if (size < 0 && *cardinality != 0) *cardinality = FLOW_UNKNOWN;
+  if (size < 0 && *cardinality > 0) *cardinality = FLOW_UNKNOWN;
   (*out)->batch_rows = 0;
   flow_element_spec *spec = &(*out)->spec;
   for (int i = 0; i < spec->count; i++) {

@@ -36,11 +36,14 @@ local function joined_specs(internal, what, datasets)
 end
 
 -- The data set of elements of `datasets` in the order of next_number(left), which each pass gets from begin(pull); nil: the end. more: a
--- data set that begin() pulls from, or nil.
-local function choose(internal, what, datasets, more, stops, begin)
+-- data set that begin() pulls from, or nil. ends(i): dataset i may end, or is never taken.
+local function choose(internal, what, datasets, more, stops, begin, ends)
   local specs, inputs = joined_specs(internal, what, datasets), { unpack(datasets) }
   inputs[#inputs + 1] = more
-  return internal.transform(inputs, specs, datasets[1]._structure, -2, function(pull, give)
+  local endless = 0
+  for i in ipairs(datasets) do endless = endless + (ends(i) and 0 or 1) end
+  local cardinality = (stops and endless == #datasets or not stops and endless > 0) and -1 or -2
+  return internal.transform(inputs, specs, datasets[1]._structure, cardinality, function(pull, give)
     local next_number, left = begin(pull), {}
     for i in ipairs(datasets) do left[i] = true end
     while true do
@@ -73,7 +76,7 @@ return function(Dataset, internal)
         local number = any and pull(#datasets + 1)
         return number and number[1]:item() + 1 or nil
       end
-    end)
+    end, function(i) return choices:cardinality() ~= -1 or datasets[i]:cardinality() ~= -1 end)
   end
 
   -- weights: how likely each is, all alike without them; each pass draws the same. Without stop_on_empty_dataset the others go on when one
@@ -102,6 +105,6 @@ return function(Dataset, internal)
         end
         return last
       end
-    end)
+    end, function(i) return weights and weights[i] == 0 or datasets[i]:cardinality() ~= -1 end)
   end
 end

@@ -14,6 +14,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local integers = require "flow.tensor.integers"
+local passes = require "flow.passes"
 local signature = require "flow.signature"
 local random = require "flow.tensor.random"
 local elements = require "flow.data.elements"
@@ -30,7 +31,7 @@ local data = signature.module("flow.data", {
   INFINITE_CARDINALITY = -1, UNKNOWN_CARDINALITY = -2, SHARD_HINT = -1, AUTOTUNE = -1,
   AutoShardPolicy = options_of.AutoShardPolicy,
 })
-data.experimental = { AutoShardPolicy = data.AutoShardPolicy, AUTOTUNE = data.AUTOTUNE }
+data.experimental = errors.closed("flow.data.experimental", { AutoShardPolicy = data.AutoShardPolicy, AUTOTUNE = data.AUTOTUNE })
 local internal = signature.internal(data)
 
 local Dataset = object.class("Dataset")
@@ -454,6 +455,7 @@ end
 -- f(state, x, y) -> state over all elements, in Lua; returns the last state.
 function Dataset:reduce(initial, f)
   if type(f) ~= "function" then raise("reduce takes an initial state and a function(state, x, y), got %s", errors.describe(f)) end
+  passes.check_end("reduce", self)
   local pass = self:iter()
   local function fold(state, first, ...)
     if first == nil then return state end

@@ -10,6 +10,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local entries = require "flow.layers.entries"
+local passes = require "flow.passes"
 
 local raise = errors.raise
 
@@ -184,9 +185,9 @@ function Discretization:adapt(data, steps)
       summary = merge(summarize(x:to("float32"):reshape({ -1 }):totable(), given.epsilon), summary, given.epsilon)
     end
   end
-  if type(data) == "table" and getmetatable(data) and object.has(data, "iter") then
+  if passes.is_dataset(data) then
     local done = 0
-    for x in data:iter() do
+    for x in passes.adapt(self, data, steps, true) do
       if steps and done >= steps then break end
       add(x)
       done = done + 1

@@ -3,13 +3,14 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local passes = require "flow.passes"
 
 local raise = errors.raise
 
 -- The batches of data: one tensor, a list of them, or a data set, whose elements may be (inputs, labels).
-local function each_batch(data)
+local function each_batch(layer, data)
   if native.is_tensor(data) then data = { data } end
-  if type(data) == "table" and getmetatable(data) and type(data.iter) == "function" then return data:iter() end
+  if passes.is_dataset(data) then return passes.adapt(layer, data) end
   if type(data) ~= "table" or not native.is_tensor(data[1]) then
     raise("adapt() takes a tensor, a list of batches or a data set, got %s", errors.describe(data))
   end
@@ -45,7 +46,7 @@ end
 return function(Normalization)
   function Normalization:adapt(data)
     local total, reduced
-    for x in each_batch(data) do
+    for x in each_batch(self, data) do
       self:build { unpack(x.shape) }
       if #self.weights == 0 then raise("%s: adapt() is for layers without given mean and variance", object.title(self)) end
       self(x, { training = false })                      -- checks the shape

@@ -15,6 +15,7 @@ local lookup = require "flow.layers.lookup"
 local C, raise = native.C, errors.raise
 local IndexLookup, StringLookup = lookup.IndexLookup, lookup.StringLookup
 local HostLayer = require "flow.layers.host_layer"
+local passes = require "flow.passes"
 
 local TextVectorization = object.class("TextVectorization", HostLayer)
 
@@ -160,9 +161,9 @@ signature.takes "data: data, batch_size?, steps?: count"
 function TextVectorization:adapt(data, _, steps)
   if not in_lua(self) then return inner_of(self):adapt(data, { steps = steps }) end
   local inner, list = inner_of(self), data
-  if type(data) == "table" and getmetatable(data) and object.has(data, "iter") then
+  if passes.is_dataset(data) then
     list = {}
-    local pass, done = data:iter(), 0
+    local pass, done = passes.adapt(self, data, steps, true), 0
     while done < (steps or math.huge) do
       local value = pass()
       if value == nil then break end

@@ -1,17 +1,17 @@
 -- token_counts.lua: what adapt() of layers with a vocabulary learns of data: its tokens and how often they come.
 
 local native = require "flow.ffi"
-local object = require "flow.object"
 local tensor = require "flow.tensor"
 local strings = require "flow.tensor.strings"
+local passes = require "flow.passes"
 
 local C, check = native.C, native.check
 local counts_out = native.out("flow_token_counts")
 
 -- Calls f(flow_strings) for each batch of what adapt was given.
 local function each_batch(self, is_text, data, steps, f)
-  if type(data) == "table" and getmetatable(data) and object.has(data, "iter") then
-    local pass, done = data:iter(), 0
+  if passes.is_dataset(data) then
+    local pass, done = passes.adapt(rawget(self, "_holder") or self, data, steps, true), 0
     while done < (steps or math.huge) do
       check(pass:_pull())
       if pass._element.count == 0 then break end
