@@ -61,6 +61,13 @@ function errors.check_list(what, list, message, before)
   return count
 end
 
+-- A table of names that users read, title: from now on another name is an error.
+function errors.closed(title, names)
+  return setmetatable(names, { __index = function(_, name)
+    errors.raise("%s has no %q%s", title, tostring(name), errors.instead(title, names, tostring(name)))
+  end })
+end
+
 -- What sentences say of values and of names that are near is in errors/texts.lua.
 return setmetatable(errors, { __index = function(_, name)
   require "flow.errors.texts"

@@ -138,7 +138,8 @@ describe("indexing", function()
     assert.equal("the range {1, 5} is out of range: axis 2 has 3 elements", message_of(function() return a[{ 1, { 1, 5 } }] end))
     assert.equal("3 positions for a tensor of rank 2, shape {2, 3}", message_of(function() return a[{ 1, 1, 1 }] end))
     assert.equal("a position is a whole number from 1, got the number 1.5 on axis 1", message_of(function() return a[1.5] end))
-    assert.equal("the step of a range counts forward from 1, got -1 on axis 1", message_of(function() return a[{ { 1, 2, -1 } }] end))
+    assert.equal("the step of a range counts forward from 1, got -1 on axis 1: flow.flip(x, axis) turns the order",
+      message_of(function() return a[{ { 1, 2, -1 } }] end))
   end)
 end)
 

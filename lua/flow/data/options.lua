@@ -8,7 +8,9 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 
 local raise = errors.raise
-local options = { AutoShardPolicy = { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 } }
+local options = {
+  AutoShardPolicy = errors.closed("flow.data.AutoShardPolicy", { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 }),
+}
 
 local SETTINGS = { auto_shard_policy = true, deterministic = true }
 local Options = object.class("Options")
@@ -34,7 +36,7 @@ function options.policy_name(value) return policy_names[value] end
 -- A policy's number; -2: none is given.
 local function policy_of(value)
   if value == nil then return -2 end
-  local found = type(value) == "string" and options.AutoShardPolicy[value:upper()] or policy_names[value] and value
+  local found = type(value) == "string" and rawget(options.AutoShardPolicy, value:upper()) or policy_names[value] and value
   if not found then raise("with_options: auto_shard_policy is AUTO, FILE, DATA, HINT or OFF, got %s", errors.describe(value)) end
   return found
 end

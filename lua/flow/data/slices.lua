@@ -28,7 +28,7 @@ local function components_of(what, value)
   if type(value) ~= "table" or getmetatable(value) or type(value[1]) == "string" then return { value }, false end
   local first = value[1]
   if structure.of(what, value) then return structure.flatten(what, value) end
-  if not native.is_tensor(value[1]) then errors.check_list(what, value) end
+  errors.check_list(what, value)
   for i, entry in ipairs(value) do
     if is_list_of_tensors(entry) then raise("%s: entry %d is a list of tensors%s", what, i, SIDE_BY_SIDE) end
   end

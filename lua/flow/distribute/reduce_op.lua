@@ -2,11 +2,11 @@
 
 local errors = require "flow.errors"
 
-local reduce_op = { ReduceOp = { SUM = "SUM", MEAN = "MEAN" } }
+local reduce_op = { ReduceOp = errors.closed("flow.distribute.ReduceOp", { SUM = "SUM", MEAN = "MEAN" }) }
 
 -- "SUM" or "MEAN", from a name in any case; what: who asks.
 function reduce_op.check(what, how)
-  local name = type(how) == "string" and reduce_op.ReduceOp[how:upper()]
+  local name = type(how) == "string" and rawget(reduce_op.ReduceOp, how:upper())
   return name or errors.raise("%s: \"sum\" or \"mean\", got %s", what, errors.describe(how))
 end
 

@@ -38,7 +38,7 @@ local function range(entry, n, axis)
     if key ~= 1 and key ~= 2 and key ~= 3 then raise("a range is {from, to, step}, got a field %s on axis %d", tostring(key), axis) end
   end
   local from, to, step = whole(entry[1] or 1, axis), whole(entry[2] or -1, axis), whole(entry[3] or 1, axis)
-  if step < 1 then raise("the step of a range counts forward from 1, got %d on axis %d", step, axis) end
+  if step < 1 then raise("the step of a range counts forward from 1, got %d on axis %d: flow.flip(x, axis) turns the order", step, axis) end
   if n < 0 then
     if from < 1 or (to < 1 and to ~= -1) then tensor.unknown_rows(("a range {%d, %d} from the end of axis %d"):format(from, to, axis)) end
     return from - 1, to == -1 and LAST or to, step
@@ -53,7 +53,11 @@ end
 
 -- A key with {} in the place of "...", and how many of its entries are axes of t.
 local function without_ellipsis(t, key, rank)
-  local count, ellipsis = 0, nil
+  local count, ellipsis, missing = 0, nil, nil
+  for i = 1, rank + 1 do
+    if key[i] == nil then missing = missing or i
+    elseif missing then raise("entry %d of the list of positions is nil: {} takes the whole axis", missing) end
+  end
   for i = 1, #key do
     if key[i] == "..." then
       if ellipsis then raise("a tensor is indexed with one \"...\", got two") end

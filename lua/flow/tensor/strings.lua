@@ -51,6 +51,7 @@ local function put_in_order(what, value, shape, depth, list)
     raise("%s: rows of strings have different lengths: %s where %d strings or lists are expected", what,
       type(value) == "table" and #value .. " of them" or errors.describe(value), shape[depth])
   end
+  if not strings.is(value) then errors.check_list(what, value) end
   for i = 1, #value do put_in_order(what, value[i], shape, depth + 1, list) end
   return list
 end
@@ -224,7 +225,7 @@ end
 
 -- A list of strings as bytes and offsets.
 function strings.pack(what, list)
-  local starts, position = new_tensor("int64", { #list + 1 }), 0
+  local starts, position = new_tensor("int64", { errors.check_list(what, list) + 1 }), 0
   local at = native.data(starts)
   for i, text in ipairs(list) do
     if type(text) ~= "string" then raise("%s: entry %d of a list of strings is %s", what, i, errors.describe(text)) end

@@ -107,6 +107,7 @@ local function flatten(sources, leaves)
   if type(sources) ~= "table" or getmetatable(sources) then
     raise("gradient(): a source is a tensor, a variable or a list of them, got %s", errors.describe(sources))
   end
+  if #sources > 0 then errors.check_list("gradient(): the sources", sources) end
   local positions = {}
   for key, value in pairs(sources) do positions[key] = flatten(value, leaves) end
   return positions
