@@ -24,6 +24,18 @@ local function names(model)
 end
 
 describe("clone_model", function()
+  it("copies functions of Lua with their layers, in models inside of others, too", function()
+    local input = flow.Input { 4 }
+    local inner = flow.Model { inputs = input, outputs = layers.Dense(2)(layers.Lambda(function(t) return t * 2 end)(input)) }
+    local ones = flow.ones { 1, 4 }
+    for _, model in ipairs { inner, flow.Sequential { layers.Input { 4 }, inner, layers.Lambda(function(t) return t + 1 end) } } do
+      local clone = models.clone_model(model)
+      assert.is_not.equal(model.weights[1], clone.weights[1])
+      clone:set_weights(model:get_weights())
+      assert.same(model(ones):totable(), clone(ones):totable())
+    end
+  end)
+
   it("asks clone_function for each layer but the inputs and the operations, once", function()
     local seen, model = {}, functional()
     local clone = models.clone_model(model, { clone_function = function(layer)

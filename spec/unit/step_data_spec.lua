@@ -2,6 +2,7 @@
 -- tensor where x is alone, lists of x, y and sample_weight otherwise, elements of a Dataset as they are.
 require "spec.support.init"
 local flow = require "flow"
+local support = require "spec.support.init"
 
 local x, y, w = flow.ones { 5, 3 }, flow.zeros { 5, 2 }, flow.ones { 5 }
 
@@ -62,4 +63,35 @@ describe("the data of a step", function()
       assert.same({ train = "tensor", test = "list 2", predict = "tensor" }, seen)
     end)
   end
+
+  it("may have parts with different numbers of rows, as zip gives them", function()
+    local Pairs = flow.Model:extend "Pairs"
+    function Pairs:init() self.dense = flow.layers.Dense(2, { kernel_initializer = "ones" }) end
+    function Pairs:train_step(data)
+      local many, few, labels = unpack(data)
+      local tape = flow.GradientTape()
+      local loss = tape:record(function()
+        local all = self.dense(flow.concat({ many, few }, 1))
+        return all:square():mean() + (self.dense(few) - labels):square():mean()
+      end)
+      self.optimizer:apply_gradients(tape:gradient(loss, self.trainable_variables), self.trainable_variables)
+      return { loss = loss, rows = flow.ones_like(many):sum() }
+    end
+    local Dataset = flow.data.Dataset
+    local many, few = flow.random.normal({ 24, 3 }, { seed = 1 }), flow.random.normal({ 10, 3 }, { seed = 2 })
+    local labelled = Dataset.from_tensor_slices { few, few[{ {}, { 1, 2 } }] }
+    local pairs_of = Dataset.zip { Dataset.from_tensor_slices(many):batch(8), labelled:batch(4) }
+    local histories = {}
+    for i, eagerly in ipairs { false, true } do
+      local model = Pairs()
+      model:compile { optimizer = flow.optimizers.SGD(0.1), run_eagerly = eagerly }
+      histories[i] = model:fit(pairs_of, { epochs = 2, verbose = 0 }).history
+    end
+    assert.equal(24, histories[1].rows[1])      -- of the last batch
+    for epoch = 1, 2 do assert.truthy(math.abs(histories[1].loss[epoch] - histories[2].loss[epoch]) < 1e-6) end
+    local plain = flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(3) }
+    plain:compile { optimizer = "sgd", loss = "mse" }
+    local unequal = Dataset.zip { Dataset.from_tensor_slices(many):batch(8), Dataset.from_tensor_slices(few):batch(4) }
+    assert.truthy(support.message_of(function() plain:fit(unequal, { verbose = 0 }) end):find("component 2 of a batch has 4 rows", 1, true))
+  end)
 end)

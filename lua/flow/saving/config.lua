@@ -137,8 +137,10 @@ function config.is_graph(model)
   return first == names or first == nil and debug.getinfo(init, "u").isvararg
 end
 
--- The entry of a layer or model.
+-- The entry of a layer or model. Within config.clone layers that copy themselves need none.
+local copies_itself = false
 function config.entry(layer)
+  if copies_itself and object.has(layer, "_copy") then return { class_name = layer.class_name, config = { name = layer.name } } end
   if object.is(layer, layers.InputLayer) then return input_entry(layer) end
   if operations.is(layer) then return operations.entry(layer) end
   local is_sequential, is_functional = object.is(layer, models.Sequential), object.is(layer, models.Functional)
@@ -185,8 +187,8 @@ local function layer_of(inner, reader, clone, original)
     return config.read(inner, reader)
   end
   local is_graph = object.is(original, models.Sequential) or object.is(original, models.Functional)
-  if is_graph and clone.recursive then return clone.again(original) end
-  if not clone.layer then return config.read(inner, reader) end
+  if is_graph and (clone.recursive or not clone.layer) then return clone.again(original) end
+  if not clone.layer then return object.has(original, "_copy") and original:_copy() or config.read(inner, reader) end
   local made = clone.layer(original)
   if not object.is(made, Layer) then
     raise("%s: clone_function returns a layer, got %s for %s", reader.path, errors.describe(made), object.title(original))
@@ -396,7 +398,12 @@ function config.clone(model, custom, options)
     return config.clone(inner, custom, { clone_function = clone.layer, recursive = true,
       call_function = object.is(inner, models.Functional) and clone.call or nil })
   end
-  local entry = json.decode(json.encode(config.entry(model)))
+  local before = copies_itself
+  copies_itself = true
+  local ok, entry = pcall(config.entry, model)
+  copies_itself = before
+  if not ok then error(entry, 0) end
+  entry = json.decode(json.encode(entry))
   return config.read(entry, { path = "clone_model", custom = custom, calls = 0, clone = clone })
 end
 

@@ -199,7 +199,8 @@ takes("model, input_tensors?, clone_function?: callable, call_function?: callabl
   .. "{ custom_objects?: table }")
 function saving.clone_model(model, input_tensors, clone_function, call_function, recursive, options)
   if not object.is(model, Model) then raise("clone_model takes a model, got %s", errors.describe(model)) end
-  if input_tensors == nil and not clone_function and not call_function and not recursive then
+  local is_plain = input_tensors == nil and not clone_function and not call_function and not recursive
+  if is_plain and not require("flow.saving.config").is_graph(model) then
     return saving.model_from_json(model:to_json(), options)
   end
   local is_sequential = object.is(model, models.Sequential)

@@ -115,6 +115,7 @@ function Feed.new(model, kind, what, dataset, limit, by_class)
   if kind == "train" and passed.class_names then rawset(model, "_class_names", passed.class_names) end
   return setmetatable({
     model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
+    is_own = model_steps.overrides(model, kind .. "_step"),      -- parts of a batch may have different numbers of rows
     fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,
     pending = false,      -- position at which the next pass begins
     usual = usual,        -- rows of those of all workers together, or nil
@@ -257,12 +258,15 @@ end
 
 -- The step for batches with the dtypes and shapes of these tensors, and at least as many rows.
 local function prepare(self, tensors, rows)
+  local unequal = false
   for i, t in ipairs(tensors) do
-    if t.shape[1] ~= rows then
+    if t.shape[1] ~= rows and not self.is_own then
       raise("%s: component %d of a batch has %d rows, component 1 has %d", self.what, i, t.shape[1], rows)
     end
+    unequal = unequal or t.shape[1] ~= rows
   end
-  self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own, self.usual)
+  if unequal then self.step = steps.of_unequal_rows(self.model, self.kind, self.layout)
+  else self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own, self.usual) end
   self.seen = {}
   for i, t in ipairs(tensors) do self.seen[i] = t.shape end
 end
@@ -282,6 +286,15 @@ local function run_eagerly(self, element, outputs)
   return tensors[1].shape[1]
 end
 
+-- Whether a part of a batch has another number of rows than the first, and the step is not made for that.
+local function is_unequal(self, element, rows)
+  if not self.is_own or self.step.eager then return false end
+  for i = 1, self.used - 1 do
+    if C.flow_tensor_dim(element.tensors[i], 0) ~= rows then return true end
+  end
+  return false
+end
+
 -- Runs one step on a batch, or on no rows if this worker has no batch. Returns a status and the rows of all workers that were trained on. 0
 -- rows: no worker had a batch, one requests a stop, or the step failed.
 local function run_step(self, seed, number, outputs)
@@ -291,7 +304,9 @@ local function run_step(self, seed, number, outputs)
     inputs = native.pointers(empty)
   else
     local rows = C.flow_tensor_dim(element.tensors[0], 0)
-    if not self.step or not self.fixed or rows > self.step.capacity then prepare_for_element(self, element, rows) end
+    if not self.step or not self.fixed or rows > self.step.capacity or is_unequal(self, element, rows) then
+      prepare_for_element(self, element, rows)
+    end
   end
   if self.step.eager then return 0, run_eagerly(self, element, outputs) end
   local instance = self.step.instance

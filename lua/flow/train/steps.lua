@@ -263,23 +263,23 @@ local function eager_step(model, kind, layout)
   return { eager = eager, instance = false, capacity = math.huge, running = 0 }
 end
 
--- The step of a model with layers that keep a state for each row of a batch. Its plans are for batches of exactly this number of rows, and
--- it runs one batch at a time.
-local function stateful_step(model, kind, layout)
+-- A step whose plans are for batches of exactly these numbers of rows; it runs one batch at a time. problem: what to say where replicas
+-- would share the batches.
+local function exact_step(model, kind, layout, problem)
   local placed, counted, own = model._placement, -1, 0
   if placed and placed.count > 1 then
-    raise("%s: a layer with stateful = true keeps a state for each row of a batch, and %s gives its %d replicas parts of it: train it " ..
-      "on one replica, or without stateful", object.title(model), tostring(placed.strategy), placed.count)
+    raise("%s: %s, and %s gives its %d replicas parts of it: %s", object.title(model), problem[1], tostring(placed.strategy), placed.count,
+      problem[2])
   end
   local function find_or_make(tensors)
-    local specs, rows = {}, tensors[1].shape[1]
+    local specs, rows, counts = {}, tensors[1].shape[1], {}
     for i = 1, #tensors do
       specs[i] = spec_of(tensors[i])
-      specs[i].shape[1] = tensors[i].shape[1]
+      specs[i].shape[1], counts[i] = tensors[i].shape[1], tensors[i].shape[1]
     end
     settle(model)
     steps.ensure_built(model, kind, specs, layout)
-    local key = signature(model, kind, tensors, layout) .. "|rows " .. rows
+    local key = signature(model, kind, tensors, layout) .. "|rows " .. table.concat(counts, " ")
     local step = find(model._steps, key)
     if step then return step end
     step = { plan = trace_again(model, key, kind, specs, layout), instance = nil, capacity = rows, key = key, running = 0 }
@@ -302,6 +302,17 @@ local function stateful_step(model, kind, layout)
   return { eager = run, instance = false, capacity = math.huge, running = 0 }
 end
 
+-- Of a model with layers that keep a state for each row of a batch.
+local STATEFUL = { "a layer with stateful = true keeps a state for each row of a batch", "train it on one replica, or without stateful" }
+-- Of a model whose own step gets parts with different numbers of rows, as zip gives them of data sets with batches of different sizes.
+local UNEQUAL = { "a batch has parts with different numbers of rows", "train it on one replica, or give the parts equally many" }
+
+function steps.of_unequal_rows(model, kind, layout)
+  local compiled = model._compiled
+  if compiled and compiled.run_eagerly or rawget(model, "_runs_eagerly") then return eager_step(model, kind, layout) end
+  return exact_step(model, kind, layout, UNEQUAL)
+end
+
 -- The number of replicas that share the rows of a batch: those of all workers, or only the local ones if each worker has its own rows or
 -- works alone.
 local function parts_of(p, own)
@@ -315,7 +326,7 @@ end
 function steps.get(model, kind, tensors, layout, capacity, own, usual)
   local compiled = model._compiled
   if compiled and compiled.run_eagerly or rawget(model, "_runs_eagerly") then return eager_step(model, kind, layout) end
-  if model:_keeps_states() then return stateful_step(model, kind, layout) end
+  if model:_keeps_states() then return exact_step(model, kind, layout, STATEFUL) end
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
   settle(model)
