@@ -249,6 +249,73 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
   return unflatten(positions, gradients)
 end
 
+-- The gradients of each of the `count` parts of a target, which seed(i) picks: a list for each leaf, or false where none depends on it.
+local function gradients_of_parts(self, target, count, seed, leaves)
+  if not self.handle then raise("jacobian(): this tape has recorded nothing; call tape:record(f) first") end
+  local lists = {}
+  for k = 1, #leaves do lists[k] = false end
+  for i = 1, count do
+    for k, gradient in pairs(all_gradients(self, { target }, { seed(i) }, leaves)) do
+      lists[k] = lists[k] or {}
+      lists[k][i] = gradient
+    end
+  end
+  for k, list in ipairs(lists) do
+    for i = 1, list and count or 0 do list[i] = list[i] or ops.zeros_like(leaves[k]) end
+  end
+  return lists
+end
+
+-- The dimensions of a target from axis `from` on, and their product.
+local function known_dims(what, target, from)
+  if not native.is_tensor(target) then raise("%s: the target is a tensor, got %s", what, errors.describe(target)) end
+  local dims, count = { unpack(tensor.raw_shape(target), from) }, 1
+  for i, n in ipairs(dims) do
+    if n < 0 then tensor.unknown_rows(("%s: dimension %d of the target"):format(what, i + from - 1)) end
+    count = count * n
+  end
+  return dims, count
+end
+
+local function joined(...)
+  local list = {}
+  for i = 1, select("#", ...) do
+    for _, n in ipairs((select(i, ...))) do list[#list + 1] = n end
+  end
+  return list
+end
+
+-- The gradient of each element of the target for each element of the sources: tensors with the target's axes and then the source's, in the
+-- structure of sources; nil for a source that no target depends on, or zeros with unconnected_gradients = "zero". Each element takes a pass.
+takes "target, sources: data, unconnected_gradients: 'none'|'zero' = 'none'"
+function Tape:jacobian(target, sources, unconnected)
+  local dims, count = known_dims("jacobian()", target, 1)
+  local leaves, results = {}, {}
+  local positions = flatten(sources, leaves)
+  local lists = gradients_of_parts(self, target, count, function(i)
+    return ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), dims)
+  end, leaves)
+  for k, leaf in ipairs(leaves) do
+    local shape = joined(dims, tensor.raw_shape(variable.is_variable(leaf) and leaf:value() or leaf))
+    if lists[k] then results[k] = ops.reshape_raw(ops.stack(lists[k], 1), shape)
+    elseif unconnected == "zero" then results[k] = tensor.zeros(shape, { dtype = leaf.dtype }) end
+  end
+  return unflatten(positions, results)
+end
+
+-- The same row by row, of a target whose row i depends on row i of the source alone: the rows, the target's other axes, the source's.
+takes "target, source"
+function Tape:batch_jacobian(target, source)
+  local dims, count = known_dims("batch_jacobian()", target, 2)
+  if not native.is_tensor(source) then raise("batch_jacobian(): the source is a tensor, got %s", errors.describe(source)) end
+  local list = gradients_of_parts(self, target, count, function(i)
+    return ops.zeros_like(target) + ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), joined({ 1 }, dims))
+  end, { source })[1]
+  if not list then return nil end
+  local own = tensor.raw_shape(source)
+  return ops.reshape_raw(ops.stack(list, 2), joined({ own[1] }, dims, { unpack(own, 2) }))
+end
+
 function Tape:close()
   if self.handle and not self.recording then native.close(self.handle, C.flow_tape_release) end
   self.handle = false

@@ -193,6 +193,15 @@ tape:gradient: The gradients of target with respect to a variable, a tensor, or 
   local tape = flow.GradientTape()
   local y = tape:record(function() return w * w end)
   print(tape:gradient(y, w):item())      --> 6
+tape:jacobian: The gradient of each element of the target with respect to each of a variable, a tensor, or a list of them.
+  local w = flow.Variable { 1, 2 }
+  local tape = flow.GradientTape()
+  local y = tape:record(function() return w * w end)
+  print(tape:jacobian(y, w)[2]:totable()[2])      --> 4
+tape:batch_jacobian: The gradients of each row of the target with respect to the same row of a tensor.
+  local x, tape = flow.ones { 3, 2 }, flow.GradientTape()
+  tape:watch(x)
+  print(tape:batch_jacobian(tape:record(function() return x * x end), x).shape[1])      --> 3
 tape:watch: Lets gradients be taken for a tensor that is not a variable.
   local x, tape = flow.ones { 1 }, flow.GradientTape()
   tape:watch(x)
