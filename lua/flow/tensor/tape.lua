@@ -286,7 +286,7 @@ local function joined(...)
 end
 
 -- The gradient of each element of the target for each element of the sources: tensors with the target's axes and then the source's, in the
--- structure of sources; nil for a source that no target depends on, or zeros with unconnected_gradients = "zero". Each element takes a pass.
+-- structure of sources; nil, or zeros with unconnected_gradients = "zero", for one that no target depends on. Each element takes a pass.
 takes "target, sources: data, unconnected_gradients: 'none'|'zero' = 'none'"
 function Tape:jacobian(target, sources, unconnected)
   local dims, count = known_dims("jacobian()", target, 1)
