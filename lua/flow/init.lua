@@ -49,6 +49,12 @@ function own.shape(x)
   return require("flow.tensor.shapes").of(tensor.raw_shape(ops.operand(x, nil, "flow.shape")))
 end
 
+-- What output_signature of from_generator takes: { shape = { -1, 3 }, dtype = "int32" }.
+signature.takes "shape?: list, dtype: string = 'float32', name?: string"
+function own.TensorSpec(shape, dtype, name)
+  return { shape = shape or {}, dtype = dtype, name = name }
+end
+
 function own.is_variable(value)
   return native.is_variable(value)
 end

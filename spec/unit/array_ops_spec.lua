@@ -104,7 +104,7 @@ describe("parts and repetitions", function()
       return batch:sum() / batch.size, size(sums) * 1, flow.ones { sums.size, 2 }, flow.cast(size(batch), "float32")
     end)
     local Sizes = flow.Model:extend "Sizes"
-    function Sizes:call(x) return { x * 0 + x.size, flow.zeros { x.size } } end
+    function Sizes:call(batch) return { batch * 0 + batch.size, flow.zeros { batch.size } } end
     for _, rows in ipairs { 3, 5 } do
       local mean, count, ones, size = sizes(flow.full({ rows, 4 }, 2))
       assert.same({ 2, rows, rows * 4 }, { mean:item(), count:item(), size:item() })

@@ -275,6 +275,22 @@ describe("map and filter", function()
   end)
 end)
 
+describe("TextLineDataset", function()
+  it("gives the lines of its files, without what ends them", function()
+    local a, b = support.file("a.txt", "one\r\n\ntwo\n"), support.file("b.txt", "three")
+    assert.same({ "one", "", "two", "three" }, all(flow.data.TextLineDataset { a, b }))
+    assert.same({ "three" }, all(flow.data.TextLineDataset(b)))
+    assert.same({ "one", "three", "", "two" },
+      all(Dataset.from_tensor_slices { a, b }:interleave(flow.data.TextLineDataset, { cycle_length = 2 })))
+    assert.matches("no%.txt cannot be read", message_of(function() all(flow.data.TextLineDataset "no.txt") end))
+    assert.matches("unpack the file before", message_of(function()
+      local lines = flow.data.TextLineDataset(a, { compression_type = "GZIP" })
+      return lines
+    end))
+    assert.matches("flow.data.parse_example", message_of(function() return flow.io.FixedLenFeature end))
+  end)
+end)
+
 describe("a generator", function()
   it("is called again for every pass, below every stage", function()
     local ds = Dataset.from_generator(counter(4))
@@ -295,6 +311,18 @@ describe("a generator", function()
     ds = Dataset.from_generator(function() return function() n = n + 1 return rows[n] end end,
       { output_signature = { shape = { -1 }, dtype = "float64" } })
     assert.same({ { 1 }, { 2, 3 } }, all(ds))
+  end)
+
+  it("has the signature that output_types and output_shapes, or TensorSpecs, say", function()
+    local function rows() return ipairs { { 1 }, { 2, 3 } } end
+    local shapes = { output_types = { "int32", "float32" }, output_shapes = { {}, { -1 } } }
+    for _, signature in ipairs { shapes, { output_signature = { flow.TensorSpec({}, "int32"), flow.TensorSpec { shape = { -1 } } } } } do
+      local ds = Dataset.from_generator(rows, signature)
+      assert.equal("Dataset (int32 {}, float32 {None})", tostring(ds))
+      assert.same({ { 1, { 1 } }, { 2, { 2, 3 } } }, all(ds))
+    end
+    assert.equal("Dataset (int64 {})", tostring(Dataset.from_generator(counter(3), { output_types = "int64", output_shapes = {} })))
+    assert.matches("output_shapes go with output_types", message_of(function() Dataset.from_generator(rows, { output_shapes = {} }) end))
   end)
 
   it("passes on its errors", function()

@@ -81,6 +81,20 @@ function elements.signature(what, given)
   return list, own
 end
 
+-- The signature that options give, as output_signature or as output_types, a dtype or a list of them, with output_shapes; nil: none.
+function elements.asked(what, options)
+  local dtypes, shapes = options.output_types, options.output_shapes
+  if dtypes == nil and shapes == nil then return options.output_signature end
+  if dtypes == nil or options.output_signature ~= nil then
+    raise("%s: output_shapes go with output_types, and both in place of output_signature", what)
+  end
+  local single = type(dtypes) == "string"
+  if single then dtypes, shapes = { dtypes }, { shapes } end
+  local specs = {}
+  for i = 1, errors.check_list(what .. ": output_types", dtypes) do specs[i] = { dtype = dtypes[i], shape = (shapes or {})[i] } end
+  return specs
+end
+
 -- The signature that these values of a generator have.
 function elements.specs_of_values(values)
   local specs = {}

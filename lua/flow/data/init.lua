@@ -191,10 +191,10 @@ end
 -- Elements that a Lua function gives: f() returns what a generic for takes (a function to call for each element, a state, a
 -- first control value). output_signature = { { shape = { -1, 3 }, dtype = "int32" }, ... }, dtype "string" for text; without
 -- it the first element tells, and all others have its shapes.
-takes "generator, { output_signature?, args?: list }"
+takes "generator, { output_signature?, args?: list, output_types?, output_shapes? }"
 function Dataset.from_generator(f, options)
   if type(f) ~= "function" then raise("from_generator: expected a function that returns an iterator, got %s", errors.describe(f)) end
-  local specs, own = options.output_signature
+  local specs, own = elements.asked("from_generator", options)
   if specs == nil then
     -- A function of Lua's own libraries, such as tostring, names the line that called it, which is here.
     local ok, next_element, state, control = pcall(function() return f(unpack(options.args or {})) end)
@@ -485,5 +485,5 @@ object.strict(Dataset, "flow.data.Dataset")
 local record_data, records = require "flow.data.record_data", require "flow.data.records"
 data.TFRecordDataset, data.parse_example = record_data.TFRecordDataset, record_data.parse_example
 data.TFRecordWriter, data.serialize_example = records.TFRecordWriter, records.serialize_example
-data.load_csv = require "flow.data.tables"
+data.load_csv, data.TextLineDataset = require "flow.data.tables", require "flow.data.text_lines"
 return data

@@ -4,6 +4,10 @@ local ENVIRONMENT = "os.getenv reads variables; a cluster need not stand in TF_C
   .. "flow.distribute.ClusterResolver { cluster = {...}, task = { type = \"worker\", index = 0 } }"
 local MESH = "models are not cut over devices: MirroredStrategy and MultiWorkerMirroredStrategy give each replica the whole model"
 local BIGQUERY = "tables are exported to files first: flow.data.TFRecordDataset and flow.data.load_csv read these"
+local EXAMPLE = "ds:map(flow.data.parse_example { image = \"bytes\", label = \"int64\", xs = { \"float32\", { 2, 3 }, default = 0 }, "
+  .. "ids = { \"int64\", { -1 } } }) reads records, and a map after it takes the features"
+local WRITER = "flow.data.TFRecordWriter(path):write_example { image = bytes, label = 7, xs = { 1.5, 2 } } writes records"
+local TABLE = "flow.data.load_csv(path, { columns = ..., dtypes = ... }) reads columns by name, for from_tensor_slices { columns, y }"
 local RESOLVER = "ClusterResolver() reads TF_CONFIG, CLUSTER_SPEC, and the variables of Kubernetes, Slurm and MPI"
 
 local PICKLED = "its file is a Python pickle: numpy.savez(\"x.npz\", ...) writes one that flow.load_npz(path) reads"
@@ -89,15 +93,17 @@ local places = {
     CallbackList = "model:fit takes a list of callbacks",
   },
   ["flow.mixed_precision"] = { LossScaleOptimizer = "flow.optimizers.LossScaleOptimizer(inner) is it" },
-  ["flow.data"] = { BigQuery = BIGQUERY, BigQueryClient = BIGQUERY },
+  ["flow.data"] = { BigQuery = BIGQUERY, BigQueryClient = BIGQUERY, FixedLenFeature = EXAMPLE, parse_single_example = EXAMPLE },
   ["flow.distribute"] = strategies,
   ["flow.distribute.experimental"] = strategies,
   ["flow.distribute.cluster_resolver"] = {
     SlurmClusterResolver = RESOLVER, KubernetesClusterResolver = RESOLVER, GCEClusterResolver = RESOLVER,
     TPUClusterResolver = "there are CPUs and GPUs, no TPUs; ClusterResolver() reads the cluster from the environment",
   },
-  ["flow.io"] = { bigquery = BIGQUERY },
-  ["flow.train"] = {
+  ["flow.io"] = { bigquery = BIGQUERY, parse_single_example = EXAMPLE, parse_example = EXAMPLE, FixedLenFeature = EXAMPLE,
+    VarLenFeature = EXAMPLE, RaggedFeature = EXAMPLE, TFRecordWriter = WRITER, TFRecordOptions = WRITER },
+  ["flow.data.experimental"] = { make_csv_dataset = TABLE, CsvDataset = TABLE, SqlDataset = TABLE },
+  ["flow.train"] = { Example = WRITER, Features = WRITER, Feature = WRITER, BytesList = WRITER, Int64List = WRITER, FloatList = WRITER,
     ClusterSpec = "flow.distribute.ClusterResolver { cluster = { worker = {...} }, task = {...} } says who takes part",
   },
   ["flow.plot"] = {

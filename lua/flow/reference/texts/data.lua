@@ -167,6 +167,11 @@ flow.data.parse_example: What ds:map takes to parse records of tf.train.Example.
   for label in ds:iter() do print(label) end
 flow.data.serialize_example: A record of tf.train.Example of named values.
   print(#flow.data.serialize_example({ label = 3 }, { label = "int64" }) > 0)      --> true
+flow.data.TextLineDataset: The lines of text files, one after the other.
+  flow.io.write("lines.txt", "first\nsecond\n")
+  for line in flow.data.TextLineDataset("lines.txt"):iter() do print(line) end
+flow.TensorSpec: The shape and dtype of a component, for output_signature of from_generator.
+  print(flow.TensorSpec({ -1, 3 }, "int32").dtype)      --> int32
 flow.data.load_csv: The columns of a .csv file as tensors by name.
   flow.io.write("a.csv", "x,y\n1,2\n3,4\n")
   print(flow.data.load_csv("a.csv").x)
