@@ -150,6 +150,7 @@ describe("flowlua launch", function()
       ["-m"] = "which script?",
       ["--workers 0 x.lua"] = "--workers 0: nobody would train: --chief is missing, or a worker",
       ["--workers 1.5 x.lua"] = "--workers is a whole number from 0 to 1000, got 1.5",
+      ["--workers -1 x.lua"] = "--workers is a whole number from 0 to 1000, got -1",
       ["x.lua --epochs 3"] = "unknown option --epochs (write arguments of the script after --)",
       ["x.lua y"] = '"y": arguments of the script come after --: flowlua launch x.lua -- y',
       ["--engine gloo x.lua"] = '--engine is ring or mpi, got "gloo"',

@@ -51,8 +51,9 @@ signal if one ended it.
 
 Ctrl-C goes to all tasks; the second one kills them.]=]
 
+local UNSAID = -math.huge      -- nobody said how many workers
 local DEFAULTS = {
-  workers = -1, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0,
+  workers = UNSAID, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0,
   status_port = "", log_dir = "", start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", output = "auto",
   help = false,
 }
@@ -75,7 +76,7 @@ local function check_count(options, name, least, most)
 end
 
 local function check_options(options)
-  if options.workers ~= -1 then check_count(options, "workers", 0, MOST_TASKS) end      -- -1: nobody said how many
+  if options.workers ~= UNSAID then check_count(options, "workers", 0, MOST_TASKS) end
   if options.workers == 0 and not options.chief then refuse("--workers 0: nobody would train: --chief is missing, or a worker") end
   check_count(options, "parameter_servers", 0, MOST_TASKS)
   check_count(options, "threads", 0, 512)

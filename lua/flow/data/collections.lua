@@ -328,7 +328,7 @@ return function(Dataset, internal, make, out)
   takes "path: path, compression?"
   function Dataset:save(path, compression)
     check_compression("save", compression)
-    require("flow.passes").check_end("save", self)
+    require("flow.tensor.passes").check_end("save", self)
     local io = require "flow.io"
     local folder, file, names = file_in("save", path)
     io.makedirs(folder)

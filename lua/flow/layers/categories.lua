@@ -10,7 +10,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local entries = require "flow.layers.entries"
-local passes = require "flow.passes"
+local passes = require "flow.tensor.passes"
 
 local raise = errors.raise
 

@@ -3,7 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local passes = require "flow.passes"
+local passes = require "flow.tensor.passes"
 
 local raise = errors.raise
 

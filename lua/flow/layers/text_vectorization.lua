@@ -15,7 +15,7 @@ local lookup = require "flow.layers.lookup"
 local C, raise = native.C, errors.raise
 local IndexLookup, StringLookup = lookup.IndexLookup, lookup.StringLookup
 local HostLayer = require "flow.layers.host_layer"
-local passes = require "flow.passes"
+local passes = require "flow.tensor.passes"
 
 local TextVectorization = object.class("TextVectorization", HostLayer)
 

@@ -3,7 +3,7 @@
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"
 local strings = require "flow.tensor.strings"
-local passes = require "flow.passes"
+local passes = require "flow.tensor.passes"
 
 local C, check = native.C, native.check
 local counts_out = native.out("flow_token_counts")
