@@ -75,8 +75,9 @@ static void convolve_tiles_2(int64_t pixels, int64_t count, const flow_taps *tap
 }
 
 #if defined(FLOW_ISA_AVX512)
-/* The same for at most half a vector of channels: processors do as many multiply-adds a cycle with half vectors as with whole ones, or twice
- * as many, and half of a whole one would be of no use. Weights and bias are laid out as whole vectors; the sums have the same bits. */
+/* The same for at most half a vector of channels: processors do as many multiply-adds a cycle with half vectors as with whole ones, or
+ * twice as many, and half of a whole one would be of no use. Weights and bias are laid out as whole vectors; the sums have the same
+ * bits. */
 typedef float vh __attribute__((vector_size(32)));
 typedef float vh_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
 enum { HALF = VL / 2 };

@@ -103,9 +103,23 @@ local function each_axis(t, key, take, add)
   while key[at] == false do add() at = at + 1 end
 end
 
+local dims_left, strides_left = native.array("int64_t", C.FLOW_MAX_RANK), native.array("int64_t", C.FLOW_MAX_RANK)
+
+-- The view at one position of the first axis, the commonest key: nothing is allocated but the result.
+local function view_at(t, p, value)
+  local rank = C.flow_tensor_rank(p)
+  local offset = position(value, C.flow_tensor_dim(p, 0), 1) * C.flow_tensor_stride(p, 0)
+  for axis = 1, rank - 1 do
+    dims_left[axis - 1], strides_left[axis - 1] = C.flow_tensor_dim(p, axis), C.flow_tensor_stride(p, axis)
+  end
+  check(C.flow_tensor_view(native.pointer(t), rank - 1, dims_left, strides_left, offset, one))
+  return native.tensor(one[0])
+end
+
 -- A view of the selected elements that shares t's memory.
 local function view(t, key)
   local p = native.pointer(t)
+  if type(key) == "number" and C.flow_tensor_rank(p) > 0 then return view_at(t, p, key) end
   local shape, strides, offset, empty = {}, {}, 0, false
   each_axis(t, key, function(axis, begin, finish, step, dropped)
     local stride = C.flow_tensor_stride(p, axis - 1)
