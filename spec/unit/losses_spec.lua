@@ -13,6 +13,10 @@ describe("a loss", function()
     assert.near(14, losses.MeanSquaredError { reduction = "sum" } (y_true, y_pred):item(), 1e-6)
     assert.same({ 1, 4, 9 }, losses.MeanSquaredError { reduction = "none" } (y_true, y_pred):totable())
     assert.same({ 1, 4, 9 }, losses.MeanSquaredError { reduction = false } (y_true, y_pred):totable())      -- None
+    local Own = losses.Loss:extend "Own"
+    function Own:init() losses.Loss.init(self, { reduction = false }) end
+    function Own:call(a, b) return (a - b):square():mean(-1) end
+    assert.same({ 1, 4, 9 }, Own()(y_true, y_pred):totable())
     assert.same({ 1, 4, 9 }, losses.mean_squared_error(y_true, y_pred):totable())
     assert.same({ 1, 2, 3 }, losses.mae(y_true, y_pred):totable())
   end)

@@ -194,7 +194,8 @@ end
 takes "generator, { output_signature?, args?: list, output_types?, output_shapes? }"
 function Dataset.from_generator(f, options)
   if type(f) ~= "function" then raise("from_generator: expected a function that returns an iterator, got %s", errors.describe(f)) end
-  local specs, own = elements.asked("from_generator", options)
+  local specs = elements.asked("from_generator", options)
+  local own
   if specs == nil then
     -- A function of Lua's own libraries, such as tostring, names the line that called it, which is here.
     local ok, next_element, state, control = pcall(function() return f(unpack(options.args or {})) end)

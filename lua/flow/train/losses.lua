@@ -101,7 +101,7 @@ end
 -- sum(values * weights) / number of values.
 local function reduce(values, weights, reduction)
   if weights ~= nil then weights = losses.align_weights(weights, values) end
-  if reduction == "none" then return weights and values * weights or values end
+  if reduction == "none" or not reduction then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
   native.try(C.flow_loss_reduce, context, native.pointer(values), weights and native.pointer(weights) or nil, out)
   return native.tensor(out[0])
