@@ -137,17 +137,10 @@ local function describe_parameters(entry, record)
   end
 end
 
--- record.by_name finds a parameter by what Keras calls it, too: keras_names.lua.
-local function add_keras_names(record)
-  setmetatable(record.by_name, { __index = function(_, name)
-    for _, parameter in ipairs(record.positional) do
-      local takes_names = parameter.kind and parameter.kind.named      -- a table with names is its value
-      for _, other in ipairs(not takes_names and require("flow.keras_names")[parameter.name] or {}) do
-        if other == name then return parameter end
-      end
-    end
-  end })
-end
+-- record.by_name finds a parameter by what Keras calls it, too.
+local owners = setmetatable({}, { __mode = "k" })
+local BY_NAME = { __index = function(by_name, name) return require("flow.keras_names").find(owners[by_name], name) end }
+local function add_keras_names(record) owners[setmetatable(record.by_name, BY_NAME)] = record end
 
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method =, rest = }.
 local record_of
@@ -257,26 +250,13 @@ calls.too_many = too_many
 
 ---- reading a call -----------------------------------------------------------------------------------------------------------
 
--- The table of options with the names that parameters have here.
-local function in_own_names(record, given)
-  local named
-  for name, value in pairs(given) do
-    local own = record.by_name[name] and record.by_name[name].name or name
-    if own ~= name then
-      if not named then
-        named = {}
-        for key, entry in pairs(given) do named[key] = entry end
-      end
-      if named[own] ~= nil then raise("%s: %s is given twice, as %s and as %s", record.title, own, own, name) end
-      named[own], named[name] = value, nil
-    end
-  end
-  return named or given
-end
-
 -- Spreads a table of options over positions and options.
 local function spread(record, given, values, options)
-  local first, named = record.positional[1], in_own_names(record, given)
+  local first, named = record.positional[1], given
+  for name in pairs(given) do
+    local parameter = record.by_name[name]
+    if parameter and parameter.name ~= name then named = require("flow.keras_names").renamed(record, given) end
+  end
   for name, value in pairs(named) do
     if type(name) == "number" then
       if not first then raise("%s takes no value by position", record.title) end

@@ -29,10 +29,35 @@ local texts = {
   xs = "elems elements",
 }
 
-local keras_names = {}
+local errors = require "flow.errors"
+
+local keras_names, known = {}, {}
 for name, text in pairs(texts) do
-  keras_names[name] = {}
-  for other in text:gmatch "%S+" do table.insert(keras_names[name], other) end
+  known[name] = {}
+  for other in text:gmatch "%S+" do known[name][other] = true end
+end
+
+-- The parameter of a record (calls.lua) that Keras calls `name`, or nil. Of methods only those that are ops have one: others take tables of
+-- values by names.
+function keras_names.find(record, name)
+  local kind = record.title:match "^%a+"
+  if kind ~= "flow" and kind ~= "tensor" and kind ~= "symbolic" then return nil end
+  for _, parameter in ipairs(record.positional) do
+    local takes_names = parameter.kind and parameter.kind.named      -- a table with names is its value
+    if not takes_names and known[parameter.name] and known[parameter.name][name] then return parameter end
+  end
+end
+
+-- A table of options with the names that parameters have here.
+function keras_names.renamed(record, given)
+  local named = {}
+  for key, value in pairs(given) do
+    local parameter = record.by_name[key]
+    local own = parameter and parameter.name or key
+    if own ~= key and given[own] ~= nil then errors.raise("%s: %s is given twice, as %s and as %s", record.title, own, own, key) end
+    named[own] = value
+  end
+  return named
 end
 
 return keras_names
