@@ -139,7 +139,7 @@ end
 
 -- record.by_name finds a parameter by what Keras calls it, too.
 local owners = setmetatable({}, { __mode = "k" })
-local BY_NAME = { __index = function(by_name, name) return require("flow.keras_names").find(owners[by_name], name) end }
+local BY_NAME = { __index = function(by_name, name) return require("flow.errors.keras_names").find(owners[by_name], name) end }
 local function add_keras_names(record) owners[setmetatable(record.by_name, BY_NAME)] = record end
 
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method =, rest = }.
@@ -255,7 +255,7 @@ local function spread(record, given, values, options)
   local first, named = record.positional[1], given
   for name in pairs(given) do
     local parameter = record.by_name[name]
-    if parameter and parameter.name ~= name then named = require("flow.keras_names").renamed(record, given) end
+    if parameter and parameter.name ~= name then named = require("flow.errors.keras_names").renamed(record, given) end
   end
   for name, value in pairs(named) do
     if type(name) == "number" then
