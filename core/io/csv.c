@@ -275,9 +275,9 @@ static void raise_kind(classification *c, int kind)
 
 static void classify_member(flow_region *region, int member, int members, void *argument)
 {
+  FLOW_DEFAULT_FLOATS;
   classification *c = argument;
   (void)region, (void)member, (void)members;
-  FLOW_DEFAULT_FLOATS;
   for (int64_t begin; (begin = c->csv->header + flow_ticket_take(&c->ticket) * PART_ROWS) < c->csv->rows;) {
     int kind = atomic_load(&c->kind), end = (int)(begin + PART_ROWS < c->csv->rows ? begin + PART_ROWS : c->csv->rows);
     for (int row = (int)begin; row < end && kind != KIND_TEXT; row++) {
@@ -365,9 +365,9 @@ static void convert_rows(conversion *c, int begin, int end)
 
 static void convert_member(flow_region *region, int member, int members, void *argument)
 {
+  FLOW_DEFAULT_FLOATS;
   conversion *c = argument;
   (void)region, (void)member, (void)members;
-  FLOW_DEFAULT_FLOATS;
   for (int64_t begin; (begin = c->csv->header + flow_ticket_take(&c->ticket) * PART_ROWS) < c->csv->rows;)
     for (int64_t row = begin; row < begin + PART_ROWS && row < c->csv->rows; row += ROWS_AT_ONCE)
       convert_rows(c, (int)row, (int)(row + ROWS_AT_ONCE < c->csv->rows ? row + ROWS_AT_ONCE : c->csv->rows));
