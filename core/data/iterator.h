@@ -1,4 +1,9 @@
-/* iterator.h: one pass over a dataset, as the parts of core/data see it. */
+/* iterator.h: one pass over a dataset, as the parts of core/data see it.
+ *
+ * One thread at a time calls the iterator: it takes elements, saves the position and closes. Threads of the pass (map, prefetch,
+ * interleave) work meanwhile: they write only counters, which are atomic, and what `lock` guards. To stop the pass, call
+ * flow_iterator_cancel: a thread that waits at a gate then returns FLOW_INTERRUPTED. Threads do not survive a fork: in the child
+ * flow_iterator_next refuses the pass (flow_iterator_forked). */
 #ifndef FLOW_DATA_ITERATOR_H
 #define FLOW_DATA_ITERATOR_H
 
@@ -13,6 +18,7 @@ typedef struct flow_stage_counters {
   _Atomic int64_t elements, nanoseconds, waited_nanoseconds, queued, capacity, threads;
 } flow_stage_counters;
 
+/* Relaxed: counters are for reports, and order nothing. */
 static inline void flow_count(_Atomic int64_t *counter, int64_t by)
 {
   atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
@@ -46,6 +52,7 @@ struct flow_iterator {
   struct flow_pump    *pump;             /* generator.c; NULL: nothing calls back */
 };
 
+/* Whether this process was forked after the pass started threads, which it therefore lacks. */
 static inline int flow_iterator_forked(const flow_iterator *iterator)
 {
   int generation = atomic_load_explicit(&((flow_iterator *)(uintptr_t)iterator)->generation, memory_order_relaxed);

@@ -6,11 +6,11 @@
 #include "kernels.h"
 #include "ops/op.h"
 
-/* A product of matrices: `matrices` of them, each {m, k} . {k, n}. */
+/* A product of matrices: `matrices` of them, each {m, k} . {k, n}. Pointers are borrowed from the call. C is packed. */
 typedef struct product {
   int64_t     matrices, m, n, k;
   int         transpose_a, transpose_b;
-  int64_t     lda, ldb;
+  int64_t     lda, ldb;                         /* elements between rows of A and of B as they lie in memory, before any transposition */
   const void *a, *b, *bias;
   void       *c;
   int         relu;
@@ -31,6 +31,7 @@ static inline void batch_steps(const flow_operand *x, int batch_rank, int64_t *s
   }
 }
 
+/* Elements from the first matrix of an operand to the one that C's matrix number `matrix` is computed from. */
 static inline int64_t batch_offset(const product *p, const int64_t *step, int64_t matrix)
 {
   int64_t offset = 0;
@@ -44,6 +45,7 @@ static inline int64_t batch_offset(const product *p, const int64_t *step, int64_
 static inline int64_t a_offset(const product *p, int64_t matrix) { return batch_offset(p, p->a_step, matrix); }
 static inline int64_t b_offset(const product *p, int64_t matrix) { return batch_offset(p, p->b_step, matrix); }
 
+/* A vector counts as one row of A or one column of B, as in NumPy; its transposition is ignored. */
 static inline product describe_matmul(const flow_call *call)
 {
   const flow_operand *a = &call->inputs[0], *b = &call->inputs[1], *c = &call->outputs[0];
@@ -73,6 +75,7 @@ static inline product describe_matmul(const flow_call *call)
   return p;
 }
 
+/* All axes of x but the last are rows of one matrix. */
 static inline product describe_dense(const flow_call *call)
 {
   const flow_operand *x = &call->inputs[0], *w = &call->inputs[1];
@@ -86,6 +89,7 @@ static inline product describe_dense(const flow_call *call)
   return p;
 }
 
+/* The product of a call of either op. */
 static inline product describe(const flow_call *call)
 {
   return call->op == FLOW_OP_dense ? describe_dense(call) : describe_matmul(call);

@@ -1,4 +1,8 @@
-/* tcp.h: a rank's end of a group over TCP, and the call under way. tcp.c says what a call is made of, tcp_exchange.c carries it out. */
+/* tcp.h: a rank's end of a group over TCP, and the call under way. tcp.c says what a call is made of, tcp_exchange.c carries it out.
+ *
+ * One call is under way at a time. Its thread alone uses all fields; other threads may only abort, which sets `failure` and shuts the
+ * sockets down (flow_tcp_let_go), so that the thread of the call wakes from poll() and finds the reason. The buffers that `share`, `first`,
+ * `second`, `place` and `gathered` point to belong to the caller or to this struct, and stay until the call returns. */
 #ifndef FLOW_TRANSPORT_TCP_H
 #define FLOW_TRANSPORT_TCP_H
 
@@ -45,7 +49,8 @@ typedef struct flow_tcp {
   flow_tcp_peer  peers[];
 } flow_tcp;
 
-/* Carries out the call that said, share and peers describe. */
+/* Carries out the call that said, share and peers describe. Returns when all bytes were sent and received, or with the first failure;
+ * after one the group is of no further use. */
 flow_status flow_tcp_exchange(flow_tcp *self);
 /* Any thread. Whoever waits at one of the connections, here or elsewhere, sees that they have ended. */
 void        flow_tcp_let_go(const flow_tcp *self);

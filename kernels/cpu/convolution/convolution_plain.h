@@ -49,6 +49,7 @@ static void PLAIN(forward)(const flow_geometry *s, const void *x, int64_t first,
   }
 }
 
+/* The call: image after image. */
 static void PLAIN(run)(const flow_call *call, const flow_geometry *s)
 {
   const REAL *w = call->inputs[1].data, *b = s->has_bias ? call->inputs[2].data : NULL;
@@ -81,6 +82,8 @@ static void PLAIN(spread)(const flow_geometry *s, REAL g, int64_t row, int64_t c
   }
 }
 
+/* The gradients of x, w and b, as far as the call asks for them (data NULL: not asked for). Elements that pooling or relu discarded
+ * contribute nothing. */
 static void PLAIN(run_gradient)(const flow_call *call, const flow_geometry *s)
 {
   const REAL *g = call->inputs[0].data, *w = call->inputs[2].data, *y = call->inputs[3].data;
