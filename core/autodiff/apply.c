@@ -14,6 +14,13 @@ static flow_status cast_to(flow_context *context, flow_tensor **tensor, int dtyp
 {
   flow_tensor *cast;
   if ((*tensor)->dtype == dtype) return FLOW_OK;
+  int wide = dtype == FLOW_FLOAT32 ? flow_graph_wide(*tensor) : -1;
+  if (wide >= 0) {
+    FLOW_TRY(flow_graph_tensor((*tensor)->graph, wide, &cast));
+    flow_tensor_release(*tensor);
+    *tensor = cast;
+    return FLOW_OK;
+  }
   FLOW_TRY(flow_apply1(context, FLOW_OP_cast, *tensor, NULL, NULL, &(flow_attributes){ .cast = { dtype } }, &cast));
   flow_tensor_release(*tensor);
   *tensor = cast;
@@ -38,6 +45,19 @@ static int takes_half_floats(flow_context *context, int op, const flow_graph *gr
   return 1;
 }
 
+/* Whether an op that moves elements does so in float32: in 16 bits a policy wants them, and whoever computes reads them wide. */
+static int moves_wide(int op, flow_tensor *const *inputs, int count)
+{
+  int loose = 0;
+  if (flow_op(op)->flags & (FLOW_OP_VIA_FLOAT | FLOW_OP_EFFECT | FLOW_OP_RANDOM | FLOW_OP_COLLECTIVE)) return 0;
+  for (int i = 0; i < count; i++) {
+    if (!flow_dtype_is_float(inputs[i]->dtype)) continue;
+    if (flow_graph_wide(inputs[i]) < 0) return 0;
+    loose = 1;
+  }
+  return loose;
+}
+
 /* Casts that the record's flags ask for, in place in inputs[] (references). *half: the 16-bit dtype to cast results to, or -1. */
 static flow_status cast_inputs(flow_context *context, int op, const flow_graph *graph, flow_tensor **inputs, int count, int *half)
 {
@@ -51,7 +71,7 @@ static flow_status cast_inputs(flow_context *context, int op, const flow_graph *
         /* uint8 may be a pooling index, bool a mask: shape rules know */
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes floating-point numbers, found %s; cast first, as with :to(\"float32\")",
                          flow_op(op)->name, flow_dtype_name(inputs[i]->dtype));
-  if ((flags & FLOW_OP_VIA_FLOAT) && !takes_half_floats(context, op, graph, inputs, count))
+  if (((flags & FLOW_OP_VIA_FLOAT) && !takes_half_floats(context, op, graph, inputs, count)) || moves_wide(op, inputs, count))
     for (int i = 0; i < count; i++)
       if (is_half(inputs[i]->dtype)) {
         *half = inputs[i]->dtype;
@@ -115,9 +135,15 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
   const flow_op_record *record = flow_op(op);
   flow_signature results[FLOW_MAX_OPERANDS];
   flow_graph *graph;
-  int half;
+  int half, loose = 0;
   memset(results, 0, sizeof results);
   FLOW_TRY(find_trace(context, op, inputs, count, &graph));
+  if (op == FLOW_OP_cast && attributes->cast.dtype == FLOW_FLOAT32 && flow_graph_wide(inputs[0]) >= 0) {
+    FLOW_TRY(cast_to(context, &inputs[0], FLOW_FLOAT32));
+    outputs[0] = flow_tensor_retain(inputs[0]);
+    return FLOW_OK;
+  }
+  for (int i = 0; i < count; i++) loose |= flow_graph_wide(inputs[i]) >= 0;
   FLOW_TRY(cast_inputs(context, op, graph, inputs, count, &half));
   void *block = NULL;
   flow_signature few[FLOW_MAX_OPERANDS], *signatures = few;
@@ -140,7 +166,10 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
   }
   if (half >= 0)
     for (int i = 0; i < record->outputs && status == FLOW_OK; i++)
-      if (outputs[i]->dtype == FLOW_FLOAT32) status = cast_to(context, &outputs[i], half);
+      if (outputs[i]->dtype == FLOW_FLOAT32) {
+        status = cast_to(context, &outputs[i], half);
+        if (status == FLOW_OK && loose) flow_graph_loosen(outputs[i]);
+      }
   return status;
 }
 

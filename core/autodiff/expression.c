@@ -1,5 +1,7 @@
 /* expression.c: see expression.h. */
 #include "autodiff/expression.h"
+#include "graph/context.h"
+#include "graph/graph.h"
 #include "autodiff/gradients.h"
 
 #include <string.h>
@@ -41,7 +43,9 @@ flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, do
 flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype)
 {
   if (e->status != FLOW_OK || x->dtype == dtype) return x;
-  return flow_express(e, FLOW_OP_cast, x, NULL, NULL, &(flow_attributes){ .cast = { .dtype = dtype } });
+  flow_tensor *cast = flow_express(e, FLOW_OP_cast, x, NULL, NULL, &(flow_attributes){ .cast = { .dtype = dtype } });
+  if (cast && e->context->scopes->autocast == dtype) flow_graph_loosen(cast);
+  return cast;
 }
 
 static flow_attributes shape_of(const flow_tensor *tensor)

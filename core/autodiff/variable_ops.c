@@ -72,6 +72,7 @@ flow_status flow_variable_read(flow_context *context, flow_variable *variable, f
   int dtype = context->scopes->autocast;
   if (dtype == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
   flow_status status = flow_apply1(context, FLOW_OP_cast, *out, NULL, NULL, &(flow_attributes){ .cast = { dtype } }, &cast);
+  if (status == FLOW_OK) flow_graph_loosen(cast);
   flow_tensor_release(*out);
   *out = status == FLOW_OK ? cast : NULL;
   return status;

@@ -201,6 +201,21 @@ flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out)
   return flow_tensor_new_symbolic(graph, value, v->signature.dtype, v->signature.rank, v->signature.dims, out);
 }
 
+void flow_graph_loosen(const flow_tensor *tensor)
+{
+  flow_graph *graph = tensor->graph;
+  if (!graph || graph->exact || (graph->place && flow_place_accelerator(graph->place)->device.half_floats)) return;
+  flow_value *v = &graph->values[tensor->value];
+  if (v->kind != FLOW_VALUE_RESULT || v->signature.dtype != FLOW_BFLOAT16 || graph->nodes[v->node].op != FLOW_OP_cast) return;
+  v->loose = graph->values[graph->nodes[v->node].inputs[0]].signature.dtype == FLOW_FLOAT32;
+}
+
+int flow_graph_wide(const flow_tensor *tensor)
+{
+  if (!tensor->graph || !tensor->graph->values[tensor->value].loose) return -1;
+  return tensor->graph->nodes[tensor->graph->values[tensor->value].node].inputs[0];
+}
+
 int flow_graph_version(const flow_graph *graph, const flow_variable *variable)
 {
   for (int i = 0; i < graph->version_count; i++)

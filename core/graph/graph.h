@@ -30,6 +30,8 @@ typedef struct flow_value {
   int             node, output;     /* RESULT: who makes it */
   int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated
                                      * in place (advance_updates.h) */
+  int             loose;            /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: whoever computes in float32 reads what was
+                                     * cast (flow_graph_wide) */
   int             swallowed;        /* RESULT: is inside a fused op, so nothing flows back to it */
   flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
   flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
@@ -109,6 +111,12 @@ void flow_graph_redirect(flow_graph *graph, const int *same, int count);
 
 /* A tensor for a value: symbolic, or the concrete one of a constant or an eager tape. New reference. */
 flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out);
+
+/* Says of a symbolic tensor that a policy had it rounded: its value is loose from now on if a cast from float32 to bfloat16 made it, its trace
+ * is not exact, and the kernels that will run it compute in float32. Nothing happens to other tensors. */
+void flow_graph_loosen(const flow_tensor *tensor);
+/* The value that a loose tensor was cast from, in the trace of that tensor; -1: it is not loose. */
+int  flow_graph_wide(const flow_tensor *tensor);
 
 /* What reading the variable yields now; -1 if it was not touched yet. */
 int         flow_graph_version(const flow_graph *graph, const flow_variable *variable);

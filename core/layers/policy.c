@@ -1,6 +1,7 @@
 /* policy.c: see policy.h. */
 #include "layers/policy.h"
 #include "autodiff/apply.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
@@ -15,7 +16,9 @@ int flow_policy_dtype(const flow_layer *layer) { return compute_dtype(flow_argum
 static flow_status cast_to(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
 {
   flow_attributes attributes = { .cast = { dtype } };
-  return flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &attributes, out);
+  FLOW_TRY(flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &attributes, out));
+  flow_graph_loosen(*out);
+  return FLOW_OK;
 }
 
 /* float64 stays what it is: who computes in it asked for it. */

@@ -1,6 +1,7 @@
 -- mixed_precision_spec.lua: layers that compute in 16 bits on weights of 32.
 local flow = require "flow"
 local layers, mixed_precision = flow.layers, flow.mixed_precision
+local steps = require "flow.train.steps"
 
 local function problem_of(f)
   local ok, problem = pcall(f)
@@ -94,6 +95,36 @@ describe("mixed_precision", function()
     end
     assert.is_true(differs and mixed[#mixed] < 0.7 * mixed[1])
     for _, v in ipairs(model.weights) do assert.equal("float32", v.dtype) end
+  end)
+
+  local function net(policy)
+    flow.set_random_seed(3)
+    mixed_precision.set_global_policy(policy)
+    local model = flow.Sequential {
+      layers.Input { 8, 8, 1 }, layers.Conv2D(6, 3, { activation = "relu" }), layers.BatchNormalization(), layers.MaxPooling2D(),
+      layers.Flatten(), layers.Dense(32, { activation = "relu" }), layers.Dense(3),
+    }
+    model:compile { optimizer = "adam", loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+    return model
+  end
+
+  local function step_of(policy)
+    local x, y = flow.zeros { 4, 8, 8, 1 }, flow.zeros({ 4 }, { dtype = "int32" })
+    return steps.describe(steps.get(net(policy), "train", { x, y }, { x = 1, y = 1, weights = 0 }, 4))
+  end
+
+  it("trains on the CPU by float32's ops, without casts between them", function()
+    assert.equal(step_of "float32", step_of "mixed_bfloat16")
+    assert.truthy(step_of("mixed_float16"):find("float16{", 1, true))
+  end)
+
+  it("rounds in exact mode what eager calls round", function()
+    local x = flow.random.normal({ 5, 8, 8, 1 }, { seed = 6 })
+    finally(function() flow.config.set_precision("fast") end)
+    flow.config.set_precision("exact")
+    assert.truthy(step_of("mixed_bfloat16"):find("bfloat16{", 1, true))
+    local model = net "mixed_bfloat16"
+    assert.equal(0, largest_difference(model(x), model:predict(x, { verbose = 0 })))
   end)
 
   it("is saved with the layers", function()

@@ -185,6 +185,10 @@ flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int k
   fusion f = { .graph = graph, .uses = block };
   flow_graph_count_uses(graph, f.uses);
   for (int i = 0; i < kept_count; i++) f.uses[kept[i]] += 2;   /* so that they never have a sole reader */
+  for (int n = graph->node_count - 1; n >= begin; n--) {       /* what a policy rounds and nobody reads is not wanted */
+    const flow_node *node = &graph->nodes[n];
+    if (node->op == FLOW_OP_cast && graph->values[node->outputs[0]].loose && !f.uses[node->outputs[0]]) f.uses[node->inputs[0]]--;
+  }
   flow_status status = FLOW_OK;
   for (int n = begin; n < graph->node_count && status == FLOW_OK; n++)
     for (size_t p = 0; p < sizeof patterns / sizeof patterns[0] && status == FLOW_OK; p++)
