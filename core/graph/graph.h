@@ -140,8 +140,6 @@ flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int k
 flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_quantized.c: what is around quantized convolutions goes into them. live[] as above. */
 flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* excess_precision.c: on the CPU, what is rounded to bfloat16 between ops stays float32. live[] as above. */
-flow_status flow_graph_keep_excess_precision(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fold_casts.c: casts to and from 16 bits that kernels do on their own are left out. live[] as above. */
 flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */

@@ -372,7 +372,6 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   flow_graph *graph = plan->graph;
   FLOW_TRY(find_outputs(plan, outputs, count));
   if (graph->place) FLOW_TRY(flow_graph_unroll(graph, plan->outputs, count));
-  FLOW_TRY(run_pass(flow_graph_keep_excess_precision, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fold_affine, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_quantized, graph, plan->outputs, count));
   FLOW_TRY(flow_graph_fuse(graph, 0, plan->outputs, count));

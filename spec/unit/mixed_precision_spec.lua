@@ -174,6 +174,13 @@ describe("mixed_precision", function()
     for i, loss in ipairs(exact_losses) do assert.is_true(math.abs(loss - losses[i]) < 0.05) end
   end)
 
+  it("leaves casts alone that a script writes", function()
+    local x = flow.random.normal({ 500 }, { seed = 1 })
+    local round = flow.fn(function(value) return value:to("bfloat16"):to("float32") end)
+    assert.equal(0, largest_difference(round(x), rounded(x)))
+    assert.is_true(largest_difference(round(x), x) > 1e-4)
+  end)
+
   it("says what it cannot do", function()
     assert.truthy(problem_of(function() mixed_precision.set_global_policy("mixed_bfloat61") end):find("did you mean", 1, true))
     assert.truthy(problem_of(function() mixed_precision.set_global_policy(16) end):find("a policy is a text", 1, true))
