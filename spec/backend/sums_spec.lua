@@ -149,6 +149,16 @@ describe("long sums", function()
     assert.equal(0, flow.full({ 100000 }, 10000.1):var():item())
   end)
 
+  it("of products keep their digits in dot products of any length, in any form", function()
+    for _, n in ipairs { 1000, 1e5, 3e6 } do
+      local x = flow.full({ n }, 0.1)
+      local expected, row = n * x[1]:item() ^ 2, x:reshape { 1, n }
+      near(x:matmul(x):item() / expected, 1, 4e-6, "vectors of " .. n)
+      near(row:matmul(x:reshape { n, 1 }):item() / expected, 1, 4e-6, "a row and a column of " .. n)
+      near(row:matmul(row, { transpose_b = true }):item() / expected, 1, 4e-6, "rows of " .. n)
+    end
+  end)
+
   it("give the variance of numbers far from zero", function()
     local x = flow.random.normal({ 100000 }, { seed = 3 }) + 10000
     local o = reference(flat(x), { 100000 }, { true })[1]

@@ -64,6 +64,10 @@ static plan transpose_column(const gemm *g)
   } else if (g->m == 1 && g->transpose_a && g->lda == 1) {
     p.g.transpose_a = 0;
   }
+  if (p.g.n == 1 && !p.g.transpose_b && p.g.ldb == 1 && !g->exact) {      /* one column, which is one row */
+    p.g.transpose_b = 1;
+    p.g.ldb = g->k;
+  }
   return p;
 }
 
@@ -288,9 +292,11 @@ ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *
               w->c, w->ldc);
 }
 
-/* A few rows of C, B {n, k} where it is: every element is a scalar product of two rows, four columns at a time. */
+/* A few rows of C, B {n, k} where it is: every element is a scalar product of two rows, four columns at a time. A lane adds up STRETCH
+ * products before it adds them to what it has, so that millions of them cost few digits. */
 ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const block *w)
 {
+  enum { STRETCH = 256 };
   const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column);
   float *c = w->c;
   int64_t whole = w->depth / VL * VL;
@@ -299,20 +305,27 @@ ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const bloc
     const float *column[4];
     FLOW_UNROLL(4)
     for (int v = 0; v < 4; v++) column[v] = b + (j + min64(v, together - 1)) * g->ldb;
-    vf sum[FEW_ROWS][4];
+    vf sum[FEW_ROWS][4], all[FEW_ROWS][4];
     FLOW_UNROLL(12)
-    for (int i = 0; i < rows * 4; i++) sum[i / 4][i % 4] = (vf){ 0 };
-    for (int64_t k = 0; k < whole; k += VL) {
-      FLOW_UNROLL(4)
-      for (int v = 0; v < 4; v++) {
-        vf y = vf_load(column[v] + k);
+    for (int i = 0; i < rows * 4; i++) all[i / 4][i % 4] = (vf){ 0 };
+    for (int64_t begin = 0; begin < whole; begin += STRETCH * VL) {
+      int64_t end = min64(whole, begin + STRETCH * VL);
+      FLOW_UNROLL(12)
+      for (int i = 0; i < rows * 4; i++) sum[i / 4][i % 4] = (vf){ 0 };
+      for (int64_t k = begin; k < end; k += VL) {
         FLOW_UNROLL(4)
-        for (int i = 0; i < rows; i++) sum[i][v] += vf_load(a + i * g->lda + k) * y;
+        for (int v = 0; v < 4; v++) {
+          vf y = vf_load(column[v] + k);
+          FLOW_UNROLL(4)
+          for (int i = 0; i < rows; i++) sum[i][v] += vf_load(a + i * g->lda + k) * y;
+        }
       }
+      FLOW_UNROLL(12)
+      for (int i = 0; i < rows * 4; i++) all[i / 4][i % 4] += sum[i / 4][i % 4];
     }
     for (int i = 0; i < rows; i++)
       for (int64_t v = 0; v < together; v++) {
-        float total = vf_sum(sum[i][v]);
+        float total = vf_sum(all[i][v]);
         for (int64_t k = whole; k < w->depth; k++) total += a[i * g->lda + k] * column[v][k];
         c[i * w->ldc + j + v] = total;
       }

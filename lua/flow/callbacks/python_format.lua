@@ -214,6 +214,9 @@ function python_format.format(what, template, integers, values)
     local read = read_spec(spec, shown)
     if integers[name] ~= nil then return format_integer(integers[name], read, shown) end
     local value = values[name]
+    if type(value) == "number" and read.type and read.type ~= "" and ("bcdoxX"):find(read.type, 1, true) then
+      raise("%s: {%s}: a float has no format of type %q; whole numbers here are %s", shown, content, read.type, sorted_names(integers))
+    end
     if type(value) == "number" then return format_float(value, read, shown) end
     if type(value) == "string" then return format_text(value, read, shown) end
     raise("%s: there is no %s to put in; there are %s", shown, name, sorted_names(integers, values))

@@ -261,7 +261,8 @@ local function prepare(self, tensors, rows)
   local unequal = false
   for i, t in ipairs(tensors) do
     if t.shape[1] ~= rows and not self.is_own then
-      raise("%s: component %d of a batch has %d rows, component 1 has %d", self.what, i, t.shape[1], rows)
+      raise("%s: component %d of a batch has %d rows, component 1 has %d; if the data set's elements are single samples, batch them first: "
+        .. "dataset:batch(32)", self.what, i, t.shape[1], rows)
     end
     unequal = unequal or t.shape[1] ~= rows
   end
