@@ -51,4 +51,39 @@ describe("single pictures by several threads", function()
       model:close()
     end)
   end
+
+  it("in loops and under wrappers", function()
+    flow.set_random_seed(3)
+    local frames = layers.Input { 4, 20, 20, 8 }
+    local x = layers.ConvLSTM2D(16, 3, { padding = "same", return_sequences = true })(frames)
+    x = layers.TimeDistributed(layers.Conv2D(24, 3, { activation = "relu" }))(x)
+    local model = flow.Model { inputs = frames, outputs = layers.GRU(5)(layers.TimeDistributed(layers.GlobalAveragePooling2D())(x)) }
+    local data = flow.random.normal({ 1, 4, 20, 20, 8 }, { seed = 4 })
+    flow.config.set_threads(1)
+    local expected = model:predict_on_batch(data)
+    for _, threads in ipairs { 2, 7 } do
+      flow.config.set_threads(threads)
+      for _ = 1, 8 do assert.is_true(model:predict_on_batch(data):eq(expected):all():item()) end
+    end
+  end)
+
+  it("in training, one row a step", function()
+    local function weights(threads)
+      flow.config.set_threads(threads)
+      flow.set_random_seed(3)
+      local model = flow.Sequential {
+        layers.Input { 30, 30, 3 },
+        layers.Conv2D(32, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.BatchNormalization(),
+        layers.Conv2D(48, 3, { padding = "same", activation = "relu" }), layers.DepthwiseConv2D(3), layers.Flatten(), layers.Dense(5),
+      }
+      model:compile { optimizer = "adam", loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+      local y = flow.random.uniform({ 12 }, { maxval = 5, dtype = "int32", seed = 2 })
+      model:fit(flow.random.normal({ 12, 30, 30, 3 }, { seed = 1 }), y, { batch_size = 1, epochs = 2, verbose = 0, shuffle = false })
+      return model:get_weights()
+    end
+    local expected = weights(1)
+    for _, threads in ipairs { 2, 5 } do
+      for i, found in ipairs(weights(threads)) do assert.is_true(found:eq(expected[i]):all():item()) end
+    end
+  end)
 end)
