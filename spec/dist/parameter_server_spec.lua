@@ -225,6 +225,25 @@ describe("what cannot be", function()
     end
   end)
 
+  it("results are kept for a worker that begins after the chief has ended its work", function()
+    local path = support.file("later.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local is_chief = strategy.cluster_resolver.is_chief
+      if not is_chief then os.execute "sleep 1.5" end
+      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+      local total = 0
+      for i = 1, 6 do
+        local value = coordinator:schedule(function() return flow.tensor { i } end)
+        coordinator:join()
+        total = total + value:fetch():item()
+      end
+      print("total " .. total)]])
+    local text, code = support.run(BEGIN .. ("launch --workers 2 --parameter-servers 1 %s"):format(path))
+    assert.equal(0, code, text)
+    for i = 0, 1 do assert.equal("21", said(text, "worker:" .. i, "total"), text) end
+  end)
+
   it("a cluster without parameter servers, or without workers", function()
     refused("unset TF_CONFIG", "flow = require 'flow' flow.distribute.ParameterServerStrategy()", "the cluster has no parameter server")
     refused([[export TF_CONFIG='{"cluster":{"ps":["127.0.0.1:2222"]},"task":{"type":"ps","index":0}}']],

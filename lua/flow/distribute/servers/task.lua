@@ -339,7 +339,7 @@ function server_task.run(resolver, rejoin_within, reassign_after)
   local server = { handle = native.own(out, C.flow_server_close), index = resolver.task_id, version = native.string(C.flow_version()),
                    cluster = native.text(C.flow_cluster_hash, cluster), parts = {}, bytes = 0, filled = 0, room = SLACK, optimizers = {},
                    by_number = {}, optimizer_count = 0, peers = {}, waiting = {}, scopes = {}, lost = nil, done = false, since = nil,
-                   reassign_after = reassign_after, looked = false }
+                   reassign_after = reassign_after, looked = false, trainers = resolver.num_workers }
   server.began = ("%s %d"):format(tostring(server.parts), os.time())      -- tells this process from one before
   log.info("ps:%d: listening on %s", server.index, native.string(C.flow_cluster_address(cluster, C.FLOW_JOB_PS, server.index)))
   local ok, problem = pcall(serve, server, rejoin_within)

@@ -12,7 +12,8 @@ local answers = work.answers
 local function scope_of(server, name)
   local scope = server.scopes[name]
   if not scope then
-    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, since = {}, finished = 0, items = {}, results = {}, reached = {} }
+    scope = { phase = 0, count = 0, next = 0, again = {}, held = {}, since = {}, finished = 0, items = {}, results = {}, reached = {},
+              begun = {} }
     server.scopes[name] = scope
   end
   return scope
@@ -26,10 +27,25 @@ local function pieces_of(text)
   return text and { { native.cast("const char *", text), #text } } or nil
 end
 
--- Results are kept for the phase that the slowest worker is in, and for the one before: it may still fetch those.
-local function drop_results(scope)
-  local least = scope.phase
+local KEPT_FOR_LATE = 64 * 1024 * 1024      -- bytes of results for workers that have not begun
+
+-- Results are kept for the phase that the slowest worker is in, and for the one before: it may still fetch those. One that has not begun
+-- will ask for all of them; the oldest go where they take too much.
+local function drop_results(server, scope)
+  local least, begun, bytes = scope.phase, 0, {}
   for _, phase in pairs(scope.reached) do least = math.min(least, phase) end
+  for _ in pairs(scope.begun) do begun = begun + 1 end
+  if begun < server.trainers then
+    local total = 0
+    for _, result in pairs(scope.results) do
+      bytes[result.phase] = (bytes[result.phase] or 0) + #(result.text or "") + #(result.bytes or "")
+    end
+    for phase = scope.phase, 1, -1 do
+      total = total + (bytes[phase] or 0)
+      if total > KEPT_FOR_LATE then break end
+      least = math.min(least, phase)
+    end
+  end
   for key, result in pairs(scope.results) do
     if result.phase < least - 1 then scope.results[key] = nil end
   end
@@ -41,7 +57,7 @@ function answers.open(server, _, message, event)
   scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
   scope.info, scope.bytes = message.info, bytes_of(event)
   scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
-  drop_results(scope)
+  drop_results(server, scope)
   return { phase = scope.phase }
 end
 
@@ -104,6 +120,7 @@ function answers.take(server, peer, message, event)
   local scope = scope_of(server, message.scope)
   note_done(scope, peer, message, event)
   scope.reached[peer] = message.phase
+  scope.begun[peer.name or peer] = true
   if scope.closed then return { closed = scope.closed } end
   if scope.phase == 0 then return nil end
   if scope.phase ~= message.phase then
