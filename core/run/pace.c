@@ -21,7 +21,7 @@ int flow_pace_choose(flow_pace *pace, double rows)
   if (pace->alone < 2 || pace->seconds[0] * rows < worth_a_team) return 0;
   if (pace->started < runs_of_start(pace, rows)) return 1;
   if (pace->trial > 0) return other;
-  return pace->spent < pace->patience[other] * pace->seconds[other] * rows * runs_of_trial(pace, rows) ? pace->team : other;
+  return pace->spent < pace->patience[other] * pace->seconds[other] * rows ? pace->team : other;
 }
 
 static void be_patient(flow_pace *pace, int team, double factor)
