@@ -3,7 +3,7 @@
 
 /* Runs shorter than `worth_a_team` gain less from other threads than handing out parts costs. In those shorter than `short_run` waking
  * threads and filling caches counts. A trial that takes `too_long` more than was thought has found a busy machine, and ends. */
-static const double worth_a_team = 15e-6, short_run = 500e-6, too_long = 300e-6;
+static const double worth_a_team = 15e-6, short_run = 500e-6, too_long = 300e-6, longest_wait = 0.15;
 
 enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 256, MOST_GROWTH = 4, SHORT_TRIAL = 4 };
 
@@ -15,13 +15,23 @@ static int runs_of_trial(const flow_pace *pace, double rows)
 
 static int runs_of_start(const flow_pace *pace, double rows) { return pace->seconds[0] * rows < short_run ? SHORT_TRIAL : 2; }
 
+/* Seconds until the way that is not taken now is tried again. The team may only have been late because another program had its core,
+ * which is looked at again before long. */
+static double wait_for_trial(const flow_pace *pace, double rows)
+{
+  int other = !pace->team;
+  double cost = pace->seconds[other] * rows, wait = pace->patience[other] * cost, most = LEAST_PATIENCE * cost;
+  if (most < longest_wait) most = longest_wait;
+  return other && wait > most ? most : wait;
+}
+
 int flow_pace_choose(flow_pace *pace, double rows)
 {
   int other = !pace->team;
   if (pace->alone < 2 || pace->seconds[0] * rows < worth_a_team) return 0;
   if (pace->started < runs_of_start(pace, rows)) return 1;
   if (pace->trial > 0) return other;
-  return pace->spent < pace->patience[other] * pace->seconds[other] * rows ? pace->team : other;
+  return pace->spent < wait_for_trial(pace, rows) ? pace->team : other;
 }
 
 static void be_patient(flow_pace *pace, int team, double factor)
