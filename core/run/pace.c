@@ -77,6 +77,14 @@ static void note_usual(flow_pace *pace, int first, double each, double seconds)
   change_to(pace, !pace->team);
 }
 
+/* Both ways are known. One that is clearly slower has time. */
+static void choose_first(flow_pace *pace)
+{
+  change_to(pace, pace->seconds[1] < pace->seconds[0]);
+  int other = !pace->team;
+  if (pace->seconds[other] > 1.25 * pace->seconds[pace->team]) be_patient(pace, other, 8);
+}
+
 void flow_pace_note(flow_pace *pace, int team, double rows, double seconds)
 {
   double each = seconds / rows;
@@ -87,7 +95,7 @@ void flow_pace_note(flow_pace *pace, int team, double rows, double seconds)
   } else if (team && pace->started < runs_of_start(pace, rows)) {
     if (pace->started++ == 0 || each < pace->seconds[1]) pace->seconds[1] = each;
     pace->patience[0] = pace->patience[1] = LEAST_PATIENCE;
-    if (pace->started == runs_of_start(pace, rows)) change_to(pace, pace->seconds[1] < pace->seconds[0]);
+    if (pace->started == runs_of_start(pace, rows)) choose_first(pace);
   } else if (pace->started < runs_of_start(pace, rows)) {
     pace->seconds[0] += (each < MOST_GROWTH * pace->seconds[0] ? each - pace->seconds[0] : (MOST_GROWTH - 1) * pace->seconds[0]) / 4;
   } else if (team == pace->team) {
