@@ -89,18 +89,49 @@ static void run_piece(flow_instance *instance, flow_member *member, int e, int64
 }
 
 /* Where a member is on its way through the pieces of a segment, which are counted through: `drawn` is the next one that it does,
- * `before` are those of the entries that it has left. */
-typedef struct piece_walk { flow_ticket *ticket; _Atomic int *done; int64_t drawn, before; } piece_walk;
+ * `before` are those of the entries that it has left. Neighbouring entries that are not cut are one piece together (`whole`: it is open),
+ * so that one member does them and finds what they hand on in its caches. */
+typedef struct piece_walk { flow_ticket *ticket; _Atomic int *done; int64_t drawn, before; int whole; } piece_walk;
 
-/* Does the pieces of one entry that this member draws. The first to begin waits until those of the entries before are done. */
+/* Whoever begins a piece waits until those of the entries before are done. */
+static void wait_for_entries_before(flow_region *region, const piece_walk *walk)
+{
+  for (int seen; (seen = atomic_load(walk->done)) < walk->before;) flow_region_wait(region, walk->done, seen);
+}
+
+static void finish_piece(flow_region *region, piece_walk *walk)
+{
+  atomic_fetch_add(walk->done, 1);
+  flow_region_tell(region, walk->done);
+  walk->drawn = flow_ticket_take(walk->ticket);
+}
+
+static void close_whole(flow_region *region, piece_walk *walk)
+{
+  if (!walk->whole) return;
+  if (walk->drawn == walk->before) finish_piece(region, walk);
+  walk->before++;
+  walk->whole = 0;
+}
+
+/* Does the pieces of one entry that this member draws. */
 static void walk_entry(flow_instance *instance, flow_region *region, flow_member *own, int e, piece_walk *walk)
 {
-  int64_t end = walk->before + flow_count_pieces(instance->entries[e].kernel, &own->calls[e]);
-  for (; walk->drawn < end; walk->drawn = flow_ticket_take(walk->ticket)) {
-    for (int seen; (seen = atomic_load(walk->done)) < walk->before;) flow_region_wait(region, walk->done, seen);
+  int64_t pieces = flow_count_pieces(instance->entries[e].kernel, &own->calls[e]);
+  if (pieces == 1) {
+    if (walk->drawn == walk->before) {
+      if (!walk->whole) wait_for_entries_before(region, walk);
+      run_piece(instance, own, e, 0);
+    }
+    walk->whole = 1;
+    return;
+  }
+  close_whole(region, walk);
+  int64_t end = walk->before + pieces;
+  while (walk->drawn < end) {
+    wait_for_entries_before(region, walk);
     run_piece(instance, own, e, walk->drawn - walk->before);
-    atomic_fetch_add(walk->done, 1);
-    flow_region_tell(region, walk->done);
+    finish_piece(region, walk);
   }
   walk->before = end;
 }
@@ -126,6 +157,7 @@ static void run_by_pieces(flow_instance *instance, flow_region *region, flow_mem
     }
     first += count;
   }
+  close_whole(region, &walk);
 }
 
 /* ---- partial sums ------------------------------------------------------------------------------------------------------------- */
