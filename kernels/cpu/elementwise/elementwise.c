@@ -13,7 +13,7 @@
 #define FLOATING 1
 #define F(name)  name##f
 #if defined(__AVX2__)
-#define POW_IN_VECTORS        /* two doubles at a time are no faster than libm */
+#define POW_IN_VECTORS        /* elsewhere a vector has two doubles, which is no faster than libm */
 #endif
 #include "cpu/elementwise/elementwise_blocks.inc"
 #undef POW_IN_VECTORS
