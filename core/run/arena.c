@@ -1,5 +1,14 @@
-/* arena.c: where the values of an instance are: in one block of memory, each as long as it lives, and where an op would only copy a value,
- * inside what it would be copied to. */
+/* arena.c: where the values of an instance are in memory: in one block, the arena, each for as long as it lives.
+ *
+ * Two things make the arena smaller than the sum of its values. Values whose lifetimes (in segments, plan/memory_plan.h) do not overlap
+ * may have the same bytes; flow_pack_blocks decides which. And a value that some op would only copy is computed inside its destination:
+ * the gradients that pack joins into the optimizer's flat arena, the operand of a sum over replicas, the first rows of what is gathered.
+ * Then the op that would copy finds its operand in place and does nothing for it. An inner value has no block of its own; the block of
+ * the outermost value lives as long as all that are inside.
+ *
+ * Three kinds of values keep their bytes for the whole run: what derived.h keeps from run to run, what all_gather makes (other replicas
+ * may still read it), and small values on a device, see stands_alone. Besides values the arena has the memory that an entry's kernel
+ * shares between members (`shared`) and the partial sums of the slots. */
 #include <string.h>
 
 #include "run/instance.h"
@@ -11,6 +20,8 @@ static const flow_signature *signature_of(const flow_instance *instance, int val
   return &instance->plan->graph->values[value].signature;
 }
 
+/* What flow_make_arena knows while it works; released at its end. A block is a range of the arena with a lifetime; `targets` says where
+ * the offset that the packing finds is written. */
 typedef struct layout {
   flow_instance *instance;
   flow_block    *blocks;
@@ -21,6 +32,7 @@ typedef struct layout {
   int           *readers;      /* [value]: of roots: operands that read them */
 } layout;
 
+/* The value needs `bytes` bytes during segments [begin, end], both included. */
 static void add_block(layout *l, size_t bytes, int begin, int end, size_t *target)
 {
   l->blocks[l->count] = (flow_block){ .bytes = bytes, .begin = begin, .end = end };
@@ -36,6 +48,7 @@ static int may_lie_inside(const layout *l, int root, int outer)
          life->defined < plan->lifetimes[outer].defined && plan->graph->nodes[plan->graph->values[root].node].op != FLOW_OP_pack;
 }
 
+/* The operands of pack, one after the other, are computed in its output. */
 static void place_in_pack(layout *l, const flow_node *node)
 {
   size_t offset = 0;
@@ -95,6 +108,9 @@ static int stands_alone(const flow_instance *instance, size_t bytes)
   return instance->place && bytes <= SMALL;
 }
 
+/* Adds a block for each value, each entry's shared memory and each partial sum that has to be somewhere. read: as in flow_make_arena; a
+ * value that nothing reads gets no memory, kernels leave such an output out. Values that are local to a segment of rows are in the
+ * members' own blocks (chunks.c). */
 static void collect_blocks(layout *l, const char *read)
 {
   flow_instance *instance = l->instance;

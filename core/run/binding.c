@@ -11,6 +11,9 @@ static const flow_signature *signature_of(const flow_instance *instance, int val
 
 /* ---- once ------------------------------------------------------------------------------------------------------------------- */
 
+/* How one operand of a node is found. row_operand: it is cut with the rows of the segment; then it is a part of a value in the arena,
+ * or, if the value lives within the segment only, in the member's block. dims[0] of such a value is -k: k rows for each row of the
+ * batch. */
 static void bind(const flow_instance *instance, int value, int row_operand, flow_binding *binding)
 {
   const flow_plan *plan = instance->plan;
@@ -22,6 +25,7 @@ static void bind(const flow_instance *instance, int value, int row_operand, flow
   binding->row_bytes = flow_value_bytes(signature, 1);
 }
 
+/* Bytes of one slot's partial sum. WIDE reductions (ops/wide_sum.h) keep more than the result's own precision. */
 static size_t partial_sum_bytes(int op, const flow_signature *signature)
 {
   if (!(flow_op(op)->flags & FLOW_OP_WIDE)) return flow_value_bytes(signature, 1);
@@ -63,6 +67,8 @@ void flow_bind_entries(flow_instance *instance, const char *read)
       next = bind_entry(instance, s, e, read, next);
 }
 
+/* A partial sum of a WIDE op is seen by its kernel as a flat array of 8-byte words, whatever the shape of the result is: only the op
+ * itself and flow_wide_finish know what is in it. */
 void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand)
 {
   const flow_value *value = &instance->plan->graph->values[binding->value];

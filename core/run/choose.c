@@ -27,6 +27,7 @@ int flow_count_row_classes(const flow_instance *instance)
 }
 
 /* The class of rows that a run belongs to. */
+/* The first class whose upper limit, 1 << class rows, is not exceeded; the last class has no limit but the capacity. */
 static int class_of(const flow_instance *instance, int64_t rows)
 {
   int class = 0;
@@ -47,6 +48,9 @@ static flow_call describe_call(const flow_instance *instance, int e, int64_t row
                       .partial = instance->plan->segments[entry->segment].by_rows, .scalars = &instance->part.scalars };
 }
 
+/* The kernel is chosen by its cost for the largest batch of the class, and asked for memory for the largest call that it will see: that
+ * of the whole batch, or of one chunk in a segment of rows. An entry keeps the largest sizes of all classes, so that a change of the
+ * class between two runs takes no memory. */
 flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue)
 {
   const flow_place *place = instance->place;
@@ -67,6 +71,8 @@ flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class,
   return FLOW_OK;
 }
 
+/* Changes which kernels run. What a kernel's prepare() made for the class before is of no use to another kernel, so that what derived.h
+ * keeps is forgotten. */
 void flow_set_row_class(flow_instance *instance, int class)
 {
   const flow_plan *plan = instance->plan;
@@ -101,6 +107,8 @@ static flow_status check_shared(const flow_instance *instance, int64_t rows)
   return FLOW_OK;
 }
 
+/* Devices have neither classes nor slots: their kernels are chosen once. On failure set_rows is -1, so that the next call does all of it
+ * again. */
 flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows)
 {
   if (instance->place || rows == instance->set_rows) return FLOW_OK;

@@ -1,16 +1,22 @@
-/* chunks.c: into how many slots and how large chunks the rows of a segment may be cut, and where values that are as long as a chunk are in
- * a member's block. See instance.h. */
+/* chunks.c: into how many slots and how large chunks the rows of a segment may be cut, and where values that are as long as a chunk are
+ * in a member's block. See instance.h.
+ *
+ * A slot is what one member takes at a time, and has its own partial sums. A chunk is a part of a slot through which all ops of the
+ * segment go before the next chunk begins, so that what one op writes is still in the second-level cache when the next op reads it.
+ * Where a segment has sums, both numbers decide in which order numbers are added, and so the bits of the result: then they follow from
+ * shapes and the instruction set only, never from the machine's cache or its number of threads. */
 #include <unistd.h>
 
 #include "base/team.h"
 #include "plan/memory_plan.h"
 #include "run/instance.h"
 
-/* Partial sums of one segment may take this much; beyond, fewer slots are used, but for some threads there are slots as long as the sums
- * of large layers leave memory. */
+/* Memory that the partial sums of one segment may take. The result of a large Dense layer has tens of megabytes, and each slot has a
+ * copy: then there are fewer slots. FEW_SLOTS are kept up to the larger limit, so that some threads have work even in such layers. */
 static const size_t usual_partial_bytes = (size_t)64 << 20, most_partial_bytes = (size_t)256 << 20;
 enum { FEW_SLOTS = 4 };
 
+/* Slots of a segment whose partial sums take `bytes` per slot: a power of two, at most FLOW_MAX_SLOTS. From shapes only. */
 static int slots_for_sums(size_t bytes)
 {
   int slots = FLOW_MAX_SLOTS;
@@ -18,8 +24,8 @@ static int slots_for_sums(size_t bytes)
   return slots;
 }
 
-/* Share of the second-level cache that a chunk may fill: the rest holds weights and what the next op writes. Sums depend on how rows are
- * grouped into chunks, so where there are any the size is the instruction set's, not this machine's. */
+/* Bytes that a chunk may fill: 60 % of the second-level cache. The rest holds weights and what the next op writes. Sums depend on how
+ * rows are grouped into chunks, so where there are any the nominal cache of the instruction set counts, not this machine's. */
 static size_t chunk_budget(int sums)
 {
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -31,7 +37,9 @@ static size_t chunk_budget(int sums)
   return bytes / 5 * 3;
 }
 
-/* Lays out the chunk-sized values of a segment in the member's block, for chunks of this many rows. */
+/* Lays out the values that live within segment s in a member's block, for chunks of `rows` rows, and sets the offsets of their bindings
+ * and the segment's local_bytes. Time is counted in entries of the segment: a value lives from the entry that makes it to the last one
+ * that reads it. blocks, block_of: work space of the caller, see flow_size_stage. */
 static flow_status place_locals(flow_instance *instance, int s, int64_t rows, flow_block *blocks, int *block_of)
 {
   const flow_plan *plan = instance->plan;
@@ -97,6 +105,8 @@ static size_t partial_bytes(const flow_instance *instance, int s)
   return bytes;
 }
 
+/* Laid out twice: for one row, to learn how many rows fit, then for the chunk that follows from that. Where there are no sums, two slots
+ * for each thread leave something to take for a thread that is early. */
 flow_status flow_size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of)
 {
   enum { CHUNKS_PER_THREAD = 2 };

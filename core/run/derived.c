@@ -1,16 +1,19 @@
-/* derived.c: see derived.h. */
+/* derived.c: see derived.h. Whether a storage was written to since is seen from its content number (tensor/tensor.h), which changes with
+ * each write and which no other storage has. 0 says that others than this library may write at any time, and is never equal. All
+ * functions here are called between runs, by the thread that has the run; the members only read `current`. */
 #include "run/instance.h"
 
 #include "graph/variable.h"
 #include "tensor/mirrors.h"
 
-/* The storage of a variable or a constant; NULL: the value has none of its own. */
+/* The storage of a variable or a constant, borrowed; NULL: the value has none of its own. */
 static flow_storage *storage_of(const flow_value *value)
 {
   if (value->kind == FLOW_VALUE_VARIABLE) return value->variable->tensor->storage;
   return value->kind == FLOW_VALUE_CONSTANT ? value->tensor->storage : NULL;
 }
 
+/* Plans that train write what they read, so that nothing lasts until their next run. */
 static int writes_variables(const flow_plan *plan)
 {
   for (int k = 0; k < plan->order_count; k++)
@@ -50,6 +53,9 @@ static int prepares_fixed(const flow_instance *instance, const flow_entry *entry
   return seen > 0;
 }
 
+/* One pass in the plan's order is enough: a node comes after what it reads. In segments of rows only what prepare() makes is kept, since
+ * their values are in memory that a member uses again for the next chunk. Without memory the status of flow_alloc_zero, and nothing is
+ * kept. */
 flow_status flow_derived_find(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -81,6 +87,8 @@ int flow_derived_is_fixed(const flow_instance *instance, int value) { return ins
 
 void flow_derived_forget(flow_instance *instance) { instance->derived.made = 0; }
 
+/* The content numbers are noted before the run and not after it: a write during the run is then seen by the next one. Sets `current`,
+ * which the members of the run read to skip segments and prepare(). */
 void flow_derived_look(flow_instance *instance)
 {
   const flow_graph *graph = instance->plan->graph;
@@ -95,6 +103,9 @@ void flow_derived_look(flow_instance *instance)
   instance->derived.current = same;
 }
 
+/* The loop is for plans that keep nothing, which are those with effects: it gives new content numbers to the variables they wrote, so
+ * that plans of other instances see that what they keep is out of date. That happens after failed runs, too: an early effect may have
+ * been written and put back. */
 void flow_derived_note_run(flow_instance *instance, int succeeded)
 {
   const flow_plan *plan = instance->plan;

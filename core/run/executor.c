@@ -1,6 +1,17 @@
-/* executor.c: one run of the replicas of a set, which may be one. One parallel region per run: every member of the team walks the same
- * segments with a barrier after each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
- * the commit tail writes nothing. */
+/* executor.c: one run of the replicas of a set, which may be one. There is one parallel region per run: every member of the team walks
+ * the same segments, with a barrier after each. Kernels that fail leave a verdict; then the remaining work is skipped (never the
+ * barriers) and the commit tail writes nothing.
+ *
+ * Who does what. One replica: all members work on each segment together (segment.h). Several replicas: member m does replicas m, m +
+ * members, ... alone, so that nobody waits inside of the body; where all replicas have to meet, at a sum over them, members that are
+ * early take parts of those that are late (meet_replicas). The commit tail is always run by all members on the lead.
+ *
+ * Order of collectives. Every worker begins and finishes the same sums in the same order, since the order follows from the plan and from
+ * nothing that differs between workers, such as timing or the number of members. A worker that fails must not stop calling: that is why
+ * failures become a verdict that is looked at where all members agree on it, right after a barrier.
+ *
+ * Undo. Effects that the plan has before its checks of data are done (plan->undo_end) are copied aside before the run, and copied back
+ * if it fails. Effects in the commit tail need no copy: they run only when nothing can fail any more. */
 #include "run/executor.h"
 
 #include <string.h>
@@ -25,7 +36,11 @@ static void run_body(const flow_replica_set *set, flow_region *region, int first
 }
 
 /* All replicas come here. Cores are not equally fast all the time: a member that comes early takes parts of the replicas that are late,
- * until all are here or nothing has been left to take for a while. */
+ * until all are here or nothing has been left to take for a while.
+ *
+ * `arrivals` counts through the whole run, so that no member has to set it back: this meeting is complete at the next multiple of
+ * `members`. Reading it gives no order of memory; the barrier at the end does. PATIENCE is of the order of what sleeping and waking up
+ * cost, so that polling never takes much more than the sleep that it replaces. */
 static void meet_replicas(flow_replica_set *set, flow_region *region, int member, int members)
 {
   enum { PATIENCE = 50000 };       /* nanoseconds */
@@ -40,13 +55,17 @@ static void meet_replicas(flow_replica_set *set, flow_region *region, int member
   flow_members_meet(region, members);
 }
 
+/* Time at a sum counts for the segment's entry, of the lead, whichever replica the member has. */
 static void stop_watch(const flow_instance *lead, int member, int segment, double started)
 {
   flow_member_stop_watch(lead->run, &lead->members[member], lead->plan->segments[segment].first, started);
 }
 
-/* A sum that all replicas here have come to. Over the workers it begins at once, and goes on while the body does; over replicas of this
- * process alone it is made when it is needed, with as few barriers as can be. */
+/* A sum that all replicas here have come to, called by all members. Over the workers it begins at once, and goes on while the body does;
+ * over replicas of this process alone it is made when it is needed (finish_sums), with as few barriers as can be.
+ *
+ * Between the two meetings each member adds a range of the elements over all replicas; the second one is needed since member 0 sends
+ * what all have written. */
 static void begin_sum(flow_replica_set *set, flow_region *region, int s, int member, int members)
 {
   double started = flow_member_start_watch(&set->run);
@@ -62,8 +81,9 @@ static void begin_sum(flow_replica_set *set, flow_region *region, int s, int mem
   stop_watch(set->lead, member, s, started);
 }
 
-/* The sum of segment s is needed. Of the segments before `end`, which have run, all sums are made at one meeting. *pending: the first
- * segment whose sum may still have to be made. */
+/* The sum of segment s is needed, called by all members. Of the segments before `end`, which have run, all sums are made at one meeting.
+ * *pending: the first segment whose sum may still have to be made; every member has its own and keeps it alike. Returns after a barrier,
+ * so that all see the sums, and the verdict if one failed. */
 static void finish_sums(flow_replica_set *set, flow_region *region, int s, int end, int *pending, int member, int members)
 {
   double started = flow_member_start_watch(&set->run);
@@ -82,8 +102,12 @@ static void finish_sums(flow_replica_set *set, flow_region *region, int s, int e
 /* Whether segment s is the first to read a sum that may still be under way. */
 static int waits(const flow_instance *lead, int s) { return lead->stages[s].waits_for >= 0; }
 
-/* The body: stretches of segments between sums. Returns the first segment of the commit tail, or how many segments there are. Then all sums
- * have been waited for, and every member is past the last barrier of the body. */
+/* The body: stretches of segments between sums. Returns the first segment of the commit tail, or how many segments there are. Then all
+ * sums have been waited for, and every member is past the last barrier of the body.
+ *
+ * A stretch ends before a segment that is a sum, or that is the first to read one. A segment may be both; then it is first waited for
+ * and then begun, in two turns of the loop. The last line matters: a failure of a sum that nobody reads must be known before the commit
+ * tail begins. */
 static int walk_body(flow_replica_set *set, flow_region *region, int member, int members)
 {
   const flow_instance *lead = set->lead;
@@ -107,7 +131,8 @@ static int walk_body(flow_replica_set *set, flow_region *region, int member, int
 
 /* ---- members ------------------------------------------------------------------------------------------------------------------ */
 
-/* The binding of a member: of its own replicas, and of the lead, whose commit tail all members run. */
+/* Binds the operands of a member: of its own replicas, and of the lead, whose commit tail all members run. Each member does this for
+ * itself, in parallel, and writes only what is its own. */
 static void bind_member(flow_replica_set *set, int member, int members)
 {
   flow_instance *lead = set->lead;
@@ -117,6 +142,7 @@ static void bind_member(flow_replica_set *set, int member, int members)
   if (set->run.profiled) memset(lead->members[member].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
 }
 
+/* What each member of the team does in a run; `argument` is the set. */
 static void run_member(flow_region *region, int member, int members, void *argument)
 {
   flow_replica_set *set = argument;
@@ -130,7 +156,8 @@ static void run_member(flow_region *region, int member, int members, void *argum
 
 static double rows_of(const flow_instance *lead) { return lead->part.rows > 0 ? (double)lead->part.rows : 1; }
 
-/* How many members the next run takes. */
+/* How many members the next run takes: one, if that has been faster lately (pace.h), else all, but with several replicas not more than
+ * one for each. */
 static int choose_members(flow_instance *lead, int replicas)
 {
   int members = flow_team_size();
@@ -150,6 +177,10 @@ static void copy_undo_log(const flow_instance *instance, int back)
   }
 }
 
+/* A run on the CPU, by the caller's thread. Memory for more members is taken before anything is begun; the team is larger than at the
+ * run before only if FLOW_THREADS or its setter changed. With an exchange a run is not interruptible: a worker that ended alone would
+ * leave the others in a collective, so that an interrupt is announced with the next run (replicas/divide.c). What has failed late is
+ * returned after `committed` is set, and the run does not count for the pace if it failed. */
 static flow_status execute_on_cpu(flow_replica_set *set)
 {
   flow_instance *lead = set->lead;

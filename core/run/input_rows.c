@@ -18,6 +18,7 @@ flow_status flow_check_order(const flow_tensor *order, int64_t first, int64_t ro
 
 /* ---- on the host ------------------------------------------------------------------------------------------------------------ */
 
+/* *room: NULL or what an earlier run has used, which is replaced when it is too small and kept when it is larger. Owned by the run. */
 static flow_status make_room(flow_tensor **room, const flow_tensor *input, int64_t rows)
 {
   int64_t shape[FLOW_MAX_RANK];
@@ -60,6 +61,7 @@ void flow_release_input_rows(flow_run_state *run, const flow_graph *graph)
 
 /* ---- on a device ------------------------------------------------------------------------------------------------------------ */
 
+/* The op gather is called as an entry of a plan would call it, with operands on the stack: nothing here is kept after the launch. */
 flow_status flow_place_gather(flow_place *place, const flow_tensor *table, const int64_t *order, int64_t rows, void *into)
 {
   static const flow_attributes none;

@@ -1,5 +1,9 @@
-/* instance.c: making, releasing and describing an instance. See instance.h; what is chosen for the rows of a run is in choose.c, running in
- * executor.c. */
+/* instance.c: making, releasing and describing an instance. See instance.h; what is chosen for the rows of a run is in choose.c, running
+ * in executor.c.
+ *
+ * The order of fill_instance matters: bindings say which operands go by rows; from them follow the sizes of slots and chunks; with these
+ * each kernel can be asked how much memory its largest call takes; only then can the arena be laid out. Everything that a run needs is
+ * made here, so that a run allocates nothing and cannot run out of memory half way. */
 #include "base/float_state.h"
 #include "plan/memory_plan.h"
 #include "run/binding.h"
@@ -26,6 +30,9 @@ static void release_members(flow_instance *instance)
   instance->member_count = 0;
 }
 
+/* One block has a member's calls, operands and watches; `local` holds the chunk-sized values of the segment that it is in, `scratch`
+ * what its current kernel asked for. Shapes are those of the capacity until the first run. After a failure what was made is left to
+ * release_members. */
 static flow_status make_member(flow_instance *instance, flow_member *member)
 {
   int entries = instance->plan->order_count;
@@ -56,6 +63,7 @@ static flow_status make_member(flow_instance *instance, flow_member *member)
   return FLOW_OK;
 }
 
+/* Replaces all members, between runs. After a failure the instance has none, and the next run, which finds too few, tries again. */
 flow_status flow_instance_set_members(flow_instance *instance, int count)
 {
   void *block;
@@ -75,6 +83,7 @@ flow_status flow_instance_set_members(flow_instance *instance, int count)
 
 /* ---- making ---------------------------------------------------------------------------------------------------------------------- */
 
+/* The tables of an instance. Each has one element more than it needs, so that an empty plan asks for no block of 0 bytes. */
 static flow_status allocate_tables(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -100,7 +109,8 @@ static flow_status allocate_tables(flow_instance *instance)
   return FLOW_OK;
 }
 
-/* Room for the storage that early effects write. */
+/* Room for the storage that early effects write: those that come before something that may still refuse data (plan->undo_end). One
+ * record for each variable that such an effect has as an input, whether or not it writes it. */
 static flow_status make_undo_log(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -129,6 +139,7 @@ static flow_status make_undo_log(flow_instance *instance)
   return FLOW_OK;
 }
 
+/* read[value] = 1 for each value that an op reads or the plan gives, and for the root whose memory it is in. */
 static void mark_read(const flow_plan *plan, char *read)
 {
   for (int k = 0; k < plan->order_count; k++) {
@@ -138,7 +149,9 @@ static void mark_read(const flow_plan *plan, char *read)
   for (int i = 0; i < plan->output_count; i++) read[plan->outputs[i]] = read[plan->roots[plan->outputs[i]]] = 1;
 }
 
-/* Which segments are sums over replicas, and which are the first to need one. */
+/* Which segments are sums over replicas, and which are the first to need one: a run waits there, and not earlier, so that sums over
+ * workers travel while the body goes on. Waiting for a sum waits for all before it, so that a later reader of an earlier one does not
+ * wait again. */
 static void find_sums(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -160,7 +173,8 @@ static void find_sums(flow_instance *instance)
   }
 }
 
-/* All that fill_instance makes. */
+/* Releases all that fill_instance makes, or the part of it that was made before a failure, and sets it back, so that it can be filled
+ * again. */
 static void release_memory(flow_instance *instance)
 {
   release_members(instance);
@@ -196,6 +210,8 @@ static flow_status make_loops(flow_instance *instance)
   return FLOW_OK;
 }
 
+/* All of an instance but its set and its place, from the plan and the capacity. work: tables for the time of the layout. On a device
+ * kernels are chosen with its place locked, since a library may have to build plans. A failure leaves the rest to release_memory. */
 static flow_status fill_instance(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -290,7 +306,7 @@ void flow_instance_scalars(flow_instance *instance, double seed, double step, do
 
 /* ---- describing ------------------------------------------------------------------------------------------------------------------ */
 
-/* The shapes of an entry's operands; of very many the first ones and the last. */
+/* Appends the shapes of an entry's operands to the text; of more than MOST inputs or outputs, the FIRST ones and the last. */
 static void describe_operands(const flow_instance *instance, const flow_entry *entry, flow_text *out)
 {
   enum { MOST = 8, FIRST = 3 };
@@ -308,6 +324,7 @@ static void describe_operands(const flow_instance *instance, const flow_entry *e
 
 static void describe_segments(const flow_instance *instance, flow_text *out);
 
+/* One line for each entry: segment, kind, op, variant of the kernel, shapes. scripts/bench and specs read the text. */
 static void describe_segment(const flow_instance *instance, int s, flow_text *out)
 {
   const flow_segment *segment = &instance->plan->segments[s];

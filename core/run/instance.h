@@ -4,13 +4,15 @@
  *   flow_run_state     run_state.h              what belongs to one run: rows, scalars, the verdict
  *   flow_replica_set   replicas/replica_set.h   what instances that divide a batch share: sums, workers, decisions
  *
- * Reading order: instance.h, instance.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c (a run as its
- * caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop), executor.c (the walk over segments, the verdict, the
- * commit tail). replicas/ divides a batch over several instances and puts their results together; device/ runs a plan on a GPU. Uses base,
- * tensor, ops, graph, plan, transport.
+ * Reading order: instance.h, instance.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c (a run
+ * as its caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop),
+ * executor.c (the walk over segments, the verdict, the commit tail). replicas/ divides a batch over several instances and puts their
+ * results together; device/ runs a plan on a GPU. Uses base, tensor, ops, graph, plan, transport. Called by the C API, core/models,
+ * core/data and core/cluster/worker.
  *
- * instance.h: a plan made runnable for batches of up to `capacity` rows: kernels chosen, memory laid out, operands bound. One instance serves
- * one run at a time; nothing is allocated by a run.
+ * instance.h: a plan made runnable for batches of up to `capacity` rows: kernels chosen, memory laid out, operands bound. One instance
+ * serves one run at a time; nothing is allocated by a run, except that the first run with more threads than before makes memory for
+ * them.
  *
  * The bits of a run follow from its inputs, the weights, the seeds, the number of rows and the instruction set. So whatever decides them
  * (the variants of kernels, slots, and chunks where there are sums) is chosen for the rows of the run, by flow_instance_set_rows. The
@@ -118,9 +120,11 @@ struct flow_instance {
 
 /* flow_instance_new at a place of its own. set: the replicas that it is to be the next one of; NULL: it leads a new set, and is alone. */
 flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_replica_set *set, flow_instance **out);
-/* The same instance for more rows than its capacity, of which nothing is left if memory fails: then every run fails. */
+/* Lays the same instance out for another capacity, by the caller's thread between runs. After a failure its capacity is 0, nothing of
+ * its memory is left, and every run fails with FLOW_OUT_OF_MEMORY. */
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
-/* Gives the instance `count` members (memory for as many threads). */
+/* Gives the instance `count` members, in place of those that it had: memory for as many threads. Between runs. After a failure it has
+ * none. */
 flow_status flow_instance_set_members(flow_instance *instance, int count);
 
 /* chunks.c. Limits of ROWS segment s, and where its chunk-sized values are in a member's block. blocks and block_of: room for all operands of

@@ -1,4 +1,14 @@
-/* loop_run.c: see loop_run.h. */
+/* loop_run.c: see loop_run.h. Shapes: a loop has `states` states, which a round reads and replaces; `rows` inputs of which round k
+ * reads row k; other inputs, the same in each round; and results beyond the states, which are stacked, a row for each round.
+ * graph/loop.h has the order in which a node's operands stand.
+ *
+ * A round begins when member 0 has set where the body's inputs and results are (place_round), and all members have met. Nothing is
+ * copied between rounds: a state is made in one of two blocks that take turns (`kept`), or, where something reads the states of all
+ * rounds, in its row of that history. Only what cannot be made in place is copied after the round, by member 0, before the barrier that
+ * begins the next.
+ *
+ * A gate, if the loop has one, leaves rounds out: states stay, stacked results are zeros. If the gate is a state, a round that is left
+ * out is the last one, since nothing changes it any more. */
 #include "run/loop_run.h"
 
 #include <string.h>
@@ -19,6 +29,7 @@ typedef struct flow_loop_run {
   char          *memory;
 } flow_loop_run;
 
+/* Of a result of the body; the first `states` results are the states after the round. */
 static const flow_signature *result_signature(const flow_loop_run *run, int result)
 {
   return &run->loop->body->values[run->loop->values[result]].signature;
@@ -38,6 +49,8 @@ static int can_move(const flow_loop_run *run, int result)
   return 1;
 }
 
+/* Makes the body's instance and the memory for states. `keyed` lists the random ops of the body: their attributes are copies, so that
+ * each round can have its own key. What was made before a failure is released with the instance. */
 static flow_status fill(flow_loop_run *run, const flow_instance *instance)
 {
   const flow_loop *loop = run->loop;
@@ -72,6 +85,7 @@ static flow_status fill(flow_loop_run *run, const flow_instance *instance)
   return FLOW_OK;
 }
 
+/* The entry has the loop from the beginning, so that a failure leaves nothing that flow_loop_runs_release does not find. */
 flow_status flow_loop_run_new(flow_instance *instance, int e)
 {
   const flow_graph *graph = instance->plan->graph;
@@ -139,14 +153,17 @@ static char *operand(const round *r, int index)
   return b->mode == FLOW_BIND_NONE ? NULL : r->instance->part.bases[b->root];
 }
 
+/* Bytes of a result of one round, for the rows of this run. */
 static size_t bytes_of(const round *r, int result) { return flow_value_bytes(result_signature(r->run, result), r->rows); }
 
+/* The stack of a state before each round; NULL: nothing reads it. It is an output of the node, after its results. */
 static char *history_of(const round *r, int state)
 {
   return operand(r, r->entry->input_count + r->run->loop->results + state);
 }
 
-/* Where a round finds a state. */
+/* Where a round finds a state: in its row of the history, if there is one; else, before the first round that is done, in the node's
+ * operand, and after it in that of the two kept blocks that the last round has written. */
 static char *state_before(const round *r, int state)
 {
   char *history = history_of(r, state);
@@ -154,7 +171,8 @@ static char *state_before(const round *r, int state)
   return r->turns == 0 ? operand(r, state) : r->run->kept[2 * state + (r->turns - 1) % 2];
 }
 
-/* Where it puts a result; NULL: it is not wanted. */
+/* Where a round puts a result; NULL: it is not wanted. The last round's states are results of the node. Those of other rounds go to the
+ * next row of the history, or to the kept block that this round does not read. Further results go to this round's row of their stack. */
 static char *place_of(const round *r, int result)
 {
   const flow_loop *loop = r->run->loop;
@@ -166,7 +184,8 @@ static char *place_of(const round *r, int result)
   return r->run->kept[2 * result + r->turns % 2];
 }
 
-/* By one member: where the body's inputs and results are in this round. */
+/* By one member: sets where the body's inputs and results are in this round, the keys of its random ops, and its rows and scalars, which
+ * are those of the run. A result that nothing wants is made in the body's arena. */
 static void place_round(const round *r, const flow_attributes *attributes)
 {
   const flow_loop *loop = r->run->loop;
@@ -196,7 +215,7 @@ static void place_round(const round *r, const flow_attributes *attributes)
   flow_segments_start(body);
 }
 
-/* By one member: results that were not made in place. */
+/* By one member, after the round: results that were not made in place. memmove, since a result may be a state that was only moved on. */
 static void copy_results(const round *r)
 {
   const flow_instance *body = r->run->body;
@@ -209,7 +228,7 @@ static void copy_results(const round *r)
 
 /* ---- rounds that are left out ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the gate, a state or a row, is closed. */
+/* Whether the gate, a state or a row input, is closed: one byte, 0 for closed (dtype bool). */
 static int is_left_out(const round *r, int gate, int is_state)
 {
   const char *value = is_state ? state_before(r, gate) : operand(r, gate) + r->row;
@@ -228,7 +247,7 @@ static void copy_state(char *to, const char *from, size_t bytes)
   if (to && to != from && bytes) memcpy(to, from, bytes);
 }
 
-/* By one member: this round is not done. */
+/* By one member: this round is not done. The states move on; what the round would have stacked is zeros. */
 static void skip_round(const round *r)
 {
   const flow_loop *loop = r->run->loop;
@@ -241,7 +260,8 @@ static void skip_round(const round *r)
   for (int i = loop->states; i < loop->results; i++) clear_rows(r, operand(r, r->entry->input_count + i), bytes_of(r, i), 1);
 }
 
-/* By one member: neither this round nor one after it is done. */
+/* By one member: neither this round nor one after it is done. The states are results now, and what the remaining rounds would have
+ * stacked, in the results and in the histories, is zeros. */
 static void skip_rest(const round *r)
 {
   const flow_loop *loop = r->run->loop;
@@ -264,6 +284,12 @@ static void begin_history(const round *r)
     if (history_of(r, i)) copy_state(state_before(r, i), operand(r, i), bytes_of(r, i));
 }
 
+/* A gate that is a row is known before the run, so that all members skip the same rounds without meeting. A gate that is a state is made
+ * by the round before, so that it is looked at after the meeting. The wait at the end of a round is the last barrier of the body's last
+ * segment; copying results and placing the next round are member 0's, and the next meeting ends them.
+ *
+ * A failed run goes on through all rounds if there are several members: they see the verdict at different times, and all must come to
+ * the same barriers. One member alone may stop. */
 void flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member *own, int e, int member, int members)
 {
   const flow_entry *entry = &instance->entries[e];

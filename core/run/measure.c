@@ -1,15 +1,19 @@
-/* measure.c: times of an instance's kernels one by one, every variant that supports the call, on its own operands: how
- * costs are checked against the clock (flowlua bench --ops). One thread, the whole batch at once. */
+/* measure.c: times of an instance's kernels one by one, every variant that supports the call, on operands of their own: how costs are
+ * checked against the clock (flowlua bench --ops). One thread, the whole batch at once. It touches neither the instance's memory nor its
+ * variables, so that it may be called between runs, and never during one. */
 #include "run/binding.h"
 #include <math.h>
 #include <string.h>
 #include "convolution_geometry.h"
 
-/* Shortest measurement, how many the minimum is taken of, and when there have been enough even of slow ones. */
+/* A measurement repeats the call until at least `shortest` seconds have passed, which is far above the clock's resolution and what its
+ * reading costs; the minimum of REPETITIONS such means counts, since other programs only ever make a run longer. Once `enough` seconds
+ * have gone by the repetitions end, so that slow variants do not take minutes. */
 static const double shortest = 2e-3, enough = 0.1;
 enum { REPETITIONS = 7 };
 
-/* Textbook multiply-adds of a call; 0 where arithmetic is not what it is about. */
+/* Multiply-adds of a call by the textbook's formula, whatever the variant does: what the figures of GFLOP/s in the table are computed
+ * from. 0 where arithmetic is not what the op is about. */
 static double matrix_work(const flow_call *call)
 {
   const flow_operand *a = &call->inputs[0], *y = &call->outputs[0];
@@ -27,6 +31,7 @@ static double convolution_macs(const flow_call *call, const flow_operand *x, con
 
 static double convolution_work(const flow_call *call) { return convolution_macs(call, &call->inputs[0], &call->inputs[1]); }
 
+/* The gradients by the input and by the kernels take as many multiply-adds as the convolution; what nothing reads is not computed. */
 static double convolution_gradient_work(const flow_call *call)
 {
   int passes = !call->outputs[0].unused + !call->outputs[1].unused;
@@ -81,6 +86,7 @@ static flow_status allocate(flow_operand *operands, int count)
 
 /* ---- measuring --------------------------------------------------------------------------------------------------------------- */
 
+/* The call as the engine makes it, by one thread: prepare, then each phase with all of its parts. */
 static flow_status run_once(const flow_kernel *kernel, const flow_call *call)
 {
   if (kernel->prepare) FLOW_TRY(kernel->prepare(call));
@@ -91,6 +97,7 @@ static flow_status run_once(const flow_kernel *kernel, const flow_call *call)
   return FLOW_OK;
 }
 
+/* *seconds: the best mean, INFINITY if the first, untimed call fails. That call fills caches and pages. */
 static flow_status time_kernel(const flow_kernel *kernel, const flow_call *call, double *seconds)
 {
   *seconds = INFINITY;
@@ -108,6 +115,7 @@ static flow_status time_kernel(const flow_kernel *kernel, const flow_call *call,
   return FLOW_OK;
 }
 
+/* Operands, shared and scratch memory are taken and given back here; out->bytes is what the call reads and writes once. */
 static flow_status measure(const flow_kernel *kernel, flow_call *call, flow_measurement *out)
 {
   int count = call->input_count + call->output_count;
@@ -127,6 +135,7 @@ static flow_status measure(const flow_kernel *kernel, flow_call *call, flow_meas
   return status;
 }
 
+/* The shapes of the first three inputs, which is what tells calls of one op apart. */
 static void describe(const flow_call *call, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
@@ -139,6 +148,7 @@ static void describe(const flow_call *call, char *text, int size)
 
 int flow_instance_entry_count(const flow_instance *instance) { return instance->plan->order_count; }
 
+/* A variant past the last one, and an entry that runs nothing, are no failures: then out->variant is NULL, which ends the caller's loop. */
 flow_status flow_instance_measure(const flow_instance *instance, int index, int variant, flow_measurement *out)
 {
   memset(out, 0, sizeof *out);
@@ -177,6 +187,7 @@ flow_status flow_instance_measure(const flow_instance *instance, int index, int 
   return status;
 }
 
+/* Multiply-adds per second of one thread, all operands in registers: the unit that costs are given in (kernels.h). */
 double flow_peak(void)
 {
   double best = 0;

@@ -1,10 +1,25 @@
-/* pace.c: see pace.h. */
+/* pace.c: see pace.h. An instance goes through these stages, each of which flow_pace_choose and flow_pace_note both recognize by the
+ * counters:
+ *
+ *   1. `alone` < 2: by one thread, twice, since the first run takes page faults and cold caches.
+ *   2. `started` < runs_of_start: by the team, a few times; the first one starts or wakes its threads.
+ *   3. Both times are known: the faster way goes on (choose_first, note_usual). The other way has a trial once `spent`, the seconds
+ *      since its last one, exceeds `patience` times what a run of it takes. So trials take about 1/patience of the time: from a quarter,
+ *      when the two are about as fast, down to 1/256.
+ *   4. `trial` > 0: the rest of a trial; then the better way goes on (note_trial).
+ *
+ * Runs shorter than `worth_a_team` stay at stage 2 for good. Times are kept for each row, as batches of several sizes come in turns.
+ * Nothing here locks: runs of an instance do not overlap. */
 #include "run/pace.h"
 
 /* Runs shorter than `worth_a_team` gain less from other threads than handing out parts costs. In those shorter than `short_run` waking
- * threads and filling caches counts. A trial that takes `too_long` more than was thought has found a busy machine, and ends. */
+ * threads and filling caches counts, so that a trial has several runs. A trial that takes `too_long` more than was thought has found a
+ * busy machine, and ends. The team is tried again after `longest_wait` at the latest, or after LEAST_PATIENCE of its runs if they are
+ * longer: what made it slow was perhaps another program, which ends at some time. All in seconds. */
 static const double worth_a_team = 15e-6, short_run = 500e-6, too_long = 300e-6, longest_wait = 0.15;
 
+/* Patience is between LEAST and MOST. One run counts at most as MOST_GROWTH times the mean, so that a single accident does not turn the
+ * choice. SHORT_TRIAL runs in a row are a trial of short runs. */
 enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 256, MOST_GROWTH = 4, SHORT_TRIAL = 4 };
 
 /* Runs that tell how fast a way is, after runs of the other way; the first ones by the team are at least two. */
@@ -34,6 +49,7 @@ int flow_pace_choose(flow_pace *pace, double rows)
   return pace->spent < wait_for_trial(pace, rows) ? pace->team : other;
 }
 
+/* The way `team` is to be tried again `factor` times as late as before. */
 static void be_patient(flow_pace *pace, int team, double factor)
 {
   double patience = pace->patience[team] * factor;
@@ -46,7 +62,9 @@ static void change_to(flow_pace *pace, int team)
   pace->spent = 0;
 }
 
-/* A run of a trial of the way that is not taken now; the other one has done well since it was taken. */
+/* A run of a trial, by the way that is not usual now, which took `each` seconds a row. The best run of the trial counts. That the usual
+ * way was not changed since its own last trial speaks for it, so that its patience is halved: if it loses now it is soon tried again. If
+ * the trial fails, the next one waits twice as long. */
 static void note_trial(flow_pace *pace, int team, double rows, double each)
 {
   if (pace->trial == 0) {
@@ -63,8 +81,9 @@ static void note_trial(flow_pace *pace, int team, double rows, double each)
   else be_patient(pace, team, 2);
 }
 
-/* One slow run is an accident, several in a row are how it is. What the last one took is what going this way again may cost. The first one
- * after a trial says nothing. */
+/* A run by the usual way. One slow run is an accident, several in a row are how it is: the mean follows by a quarter of each difference.
+ * When the mean is worse than the other way the other way is taken, and what the last run took is what this one may cost when it is
+ * tried again. The first run after a trial says nothing (`first`): its caches were filled by other cores. */
 static void note_usual(flow_pace *pace, int first, double each, double seconds)
 {
   double *mean = &pace->seconds[pace->team], counted = each < MOST_GROWTH * *mean ? each : MOST_GROWTH * *mean;
@@ -77,7 +96,7 @@ static void note_usual(flow_pace *pace, int first, double each, double seconds)
   change_to(pace, !pace->team);
 }
 
-/* Both ways are known. One that is clearly slower has time. */
+/* Stage 3 begins with the faster way. A way that is slower by more than a quarter is first tried again after 8 times the usual patience. */
 static void choose_first(flow_pace *pace)
 {
   change_to(pace, pace->seconds[1] < pace->seconds[0]);

@@ -26,6 +26,8 @@ static void note_memory(flow_profile *profile, const flow_instance *instance)
   if (memory > profile->memory) profile->memory = memory;
 }
 
+/* The seconds of an entry are the mean over the members, so that the seconds of all entries and the waiting (at barriers, for sums, to
+ * start) add up to the wall time. */
 void flow_profile_add_run(flow_profile *profile, const flow_replica_set *set, double wall)
 {
   const flow_instance *instance = set->lead;

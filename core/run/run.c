@@ -1,4 +1,14 @@
-/* run.c: the calls that run an instance: inputs are checked and bound, rows divided among replicas, outputs made. */
+/* run.c: the calls that run an instance: inputs are checked and bound, rows divided among replicas, outputs made.
+ *
+ * A run goes through these steps, in this order, all by the caller's thread: the inputs are checked; the run is taken, so that a second
+ * caller gets an error and not a data race; variables are brought to where the plan runs; rows are divided, which is where workers first
+ * talk to each other; inputs are bound or copied; memory for outputs is taken; the plan is executed; outputs are copied; the run is
+ * left. What can fail for reasons of one worker alone (arguments, memory) comes before the workers meet or, on devices, tells the others
+ * that this one gives up (flow_device_run_give_up).
+ *
+ * Three calls differ in what rows they take: flow_instance_run takes all rows of its inputs and gives outputs; flow_instance_run_rows
+ * and flow_instance_run_batches take some rows of larger tensors, by an order if there is one; flow_instance_run_each takes inputs for
+ * each replica. */
 #include <string.h>
 
 #include "base/float_state.h"
@@ -10,8 +20,8 @@
 
 enum { MOST_WORKERS = 16384 };      /* rows beyond what this many workers take cannot be meant */
 
-/* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. first >= 0: the run
- * takes *rows rows from there on, more are fine; first < 0: all of them. */
+/* Checks input `index` (from 0; messages count from 1) against the signature and finds the rows that it brings; *rows < 0: not known
+ * yet. first >= 0: the run takes *rows rows from there on, more are fine; first < 0: all of them. */
 static flow_status check_input(const flow_graph *graph, int index, const flow_tensor *tensor, int64_t first, int64_t *rows)
 {
   const flow_signature *s = &graph->values[graph->inputs[index]].signature;
@@ -48,7 +58,8 @@ static flow_status check_capacity(const flow_instance *instance, int64_t rows)
                    (long long)instance->capacity);
 }
 
-/* On success the caller leaves it again. */
+/* Makes the run the caller's; on success the caller ends it with leave_run. The instance is not locked: two threads that use one
+ * instance are a fault of the host, which gets FLOW_INVALID_STATE. */
 static flow_status take_run(flow_context *context, flow_run_state *run)
 {
   int idle = 0;
@@ -69,7 +80,9 @@ static flow_status bind_replica(flow_instance *replica, flow_tensor *const *inpu
   return flow_bind_variables(replica, NULL);
 }
 
-/* Brings inputs to where the replicas read them. first: from this row, or element of the order, on. */
+/* Brings inputs to where the replicas read them. first: from this row, or element of the order, on. An order on the host is applied
+ * here, into memory of the run, after which the rows stand in the order of the run and are taken from 0 on; an order on a device is
+ * applied there, for each replica's own rows. */
 static flow_status bring_inputs(flow_replica_set *set, flow_tensor *const *inputs, const flow_tensor *order, int64_t first, int64_t rows)
 {
   if (order && !flow_tensor_place(order)) {
@@ -90,8 +103,12 @@ static flow_status bring_variables(flow_replica_set *set)
   return set->lead->device ? flow_device_run_bind_variables(set) : FLOW_OK;
 }
 
-/* Checks the inputs, takes the run and divides its rows. first < 0: all of their rows. steps: that take their batches of
- * `rows` themselves; 0: it is one that does not. */
+/* Checks the inputs, takes the run and divides its rows. On success the caller executes it and leaves it; after a failure it is left
+ * already. first < 0: all of their rows. steps: how many steps take their batches of `rows` rows themselves; 0: it is a run that does
+ * not.
+ *
+ * An order names rows wherever they are, so the inputs only have to have rows at all; flow_check_order looks at its length and gathering
+ * at each index. */
 static flow_status begin_run(flow_context *context, flow_replica_set *set, flow_tensor *const *inputs, int count, const flow_tensor *order,
                              int64_t first, int64_t rows, int steps)
 {
@@ -151,6 +168,8 @@ failed:
   return status;
 }
 
+/* Copies the rows of output `index` that this replica has made to `output`, from its row `first` on. Memory of values is used again by
+ * the next run, so outputs are always copies. */
 static flow_status copy_output(const flow_instance *replica, int index, flow_tensor *output, int64_t first)
 {
   const flow_signature *signature = output_signature(replica, index);
@@ -193,6 +212,8 @@ static flow_status run_with_outputs(const flow_instance *lead, flow_tensor **out
   return status;
 }
 
+/* contiguous: [count], NULL at first; gets new references, which the caller releases even after a failure. For the CPU they are on the
+ * host. */
 static flow_status make_contiguous(const flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **contiguous)
 {
   for (int i = 0; i < count; i++) {
@@ -203,6 +224,7 @@ static flow_status make_contiguous(const flow_instance *instance, flow_tensor *c
   return FLOW_OK;
 }
 
+/* outputs NULL: nothing is copied; then the run is for its effects. Inputs may have any strides and be anywhere. */
 flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
   FLOW_DEFAULT_FLOATS;
@@ -227,6 +249,9 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
 
 /* ---- rows of larger tensors ------------------------------------------------------------------------------------------------------ */
 
+/* What the calls for rows of larger tensors need beyond check_inputs: tensors are used where they are, so they are contiguous, and on
+ * the host for the CPU. The limits keep conversions of doubles to int64_t defined; MOST_WORKERS because a call may name the rows of all
+ * workers. */
 static flow_status check_rows(const flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows)
 {
   for (int i = 0; i < count; i++) {
@@ -262,6 +287,10 @@ static flow_status run_steps(flow_context *context, flow_instance *instance, flo
   return status;
 }
 
+/* The loop of an epoch: rows first .. first + rows - 1 in batches of `size`, the last one perhaps smaller. *done is how many batches
+ * have written their variables, also after a failure. The scalars count on from those that the caller has set: the step by one a batch,
+ * the first sample by its rows. Several batches go as one run where the device takes them itself. Ends early, with FLOW_OK, if the
+ * workers agreed to stop. */
 flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                       const flow_tensor *order, double first, double rows, double size, double *done)
 {
@@ -291,6 +320,7 @@ flow_status flow_instance_run_batches(flow_context *context, flow_instance *inst
 
 /* ---- inputs of each replica ------------------------------------------------------------------------------------------------------ */
 
+/* rows[r]: of replica r; a plan without rows counts as one row for each. */
 static flow_status check_each(const flow_replica_set *set, flow_tensor *const *inputs, int count, int64_t *rows)
 {
   for (int r = 0; r < set->count; r++) {
@@ -302,6 +332,8 @@ static flow_status check_each(const flow_replica_set *set, flow_tensor *const *i
   return FLOW_OK;
 }
 
+/* As begin_run and run_with_outputs, with inputs and outputs [replica][count]. All outputs are made before the run, and released if it
+ * fails. */
 static flow_status run_each(flow_context *context, flow_replica_set *set, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
   int64_t rows[FLOW_MOST_REPLICAS];

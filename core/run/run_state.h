@@ -1,15 +1,18 @@
-/* run_state.h: what belongs to one run. flow_run_state is the run as its caller sees it, of all local replicas together: their flow_replica_set
- * (replicas/replica_set.h) owns it. flow_run_part is what one instance does of it, and a member of that instance. Both live as long as their
- * owners and are used again by the next run, so that a run allocates nothing.
+/* run_state.h: what belongs to one run. flow_run_state is the run as its caller sees it, of all local replicas together: their
+ * flow_replica_set (replicas/replica_set.h) owns it. flow_run_part is what one instance does of it. Both live as long as their owners
+ * and are used again by the next run, so that a run allocates nothing.
  *
-* Which thread writes: the caller's thread takes the run (`running`) and fills both in before the other members start; it reads them after all members
- * have returned. In between every member reads them, and writes only the fields that say "members" below, each of which is atomic or locks.
+ * Which thread writes. The caller's thread takes the run (`running`) and fills both in before the other members start; it reads them
+ * after all members have returned. In between every member reads them, and writes only the fields marked "members" below, each of which
+ * is atomic or has a lock of its own.
  *
- * The verdict. A member whose work fails sets `verdict`, goes on to every barrier and does no more work, so that all members leave the body
- * together. The commit tail begins after the last barrier of the body, where all see the same verdict, and only without one. It is done whole or
- * not at all: nothing in it sets the verdict or asks for an interrupt, and what fails there all the same, a transfer between workers, is made up
- * for and kept in `late`, which the caller gets after the variables are written. The tail needs the lead's `bases`, `scalars` and kernels, and
- * nothing of other replicas. */
+ * The verdict. A member whose work fails sets `verdict`, goes on to every barrier and does no more work, so that all members leave the
+ * body together. A member may act on the verdict without a barrier only where that does not change which barriers it comes to.
+ *
+ * The commit tail begins after the last barrier of the body, where all see the same verdict, and only if nothing has failed. It is done
+ * whole or not at all: nothing in it sets the verdict or looks for an interrupt. One thing can fail there all the same, a transfer
+ * between workers (replicas/sharded_update.c). Then this worker computes what did not come, and the failure is kept in `late`, which the
+ * caller gets after the variables are written. The tail needs the lead's `bases`, `scalars` and kernels, and nothing of other replicas. */
 #ifndef FLOW_RUN_RUN_STATE_H
 #define FLOW_RUN_RUN_STATE_H
 

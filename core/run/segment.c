@@ -1,4 +1,18 @@
-/* segment.c: see segment.h. Kernels that fail leave a verdict; then the remaining work is skipped, never the barriers. */
+/* segment.c: see segment.h. Kernels that fail leave a verdict; then the remaining work is skipped, never the barriers.
+ *
+ * Work is handed out by tickets: a member draws the number of the next part from an atomic counter, so that a fast member does more
+ * parts and nothing is assigned beforehand. Which member does a part never changes a result: parts write separate memory, and partial
+ * sums are added in the order of the slots.
+ *
+ * Three ways through a segment of rows:
+ *
+ *   slots     members draw slots and take each through all entries, chunk by chunk. The usual way.
+ *   pieces    where there are fewer slots than members, as for a batch of one picture: members draw pieces of single calls, entry after
+ *             entry. Nobody may begin an entry before all pieces of the one before are done.
+ *   alone     a replica that one member runs does its slots itself, but leaves the segment open, so that members of other replicas who
+ *             are early can take slots, too.
+ *
+ * A WHOLE segment is one entry, whose kernel says into how many parts each of its phases is cut. */
 #include "run/segment.h"
 
 #include "base/futex.h"
@@ -21,6 +35,8 @@ void flow_segments_start(flow_instance *instance)
 
 /* ---- slots of rows ---------------------------------------------------------------------------------------------------------- */
 
+/* Calls prepare() of the segment's entries, each by the member that draws it; the caller's barrier ends it. prepare() sees inputs
+ * without rows, so that it is bound to no rows at all. */
 static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
 {
   const flow_segment *segment = &instance->plan->segments[s];
@@ -38,19 +54,23 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
   }
 }
 
+/* Slots that the rows of this run fill: fewer than the stage's most if there are few rows. */
 static int64_t active_slots(const flow_instance *instance, int s)
 {
   int64_t rows = instance->stages[s].rows_per_slot;
   return (instance->part.rows + rows - 1) / rows;
 }
 
-/* Not in the commit tail: it is done whole or not at all. */
+/* Makes an interrupt of the caller the verdict of the run; any member may find it. Not in the commit tail: it is done whole or not at
+ * all. */
 static void look_for_interrupt(flow_run_state *run, const flow_segment *segment)
 {
   if (!segment->tail && run->interruptible && flow_interrupted(run->context))
     flow_failure_take(&run->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
 }
 
+/* One slot: its rows go chunk by chunk through all entries. The first chunk of a slot overwrites the partial sums, the others add to
+ * them. */
 static void run_slot(flow_instance *instance, flow_member *member, int s, int64_t slot)
 {
   const flow_segment *segment = &instance->plan->segments[s];
@@ -88,9 +108,13 @@ static void run_piece(flow_instance *instance, flow_member *member, int e, int64
   flow_member_stop_watch(instance->run, member, e, started);
 }
 
-/* Where a member is on its way through the pieces of a segment, which are counted through: `drawn` is the next one that it does,
- * `before` are those of the entries that it has left. Neighbouring entries that are not cut are one piece together (`whole`: it is open),
- * so that one member does them and finds what they hand on in its caches. */
+/* Where a member is on its way through the pieces of a segment. All pieces of all chunks are numbered in one sequence, and every member
+ * walks the same sequence: `drawn` is the next number that this member is to do, `before` counts the pieces of the entries that it has
+ * left. Neighbouring entries that are not cut are one piece together (`whole`: it is open), so that one member does them and finds what
+ * they hand on in its caches.
+ *
+ * `done` counts the pieces that were finished, by any member. An entry may begin when `done` is at least the number of pieces before it;
+ * since numbers are drawn in order, and nobody waits for a piece after its own, that comes to pass without a lock. */
 typedef struct piece_walk { flow_ticket *ticket; _Atomic int *done; int64_t drawn, before; int whole; } piece_walk;
 
 /* Whoever begins a piece waits until those of the entries before are done. */
@@ -99,6 +123,7 @@ static void wait_for_entries_before(flow_region *region, const piece_walk *walk)
   for (int seen; (seen = atomic_load(walk->done)) < walk->before;) flow_region_wait(region, walk->done, seen);
 }
 
+/* The piece that was drawn is done, and the next one is drawn. The change of `done` wakes members that wait for it. */
 static void finish_piece(flow_region *region, piece_walk *walk)
 {
   atomic_fetch_add(walk->done, 1);
@@ -106,6 +131,7 @@ static void finish_piece(flow_region *region, piece_walk *walk)
   walk->drawn = flow_ticket_take(walk->ticket);
 }
 
+/* The open piece of entries that are not cut ends here. The member that drew it has done its entries; the others only count it. */
 static void close_whole(flow_region *region, piece_walk *walk)
 {
   if (!walk->whole) return;
@@ -114,7 +140,8 @@ static void close_whole(flow_region *region, piece_walk *walk)
   walk->whole = 0;
 }
 
-/* Does the pieces of one entry that this member draws. */
+/* Does the pieces of one entry that this member draws. An entry of one piece joins the open one; the wait before its first entry is
+ * enough for the rest, which are done by the same member one after the other. */
 static void walk_entry(flow_instance *instance, flow_region *region, flow_member *own, int e, piece_walk *walk)
 {
   int64_t pieces = flow_count_pieces(instance->entries[e].kernel, &own->calls[e]);
@@ -136,7 +163,9 @@ static void walk_entry(flow_instance *instance, flow_region *region, flow_member
   walk->before = end;
 }
 
-/* A segment of fewer slots than members: they divide the entries among themselves, one entry after the other, in lead's block of locals. */
+/* A segment of fewer slots than members: they divide the entries among themselves, one entry after the other. What lives in the segment
+ * is in the block of member 0, since several members read and write it. Chunks follow each other as in run_slot, with the same first row
+ * and the same sums, so that the bits are the same. */
 static void run_by_pieces(flow_instance *instance, flow_region *region, flow_member *own, int s)
 {
   const flow_segment *segment = &instance->plan->segments[s];
@@ -173,13 +202,15 @@ static void run_by_pieces(flow_instance *instance, flow_region *region, flow_mem
     }                                                                                     \
   } while (0)
 
+/* out and partial are arrays of dtype; partial sums of other dtypes than these two are of WIDE ops only, see flow_wide_finish. */
 static void add_slots(int dtype, char *out, const char *partial, size_t stride, int64_t slots, int64_t begin, int64_t end)
 {
   if (dtype == FLOW_FLOAT32) ADD_SLOTS(float);
   else if (dtype == FLOW_FLOAT64) ADD_SLOTS(double);
 }
 
-/* Adds the partial sums of a segment's REDUCE outputs; each member those of some elements. */
+/* Adds the partial sums of a segment's REDUCE outputs; each member those of some elements, in multiples of 16 so that two members do not
+ * write to one cache line. A run without rows has no slots, and the sums are zeros. */
 static void add_partials(flow_instance *instance, flow_member *own, int s, int member, int members)
 {
   const flow_segment *segment = &instance->plan->segments[s];
@@ -205,7 +236,8 @@ static void add_partials(flow_instance *instance, flow_member *own, int s, int m
 
 /* ---- parts ------------------------------------------------------------------------------------------------------------------ */
 
-/* Draws parts of one phase of a segment until none is left and runs them. The parts of a segment of rows are its slots. */
+/* Draws parts of one phase of a segment until none is left and runs them. The parts of a segment of rows are its slots. cut: in how many
+ * parts; call: as in run_phases. Adds what was drawn to `done` and wakes the owner when all parts are. */
 static void take_parts(flow_instance *instance, flow_region *region, flow_member *own, int s, int phase, const flow_cut *cut,
                        const flow_call *call)
 {
@@ -222,8 +254,13 @@ static void take_parts(flow_instance *instance, flow_region *region, flow_member
   if (drawn && atomic_fetch_add(done, drawn) + drawn == cut->parts[phase]) flow_region_tell(region, done);
 }
 
-/* All phases of a segment, by all members, each with its own `call`; or of a replica that belongs to this member (`members` is 1): then
- * others may take parts, too, while it is open (flow_segment_help), and those have to be waited for. */
+/* All phases of a segment, by all members, each with its own `call` (NULL for slots, which bind their own); or of a replica that belongs
+ * to this member (`members` is 1): then others may take parts, too, while it is open (flow_segment_help), and those have to be waited
+ * for.
+ *
+ * The cut is written before `open` is stored with release order, and read after `open` was loaded with acquire order: a helper sees all
+ * that the owner has bound. Not all helpers have left when `done` is complete, but what they still do is look at a ticket that has run
+ * out. */
 static void run_phases(flow_instance *instance, flow_region *region, flow_member *own, int s, const flow_cut *cut, const flow_call *call,
                        int members)
 {
@@ -239,6 +276,8 @@ static void run_phases(flow_instance *instance, flow_region *region, flow_member
   }
 }
 
+/* The ticket is looked at before it is drawn: drawing from one that has run out is harmless, but binding the replica's operands for
+ * nothing is not cheap. */
 int flow_segment_help(flow_instance *replica, flow_region *region, int member)
 {
   flow_member *own = &replica->members[member];
@@ -260,6 +299,8 @@ static int goes_by_pieces(const flow_stage *stage, int64_t slots, int members)
   return members > 1 && (slots == 1 || (!stage->sums && slots * IDLE_SHARE <= members));
 }
 
+/* A segment of rows, by all of its members: prepare, slots or pieces, then the partial sums, with a barrier after each. In
+ * `stage->lasting` are the entries whose preparations are kept from earlier runs. */
 static void run_rows_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
 {
   flow_stage *stage = &instance->stages[s];
@@ -280,6 +321,9 @@ static void run_rows_segment(flow_instance *instance, flow_region *region, flow_
   }
 }
 
+/* A segment of one entry over all rows, by all of its members. What a worker does not have of a divided update it fetches at the end;
+ * the call that it gives to flow_collect_shards must not have changed by then. A kernel that prepares does so by one member, and all
+ * wait for that; the condition must be the same for all members, so it depends on nothing that changes during the run. */
 static void run_whole_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
 {
   int e = instance->plan->segments[s].first;

@@ -1,9 +1,16 @@
-/* all_reduce_by_host.c: see all_reduce_by_host.h. */
+/* all_reduce_by_host.c: see all_reduce_by_host.h. A sum takes two steps. After the section that makes the operand it becomes `pending`:
+ * its copy to the host may not be waited for yet, or the device would have nothing to do. When the next section has been enqueued, or
+ * the sum is needed, `deliver` waits for the copy, adds over the replicas and begins the sum over the workers. So one sum is always one
+ * section late, and the device computes during the copy.
+ *
+ * Meetings of the group's threads stand before and after the addition over replicas: before, so that all operands are on the host;
+ * after, so that nobody changes them while member 0 hands them to the exchange. Every thread comes to every meeting, failed or not. */
 #include "run/device/all_reduce_by_host.h"
 
 #include "run/device/device_group.h"
 #include "run/replicas/replica_set.h"
 
+/* The sums of one replica on the host; used by the replica's thread, and read by the others between two meetings. */
 struct flow_device_sums {
   char   *memory;
   int     pending;                 /* the segment whose sum is not on the host yet; -1: none */
@@ -11,6 +18,7 @@ struct flow_device_sums {
   char   *back;                    /* [segment]: 1 from when it is enqueued to be back at the device */
 };
 
+/* The result of a COLLECTIVE segment, which is where its operand is (place_in_sum in arena.c). */
 static const flow_binding *sum_of(const flow_instance *replica, int segment)
 {
   return &replica->entries[replica->plan->segments[segment].first].bindings[1];
@@ -68,7 +76,8 @@ static void fail_if(const flow_instance *replica, flow_status status)
   if (status != FLOW_OK) flow_failure_take(&replica->run->verdict, status);
 }
 
-/* The last sum is that of the whole body: its copy tells, too, whether an op has refused data. Then nothing is sent, and no worker makes
+/* Copies the sum to the host and waits. Most go by the queue of copies, beside what the device computes. The last sum goes by the
+ * place's own queue: that waits for the whole body, and so fails if an op has refused data. Then nothing is sent, and no worker makes
  * the step. */
 static flow_status fetch(const flow_device_sums *sums, const flow_instance *replica, int segment, flow_queue *queue,
                          flow_queue *copies)
@@ -101,6 +110,8 @@ void flow_device_sums_begin(flow_device_sums *sums, flow_instance *replica, int 
     fail_if(replica, functions_of(replica)->follow(copies, queue));
 }
 
+/* Sums that have come back are uploaded once in a run; those that travel together with others that were not sent yet come with a later
+ * call. What is uploaded is the lead's memory, the same for all replicas of the process. */
 void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
                              flow_queue *copies)
 {

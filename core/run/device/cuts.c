@@ -1,4 +1,5 @@
-/* cuts.c: see cuts.h. */
+/* cuts.c: see cuts.h. Without sums through the host a plan is one section, and so one recording, except where the commit tail of several
+ * replicas has to wait for all of them. */
 #include "run/device/cuts.h"
 
 #include "run/device/device_run.h"
@@ -11,6 +12,8 @@ static int refuses_data(const flow_plan *plan, const flow_segment *segment)
   return 0;
 }
 
+/* `known` is the last segment whose sum some section before has waited for, which makes later needs of earlier sums superfluous. The
+ * last, empty section waits for sums that nobody on the device reads, so that they are not under way when the run ends. */
 int flow_cut_plan(const flow_instance *instance, int through_host, flow_section *sections)
 {
   const flow_plan *plan = instance->plan;

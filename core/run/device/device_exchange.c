@@ -1,4 +1,15 @@
-/* device_exchange.c: see run/device/device_exchange.h: a communicator of the transport "nccl" for each device of a group. */
+/* device_exchange.c: see run/device/device_exchange.h: a communicator of the transport "nccl" for each device of a group.
+ *
+ * Locks and threads. Each member's thread uses its own `member`; `lock` guards the communicators' pointers against
+ * flow_device_exchange_abort, which any thread may call. `failure` keeps the first reason. Once it is set, the communicators are aborted
+ * and no later call works, until flow_device_exchange_prepare opens new ones.
+ *
+ * Why aborted communicators are kept (`formers`). A recording holds the communicator that it was recorded with, which has to outlive it.
+ * They are closed with the exchange, after the recordings.
+ *
+ * Votes. A device that refuses a batch (a label out of range) must keep the step from being made by all. So before the commit tail every
+ * device adds its vote to a sum over all of them, and goes on only if all have approved. A sum that was ended by an abort approves
+ * nothing. This costs one small sum a step and no wait by the host. */
 #include "run/device/device_exchange.h"
 
 #include <pthread.h>
@@ -46,7 +57,8 @@ int64_t flow_device_exchange_generation(const flow_device_exchange *self) { retu
 
 /* ---- how the ranks find each other ------------------------------------------------------------------------------------------------ */
 
-/* What rank 0 leaves, for the members here: from its own thread, or from member 0's, who asks the store of all processes. */
+/* What rank 0 leaves (NCCL's id) for the members here: from its own thread, or from member 0's, who asks the store of all processes. The
+ * threads of one process then need no store: they wait for `there`. */
 typedef struct meeting {
   pthread_mutex_t lock;
   pthread_cond_t  changed;
@@ -58,6 +70,7 @@ typedef struct meeting {
 
 typedef struct asker { meeting *meeting; int member; } asker;
 
+/* The first word counts: 1 with the bytes, or -1: nobody is to wait any longer. */
 static void tell(meeting *m, int there, const void *bytes, size_t count)
 {
   pthread_mutex_lock(&m->lock);
@@ -70,6 +83,7 @@ static void tell(meeting *m, int there, const void *bytes, size_t count)
   pthread_mutex_unlock(&m->lock);
 }
 
+/* The store that members give to the transport: `set` and `get` have the contract of flow_store (transport/transport.h). */
 static flow_status set(void *state, const char *key, const void *bytes, size_t count)
 {
   const asker *by = state;

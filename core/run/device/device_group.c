@@ -1,4 +1,7 @@
-/* device_group.c: see device_group.h. */
+/* device_group.c: see device_group.h. The threads wait for a round: flow_device_group_run posts a function under a number that they have
+ * not seen yet, does member 0's part itself, and waits until `busy` is 0. Rounds do not overlap, since one caller at a time has the
+ * group's plan. The threads leave the CPU's team (flow_team_leave): what they enqueue is small, and the team may belong to another
+ * caller meanwhile. */
 #define _GNU_SOURCE                      /* barriers */
 #include "run/device/device_group.h"
 
@@ -9,6 +12,7 @@
 #include "graph/context.h"
 #include "run/device/device_exchange.h"
 
+/* A thread of the crew, with its member's number. */
 typedef struct hand { struct flow_crew *crew; int member; flow_thread thread; } hand;
 
 typedef struct flow_crew {
@@ -46,6 +50,7 @@ static void *work(void *argument)
   }
 }
 
+/* Begins a round. function NULL: the threads end. */
 static void post(flow_crew *crew, flow_member_function *function, void *argument)
 {
   pthread_mutex_lock(&crew->lock);
@@ -57,6 +62,7 @@ static void post(flow_crew *crew, flow_member_function *function, void *argument
   pthread_mutex_unlock(&crew->lock);
 }
 
+/* Ends the threads and frees the crew, also one whose threads were not all started. NULL is fine. */
 static void end(flow_crew *crew)
 {
   if (!crew) return;
@@ -68,6 +74,7 @@ static void end(flow_crew *crew)
   flow_free(crew);
 }
 
+/* Returns an errno, 0 if all were started. crew->started says how many were. */
 static int start_threads(flow_crew *crew)
 {
   int error = 0;
@@ -116,6 +123,7 @@ void flow_device_group_meet(flow_device_group *group)
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------- */
 
+/* Two replicas on one device would wait for each other's sums on one queue, so each has its own device. */
 static flow_status find_places(flow_context *context, const int *devices, flow_device_group *group)
 {
   for (int i = 0; i < group->count; i++) {

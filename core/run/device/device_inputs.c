@@ -1,4 +1,10 @@
-/* device_inputs.c: what a run on a device brings and gives. */
+/* device_inputs.c: what a run on a device brings and gives. Inputs are always read at the same addresses (a->inputs), since recordings
+ * hold addresses; so each run copies there what its caller gives. From the host that takes two copies: the upload into `staged` may
+ * begin while the last run still reads a->inputs, and the copy on the device follows that run.
+ *
+ * Steps that take their batches themselves ("tables") are the exception: the whole data set is on the device, and a kernel at the
+ * beginning of each step copies the step's rows, by an order that is there, too. Then nothing crosses the bus but the scalars of the
+ * steps. */
 #include "run/device/device_run_state.h"
 
 #include "graph/profile.h"
@@ -20,6 +26,7 @@ static flow_status bring_from_host(flow_device_run *a, int input, const char *ho
   return status;
 }
 
+/* Both ways: the copy comes after what makes the tensor, and whoever changes the tensor next comes after the copy. */
 static flow_status bring_from_device(flow_device_run *a, int input, flow_place *home, const char *data, size_t bytes)
 {
   FLOW_TRY(flow_place_follow(a->place, home));
@@ -27,6 +34,8 @@ static flow_status bring_from_device(flow_device_run *a, int input, flow_place *
   return flow_place_follow(home, a->place);
 }
 
+/* Rows order[first .. first + rows) of a table on the plan's device. All three may have places of their own there; the copies wait for
+ * them and they for the copies. */
 static flow_status bring_gathered(flow_device_run *a, int input, const flow_tensor *table, const flow_tensor *order, int64_t first,
                                   int64_t rows)
 {
@@ -41,7 +50,7 @@ static flow_status bring_gathered(flow_device_run *a, int input, const flow_tens
   return flow_place_follow(named, a->place);
 }
 
-/* A tensor as it is, from a byte on. */
+/* `bytes` bytes of a tensor from byte `offset` on. From another device it comes by way of the host, as a whole. */
 static flow_status bring_tensor(flow_device_run *a, int input, flow_tensor *tensor, size_t offset, size_t bytes)
 {
   flow_place *home = flow_tensor_place(tensor);
@@ -83,6 +92,7 @@ static flow_status copy_across(flow_place *from, const char *data, flow_tensor *
   return status;
 }
 
+/* Enqueued, not waited for: whoever reads the output does that. */
 flow_status flow_device_run_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset)
 {
   flow_place *place = instance->device->place;
@@ -100,6 +110,8 @@ static int is_table(const flow_device_run *a, const flow_signature *signature, c
   return signature->rank > 0 && signature->dims[0] == -1 && home && flow_place_device(home) == flow_place_device(a->place);
 }
 
+/* Not for several replicas, whose rows are divided by the host; nor with a section that has to be waited for; nor if effects may have to
+ * be undone after each step; nor for a profile, which watches each op. */
 int flow_device_run_takes_batches(const flow_context *context, const flow_instance *lead, flow_tensor *const *inputs, int count,
                                    const flow_tensor *order)
 {
@@ -121,7 +133,8 @@ static void set_table(flow_tables *tables, int i, const flow_batch_table *found)
   tables->input[i] = *found;
 }
 
-/* The place does not go on before what is under way with the tensor, or the other way round. */
+/* Before the run (back 0) the instance's place waits for what is under way with the tensor; after it the tensor's place waits for the
+ * run. NULL: nothing. */
 static flow_status follow(const flow_device_run *a, const flow_tensor *tensor, int back)
 {
   flow_place *home = tensor ? flow_tensor_place(tensor) : a->place;

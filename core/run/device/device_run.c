@@ -1,4 +1,7 @@
-/* device_run.c: see device_run.h. */
+/* device_run.c: see device_run.h. The parts of a run on a device, by each replica's own thread with its place locked: scalars of the
+ * steps are uploaded, what early effects write is copied aside, then the sections are enqueued one after the other (recordings.c), with
+ * sums through the host between them if there are any. With one replica and no such sums nothing waits: the run has returned long before
+ * the device is done, and the next one can be enqueued. */
 #include "run/device/device_run_state.h"
 
 #include <string.h>
@@ -10,10 +13,13 @@
 #include "run/replicas/replica_set.h"
 #include "tensor/mirrors.h"
 
+/* Bytes between two inputs: what kernels of libraries may assume of their operands (plan/memory_plan.h). */
 enum { ALIGNMENT = 256 };
 
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
 
+/* Queue and memory of the device. The inputs' two copies (see device_inputs.c) have the same layout. After a failure what was made is
+ * left to flow_device_run_release. */
 static flow_status make(flow_instance *instance, flow_device_run *a)
 {
   const flow_graph *graph = instance->plan->graph;
@@ -56,6 +62,7 @@ flow_status flow_device_run_new(flow_instance *instance)
   return make(instance, a);
 }
 
+/* What was recorded is forgotten, as the cuts, or the sums inside, may be others. */
 void flow_device_run_cut(flow_instance *instance)
 {
   flow_device_run *a = instance->device;
@@ -95,8 +102,8 @@ struct flow_device_exchange *flow_device_run_exchange(const flow_instance *repli
 
 /* ---- what a run brings ------------------------------------------------------------------------------------------------------ */
 
-/* Recordings know where variables are. A replica that records, or runs what is not recorded, does so with all others: devices record sums
- * together. */
+/* Recordings know where variables are, so a variable that has moved makes them useless. A replica that records, or runs what is not
+ * recorded, does so with all others, as devices record sums together; so rerecord is announced to the other workers (divide.c). */
 flow_status flow_device_run_bind_variables(flow_replica_set *set)
 {
   const flow_profile *profile = set->run.context->profile;
@@ -105,6 +112,7 @@ flow_status flow_device_run_bind_variables(flow_replica_set *set)
   return FLOW_OK;
 }
 
+/* Keeps this thread's last error, which is the reason that the others get and the caller returns. */
 void flow_device_run_give_up(const flow_replica_set *set)
 {
   flow_device_exchange *exchange = flow_device_run_exchange(set->lead);
@@ -146,6 +154,7 @@ static void note_writes(const flow_replica_set *set, flow_place *const *places)
 
 /* ---- running ---------------------------------------------------------------------------------------------------------------- */
 
+/* Enqueues the copies of what early effects write, aside or back. */
 static flow_status copy_undo_log(const flow_instance *instance, flow_queue *queue, int back)
 {
   for (int i = 0; i < instance->undo_count; i++) {
@@ -192,7 +201,8 @@ static void run_sections(flow_instance *replica, int member, flow_queue *queue, 
   }
 }
 
-/* Of each of the run's steps, which are batches one after the other. */
+/* Uploads the scalars of each of the run's steps, which are batches one after the other: step and first sample count on. A recording
+ * reads them where they are now, so that it can be replayed with others. */
 static flow_status send_batches(const flow_instance *replica, flow_queue *queue)
 {
   const flow_device_run *a = replica->device;
@@ -206,7 +216,9 @@ static flow_status send_batches(const flow_instance *replica, flow_queue *queue)
   return flow_device_run_functions(a)->upload(queue, a->batches, all, sizeof *all * (size_t)steps);
 }
 
-/* The whole of replica `member`'s run; where there are early effects it is waited for, and undone on all replicas if it fails on one. */
+/* The whole of replica `member`'s run. Where there are early effects it is waited for, and undone on all replicas if it fails on one.
+ * The two meetings make all replicas see the same verdict before they look at it; a replica that was only kept from going on by another
+ * one (FLOW_ABORTED) gives its reason after that one. */
 static void run_replica(flow_instance *replica, int member, flow_queue *queue)
 {
   flow_device_run *a = replica->device;
@@ -236,7 +248,8 @@ static void run_member(int member, void *argument)
   flow_place_unlock(replica->device->place);
 }
 
-/* Of several workers an interrupt is a request to stop: replicas/divide.c. */
+/* Before the threads begin: members, verdict, sums, the communicators, and the order between this run and other contexts' work with its
+ * variables. Of several workers an interrupt is a request to stop: replicas/divide.c. */
 static flow_status prepare_run(flow_replica_set *set)
 {
   flow_run_state *run = &set->run;
@@ -255,6 +268,8 @@ static flow_status prepare_run(flow_replica_set *set)
   return follow_variables(set->lead, 0);
 }
 
+/* note_writes comes first: the device will write, whatever is found out later, and copies of the variables elsewhere are out of date
+ * from now on. */
 flow_status flow_device_run_execute(flow_replica_set *set)
 {
   flow_run_state *run = &set->run;

@@ -1,5 +1,11 @@
-/* recordings.c: what a run on a device enqueues: entry by entry at first, recorded the second
- * time, and repeated from then on. */
+/* recordings.c: what a run on a device enqueues. The first run for a number of rows enqueues entry by entry, since kernels are loaded
+ * and libraries make plans then, which must not happen while recording. The second run records each section, and from then on the
+ * recording is replayed: one call instead of one for each kernel.
+ *
+ * A recording holds addresses (arena, inputs, variables, workspace, tables), shapes and the communicators of sums, and nothing else that
+ * changes between runs; scalars are read from the device's memory. So it is useless when one of these changes: forget_useless,
+ * flow_recorded_find and grow in workspace.c see to that. FLOW_KEPT_RECORDINGS of them are kept, of which the one not used for longest
+ * makes room. */
 #include "run/device/device_run_state.h"
 
 #include "graph/profile.h"
@@ -17,6 +23,7 @@ static flow_status bind(flow_instance *instance, flow_queue *queue)
   return flow_device_run_make_workspace(instance, queue);
 }
 
+/* The call gets the queue and the scalars of the step that it belongs to. */
 static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int e)
 {
   flow_call *call = &instance->members[0].calls[e];
@@ -31,8 +38,9 @@ static int is_in_tail(const flow_instance *instance, int e)
   return instance->plan->segments[instance->entries[e].segment].tail;
 }
 
-/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until one is needed. After the body
- * they vote: the commit tail is for all or none, and what was made of sums that were ended is not to be taken for a result. */
+/* Enqueues an entry of a replica whose devices add up among themselves: sums go on beside what follows, until one is needed. After the
+ * body they vote: the commit tail is for all or none, and what was made of sums that were ended is not to be taken for a result. A plan
+ * without a commit tail votes after its last entry. */
 static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *exchange, flow_queue *queue, int e)
 {
   const flow_plan *plan = replica->plan;
@@ -75,6 +83,7 @@ static flow_status enqueue_steps(flow_instance *instance, flow_queue *queue, con
   return FLOW_OK;
 }
 
+/* All entries of a section, or all steps, which are one section. */
 static flow_status enqueue(flow_instance *instance, flow_queue *queue, const flow_section *section)
 {
   FLOW_TRY(bind(instance, queue));
@@ -99,7 +108,8 @@ static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, c
 
 /* ---- what is recorded ------------------------------------------------------------------------------------------------------------ */
 
-/* The reason is that of the first failure: what is left half recorded fails, too, when it ends. */
+/* Records a section; *out: a new recording, NULL after a failure. A recording that has begun must be ended even if an entry failed; that
+ * failure is the one that is raised. */
 static flow_status record(flow_instance *instance, flow_queue *queue, const flow_section *section, flow_recording **out)
 {
   const flow_accelerator_functions *f = flow_device_run_functions(instance->device);
@@ -114,7 +124,8 @@ static flow_status record(flow_instance *instance, flow_queue *queue, const flow
   return flow_failure_raise(&failure);
 }
 
-/* Several steps are recorded at once: one of them has run, or been recorded, by itself before. */
+/* kept->runs counts this run, too. Several steps are recorded at their first run already: one step of the same rows has run before
+ * (flow_device_run_steps), so that everything is loaded. */
 flow_status flow_device_run_section(flow_instance *instance, flow_queue *queue, flow_recorded *kept, int number)
 {
   const flow_accelerator_functions *f = flow_device_run_functions(instance->device);
@@ -149,13 +160,15 @@ void flow_recorded_drop_sections(flow_device_run *a, flow_recorded *recorded)
   }
 }
 
+/* The record is free then: no run has -1 rows. */
 void flow_recorded_forget(flow_device_run *a, flow_recorded *recorded)
 {
   flow_recorded_drop_sections(a, recorded);
   *recorded = (flow_recorded){ .rows = -1, .sections = recorded->sections };
 }
 
-/* Recordings hold where the variables are, the communicators of an exchange, and tables. */
+/* Forgets recordings that the current run must not replay: all of them if variables moved or communicators are new, those that take
+ * batches if tables or their order are elsewhere. */
 static void forget_useless(flow_instance *instance)
 {
   flow_device_run *a = instance->device;
@@ -186,7 +199,8 @@ flow_recorded *flow_recorded_find(flow_instance *instance)
   return oldest;
 }
 
-/* Few enough that a recording stays small: in a large one the time between two launches does not matter. */
+/* A power of two, so that an epoch needs few different recordings; 1 until one step has run by itself. Few enough that a recording has
+ * at most MOST_ENTRIES entries: in a larger one the time between two launches does not matter, and recording takes longer. */
 int flow_device_run_steps(const flow_instance *lead, int64_t rows, int64_t most)
 {
   enum { MOST_ENTRIES = 1024 };

@@ -3,7 +3,7 @@
  * a run follow each other. */
 #include "run/device/device_run_state.h"
 
-/* What entry e wants for the current run's rows beyond what the arena has for it; 0: nothing. */
+/* Bytes that entry e wants for the current run's rows, if that is more than the arena has for it; else 0. Its call is bound. */
 static size_t missing(const flow_instance *instance, int e)
 {
   const flow_entry *entry = &instance->entries[e];
@@ -12,7 +12,8 @@ static size_t missing(const flow_instance *instance, int e)
   return bytes > entry->shared_bytes ? bytes : 0;
 }
 
-/* Recordings know where the block was. */
+/* Replaces the block by one of `bytes`. Recordings know where the old one was, so they are dropped. The old block is kept by the queue
+ * until work that uses it is done (accelerator.h: release). */
 static flow_status grow(flow_device_run *a, flow_queue *queue, size_t bytes)
 {
   void *block;

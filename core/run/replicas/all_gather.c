@@ -1,9 +1,13 @@
-/* all_gather.c: rows of all replicas that are put together (FLOW_OP_all_gather). Every worker has a place for all of them. Where the
- * workers can share memory it is the same: then each computes its rows where all see them, and nothing is copied. Else they fetch each
- * other's, or, as the plan says (flow_gathers), send each other theirs, all in one message.
+/* all_gather.c: rows of all replicas that are put together (FLOW_OP_all_gather): {rows, ...} of each replica becomes {replicas of all
+ * workers x gathered rows, ...}. Each replica has as many rows in the result as the replica with most; what it does not have is zeros,
+ * which add nothing to the products that are made of them.
  *
- * In the shared region nobody writes rows of a run before all workers have said that it begins, and by then nothing reads those of the run
- * before. */
+ * Every worker has memory for all rows. Where the workers can share memory it is the same (set->region): then each computes its rows
+ * where all see them, and nothing is copied. Else they fetch each other's, or, as the plan says (flow_gathers), send each other theirs,
+ * all in one message.
+ *
+ * In the shared region nobody writes rows of a run before all workers have announced it (divide.c), and a worker announces a run only
+ * after it has done with the rows of the one before. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -20,13 +24,13 @@ static const flow_binding *bindings_of(const flow_instance *lead, int segment)
   return lead->entries[lead->plan->segments[segment].first].bindings;
 }
 
-/* Bytes of a replica's part. */
+/* Bytes of the part of a replica with this many rows. */
 static size_t part_of(const flow_instance *lead, int segment, int64_t rows)
 {
   return flow_value_bytes(&lead->plan->graph->values[bindings_of(lead, segment)[0].value].signature, rows);
 }
 
-/* Where the rows of replica r of this process begin, each with `part` bytes. */
+/* Offset in the gathered value of the rows of replica r of this process, each replica with `part` bytes. */
 static size_t place_of(const flow_replica_set *set, int r, size_t part)
 {
   int before = set->exchange ? set->exchange->worker * set->count : 0;
@@ -35,6 +39,7 @@ static size_t place_of(const flow_replica_set *set, int r, size_t part)
 
 /* ---- where the rows are -------------------------------------------------------------------------------------------------------- */
 
+/* By the caller's thread between runs. Other workers keep their mapping of the same memory. */
 void flow_release_region(flow_replica_set *set)
 {
   if (set->region.number > 0) munmap(set->region.memory, (size_t)set->region.bytes);
@@ -50,7 +55,9 @@ static int64_t bytes_in_region(const flow_replica_set *set, int segment, int64_t
   return (replicas * (int64_t)part_of(set->lead, segment, rows) + LINE - 1) / LINE * LINE;
 }
 
-/* All workers decide by what all have said. */
+/* Finds or makes the shared region for this run. Every worker decides by what all have announced, so that all of them call share_region
+ * or none does: region_agreed is the number of a region that all have, 0 if they differ, and -1 if all know already that they cannot
+ * share. gathered_rows is the same everywhere, too. */
 static flow_status find_region(flow_replica_set *set)
 {
   flow_exchange *exchange = set->exchange;
@@ -68,6 +75,8 @@ static flow_status find_region(flow_replica_set *set)
   return FLOW_OK;
 }
 
+/* Sets, before a run, where each replica computes its rows: inside of the gathered value if the arena was laid out so (place_in_sum in
+ * arena.c), wherever that is in this run. */
 flow_status flow_place_gathered(flow_replica_set *set)
 {
   const flow_instance *lead = set->lead;
@@ -92,6 +101,7 @@ flow_status flow_place_gathered(flow_replica_set *set)
 
 /* ---- putting them together ----------------------------------------------------------------------------------------------------- */
 
+/* Rows that were computed in place are not copied; what a replica lacks is cleared in any case. */
 void flow_gather_replicas(const flow_replica_set *set, int segment, int member, int members)
 {
   const flow_instance *lead = set->lead;

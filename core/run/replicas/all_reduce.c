@@ -1,6 +1,11 @@
-/* all_reduce.c: what COLLECTIVE entries add up: over the replicas of this process by the members of the region, over the workers by the
- * exchange. Small sums travel together: each alone would wait for the network as long as a large one. Which ones do follows from the
- * plan, so that all workers do the same. */
+/* all_reduce.c: what COLLECTIVE entries add up: over the replicas of this process by the members of the region, in the order of a
+ * balanced tree (tensor/pairwise.h), then over the workers by the exchange. The order of additions follows from the numbers of replicas
+ * and workers, never from who comes first.
+ *
+ * Small sums travel together: each alone would wait for the network as long as a large one. flow_send_sum copies them into `staged`, one
+ * after the other; flow_receive_sums sends what has been staged since the last time as one sum (`flush`), or lets it go along with rows
+ * that are gathered by message (`rides`). Which sums are small follows from the plan, and when they are received follows from the plan
+ * as well, so that all workers do the same. */
 #include <string.h>
 
 #include "run/device/all_reduce_by_host.h"
@@ -8,6 +13,7 @@
 #include "tensor/pairwise.h"
 #include "transport/group_sum.h"
 
+/* Up to 8 KB: a message of that size takes about as long as an empty one, so that what counts is how many there are. */
 enum { SMALL = 2048 };       /* elements */
 
 /* ---- replicas of this process -------------------------------------------------------------------------------------------------------- */
@@ -23,6 +29,8 @@ static char *operand_of(const flow_instance *replica, int segment, int root)
   return replica->sums ? flow_device_sum(replica->sums, segment) : replica->part.bases[root];
 }
 
+/* Each member adds a range of elements, a multiple of GRAIN long, so that members write to separate cache lines and pages where the sum
+ * is large. The order in which replicas are added does not depend on the ranges. */
 void flow_add_replicas(const flow_replica_set *set, int segment, int member, int members)
 {
   enum { GRAIN = 1024 };
@@ -43,11 +51,13 @@ void flow_add_replicas(const flow_replica_set *set, int segment, int member, int
 
 /* ---- workers ------------------------------------------------------------------------------------------------------------------------- */
 
+/* Where the sum of a segment is: added up over the local replicas, then over the workers, in place. */
 static char *data_of(const flow_instance *lead, int segment)
 {
   return operand_of(lead, segment, bindings_of(lead, segment)[1].root);
 }
 
+/* Elements of the sum, and their dtype. Sums have no rows. */
 static int64_t count_of(const flow_instance *lead, int segment, int *dtype)
 {
   const flow_signature *s = &lead->plan->graph->values[bindings_of(lead, segment)[1].value].signature;
@@ -55,6 +65,8 @@ static int64_t count_of(const flow_instance *lead, int segment, int *dtype)
   return (int64_t)(flow_value_bytes(s, 1) / (size_t)flow_dtype_size(s->dtype));
 }
 
+/* Which sums are staged, and where: at an offset in elements of set->staged, in the order of the segments. What is allocated before a
+ * failure is freed by flow_release_sums. */
 flow_status flow_stage_sums(flow_replica_set *set, const flow_exchange *exchange)
 {
   const flow_instance *lead = set->lead;
@@ -103,9 +115,10 @@ void flow_start_sums(flow_replica_set *set)
   set->gathers_made = 0;
 }
 
-/* A worker that is apart from the others adds up nothing. */
+/* Whether the sum travels rounded. A worker that is alone adds up nothing, and then rounding would only lose digits. */
 static int is_rounded(const flow_replica_set *set, const flow_worker_sum *sum) { return sum->rest && set->exchange->workers > 1; }
 
+/* Begins the sum of `count` elements at `data` over the workers. *ticket: what to wait for. Failures become the verdict. */
 static void begin(flow_replica_set *set, int dtype, void *data, int64_t count, int64_t *ticket)
 {
   flow_status status = set->exchange->begin(set->exchange, dtype, data, count, ticket);
@@ -138,6 +151,7 @@ void flow_send_sum(flow_replica_set *set, int segment)
   set->staged_end = sum->staged + count;
 }
 
+/* The staged sums that were about to travel have come back: copies each to where its segment has it. Then none is about to. */
 static void take_staged(flow_replica_set *set)
 {
   const flow_instance *lead = set->lead;
@@ -156,6 +170,7 @@ flow_gathering flow_gather_staged(flow_replica_set *set)
   return (flow_gathering){ set->staged + set->staged_begin, set->staged_parts, bytes };
 }
 
+/* Adds the staged sums of all workers, which gather has brought side by side, in the order of the workers. */
 void flow_add_staged(flow_replica_set *set)
 {
   int64_t count = set->staged_end - set->staged_begin;
@@ -178,6 +193,9 @@ static void widen_sums(flow_replica_set *set, int segment)
   }
 }
 
+/* A sum that was staged has no ticket of its own yet: what is staged is sent now, and the newest ticket is waited for, which waits for
+ * all before it. The same in a failed run: no memory of the run may be touched by the communication thread when it returns. Gathered
+ * rows are put together last, since that may meet the workers; `flush` tells that a sum of this very call has met them already. */
 void flow_receive_sums(flow_replica_set *set, int segment, int end)
 {
   int64_t ticket = set->sums[segment].ticket;

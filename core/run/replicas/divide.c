@@ -1,11 +1,16 @@
-/* divide.c: who computes which rows of a run: the workers tell each other what they have and want, then each process divides its rows over
- * its replicas. See replica_set.h. */
+/* divide.c: who computes which rows of a run. First the workers announce to each other what they have and want, and compare it; then
+ * each process divides its rows over its replicas. See replica_set.h.
+ *
+ * The announcement is where differences between workers become errors with a sentence: other plans, other steps, other rows. Without it
+ * they would add up numbers of different meaning, or wait for each other for ever. It is also how an interrupt ends several workers at
+ * the same step: the one that has it says so with its next run, and then all see stop_agreed and run nothing. */
 #include "run/replicas/replica_set.h"
 
 #include <stdio.h>
 #include "base/philox.h"
 #include "tensor/pairwise.h"
 
+/* Fails with a sentence that names both workers, what differs, and the rows and steps of both. */
 static flow_status fail_to_agree(const flow_replica_set *set, int other, const char *what)
 {
   const flow_exchange *exchange = set->exchange;
@@ -28,7 +33,12 @@ static const char *difference(const flow_run_announcement *own, const flow_run_a
   return NULL;
 }
 
-/* Tells the other workers what this one has, and whether it wants to stop; *before: rows of those in front of it. */
+/* Tells the other workers what this one has, and whether it wants to stop (`stop`, or a request or an interrupt); *before: rows of those
+ * in front of it, 0 if they share their rows. Sets what all agree on: stop_agreed, region_agreed, rerecord, division, and the rows of
+ * all.
+ *
+ * An instance has room for the announcements of as many workers as there were when it was made; a cluster that has grown since makes new
+ * instances. */
 static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t *before)
 {
   flow_exchange *exchange = set->exchange;
@@ -63,8 +73,9 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
   return FLOW_OK;
 }
 
-/* How many parts the rows of this process are cut into, those of other workers among them if they have the same rows; *first: the first of
- * this one's. */
+/* How many parts the rows of this process are cut into, those of other workers among them if they have the same rows; *first: the number
+ * of this process' first part. Shards, which may be more at some workers than at others, are spread as flow_pairwise_begin does, so that
+ * sums keep their tree. */
 static int64_t find_parts(const flow_replica_set *set, int64_t *first)
 {
   const flow_exchange *exchange = set->exchange;
@@ -91,7 +102,8 @@ static int64_t most_rows(const flow_replica_set *set, int64_t part)
   return part;
 }
 
-/* Room for the rows of each replica that are put together, which another worker may have more of. */
+/* Room for the rows of each replica that are put together: of another worker's replica there may be more than the capacity here. The
+ * instance is then laid out again, with all replicas. */
 static flow_status make_room(flow_replica_set *set, int64_t rows)
 {
   flow_exchange *exchange = set->exchange;
@@ -102,7 +114,8 @@ static flow_status make_room(flow_replica_set *set, int64_t rows)
   return flow_instance_set_replicas(set->lead, local, NULL, exchange);
 }
 
-/* Rows [first, first + rows) of this process, which `before` rows of others precede. */
+/* The replica's part of the run: rows [first, first + rows) of this process, which `before` rows of other workers precede. first_sample
+ * counts over all workers, so that a sample draws the same random numbers wherever it is computed. */
 static flow_status take_part(flow_instance *replica, int64_t first, int64_t rows, int64_t before)
 {
   flow_run_part *part = &replica->part;
@@ -115,6 +128,8 @@ static flow_status take_part(flow_instance *replica, int64_t first, int64_t rows
   return flow_instance_set_rows(replica, rows);
 }
 
+/* Parts have one size; the last ones are shorter or empty. set->division tells the recordings of devices (recordings.c) how rows were
+ * divided: replicas that add up among themselves all replay, or none does. */
 flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows)
 {
   int64_t part = flow_replica_set_part_rows(set, rows), before = 0, first;

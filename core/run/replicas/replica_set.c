@@ -1,4 +1,5 @@
-/* replica_set.c: making and releasing the replicas of a set. See replica_set.h. */
+/* replica_set.c: making and releasing the replicas of a set, and joining it to the other workers. See replica_set.h. All by the caller's
+ * thread, between runs. */
 #include "run/replicas/replica_set.h"
 
 #include <string.h>
@@ -25,6 +26,8 @@ flow_status flow_replica_set_new(flow_instance *lead, flow_replica_set **out)
   return FLOW_OK;
 }
 
+/* All but the lead, which stays as a set of one. The order matters: replicas release what they have on their devices before the group of
+ * devices may go. */
 static void release_replicas(flow_replica_set *set)
 {
   flow_instance *lead = set->lead;
@@ -70,7 +73,9 @@ static void share_sums(const flow_instance *lead, flow_instance *replica)
   }
 }
 
-/* What only the commit tail reads is computed by the lead alone: the others stop at the sums and at the outputs. */
+/* Marks, in a replica that is not the lead, the entries that it need not run, as aliases. The commit tail is run by the lead alone, so
+ * the others stop at the sums and at the outputs; what only the tail reads is computed by the lead alone, too. Walks backwards from the
+ * outputs and the sums. An effect runs if it updates in place a result that is wanted (`late`, plan/passes/advance_updates.h). */
 static flow_status leave_out_tail(flow_instance *replica)
 {
   const flow_plan *plan = replica->plan;
@@ -108,6 +113,7 @@ static flow_status add_replica(flow_replica_set *set)
   return FLOW_OK;
 }
 
+/* Replicas up to `local` of them. The array replaces the set's own pointer to the lead. */
 static flow_status add_replicas(flow_replica_set *set, int local)
 {
   void *block;
@@ -119,7 +125,8 @@ static flow_status add_replicas(flow_replica_set *set, int local)
   return FLOW_OK;
 }
 
-/* What sums over devices need. */
+/* What sums over devices need: the group's threads, memory on the host for sums that go through it, and new cuts in the plan of each
+ * replica (device/cuts.h). */
 static flow_status join_devices(flow_replica_set *set)
 {
   if (!set->lead->device) return FLOW_OK;
@@ -143,6 +150,7 @@ static uint64_t mix_value(uint64_t key, int value, int *met, int *count)
   return flow_mix(key, (uint64_t)met[value]);
 }
 
+/* All words of the attributes go into the key, whatever the op. */
 static uint64_t mix_attributes(uint64_t key, const flow_attributes *attributes)
 {
   uint64_t words[sizeof *attributes / sizeof(uint64_t)];
@@ -151,9 +159,9 @@ static uint64_t mix_attributes(uint64_t key, const flow_attributes *attributes)
   return key;
 }
 
-/* A number that plans of different operations do not share, nor those in which they take each other's values, nor those that update by
- * other rules: workers that run different things must not add them up. The shapes of what is not added up may differ: each worker has its
- * own batch sizes. */
+/* *out: a number that plans of different operations do not share (except by chance, of 64 bits), nor those in which ops take each
+ * other's values, nor those that update by other rules: workers that run different things must not add them up. The shapes of what is
+ * not added up may differ: each worker has its own batch sizes. */
 static flow_status find_plan_key(const flow_plan *plan, uint64_t *out)
 {
   const flow_graph *graph = plan->graph;
@@ -178,7 +186,8 @@ static flow_status find_plan_key(const flow_plan *plan, uint64_t *out)
   return FLOW_OK;
 }
 
-/* What sums over the workers need. */
+/* What sums over the workers need: memory for their announcements and the staged sums. A worker that is alone and stays so has none, and
+ * no exchange. */
 static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
 {
   void *block;
@@ -197,6 +206,7 @@ static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
 
 /* ---- the whole set ----------------------------------------------------------------------------------------------------------------- */
 
+/* The devices of a group must fit the plan: as many as replicas, the plan's own as the first. */
 static flow_status check_group(const flow_instance *instance, int local, int workers, const flow_device_group *group)
 {
   const flow_place *place = instance->place;
@@ -209,7 +219,7 @@ static flow_status check_group(const flow_instance *instance, int local, int wor
                    flow_place_name(place), local, group ? flow_place_name(group->places[0]) : "the host");
 }
 
-/* Shards are spread in one way only. */
+/* Shards, replicas of which workers may have different numbers, are spread in one way only, since the tree of sums follows from it. */
 static flow_status check_shards(int local, const flow_exchange *exchange)
 {
   if (!exchange || exchange->shards == 0) return FLOW_OK;
@@ -220,6 +230,7 @@ static flow_status check_shards(int local, const flow_exchange *exchange)
                    exchange->worker, exchange->workers, own, exchange->shards, local);
 }
 
+/* On failure the instance is alone, as after flow_instance_release_replicas. */
 flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_device_group *group, flow_exchange *exchange)
 {
   flow_replica_set *set = instance->set;

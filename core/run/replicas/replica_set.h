@@ -1,15 +1,20 @@
-/* replica_set.h: instances of one plan that divide a batch: those of this process, which are the set's, and, through an exchange, those of the
- * other workers, which have a set like this. They share the plan's variables; on devices each has copies of them.
+/* replica_set.h: instances of one plan that divide a batch: those of this process, which are the set's, and, through an exchange, those
+ * of the other workers, which have a set like this. They share the plan's variables; on devices each has copies of them.
  *
- * Replicas differ in what they compute until a sum over all of them; gradients, what metrics gain and the means that layers keep all pass
- * through one. So the commit tail is the same for all: on the CPU it is done once, by the lead with the lead's values.
+ * Replicas differ in what they compute until a sum over all of them; gradients, what metrics gain and the means that layers keep all
+ * pass through one. So the commit tail is the same for all: on the CPU it is done once, by the lead with the lead's values.
  *
  * Life. The lead is made with a set of one, itself, and owns it; flow_instance_set_replicas gives it others and the exchange,
  * flow_instance_release_replicas takes them away. The exchange is borrowed and outlives the instance or its release.
  *
-* Which thread writes: between runs the caller's thread. At the beginning of a run the caller's thread as well: flow_replica_set_divide talks to the other
- * workers and sets what all agree on. During the run all members read the set, and one at a time writes what is said to be a member's:
- * member 0, between two barriers, on the CPU; the thread of replica 0 on devices. An instance that is alone runs through none of it. */
+ * Which thread writes. Between runs the caller's thread. At the beginning of a run the caller's thread as well: flow_replica_set_divide
+ * talks to the other workers and sets what all agree on. During the run all members read the set. Fields marked "a member's" are written
+ * by one member at a time: by member 0, between two barriers, on the CPU; by the thread of replica 0 on devices. An instance that is
+ * alone goes through none of this.
+ *
+ * Order. Workers have to call the exchange in the same order. Every call of it here is therefore made by one thread, at points that
+ * follow from the plan, and is made or left out on grounds that all workers have in common: the announcements, or the exchange's own
+ * failure, which reaches all of them. */
 #ifndef FLOW_RUN_REPLICAS_REPLICA_SET_H
 #define FLOW_RUN_REPLICAS_REPLICA_SET_H
 

@@ -1,9 +1,11 @@
-/* sharded_update.c: updates that workers divide. Where gradients of large matrices reach an optimizer as the rows of all replicas, every
- * worker could make the whole update; instead each makes the rows of the matrix that are its shard, and they fetch each other's. So no
- * sum of gradients as large as the matrix is made, nobody does the others' arithmetic, and afterwards all have the same bits: parameters
- * and slots. It pays where workers share memory (exchange.h: collect).
+/* sharded_update.c: updates that workers divide. The gradient of a large matrix, {rows, columns}, is a product of two factors whose rows
+ * are the samples of the batch; such gradients reach an optimizer as the factors of all replicas, gathered (all_gather.c). Every worker
+ * could make the whole update from them; instead each makes the rows of the matrix that are its shard, and they fetch each other's. So
+ * no sum of gradients as large as the matrix is made, nobody does the others' arithmetic, and afterwards all have the same bits:
+ * parameters and slots. It pays where workers share memory (exchange.h: collect).
  *
- * A worker that is lost meanwhile must not leave half an update: whoever cannot fetch a shard makes it, from the rows that it has. */
+ * A worker that is lost meanwhile must not leave half an update: whoever cannot fetch a shard makes it, from the factors that it has.
+ * That costs time and no correctness, which is why this is a late failure (run_state.h): the run fails after its variables are written. */
 #include <string.h>
 
 #include "ops/optimizer_layout.h"
@@ -21,7 +23,8 @@ int flow_is_sharded(const flow_replica_set *set, int e)
   return set->exchange && set->gathers && flow_optimizer_layout_of(node->op) && node->attributes.optimizer.products > 0;
 }
 
-/* The factors' columns: rows and columns of product i. */
+/* Shape of the matrix that product i of entry e updates: the columns of its two factors, which are the last inputs of the node, in
+ * pairs. */
 static void find_matrix(const flow_instance *lead, int e, int i, int64_t *rows, int64_t *columns)
 {
   const flow_graph *graph = lead->plan->graph;
@@ -31,7 +34,8 @@ static void find_matrix(const flow_instance *lead, int e, int i, int64_t *rows, 
   *columns = graph->values[node->inputs[first + 1]].signature.dims[1];
 }
 
-/* Where a worker's shard of `rows` begins: whole tiles of the kernels, as even as they go. */
+/* The row at which a worker's shard of a matrix begins: whole tiles of the kernels, as even as they go. begin_of(rows, workers, workers)
+ * is `rows`. */
 static int64_t begin_of(int64_t rows, int worker, int workers)
 {
   enum { TILES = 16 };
@@ -39,6 +43,7 @@ static int64_t begin_of(int64_t rows, int worker, int workers)
   return row < rows ? row : rows;
 }
 
+/* Elements outside of products (biases, small layers) are updated by every worker, so that they need not travel. */
 flow_shard flow_shard_of(const flow_replica_set *set, int e, int worker)
 {
   const flow_instance *lead = set->lead;
@@ -53,7 +58,8 @@ flow_shard flow_shard_of(const flow_replica_set *set, int e, int worker)
   return shard;
 }
 
-/* Makes what is missing of product i: of every other worker's shard all but the rows that were received. */
+/* Makes what is missing of product i: of every other worker's shard all but the rows that were received. The kernel is run as by
+ * flow_take_parts, by this member alone. */
 static void make_missing(const flow_replica_set *set, int e, const flow_call *call, int i)
 {
   const flow_kernel *kernel = set->lead->entries[e].kernel;
@@ -70,6 +76,8 @@ static void make_missing(const flow_replica_set *set, int e, const flow_call *ca
   }
 }
 
+/* Arrays of a product: the parameters and each slot of the optimizer, at the product's offset in the flat arenas. A unit is a row of the
+ * matrix. */
 void flow_collect_shards(flow_replica_set *set, int e, const flow_call *call)
 {
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);

@@ -15,6 +15,7 @@ static int is_bucket(const flow_instance *lead, int segment)
   return sum->op == FLOW_OP_all_reduce && operand->kind == FLOW_VALUE_RESULT && graph->nodes[operand->node].op == FLOW_OP_pack;
 }
 
+/* `rest` and `rounded` are one block, freed by flow_release_sums. count: elements. */
 flow_status flow_shorten_sum(const flow_replica_set *set, const flow_exchange *exchange, int segment, int64_t count)
 {
   flow_worker_sum *sum = &set->sums[segment];
@@ -26,6 +27,7 @@ flow_status flow_shorten_sum(const flow_replica_set *set, const flow_exchange *e
   return FLOW_OK;
 }
 
+/* rounded = short(gradient + rest), rest = (gradient + rest) - rounded: what the rounding took away goes into the next step. */
 void flow_round_sum(const flow_worker_sum *sum, int dtype, const float *gradients, int64_t count)
 {
   for (int64_t i = 0; i < count; i++) {
