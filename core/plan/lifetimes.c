@@ -1,6 +1,10 @@
-/* lifetimes.c: in which segments of a plan each value is made and read. */
+/* lifetimes.c: in which segments of a plan each value is made and read. Two values share memory only if their lifetimes do not overlap,
+ * so a lifetime that is too short corrupts results silently, and one that is too long only costs memory. Values that others can see at
+ * any time are therefore given life to the end of the run: outputs, and what is summed over replicas, which travels while the plan goes
+ * on. */
 #include "plan/lifetimes.h"
 
+/* Segment `segment` reads the value; what is read elsewhere than where it is made is not local. An alias reads its root. */
 static void use_value(flow_plan *plan, int value, int segment)
 {
   flow_lifetime *life = &plan->lifetimes[plan->roots[value]];
@@ -8,6 +12,7 @@ static void use_value(flow_plan *plan, int value, int segment)
   if (life->defined != segment) life->local = 0;
 }
 
+/* Two passes over the plan: first all definitions, with `local` for rows of a ROWS segment, then all uses, which take it away. */
 flow_status flow_find_lifetimes(flow_plan *plan)
 {
   flow_graph *graph = plan->graph;

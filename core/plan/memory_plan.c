@@ -26,6 +26,8 @@ static size_t lowest_gap(const flow_block *block, flow_block *const *placed, int
   return offset;
 }
 
+/* O(n^2) in the number of blocks. `placed` is kept in the order of offsets, so that lowest_gap finds the first gap that is large enough
+ * in one pass. Bytes are rounded up to the alignment in blocks[] itself. */
 flow_status flow_pack_blocks(flow_block *blocks, int count, size_t alignment, size_t *total)
 {
   void *memory;

@@ -1,6 +1,9 @@
-/* core/plan: from a finished trace to a plan, which knows in what order its nodes run and where the effects are. plan.c drops dead nodes
- * and calls the passes; passes/ rewrite the graph, one file for each reason: fuse*.c, several nodes that one op replaces; fold_*.c, nodes whose
- * work another node includes; join_casts.c and transpose_filters.c, nodes that do the same with several tensors. Uses base, tensor, ops, graph.
+/* core/plan: from a finished trace to a plan, which knows in what order its nodes run and where the effects are. plan.c calls the passes
+ * and drops dead nodes; passes/ rewrite the graph, one file for each reason: fuse*.c, several nodes that one op replaces; fold_*.c,
+ * nodes whose work another node includes; join_casts.c and transpose_filters.c, nodes that do the same with several tensors;
+ * advance_updates.c, updates that come before a sum over replicas. Then schedule.c finds the order and the segments, and lifetimes.c how
+ * long values live; memory_plan.c packs what lives into one block, for core/run. Uses base, tensor, ops, graph. Called where a trace
+ * ends (trace.c): from Lua through the C API, and from core/models.
  *
  * plan.h: a finished trace. A plan is a flat list of nodes in the order in which they run, cut into segments:
  *
@@ -9,9 +12,9 @@
  *                  live only inside the segment have the size of a chunk and belong to the worker.
  *   WHOLE segment  one node over all rows, which divides its work itself.
  *
- * The commit tail is last and runs only if everything before it succeeded: the effects in the order of the trace, and nodes
- * that read a variable after one. A value that the trace read before an update does not change: the tail gets a copy of it.
- * Immutable after flow_plan_make, shared by any number of instances. */
+ * The commit tail is last and runs only if everything before it succeeded: the effects in the order of the trace, and nodes that read a
+ * variable after one. A value that the trace read before an update does not change: the tail gets a copy of it. Immutable after
+ * flow_plan_make, shared by any number of instances and threads. */
 #ifndef FLOW_PLAN_PLAN_H
 #define FLOW_PLAN_PLAN_H
 

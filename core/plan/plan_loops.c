@@ -3,7 +3,9 @@
 
 #include "graph/loop.h"
 
-/* A copy of the body, since passes rewrite what they make a plan of; results[]: symbolic tensors, new references. */
+/* Copies the body into `graph`, since passes rewrite what they make a plan of, and the body itself is still needed for gradients and for
+ * writing loops out. map[value of the body]: work space. results[]: symbolic tensors of the copy, new references, *made of them, also
+ * after a failure. */
 static flow_status copy_body(const flow_loop *loop, flow_graph *graph, int *map, flow_tensor **results, int *made)
 {
   const flow_graph *body = loop->body;
@@ -21,6 +23,7 @@ static flow_status copy_body(const flow_loop *loop, flow_graph *graph, int *map,
   return FLOW_OK;
 }
 
+/* Makes loop->plan. The loop can release it only through a pointer, as core/graph knows nothing of plans. */
 static flow_status plan_body(flow_loop *loop)
 {
   flow_graph *graph;

@@ -63,6 +63,8 @@ int flow_is_advanced(const flow_graph *graph, const flow_node *node)
 
 /* ---- which updates ------------------------------------------------------------------------------------------------------------------- */
 
+/* Marks of nodes. OWN and UPDATED: what they are made of, see sources_of. SHOWN: an output depends on it. NEEDED: a sum over replicas
+ * does, or an output that replicas make of their own rows and of what was updated. */
 enum { OWN = 1, UPDATED = 2, SHOWN = 4, NEEDED = 8 };
 
 static int is_sum(const flow_node *node) { return (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) != 0; }
@@ -338,6 +340,8 @@ static flow_status use_shadows(flow_graph *graph, const shadows *all, int *n)
   return FLOW_OK;
 }
 
+/* Rewrites all nodes up to `last`: copies at the beginning, updates and reads of them in between, and after `last` what writes the
+ * copies to their variables. Nodes are inserted on the way, so that `last` moves. */
 static flow_status advance(flow_graph *graph, shadows *all, int last)
 {
   FLOW_TRY(find_shadows(graph, all, last));

@@ -47,6 +47,7 @@ static int half_of(const folding *f, const flow_node *node)
 
 /* ---- what is read ---------------------------------------------------------------------------------------------------------------- */
 
+/* A cast of float32 to 16 bits: of a value that was of these 16 bits before, or that was cast already. */
 static void fold_cast(folding *f, const flow_node *node)
 {
   int x = node->inputs[0], y = node->outputs[0], to = dtype_of(f, y);
@@ -61,6 +62,7 @@ static void fold_cast(folding *f, const flow_node *node)
   }
 }
 
+/* Lets a kernel that mixes dtypes read what was cast to float32, if all its operands of 16 bits are then of one dtype. */
 static void fold_inputs(folding *f, flow_node *node)
 {
   if (!(mixing(f, node->op) & FLOW_HALF_FLOATS_READ)) return;
@@ -124,6 +126,8 @@ static void read_instead(folding *f, flow_node *node)
   for (int i = 0; i < node->input_count; i++) node->inputs[i] = f->same[node->inputs[i]];
 }
 
+/* In three walks: what is read, from the first node on; then how many readers each value still has; then what is written, which only
+ * changes where that is one. */
 static void fold(folding *f, const char *live, const int *outputs, int output_count)
 {
   flow_graph *graph = f->graph;

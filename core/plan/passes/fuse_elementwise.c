@@ -58,6 +58,7 @@ static int as_chain(const flow_graph *graph, const flow_node *node, chain *c)
   return 1;
 }
 
+/* The number of an input of the chain, which is added if it is new; -1: the chain has too many. */
 static int find_or_add(chain *c, int value)
 {
   for (int i = 0; i < c->input_count; i++)
@@ -67,7 +68,9 @@ static int find_or_add(chain *c, int value)
   return c->input_count++;
 }
 
-/* The steps of `from` after those in `to`, with registers renumbered: inputs by map[], steps after `first`. */
+/* Appends the steps of `from` to the `first` ones in `to`, with registers renumbered. Registers 0 to input_count - 1 of a chain are its
+ * inputs, those after them the results of its steps; map[] says which input of `to` an input of `from` is. to->input_count is final by
+ * then. */
 static void append_steps(chain *to, const chain *from, const int *map, int first)
 {
   for (int s = 0; s < from->attributes.fused.count; s++) {
@@ -105,7 +108,8 @@ static int same_shape(const flow_signature *a, const flow_signature *b)
   return flow_shape_equal(a->rank, a->dims, b->rank, b->dims);
 }
 
-/* Joins node `index` with one of its producers; *joined tells whether it did. */
+/* Joins node `index` with one of its producers; *joined tells whether it did. A producer that something else reads as well stays: its
+ * result has to be written anyway. uses[] is kept up to date, so that the producer's producers can join next. */
 static flow_status join_producer(flow_graph *graph, int index, int *uses, int *joined)
 {
   chain reader, producer, both;

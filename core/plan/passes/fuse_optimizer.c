@@ -27,6 +27,7 @@ static const double NETWORK = 1.25e9, MEMORY = 10e9, ARITHMETIC = 100e9;
 
 typedef struct fusion { flow_graph *graph; int *uses; } fusion;
 
+/* The node of this op whose result `value` is, if the value has no other reader; else NULL. */
 static const flow_node *maker(const fusion *f, int value, int op)
 {
   const flow_value *v = &f->graph->values[value];
@@ -126,7 +127,7 @@ static int find_leaves(const fusion *f, int value, leaves *l, flow_status *statu
   return 1;
 }
 
-/* Marks the largest products among the leaves in chosen[]; returns their number. */
+/* Marks the largest products among the leaves in chosen[]; returns their number. At most FLOW_MAX_PRODUCTS: the largest save most. */
 static int choose(const fusion *f, const leaves *l, char *chosen)
 {
   int count = 0;
@@ -188,7 +189,9 @@ static flow_status take_factor(fusion *f, int *effect, int factor, int summed, i
   return insert(f, effect, FLOW_OP_all_gather, &factor, 1, &attributes, &gathered, value);
 }
 
-/* Hands the chosen gradients over as factors. *index: of the effect. */
+/* Hands the chosen gradients over as factors; *index: of the effect, which moves by what is inserted before it. first[product] is the
+ * offset of its parameters in the flat arena, which does not change: only the packed gradient has a gap there. left: work space, a value
+ * for each leaf. */
 static flow_status hand_over(fusion *f, int *index, const leaves *l, const char *chosen, int *left)
 {
   int inputs[FLOW_MAX_OPERANDS], count = f->graph->nodes[*index].input_count, rest = 0, op = f->graph->nodes[*index].op;
@@ -211,7 +214,7 @@ static flow_status hand_over(fusion *f, int *index, const leaves *l, const char 
   return flow_graph_rewrite(f->graph, *index, op, inputs, count, &attributes, NULL, 0);
 }
 
-/* *index: of the effect, which moves after what is inserted. */
+/* Rewrites an update whose gradients are products, if there are any. *index: of the effect, which moves after what is inserted. */
 static flow_status fuse_update(fusion *f, int *index)
 {
   const flow_node *effect = &f->graph->nodes[*index];
