@@ -1,5 +1,11 @@
-/* apply.c: flow_apply, the single way to run an op: casts and checks its inputs, then runs it at once, or appends it to
- * the trace that a symbolic input belongs to, and tells the tapes that record. */
+/* apply.c: flow_apply, the single way to run an op: casts and checks its inputs, then runs it at once, or appends it to the trace that a
+ * symbolic input belongs to, and tells the tapes that record.
+ *
+ * Sixteen bits. Most kernels of the CPU compute in float32. An op that is marked VIA_FLOAT therefore has its float16 and bfloat16 inputs
+ * cast to float32 before it and its results cast back after it, unless the device's kernels take such floats themselves. A policy
+ * (mixed_bfloat16) casts a lot, and most of what it casts is read by such ops again; so its casts are marked `loose` (graph.h), and
+ * whoever wants float32 of a loose value reads what was cast instead (flow_graph_wide). Then a chain of layers has no pairs of casts
+ * between them. */
 #include "graph/loop.h"
 #include "autodiff/apply.h"
 #include <string.h>
@@ -10,6 +16,7 @@
 
 static const flow_attributes no_attributes;
 
+/* Replaces *tensor, a reference, by a cast of it, or by the wide value of which it is a loose cast. *tensor stays valid after a failure. */
 static flow_status cast_to(flow_context *context, flow_tensor **tensor, int dtype)
 {
   flow_tensor *cast;
@@ -100,6 +107,8 @@ static flow_status find_trace(flow_context *context, int op, flow_tensor *const 
   return FLOW_OK;
 }
 
+/* Appends the call as a node. Concrete inputs become constants of the graph, variables' storages values of their kind; outputs: new
+ * symbolic tensors, those that were made also after a failure. */
 static flow_status append_to(flow_graph *graph, int op, flow_tensor *const *inputs, int count, const flow_attributes *attributes,
                              const flow_signature *results, flow_tensor **outputs)
 {
@@ -129,6 +138,8 @@ static flow_status find_trace_of_rows(flow_context *context, int op, const flow_
   return FLOW_OK;
 }
 
+/* flow_apply once its arguments are checked. inputs: references that the caller owns and releases, which casts replace in place.
+ * outputs: NULL at first; new references, those that were made also after a failure. */
 static flow_status apply_cast(flow_context *context, int op, flow_tensor **inputs, int count, const flow_attributes *attributes,
                               flow_tensor **outputs)
 {

@@ -1,5 +1,13 @@
 /* core/autodiff: running ops and differentiating them. flow_apply (flow.h) is the single way to run an op: at once on concrete tensors
- * (eager.c), or by appending a node to the open trace; tapes remember either. Uses base, tensor, ops, graph, plan/passes.
+ * (eager.c), or by appending a node to the open trace; tapes remember either. Uses base, tensor, ops, graph, plan/passes. Called by
+ * every room that computes with tensors: layers, train, models, onnx, and Lua through the C API.
+ *
+ * Reading order: apply.c (one call), eager.c and eager_device.c (running it), expression.h (formulas), gradients.h and gradient_*.c
+ * (rules), autodiff.c (the walk back over a tape), parts.h, variable_ops.c.
+ *
+ * Whoever calls a function here runs it on its own thread with its own context; a context is for one thread at a time. Tensors that come
+ * back are new references unless a comment says that they are borrowed. A function that fails leaves its outputs NULL or as they were,
+ * and has released what it made.
  *
  * apply.h: calls of ops for other rooms. expression.h makes formulas of several ops shorter. */
 #ifndef FLOW_AUTODIFF_APPLY_H

@@ -1,5 +1,10 @@
-/* autodiff.c: reverse differentiation. One pass for eager tapes and traces: it walks a tape's nodes backwards and calls
- * the gradient rule of each op's record, which itself just calls ops. */
+/* autodiff.c: reverse differentiation. One pass for eager tapes and traces: it walks a tape's nodes backwards and calls the gradient
+ * rule of each op's record, which itself just calls ops. In a trace these calls append nodes to the same graph, after those that are
+ * walked; if another tape records, they are recorded, so that gradients can be differentiated again.
+ *
+ * The walk is Linnainmaa's: gradients[v] is complete when the node that makes v is reached, since every reader of v comes later in the
+ * tape and was visited before. `wanted` limits it to what lies between a source and a target, so that a gradient for one layer does not
+ * compute those of layers before it. */
 #include "graph/tape.h"
 #include "autodiff/gradients.h"
 #include "autodiff/apply.h"
@@ -46,6 +51,8 @@ static flow_status settle(pass *p, int value)
   return status;
 }
 
+/* wanted[v] = 1 for the sources: all values that stand for a variable (each read of it is one), or the value of a tensor. What the tape
+ * has not seen has no gradient. */
 static void mark_sources(const pass *p, const flow_tape *tape, flow_tensor *const *tensors, flow_variable *const *variables, int count)
 {
   for (int i = 0; i < count; i++) {
@@ -59,6 +66,7 @@ static void mark_sources(const pass *p, const flow_tape *tape, flow_tensor *cons
   }
 }
 
+/* wanted[v] = 1 for what follows from a source through ops that have a rule. Integers carry no gradient. */
 static void mark_reached(const pass *p, int begin, int end)
 {
   for (int n = begin; n < end; n++) {
@@ -71,7 +79,8 @@ static void mark_reached(const pass *p, int begin, int end)
   }
 }
 
-/* Calls one node's rule with tensors for its values. */
+/* Calls one node's rule with tensors for its values and adds what it gives to the gradients of its inputs. Gradients of values that the
+ * pass itself appended are not kept: they have numbers from value_count on. */
 static flow_status step_back(pass *p, int index)
 {
   /* A copy: rules append nodes to the same graph in a trace, which may move the array. */
@@ -125,7 +134,8 @@ static flow_status seed(pass *p, flow_tensor *target, flow_tensor *given, int va
   return status == FLOW_OK ? accumulate(p, value, ones) : status;
 }
 
-/* The sum of what arrived at a source, or NULL. */
+/* *out: the sum of what arrived at a source, a new reference, or NULL: nothing did. A variable that was read several times has a
+ * gradient for each read. */
 static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, const flow_variable *variable, flow_tensor **out)
 {
   *out = NULL;
@@ -190,6 +200,7 @@ static flow_status check_target(const flow_tensor *target, const flow_tensor *gi
   return FLOW_OK;
 }
 
+/* The order: fusion, sources, what they reach, the seeds, the walk, the results. All memory of the pass is one block of tables by value. */
 flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_tensor *const *targets, flow_tensor *const *output_gradients,
                                 int target_count, flow_tensor *const *tensors, flow_variable *const *variables, int count,
                                 flow_tensor **out)

@@ -100,6 +100,7 @@ static const activation activations[] = {
 };
 enum { ACTIVATION_COUNT = sizeof activations / sizeof activations[0] };
 
+/* NULL or "" is linear, as in Keras; NULL: the name is not known. */
 static const activation *find_activation(const char *name)
 {
   if (name == NULL || name[0] == '\0') return &activations[0];

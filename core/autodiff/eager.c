@@ -1,5 +1,5 @@
-/* eager.c: an op on concrete tensors, at once: outputs are allocated, the kernel chosen, the team asked to help where
- * there is enough to do. */
+/* eager.c: an op on concrete tensors, at once: outputs are allocated, the kernel chosen, the team asked to help where there is enough to
+ * do. The call returns when the op is done; its bits are the same for any number of threads (flow_cut_call cuts by shapes alone). */
 #include "graph/context.h"
 #include "autodiff/apply.h"
 #include "base/float_state.h"
@@ -9,6 +9,7 @@
 #include "tensor/mirrors.h"
 #include <string.h>
 
+/* One call as all members of the team see it; lives on the stack of the caller. */
 typedef struct eager_run {
   const flow_kernel *kernel;
   const flow_call   *call;
@@ -20,7 +21,8 @@ typedef struct eager_run {
   flow_failure       verdict;
 } eager_run;
 
-/* Parts of a phase are waited for, not members: one whose thread wakes up late, or has lost its core, has no part to do. */
+/* The member has run `taken` parts of a phase; waits for the phase if there is another one. Parts are waited for, not members: a member
+ * whose thread wakes up late, or has lost its core, has no part to do. */
 static void finish_phase(eager_run *run, flow_region *region, int phase, int taken)
 {
   int parts = (int)run->cut->parts[phase];
@@ -29,6 +31,7 @@ static void finish_phase(eager_run *run, flow_region *region, int phase, int tak
   for (int seen; phase + 1 < run->cut->phases && (seen = atomic_load(done)) < parts;) flow_region_wait(region, done, seen);
 }
 
+/* What each member of the team does: the parts of each phase that it draws, in a scratch block of its own. */
 static void eager_member(flow_region *region, int member, int members, void *argument)
 {
   eager_run *run = argument;
@@ -51,6 +54,8 @@ void flow_fill_operand(flow_operand *operand, const flow_tensor *tensor)
   memcpy(operand->strides, tensor->strides, sizeof operand->strides);
 }
 
+/* Runs a call whose operands are there. Threads are asked for only if some phase has several parts. An interrupt is looked at before the
+ * kernel starts, never within it. */
 static flow_status run_call(flow_context *context, flow_call *call)
 {
   const flow_kernel *kernel = flow_select_kernel(flow_cpu_device(), call);

@@ -1,4 +1,7 @@
-/* eager_device.c: an op on tensors of a device, at once: it is enqueued as a whole; the call does not wait. */
+/* eager_device.c: an op on tensors of a device, at once: it is enqueued as a whole; the call does not wait. So what a kernel finds wrong
+ * in the data (an index that no row has) fails a later call, the first that waits for the device. Inputs may be on the host, which are
+ * copied to the device, or belong to another context's place on the same device; then the two queues follow each other, before and after
+ * the call. */
 #include <string.h>
 
 #include "graph/context.h"
@@ -23,6 +26,7 @@ flow_status flow_place_of_call(flow_context *context, int op, flow_tensor *const
   return FLOW_OK;
 }
 
+/* One call; lives on the stack of the caller. */
 typedef struct device_run {
   flow_context *context;
   flow_place   *place;
@@ -47,6 +51,8 @@ flow_status flow_pack_at(flow_context *context, flow_tensor *tensor, flow_tensor
   return status;
 }
 
+/* run->ready[i]: input i as the kernel takes it: on the run's device, after what other places still do with it, without gaps unless the
+ * op takes strides. */
 static flow_status make_ready(const device_run *run, int i)
 {
   flow_tensor *input = run->inputs[i];
@@ -71,6 +77,7 @@ static flow_status enqueue(const device_run *run, const flow_kernel *kernel, flo
   return status;
 }
 
+/* A profile waits before and after the call, so that the time is that of the call alone. */
 static flow_status run_call(const device_run *run, flow_call *call)
 {
   flow_context *context = run->context;

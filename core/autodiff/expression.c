@@ -48,6 +48,7 @@ flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype)
   return cast;
 }
 
+/* The attributes of an op that makes something of the tensor's shape. */
 static flow_attributes shape_of(const flow_tensor *tensor)
 {
   flow_attributes attributes = { .shape = { .rank = tensor->rank } };

@@ -12,6 +12,7 @@ flow_status flow_gradient_cumsum(flow_gradient_step *step)
   return flow_apply1(step->context, FLOW_OP_cumsum, step->output_gradients[0], NULL, NULL, &back, &step->input_gradients[0]);
 }
 
+/* Adds each element of g to where it was taken from; `size` is that of the axis, which g does not have. */
 flow_status flow_gradient_take_along(flow_gradient_step *step)
 {
   const flow_tensor *x = step->inputs[0];

@@ -1,5 +1,6 @@
-/* gradient_elementwise.c: derivatives of elementwise ops. g is the gradient of the result y; a formula gives the gradient
- * of one input. Formulas use y where it saves work: y is remembered anyway. */
+/* gradient_elementwise.c: derivatives of elementwise ops. g is the gradient of the result y; a formula gives the gradient of one input.
+ * Formulas use y where it saves work: y is remembered anyway. They are those of any calculus textbook; where a formula differs from it,
+ * or where a derivative does not exist, the comment says what is done: as in TensorFlow unless it says more. */
 #include <math.h>
 
 #include "autodiff/expression.h"
@@ -11,6 +12,7 @@
 
 #define NUMBER(value) flow_express_number(e, g, value)
 
+/* The rule of an op with one input, from its formula in e, g, x and y. */
 #define GRADIENT_OF_1(name, formula) \
   static flow_tensor *name##_x(flow_expression *e, flow_tensor *g, flow_tensor *x, flow_tensor *y) \
   { (void)e; (void)x; (void)y; return formula; } \
@@ -72,6 +74,8 @@ flow_status flow_gradient_dropout(flow_gradient_step *step)
 
 typedef flow_tensor *formula_2(flow_expression *e, flow_tensor *g, flow_tensor *a, flow_tensor *b, flow_tensor *y);
 
+/* The rule of an op with two inputs, from the formulas of both gradients in the broadcast shape; apply_2 sums them to the inputs'
+ * shapes. */
 #define GRADIENT_OF_2(name, formula_a, formula_b) \
   static flow_tensor *name##_a(flow_expression *e, flow_tensor *g, flow_tensor *a, flow_tensor *b, flow_tensor *y) \
   { (void)e; (void)a; (void)b; (void)y; return formula_a; } \

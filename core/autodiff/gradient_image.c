@@ -3,6 +3,7 @@
 #include "autodiff/gradients.h"
 #include "autodiff/apply.h"
 
+/* The gradient op needs the size of the image, which g does not have. */
 flow_status flow_gradient_resize(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];

@@ -7,6 +7,7 @@
 #include "graph/loop.h"
 #include "graph/tape.h"
 
+/* One gradient of a loop. Arrays are parts of one block, see flow_gradient_loop; a new loop has the states first, then the sums. */
 typedef struct pass {
   flow_gradient_step *step;
   const flow_loop    *loop;
@@ -22,6 +23,7 @@ static int is_float(const flow_tensor *t) { return flow_dtype_is_float(t->dtype)
 static int is_wanted_state(const pass *p, int i) { return is_float(p->step->outputs[i]); }
 static int is_wanted_input(const pass *p, int i) { return p->step->needed[i] && is_float(p->step->inputs[i]); }
 
+/* *out: zeros of the shape and dtype of `like`, a new reference. */
 static flow_status zeros_like(flow_context *context, const flow_tensor *like, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);
@@ -49,7 +51,8 @@ static flow_status begin(pass *p)
   return FLOW_OK;
 }
 
-/* Inside: the body once more, recorded. map: [value of the body]. */
+/* Inside the trace of a round: the body once more, recorded by the tape. map: [value of the body], work space. sources[i] is input i of
+ * the body in this round; targets are the results through which a gradient comes, target_gradients what comes. */
 static flow_status repeat_body(pass *p, flow_tape *tape, int *map)
 {
   const flow_graph *body = p->loop->body;
@@ -143,6 +146,8 @@ static void give(pass *p, flow_tensor **made)
   }
 }
 
+/* The new loop is traced between flow_loop_begin and flow_loop_end; on failure the trace is dropped. It goes over the rounds in the
+ * other direction, and the gate, whose value before each round is in the history of states or in the rows, is one of its rows. */
 static flow_status run(pass *p)
 {
   flow_context *context = p->step->context;

@@ -7,12 +7,14 @@
 
 /* ---- linear algebra ------------------------------------------------------------------------------------------------------ */
 
+/* matmul(a, b), each transposed if its flag says so. */
 static flow_tensor *multiply(flow_expression *e, flow_tensor *a, flow_tensor *b, int transpose_a, int transpose_b)
 {
   flow_attributes attributes = { .matmul = { .transpose_a = transpose_a, .transpose_b = transpose_b } };
   return flow_express(e, FLOW_OP_matmul, a, b, NULL, &attributes);
 }
 
+/* x with an axis of size 1 before axis `at`. */
 static flow_tensor *insert_axis(flow_expression *e, flow_tensor *x, int at)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -69,6 +71,7 @@ flow_status flow_gradient_dense(flow_gradient_step *step)
 
 /* ---- convolution and pooling ------------------------------------------------------------------------------------------------ */
 
+/* One op makes dx, dw and db, since they read the same g; those that nobody needs are left out by the kernel, as nothing reads them. */
 flow_status flow_gradient_convolution(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *x = step->inputs[0], *w = step->inputs[1];
@@ -134,6 +137,7 @@ flow_status flow_gradient_convolution_gradient(flow_gradient_step *step)
   return flow_expression_give(&e, step, results);
 }
 
+/* The op has kept which element of a window was its maximum; g goes there. */
 flow_status flow_gradient_max_pool(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
@@ -218,6 +222,7 @@ flow_status flow_gradient_softmax_gradient(flow_gradient_step *step)
   return flow_expression_give(&e, step, results);
 }
 
+/* y = x - log(sum of e^x): dx = g - softmax(x) * sum of g. */
 flow_status flow_gradient_log_softmax(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];

@@ -1,5 +1,7 @@
-/* gradient_recurrent.c: derivatives of the recurrent cells. Their gradient ops give the gradients of the gates, and one product over all
- * steps makes the gradient of the kernel. */
+/* gradient_recurrent.c: derivatives of the recurrent cells. Shapes: n rows, t steps, u units; a cell with k gates has inputs {n, t, k u}
+ * (the product with the layer's kernel is made before) and a recurrent kernel {u, k u}. Their gradient ops walk the steps from the last
+ * to the first and give the gradients of the gates; one product over all rows and steps then makes the gradient of the recurrent kernel,
+ * which is faster than one product a step. */
 #include "autodiff/expression.h"
 
 /* An op with all its outputs. The mask comes after the `count` other inputs, where there is one. */
@@ -16,7 +18,8 @@ static flow_tensor *gradient_or_zeros(flow_expression *e, flow_tensor *g, const 
   return g ? g : flow_express_broadcast_like(e, flow_express_number(e, like, 0), like);
 }
 
-/* What the op would have kept for its gradient: the op once more, where it did not. */
+/* What the op keeps for its gradient, its output number `output`: the activations of the gates of all steps. Where it was not asked to
+ * keep it (attributes.recurrent.history), the op is run once more. */
 static flow_tensor *history_of(flow_expression *e, const flow_gradient_step *step, int output)
 {
   flow_tensor *outputs[3];
@@ -27,6 +30,7 @@ static flow_tensor *history_of(flow_expression *e, const flow_gradient_step *ste
   return outputs[output];
 }
 
+/* x[begin .. end) along one axis. */
 static flow_tensor *take(flow_expression *e, flow_tensor *x, int axis, int64_t begin, int64_t end)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -64,6 +68,7 @@ static flow_tensor *kernel_gradient(flow_expression *e, flow_tensor *a, flow_ten
   return flow_express(e, FLOW_OP_matmul, flow_express_rows(e, a), flow_express_rows(e, g), NULL, &transpose_a);
 }
 
+/* h' = tanh(x + h w), or another activation: the op gives dx and dh; inputs are x, w, h and perhaps a mask. */
 flow_status flow_gradient_simple_rnn(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *results[4] = { NULL }, *outputs[2];
@@ -76,6 +81,7 @@ flow_status flow_gradient_simple_rnn(flow_gradient_step *step)
   return flow_expression_give(&e, step, results);
 }
 
+/* Inputs x, w, h, c and perhaps a mask; outputs the sequence of h, the last c, the history. The gradient of c may come alone. */
 flow_status flow_gradient_lstm(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *gc = step->output_gradients[1], *results[5] = { NULL }, *outputs[3];
@@ -92,6 +98,9 @@ flow_status flow_gradient_lstm(flow_gradient_step *step)
   return flow_expression_give(&e, step, results);
 }
 
+/* Inputs x, w, h, the recurrent bias and perhaps a mask. With reset_after the candidate's part of the recurrent product is multiplied by
+ * the reset gate, so that its gradient differs from that of x: the third output. Without, the reset gate is applied to h before the
+ * product: the part of the kernel that makes the candidate sees r h, which the history has. */
 flow_status flow_gradient_gru(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *results[5] = { NULL }, *outputs[3];

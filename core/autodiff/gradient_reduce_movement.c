@@ -8,6 +8,7 @@
 
 /* ---- reductions: shapes "kept" have 1 where x was reduced, so that they broadcast against x ------------------------------ */
 
+/* `reduced` with axes of size 1 where x was reduced, so that it broadcasts against x. */
 static flow_tensor *keep_dims(flow_expression *e, flow_tensor *reduced, const flow_tensor *x, const flow_attributes *attributes)
 {
   unsigned mask = flow_reduced_axes(attributes, x->rank);
@@ -17,6 +18,7 @@ static flow_tensor *keep_dims(flow_expression *e, flow_tensor *reduced, const fl
   return flow_express(e, FLOW_OP_reshape, reduced, NULL, NULL, &kept);
 }
 
+/* The reduction of x, whose result keeps its axes. */
 static flow_tensor *reduce_kept(flow_expression *e, int op, flow_tensor *x, const flow_attributes *attributes)
 {
   flow_attributes kept = *attributes;
@@ -79,6 +81,7 @@ flow_status flow_gradient_logsumexp(flow_gradient_step *step)
 
 /* ---- movement -------------------------------------------------------------------------------------------------------------- */
 
+/* What was repeated gets the sum over its copies. */
 flow_status flow_gradient_broadcast_to(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;
@@ -175,6 +178,7 @@ static flow_attributes slice_of(const flow_attributes *attributes, const flow_te
   return result;
 }
 
+/* Nothing is computed yet: see parts.h. */
 flow_status flow_gradient_slice(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;
@@ -209,6 +213,7 @@ flow_status flow_gradient_pack(flow_gradient_step *step)
   return FLOW_OK;
 }
 
+/* Rows of g are added to the rows of the table that they came from; a row that was read twice gets both. */
 flow_status flow_gradient_gather(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *table = step->inputs[0];

@@ -39,6 +39,7 @@ static int axis_of(const flow_attributes *attributes, const flow_tensor *whole)
   return axis;
 }
 
+/* For qsort, of pointers to parts. Compares along the axis that arrange() has left in `next`, whose list is no longer needed then. */
 static int by_begin(const void *a, const void *b)
 {
   const flow_part *x = *(flow_part *const *)a, *y = *(flow_part *const *)b;
@@ -75,7 +76,8 @@ static flow_status zeros(flow_context *context, const flow_tensor *whole, int ax
   return status;
 }
 
-/* One gradient of sorted parts, zeros between them. */
+/* *out: one gradient of sorted parts, with zeros between them: a concatenation along the axis. `at` is the end of what is covered so
+ * far. */
 static flow_status join(flow_context *context, flow_part *const *sorted, int count, int axis, const flow_tensor *whole, flow_tensor **out)
 {
   void *block;
@@ -100,6 +102,8 @@ static flow_status join(flow_context *context, flow_part *const *sorted, int cou
   return status;
 }
 
+/* Parts come out of their list from the latest to the first, so that `ordered` is filled from its end: sums are made in the order in
+ * which parts came, which makes them reproducible. */
 flow_status flow_parts_take(flow_parts *parts, flow_context *context, int value, const flow_tensor *whole,
                             flow_status (*add)(void *state, int value, flow_tensor *gradient), void *state)
 {

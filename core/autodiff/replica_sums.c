@@ -1,6 +1,7 @@
 /* replica_sums.c: in a trace that several replicas run, a sum over them, and the mean weighted by their rows. See apply.h. */
 #include "autodiff/apply.h"
 
+/* Only floats are summed over replicas; integers, such as counts of steps, are the same everywhere. */
 static int is_shared(const flow_context *context, const flow_tensor *x)
 {
   const flow_graph *graph = flow_context_trace(context);

@@ -1,4 +1,8 @@
-/* variable_ops.c: reading variables and assigning to them, eagerly and in traces. See graph/variable.h. */
+/* variable_ops.c: reading variables and assigning to them, eagerly and in traces. See graph/variable.h.
+ *
+ * Eagerly a read is a view of the storage, and an assignment writes it at once. In a trace a variable has versions: the first read makes
+ * a VARIABLE value; an assignment appends an effect and makes the assigned value the version that later reads get, so that nothing in
+ * the graph reads what an effect has written unless it has to. */
 #include <string.h>
 
 #include "autodiff/eager.h"
@@ -6,12 +10,13 @@
 #include "graph/loop.h"
 #include "graph/variable.h"
 
+/* Another handle of the same memory. New reference. */
 static flow_status view_of(flow_tensor *t, flow_tensor **out)
 {
   return flow_tensor_view(t, t->rank, t->shape, t->strides, 0, out);
 }
 
-/* By the team, past the tapes. */
+/* A copy of the tensor, made by the team, of which tapes are not told. New reference. */
 static flow_status copy_of(flow_context *context, flow_tensor *t, flow_tensor **out)
 {
   static const flow_attributes none;
@@ -23,6 +28,7 @@ static flow_status copy_of(flow_context *context, flow_tensor *t, flow_tensor **
   return status;
 }
 
+/* The variable in its own dtype, whatever the policy is. New reference. */
 static flow_status read_as_it_is(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   FLOW_TRY(flow_check_variable("reading a variable", variable));
@@ -78,6 +84,7 @@ flow_status flow_variable_read(flow_context *context, flow_variable *variable, f
   return status;
 }
 
+/* The sentence of an op about shapes that do not fit, replaced by one that names the variable. Other failures stay as they are. */
 static flow_status fail_to_fit(flow_status status, const flow_variable *variable, const flow_tensor *value)
 {
   if (status != FLOW_INVALID_ARGUMENT) return status;
@@ -117,7 +124,7 @@ static flow_status as_stored(flow_context *context, flow_variable *variable, flo
   return FLOW_OK;
 }
 
-/* assign in a trace. */
+/* An assignment in a trace: an effect on the variable's storage, and a new version. */
 static flow_status append_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   flow_graph *graph = flow_context_trace(context);
