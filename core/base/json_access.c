@@ -20,7 +20,7 @@ flow_status flow_json_parse(const char *text, double bytes, flow_json **out)
     if (text[end] && strchr(" \t\r\n", text[end])) continue;
     flow_json_release(*out);
     *out = NULL;
-    return flow_fail(FLOW_CORRUPT_DATA, "this is not JSON: something follows the value, at byte %.0f", (double)end);
+    return flow_fail(FLOW_CORRUPT_DATA, "this is not JSON: something follows the value, at byte %.0f", (double)end + 1);
   }
   return FLOW_OK;
 }

@@ -15,7 +15,8 @@ enum { MOST_DIGITS = 800, MOST_EXPONENT = 100000 };      /* the rounding of a do
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* The value of [-]digits[.digits][e[+-]digits]. Written without a point, strtod does not ask the locale. */
+/* The value of [-]digits[.digits][e[+-]digits], which read_number has checked. Written without a point, strtod does not ask the locale.
+ * Digits beyond MOST_DIGITS are dropped, and the power of ten corrected. */
 static double number_of(const char *at, const char *end)
 {
   char plain[MOST_DIGITS + 16];
@@ -67,6 +68,7 @@ static void number_text(const flow_json *json, char text[40])
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
+/* A text while it is read. `into` is the innermost container that is open; a value without a container is the root. */
 typedef struct reader {
   const char *at, *end;
   char       *key;                       /* of the next value in an object; in its own memory */
@@ -137,6 +139,7 @@ static int read_unicode(reader *r, char **to)
   return 1;
 }
 
+/* After a backslash: what the escape stands for, at *to, which moves. 0: there is no such escape. */
 static int read_escape(reader *r, char **to)
 {
   static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -175,6 +178,8 @@ static char *read_text(reader *r)
   return text;
 }
 
+/* By the grammar of RFC 8259, section 6, and Infinity; the number's text is kept after the node in its block, so that it is written as
+ * it was read. */
 static flow_json *read_number(reader *r)
 {
   const char *begin = r->at;
@@ -284,7 +289,8 @@ flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_jso
   }
   flow_json_release(r.root);
   if (r.status != FLOW_OK) return r.status;
-  return flow_fail(FLOW_CORRUPT_DATA, "this is not JSON: it breaks off or goes wrong at byte %.0f of %.0f", (double)*end, (double)bytes);
+  return flow_fail(FLOW_CORRUPT_DATA, "this is not JSON: it breaks off or goes wrong at byte %.0f of %.0f",
+                   (double)(*end < bytes ? *end + 1 : bytes), (double)bytes);
 }
 
 flow_status flow_json_read_object(const char *what, const char *text, flow_json **out)
@@ -299,6 +305,7 @@ flow_status flow_json_read_object(const char *what, const char *text, flow_json 
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
+/* A text while it is written; for flow_free. failed: there was no memory, or a part of the tree is missing. */
 typedef struct writer { char *text; int length, capacity, failed; } writer;
 
 static void add_bytes(writer *w, const char *bytes, size_t count)
@@ -313,6 +320,7 @@ static void add_bytes(writer *w, const char *bytes, size_t count)
 
 static void add(writer *w, const char *text) { add_bytes(w, text, strlen(text)); }
 
+/* A text in quotes. Bytes from 0x80 on are written as they are: UTF-8 needs no escapes. */
 static void add_quoted(writer *w, const char *text)
 {
   static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";

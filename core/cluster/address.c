@@ -1,10 +1,12 @@
-/* address.c: "host:port" as TF_CONFIG has it. A host is a name, an IPv4 address or an IPv6 address in brackets. */
+/* address.c: "host:port" as TF_CONFIG has it. A host is a name, an IPv4 address or an IPv6 address in brackets. Addresses are compared
+ * as texts in many places, so each has one canonical form; no name is looked up, since a name may be known on another machine only. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
 
+/* The longest name of RFC 1035, section 2.3.4, without the dot at its end. */
 enum { MOST_HOST = 253, MOST_PORT = 65535 };
 
 static int is_name_symbol(char symbol)
@@ -12,7 +14,8 @@ static int is_name_symbol(char symbol)
   return (symbol >= 'a' && symbol <= 'z') || (symbol >= '0' && symbol <= '9') || symbol == '-' || symbol == '_' || symbol == '.';
 }
 
-/* A name, or an IPv4 address; in lower case. */
+/* host: at most MOST_HOST + 1 bytes; gets the name or the IPv4 address, in lower case. A host of digits and dots only is an IPv4 address
+ * or a mistake, never a name. */
 static flow_status normalize_name(const char *text, size_t length, char *host)
 {
   int only_digits = 1;
@@ -20,8 +23,8 @@ static flow_status normalize_name(const char *text, size_t length, char *host)
     char symbol = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
     if (symbol == ':') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has several colons: an IPv6 address is written [::1]:2222", text);
     if (symbol == '/') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is not an address: write host:port, without a path", text);
-    if (!is_name_symbol(symbol)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is not host:port: byte %d is not part of a name", text,
-                                                  (int)i);
+    if (!is_name_symbol(symbol))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is not host:port: byte %d is not part of a name", text, (int)i + 1);
     if (symbol != '.' && !(symbol >= '0' && symbol <= '9')) only_digits = 0;
     host[i] = symbol;
   }
@@ -33,7 +36,7 @@ static flow_status normalize_name(const char *text, size_t length, char *host)
   return FLOW_OK;
 }
 
-/* [address]: what is between the brackets. */
+/* text: begins with "[address]", `length` bytes long; host: gets it in the shortest form, which inet_ntop writes. */
 static flow_status normalize_ipv6(const char *text, size_t length, char *host)
 {
   char inner[INET6_ADDRSTRLEN];

@@ -21,7 +21,8 @@ static const char *kind_of(const flow_json *value)
   return flow_json_is(value, FLOW_JSON_BOOLEAN) ? "true or false" : "null";
 }
 
-/* Where the text stops being JSON, with what is found there. */
+/* Fails at offset `at` of the text, where it stops being JSON, with what is found there. Text in single quotes is the commonest mistake
+ * (Python's repr), so it is named. */
 static flow_status fail_syntax(const char *source, const char *text, size_t bytes, size_t at)
 {
   if (at >= bytes) {
@@ -30,11 +31,12 @@ static flow_status fail_syntax(const char *source, const char *text, size_t byte
   }
   size_t count = bytes - at < EXCERPT ? bytes - at : EXCERPT;
   const char *quotes = memchr(text, '\'', bytes) && !memchr(text, '"', bytes) ? "; JSON has double quotes" : "";
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: it goes wrong at byte %.0f, at: %.*s%s", source, (double)at, (int)count,
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: it goes wrong at byte %.0f, at: %.*s%s", source, (double)at + 1,
+                   (int)count,
                    text + at, quotes);
 }
 
-/* The whole text as one object; NULL in *out for one of white space only. */
+/* *out: the whole text as one object, which the caller releases; NULL for a text of white space only. */
 static flow_status parse_object(const char *source, const char *text, size_t bytes, flow_json **out)
 {
   static const char space[] = " \t\r\n";
@@ -81,6 +83,8 @@ static flow_status find_object(const char *source, const flow_json *object, cons
 
 /* ---- the cluster --------------------------------------------------------------------------------------------------------------------- */
 
+/* Adds the addresses of a list, or of a map from "0", "1", ... to addresses, as tasks of the job. A map with gaps would renumber the
+ * tasks after the gap. */
 static flow_status add_tasks(flow_cluster *cluster, int job, const flow_json *list)
 {
   const flow_json *entry;
@@ -127,6 +131,7 @@ static flow_status add_jobs(flow_cluster *cluster, const flow_json *jobs)
 
 /* ---- the task ------------------------------------------------------------------------------------------------------------------------ */
 
+/* A number or a text of digits; *out -1 and a failure for anything else. */
 static flow_status read_index(const char *source, const flow_json *value, int *out)
 {
   int index = -1;
@@ -141,6 +146,8 @@ static flow_status read_index(const char *source, const flow_json *value, int *o
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: task.index is %s, it should be a whole number from 0", source, shown);
 }
 
+/* Which task this process is: the caller's type and index, else those of the text; an index that nobody gives is `numbered` (-1: not
+ * known), but only with a type. Without both it is not said, which is fine for a cluster without tasks. */
 static flow_status choose_task(flow_cluster *cluster, const flow_json *task, const char *type, int index, int numbered)
 {
   const flow_json *said_type, *said_index;

@@ -113,9 +113,9 @@ static void test_mistakes(void **state)
 #define CLUSTER(jobs) "{\"cluster\":{" jobs "},\"task\":{\"type\":\"worker\",\"index\":0}}"
 #define TASKED(task) "{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":" task "}"
   static const struct { const char *text, *parts[3]; } rows[] = {
-    { "{'cluster': {}}", { "not JSON", "goes wrong at byte 1", "double quotes" } },
+    { "{'cluster': {}}", { "not JSON", "goes wrong at byte 2", "double quotes" } },
     { "{\"cluster\":{\"worker\":[\"a:1\"", { "not JSON", "breaks off after 27 bytes" } },
-    { "{} x", { "not JSON", "byte 3", "x" } },
+    { "{} x", { "not JSON", "byte 4", "x" } },
     { "[1]", { "is a list", "should be an object" } },
     { "{\"cluster\":[]}", { "\"cluster\" is a list", "should be an object" } },
     { "{\"cluster\":{},\"cluster\":{}}", { "\"cluster\" twice" } },
@@ -144,7 +144,7 @@ static void test_mistakes(void **state)
     { CLUSTER("\"worker\":[\"http://localhost:1234/x\"]"), { "is a URL", "alone, \"localhost:1234\"" } },
     { CLUSTER("\"worker\":[\"a:b:1\"]"), { "several colons" } },
     { CLUSTER("\"worker\":[\"a/b:1\"]"), { "without a path" } },
-    { CLUSTER("\"worker\":[\"a b:1\"]"), { "byte 1" } },
+    { CLUSTER("\"worker\":[\"a b:1\"]"), { "byte 2" } },
     { CLUSTER("\"worker\":[\"::1:22\"]"), { "IPv6 address is written [::1]:2222" } },
     { CLUSTER("\"worker\":[\"[::g]:22\"]"), { "not an IPv6 address" } },
     { CLUSTER("\"worker\":[\"10.0.0.300:22\"]"), { "neither a name nor an IPv4" } },

@@ -1,4 +1,10 @@
-/* channel.c: messages of a text and bytes, over a link that does not block. */
+/* channel.c: messages of a text and bytes, over a link that does not block. See channel.h.
+ *
+ * A message is: a frame with BYTES_SIZE bytes of length, one byte that says where the bytes are (flow_channel_bytes), and the text;
+ * then, for IN_CONNECTION, the bytes themselves, outside of any frame, so that they are neither copied nor sealed. For the other two
+ * they are in the memory that both processes share. STREAMED ones are copied in while the receiver copies them out: a counter after the
+ * region says how many are there, stored with release and loaded with acquire order. Both processes may write the region at any time, so
+ * nothing that is read from it decides about memory: the counter is limited, and lengths come from the frame. */
 #include "cluster/servers/channel.h"
 
 #include <errno.h>
@@ -23,6 +29,7 @@ enum flow_channel_bytes { IN_CONNECTION, IN_REGION, STREAMED };
 /* Memory of both has room for this after the bytes: how many of a streamed message are there. */
 enum { REGION_TAIL = 64 };
 
+/* The counter of a streamed message, in the tail of the region. */
 static int64_t *progress_of(const flow_channel *channel)
 {
   return (int64_t *)(void *)(channel->region + (channel->region_bytes + 7) / 8 * 8);
@@ -84,6 +91,7 @@ short flow_channel_events(const flow_channel *channel)
 
 /* ---- sending ------------------------------------------------------------------------------------------------------------------------- */
 
+/* Sends as much as the socket takes: first the frame, then the bytes. */
 static flow_status send_more(flow_channel *channel)
 {
   FLOW_TRY(flow_link_flush(channel->link));
@@ -98,6 +106,7 @@ static flow_status send_more(flow_channel *channel)
   return FLOW_OK;
 }
 
+/* Room for `bytes` bytes; what was in it is lost. */
 static flow_status reserve(char **room, int64_t *room_bytes, int64_t bytes)
 {
   void *block;
@@ -114,7 +123,8 @@ static flow_status sum_pieces(const flow_pieces *pieces, int64_t *out)
   int64_t bytes = 0;
   for (int i = 0; i < pieces->count; i++) {
     if (pieces->bytes[i] < 0 || __builtin_add_overflow(bytes, pieces->bytes[i], &bytes)) {
-      return flow_fail(FLOW_INVALID_ARGUMENT, "a message to a parameter server: piece %d has %" PRId64 " bytes", i, pieces->bytes[i]);
+      return flow_fail(FLOW_INVALID_ARGUMENT, "a message to a parameter server: piece %d has %" PRId64 " bytes", i + 1,
+                       pieces->bytes[i]);
     }
   }
   *out = bytes;
@@ -129,6 +139,8 @@ static void copy_pieces(char *to, const flow_pieces *pieces)
   }
 }
 
+/* Copies the pieces into the region and says after every STREAM_PIECE bytes how far it is. 256 KiB stay in the second-level cache
+ * between the two copies. */
 static void stream_pieces(flow_channel *channel, const flow_pieces *pieces)
 {
   int64_t there = 0, told = 0;
@@ -145,6 +157,7 @@ static void stream_pieces(flow_channel *channel, const flow_pieces *pieces)
   __atomic_store_n(progress_of(channel), there, __ATOMIC_RELEASE);
 }
 
+/* A streamed message is announced first, by its frame, and copied after that; others are copied first. */
 flow_status flow_channel_send(flow_channel *channel, const char *text, size_t text_bytes, const flow_pieces *pieces)
 {
   int64_t bytes = 0;
@@ -246,6 +259,7 @@ static void take_shared(flow_channel *channel)
 }
 
 /* Takes what was read: a frame, or bytes. */
+/* Of what was read: the rest of a message's bytes if one has begun, else a frame. */
 static flow_status take_read(flow_channel *channel)
 {
   const uint8_t *contents;
@@ -308,6 +322,7 @@ void flow_channel_next(flow_channel *channel)
   channel->into.count = 0;
 }
 
+/* The end of a connect that did not block. */
 static flow_status finish_dialing(flow_link *link)
 {
   int error = 0;
