@@ -1,4 +1,6 @@
-/* cluster.c: a cluster's tasks, what is wrong with them, and their roles. */
+/* cluster.c: a cluster's tasks, what is wrong with them, and their roles. A mistake in a cluster's description that is not found here
+ * shows as a process that waits for others for minutes, so checks are strict: every address once, nobody at an address that the others
+ * cannot reach, and this process among the tasks. */
 #include "cluster/cluster.h"
 
 #include <stdio.h>
@@ -119,6 +121,7 @@ flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out)
 
 /* ---- checks -------------------------------------------------------------------------------------------------------------------------- */
 
+/* A task while addresses are compared; `address` is borrowed from the cluster. */
 typedef struct task { const char *address; int job, index; } task;
 
 static int by_address(const void *a, const void *b)
@@ -128,7 +131,7 @@ static int by_address(const void *a, const void *b)
   return order ? order : first->job != second->job ? first->job - second->job : first->index - second->index;
 }
 
-/* The tasks whose address is known, in the order of jobs; the caller frees them. */
+/* *out: the tasks whose address is known, in the order of jobs, `count` of them; the caller frees the list, also when it is empty. */
 static flow_status list_tasks(const flow_cluster *cluster, task **out, int *count)
 {
   void *block;
@@ -143,7 +146,8 @@ static flow_status list_tasks(const flow_cluster *cluster, task **out, int *coun
   return FLOW_OK;
 }
 
-/* One machine's loopback means another one on each machine. */
+/* Loopback addresses are fine as long as all tasks have them: then all are on one machine. Beside an address on a network they are not,
+ * as each machine has its own. Fails with the first task of either kind. */
 static flow_status check_reach(const char *source, const task *tasks, int count)
 {
   const task *found[3] = { NULL };
@@ -162,6 +166,7 @@ static flow_status check_reach(const char *source, const task *tasks, int count)
   return FLOW_OK;
 }
 
+/* Sorted by address, two tasks with the same one are neighbours. */
 static flow_status check_addresses(const flow_cluster *cluster)
 {
   task *tasks;
@@ -196,6 +201,7 @@ static void describe_job(flow_text *text, const flow_cluster *cluster, int job)
   flow_text_add(text, "%s)", count > 4 ? ", ..." : "");
 }
 
+/* Whether this process is one of the cluster's tasks. */
 static flow_status check_task(const flow_cluster *cluster)
 {
   int job = cluster->job, index = cluster->index;
@@ -253,6 +259,7 @@ const char *flow_cluster_address(const flow_cluster *cluster, int job, int index
   return index >= 0 && index < flow_cluster_count(cluster, job) ? cluster->address[job][index] : NULL;
 }
 
+/* An evaluator is alone, whatever the cluster has, and so its own chief. */
 int flow_cluster_chief_job(const flow_cluster *cluster)
 {
   if (cluster->job == FLOW_JOB_EVALUATOR) return FLOW_JOB_EVALUATOR;
@@ -315,7 +322,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
   return flow_hash(flow_hash_text(hash, text ? text : ""), "\xff", 1);      /* which ends a text: no text holds it */
 }
 
-/* Over the tasks in order: tells clusters apart that differ by mistake. */
+/* A digest over the names and addresses of the tasks, in order, as 16 hexadecimal digits: tells clusters apart that differ by mistake.
+ * No protection against intent; that is the secret's. */
 int flow_cluster_hash(const flow_cluster *cluster, char *buffer, int size)
 {
   uint64_t hash = FLOW_HASH_BEGIN;

@@ -1,13 +1,18 @@
-/* core/cluster: several processes train one model. cluster.h describes the processes; control/ is the protocol by which they stay in touch
- * (protocol.h; frame.h has its bytes); worker/ combines the control plane and a transport for one process. Uses base; control/ also the
- * context, whose interrupts it watches; worker/ also transport and run.
+/* core/cluster: several processes train one model. cluster.h describes the processes; control/ is the protocol by which they stay in
+ * touch (protocol.h; frame.h has its bytes); monitor/ shows a training over HTTP; servers/ has the channels of parameter servers;
+ * worker/ combines the control plane and a transport for one process. Uses base; control/ also the context, whose interrupts it watches;
+ * worker/ also transport and run. Called by Lua through the C API (flow_distribute.h).
  *
- * cluster.h: the tasks of a cluster and which of them this process is, from TF_CONFIG or from what a launcher (mpirun, srun) left in
- * the environment. A cluster is immutable once made. Roles follow TensorFlow's multi_worker_util.py:
+ * cluster.h: the tasks of a cluster and which of them this process is, from TF_CONFIG or from what a launcher (mpirun, srun) left in the
+ * environment. A cluster is immutable once made, so that any thread may read it; texts that it gives are borrowed and live as long as it
+ * does. Roles follow TensorFlow's multi_worker_util.py:
  *   chief              task chief:0 ("master" is its old name), without one worker:0; the evaluator is its own
  *   worker count       chiefs and workers; parameter servers do not count
  *   id in the cluster  chief 0, worker i: i, or i + 1 beside a chief
- *   no cluster at all  one worker that is its own chief ("local mode") */
+ *   no cluster at all  one worker that is its own chief ("local mode")
+ *
+ * Everything here reads texts that people and other programs wrote. So each check says in its sentence where the text comes from
+ * (source), what is there, and what should be. */
 #ifndef FLOW_CLUSTER_CLUSTER_H
 #define FLOW_CLUSTER_CLUSTER_H
 

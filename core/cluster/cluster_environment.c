@@ -1,6 +1,9 @@
-/* cluster_environment.c: the cluster that the environment describes: TF_CONFIG, else CLUSTER_SPEC, which Vertex AI and AI Platform
- * give containers, else the variables that a launcher sets in each of its processes. Under mpirun only the numbers are known; where the
- * others are is the launcher's business. */
+/* cluster_environment.c: the cluster that the environment describes: TF_CONFIG, else CLUSTER_SPEC, which Vertex AI and AI Platform give
+ * containers, else the variables that a launcher sets in each of its processes. Under mpirun only the numbers are known; where the
+ * others are is the launcher's business.
+ *
+ * Nothing here reads the process's environment itself, but for get_process: the rest asks a flow_environment, so that tests describe any
+ * environment without changing their own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +31,14 @@ static const char *get_process(const void *state, const char *name)
   return getenv(name);
 }
 
+/* The variable's text, or NULL if it is not set or empty. */
 static const char *get(const flow_environment *environment, const char *name)
 {
   const char *text = environment->get(environment->state, name);
   return text && *text ? text : NULL;
 }
 
+/* *out: the variable as a number from 0 to `most`. launcher: whose other variable has shown that this one should be there. */
 static flow_status read_number(const flow_environment *environment, const struct launcher *launcher, const char *name, int most, int *out)
 {
   const char *text = get(environment, name);
@@ -46,6 +51,7 @@ static flow_status read_number(const flow_environment *environment, const struct
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s is \"%.40s\", it should be a whole number from 0 to %d", name, text, most);
 }
 
+/* This process's rank and how many processes the launcher has started; rank < size. */
 static flow_status read_ranks(const flow_environment *environment, const struct launcher *launcher, int *rank, int *size)
 {
   FLOW_TRY(read_number(environment, launcher, launcher->rank, MOST_RANKS, rank));
@@ -63,6 +69,7 @@ static const struct launcher *find_launcher(const flow_environment *environment)
   return NULL;
 }
 
+/* Adds the launcher's processes as workers, of which this one is worker `rank`. Without addresses if the launcher does not give them. */
 static flow_status add_ranks(const flow_environment *environment, const struct launcher *launcher, flow_cluster *cluster)
 {
   int rank, size;
@@ -75,8 +82,9 @@ static flow_status add_ranks(const flow_environment *environment, const struct l
   return flow_cluster_check(cluster);
 }
 
-/* In the script of a batch job, and where srun passes nothing on: the other tasks of the job do not exist, or know as little. The first
- * one says it for all. */
+/* A warning where a Slurm job has several tasks but srun did not start this process: in the script of a batch job, or where srun passes
+ * nothing on. That is legal, but rarely meant. The other tasks of the job do not exist, or know as little; the first one says it for
+ * all. */
 static void warn_alone(const flow_environment *environment)
 {
   char text[200];
@@ -110,6 +118,8 @@ static flow_status read_completion_index(const flow_environment *environment, in
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s is \"%.40s\", it should be a whole number from 0 to %d", name, text, MOST_RANKS);
 }
 
+/* Parses the variable `name`; an unset one is an empty text, which describes no cluster. task_type, task_index: override the text's
+ * (NULL, -1: they do not). */
 static flow_status parse_variable(const flow_environment *environment, const char *name, const char *task_type, int task_index,
                                   flow_cluster **out)
 {
@@ -119,7 +129,8 @@ static flow_status parse_variable(const flow_environment *environment, const cha
   return flow_cluster_parse_numbered(text ? text : "", text ? (double)strlen(text) : 0, name, task_type, task_index, numbered, out);
 }
 
-/* One TF_CONFIG for all processes of mpirun makes each of them the same task. */
+/* Refuses a TF_CONFIG that is the same in all processes of mpirun, which would make each of them the same task: the launcher's rank and
+ * size must agree with it. Parameter servers and evaluators are started apart. */
 static flow_status check_launcher(const flow_environment *environment, const flow_cluster *cluster)
 {
   const struct launcher *launcher = &launchers[0];

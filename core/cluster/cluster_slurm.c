@@ -10,7 +10,8 @@
 
 enum { MOST_HOST = 253, MOST_DIGITS = 9, MOST_DEPTH = 4, MOST_NUMBER = 2147483647, FIRST_PORT = 12000, PORTS = 20000, MOST_PORT = 65535 };
 
-/* One address after the other is handed out here. */
+/* The walk over the step's hosts; addresses are handed out in its order. tasks_per_node is read as hosts come, so that both lists need
+ * one pass. */
 typedef struct layout {
   flow_cluster *cluster;
   const char   *tasks_per_node;       /* what of it is still to be read */
@@ -38,6 +39,7 @@ static int take_number(const char **text)
   return flow_parse_number(digits, MOST_NUMBER);
 }
 
+/* Reads the next "2" or "2(x3)": tasks of a host, and for how many hosts that holds. */
 static flow_status next_group(layout *to)
 {
   const char *at = to->tasks_per_node;
@@ -57,6 +59,8 @@ static flow_status next_group(layout *to)
 
 /* ---- hosts: "n[01-03,7],gpu1" -------------------------------------------------------------------------------------------------------- */
 
+/* Adds the tasks of the next host. Tasks beyond the step's size are not added: SLURM_STEP_TASKS_PER_NODE may describe more than was
+ * started. */
 static flow_status add_host(layout *to, const char *host)
 {
   char address[FLOW_ADDRESS_SIZE];
@@ -103,7 +107,8 @@ static flow_status expand_range(layout *to, const char *prefix, const char **at,
   return FLOW_OK;
 }
 
-/* The hosts of one entry of the list: prefix is before `rest`, which may have brackets and ends with a comma or the text. */
+/* Expands one entry of the list. prefix: what has been expanded so far; rest: what follows it, with or without brackets, up to a comma
+ * or the end of the text. Recurses once for each bracket ("rack[1-2]n[01-16]"), MOST_DEPTH deep: Slurm has no more dimensions than that. */
 static flow_status expand(layout *to, const char *prefix, const char *rest, int depth)
 {
   char host[MOST_HOST + 1];
@@ -150,7 +155,8 @@ static int number_of(const flow_environment *environment, const char *name)
   return text ? flow_parse_number(text, MOST_NUMBER) : -1;
 }
 
-/* Slurm's own word on where this process is has to agree with the order that is assumed here. */
+/* Slurm's own word on where this process is has to agree with the order that is assumed here. With another distribution (cyclic, plane)
+ * ranks would get each other's addresses. */
 static flow_status check_place(const flow_environment *environment, const layout *found)
 {
   int node = number_of(environment, "SLURM_NODEID"), task = number_of(environment, "SLURM_LOCALID");

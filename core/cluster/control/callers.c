@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 
+/* As ::ffff:a.b.c.d (RFC 4291, section 2.5.5.2), so that a host has one form over both protocols. */
 static flow_host map_ipv4(const struct in_addr *address)
 {
   flow_host host = { { 0 } };
@@ -60,6 +61,7 @@ int flow_callers_know(const flow_callers *self, const flow_host *host)
   return place < self->host_count && compare(&self->hosts[place], host) == 0;
 }
 
+/* Keeps the list sorted and bounded: whoever has the secret could otherwise make it grow. */
 static flow_status add_host(flow_callers *self, const flow_host *host)
 {
   if (flow_callers_know(self, host) || self->host_count >= FLOW_MOST_TASKS) return FLOW_OK;
@@ -110,6 +112,7 @@ void flow_callers_clear(flow_callers *self)
 
 /* ---- room ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* Two rules, in this order: an address with half of a room gives its own oldest caller; a full room gives the oldest of all in it. */
 int flow_callers_choose(const flow_callers *self, const flow_caller *const *callers, int count, const flow_caller *comes)
 {
   int same = 0, all = 0, oldest = -1, oldest_same = -1;
@@ -126,6 +129,7 @@ int flow_callers_choose(const flow_callers *self, const flow_caller *const *call
   return !comes || all >= self->room ? oldest : -1;
 }
 
+/* A connection that was reset before it was accepted is skipped, up to MOST_GONE in a row. */
 int flow_callers_accept(int listener, int *full)
 {
   enum { MOST_GONE = 64 };                                /* that called and are gone again */

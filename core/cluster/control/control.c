@@ -1,5 +1,14 @@
-/* control.c: the thread of a process's control plane and its links. Everything is under one lock, which is not held while the thread sleeps
- * or looks up a name. */
+/* control.c: the thread of a process's control plane and its links. Everything is under one lock, which is not held while the thread
+ * sleeps or looks up a name.
+ *
+ * The thread drives the protocol (protocol.h), which is a state machine without sockets and clock: it polls, hands over what came, with
+ * the time, and carries out the actions that follow (control_actions.c). Calls of other threads (control_calls.c) change the protocol
+ * under the same lock, and wake the thread through an eventfd, so that it polls with a new timeout. Only this thread touches links; a
+ * call that makes the protocol send something therefore appends to a link's buffer and leaves the sending to flow_link_flush, which does
+ * not block.
+ *
+ * Who calls is not trusted before the protocol knows it as a task: until then a link has GREETING_WITHIN seconds, its memory is bounded
+ * (frame.h), and its number as well (callers.h). */
 #include "cluster/control/control_state.h"
 
 #include <errno.h>
@@ -16,7 +25,8 @@
 #include "base/memory.h"
 #include "base/plugin.h"
 
-enum { ACCEPTED_AT_ONCE = 64 };   /* before links are served again */
+/* Connections that are accepted before links are served again: a flood of callers does not keep heartbeats waiting. */
+enum { ACCEPTED_AT_ONCE = 64 };
 static const double GREETING_WITHIN = 10, LISTEN_AGAIN = 0.5;       /* seconds */
 static const double COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60, TICK_AFTER_END = 0.5;
 
@@ -27,6 +37,7 @@ double flow_control_now(void)
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* The counter of the eventfd may be full, which wakes as well. */
 void flow_control_wake(flow_control *control)
 {
   uint64_t one = 1;
@@ -36,6 +47,7 @@ void flow_control_wake(flow_control *control)
 
 /* ---- the thread: links --------------------------------------------------------------------------------------------------------------- */
 
+/* Takes over the descriptor, which is closed on failure. caller: who was accepted; NULL: this process has dialed. */
 static flow_status add_link(flow_control *control, int descriptor, const flow_caller *caller)
 {
   flow_link *link;
@@ -52,7 +64,8 @@ static flow_status add_link(flow_control *control, int descriptor, const flow_ca
   return FLOW_OK;
 }
 
-/* The link is gone, and the protocol hears of it. */
+/* Releases the link at `place`, and tells the protocol, unless it asked for that itself, or never knew the link. A dialed link that ends
+ * before its greeting is the failure of DIAL, number -1. The last link takes its place. */
 static void drop_link(flow_control *control, int place, const char *why)
 {
   char text[256];
@@ -85,6 +98,7 @@ static int find_superfluous(flow_control *control, const flow_caller *comes)
   return -1;
 }
 
+/* Closes a caller to make room for another one. One line a minute tells of it, as whoever floods a port could fill a log as well. */
 static void turn_out(flow_control *control, int place)
 {
   char text[400], host[FLOW_HOST_TEXT];
@@ -125,12 +139,14 @@ static int accept_next(flow_control *control)
   return descriptor;
 }
 
+/* Accepts who calls, as far as descriptors and memory go. Only the chief is dialed; the listeners of other tasks are there so that
+ * nobody else can be that task, and close what comes. */
 static void accept_links(flow_control *control)
 {
   int descriptor = 0;
   for (int i = 0; i < ACCEPTED_AT_ONCE && (descriptor = accept_next(control)) >= 0; i++) {
     flow_caller caller = { .host = flow_host_of_peer(descriptor), .since = flow_control_now() };
-    if (!control->is_chief) {            /* only the chief is dialed; who comes to another task came to the wrong one */
+    if (!control->is_chief) {
       close(descriptor);
       continue;
     }
@@ -185,6 +201,7 @@ static flow_status read_out(flow_control *control, flow_link *link)
   return flow_link_read(link, control->bytes, sizeof control->bytes, &count);
 }
 
+/* The end of a connect that did not block, well or not. */
 static flow_status connect_link(flow_link *link)
 {
   int error = 0;
@@ -195,6 +212,8 @@ static flow_status connect_link(flow_link *link)
   return FLOW_OK;
 }
 
+/* What a link has to do in its phase, after poll() has told of `events`. A failure is the end of the link. A link that cannot send any
+ * more (BROKEN) is read to its end first: the peer may have said why. */
 static flow_status serve_link(flow_control *control, flow_link *link, int events)
 {
   int complete = 0;
@@ -214,6 +233,8 @@ static flow_status serve_link(flow_control *control, flow_link *link, int events
 
 /* ---- the thread ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Looks up the address and begins to connect. Without the lock, as a name server may take seconds; control->dial is taken before, so
+ * that a second request is not lost. */
 static void dial(flow_control *control)
 {
   char address[FLOW_ADDRESS_SIZE];
@@ -243,6 +264,7 @@ static int list_polled(flow_control *control)
   return control->link_count + 2;
 }
 
+/* How long poll() may sleep: until the protocol's next deadline or that of a link. -1: for ever. */
 static int milliseconds(const flow_control *control)
 {
   double next = flow_protocol_wakeup(control->protocol), now = flow_control_now();
@@ -256,7 +278,8 @@ static int milliseconds(const flow_control *control)
   return next <= now ? 0 : (int)fmin(ceil((next - now) * 1000), 60000);
 }
 
-/* Of what a stranger sends, a line every few seconds says enough. */
+/* Serves the link; 0: it has ended. Of what a stranger sends that is no flowlua's or has another secret, a line every few seconds says
+ * enough. */
 static int serve_or_complain(flow_control *control, flow_link *link, int events)
 {
   char text[400], reason[300];
@@ -283,6 +306,7 @@ static void serve_links(flow_control *control, int count)
   }
 }
 
+/* Whether some link still has to deliver what the protocol said last: the thread does not end before. */
 static int has_last_words(const flow_control *control)
 {
   for (int i = 0; i < control->link_count; i++) {
@@ -291,6 +315,7 @@ static int has_last_words(const flow_control *control)
   return 0;
 }
 
+/* The thread. If there is no memory to list what is polled, it sleeps for 100 ms and tries again. */
 static void *run(void *argument)
 {
   flow_control *control = argument;
@@ -325,6 +350,7 @@ static flow_status start_thread(flow_control *control)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------------- */
 
+/* Listens on this task's own address of the cluster, or takes the socket that a launcher has bound to it, and says so. */
 static flow_status start_listening(flow_control *control, const flow_cluster *cluster, const flow_environment *environment)
 {
   char text[1000];
@@ -343,6 +369,8 @@ static flow_status start_listening(flow_control *control, const flow_cluster *cl
 
 const flow_control_functions *flow_control_sealing(const flow_control *control) { return control->sealing; }
 
+/* What flow_control_open does after the lock is there; a failure leaves the rest to flow_control_close. The incarnation is random, so
+ * that two processes with the same task can be told apart. */
 static flow_status prepare(flow_control *control, const flow_cluster *cluster, const flow_environment *environment,
                            const flow_protocol_options *options)
 {

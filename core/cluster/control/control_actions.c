@@ -1,4 +1,6 @@
-/* control_actions.c: what the protocol asks for, carried out: bytes sent, links closed, calls answered, a generation begun or ended. */
+/* control_actions.c: what the protocol asks for, carried out: bytes sent, links closed, calls answered, a generation begun or ended. All
+ * under the control plane's lock, by whichever thread has just called the protocol; nothing here blocks, and no action calls the
+ * protocol again. */
 #include "cluster/control/control_state.h"
 
 #include <stdatomic.h>
@@ -8,6 +10,7 @@
 
 static const double CLOSING_WITHIN = 2;       /* seconds */
 
+/* The open link with this number of the protocol's, or NULL: it may have broken while the action waited. */
 static flow_link *find_link(const flow_control *control, int number)
 {
   for (int i = 0; i < control->link_count; i++) {
@@ -16,6 +19,8 @@ static flow_link *find_link(const flow_control *control, int number)
   return NULL;
 }
 
+/* Begins to close a link: what was sent is delivered first, within CLOSING_WITHIN seconds, then the sending side is shut. The thread
+ * releases it when the peer has closed, too. */
 static void finish_link(flow_link *link)
 {
   link->phase = FLOW_LINK_CLOSING;
@@ -24,6 +29,8 @@ static void finish_link(flow_link *link)
   else if (link->filled == 0) shutdown(link->descriptor, SHUT_WR);
 }
 
+/* Hands a RESULT to the call that waits for it, which may have gone (it was interrupted). bytes tells the whole length, even if there is
+ * less room. */
 static void answer(flow_control *control, const flow_action *action)
 {
   flow_control_call *waiting = control->calls;
@@ -37,6 +44,7 @@ static void answer(flow_control *control, const flow_action *action)
   if (kept > 0) memcpy(waiting->value, action->bytes, kept);
 }
 
+/* The generation is over, or (DONE, FAILED) all of them are. `verdict` is what every later call fails with. */
 static void end_generation(flow_control *control, const flow_action *action)
 {
   control->generation_lives = 0;
@@ -73,6 +81,7 @@ static void carry_out(flow_control *control, const flow_action *action)
   }
 }
 
+/* Without memory this process cannot say anything more: its links are broken, which the others see as a lost task. */
 flow_status flow_control_settle(flow_control *control, flow_status status)
 {
   flow_action action;

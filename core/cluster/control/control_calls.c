@@ -1,4 +1,7 @@
-/* control_calls.c: what the threads of a process ask of its control plane. */
+/* control_calls.c: what the threads of a process ask of its control plane. Each call takes the lock, changes the protocol, lets the
+ * thread know, and, if it waits, sleeps on `changed` until the thread has had an answer. A waiting call ends for one of these reasons:
+ * the answer, the end of the generation or of everything, an interrupt of the watched context; a call that needs other tasks to come
+ * ends for a preemption, too, since those may never come while this process lives. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -7,6 +10,7 @@
 
 #include "cluster/control/control_state.h"
 
+/* FLOW_INVALID_STATE with the sentence that ended the generation, which is what a user has to read. */
 static flow_status fail_ended(const flow_control *control)
 {
   const char *why = control->verdict[0] ? control->verdict : "all tasks have said goodbye";
@@ -15,6 +19,7 @@ static flow_status fail_ended(const flow_control *control)
 
 static void enter(flow_control *control) { pthread_mutex_lock(&control->lock); }
 
+/* The end of a call that has changed something: wakes the thread, unlocks. */
 static flow_status leave(flow_control *control, flow_status status)
 {
   flow_control_wake(control);
@@ -70,6 +75,7 @@ void flow_control_watch(flow_control *control, const flow_context *context, void
   pthread_mutex_unlock(&control->lock);
 }
 
+/* out->members points into the protocol, and is valid until the next generation that this process joins. */
 flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out)
 {
   enter(control);
@@ -158,6 +164,7 @@ static flow_status wait_for(flow_control *control, flow_control_call *waiting, f
   return leave(control, status);
 }
 
+/* Takes the lock and lists the call, under a new number, so that its answer finds it. wait_for takes it off the list. */
 static void begin_call(flow_control *control, flow_control_call *waiting)
 {
   enter(control);

@@ -1,4 +1,5 @@
-/* frame.c: length, number, sealed contents. */
+/* frame.c: length, number, sealed contents. See frame.h. The reader is the first code that bytes of a stranger reach: it checks the
+ * length before it takes memory, takes memory only for bytes that have come, and hands on nothing that has not been opened. */
 #include "cluster/control/frame.h"
 
 #include <string.h>
@@ -59,6 +60,8 @@ static flow_status fill(flow_frame_reader *reader, size_t wanted, const uint8_t 
   return FLOW_OK;
 }
 
+/* The number is not secret, but it is bound to the contents by the seal: a frame that is repeated or left out does not open under the
+ * number that is next. */
 static flow_status check_header(const flow_frame_reader *reader, uint64_t length, uint64_t number)
 {
   if (length < NUMBER_BYTES + overhead(reader->seal) || length > NUMBER_BYTES + reader->most) {
@@ -70,6 +73,8 @@ static flow_status check_header(const flow_frame_reader *reader, uint64_t length
                    (double)reader->number);
 }
 
+/* Called again with what is left of `bytes` until it takes all of them. The first `fill` waits for a header, the second for the whole
+ * frame; both go on where an earlier call stopped. */
 flow_status flow_frame_reader_feed(flow_frame_reader *reader, const uint8_t *bytes, size_t count, size_t *used, const uint8_t **contents,
                                    size_t *size)
 {

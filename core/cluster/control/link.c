@@ -1,4 +1,11 @@
-/* link.c: one connection of the control plane. */
+/* link.c: one connection of the control plane. See link.h. Sockets do not block; what cannot be sent waits in `unsent`, which is
+ * bounded: a peer that does not read for long enough is lost. The phases:
+ *
+ *   CONNECTING   connect() is under way (dialed links only)
+ *   GREETING     the own greeting is sent or waits; the peer's is read
+ *   OPEN         frames in both directions
+ *   CLOSING      nothing more is read; what waits is sent, then the peer closes
+ *   BROKEN       nothing can be sent; what has come is read to its end */
 #include "cluster/control/link.h"
 
 #include <errno.h>
@@ -108,6 +115,7 @@ flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t 
   }
 }
 
+/* In the same time whatever the bytes are. */
 static int is_zero(const uint8_t *bytes, size_t count)
 {
   uint8_t any = 0;
@@ -115,6 +123,8 @@ static int is_zero(const uint8_t *bytes, size_t count)
   return any == 0;
 }
 
+/* The peer's greeting is complete: checks it, and with a secret derives the keys. Whether the secrets are the same shows with the first
+ * frame, which does not open if they differ. */
 static flow_status begin_frames(flow_link *link, const flow_secret *secret)
 {
   if (memcmp(link->peer, MAGIC, 8) != 0) return flow_fail(FLOW_CORRUPT_DATA, "who is there speaks another language: is it a flowlua?");

@@ -16,6 +16,7 @@
 
 #include "cluster/control/port_owner.h"
 
+/* *out: the addresses behind a canonical address, for freeaddrinfo. */
 static flow_status resolve(const char *address, int flags, struct addrinfo **out)
 {
   char host[FLOW_ADDRESS_SIZE];
@@ -29,6 +30,8 @@ static flow_status resolve(const char *address, int flags, struct addrinfo **out
   return flow_fail(FLOW_IO_ERROR, "the name of %s is not known: %s", address, gai_strerror(error));
 }
 
+/* A socket that does not block and that children do not inherit; messages are small and wait for answers, so that Nagle's algorithm
+ * would only delay them. -1: errno says why. */
 static int new_socket(const struct addrinfo *info)
 {
   int descriptor = socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol), on = 1;
@@ -36,6 +39,7 @@ static int new_socket(const struct addrinfo *info)
   return descriptor;
 }
 
+/* The commonest mistake is a process that was not ended, so the message names who has the port. */
 static flow_status fail_listen(const char *address, int error)
 {
   char owner[300];

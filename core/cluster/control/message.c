@@ -1,4 +1,5 @@
-/* message.c: messages to bytes and back, by one table. */
+/* message.c: messages to bytes and back, by one table, so that both directions agree. Reading is strict: a message has exactly the
+ * fields of its kind, texts are ended by a zero and hold no other, reals are finite, and no byte is left over. */
 #include "cluster/control/message.h"
 
 #include <math.h>

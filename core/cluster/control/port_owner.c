@@ -28,6 +28,8 @@ static unsigned long find_inode(const char *table, int port)
   return inode;
 }
 
+/* Whether the process (its number as text) has a descriptor of the socket with this inode. Those of other users cannot be read, and
+ * count as no. */
 static int has_descriptor(const char *process, unsigned long inode)
 {
   char folder[300], path[600], wanted[64], target[64];
@@ -46,6 +48,7 @@ static int has_descriptor(const char *process, unsigned long inode)
   return found;
 }
 
+/* Appends "process 4711, flowlua train.lua". */
 static void describe(const char *process, flow_text *text)
 {
   char path[300], line[160];

@@ -1,4 +1,13 @@
-/* protocol_chief.c: the task that all others dial: who is here, when a generation begins, and why it ends. */
+/* protocol_chief.c: the task that all others dial: who is here, when a generation begins, and why it ends.
+ *
+ * A connection is a stranger until it has said HELLO; then it belongs to a task, or is turned away. A task's standing goes ABSENT,
+ * WELCOMED, JOINED, RUNNING, FINISHED (protocol_state.h); it falls back to WELCOMED or ABSENT when a generation is aborted.
+ *
+ * The chief gives one reason for the end of a generation, to everybody. Several tasks often fail at once for the same cause: one is
+ * lost, and the others report that a transfer to it failed. So a report is not judged for REPORT_GRACE seconds; if a task turns out to
+ * be lost meanwhile, that is the cause. After that the report itself counts (decide).
+ *
+ * Every function returns the status of what it queued: only memory can be lacking, and then the driver ends this process's part. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +28,7 @@ int flow_chief_is_running(const flow_protocol *protocol)
 /* The tasks but the chief. */
 static flow_peer *peer_of(flow_protocol *protocol, int task) { return &protocol->peers[task]; }
 
+/* The task at the other end of a connection; -1: none. */
 static int find_peer(const flow_protocol *protocol, int connection)
 {
   for (int i = 1; i < protocol->tasks; i++) {
@@ -46,6 +56,7 @@ static void drop_stranger(flow_protocol *protocol, int place)
   protocol->strangers[place] = protocol->strangers[--protocol->stranger_count];
 }
 
+/* To every task that is connected; a connection of -1 takes nothing. */
 static flow_status send_all(flow_protocol *protocol, const flow_control_message *message)
 {
   for (int i = 1; i < protocol->tasks; i++) FLOW_TRY(flow_protocol_send(protocol, protocol->peers[i].connection, message));
@@ -95,6 +106,8 @@ flow_status flow_chief_abort(flow_protocol *protocol, int culprit, const char *t
   return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_REFUSE, .text = words }, FLOW_ACTION_DONE, text);
 }
 
+/* A task is gone, in the way that `what` says. In a generation that is its end, with a sentence that tells what the task did, where, and
+ * what it was; before one it is a line for the log. Then its connection is closed and its time of absence begins. */
 static flow_status part_from(flow_protocol *protocol, int task, const char *what, flow_end end)
 {
   flow_peer *peer = peer_of(protocol, task);
@@ -122,6 +135,8 @@ flow_status flow_chief_lose(flow_protocol *protocol, int task, const char *what)
   return part_from(protocol, task, what, FLOW_END_LOST);
 }
 
+/* A report of one's own fault is judged at once. Else the first report stays, unless a later one is better informed: that others did not
+ * come in time says more than that something failed. */
 flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault)
 {
   char words[FLOW_LIMIT_TEXT];
@@ -141,8 +156,9 @@ flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *t
 
 static uint32_t calls_of(const flow_protocol *protocol, int task) { return task == 0 ? protocol->calls : protocol->peers[task].calls; }
 
-/* The verdict on a report that nothing has explained meanwhile. Who waited for others in vain is not to blame, but those that have begun
- * fewer calls: they did not come. */
+/* The verdict on a report that nothing has explained meanwhile. If a task has waited for others in vain, it is not to blame, but those
+ * that have begun fewer common calls: they did not come. The difference of counters is taken in 32 bits, so that it is right after they
+ * wrap around. */
 static flow_status decide(flow_protocol *protocol)
 {
   char text[FLOW_LIMIT_TEXT];
@@ -169,6 +185,7 @@ flow_status flow_chief_connected(flow_protocol *protocol, int connection)
   return FLOW_OK;
 }
 
+/* Answers a stranger with RETRY or REFUSE, and closes. */
 static flow_status turn_away(flow_protocol *protocol, int connection, int kind, const char *text)
 {
   FLOW_TRY(flow_protocol_send(protocol, connection, &(flow_control_message){ .kind = kind, .text = text }));
@@ -206,6 +223,9 @@ static int answer_to(const flow_protocol *protocol, flow_peer *peer, uint64_t in
   return protocol->now - peer->rival_since > protocol->options.dead_after ? FLOW_MESSAGE_REFUSE : FLOW_MESSAGE_RETRY;
 }
 
+/* A stranger's first message. A HELLO that fits takes the task's place; everything known of the task before is forgotten. A task that
+ * does not fit and belongs to this job will never fit: before the first generation, if all tasks are needed, that ends the waiting for
+ * it (misfit). */
 static flow_status greet(flow_protocol *protocol, int stranger, const flow_control_message *hello)
 {
   int connection = protocol->strangers[stranger].connection;
@@ -298,6 +318,7 @@ static flow_fault fault_of(int32_t number)
   return number == FLOW_FAULT_OWN || number == FLOW_FAULT_LATE ? (flow_fault)number : FLOW_FAULT_UNKNOWN;
 }
 
+/* Messages of a generation that is over are left aside: they were sent before ABORT arrived. */
 flow_status flow_chief_received(flow_protocol *protocol, int connection, const flow_control_message *message)
 {
   int task = find_peer(protocol, connection), stranger = task < 0 ? find_stranger(protocol, connection) : -1;
@@ -345,6 +366,8 @@ static void list_missing(flow_protocol *protocol, flow_text *text)
   if (protocol->obstacle[0]) flow_text_add(text, "; turned away: %.600s", protocol->obstacle);
 }
 
+/* Tasks and strangers that were not heard for dead_after seconds. The loops look at ENDED again, as losing a task can be the end of
+ * everything. */
 static flow_status check_silence(flow_protocol *protocol)
 {
   char what[64];
@@ -374,6 +397,8 @@ static flow_status wake_up(flow_protocol *protocol, double slept)
   return flow_chief_abort(protocol, 0, text, FLOW_END_LOST);
 }
 
+/* In this order: silence, the verdict on a report, heartbeats, the end of waiting for a generation, its beginning, notices, barriers.
+ * slept: seconds for which this process stood still, 0 if it did not. */
 flow_status flow_chief_timer(flow_protocol *protocol, double slept)
 {
   char text[FLOW_LIMIT_TEXT];

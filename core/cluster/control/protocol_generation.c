@@ -20,6 +20,7 @@ enum {
   NUMBERS = 65536,      /* among which a new chief finds one for a generation that no task has seen */
 };
 
+/* Whether generations may begin without some tasks. */
 static int is_elastic(const flow_protocol *protocol) { return protocol->options.min_workers > 0; }
 
 static int standing_of(const flow_protocol *protocol, int task)
@@ -29,6 +30,7 @@ static int standing_of(const flow_protocol *protocol, int task)
 
 static int is_ready(const flow_protocol *protocol, int task) { return standing_of(protocol, task) == FLOW_JOINED; }
 
+/* How many tasks, the chief among them, have this standing. */
 static int count(const flow_protocol *protocol, int standing)
 {
   int found = 0;
@@ -46,6 +48,7 @@ static int usable(const flow_protocol *protocol, int tasks)
 /* Until when the chief waits for a task that is not there. */
 static double patience(const flow_protocol *protocol, int task) { return protocol->peers[task].gone + protocol->options.shrink_after; }
 
+/* Whether a generation may begin now; the rules are in the first comment. */
 static int may_start(const flow_protocol *protocol)
 {
   int ready = count(protocol, FLOW_JOINED), awaited = 0;
@@ -78,6 +81,7 @@ int flow_protocol_members(const flow_protocol *protocol, const int **members)
   return protocol->member_count;
 }
 
+/* Which tasks take part, from START's list, which must be in ascending order and have this task in it. An empty list stands for all. */
 static flow_status read_members(flow_protocol *protocol, const flow_control_message *start)
 {
   int members = start->bytes > 0 ? (int)(start->bytes / NUMBER) : protocol->tasks, last = -1, found = 0;

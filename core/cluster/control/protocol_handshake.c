@@ -42,6 +42,8 @@ static void name_difference(const flow_protocol *protocol, const char *theirs, c
   flow_free(block);
 }
 
+/* Checks in the order in which a later one needs the earlier: the protocol's version, the job, the cluster, flowlua's version, the
+ * number of the task. The first that fails makes the sentence. */
 flow_mismatch flow_hello_check(const flow_protocol *protocol, const flow_control_message *hello, char *text, int size)
 {
   const char *list = (const char *)hello->value, *end = list + hello->bytes, *place;

@@ -1,4 +1,6 @@
-/* protocol_member.c: a task that dials the chief, again and again, and does what it says. */
+/* protocol_member.c: a task that dials the chief, again and again, and does what it says. A member decides nothing about others. When it
+ * loses the chief in a generation it ends its own part and names the chief; then it dials again, with pauses that double, and joins
+ * again if its program asks for that. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,7 @@ static const double FIRST_PAUSE = 0.05, LONGEST_PAUSE = 1.0;     /* seconds betw
 
 static const double STANDING_BY_NOTICE_EVERY = 60;
 
+/* Asks the chief for the next generation; `joining` stays until it begins. */
 static flow_status send_join(flow_protocol *protocol)
 {
   const flow_control_message join = { .kind = FLOW_MESSAGE_JOIN, .generation = protocol->generation, .step = protocol->step,
@@ -74,6 +77,7 @@ static flow_status hang_up(flow_protocol *protocol, const char *why)
   return flow_member_closed(protocol, why);
 }
 
+/* A generation begins, which must be newer than any that this task has seen: a chief that was started again could repeat numbers. */
 static flow_status start(flow_protocol *protocol, const flow_control_message *message)
 {
   char text[128];
@@ -94,6 +98,7 @@ static flow_status stand_by(flow_protocol *protocol, const flow_control_message 
   return flow_protocol_notice(protocol, "%s", message->text);
 }
 
+/* ABORT. A task that has said goodbye has nothing to come back for: for it this is the end. */
 static flow_status leave_generation(flow_protocol *protocol, const flow_control_message *message)
 {
   if (protocol->standing == FLOW_FINISHED) {
@@ -143,6 +148,7 @@ flow_status flow_member_received(flow_protocol *protocol, const flow_control_mes
 
 static int reachable(const flow_protocol *protocol) { return protocol->standing >= FLOW_WELCOMED; }
 
+/* The line that a waiting task logs every few seconds. */
 static flow_status notice(flow_protocol *protocol)
 {
   double waited = protocol->now - protocol->asked;
@@ -157,6 +163,7 @@ static flow_status notice(flow_protocol *protocol)
                               protocol->obstacle[0] ? protocol->obstacle : "no answer yet");
 }
 
+/* Nothing came of waiting: the last sentence tells what was waited for, for how long, and what to look at. */
 static flow_status give_up(flow_protocol *protocol)
 {
   char text[FLOW_LIMIT_TEXT];

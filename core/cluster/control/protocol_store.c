@@ -1,4 +1,7 @@
-/* protocol_store.c: what the chief keeps for a generation: values under names, the tasks that wait for one, and those at each barrier. */
+/* protocol_store.c: what the chief keeps for a generation: values under names, the tasks that wait for one, and those at each barrier.
+ * It lives as long as the generation: flow_store_clear forgets all when it ends, and the requests that wait are answered by the abort.
+ * Everything is a list, and searched from its head: a generation has tens of keys, and a task at most FLOW_MOST_REQUESTS waiting
+ * requests. Memory is bounded by FLOW_MOST_STORE. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +39,7 @@ void flow_store_clear(flow_protocol *protocol)
 
 static int *waiting_of(flow_protocol *protocol, int task) { return &protocol->peers[task].waiting; }
 
+/* Appends a request that waits. since, until: in the protocol's time; all who come to a barrier have the deadline of the first. */
 static flow_status add_waiter(flow_protocol *protocol, int task, const flow_control_message *message, double since, double until)
 {
   void *block;
@@ -88,6 +92,7 @@ static flow_store_entry **find_entry(flow_protocol *protocol, const char *key)
   return at;
 }
 
+/* *out: an entry with copies of the message's name and value. */
 static flow_status new_entry(const flow_control_message *message, flow_store_entry **out)
 {
   void *block, *value;
@@ -106,6 +111,7 @@ static flow_status new_entry(const flow_control_message *message, flow_store_ent
   return status;
 }
 
+/* What an entry counts for of FLOW_MOST_STORE. */
 static size_t cost(const flow_store_entry *entry) { return sizeof *entry + strlen(entry->key) + entry->bytes; }
 
 /* Forgets the value; who waits for one goes on waiting. */
@@ -120,6 +126,7 @@ static flow_status take_away(flow_protocol *protocol, int task, const flow_contr
   return flow_chief_answer(protocol, task, message->request, FLOW_OK, "", NULL);
 }
 
+/* Sets a value, in place of one that is there, and answers who waits for it. */
 static flow_status set(flow_protocol *protocol, int task, const flow_control_message *message)
 {
   if (message->bytes == 0) return take_away(protocol, task, message);
@@ -148,6 +155,7 @@ static int takes_part(const flow_protocol *protocol, int task)
   return standing == FLOW_RUNNING || standing == FLOW_FINISHED;
 }
 
+/* How many tasks are at the barrier, and whether `task` is one of them. */
 static int count_entered(const flow_protocol *protocol, const char *name, int task, int *entered)
 {
   int count = 0;
@@ -169,6 +177,8 @@ static int find_finished(const flow_protocol *protocol)
   return -1;
 }
 
+/* A task comes to a barrier, and opens it if it is the last. A barrier of a generation in which some task has finished cannot open any
+ * more, which is said at once. */
 static flow_status enter(flow_protocol *protocol, int task, const flow_control_message *message)
 {
   int entered;
@@ -210,6 +220,7 @@ flow_status flow_store_request(flow_protocol *protocol, int task, const flow_con
 
 /* ---- time ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* The time of a waiter is up. Of a barrier that ends it for all who wait there. */
 static flow_status expire(flow_protocol *protocol, const flow_waiter *waiter)
 {
   char text[FLOW_LIMIT_TEXT], name[FLOW_LIMIT_NAME];
@@ -233,6 +244,7 @@ static flow_status expire(flow_protocol *protocol, const flow_waiter *waiter)
   return status;
 }
 
+/* The search begins again after each expired waiter, as answering may have removed several. */
 flow_status flow_store_timer(flow_protocol *protocol)
 {
   flow_waiter *waiter = protocol->store.waiters;

@@ -1,4 +1,7 @@
-/* http.c: see http.h. */
+/* http.c: see http.h. One thread polls the listener, an eventfd that ends it, and at most FLOW_HTTP_MOST_CONNECTIONS connections. A
+ * connection reads until an empty line, is answered, and closed; there is no state between requests. Everything has a limit that is
+ * fixed when the server is opened, so that strangers cannot make it take memory, descriptors or, for longer than a moment, time of a
+ * core. */
 #define _GNU_SOURCE                /* accept4, ppoll */
 #include "cluster/monitor/http.h"
 
@@ -20,6 +23,7 @@
 
 static const int64_t ANSWERED_WITHIN = 5000000000, WINDOW = 1000000000;      /* nanoseconds */
 
+/* A connection: it reads until head_bytes is set, and sends from then on. */
 typedef struct connection {
   int      descriptor;
   int64_t  until;
@@ -53,6 +57,8 @@ static void drop(flow_http *http, int place)
   memmove(gone, gone + 1, (size_t)(--http->count - place) * sizeof *gone);
 }
 
+/* Makes the head of an answer; body and body_bytes are set before. no-store: pages change all the time; nosniff: no browser takes texts
+ * of a program for a script. */
 static void begin_answer(connection *c, const char *status, const char *type, int only_head)
 {
   int length = snprintf(c->head, sizeof c->head, "HTTP/1.0 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
@@ -106,6 +112,7 @@ static int take_bytes(flow_http *http, connection *c)
   return 1;
 }
 
+/* Sends what the socket takes; 0: all is sent, or the connection is broken. */
 static int send_some(connection *c)
 {
   int in_head = c->sent < c->head_bytes;
@@ -121,6 +128,7 @@ static int send_some(connection *c)
 
 /* ---- the thread ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Accepts who waits, up to this second's limit; a full table drops its oldest connection. */
 static void accept_some(flow_http *http, int64_t now)
 {
   while (http->accepted < FLOW_HTTP_MOST_ACCEPTED) {
@@ -157,6 +165,7 @@ static int wait_for_events(flow_http *http, struct pollfd *polled, int64_t now)
   return polled[0].revents ? -1 : 0;
 }
 
+/* The thread. Connections are looked at from the last to the first, as a dropped one moves those after it. */
 static void *serve(void *argument)
 {
   flow_http *http = argument;

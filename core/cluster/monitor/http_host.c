@@ -39,6 +39,7 @@ static int is_localhost(const char *name)
 
 static int is_loopback(const char *name) { return is_localhost(name) || strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0; }
 
+/* Names are compared without regard to case (RFC 4343), and by their first part: a machine seldom knows its domain. */
 static int is_this_machine(const char *name)
 {
   char own[MOST_NAME];

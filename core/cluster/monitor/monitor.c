@@ -1,4 +1,6 @@
-/* monitor.c: the pages: / for people, /status as JSON, /metrics as Prometheus reads it (text format 0.0.4). */
+/* monitor.c: the pages: / for people, /status as JSON, /metrics as Prometheus reads it (text format 0.0.4). Pages are made when they are
+ * asked for, on the server's thread, under the monitor's lock; a program that says something new waits for that lock at most as long as
+ * a page takes. */
 #include "cluster/monitor/monitor.h"
 
 #include <pthread.h>
@@ -22,6 +24,7 @@ struct flow_monitor {
 
 typedef struct view { flow_task_view *tasks; int count, self; uint64_t generation; double waiting; } view;
 
+/* What the control plane knows now; out->tasks: a block that the caller frees. The number of tasks does not change. */
 static flow_status look(const flow_monitor *monitor, view *out)
 {
   void *block;
@@ -99,6 +102,7 @@ static void add_metrics(flow_text *to, const view *seen)
 
 /* ---- pages --------------------------------------------------------------------------------------------------------------------------- */
 
+/* *body: a new block with the program's text and that of the cluster. TASK_ROOM bounds what one task takes in either form. */
 static flow_status make_page(const flow_monitor *monitor, const view *seen, int metrics, char **body, size_t *bytes)
 {
   void *block;

@@ -1,4 +1,9 @@
-/* server.c: the end of a parameter server: it listens on its address of the cluster, and gives its caller one message after the other. */
+/* server.c: the end of a parameter server: it listens on its address of the cluster, and gives its caller one message after the other.
+ * No thread of its own: everything happens within flow_server_next, which polls all connections until one has a whole message, and in
+ * flow_server_reply, which sends what the socket takes and leaves the rest to the next poll.
+ *
+ * A peer is a stranger until it has sent a message, which takes the secret. Strangers are bounded in number and time as those of the
+ * chief (control/callers.h). The caller learns of a peer by its first message, and, exactly once, that it is lost. */
 #include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -13,6 +18,7 @@
 enum { ACCEPTED_AT_ONCE = 64 };    /* before peers are served again */
 static const double GREET_WITHIN = 10, FLUSH_WITHIN = 2, COMPLAIN_EVERY = 5, LISTEN_AGAIN = 0.5;       /* seconds */
 
+/* A connection. Pointers to peers are valid until one is added or dropped. */
 typedef struct peer {
   int           number, said;           /* said: the caller knows it, by a message */
   int           lost, told;             /* told: the caller knows that it is lost */
@@ -37,6 +43,7 @@ struct flow_server {
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* What flow_server_open does once the server is there; a failure leaves the rest to flow_server_close. */
 static flow_status start(flow_server *server, const flow_cluster *cluster)
 {
   const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
@@ -134,6 +141,7 @@ static int find_superfluous(flow_server *server, const flow_caller *comes)
   return -1;
 }
 
+/* Takes over the descriptor. */
 static flow_status add(flow_server *server, int descriptor, const flow_caller *caller)
 {
   flow_channel *channel;
@@ -166,7 +174,7 @@ static void complain_of(flow_server *server, const peer *p)
   complain(server, line);
 }
 
-/* A stranger that goes leaves its descriptor. */
+/* The next connection, -1: there is none, or no descriptor for it. In that case the oldest stranger goes and leaves its own. */
 static int accept_next(flow_server *server)
 {
   int full, descriptor = flow_callers_accept(server->listener, &full), place = full ? find_superfluous(server, NULL) : -1;
@@ -210,6 +218,8 @@ static peer *find_event(flow_server *server)
   return NULL;
 }
 
+/* Waits until something can be done, at most until then, and does it for every peer. Only memory and interrupts are failures of the
+ * call; what fails with a peer makes it a lost one. */
 static flow_status poll_all(flow_server *server, double until)
 {
   FLOW_TRY(flow_grow(&server->polled, sizeof(struct pollfd), server->count + 1, &server->polled_capacity));
@@ -234,6 +244,7 @@ static flow_status poll_all(flow_server *server, double until)
   return FLOW_OK;
 }
 
+/* *out is valid until the next flow_server_next: text and bytes are the channel's. */
 static void give(flow_server *server, peer *p, flow_server_event *out)
 {
   *out = (flow_server_event){ .peer = p->number, .left = p->lost, .text = p->lost ? p->why : (const char *)p->channel->text,
@@ -244,6 +255,7 @@ static void give(flow_server *server, peer *p, flow_server_event *out)
   server->current = p->number;
 }
 
+/* First the message before is done with; what came together with it was read already, so that its channel is advanced without a poll. */
 flow_status flow_server_next(flow_server *server, double within, flow_server_event *out)
 {
   double until = flow_opening_now() + within;

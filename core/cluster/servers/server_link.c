@@ -1,4 +1,6 @@
-/* server_link.c: a worker's connection to one parameter server. */
+/* server_link.c: a worker's connection to one parameter server. A worker asks and waits: at most one message is under way on a link, and
+ * flow_server_links_await waits for the answers of several links together, so that servers work at the same time. A server that is lost
+ * cannot come back with its variables, so every failure of a connection that was known is FLOW_ABORTED, with what to do. */
 #include <math.h>
 #include <poll.h>
 #include <sched.h>
@@ -53,6 +55,8 @@ static flow_status try_once(flow_server_link *link, const char *address, unsigne
   return status;
 }
 
+/* Tries until the server is there, every RETRY_AFTER seconds; a line every TELL_EVERY tells what is waited for. Only an unreachable
+ * server is tried again: a wrong secret stays wrong. */
 static flow_status dial(flow_server_link *link, const char *address, double within)
 {
   double until = flow_opening_now() + within, next = flow_opening_now() + TELL_EVERY;
@@ -91,6 +95,7 @@ flow_status flow_server_link_open(const flow_context *context, const flow_cluste
   return status;
 }
 
+/* The server has opened the memory, or never will: the descriptor by which it could is closed. */
 static void end_lending(flow_server_link *link)
 {
   if (link->lends >= 0) close(link->lends);
@@ -170,6 +175,7 @@ static double look_again(int turns_without)
   return flow_opening_now() + (turns_without < YIELDS ? 0 : 1e-3);
 }
 
+/* missing, list: room for `count` entries. While values are streamed through memory the sockets are polled without sleeping. */
 static flow_status await_all(flow_server_link *const *links, int count, double within, flow_server_link **missing, struct pollfd *list)
 {
   int left, turns_without = 0;

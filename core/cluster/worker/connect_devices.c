@@ -1,4 +1,6 @@
-/* connect_devices.c: lets the GPUs of a strategy add up among themselves where they can: those of one process, or of all workers. */
+/* connect_devices.c: lets the GPUs of a strategy add up among themselves where they can: those of one process, or of all workers. Where
+ * they cannot, `why` says so, and sums go through the host; only failures that end the training are failures here. All workers decide
+ * alike, since each tells the others what it found (compare): a worker that tried alone would wait for the others. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ static flow_status connect_alone(flow_device_group *group, char *why, int size)
 
 /* ---- what a worker has of its groups ------------------------------------------------------------------------------------------------ */
 
+/* The exchange is aborted by verdicts from now on. */
 static flow_status keep(flow_worker *worker, flow_device_exchange *exchange)
 {
   pthread_mutex_lock(&worker->lock);
@@ -31,6 +34,7 @@ static flow_status keep(flow_worker *worker, flow_device_exchange *exchange)
   return status == FLOW_OK ? flow_worker_check(worker) : status;      /* a verdict may have come before */
 }
 
+/* For flow_device_ranks: the exchange is about to be closed by its group. */
 static void forget(void *state, flow_device_exchange *exchange)
 {
   flow_worker *worker = state;
@@ -89,6 +93,7 @@ static flow_status look_for_shared(const flow_device_group *group, flow_worker *
 }
 
 /* The first failure of any of them. */
+/* why: the reason of the first worker that has one, with its name; left as it is if none has. */
 static flow_status compare(flow_worker *worker, const char *reason, char *why, int size)
 {
   void *block;

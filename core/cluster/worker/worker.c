@@ -1,4 +1,12 @@
-/* worker.c: opens and closes a worker: who it is, the control plane, the transport. */
+/* worker.c: opens and closes a worker: who it is, the control plane, the transport.
+ *
+ * A generation, as a worker goes through it: flow_control_join waits until the chief begins one; flow_worker_connect opens the transport
+ * with the tasks that take part, under a name that has the generation's number, so that a late message of an earlier one finds nobody;
+ * then the program works; flow_worker_disconnect ends it. With a single worker there is no control plane and no transport, and all calls
+ * here succeed at once.
+ *
+ * When a verdict comes. The control plane's thread calls take_verdict: `ended` stops a transport that is being opened, abort_transport
+ * wakes whoever waits in one. The program's call then fails, goes through flow_worker_explain, and returns the chief's sentence. */
 #define _GNU_SOURCE                /* explicit_bzero */
 #include "cluster/worker/worker.h"
 
@@ -19,6 +27,7 @@
 static const double OPENING_WITHIN = 20;       /* seconds: all are there already */
 static const int64_t UNHEARD_FOR = 2000000000; /* nanoseconds in which whoever has failed, too, says so, also on a busy machine */
 
+/* The names are those of tf.distribute.experimental.CommunicationImplementation, and MPI. */
 typedef enum engine { AUTO, RING, MPI, NCCL } engine;
 static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
 
@@ -56,6 +65,7 @@ static flow_status find_engine(const char *name, engine *out)
   return flow_fail(FLOW_INVALID_ARGUMENT, "there is no implementation \"%s\" of communication: they are AUTO, RING, NCCL and MPI", name);
 }
 
+/* Whether the cluster says where its tasks are; if not, only its launcher knows (worker_launched.c). */
 static int has_addresses(const flow_cluster *cluster)
 {
   return flow_cluster_address(cluster, flow_cluster_chief_job(cluster), 0) != NULL;
@@ -67,6 +77,8 @@ static int was_launched(void)
   return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
 }
 
+/* "mpi" if it is asked for, or if nothing is and mpirun has started this process and the plugin is there; else "tcp". All workers have
+ * the same environment in this respect, so they choose alike; flow_control_join compares. */
 static const char *choose_transport(const flow_worker *worker, engine wanted)
 {
   const flow_plugin *plugin;
@@ -87,6 +99,7 @@ static flow_status store_set(void *state, const char *key, const void *bytes, si
   return flow_control_set(((flow_worker *)state)->control, key, bytes, (uint32_t)count);
 }
 
+/* *bytes: a block that the caller frees. A key that nobody sets in time is FLOW_TIMED_OUT, which is what transports expect. */
 static flow_status store_get(void *state, const char *key, double seconds, void **bytes, size_t *count)
 {
   uint32_t found;
@@ -109,6 +122,8 @@ static void own_host(const flow_cluster *cluster, char host[FLOW_ADDRESS_SIZE])
   snprintf(host, FLOW_ADDRESS_SIZE, "%.*s", (int)(strrchr(address, ':') - address) - 2 * bracket, address + bracket);
 }
 
+/* Opens worker->communicator: shared memory if all workers are on one machine, shared memory within machines and TCP between them if
+ * there are several of each, else TCP between all, or MPI. Which it is follows from what the workers tell each other in the store. */
 static flow_status open_transport(flow_worker *worker)
 {
   char group[32], host[FLOW_ADDRESS_SIZE];
@@ -142,8 +157,9 @@ static int abort_transport(flow_worker *worker, const char *text)
   return open;
 }
 
-/* A verdict is said once: by the call that fails with it, or with what led to it. The log says it only for a program that computes for so
- * long that no call has failed yet; it has it at once under mpirun, which may end a program before it says anything. */
+/* For flow_control_watch, on the control plane's thread. A verdict reaches the user once: by the call that fails with it, or with what
+ * led to it. The log gets it only if the program computes for so long that no call has failed yet (log_unheard_verdict); it gets it at
+ * once under mpirun, which may end a program before it says anything. */
 static void take_verdict(void *state, const char *text)
 {
   flow_worker *worker = state;
@@ -157,6 +173,7 @@ static void take_verdict(void *state, const char *text)
   }
 }
 
+/* By the control plane's thread, several times a heartbeat. */
 static void log_unheard_verdict(flow_worker *worker)
 {
   int64_t since = atomic_load(&worker->unheard_since);
@@ -183,6 +200,8 @@ static const char *look_into_transport(flow_worker *worker)
   return stuck ? worker->stuck : NULL;
 }
 
+/* For flow_control_watch: what is looked at several times a heartbeat. If this process waits for a task that has finished its program,
+ * that is the end of the wait. */
 static const char *look_at_waiting(void *state, const char *finished)
 {
   char text[500];
@@ -206,6 +225,7 @@ static flow_status set_aborts(flow_worker *worker, flow_communicator *communicat
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------------------- */
 
+/* Opens the control plane and lets it watch this worker. */
 static flow_status start_control(flow_worker *worker, const flow_worker_options *options)
 {
   const flow_environment environment = { get_variable, worker };
@@ -228,6 +248,8 @@ static void name_engine(flow_worker *worker)
   snprintf(worker->engine, sizeof worker->engine, "%s%s", name, worker->encrypts && !shared ? ", encrypted" : "");
 }
 
+/* The signature keeps workers from meeting that would use different transports. MPI stays open between the two calls of set_aborts:
+ * flow_communicator_share replaces the communicator by one through shared memory, which owns the first. */
 flow_status flow_worker_connect(flow_worker *worker, double step)
 {
   char signature[FLOW_MOST_SIGNATURE];
@@ -267,6 +289,7 @@ void flow_worker_disconnect(flow_worker *worker)
   worker->communicator = NULL;
 }
 
+/* The first generation. If it ended while it was being opened, and rejoining is wanted, the next one is waited for. */
 static flow_status meet(flow_worker *worker, const flow_worker_options *options)
 {
   if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
@@ -315,6 +338,7 @@ static flow_status check_shards(const flow_worker *worker, const flow_worker_opt
   return flow_fail(FLOW_INVALID_ARGUMENT, "%d workers cannot share %d shards: each has at least one", workers, shards);
 }
 
+/* What flow_worker_open does; a failure leaves the rest to flow_worker_close. */
 static flow_status prepare(flow_worker *worker, flow_context *context, const flow_cluster *cluster, const flow_worker_options *options)
 {
   engine wanted;
@@ -364,6 +388,7 @@ flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster,
 
 /* ---- closing ------------------------------------------------------------------------------------------------------------------------- */
 
+/* Without a goodbye the others see a lost task. The order: first nobody waits any more, then the transport ends, then the control plane. */
 void flow_worker_close(flow_worker *worker)
 {
   if (!worker) return;

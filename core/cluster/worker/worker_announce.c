@@ -7,6 +7,7 @@
 
 enum { MAGIC = 0x776f6c66 };
 
+/* In one of four buffers of the thread, as names come in pairs into one sentence. */
 const char *flow_worker_name(const flow_worker *worker, int rank)
 {
   static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
@@ -22,6 +23,7 @@ const char *flow_worker_name(const flow_worker *worker, int rank)
   return text;
 }
 
+/* Appends what a worker was about to do, by its announcement. */
 static void describe(flow_text *text, const flow_worker *worker, int rank)
 {
   const flow_announcement *call = &worker->announcements[rank];
@@ -35,7 +37,7 @@ static void describe(flow_text *text, const flow_worker *worker, int rank)
   }
 }
 
-/* All workers see the same, and come to the same conclusion. */
+/* Fails if the announcements differ. All workers see the same ones, and come to the same conclusion, so that either all go on or none. */
 static flow_status check_announcements(const flow_worker *worker)
 {
   const flow_announcement *all = worker->announcements;
@@ -51,6 +53,7 @@ static flow_status check_announcements(const flow_worker *worker)
   return FLOW_OK;
 }
 
+/* inside: up to sizeof(inside) bytes that ride along, or NULL. */
 static flow_status announce(flow_worker *worker, flow_worker_call kind, const char *what, int64_t bytes, const void *inside)
 {
   flow_announcement mine = { .magic = MAGIC, .kind = kind, .bytes = bytes };
@@ -66,6 +69,7 @@ flow_status flow_worker_announce(flow_worker *worker, flow_worker_call kind, con
   return worker->exchange.workers == 1 ? FLOW_OK : announce(worker, kind, what, bytes, NULL);
 }
 
+/* What fits rides along with the announcement: one exchange. Else two. */
 flow_status flow_worker_gather(flow_worker *worker, flow_worker_call kind, const char *what, const void *mine, int64_t bytes, void *all)
 {
   int fits = bytes > 0 && bytes <= (int64_t)sizeof worker->announcements->inside;

@@ -1,4 +1,5 @@
-/* worker_calls.c: what a program asks of all workers at once, outside of the steps of a training. */
+/* worker_calls.c: what a program asks of all workers at once, outside of the steps of a training. A collective: each returns after all
+ * workers have made the same call, or fails on all of them. A worker that is apart (flow_worker_set_apart) does nothing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "base/memory.h"
 #include "cluster/worker/worker_state.h"
 
+/* Sizes come from Lua as doubles. */
 static flow_status check_bytes(const char *function, const flow_worker *worker, const void *data, double bytes)
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: worker is NULL", function);
@@ -36,6 +38,8 @@ flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double
   return flow_worker_gather(worker, FLOW_CALL_GATHER, "", mine, (int64_t)bytes, all);
 }
 
+/* Goes through the control plane and not the transport, so that it works while the transport is busy. A barrier that was not reached in
+ * time ends nothing but the call. */
 flow_status flow_worker_barrier(flow_worker *worker, const char *name)
 {
   if (!worker || !name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_barrier: %s is NULL", worker ? "name" : "worker");
@@ -51,6 +55,7 @@ enum { EXCERPT = 60 };            /* bytes that are shown of each side */
 
 typedef struct text_head { int64_t length; uint64_t hash; } text_head;
 
+/* UTF-8: bytes of a symbol after its first one (RFC 3629, section 3). */
 static int is_inside_symbol(char byte) { return (byte & 0xc0) == 0x80; }
 
 static int ends_word(char byte) { return byte == ' ' || byte == ',' || byte == '\n'; }
@@ -72,6 +77,7 @@ static void excerpt(const char *text, int64_t length, int64_t at, char to[EXCERP
   if (at >= length) snprintf(to + strlen(to), EXCERPT + 8 - strlen(to), "<end>");
 }
 
+/* Fails with an excerpt of both texts around the first byte that differs; lines count from 1. */
 static flow_status fail_difference(const flow_worker *worker, const char *what, int rank, const char *first, int64_t first_length,
                                    const char *second, int64_t second_length)
 {
@@ -105,6 +111,7 @@ static flow_status show_difference(flow_worker *worker, const char *what, const 
   return status;
 }
 
+/* Usually all have the same text, so first only lengths and hashes travel. */
 flow_status flow_worker_agree(flow_worker *worker, const char *what, const char *text)
 {
   if (!worker || !what || !text) {

@@ -1,6 +1,7 @@
-/* worker_encrypt.c: FLOW_ENCRYPT=1: what workers send each other between machines is sealed, as the control plane's frames are, by the same
- * functions (cluster/control/control_plugin.h). Each connection has its own keys, made of random bytes that both ends have left in the
- * store, which the control plane seals with the cluster's secret. */
+/* worker_encrypt.c: FLOW_ENCRYPT=1: what workers send each other between machines is sealed, as the control plane's frames are, by the
+ * same functions (cluster/control/control_plugin.h). Each connection has its own keys, made of random bytes that both ends have left in
+ * the store, which the control plane seals with the cluster's secret. begin, seal, open and end are the functions of a flow_link_seal
+ * (transport/transport.h); a session belongs to one connection, and is used by one thread at a time in each direction. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static void end(void *state)
   flow_free(self);
 }
 
+/* *out: a session with keys that follow from `key`. dialed: whether this end dialed, which tells the two directions apart. */
 static flow_status begin(const void *functions, const uint8_t key[FLOW_LINK_KEY], int dialed, void **out)
 {
   static const uint8_t nonce[FLOW_CONTROL_NONCE];      /* the key is new for each connection */

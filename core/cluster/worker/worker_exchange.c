@@ -1,4 +1,6 @@
-/* worker_exchange.c: the worker as what instances add up through (transport/exchange.h), and what a failure of its transport means. */
+/* worker_exchange.c: the worker as what instances add up through (transport/exchange.h), and what a failure of its transport means. The
+ * functions of the exchange pass each call on to the communication thread's exchange, count it, and explain its failure. `begun` counts
+ * the calls that all workers make together: if somebody waits in vain, the chief compares these counts to find who is late. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +33,8 @@ static flow_status report(flow_worker *worker, flow_status status, const char *w
   return flow_fail_prefix(FLOW_ABORTED, "%s", "");
 }
 
+/* Failures for which this process alone is the reason are passed on: bad arguments, memory, an interrupt. Anything else may be the
+ * consequence of another task's end. */
 flow_status flow_worker_explain(flow_worker *worker, flow_status status)
 {
   int own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
@@ -52,6 +56,8 @@ void flow_worker_note_waiting(flow_worker *worker)
 }
 
 /* Who computes for long is alive, and is waited for; but not in silence. */
+/* By the control plane's thread. finished: a task that has said goodbye, or "". Bytes that it sent before may still be on their way, so
+ * a few looks and seconds pass before the wait is in vain. */
 int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
 {
   char text[100];
@@ -142,6 +148,7 @@ static flow_status collect(flow_exchange *self, void *const *arrays, int count, 
   return flow_worker_explain((flow_worker *)self, thread->collect(thread, arrays, count, unit, first, received));
 }
 
+/* Regions are numbered from 1 in each generation; the generation's number above that makes numbers unique, which divide.c compares. */
 static flow_status share_region(flow_exchange *self, int64_t bytes, flow_shared_region *out)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);

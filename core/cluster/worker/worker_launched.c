@@ -1,6 +1,9 @@
 /* worker_launched.c: a cluster of which only a launcher knows where its processes are. MPI, which finds them, brings everybody's address
- * and a secret of this run to all; from then on it is a cluster like any other. Each process binds its port first and says then which one
-* it is, so that no other process can take it meanwhile. */
+ * and a secret of this run to all; from then on it is a cluster like any other. Each process binds its port first and says then which
+ * one it is, so that no other process can take it meanwhile.
+ *
+ * The calls of MPI here are collective: a process that fails at something of its own still takes part in each of them, and its failure
+ * shows in what it contributes. Else the others would wait for it. */
 #define _GNU_SOURCE                /* getrandom */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,6 +40,7 @@ static uint64_t machine_number(void)
   return flow_hash(hash, text, count > 0 ? (size_t)count : 0);
 }
 
+/* Whether others could reach that IPv4 address. */
 static int is_routable(const struct sockaddr *address)
 {
   if (address->sa_family != AF_INET) return 0;
@@ -162,6 +166,7 @@ static flow_status take_addresses(flow_worker *worker, const char *addresses)
   return status;
 }
 
+/* block: memory for an address of each worker, used for the numbers of the machines first. */
 static flow_status exchange_addresses(flow_worker *worker, void *block)
 {
   char host[INET_ADDRSTRLEN], mine[FLOW_ADDRESS_SIZE] = "";
@@ -176,6 +181,7 @@ static flow_status exchange_addresses(flow_worker *worker, void *block)
   return take_addresses(worker, block);
 }
 
+/* Rank 0 makes 32 random bytes, and all get them as hexadecimal digits; an empty text if it has no plugin that could seal with them. */
 static flow_status share_secret(flow_worker *worker)
 {
   const flow_plugin *plugin;

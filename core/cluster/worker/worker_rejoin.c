@@ -1,6 +1,10 @@
-/* worker_rejoin.c: a worker in the generation after the one that ended: who was left keeps what it has and waits until all tasks, or as
- * many as it takes, are there again; who was started again has nothing yet and, until it has caught up with the others, goes its way apart
- * from them. */
+/* worker_rejoin.c: a worker in the generation after the one that ended. A worker that was left keeps what it has and waits until all
+ * tasks, or as many as it takes, are there again. A worker that was started again has nothing yet: until it has caught up with the
+ * others it works apart from them.
+ *
+ * What is compared at the beginning of a generation is the step of each task's state. The task with the highest one gives its state to
+ * the others (flow_worker_newest says which it is); that is Lua's part (lua/flow/distribute). Ranks count only the tasks that take part,
+ * in the order of the cluster; flow_worker_task translates. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +28,8 @@ static void forget_generation(flow_worker *worker)
   flow_worker_set_apart(worker, 0);
 }
 
+/* A generation may end again while its transport is being opened, for instance if a second task is lost; then the next one is joined,
+ * MOST_ATTEMPTS times in all. */
 flow_status flow_worker_rejoin(flow_worker *worker, double step)
 {
   int culprit;
@@ -61,6 +67,7 @@ int flow_worker_newest(const flow_worker *worker, double *step)
   return *step >= 0 ? rank_of(worker, worker->generation.source) : 0;
 }
 
+/* Sets what the exchange says of the cluster: this worker alone, or those of the generation. */
 void flow_worker_set_apart(flow_worker *worker, int apart)
 {
   if (!worker || !worker->control) return;
@@ -71,6 +78,7 @@ void flow_worker_set_apart(flow_worker *worker, int apart)
   worker->exchange.shards = apart ? 0 : worker->shards;
 }
 
+/* The number of this worker's shards; *first: of the first one. */
 int flow_worker_shards(const flow_worker *worker, int *first)
 {
   *first = 0;
@@ -102,6 +110,8 @@ void flow_worker_hold(flow_worker *worker, int holds)
   if (worker) worker->held += holds ? 1 : -1;
 }
 
+/* Called where a step begins, on every worker; only the chief knows of newcomers. A pause ends the generation for all, so that the call
+ * of the step fails everywhere with FLOW_END_GROWN, and the program joins the next one. */
 flow_status flow_worker_let_in(flow_worker *worker)
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_let_in: worker is NULL");

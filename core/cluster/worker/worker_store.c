@@ -39,6 +39,7 @@ flow_status flow_worker_publish(flow_worker *worker, const char *key, const char
   return verdict_or(worker, flow_control_set(worker->control, name, (const uint8_t *)text, (uint32_t)bytes));
 }
 
+/* text gets at most size - 1 bytes and a zero. The wait is noted, so that the log tells of a long one. */
 flow_status flow_worker_lookup(flow_worker *worker, const char *key, double within, char *text, int size)
 {
   char name[FLOW_MOST_NAME + 1];
