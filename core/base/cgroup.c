@@ -20,6 +20,7 @@ static int read_line(const char *folder, const char *name, char line[64])
   return found;
 }
 
+/* Whole cores, rounded up: a quota of 1.5 cores is used by two threads, which get what they are given. */
 static int cores_of(long quota, long period)
 {
   if (quota <= 0 || period <= 0) return INT_MAX;      /* "max", -1: none */
@@ -27,6 +28,7 @@ static int cores_of(long quota, long period)
   return cores > INT_MAX ? INT_MAX : (int)cores;
 }
 
+/* The quota of one group, in cores; INT_MAX: it has none, or the folder is not there. */
 static int quota_of(const char *folder)
 {
   char line[64], *end;
@@ -55,6 +57,7 @@ static int least_quota(const char *mount, const char *hierarchy, const char *gro
   }
 }
 
+/* Whether "cpu" is in a list like "cpu,cpuacct". */
 static int has_cpu(const char *controllers)
 {
   const char *found = strstr(controllers, "cpu");

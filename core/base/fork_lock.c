@@ -11,6 +11,8 @@ void flow_fork_lock_make(flow_fork_lock *lock)
   atomic_init(&lock->generation, flow_fork_generation());
 }
 
+/* Of several threads of the child that come at once, one makes the new mutex: the one that sets the generation to -1; the others wait
+ * until it has locked it. */
 int flow_fork_lock_take(flow_fork_lock *lock)
 {
   int seen = atomic_load(&lock->generation), now = flow_fork_generation(), first = seen != now;

@@ -42,7 +42,8 @@ static void free_value(flow_json *json)
   flow_free(json);
 }
 
-/* From the leaves up: a value whose entries are gone is freed when it is come back to. */
+/* From the leaves up, without recursion: a value's first entry is taken off its list before it is gone into, so that a value whose
+ * entries are gone is freed when it is come back to. root NULL is fine. */
 void flow_json_release(flow_json *root)
 {
   for (flow_json *at = root; at;) {
@@ -59,6 +60,7 @@ void flow_json_release(flow_json *root)
   }
 }
 
+/* The value becomes the last entry; it has no parent before. */
 static void append(flow_json *into, flow_json *value)
 {
   value->parent = into;
@@ -99,6 +101,7 @@ void flow_json_remove(flow_json *object, const char *key)
   }
 }
 
+/* A value without its entries, or NULL: no memory. */
 static flow_json *copy_value(const flow_json *from)
 {
   flow_json *to = new_value(from->kind, from->number, from->text, from->key);
@@ -106,6 +109,7 @@ static flow_json *copy_value(const flow_json *from)
   return to;
 }
 
+/* Walks both trees in step; `to` is the copy of `from`. NULL: no memory; then nothing is left of the copy. */
 flow_json *flow_json_copy(const flow_json *json)
 {
   flow_json *root = json ? copy_value(json) : NULL, *to = root;

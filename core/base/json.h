@@ -1,8 +1,9 @@
 /* json.h: JSON texts (RFC 8259) as trees, and back. It is part of the library so that a host's symbols and settings of another JSON
  * library have no effect. Nothing here recurses: nesting takes memory instead of stack, and its depth is bounded.
  *
- * Beyond the standard it reads and writes NaN, Infinity and -Infinity, as Python does. Numbers that were read are written with the same text.
-* The host's locale is ignored. If memory runs out while a tree is built, the tree is marked: it is never written with a part missing. */
+ * Beyond the standard it reads and writes NaN, Infinity and -Infinity, as Python does. Numbers that were read are written with the same
+ * text. The host's locale is ignored. If memory runs out while a tree is built, the tree is marked: it is never written with a part
+ * missing. A tree is for one thread at a time. */
 #ifndef FLOW_BASE_JSON_H
 #define FLOW_BASE_JSON_H
 

@@ -1,5 +1,5 @@
-/* log.c: where all messages of the library go. Nothing is written until flow_log_to_stdio(1), which the
- * flowlua program calls; until then the last messages are kept for flow_log_take(). */
+/* log.c: where all messages of the library go. Nothing is written until flow_log_to_stdio(1), which the flowlua program calls; until
+ * then the last KEPT_MESSAGES are kept for flow_log_take(): a library does not write to its host's terminal. Any thread may log. */
 #include "base/status.h"
 
 #include <pthread.h>
@@ -44,6 +44,7 @@ int flow_log_stdio(void)
   return atomic_load(&to_stdio);
 }
 
+/* A ring: a new message takes the place of the oldest. */
 static void keep(int level, const char *text)
 {
   pthread_once(&register_once, register_fork_handlers);

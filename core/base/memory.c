@@ -1,9 +1,14 @@
-/* memory.c: all allocations: aligned blocks, counted, with failures on demand for tests. Freed blocks are kept for the next ones
- * of their size: fresh pages from the kernel, which has to clear them, cost more than most of what is computed in them, and the allocator
+/* memory.c: all allocations: aligned blocks, counted, with failures on demand for tests. Freed blocks are kept for the next ones of
+ * their size: fresh pages from the kernel, which has to clear them, cost more than most of what is computed in them, and the allocator
  * more than an op on a few elements.
  *
- * Every block is preceded by one cache line that remembers its size, so that flow_free can keep the count of live
- * bytes. posix_memalign is the host's allocator: what it interposes (jemalloc, sanitizers) works here too. */
+ * Every block is preceded by one cache line that remembers its size, so that flow_free can keep the count of live bytes. posix_memalign
+ * is the host's allocator: what it interposes (jemalloc, sanitizers) works here too.
+ *
+ * How blocks are kept. Sizes are rounded up to classes; a class has a stack of free blocks, so that the one that was freed last, whose
+ * bytes may still be in a cache, is used first. All kept blocks are also in one list by age, from which the oldest are given back to the
+ * allocator when there are too many bytes or they have waited too long. Both lists run through the headers, so keeping takes no memory.
+ * A thread that finds the lists locked by another does not wait: it goes to the allocator. */
 #include "base/memory.h"
 
 #include <stdatomic.h>
@@ -18,8 +23,8 @@
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define MOST_BYTES      ((size_t)1 << 46)      /* beyond every machine; keeps sums of sizes far from overflow */
 
-/* Pictures and batches, but not whole data sets; of what is free, no more than a host would miss, nor longer than it takes a loop to come
- * around. What garbage of tensors may build up (lua/flow/ffi.lua) fits. */
+/* Limits of what is kept. MOST_KEPT_BYTES: pictures and batches, but not whole data sets; and, of what is free, no more than a host
+ * would miss. KEPT_NANOSECONDS: longer than a loop takes to come around. What garbage of tensors may build up (lua/flow/ffi.lua) fits. */
 #define MOST_KEPT_BYTES  ((size_t)96 << 20)
 #define KEPT_NANOSECONDS 5000000000
 #define TIMED_BYTES      ((size_t)64 << 10)     /* smaller blocks are not worth a look at the clock */
@@ -68,6 +73,7 @@ void flow_fail_allocation(double after)
   atomic_store(&allocations_until_failure, after >= 0 ? (int64_t)after : -1);
 }
 
+/* Counts down to the allocation that flow_fail_allocation has chosen; 1 for that one only. */
 static int must_fail_now(void)
 {
   if (atomic_load_explicit(&allocations_until_failure, memory_order_relaxed) < 0) return 0;
@@ -107,6 +113,7 @@ static int class_of(size_t bytes, size_t *capacity)
   return SMALL_CLASSES + 8 * (power - 9) + (int)eighths - 1;
 }
 
+/* Takes a kept block out of both lists. By the holder of the lock. */
 static void take_out(block_header *block, int class)
 {
   if (block->older) block->older->newer = block->newer;
@@ -119,6 +126,7 @@ static void take_out(block_header *block, int class)
   kept.bytes -= block->capacity;
 }
 
+/* The newest kept block of a class, or NULL. */
 static block_header *reuse(int class)
 {
   if (class < 0 || !try_kept()) return NULL;
@@ -170,6 +178,8 @@ void flow_memory_trim(void)
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------------------- */
 
+/* A fresh block with room for `capacity` bytes after its header, or NULL. Large blocks begin at a huge page, so that the kernel can use
+ * whole ones. */
 static block_header *allocate(size_t capacity)
 {
   void *base = NULL;

@@ -18,6 +18,7 @@ flow_status flow_multiply(size_t a, size_t b, size_t *out)
   return FLOW_OK;
 }
 
+/* Doubles the capacity, so that appending n elements copies at most 2 n. The old array stays valid after a failure. */
 flow_status flow_grow(void *array_pointer, size_t size, int count, int *capacity)
 {
   if (count <= *capacity) return FLOW_OK;

@@ -79,6 +79,7 @@ const char *flow_suggestion_text(const flow_suggestion *suggestion, char text[FL
   return text;
 }
 
+/* Keras' rule (keras.src.utils.naming.to_snake_case): an underscore before a capital that begins a word, "ConvLSTM2D" to "conv_lstm2d". */
 int flow_snake_case(const char *class_name, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);

@@ -1,4 +1,6 @@
-/* plugin.c: finds, opens and remembers plugins. */
+/* plugin.c: finds, opens and remembers plugins. A plugin that was found stays open to the end of the process, as tables of functions,
+ * threads and open devices point into it. A search that fails is made again at the next call: somebody may have installed the library
+ * meanwhile. */
 #define _GNU_SOURCE                /* dladdr */
 #include "base/plugin.h"
 
@@ -31,6 +33,7 @@ static const flow_plugin *_Atomic opened[KNOWN];
 
 static const flow_plugin_services services = { flow_alloc, flow_free, flow_fail, flow_fail_field };
 
+/* The number of a plugin in `known`; -1: there is none of that name. */
 static int find_plugin(const char *name)
 {
   for (int i = 0; i < KNOWN; i++) {
@@ -62,6 +65,8 @@ static int list_folders(char folders[FOLDERS][PATH_BYTES])
   return FOLDERS;
 }
 
+/* Whether what was opened is the plugin that was asked for, and of this interface. The first member of the table is its number in every
+ * version, so that it can be read before anything else is known. */
 static flow_status check_table(int plugin, const char *path, const flow_plugin *table)
 {
   if (!table) return flow_fail(FLOW_UNSUPPORTED, "%s is not a plugin of flowlua: it exports no flow_plugin_table", path);
@@ -95,8 +100,10 @@ static flow_status open_file(int plugin, const char *path, const flow_plugin **o
   return FLOW_OK;
 }
 
+/* Paths are long: this is on the heap, not on the stack of a host's small thread. */
 typedef struct places { char folders[FOLDERS][PATH_BYTES], path[PATH_BYTES + 64]; } places;
 
+/* The first folder that has the file decides: a plugin there that cannot be opened is a failure, not a reason to look further. */
 static flow_status find_and_open(int plugin, places *in, const flow_plugin **out)
 {
   int count = list_folders(in->folders);

@@ -50,6 +50,7 @@ static void keep_message(const char *text, size_t length)
   last_message[length] = '\0';
 }
 
+/* The message and the fields of this thread become these. */
 static void write_message(const flow_error_fields *fields, const char *format, va_list arguments)
 {
   char text[FLOW_MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
@@ -104,6 +105,7 @@ flow_text flow_text_into(char *buffer, int size)
   return (flow_text){ buffer, size, 0 };
 }
 
+/* A text that is too long is cut, but counted as a whole, so that a caller can ask for the length first. */
 void flow_text_add(flow_text *text, const char *format, ...)
 {
   int room = text->size > text->length ? text->size - text->length : 0;

@@ -1,7 +1,10 @@
-/* core/base: used by every other folder: status, memory, log, thread team, random bits.
+/* core/base: used by every other folder: status, memory, log, thread team, random bits, hashes, numbers in bytes, names, JSON, plugins.
+ * Uses libc, libm and zlib and nothing else of flowlua. Unless a header says otherwise its functions may be called by any thread, and
+ * what a function returns through a pointer is the caller's to free.
  *
- * status.h: how failure travels. A function that can fail returns flow_status; the text of the failure is written once,
- * where it is found, into a buffer of the calling thread, and never overwritten while it travels up. */
+ * status.h: how failure travels. A function that can fail returns flow_status; the text of the failure is written once, where it is
+ * found, into a buffer of the calling thread, and never overwritten while it travels up. So a caller that goes on after a failure loses
+ * nothing; one that cleans up must not call what can fail before it returns, or keep the text (failure.h). */
 #ifndef FLOW_BASE_STATUS_H
 #define FLOW_BASE_STATUS_H
 

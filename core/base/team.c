@@ -1,17 +1,22 @@
 /* team.c: the persistent thread team.
  *
- * Whoever swaps `busy` from 0 to 1 owns the team for one region: only the owner starts threads and writes the region.
- * Each worker has its own mailbox: the owner posts to those that take part, a worker takes its post, and the owner
- * waits until all that were taken have returned, so a worker reads the region only between taking and returning.
- * Workers spin for some tens of microseconds after a region, since regions come in series, then sleep.
+ * Whoever swaps `busy` from 0 to 1 owns the team for one region: only the owner starts threads and writes the region. Each worker has
+ * its own mailbox: the owner posts to those that take part, a worker takes its post, and the owner waits until all that were taken have
+ * returned, so a worker reads the region only between taking and returning. Workers spin for some tens of microseconds after a region,
+ * since regions come in series, then sleep.
  *
- * Waking a thread can take longer than a small region lasts. An owner that has done its own part therefore revokes the
-* posts that no worker has taken yet and does these members' parts itself. That cannot break a barrier: where there is one, the
- * owner has passed it, so every member has arrived there.
+ * Waking a thread can take longer than a small region lasts. An owner that has done its own part therefore revokes the posts that no
+ * worker has taken yet and does these members' parts itself. That cannot break a barrier: where there is one, the owner has passed it,
+ * so every member has arrived there.
  *
- * Threads are detached and never stopped: the library stays mapped (-z nodelete), sleeping threads cost nothing, and
- * the end of the process takes them along. After fork only the calling thread exists in the child: the child's handler
- * makes every mailbox again and the next region starts fresh threads. */
+ * Threads are detached and never stopped: the library stays mapped (-z nodelete), sleeping threads cost nothing, and the end of the
+ * process takes them along. After fork only the calling thread exists in the child: the child's handler makes every mailbox again and
+ * the next region starts fresh threads.
+ *
+ * Order of memory. What the owner writes before post() is read by a worker after take_post(): `posted` is exchanged with acquire order.
+ * What a member writes before a barrier is read by all after it: `arrived` is counted with acquire and release, and `phase` is stored
+ * after the last arrival. Sleeping is a race of two flags (a sleeper says that it sleeps and looks once more; whoever has changed the
+ * number looks whether somebody sleeps), which is only right if these four accesses are sequentially consistent. */
 #define _GNU_SOURCE            /* CPU_COUNT, sched_getaffinity */
 #include "base/team.h"
 
@@ -25,6 +30,8 @@
 #include "base/futex.h"
 #include "base/thread.h"
 
+/* SPIN_NANOSECONDS is about what sleeping and being woken costs: whoever waits for less has gained, whoever waits longer has lost at
+ * most twice. The clock is read every PAUSES_PER_LOOK pauses, since reading it costs more than looking at the number. */
 enum { MOST_MEMBERS = 512, SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16 };
 
 struct flow_region {
@@ -86,6 +93,7 @@ void flow_region_tell(flow_region *region, _Atomic int *number)
 
 /* ---- workers --------------------------------------------------------------------------------------------------- */
 
+/* Takes a worker's post, by the worker or by the owner who revokes it: exactly one of them gets it. */
 static int take_post(worker *of)
 {
   int posted = 1;
@@ -93,6 +101,7 @@ static int take_post(worker *of)
          atomic_compare_exchange_strong_explicit(&of->posted, &posted, 0, memory_order_acquire, memory_order_relaxed);
 }
 
+/* Returns when a post was taken. The wait on the condition is by the worker alone, so its lock is never contended for long. */
 static void wait_for_post(worker *self)
 {
   int64_t give_up = flow_now_nanoseconds() + SPIN_NANOSECONDS;
@@ -110,6 +119,7 @@ static void wait_for_post(worker *self)
   pthread_mutex_unlock(&self->lock);
 }
 
+/* The part of a member, by its worker or by the owner, and the word that it is done. */
 static void do_part(int member)
 {
   team.region.fn(&team.region, member, team.region.members, team.region.argument);
@@ -128,6 +138,7 @@ static void *worker_main(void *argument)
   return NULL;
 }
 
+/* Gives a worker its post, and wakes it if it sleeps. */
 static void post(worker *to)
 {
   atomic_store(&to->posted, 1);
@@ -139,6 +150,7 @@ static void post(worker *to)
 
 /* ---- starting and forking ----------------------------------------------------------------------------------------- */
 
+/* In a forked child, which has the calling thread only. Nothing here may lock or allocate. */
 static void forget_threads_in_child(void)
 {
   team.started = 0;
@@ -154,6 +166,7 @@ static void register_fork_handler(void)
   if (pthread_atfork(NULL, NULL, forget_threads_in_child) != 0) atomic_store(&team.may_start, 0);
 }
 
+/* Returns 0 if the thread could not be started. */
 static int start_worker(int member)
 {
   worker *fresh = &team.workers[member];
@@ -245,6 +258,7 @@ flow_status flow_team_set_size(int count)
 
 /* ---- regions ------------------------------------------------------------------------------------------------------ */
 
+/* A region of one member on the caller's stack, whoever owns the team. */
 static void run_alone(flow_region_function fn, void *argument)
 {
   flow_region region = { .fn = fn, .argument = argument, .members = 1 };
@@ -254,6 +268,7 @@ static void run_alone(flow_region_function fn, void *argument)
   inside_region = before;
 }
 
+/* The region of all members, once the team is the caller's and its threads are there. */
 static void run_as_owner(int members, flow_region_function fn, void *argument)
 {
   flow_region *region = &team.region;

@@ -1,4 +1,5 @@
-/* thread.c: see thread.h. */
+/* thread.c: see thread.h. All signals are blocked while a thread is started, so that it never runs with the host's mask; the four that
+ * its own faults raise stay (flow_signals_block). */
 #define _GNU_SOURCE            /* pthread_setname_np, pthread_sigmask in every mode */
 #include "base/thread.h"
 
@@ -25,6 +26,7 @@ static void *thread_main(void *argument)
   return self->run(self->argument);
 }
 
+/* What both public functions do. Returns an error number of pthread_*. */
 static int start(flow_thread *thread, const char *name, void *(*run)(void *), void *argument, int detached)
 {
   pthread_attr_t attributes;

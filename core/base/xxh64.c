@@ -21,6 +21,7 @@ void flow_xxh64_begin(flow_xxh64 *hash)
   *hash = (flow_xxh64){ .lanes = { P1 + P2, P2, 0, 0 - P1 } };
 }
 
+/* Four lanes, each of its own 8 bytes of a stripe, so that four multiplications are under way at a time. */
 void flow_xxh64_add(flow_xxh64 *hash, const void *bytes, size_t count)
 {
   const char *at = bytes, *end = at + count;
@@ -45,6 +46,8 @@ static uint64_t join(const flow_xxh64 *hash)
   return x;
 }
 
+/* What is left after whole stripes goes in by 8, 4 and 1 bytes; the last three lines spread every bit over all others ("avalanche" in
+ * the specification). */
 uint64_t flow_xxh64_end(flow_xxh64 *hash, const void *bytes, size_t count)
 {
   size_t whole = count - count % FLOW_XXH64_STRIPE;
