@@ -1,4 +1,5 @@
-/* context.c: contexts, and the stack of traces that flow.h offers. */
+/* context.c: contexts, and the stack of traces that flow.h offers. A context is for one thread at a time; flow_interrupt and
+ * flow_preempt may be called by any thread, and by signal handlers: they store one number. */
 #include "graph/context.h"
 
 #include <inttypes.h>
@@ -20,6 +21,7 @@ flow_status flow_context_new(flow_context **out)
   return FLOW_OK;
 }
 
+/* Ends all tapes and traces of these scopes, innermost first; symbolic tensors of them are closed from then on. */
 static void close_scopes(flow_scopes *scopes)
 {
   while (scopes->tape_count) flow_tape_release(scopes->tapes[--scopes->tape_count]);
@@ -64,6 +66,7 @@ void flow_scopes_release(flow_scopes *scopes)
   flow_free(scopes);
 }
 
+/* 0x666c6f77 is "flow": keeps seeds of contexts apart from other uses of the same numbers. */
 void flow_context_seed(flow_context *context, double seed)
 {
   context->seed = flow_mix((uint64_t)(int64_t)seed, 0x666c6f77);
@@ -90,6 +93,7 @@ void flow_context_set_network(flow_context *context, int workers, double rows, i
 void flow_context_set_bucket_bytes(flow_context *context, double bytes) { context->bucket_bytes = bytes; }
 int  flow_context_replicas(const flow_context *context)          { return context->replicas > 1 ? context->replicas : 1; }
 
+/* 31 bits: Lua has doubles, and files keep seeds as 32-bit integers. */
 double flow_context_next_seed(flow_context *context)
 {
   return (double)(flow_mix(context->seed, context->draws++) >> 33);

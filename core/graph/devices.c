@@ -47,6 +47,7 @@ flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int
   return status;
 }
 
+/* A tape sees the move as a copy, through which gradients flow. */
 flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out)
 {
   static const flow_attributes none;

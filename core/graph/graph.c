@@ -1,9 +1,12 @@
-/* graph.c: building and rewriting the list of nodes. See graph.h. */
+/* graph.c: building and rewriting the list of nodes. See graph.h. Each function that appends reserves memory for all that it adds before
+ * it changes anything, so that a failure leaves the graph as it was. Indices of values never change; those of nodes do
+ * (flow_graph_insert), which is why values say which node makes them. */
 #include "graph/loop.h"
 #include "graph/variable.h"
 #include <string.h>
 #include "tensor/place.h"
 
+/* For flow_counted: the last reference is gone. */
 static void release_graph(void *self)
 {
   flow_graph *graph = self;
@@ -68,6 +71,8 @@ flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature,
   return FLOW_OK;
 }
 
+/* The index is by address: an entry may be of a tensor that was freed, and another one be at its address now; so what was found is
+ * compared with the value's tensor. */
 flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value)
 {
   *value = flow_tensor_index_find(&graph->constants, tensor);
@@ -139,6 +144,7 @@ flow_status flow_graph_append_with(flow_graph *graph, int op, const int *inputs,
   return FLOW_OK;
 }
 
+/* Appends and moves to its place: O(nodes), which is fine for the few that a pass inserts. */
 flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *inputs, int input_count,
                               const flow_attributes *attributes, const flow_signature *output_signatures, int *outputs)
 {
@@ -151,6 +157,7 @@ flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *i
   return FLOW_OK;
 }
 
+/* Outputs that the old node had keep their values and so their readers; more become new values. */
 flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *inputs, int input_count,
                                const flow_attributes *attributes, const flow_signature *output_signatures, int output_count)
 {

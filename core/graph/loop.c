@@ -53,6 +53,7 @@ void flow_loop_release(flow_loop *loop)
 
 /* ---- nodes ---------------------------------------------------------------------------------------------------------------------- */
 
+/* The signature of what `rounds` rounds give, stacked along a new first axis. */
 static flow_status stacked(const flow_signature *one, int64_t rounds, flow_signature *out)
 {
   if (one->rank == FLOW_MAX_RANK)
@@ -63,6 +64,7 @@ static flow_status stacked(const flow_signature *one, int64_t rounds, flow_signa
   return FLOW_OK;
 }
 
+/* The graph has the loop from now on, under this number. */
 static flow_status adopt(flow_graph *graph, flow_loop *loop, int *number)
 {
   FLOW_TRY(flow_grow(&graph->loops, sizeof(flow_loop *), graph->loop_count + 1, &graph->loop_capacity));
@@ -146,6 +148,7 @@ flow_status flow_graph_copy_value(flow_graph *to, const flow_graph *from, int *m
   return FLOW_OK;
 }
 
+/* Appends a copy of a node of `from` to `to`, and maps its outputs. A loop inside is shared, not copied: it does not change. */
 static flow_status copy_node(flow_graph *to, const flow_graph *from, const flow_node *node, int *map, const uint64_t *stream, int64_t row)
 {
   int n = node->input_count, m = node->output_count;

@@ -1,4 +1,7 @@
-/* loop_trace.c: the trace of a loop's body, within another trace. See loop.h. */
+/* loop_trace.c: the trace of a loop's body, within another trace. See loop.h. The body is a trace of its own, whose inputs stand for
+ * values of the outer one: the states, one row of each tensor of rows, and, added on demand (flow_graph_close_over), what it closes
+ * over. At its end what the results do not need is dropped, and the rest becomes a loop. A body that writes variables or sums over
+ * replicas cannot be one: flow_loop_end says so through *written, and the caller traces it again, written out. */
 #include "graph/loop.h"
 
 #include <string.h>
@@ -59,6 +62,7 @@ failed:
 
 /* ---- its end ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Whether the body does what loops must not do. */
 static int writes(const flow_graph *body)
 {
   for (int n = 0; n < body->node_count; n++)
@@ -66,6 +70,7 @@ static int writes(const flow_graph *body)
   return body->version_count > 0 || body->written_out;
 }
 
+/* A state keeps its dtype and shape from round to round. */
 static flow_status check_states(const flow_graph *body, const int *results)
 {
   for (int i = 0; i < body->loop_states; i++) {
@@ -81,6 +86,7 @@ static flow_status check_states(const flow_graph *body, const int *results)
 /* What the results need of a body. */
 typedef struct need { char *nodes, *values; } need;
 
+/* Marks what the results need, from the last node to the first. */
 static void mark(const flow_graph *body, const int *results, int count, need live)
 {
   for (int i = 0; i < count; i++) live.values[results[i]] = 1;
@@ -142,6 +148,8 @@ static flow_status make_loop(flow_graph *from, const int *results, int count, ne
   return status;
 }
 
+/* *out: symbolic tensors of the outer trace, new references. Results that are tensors of an outer trace become inputs of the body first,
+ * so that all have values in it. */
 static flow_status end_loop(flow_graph *body, flow_tensor *const *results, int count, course which, flow_tensor **out)
 {
   flow_graph *outer = body->outer;
@@ -212,6 +220,7 @@ void flow_loop_write_out(flow_context *context)
 
 /* ---- outside ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Takes the body off the stack of traces for a moment; flow_loop_return puts it back. */
 flow_graph *flow_loop_leave(flow_context *context)
 {
   flow_graph *body = flow_context_trace(context);

@@ -1,4 +1,6 @@
-/* tape.c: recording. See tape.h; taking gradients is in autodiff.c. */
+/* tape.c: recording. See tape.h; taking gradients is in autodiff.c. An eager tape holds references to all tensors that it has seen,
+ * since rules may want them: it is what keeps the activations of a step alive. In a trace a tape costs nothing, as its nodes are the
+ * trace's. */
 #include "graph/tape.h"
 #include "graph/variable.h"
 #include <string.h>
@@ -98,6 +100,7 @@ flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, in
   return NULL;
 }
 
+/* Appends the op that ran to an eager tape, if something that is watched went into it. Other inputs become constants. */
 static flow_status record(flow_tape *tape, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
                           flow_tensor *const *outputs, int output_count)
 {

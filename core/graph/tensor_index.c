@@ -1,4 +1,6 @@
-/* tensor_index.c: see tensor_index.h. */
+/* tensor_index.c: see tensor_index.h. Open addressing with linear probing, at most half full, so that a search meets a free place soon.
+ * The hash multiplies the address by 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4); blocks
+ * begin at multiples of 64, whose zeros are shifted out. Nothing is ever taken out. */
 #include "graph/tensor_index.h"
 
 #include "base/memory.h"

@@ -58,6 +58,8 @@ typedef struct rounds {
 
 static int *stack_of(const rounds *r, int output) { return r->rows + (int64_t)(output - r->loop->states) * r->loop->rounds; }
 
+/* Appends the nodes of one round. What the round reads is in r->states and the node's inputs; what it gives goes to r->states and, as
+ * rows, to the stacks. */
 static flow_status one_round(flow_graph *graph, const rounds *r, int64_t round)
 {
   const flow_loop *loop = r->loop;
@@ -84,7 +86,7 @@ static flow_status one_round(flow_graph *graph, const rounds *r, int64_t round)
   return FLOW_OK;
 }
 
-/* same[output of the node]: what takes its place. */
+/* Writes a loop out. inputs: of its node, as values that exist now. same[output of the node]: what takes its place. */
 static flow_status write_out(flow_graph *graph, const flow_loop *loop, const flow_node *node, const int *inputs, int *same)
 {
   static const flow_attributes first_axis;

@@ -104,6 +104,7 @@ flow_status flow_variable_set_version(flow_graph *graph, flow_variable *variable
   return flow_graph_set_version(graph, variable, version);
 }
 
+/* Eagerly only the version counts; in a trace reads from now on see the storage as it is after this effect. */
 flow_status flow_variable_updated(flow_context *context, flow_variable *variable)
 {
   flow_graph *graph = flow_context_trace(context);
@@ -127,6 +128,7 @@ flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
   return FLOW_OK;
 }
 
+/* A variable in an optimizer's arena shares its storage with others and cannot move alone. */
 flow_status flow_variable_move_to(flow_variable *variable, flow_place *place)
 {
   const flow_tensor *old = variable->tensor;

@@ -30,6 +30,7 @@ static flow_status hash_at(flow_place *place, const char *data, size_t bytes, ui
   return status;
 }
 
+/* Of the copy on `device`, if there is a mirror that is up to date, else of the variable itself; -1: the variable itself. */
 static flow_status hash_variable(const flow_variable *variable, int device, uint64_t *out)
 {
   const flow_tensor *tensor = variable->tensor;

@@ -14,6 +14,7 @@ static const flow_accelerator_table *table;
 static int count;
 static char why[WHY_BYTES];
 
+/* Opens the plugin and asks it how many devices there are. By the holder of the lock. */
 static void ask(void)
 {
   const flow_plugin *plugin;

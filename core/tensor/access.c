@@ -64,6 +64,7 @@ int flow_tensor_is_contiguous(const flow_tensor *tensor)
   return 1;
 }
 
+/* Whoever has the address may write at any time, so that nothing may be cached that follows from the contents: content 0. */
 void *flow_tensor_data(const flow_tensor *tensor)
 {
   if (!is_alive(tensor) || !tensor->storage || tensor->storage->place) return NULL;
@@ -80,6 +81,7 @@ flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out)
   return FLOW_OK;
 }
 
+/* *out: a new tensor {count} of the sequence's elements. */
 static flow_status write_sequence(const flow_sequence *sequence, int dtype, flow_tensor **out)
 {
   FLOW_TRY(flow_tensor_new_uninitialized(dtype, 1, &sequence->count, out));
@@ -134,6 +136,7 @@ flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
   return read_number(tensor, tensor->data, out);
 }
 
+/* *element: where the element at this position is, on the host or on the tensor's device. what: names the caller's argument. */
 static flow_status find_element(const char *what, const flow_tensor *tensor, const int64_t *position, char **element)
 {
   FLOW_TRY(flow_check_concrete(what, tensor));
@@ -169,6 +172,7 @@ flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double
 
 /* ---- whole contents: the caller's doubles become a tensor, the copy does the rest ---------------------------------------------- */
 
+/* *out: the caller's doubles as a borrowed tensor of the shape of `like`; NULL if it has no elements. */
 static flow_status wrap_doubles(const char *what, const flow_tensor *like, const double *values, double count, flow_tensor **out)
 {
   *out = NULL;

@@ -1,4 +1,6 @@
-/* convert.c: element conversion between dtypes. */
+/* convert.c: element conversion between dtypes. Rounding happens once, at the end: a double is rounded to odd on its way to 16 bits, so
+ * that the second rounding gives what a single one would. What does not fit saturates from floats to integers, and wraps between
+ * integers. The formulas of 16-bit floats are those of IEEE 754-2008 (binary16) and of bfloat16, the upper half of a float32. */
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -51,6 +53,7 @@ static float round_to_odd(double value)
 
 /* ---- lanes -------------------------------------------------------------------------------------------------------------- */
 
+/* One loop for each dtype, so that compilers make vector code of it. */
 #define EACH(type, expression)                                    \
   for (int64_t i = 0; i < n; i++) {                               \
     type x = ((const type *)from)[i * step];                      \
@@ -143,6 +146,7 @@ void flow_convert_from_int64(int dtype, const int64_t *from, void *to, int64_t s
   for (int64_t i = 0; i < n; i++) ((type *)to)[i * to_step] = ((const type *)from)[i * from_step];          \
   return;
 
+/* Of one dtype: only the size counts. */
 static void move_elements(int size, const void *from, int64_t from_step, void *to, int64_t to_step, int64_t n)
 {
   if (from_step == 1 && to_step == 1) {

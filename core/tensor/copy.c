@@ -1,4 +1,6 @@
-/* copy.c: writing whole tensors: copy with cast and broadcast, fill, contiguous, rows by an order, shuffle. */
+/* copy.c: writing whole tensors: copy with cast and broadcast, fill, contiguous, rows by an order, shuffle. A copy is one loop nest over
+ * both operands, in which axes that both walk with one stride are joined; the innermost axis is one call of flow_convert. Overlapping
+ * operands are copied by way of a third tensor. */
 #include "base/float_state.h"
 #include "base/team.h"
 #include "tensor/convert.h"
@@ -33,6 +35,7 @@ static void nest_add_axis(loop_nest *nest, int64_t size, int64_t to_stride, int6
   nest->rank++;
 }
 
+/* NumPy's rule: axes are matched from the last one; a size of 1 is repeated. */
 static int is_broadcastable(const flow_tensor *from, const flow_tensor *to)
 {
   if (from->rank > to->rank) return 0;
@@ -43,6 +46,7 @@ static int is_broadcastable(const flow_tensor *from, const flow_tensor *to)
   return 1;
 }
 
+/* Axes of size 1 are left out; what is repeated has the stride 0. */
 static loop_nest nest_of_copy(const flow_tensor *to, const flow_tensor *from)
 {
   loop_nest nest = { 0 };
@@ -59,6 +63,7 @@ static loop_nest nest_of_copy(const flow_tensor *to, const flow_tensor *from)
   return nest;
 }
 
+/* Copies the axes from `axis` on; to, from: their first elements. */
 static void run_nest(const loop_nest *nest, int axis, int to_dtype, char *to, int from_dtype, const char *from)
 {
   int64_t to_stride = nest->to_strides[axis], from_stride = nest->from_strides[axis];
@@ -95,6 +100,7 @@ static int overlap(const flow_tensor *a, const flow_tensor *b)
   return a_low < b_high && b_low < a_high;
 }
 
+/* For operands that overlap. */
 static flow_status copy_apart(flow_tensor *to, const flow_tensor *from)
 {
   flow_tensor *between;
@@ -195,6 +201,7 @@ static int is_count(double number)
 /* Rows are gathered by the team, in shares of about this size. */
 enum { GATHER_BYTES = 512 << 10 };
 
+/* A gathering as all members of the team see it, on the stack of the caller. */
 typedef struct gathering {
   char          *to;
   const char    *from;
@@ -252,6 +259,8 @@ flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor
   return FLOW_OK;
 }
 
+/* Fisher and Yates' shuffle, from the last element to the first, with the bits of Philox for element i: the same order for the same seed
+ * and length on every machine. */
 flow_status flow_tensor_shuffle(flow_tensor *order, double seed)
 {
   FLOW_TRY(check_order(order));

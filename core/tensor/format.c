@@ -52,6 +52,7 @@ static double read_number(const char *word)
   return strtod(plain, NULL);
 }
 
+/* The number as an element of that dtype has it. */
 static double round_to_dtype(int dtype, double value)
 {
   uint64_t element;
@@ -125,6 +126,7 @@ static int64_t element_integer(const flow_tensor *tensor, int64_t offset)
 
 /* ---- first passes: range, then widths ---------------------------------------------------------------------------------- */
 
+/* First pass: which numbers there are, which decides between fixed and scientific. */
 static void look_at_range(printer *self, int64_t offset)
 {
   double value = element_double(self->tensor, offset);
@@ -145,6 +147,7 @@ static int larger(int a, int b)
   return a > b ? a : b;
 }
 
+/* Second pass: the widest word. */
 static void look_at_width(printer *self, int64_t offset)
 {
   char word[WORD_SIZE];
@@ -168,6 +171,7 @@ static int is_cut(const printer *self, int axis)
   return self->summarize && self->tensor->shape[axis] > 2 * EDGE_ITEMS;
 }
 
+/* Calls `look` for each element that will be printed, from axis `axis` on. */
 static void visit(printer *self, int axis, int64_t offset, void (*look)(printer *, int64_t))
 {
   if (axis == self->tensor->rank) {
@@ -190,6 +194,7 @@ static int wants_scientific(const printer *self)
                                round_to_dtype(dtype, self->largest / self->smallest) > 1000);
 }
 
+/* The right side first: the left one has to leave room for "-inf". */
 static void choose_format(printer *self)
 {
   self->is_float = flow_dtype_is_float(self->tensor->dtype);
@@ -271,6 +276,7 @@ static void put_word(printer *self, int before, const char *word, int after, int
   put_blanks(self, after);
 }
 
+/* The elements of one axis in brackets, from `offset` (in elements) on. */
 static void put_axis(printer *self, int axis, int64_t offset)
 {
   const flow_tensor *tensor = self->tensor;

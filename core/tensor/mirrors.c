@@ -1,4 +1,5 @@
-/* mirrors.c: see mirrors.h. */
+/* mirrors.c: see mirrors.h. A mirror is up to date if its count of writes is that of the storage. The lists have one entry for each
+ * device of a strategy, at most. Not locked: variables are written and mirrored by the thread that runs their plan. */
 #include "tensor/mirrors.h"
 
 #include "base/memory.h"
@@ -28,6 +29,7 @@ void flow_mirrors_were_written(flow_storage *storage, flow_place *const *places,
   }
 }
 
+/* A mirror that is out of date, so that it is copied before it is used. */
 static flow_status make(flow_storage *storage, flow_place *place, flow_mirror **out)
 {
   void *block;
@@ -52,6 +54,7 @@ static flow_status copy_piece(const flow_storage *storage, const flow_mirror *mi
   return flow_place_upload(mirror->place, (char *)mirror->data + at, piece, bytes);
 }
 
+/* By way of the host, piece after piece: there need not be memory for a whole arena there. */
 static flow_status renew(const flow_storage *storage, const flow_mirror *mirror)
 {
   void *piece;

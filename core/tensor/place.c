@@ -1,10 +1,13 @@
-/* place.c: see place.h. */
+/* place.c: see place.h. Each function holds the lock for one call of the accelerator, since a queue is for one thread at a time.
+ * Failures of downloads and waits go through the watchers, which may know the reason better: a device that waited in a sum for another
+ * one. */
 #include "tensor/place.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include "base/memory.h"
 
+/* lock: of queue, and of what was allocated on it. watchers: changed only while nobody waits. */
 struct flow_place {
   _Atomic int             references;
   int                     device;
@@ -91,6 +94,7 @@ void flow_place_unwatch(flow_place *place, flow_place_watcher *watcher)
   if (*at) *at = watcher->next;
 }
 
+/* What a wait failed with, as the watchers explain it. */
 static flow_status settle(flow_place *place, flow_status status)
 {
   for (flow_place_watcher *w = place->watchers; w && status != FLOW_OK; w = w->next) status = w->settle(w->state, place, status);

@@ -6,6 +6,7 @@
 
 #include "tensor/convert.h"
 
+/* Whether x is a whole number that an int64_t holds. */
 static int is_whole(double x) { return x == floor(x) && fabs(x) < 0x1p63; }
 
 flow_sequence flow_sequence_of_numbers(double start, double step, int64_t count)

@@ -1,8 +1,12 @@
-/* core/tensor: n-dimensional arrays: dtypes, storage, views, element access, text. No arithmetic: that is core/ops. Uses
- * base alone.
+/* core/tensor: n-dimensional arrays: dtypes, storage, views, element access, text. No arithmetic: that is core/ops. Uses base, and of
+ * kernels the headers. Called by every room above it, and by Lua through the C API (flow.h, "dtypes and tensors").
  *
- * A tensor is a view (shape, strides, first element) onto a reference-counted storage, or symbolic: a stand-in for a
- * value of a graph under construction, without storage. Tensors are immutable except for flow_tensor_set/fill/copy/write. */
+ * A tensor is a view (shape, strides, first element) onto a reference-counted storage, or symbolic: a stand-in for a value of a graph
+ * under construction, without storage. Tensors are immutable except for flow_tensor_set/fill/copy/write.
+ *
+ * Ownership. `out` is always a new reference, which flow_tensor_release gives back; on failure it is NULL. A view keeps its storage
+ * alive, a storage its place. References are counted atomically, so that any thread may retain and release; contents are not locked: who
+ * writes a tensor makes sure that nobody reads it meanwhile. */
 #ifndef FLOW_TENSOR_TENSOR_H
 #define FLOW_TENSOR_TENSOR_H
 

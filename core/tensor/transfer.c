@@ -84,6 +84,7 @@ static flow_status copy_bytes(flow_tensor *to, const flow_tensor *from, size_t b
   return flow_place_follow(source, target);      /* it may release or write its elements only then */
 }
 
+/* Whether the bytes of two contiguous tensors do not overlap. */
 static int apart(const flow_tensor *a, const flow_tensor *b, size_t bytes)
 {
   return a->storage != b->storage || a->data + bytes <= b->data || b->data + bytes <= a->data;
@@ -98,6 +99,8 @@ static int same_form(const flow_tensor *to, const flow_tensor *from, size_t byte
          flow_tensor_is_contiguous(to) && flow_tensor_is_contiguous(from) && apart(to, from, bytes);
 }
 
+/* Bytes go directly if nothing has to be converted; else both are brought to the host, copied there, and the result is sent back. A
+ * target with gaps is fetched first: the bytes between its elements must not change. */
 flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
 {
   size_t bytes = (size_t)flow_shape_size(to->rank, to->shape) * (size_t)flow_dtype_size(to->dtype);
