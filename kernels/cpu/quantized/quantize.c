@@ -13,13 +13,14 @@ static int64_t rows_of(const flow_operand *operand, int axes)
 static flow_status run_quantize(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_quantization q = flow_quantization_of(call->attributes->quantization.low, call->attributes->quantization.high);
+  const flow_attributes *a = call->attributes;
+  flow_byte_steps steps = flow_byte_steps_of(flow_quantization_of(a->quantization.low, a->quantization.high));
   const float *x = call->inputs[0].data;
   uint8_t *y = call->outputs[0].data;
   int64_t size = rows_of(&call->inputs[0], call->inputs[0].rank), i = 0;
   if (!y) return FLOW_OK;
-  for (; i + VL <= size; i += VL) vi_store_bytes(y + i, vi_quantize(vf_load(x + i), q));
-  if (i < size) vi_store_bytes_part(y + i, vi_quantize(vf_load_part(x + i, (int)(size - i)), q), (int)(size - i));
+  for (; i + VL <= size; i += VL) flow_store_quantized(y + i, vf_load(x + i), &steps, VL);
+  if (i < size) flow_store_quantized(y + i, vf_load_part(x + i, (int)(size - i)), &steps, (int)(size - i));
   return FLOW_OK;
 }
 

@@ -8,25 +8,31 @@
 #include "cpu/variant.h"
 #include "quantization.h"
 
-/* x as bytes in int32 lanes; what is outside of the range becomes its end, NaN its lower one. Adding 1.5 * 2^23 rounds a float of less than
- * 2^22 to an integer, halves to even, which is then in its lowest bits. */
-ALWAYS_INLINE vi vi_quantize(vf x, flow_quantization q)
+/* The steps of a range in every lane, for flow_store_quantized. */
+typedef struct flow_byte_steps { vf inverse, least; vi zero; } flow_byte_steps;
+
+static inline flow_byte_steps flow_byte_steps_of(flow_quantization q)
 {
-  const vf rounds = vf_set(12582912.0f), most = vf_set((float)(255 - q.zero));
-  vf scaled = vf_max(x * vf_set(q.inverse), vf_set((float)-q.zero));
-  scaled = vf_select(scaled < most, scaled, most);
-  return (vi)(scaled + rounds) - (vi)rounds + q.zero;
+  return (flow_byte_steps){ .inverse = vf_set(q.inverse), .least = vf_set((float)-q.zero), .zero = (vi){ 0 } + q.zero };
 }
 
-/* The first n <= VL lanes, which are in 0..255, to memory. */
-ALWAYS_INLINE void vi_store_bytes_part(uint8_t *p, vi v, int n)
+/* x as bytes, the first n <= VL of them to memory: what is outside of the range becomes its end, NaN its lower one; halves are rounded to
+ * even. */
+ALWAYS_INLINE void flow_store_quantized(uint8_t *p, vf x, const flow_byte_steps *q, int n)
 {
+  vf scaled = vf_max(x * q->inverse, q->least);
 #if defined(FLOW_ISA_AVX512)
-  _mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1), _mm512_cvtepi32_epi8((__m512i)v));
+  __m512i whole = (__m512i)((vu)_mm512_cvtps_epi32((__m512)scaled) + (vu)q->zero);      /* 2^31 if it is larger: 255, too */
+  if (n == VL) _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtusepi32_epi8(whole));
+  else _mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1), _mm512_cvtusepi32_epi8(whole));
 #else
+  /* Adding 1.5 * 2^23 rounds a float of less than 2^22 to an integer, halves to even, which is then in its lowest bits. */
+  const vf rounds = vf_set(12582912.0f), most = __builtin_convertvector(255 - q->zero, vf);
+  scaled = vf_select(scaled < most, scaled, most);
+  vi whole = (vi)(scaled + rounds) - (vi)rounds + q->zero;
   uint8_t bytes[VL];
-  vi_store_bytes(bytes, v);
-  memcpy(p, bytes, (size_t)n);
+  vi_store_bytes(n == VL ? p : bytes, whole);
+  if (n < VL) memcpy(p, bytes, (size_t)n);
 #endif
 }
 
@@ -69,19 +75,21 @@ static inline void flow_requantization_prepare(const flow_call *call)
   if (call->input_count > 3) memcpy(biases, call->inputs[3].data, (size_t)channels * sizeof(float));
 }
 
-/* The sums of `lanes` channels from `channel` on to element `at` of y. */
-ALWAYS_INLINE void flow_requantize(const flow_requantization *r, vi sums, int64_t channel, int lanes, void *y, int64_t at)
+/* What a call does to every vector of sums. */
+typedef struct flow_finish { flow_byte_steps steps; vf least; } flow_finish;
+
+static inline flow_finish flow_finish_of(const flow_requantization *r)
 {
-  vf value = __builtin_convertvector(sums, vf) * vf_load(r->scales + channel) + vf_load(r->biases + channel);
-  if (r->relu) value = vf_relu(value);
-  if (!r->bytes) {
-    if (lanes == VL) vf_store((float *)y + at, value);
-    else vf_store_part((float *)y + at, value, lanes);
-    return;
-  }
-  vi bytes = vi_quantize(value, r->out);
-  if (lanes == VL) vi_store_bytes((uint8_t *)y + at, bytes);
-  else vi_store_bytes_part((uint8_t *)y + at, bytes, lanes);
+  return (flow_finish){ .steps = flow_byte_steps_of(r->out), .least = vf_set(r->relu ? 0.0f : -INFINITY) };
+}
+
+/* The first `lanes` sums, with their scales and biases, to element `at` of y; bytes: what r.bytes says, known where loops are compiled. */
+ALWAYS_INLINE void flow_requantize(const flow_finish *f, const int bytes, vi sums, vf scales, vf biases, int lanes, void *y, int64_t at)
+{
+  vf value = vf_at_least(__builtin_convertvector(sums, vf) * scales + biases, f->least);
+  if (bytes) flow_store_quantized((uint8_t *)y + at, value, &f->steps, lanes);
+  else if (lanes == VL) vf_store((float *)y + at, value);
+  else vf_store_part((float *)y + at, value, lanes);
 }
 
 /* The variants in their own files: one group, by bytes and by words; as many groups as channels. */

@@ -49,7 +49,9 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   const uint8_t *x = call->inputs[0].data;
   int32_t *sums = call->scratch;
   int64_t pixels = s.out[0] * s.out[1];
-  if (!call->outputs[0].data) return FLOW_OK;
+  flow_finish finish = flow_finish_of(&r);
+  void *y = call->outputs[0].data;
+  if (!y) return FLOW_OK;
   for (int64_t at = 0; at < s.images * pixels; at++) {
     add_pixel(&s, x + at / pixels * s.in[0] * s.in[1] * s.channels_in, r.in.zero, call->inputs[1].data, at % pixels / s.out[1],
               at % s.out[1], sums);
@@ -57,7 +59,8 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
       int64_t lanes = s.channels_out - c < VL ? s.channels_out - c : VL;
       vi sum;
       memcpy(&sum, sums + c, sizeof sum);
-      flow_requantize(&r, sum, c, (int)lanes, call->outputs[0].data, at * s.channels_out + c);
+      vf scales = vf_load(r.scales + c), biases = vf_load(r.biases + c);
+      flow_requantize(&finish, r.bytes, sum, scales, biases, (int)lanes, y, at * s.channels_out + c);
     }
   }
   return FLOW_OK;

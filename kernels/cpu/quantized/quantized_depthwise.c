@@ -83,8 +83,8 @@ static window window_at(const flow_geometry *s, int64_t row, int64_t column)
   return at;
 }
 
-ALWAYS_INLINE void convolve_lanes(const flow_geometry *s, const flow_requantization *r, const window *at, const uint8_t *x,
-                                  const int32_t *weights, int64_t padded, int64_t channel, int lanes, void *y, int64_t to)
+ALWAYS_INLINE void convolve_lanes(const flow_geometry *s, const flow_requantization *r, const flow_finish *finish, const window *at,
+                                  const uint8_t *x, const int32_t *weights, int64_t padded, int64_t channel, int lanes, void *y, int64_t to)
 {
   vi sums = { 0 }, zero = sums + r->in.zero, w;
   for (int64_t ky = at->first[0]; ky < at->last[0]; ky++) {
@@ -94,7 +94,7 @@ ALWAYS_INLINE void convolve_lanes(const flow_geometry *s, const flow_requantizat
       sums += multiply_words(load_pixel(x + (line + kx * s->dilation[1]) * s->channels_in + channel, lanes, zero), w);
     }
   }
-  flow_requantize(r, sums, channel, lanes, y, to + channel);
+  flow_requantize(finish, r->bytes, sums, vf_load(r->scales + channel), vf_load(r->biases + channel), lanes, y, to + channel);
 }
 
 flow_status FLOW_ISA_NAME(quantized_depthwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -104,14 +104,16 @@ flow_status FLOW_ISA_NAME(quantized_depthwise_run)(const flow_call *call, int ph
   flow_requantization r = flow_requantization_of(call);
   const int32_t *weights = (const int32_t *)(const void *)((const char *)call->shared + flow_requantization_bytes(call));
   const uint8_t *x = call->inputs[0].data;
+  flow_finish finish = flow_finish_of(&r);
   void *y = call->outputs[0].data;
   int64_t padded = flow_padded_lanes(s.channels_out), whole = s.channels_out / VL * VL, at = 0;
   for (int64_t image = 0; image < s.images && y; image++, x += s.in[0] * s.in[1] * s.channels_in)
     for (int64_t row = 0; row < s.out[0]; row++)
       for (int64_t column = 0; column < s.out[1]; column++, at += s.channels_out) {
         window cells = window_at(&s, row, column);
-        for (int64_t c = 0; c < whole; c += VL) convolve_lanes(&s, &r, &cells, x, weights, padded, c, VL, y, at);
-        if (whole < s.channels_out) convolve_lanes(&s, &r, &cells, x, weights, padded, whole, (int)(s.channels_out - whole), y, at);
+        for (int64_t c = 0; c < whole; c += VL) convolve_lanes(&s, &r, &finish, &cells, x, weights, padded, c, VL, y, at);
+        int rest = (int)(s.channels_out - whole);
+        if (rest > 0) convolve_lanes(&s, &r, &finish, &cells, x, weights, padded, whole, rest, y, at);
       }
   return FLOW_OK;
 }
