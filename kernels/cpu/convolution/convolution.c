@@ -27,6 +27,8 @@ typedef struct layout {
   size_t  band_floats;              /* scratch: the band, then the ring */
 } layout;
 
+/* How this call is walked, from its shapes alone: pieces, chunks and threads see the same layout. A band has as many rows of y as their
+ * input takes BAND_BYTES, at least one. */
 static layout layout_of(const flow_call *call)
 {
   layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[0], &call->inputs[1])) };
@@ -55,6 +57,7 @@ typedef struct shared_view { int64_t *offsets; float *weights, *biases; } shared
 static size_t offset_bytes(const layout *l) { return ((size_t)l->taps * sizeof(int64_t) + 63) / 64 * 64; }
 static size_t packed_biases(const flow_geometry *s) { return (size_t)(s->groups * flow_padded_channels(s->group_out)); }
 
+/* The parts of the block that prepare() fills and all members read. */
 static shared_view shared_of(const flow_call *call, const layout *l)
 {
   shared_view view = { .offsets = call->shared, .weights = (float *)((char *)call->shared + offset_bytes(l)) };
@@ -77,6 +80,8 @@ static size_t scratch_bytes(const flow_call *call)
 /* Blocks of output channels of one group. */
 static int64_t blocks_of_group(const flow_geometry *s) { return (s->group_out + BLOCK - 1) / BLOCK; }
 
+/* Offsets of the taps, from the first tap of an output; the packed weights, already times the input's scale, so that no input is
+ * multiplied; the biases. */
 static flow_status prepare(const flow_call *call)
 {
   layout l = layout_of(call);
@@ -213,11 +218,13 @@ static const float *input_of(const flow_call *call, const layout *l, int64_t ima
   return call->scratch;
 }
 
+/* Whether nothing reads a result of this call: the kernel has nothing to do then. */
 static int unread(const flow_call *call, const layout *l)
 {
   return !call->outputs[0].data && (!l->s.pooled || !call->outputs[1].data);
 }
 
+/* Images of the chunk one after the other, band by band. The margins of the band are cleared once: fill_band does not touch them. */
 static flow_status run_direct(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -232,6 +239,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   return FLOW_OK;
 }
 
+/* Into which pieces one image is cut; those of several images are numbered one image after the other. */
 static flow_piece_grid pieces_of(const layout *l)
 {
   const flow_geometry *s = &l->s;

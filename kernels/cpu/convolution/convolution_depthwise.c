@@ -69,6 +69,7 @@ ALWAYS_INLINE void depthwise_tile(const int taps, const flow_pixels *pixels, con
   }
 }
 
+/* Nine positions are a kernel of 3 x 3, five a row of a kernel of 5 x 5; the rest goes one by one. */
 void flow_depthwise_products(const flow_pixels *pixels, const float *x, const int64_t *offsets, int64_t positions, const float *g,
                              int64_t channels, float *dw, int64_t dw_step)
 {

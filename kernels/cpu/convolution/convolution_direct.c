@@ -51,6 +51,7 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
   }
 }
 
+/* One case for each width of a tile: constants, for which compilers keep all sums in registers. */
 #define TILES(vectors, pixels) \
   case pixels: convolve_tiles(vectors, pixels, count, taps, x, weights, bias, floor, channels, y, y_step); break;
 
@@ -155,6 +156,7 @@ size_t flow_packed_floats(const flow_geometry *s, int transposed)
   return (size_t)(s->groups * s->kernel[0] * s->kernel[1] * inputs * flow_padded_channels(outputs));
 }
 
+/* Group by group, block by block: exactly the order in which convolve_tiles reads, so that weights stream. */
 float *flow_pack_weights(const flow_geometry *s, const float *w, int transposed, const flow_tap_range ranges[2], float *packed)
 {
   int64_t inputs = transposed ? s->group_out : s->group_in, outputs = transposed ? s->group_in : s->group_out;

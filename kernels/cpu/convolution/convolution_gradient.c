@@ -4,7 +4,7 @@
  * applied) into a canvas in scratch, and does everything that needs those rows while they are in the inner caches:
  *   db += the sum of the pixels                                             (flow_sum_row)
  *   dw += x under the kernel times the pixels                               (flow_outer_products)
- *   dx  = the canvas convolved with the transposed and transposed weights       (flow_convolve_row)
+ *   dx  = the canvas convolved with the weights, rotated by 180 degrees and transposed (flow_convolve_row)
  * With a stride S the rows of dx fall into S phases: row i gets the taps ky for which i + padding - ky * dilation is a
  * multiple of S, so each phase is an ordinary convolution with a part of the kernel; columns likewise.
  * For dx the canvas has a margin of zeros as wide as the kernel reaches. A canvas holds a band of rows; the rows that
@@ -33,6 +33,7 @@ typedef struct layout {
 /* A pixel of a multiple of 256 bytes makes neighbouring pixels share few sets of the first-level cache: 16 floats more. */
 static int64_t spread_pixel(int64_t floats) { return floats % 64 == 0 ? floats + 16 : floats; }
 
+/* The layout of a call; without dx the canvas needs neither margins nor reach. */
 static layout layout_of(const flow_call *call, int with_dx)
 {
   layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[1], &call->inputs[2])) };
@@ -92,6 +93,7 @@ static size_t offset_bytes(const flow_geometry *s)
   return ((size_t)(positions_of(s) + s->kernel[0] * s->kernel[1]) * sizeof(int64_t) + 63) / 64 * 64;
 }
 
+/* The parts of the block that prepare() fills and all members read. */
 static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 {
   shared_view view = { .positions = call->shared, .bias = (float *)((char *)call->shared + offset_bytes(s)) };
@@ -309,6 +311,7 @@ static int supports_direct(const flow_call *call)
   return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_ARGMAX;
 }
 
+/* Each of the two products counts if something reads it; canvas and copied x are written and read once. */
 static double cost_direct(const flow_call *call)
 {
   layout l = layout_of(call, 1);

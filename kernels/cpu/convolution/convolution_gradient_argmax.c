@@ -19,6 +19,8 @@ FLOW_VARIANT(convolution_gradient_argmax);
 
 static int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
+/* The layout of a call, from its shapes alone. A group of rows of windows has as much x under it as GROUP_BYTES, so that the lists of a
+ * channel find it in the first-level cache. */
 static flow_argmax_layout layout_of(const flow_call *call)
 {
   flow_argmax_layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]) };

@@ -106,6 +106,7 @@ static int64_t rows_of_pass(const flow_argmax_layout *l)
 #define SLIDE(kernel_rows, kernel_width, pool_width) \
   case ((kernel_rows) * 8 + (kernel_width)) * 4 + (pool_width): slide(kernel_rows, kernel_width, pool_width, p); return;
 
+/* One pass along a row of windows: in registers for the sizes that layers have, else in memory. The order of additions is the same. */
 static void run_pass(const flow_argmax_layout *l, int64_t kernel_rows, const pass *p)
 {
   const flow_geometry *s = &l->s;
@@ -121,6 +122,8 @@ static void run_pass(const flow_argmax_layout *l, int64_t kernel_rows, const pas
   spread(l, kernel_rows, p);
 }
 
+/* Walks vectors of input channels, blocks of output channels, rows of the windows, and groups of kernel rows, in this order: the order
+ * in which a pixel of dx is added to. */
 void flow_argmax_input(const flow_argmax_layout *l, const flow_argmax_rows *windows, const float *weights, float *const *rows)
 {
   const flow_geometry *s = &l->s;

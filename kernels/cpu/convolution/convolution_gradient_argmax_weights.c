@@ -119,6 +119,7 @@ static void add_channel(const flow_argmax_layout *l, const int64_t *wide, const 
   }
 }
 
+/* The lists of VL channels are made together, since the transposition works on whole vectors, then used one after the other. */
 void flow_argmax_weights(const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x, float *sums, float *db,
                           float *lists)
 {
@@ -137,6 +138,7 @@ void flow_argmax_weights(const flow_argmax_layout *l, const flow_argmax_rows *ro
   }
 }
 
+/* Whole tiles of VL x VL in registers, what is left element by element. */
 void flow_transpose(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step)
 {
   for (int64_t r = 0; r < rows; r += VL) {

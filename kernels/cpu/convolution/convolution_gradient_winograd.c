@@ -1,6 +1,6 @@
 /* convolution_gradient_winograd.c: the variant "winograd" of convolution_gradient: kernels of 3 x 3 with stride 1.
  *
- *   dx  is the convolution of the gradient with the transposed and transposed weights (winograd_tiles.c)
+ *   dx  is the convolution of the gradient with the weights, rotated by 180 degrees and transposed (winograd_tiles.c)
  *   dw += G^T [sum over tiles of (B^T x B) * (A dy A^T)] G
  *   db += the sum of the pixels
  * Where max pooling must be undone or relu applied, the gradient of the convolution's own output is rebuilt in a canvas in
@@ -34,6 +34,8 @@ typedef struct layout {
   size_t  canvas_floats, dw_floats, dx_floats;      /* dw_floats: enough for fewer images, too, whose chunks may be larger */
 } layout;
 
+/* The layout of a call. A canvas holds a group of whole small images or a band of rows of one large image; tiles of a group are cut into
+ * chunks of nearly equal size, whose planes V and Z fit TILE_BYTES. */
 static layout layout_of(const flow_call *call)
 {
   layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]), .f = flow_winograd_f(call) };

@@ -51,6 +51,7 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int 
   }
 }
 
+/* The sizes of a tile as constants, for which compilers keep all sums in registers. */
 #define TILE(vectors, positions) \
   case positions:                                                                                   \
     if (run) outer_tile(vectors, positions, 1, pixels, x, offsets, g, channels, dw, dw_step);       \

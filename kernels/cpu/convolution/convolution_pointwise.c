@@ -15,6 +15,7 @@ typedef struct walk {
   int64_t x_row_step, x_step, g_row_step;
 } walk;
 
+/* How the pixels of y, and of x under them, are walked. */
 static walk walk_of(const flow_geometry *s)
 {
   if (s->stride[0] == 1 && s->stride[1] == 1)
@@ -23,6 +24,7 @@ static walk walk_of(const flow_geometry *s)
                  .x_step = s->stride[1] * s->channels_in, .g_row_step = s->out[1] * s->channels_out };
 }
 
+/* What both the forward pass and the gradient need of a call. */
 static int supports(const flow_call *call, const flow_geometry *s)
 {
   return call->inputs[0].dtype == FLOW_FLOAT32 && !s->bytes && s->kernel[0] == 1 && s->kernel[1] == 1 && s->groups == 1 && !s->pooled
@@ -30,6 +32,7 @@ static int supports(const flow_call *call, const flow_geometry *s)
       && s->out[0] > 0 && s->out[1] > 0;
 }
 
+/* Pixels of a band: those whose inputs take BAND_BYTES, but enough that the weights of a block are worth loading. */
 static int64_t band_of(int64_t pixel_floats)
 {
   int64_t pixels = BAND_BYTES / (pixel_floats * (int64_t)sizeof(float));

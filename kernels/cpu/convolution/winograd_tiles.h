@@ -62,7 +62,7 @@ static inline int64_t flow_tiles_along(int64_t outputs, int f) { return (outputs
 #define flow_winograd_tile_products  FLOW_ISA_NAME(winograd_tile_products)
 
 /* U of a kernel scale * w {3, 3, in, out}: per block of output channels [plane][in][channels of the block]. transposed: of the kernel
- * of the input gradient, which is transposed by half a circle and has inputs and outputs exchanged. */
+ * of the input gradient, which is rotated by 180 degrees and has inputs and outputs exchanged. */
 void   flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale, float *u);
 size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs);
 
