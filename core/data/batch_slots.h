@@ -4,7 +4,7 @@
  * The producer asks for one slot for each element, in the order in which they are delivered, from one thread at a time. The consumer
  * takes the elements in that order. An element that asked and does not reach its row is told (flow_batch_slots_lose): the rows after it
  * then are further up than their slot is and are copied down, until slots given from then on are right again. A slot is given
-* once: no thread writes into a row that another element may still be written to. */
+ * once: no thread writes into a row that another element may still be written to. */
 #ifndef FLOW_DATA_BATCH_SLOTS_H
 #define FLOW_DATA_BATCH_SLOTS_H
 

@@ -4,7 +4,7 @@
  * follow each other (hosts_open.c), the first one adds what has come from the machine before to its own elements, and the sum over the
  * machine then goes on to the next one. The last machine has the whole, which goes back the same way. A large sum is cut into pieces, which
  * are under way one after the other: when `lag` pieces have gone forth the first one comes back. All ranks make the same row of steps, so
-* that no two ranks wait for each other. Each machine sends a sum's bytes twice at most, once each way, however many ranks it has.
+ * that no two ranks wait for each other. Each machine sends a sum's bytes twice at most, once each way, however many ranks it has.
  *
  * Of small sums every rank gets all elements, and adds up itself: one way through the network. */
 #include "transport/hosts.h"

@@ -6,7 +6,7 @@
  *   - A larger sum: everybody sends each rank the share that it adds up for all, and then the sum of his own, each piece as soon as it
  *     is there. Two ways through the network, whatever the number of ranks, and as few bytes as can be.
  *   - A broadcast: the root sends every rank a share, which sends it to the others.
-* Whichever rank adds a sum, it adds in the order of the ranks, so that sums have the bits of `local` and `shared`. */
+ * Whichever rank adds a sum, it adds in the order of the ranks, so that sums have the bits of `local` and `shared`. */
 #define _GNU_SOURCE                /* explicit_bzero */
 #include "transport/tcp.h"
 

@@ -116,7 +116,7 @@ flow_status flow_communicator_share(flow_communicator **communicator);
 flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out);
 /* The same where some of the ranks, which follow each other, share a machine: *out hands the bytes through memory within each machine and over
  * TCP between their first ranks. NULL: no two ranks share one, or all do, or the ranks of one do not follow each other or have no memory together.
-* wanted: if it is 0 in one rank, no rank gets such a group. */
+ * wanted: if it is 0 in one rank, no rank gets such a group. */
 flow_status flow_communicator_meet_hosts(int rank, int size, const flow_transport_options *options, int wanted, flow_communicator **out);
 /* How many of the ranks are known to be on this machine, this one among them. */
 int         flow_communicator_neighbours(const flow_communicator *self);

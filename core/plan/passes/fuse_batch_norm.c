@@ -3,7 +3,7 @@
  *   y, mean, variance = batch_norm(x, ..); relu(y)     -> y', mean, variance = batch_norm_relu(x, ..)
  *   y, mean, variance = batch_norm(x, ..); relu(y + r) -> y', mean, variance = batch_norm_relu(x, .., r)
  *
-* r has y's shape and dtype and is computed before the normalization: if two normalizations are added, the later one includes the sum.
+ * r has y's shape and dtype and is computed before the normalization: if two normalizations are added, the later one includes the sum.
  * No other node may read a value between. Runs when a plan is made, after gradients were taken: those read x and y'. */
 #include "plan/passes/fusion.h"
 

@@ -3,7 +3,7 @@
  * Every elementwise op is a block function: out[i] = op(a[i], b[i], c[i]) over n packed elements of one kind (convert.h).
  * A program is a list of block functions over registers, blocks of a few hundred elements that stay in the first-level
  * cache. flow_cpu_*_run_program walks the output in tiles: it loads the operands' tiles into registers (in place when
-* they are already packed in the register's kind), runs the steps and stores the results. One op is a program of one
+ * they are already packed in the register's kind), runs the steps and stores the results. One op is a program of one
  * step, a cast is a program without any; a fused chain of ops is a longer one. */
 #ifndef FLOW_CPU_ELEMENTWISE_ELEMENTWISE_H
 #define FLOW_CPU_ELEMENTWISE_ELEMENTWISE_H
