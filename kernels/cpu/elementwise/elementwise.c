@@ -260,6 +260,7 @@ typedef struct place {
   int         direct;      /* packed and of the register's kind: the tile itself is the register */
 } place;
 
+/* Elements of a tile as a packed block of the kind, in one call where the rows follow each other without a gap. */
 static void load_tile(place *p, flow_kind kind, void *to, int64_t rows, int64_t columns)
 {
   flow_load_function load = FLOW_ISA_NAME(load)[p->dtype][kind];
@@ -293,6 +294,9 @@ static size_t register_bytes(const flow_block_program *program)
   return largest * FLOW_BLOCK_LENGTH;
 }
 
+/* The program over one tile of rows x columns. A register is the tile's own memory where that is packed and of the register's kind
+ * (direct): then nothing is loaded or stored. Otherwise it is a buffer, of which `loaded` says what it holds: an operand that repeats
+ * from tile to tile (a bias) is converted once. A step's function gets all three inputs, of which it reads those that its op has. */
 static void run_tile(const flow_block_program *program, place *places, char *buffers, size_t stride, int64_t rows, int64_t columns)
 {
   void *registers[FLOW_BLOCK_REGISTERS];
@@ -443,6 +447,7 @@ static flow_kind computing_kind(const flow_block_record *record, const flow_call
   return kind;
 }
 
+/* An op as a program of one step, on the stack of the thread that has the chunk: 3 operands and a result, 16 KB of buffers. */
 static flow_status run_elementwise(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

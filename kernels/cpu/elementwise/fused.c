@@ -26,6 +26,8 @@ static int allocate_registers(const flow_call *call, uint8_t *register_of)
   return count;
 }
 
+/* Steps are numbered after the inputs: value v of the attributes is input v, or the result of step v - input_count. The program is built
+ * at every call, on the stack: the op may run on several threads at once, each with its chunk of rows. */
 static flow_status run_fused(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -93,6 +93,11 @@ static int64_t splits_for(const gemm *g, int64_t wanted, int64_t blocks)
   return splits < 1 ? 1 : splits;
 }
 
+/* The size of a part's block, and how often k is split. Blocks are halved, columns before rows while both are large, until there are as
+ * many as the product is worth; if the smallest are still too few, k is split, and a second phase adds the partial sums. An exact
+ * product takes its splits from n and k only, as if it had EXACT_ROWS rows: a row's sums are then added in the same order, whatever the
+ * number of rows in the batch. The plan depends on sizes only, never on the size of the team, so that a result has the same bits on
+ * every number of threads. */
 static plan make_plan(const gemm *original)
 {
   plan p = transpose_column(original);
@@ -211,6 +216,11 @@ static region next_rows(const gemm *g, const block *w, int64_t k, int64_t depth)
   return r;
 }
 
+/* One block of C by tiles. For each step of k and each panel of B: the panel is packed (or, where few tiles would share the copy, the
+ * first tile packs while it computes), then `count` tiles of nearly equal height use it from the first-level cache. While a tile
+ * computes, the lines that are needed next are asked for: next_b is the next panel of B, next_a the rows of A for the next step; at_once
+ * says how many of their rows each tile fetches, so that all have been asked for when the last tile is done. Bias and relu belong to the
+ * last step of k only. */
 static void block_tiled(const gemm *g, const block *w, float *scratch)
 {
   float *panel = scratch, *packed = scratch + DEPTH * PANEL;
@@ -249,6 +259,8 @@ static void block_tiled(const gemm *g, const block *w, float *scratch)
   }
 }
 
+/* `vectors` vectors of each of `rows` rows of C: c (+)= a b over `steps` rows of B. `rows`, `vectors` and, where it is constant, `steps`
+ * are known to the compiler, so that all sums stay in registers. */
 ALWAYS_INLINE void add_vectors(const int rows, const int vectors, int64_t steps, int add, const float *a, int64_t lda, const float *b,
                                int64_t ldb, float *c, int64_t ldc)
 {
@@ -281,6 +293,7 @@ ALWAYS_INLINE void add_steps(const int rows, int64_t steps, int add, int64_t n, 
     }
 }
 
+/* A few rows of C, B {k, n} where it is: eight rows of B at a time, so that C is read and written k / 8 times, not k times. */
 ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *w)
 {
   enum { STEPS = 8 };
@@ -332,6 +345,7 @@ ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const bloc
   }
 }
 
+/* Rows and the layout of B as constants, so that the compiler unrolls each case. */
 static void block_few_rows(const gemm *g, const block *w)
 {
   switch (w->rows * 2 + g->transpose_b) {
@@ -355,6 +369,8 @@ static void finish_row(float *c, int64_t n, const float *bias, int64_t bias_step
     for (int64_t j = 0; j < n; j++) c[j] = c[j] < 0 ? 0 : c[j];
 }
 
+/* Block number `part`: splits of k are neighbours, so that the threads that take successive parts read the same rows of A and columns of
+ * B. Products with few rows have bias and relu added afterwards; where k is split, run_sum does it. */
 static void run_block(const plan *p, int64_t part, float *partial, float *scratch)
 {
   const gemm *g = &p->g;

@@ -16,6 +16,7 @@ static int is_float32(const flow_call *call)
 
 static int supports_tiled(const flow_call *call) { return is_float32(call) && !call->partial; }
 
+/* Matrix number `matrix` of the batch as a product for gemm.h. Sizes are those of all matrices; only the pointers differ. */
 static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
 {
   return (gemm){
@@ -35,6 +36,7 @@ static int64_t matrices_together(const product *p)
   return work >= WORK ? 1 : (int64_t)(WORK / work);
 }
 
+/* Of all matrices on one thread, as every kernel's cost is (cost.h). */
 static double tiled_cost(const flow_call *call)
 {
   product p = describe(call);
@@ -42,6 +44,7 @@ static double tiled_cost(const flow_call *call)
   return gemm_cost(&g) * (double)p.matrices;
 }
 
+/* Each matrix has room for its partial sums: all matrices of the batch are worked on at the same time. */
 static size_t tiled_shared_bytes(const flow_call *call)
 {
   product p = describe(call);
@@ -55,6 +58,7 @@ static size_t tiled_scratch_bytes(const flow_call *call)
   return gemm_scratch_bytes();
 }
 
+/* Either every matrix has gemm_parts parts, or one part does several small matrices. */
 static int64_t tiled_parts(const flow_call *call, int phase)
 {
   product p = describe(call);
@@ -204,6 +208,7 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
+/* A chunk has no parts: its rows are done by the one thread that has the chunk. */
 static flow_status plain_chunk_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)begin; (void)end;

@@ -4,6 +4,8 @@
 #include "cpu/cost.h"
 #include "ops/matrix_product.h"
 
+/* A panel of BLOCK_K x PANEL doubles is 16 KB with AVX2 and 32 KB with AVX-512, PART_ROWS x BLOCK_K of A 192 KB (within a
+ * second-level cache of 256 KB or more). TILE_ROWS x 2 sums fill half of the registers; the rest holds B and the broadcast of A. */
 enum { LANES = VL / 2, PANEL = 2 * LANES, TILE_ROWS = REGISTERS == 32 ? 8 : 4, PART_ROWS = 96, PART_COLUMNS = 64, BLOCK_K = 256 };
 _Static_assert(PART_ROWS % TILE_ROWS == 0, "parts are whole tiles");
 
@@ -85,6 +87,8 @@ ALWAYS_INLINE void tile(const int rows, const task *t, const double *a, const do
   }
 }
 
+/* A part's block of C: for each BLOCK_K of k its panels of B are copied once and used by all of its rows. Bias and relu belong to the
+ * last BLOCK_K; the first one begins with zeros, so that k = 0 gives act(bias). */
 static void run_part(const product *p, int64_t part, double *panels)
 {
   int64_t matrix = part / parts_of_matrix(p), block = part % parts_of_matrix(p);

@@ -5,11 +5,14 @@
 #include "cpu/vector.h"
 #include "tensor/tensor.h"
 
+/* PART: elements of a part, 64 KB of floats, so that a part outweighs its ticket. CHUNK: doubles that are converted at a time, 2 KB each
+ * of x and y, which stay in the first-level cache. */
 enum { PART = 16384, CHUNK = 256 };
 
 /* How the elements of the target are walked: lines of `inner`, each with fixed steps. */
 typedef struct walk { int64_t size, inner, to_step, from_step; } walk;
 
+/* Axes of length 1 are never walked, so their strides do not count. */
 static int is_contiguous(const flow_operand *x)
 {
   int64_t strides[FLOW_MAX_RANK];
@@ -19,6 +22,8 @@ static int is_contiguous(const flow_operand *x)
   return 1;
 }
 
+/* One line for the whole target where both operands allow it; otherwise lines of the target's last axis. `from` has the target's shape
+ * after broadcasting (the shape rule has checked that). */
 static walk walk_of(const flow_operand *to, const flow_operand *from)
 {
   walk w = { .size = flow_shape_size(to->rank, to->shape) };
@@ -85,6 +90,8 @@ static int64_t parts(const flow_call *call, int phase)
   return (flow_shape_size(call->inputs[0].rank, call->inputs[0].shape) + PART - 1) / PART;
 }
 
+/* Parts are ranges of elements of the target, whatever lines they cut: a line's rest is done from the middle. No two parts write to the
+ * same element. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

@@ -5,6 +5,8 @@
 #include "cpu/matrix_product/transpose.h"
 #include "tensor/tensor.h"
 
+/* What the inner loops copy: `rows` x `columns` elements, with the steps of both sides in elements. A column is the axis that is packed
+ * in the destination, if one is. */
 typedef struct plane { int64_t rows, columns, from_row, from_column, to_row, to_column; } plane;
 
 /* Elements are moved as unsigned integers of their size. */
@@ -88,6 +90,9 @@ static void copy_plane(size_t size, const plane *p, const void *from, void *to)
 
 typedef struct axis { int64_t size, from, to; } axis;
 
+/* Order of the axes: writes should be packed, since a line that is written in pieces is read, changed and written back each time. So
+ * axes are sorted by the destination's strides and its last axis becomes the columns. The rows are chosen for the reads: if columns are
+ * not packed in the source, the axis that is packed there becomes the rows, and the plane is a transposition. */
 void FLOW_ISA_NAME(copy_strided)(size_t size, int rank, const int64_t *shape, const void *from, const int64_t *from_strides,
                                  void *to, const int64_t *to_strides)
 {

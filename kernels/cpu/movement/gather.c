@@ -7,11 +7,14 @@
 #include "cpu/cost.h"
 #include "tensor/tensor.h"
 
+/* A part of a gradient is at least PART_BYTES of the table, and there are at most MOST_PARTS of them, because each reads all indices. */
 enum { MOST_PARTS = 16, PART_BYTES = 65536 };
 
 static int64_t size_of(const flow_operand *x) { return flow_shape_size(x->rank, x->shape); }
 static int64_t row_size(const flow_operand *table) { return flow_shape_size(table->rank - 1, table->shape + 1); }
 
+/* The error names the row of the batch, counted from 1, as the caller knows it: call->first_row is where this chunk begins. Its field
+ * FLOW_ERROR_ROW counts from 0, as fields for C callers do. */
 static flow_status fail_index(const flow_call *call, const flow_operand *indices, int64_t i, int64_t rows)
 {
   double value;
@@ -55,6 +58,8 @@ static flow_status gather_run(const flow_call *call, int phase, int64_t begin, i
 /* ---- sums of rows ------------------------------------------------------------------------------------------------------------- */
 
 /* Rows are added in float four at a time and these as doubles, as sum does it (reduce_blocks.h), for the same bits. */
+/* MOST_FLOATS: floats of a row that are summed at a time, 4 KB of doubles on the stack. AHEAD: how many rows ahead memory is asked for.
+ * LINE: bytes of a cache line. */
 enum { TOGETHER = 4, MOST_FLOATS = 512, AHEAD = 16, LINE = 64 };
 
 static double gather_sum_cost(const flow_call *call)
@@ -108,6 +113,7 @@ static void sum_of_rows(const flow_call *call, int64_t begin, int64_t end, int64
   for (int64_t j = 0; j < n; j++) to[j] = (float)sums[j];
 }
 
+/* All indices are checked first, so that the loops that read rows need not, and nothing is written where one is wrong. */
 static flow_status gather_sum_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -153,6 +159,8 @@ static void add_doubles(double *to, const double *from, int64_t n)
   for (int64_t i = 0; i < n; i++) to[i] += from[i];
 }
 
+/* One pass over all indices for each part: parts begin .. end - 1 are done as one range of table rows. An index out of range fails in
+ * every part that sees it; the first failure is reported. */
 static flow_status gradient_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const flow_operand *g = &call->inputs[0], *indices = &call->inputs[1], *table = &call->outputs[0];

@@ -15,6 +15,9 @@
 #include "cpu/math.h"
 #include "tensor/tensor.h"
 
+/* PART_FLOATS: 128 KB of x, which fit into a second-level cache. RUN: the rounding errors of 32 additions in float stay below the
+ * input's own. TOGETHER: vectors of a line that are summed side by side, so that additions need not wait for each other. CHANNEL_BLOCK:
+ * channels of a part of the second phase; its doubles are 1 KB on the stack. */
 enum { PART_FLOATS = 32768, RUN = 32, TOGETHER = 4, CHANNEL_BLOCK = 64, PHASES = 3 };
 
 /* How rows are walked. With fewer channels than lanes, VL rows are taken as one line of VL c floats, whose coefficients
@@ -23,6 +26,7 @@ typedef struct layout {
   int64_t rows, channels, line, rows_per_line, rows_per_part, parts;
 } layout;
 
+/* Parts depend on the shape only: the sums have the same bits on every number of threads. */
 static layout layout_of(const flow_operand *x)
 {
   layout l = { .rows = flow_shape_size(x->rank - 1, x->shape), .channels = x->shape[x->rank - 1] };

@@ -65,6 +65,8 @@ static float exponentials(const float *z, int64_t n, float *e, float *largest)
   return (float)(total + (double)vf_sum(tail));
 }
 
+/* In float: log(sum) - (z[label] - largest) has the small difference first, so that a confident row's loss keeps its digits. Labels are
+ * checked before anything is written for their line. */
 static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

@@ -76,6 +76,7 @@ ALWAYS_INLINE double exponentials(const float *x, float *y, int64_t n, vf larges
   return (double)vf_sum(sum);
 }
 
+/* y may be x: the largest is found before anything is written. Exponentials are stored, then scaled in place. */
 static void softmax_row(const float *x, float *y, int64_t n)
 {
   vf largest = vf_set(row_max(x, n));
@@ -157,6 +158,7 @@ ALWAYS_INLINE vf kept(float *y, vf e, int64_t lanes)
   return e;
 }
 
+/* The same across: each lane is a line of its own. */
 static void softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
 {
   vf largest = strip_max(x, n, step, lanes);

@@ -25,6 +25,7 @@ enum {
   REST          = 16384              /* elements of a part without a product */
 };
 
+/* One product of the op, and how it is cut. Sizes are elements. */
 typedef struct product {
   const float *x, *g;
   int64_t      k, m, n, first;       /* m: rows that are done here, */
@@ -37,6 +38,8 @@ typedef struct product {
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
+/* With a shard (a replica that updates only its rows: flow_shard), x, m and first are those of its rows, and `ld` keeps the width of x.
+ * Blocks are cut evenly and rounded up to whole panels and tiles. */
 static product describe_product(const flow_call *call, int i)
 {
   const flow_operand *factors = optimizer_factors(call, i);
@@ -61,6 +64,7 @@ static product describe_product(const flow_call *call, int i)
 
 static int product_count(const flow_call *call) { return call->attributes->optimizer.products; }
 
+/* The update's passes, and the products at 85 % of the peak: tiles share the cores' ports with the updates. */
 double products_cost(const flow_call *call)
 {
   double cost = update_cost(call);
@@ -90,6 +94,7 @@ size_t products_scratch_bytes(const flow_call *call)
   return (size_t)(2 * BUFFER + BLOCK_ROWS * DEPTH) * sizeof(float);
 }
 
+/* Phase 0: panels of all products. Phase 1: groups of blocks of all products, then the ranges without one. */
 int64_t products_parts(const flow_call *call, int phase)
 {
   int64_t parts = 0, first, last, skipped;
@@ -152,6 +157,7 @@ static void run_errand(errand *e)
 }
 
 /* c = the block of x^T g, or, with a scale, c += scale x^T g. */
+/* Tiles of a block over all of k, DEPTH at a time; before each tile one errand is run. */
 static void multiply_block(const product *p, const block *b, errand *beside, const float *panels, float scale, float *c, int64_t ldc,
                            float *packed)
 {
@@ -198,6 +204,8 @@ static void leave_update(const product *p, const block *b, const float *buffer, 
   e->at_once = blocks_of(b->rows, blocks_of(b->rows, TILE_ROWS) * blocks_of(b->columns, PANEL));
 }
 
+/* Two buffers take turns: while block i is multiplied into one, the errands update block i - 1 from the other. The last block of a part
+ * has no next one and is updated at once. */
 static void run_blocks(const flow_call *call, const product *p, const update *u, int64_t part)
 {
   float *buffers[2] = { call->scratch, (float *)call->scratch + BUFFER }, *packed = buffers[1] + BUFFER;
@@ -238,6 +246,7 @@ static void run_pack(const flow_call *call, int64_t part)
   }
 }
 
+/* Finds which product, or which range between products, part number `part` belongs to; products_parts counts in the same order. */
 static void run_update(const flow_call *call, const update *u, int64_t part)
 {
   int64_t packed = 0, first, last, skipped;

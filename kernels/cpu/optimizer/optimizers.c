@@ -5,6 +5,8 @@
  * dtype, in double). */
 #include "cpu/optimizer/optimizer_products.h"
 
+/* PART: elements of a part, 64 KB of each of the parameters, the gradient and the slots. CHUNK: elements that are converted to doubles
+ * at a time, 2 KB for each array on the stack. */
 enum { PART = 16384, CHUNK = 256 };
 
 static int64_t optimizer_parts(const flow_call *call, int phase)
@@ -106,6 +108,7 @@ static int is_done_here(const flow_call *call, int64_t at)
 
 typedef double formula(const flow_update_form *form, const update_numbers_double *u, double g, double w, double *s);
 
+/* Every dtype by way of doubles, element by element. Elements of other shards are read and written back as they were. */
 static void run_plain(const flow_call *call, int64_t begin, int64_t end, formula *rule)
 {
   int64_t first, last;

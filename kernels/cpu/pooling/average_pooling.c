@@ -43,6 +43,8 @@ ALWAYS_INLINE window window_at(const flow_pooling *s, int64_t row, int64_t colum
   return (window){ bottom - top, right - left, pixel * s->channels };
 }
 
+/* y {out, out, c} of one image x {in, in, c}, vectors along the channels; a window has at least one cell inside the image (the shape
+ * rule). */
 static void pool_image(const flow_pooling *s, const float *x, float *y)
 {
   int64_t row_step = s->in[1] * s->channels;
@@ -59,6 +61,7 @@ static void pool_image(const flow_pooling *s, const float *x, float *y)
   }
 }
 
+/* dx, which is zero, plus each window's share of g. Windows may overlap, so one image belongs to one thread. */
 static void spread_image(const flow_pooling *s, const float *g, float *dx)
 {
   int64_t row_step = s->in[1] * s->channels;

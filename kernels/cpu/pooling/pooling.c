@@ -23,6 +23,8 @@ ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t
   return best;
 }
 
+/* One image. y and index may be NULL: nobody reads them. A window of padding only has no maximum: -infinity, and NO_ARGMAX, which sends
+ * no gradient. */
 static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t *index)
 {
   int64_t row_step = s->in[1] * s->channels;
@@ -83,6 +85,7 @@ static void add_argmax(float *dx, const float *g, const uint8_t *index, int32_t 
     if (index[i] == k) dx[i] += g[i];
 }
 
+/* Each cell of each window adds g in the channels whose maximum it was; which one that was is a comparison of bytes, without branches. */
 static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -8,8 +8,12 @@
 #include "cpu/vector.h"
 #include "tensor/tensor.h"
 
+/* key: of this op at this step (random_step_key). threshold: words of 24 bits from which on an element is kept. scale: 1 / (1 - rate),
+ * so that the mean stays; 0 for a rate of 1. */
 typedef struct mask { uint64_t key, threshold; double scale; } mask;
 
+/* The attributes name the stream, the scalars the step: the same step draws the same mask again, which is how a gradient and a resumed
+ * run see the mask of the forward pass. */
 static mask mask_of(const flow_call *call)
 {
   double rate = call->attributes->dropout.rate;

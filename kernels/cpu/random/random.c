@@ -51,6 +51,8 @@ static void words_of(uint64_t key, int64_t first, int64_t n, uint32_t *words)
   }
 }
 
+/* low + (high - low) u for u of as many bits as the dtype's significand has, so that rounding to it cannot give `high`, but for the last
+ * step, which is cut off at `limit`. */
 static void uniform_floats(const flow_call *call, uint64_t key, int64_t first, int64_t n, double *x)
 {
   double low = call->attributes->random.low, high = call->attributes->random.high;
@@ -72,6 +74,8 @@ static void uniform_floats(const flow_call *call, uint64_t key, int64_t first, i
   }
 }
 
+/* low .. high - 1 by multiplication instead of a remainder (Lemire, "Fast random integer generation in an interval", 2019, without the
+ * rejection: the bias is at most range / 2^32). */
 static void uniform_integers(const flow_call *call, uint64_t key, int64_t first, int64_t n, int64_t *x)
 {
   int64_t low = (int64_t)ceil(call->attributes->random.low), high = (int64_t)ceil(call->attributes->random.high);
@@ -170,6 +174,9 @@ static void normal_block(uint64_t key, uint64_t low, uint64_t high, double z[4])
   }
 }
 
+/* float64 by libm, others by vectors: results of float32 are within a unit of their last place either way, but need not be those of
+ * libm. Elements beyond two deviations are drawn again one by one, from blocks of their own, so that an element does not depend on its
+ * neighbours. */
 static void normals(const flow_call *call, uint64_t key, int64_t first, int64_t n, double *x)
 {
   double mean = call->attributes->random.low, deviation = call->attributes->random.high;

@@ -9,6 +9,7 @@
 
 /* ---- cells: one step -------------------------------------------------------------------------------------------------------- */
 
+/* A kept row (its mask is 0) keeps h; its product is computed all the same, since a tile has several rows. */
 static void simple_rnn_step(const flow_call *call, const block *b, int64_t t)
 {
   multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width);
@@ -23,6 +24,8 @@ static void simple_rnn_step(const flow_call *call, const block *b, int64_t t)
   }
 }
 
+/* With a history, outputs[2] {n, t, 5 u} gets i, f, g, o and the new c of each step: what the gradient needs, so that it computes no
+ * sigmoid again. For a kept row the c is the old one. */
 static void lstm_step(const flow_call *call, const block *b, int64_t t)
 {
   int64_t units = b->r.units;
@@ -115,6 +118,8 @@ static void gru_before(const flow_call *call, const block *b, int64_t t, int64_t
   }
 }
 
+/* reset_after: one product h . w for all three gates, with x and b added later. Otherwise p begins with x; the product for z and r comes
+ * first, then, of r h, which is kept in b->c, that of the candidate. */
 static void gru_step(const flow_call *call, const block *b, int64_t t)
 {
   const int after = call->attributes->recurrent.reset_after;
@@ -134,6 +139,7 @@ static void gru_step(const flow_call *call, const block *b, int64_t t)
 
 typedef void step_function(const flow_call *call, const block *b, int64_t t);
 
+/* Phase 0 packs w; phase 1 takes blocks of rows through all steps. After each step h is written to the sequence. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const int is_lstm = call->op == FLOW_OP_lstm;

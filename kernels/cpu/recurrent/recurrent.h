@@ -21,6 +21,7 @@ typedef struct recurrent {
   int            reverse, resets_before;      /* resets_before: gru without reset_after, whose candidate has its own product */
 } recurrent;
 
+/* { gates, number of the input w, number of the input mask, transposed } of each op. */
 static inline cell_operands cell_of(int op)
 {
   static const cell_operands lstm = { 4, 1, 4, 0 }, lstm_gradient = { 4, 2, 5, 1 }, gru = { 3, 1, 4, 0 }, gru_gradient = { 3, 1, 5, 1 };

@@ -12,6 +12,7 @@ static const float *before(const block *b, const flow_operand *sequence, const f
   return at(b, sequence, i, step_at(&b->r, s - 1), width) + offset;
 }
 
+/* h += g of step t: what the sequence's own gradient adds to what flows back from the later step. */
 static void add_gradient(const flow_call *call, const block *b, int64_t t)
 {
   for (int64_t i = 0; i < b->rows; i++) {
@@ -21,6 +22,7 @@ static void add_gradient(const flow_call *call, const block *b, int64_t t)
   }
 }
 
+/* The gates' gradients p of this step into `output` {n, t, gates * u}, if it is read. */
 static void give(const block *b, const flow_operand *output, int64_t t)
 {
   int64_t width = b->r.cell.gates * b->r.units;
@@ -49,6 +51,8 @@ static void simple_rnn_back(const flow_call *call, const block *b, int64_t s)
   multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
 }
 
+/* With the history's i, f, g, o and c: `above` is the gradient of h, `through` that of c. dh is cleared before the product adds what
+ * flows to the h before; a kept row has no gates' gradients, and its dh and dc flow on unchanged. */
 static void lstm_back(const flow_call *call, const block *b, int64_t s)
 {
   int64_t t = step_at(&b->r, s), units = b->r.units;
@@ -78,6 +82,8 @@ static void lstm_back(const flow_call *call, const block *b, int64_t s)
   multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
 }
 
+/* reset_after: x's gradient of the candidate is dk, that of its inner product dk r; so dx and the gates' gradients, which make the
+ * gradients of w and b, are two outputs. */
 static void gru_after_back(const flow_call *call, const block *b, int64_t s)
 {
   int64_t t = step_at(&b->r, s), units = b->r.units;
@@ -159,6 +165,7 @@ static step_function *step_of(const flow_call *call)
   return call->attributes->recurrent.reset_after ? gru_after_back : gru_before_back;
 }
 
+/* From the last step to the first. At the end h (and c) hold the gradients of the initial state. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const int is_lstm = call->op == FLOW_OP_lstm_gradient;

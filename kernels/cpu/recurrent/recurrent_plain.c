@@ -165,6 +165,7 @@ static step_function *step_of(int op)
          op == FLOW_OP_gru_gradient ? gru_back : op == FLOW_OP_simple_rnn ? simple_rnn_step : simple_rnn_back;
 }
 
+/* All steps of one row, forward or back. h and c begin with the initial state, or, back, with zeros and the gradient of the last c. */
 static void run_row(state *s)
 {
   const flow_call *call = s->call;

@@ -101,6 +101,7 @@ typedef struct layout {
   int64_t   size;      /* bytes of an element */
 } layout;
 
+/* Axes in the order of the input's shape: positions in a flattened array are row-major in it, whatever its strides. */
 static void layout_make(layout *l, const flow_operand *in, const flow_operand *out, unsigned searched, int keepdims)
 {
   *l = (layout){ .dtype = in->dtype, .kind = flow_kind_of(in->dtype), .size = flow_dtype_size(in->dtype) };
@@ -171,6 +172,8 @@ static void search_many(const layout *l, int smallest, const char *x, const axis
   }
 }
 
+/* Two ways, by which elements are nearer to each other in memory: those of neighbouring outputs (search_many, {n, c} over n) or those of
+ * one output (search_one, {n, c} over c). */
 static flow_status run_argreduce(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

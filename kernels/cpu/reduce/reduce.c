@@ -62,6 +62,8 @@ static int64_t rows_for_wide(int64_t columns)
   return rows;
 }
 
+/* accumulators[j] = op of accumulators[j] and x[0][j], x[1][j], ...; see WIDE for few columns. The order of operations depends on rows
+ * and columns alone, and so does the result. */
 static void reduce_rows(const reduction *op, flow_kind kind, const void *x, int64_t rows, int64_t row_stride, int64_t columns,
                         void *accumulators)
 {
@@ -103,6 +105,7 @@ typedef struct layout {
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
+/* Puts an axis after the others, or makes it one with the last if the two are one run in both operands. */
 static void add_axis(axis *axes, int *count, axis added)
 {
   if (added.size == 1) return;
@@ -298,6 +301,7 @@ void FLOW_ISA_NAME(add_each_row)(const flow_call *call)
 /* WHOLE: the first axis is reduced with the others. Parts have at least PART_BYTES of input. */
 enum { PART_BYTES = 256 * 1024, MOST_PARTS = 64 };
 
+/* Bytes in the input's size decide, not the team's: a result is the same for every number of threads. */
 static int64_t whole_parts(const flow_call *call, int phase)
 {
   (void)phase;

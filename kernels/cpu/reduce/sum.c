@@ -23,6 +23,7 @@ typedef struct sum {
   int                 listed, packed;         /* small rows, as above; rows are packed in memory in their kind's dtype */
 } sum;
 
+/* What the shape and the axes say about a sum. `listed` needs small rows whose reduced axes all come before the kept ones. */
 static sum sum_of(const flow_call *call)
 {
   const flow_operand *in = &call->inputs[0];
@@ -63,6 +64,8 @@ ALWAYS_INLINE void add_strip(const int count, const float *x, int64_t rows, int6
   for (int v = 0; v < count; v++) vd_store(to + v * HALF, a[v]);
 }
 
+/* Columns in strips of at most 8 half vectors, whose accumulators stay in registers. Rows are taken `together` at a time, so that each
+ * strip finds the lines that the strip before it has brought into the cache. */
 static void add_floats(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)
 {
   enum { IN_CACHE = 4096, FEWEST_ROWS = 16 };      /* floats that all strips are read from in turn; rows that a strip's start pays for */
@@ -216,6 +219,8 @@ static void add_listed(const sum *s, const flow_operand *rows, char *partial)
   }
 }
 
+/* The rows of `rows` into a partial sum, by the way that `s` has chosen. The general case is a call of reduce.c for each row, with an
+ * output that is the accumulators. */
 static void add_rows(const sum *s, const flow_call *call, const flow_operand *rows, char *partial)
 {
   if (rows->shape[0] == 0 || s->elements == 0 || s->outputs == 0) return;
@@ -244,6 +249,8 @@ static int reduces_rows(const flow_call *call) { return (flow_reduced_axes(call-
 
 static int is_partial(const flow_call *call) { return call->partial && reduces_rows(call); }
 
+/* A chunk of a slot's rows, which is added to what the chunk before it has left (accumulate): the engine gives one slot's chunks to one
+ * thread, in order. */
 static flow_status run_chunk(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -279,6 +286,7 @@ static size_t shared_bytes(const flow_call *call)
   return by_columns(&s) ? 0 : (size_t)most * flow_wide_bytes(s.outputs);
 }
 
+/* Phase 0: slots, or blocks of columns; phase 1 (slots only): ranges of outputs that add up the slots. */
 static int64_t parts_of(const flow_call *call, int phase)
 {
   sum s = sum_of(call);
