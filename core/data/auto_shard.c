@@ -49,6 +49,8 @@ static flow_status rewrite_inputs(flow_dataset *stage, rewrite one, int64_t coun
   return status;
 }
 
+/* Goes down to the reader and takes its share of files there. FLOW_NOT_FOUND where the pipeline does not begin with files, or has fewer
+ * than there are workers: AUTO then goes another way, FILE fails. */
 static flow_status by_file(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   *out = NULL;
@@ -57,6 +59,7 @@ static flow_status by_file(flow_dataset *dataset, int64_t count, int64_t index, 
   return flow_fail(FLOW_NOT_FOUND, "the pipeline begins with %s, which reads no list of files", dataset->class->name);
 }
 
+/* Puts the shard in front of prefetches and options at the end, so that each worker prefetches only its share. */
 static flow_status by_data(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   *out = NULL;
@@ -64,6 +67,7 @@ static flow_status by_data(flow_dataset *dataset, int64_t count, int64_t index, 
   return flow_dataset_shard(dataset, (double)count, (double)index, out);
 }
 
+/* Each shard that said SHARD_HINT, and no other stage, is made again with the worker's numbers. */
 static flow_status by_hint(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   *out = NULL;
@@ -79,6 +83,7 @@ static flow_status by_hint(flow_dataset *dataset, int64_t count, int64_t index, 
   return status;
 }
 
+/* Worker 0 logs the reason, so that a cluster tells it once. */
 static flow_status by_file_or_data(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   flow_status status = by_file(dataset, count, index, out);

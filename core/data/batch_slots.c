@@ -9,6 +9,8 @@ enum { LEAST_ROW_BYTES = 4096 };      /* less is copied sooner than a view of it
 /* Memory of one batch. */
 typedef struct block { struct block *next; int64_t number; flow_tensor *tensors[FLOW_MAX_COMPONENTS]; } block;
 
+/* Rows count over all batches: row r is row r % size of batch r / size. `lock` guards everything: the producer's threads ask and lose,
+ * the consumer goes from batch to batch. */
 struct flow_batch_slots {
   pthread_mutex_t   lock;
   flow_element_spec rows;
@@ -20,6 +22,7 @@ struct flow_batch_slots {
   block            *blocks;        /* from the consumer's on */
 };
 
+/* A component whose rows are large and of one known shape. Texts and varying shapes have no place before they are made. */
 static int is_worth_it(const flow_component *component)
 {
   int64_t elements = component->text ? 0 : flow_shape_size(component->rank, component->shape);      /* -1: unknown dimensions */
@@ -100,6 +103,8 @@ static flow_status view_row(const flow_batch_slots *slots, const block *from, in
   return FLOW_OK;
 }
 
+/* A row that was given before (after flow_batch_slots_lose) is not given again, since the element that had it may still be written: the
+ * next element then has no slot and is copied. */
 void flow_batch_slots_ask(flow_batch_slots *slots, flow_element *out)
 {
   if (!slots) return;
@@ -131,6 +136,7 @@ void flow_batch_slots_batch(flow_batch_slots *slots, flow_tensor **tensors)
   pthread_mutex_unlock(&slots->lock);
 }
 
+/* Frees this side's references to batches that are done; views and the batch itself hold their own. */
 void flow_batch_slots_next_batch(flow_batch_slots *slots)
 {
   if (!slots) return;

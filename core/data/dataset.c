@@ -212,6 +212,8 @@ flow_status flow_text_tensor(const char *text, size_t length, flow_tensor **out)
 
 /* ---- cursors -------------------------------------------------------------------------------------------------------------- */
 
+/* position: the stage's place in the iterator's list of counters, -1 for a dataset that a function made on the way. After a failed open
+ * the cursor is closed, which every class's close() allows. */
 static flow_status cursor_new(flow_iterator *iterator, flow_dataset *dataset, int owns, int position, flow_cursor **out)
 {
   void *block, *inputs = NULL;
@@ -268,6 +270,7 @@ flow_status flow_cursor_open_all(flow_cursor *cursor)
   return FLOW_OK;
 }
 
+/* The clock is read only where there are counters. The time of a stage includes that of its inputs on the same thread. */
 flow_status flow_cursor_pull(flow_cursor *cursor, flow_element *out)
 {
   flow_stage_counters *counters = cursor->counters;

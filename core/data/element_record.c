@@ -7,6 +7,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers and values stand in files as they stand in memory");
 
+/* MOST_DRAWS: more random stages than a pipeline has; a damaged number must not ask for memory. */
 enum { START = 1, ELEMENT = 2, END = 3, MOST_DRAWS = 1 << 16 };
 
 static const char title[] = "flow-elements-1";
@@ -131,6 +132,7 @@ static flow_status fail_foreign(const char *path)
   return flow_fail(FLOW_CORRUPT_DATA, "%s is not a file of cached elements, or is damaged: remove it, or name another one", path);
 }
 
+/* Memory for draws is asked for only after their number was found to be what is left of the record. */
 flow_status flow_element_start_read(const char *path, const unsigned char *bytes, uint64_t count, flow_element_start *out)
 {
   flow_bytes from = flow_bytes_of(bytes, count);
@@ -175,6 +177,7 @@ static int take_shapes(flow_bytes *from, const flow_element_spec *spec, int64_t 
   return total == flow_bytes_left(from);
 }
 
+/* Sizes are checked against the record before a tensor is made: a damaged shape cannot ask for more memory than the file is long. */
 static flow_status take_element(flow_record_reader *reader, flow_bytes *from, const flow_element_spec *spec, uint64_t number,
                                 flow_element *out)
 {

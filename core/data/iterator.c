@@ -22,6 +22,8 @@ static void raise_to(_Atomic int64_t *number, int64_t least)
   while (found < least && !atomic_compare_exchange_weak(number, &found, least)) { }
 }
 
+/* A stage below a full cache gets the draws that the cache was filled with, so that the position of the pass names the elements that it
+ * will see. A peek reads the number of the next pass and takes none. */
 static flow_status add_record(flow_iterator *iterator, flow_dataset *dataset, flow_dataset *cache)
 {
   flow_draw kept;
@@ -51,6 +53,8 @@ static flow_status reserve_draws(flow_iterator *iterator, flow_dataset *dataset,
   return FLOW_OK;
 }
 
+/* Threads of the pass may open cursors at the same time (interleave, repeat), so the lock is taken. The counter of the dataset is raised
+ * as well, so that another iterator which opens later draws other numbers. */
 flow_status flow_cursor_draw(flow_cursor *cursor, flow_draw *out)
 {
   flow_iterator *iterator = cursor->iterator;
@@ -129,6 +133,8 @@ static void abandon_cursors(flow_iterator *iterator)
   iterator->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;      /* not init(): after fork the old contents mean nothing */
 }
 
+/* Order: waiting threads are woken and fail, the pump's thread is joined, then cursors close, each of which joins its own threads, and
+ * the pump goes last, because threads of cursors may still take back their questions. */
 static void close_cursors(flow_iterator *iterator)
 {
   if (!iterator->top && !iterator->pump) return;
@@ -161,6 +167,8 @@ void flow_iterator_close(flow_iterator *iterator)
 /* ---- elements ---------------------------------------------------------------------------------------------------------------- */
 
 /* The next element, by the thread that runs the first cursor. */
+/* After a restore, or a skip, `to_skip` elements are left out first. If the data ends before, `delivered` is corrected to what there
+ * was. An element that failed counts as delivered: a restored pass goes on after it. */
 static flow_status produce(flow_iterator *iterator, flow_element *out)
 {
   if (!iterator->top) FLOW_TRY(flow_cursor_new(iterator, iterator->dataset, 0, &iterator->top));
@@ -181,6 +189,8 @@ static flow_status produce(flow_iterator *iterator, flow_element *out)
   return status;
 }
 
+/* Where a function of Lua is needed (calls_back) the pass runs on a thread of its own, and this one, which may call Lua, answers its
+ * questions: see generator.h. */
 flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -223,6 +233,8 @@ int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
 typedef enum reading { CHECK, GO_ON, ALIGN } reading;
 
 /* Reads the draws after the header: to go on with that pass, or for the passes after it; 0 if the text is not what save writes. */
+/* Purposes: CHECK reads and changes nothing. GO_ON is for a restored pass: it draws the same numbers, and datasets count at least as
+ * far. ALIGN is for a later pass of another process: datasets get the seeds and counters of the saved one. */
 static int read_draws(flow_iterator *iterator, const char *text, reading purpose)
 {
   for (int i = 0; i < iterator->draw_count; i++) {

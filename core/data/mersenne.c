@@ -40,6 +40,8 @@ static uint32_t draw_up_to(mersenne *m, uint32_t most)
   return value;
 }
 
+/* Fisher and Yates' shuffle from the end, as RandomState.shuffle does it: order[i] is the place that element i of the shuffled list had
+ * before. */
 flow_status flow_shuffle_order(double seed, int count, int32_t *order)
 {
   if (!(seed >= 0 && seed <= 4294967295.0) || seed != (double)(uint32_t)seed) {

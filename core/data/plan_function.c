@@ -98,6 +98,8 @@ static int64_t rows_of(const plan_function *self, const flow_element *in)
   return 1;
 }
 
+/* The instance keeps the rows of the largest element so far. The key's pass and index are the run's seed and step, so that dropout or
+ * random ops of the plan draw for an element the same numbers on every thread. */
 static flow_status run(const plan_function *self, plan_worker *w, const flow_element_key *key, const flow_element *in,
                        flow_tensor **outputs)
 {
@@ -152,6 +154,7 @@ static const flow_function_class filter_class = {
   .spec = filter_spec, .open = open, .apply = filter_apply, .close = close, .release = release,
 };
 
+/* `random` is what the plan's nodes say: a map without random ops draws nothing and leaves the position shorter. */
 static flow_status make(const flow_function_class *class, flow_plan *plan, const int *inputs, int input_count, flow_function **out)
 {
   *out = NULL;

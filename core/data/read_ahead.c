@@ -4,11 +4,15 @@
 #include "base/team.h"
 #include "data/iterator.h"
 
+/* A block is full at 64 records or 1 MB: long enough that a lock per block does not weigh, short enough that the first record does not
+ * wait. Two blocks: one is read while the other is used. */
 enum { BLOCK_RECORDS = 64, BLOCK_BYTES = 1 << 20, BLOCKS = 2 };
 
 /* The last one of a file holds how it ended. */
 typedef struct block { flow_tensor *records[BLOCK_RECORDS]; int count, last; flow_failure failure; } block;
 
+/* `gate` guards ring, head, tail and stopped. holds and given are the consumer's own: the block at the head is the thread's no more
+ * until the consumer leaves it. */
 struct flow_read_ahead {
   flow_gate          gate;
   flow_thread        thread;
@@ -48,6 +52,8 @@ static flow_status read_block(flow_read_ahead *self, block *into)
   return FLOW_OK;
 }
 
+/* A block is read without the lock, then waits for room. A failure is the last thing of a block: it is raised where the records before
+ * it have been taken. */
 static void *thread_main(void *argument)
 {
   flow_read_ahead *self = argument;

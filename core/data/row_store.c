@@ -130,6 +130,8 @@ int flow_row_store_start(flow_row_store *store, const flow_element_spec *spec, i
 
 /* ---- rows -------------------------------------------------------------------------------------------------------------------- */
 
+/* The place of a row's address, or the empty one where it would go. The table is at most half full (make_component), so that a search
+ * ends soon. */
 static int64_t *place_of(const kept_rows *kept, const char *address)
 {
   uint64_t i = flow_mix((uint64_t)(uintptr_t)address, 0) & (kept->size - 1);
@@ -172,6 +174,7 @@ static int number_rows(kept_rows *kept, const flow_element *elements, int64_t ro
   return 1;
 }
 
+/* New rows are packed on the host and go to the end of the table in one copy. */
 static flow_status send_rows(flow_row_store *store, kept_rows *kept, int64_t first_new)
 {
   size_t bytes = (size_t)(kept->count - first_new) * kept->row_bytes;
@@ -222,6 +225,9 @@ static int are_equal(const int64_t *numbers, int64_t rows, int components)
   return 1;
 }
 
+/* Rows of all components are numbered first; only if each has its place something is sent. If that fails, the new rows are taken back,
+ * so that the store is as it was. Components with equal numbers (features and labels of the same rows) give one list of numbers, from
+ * which the step gathers by itself; others are gathered here. */
 static flow_status make_batch(flow_row_store *store, const flow_element *elements, int64_t rows, int64_t *numbers, flow_element *out,
                               int *made)
 {

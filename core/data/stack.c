@@ -33,6 +33,7 @@ static flow_status batch_tensor(const flow_tensor *row, int64_t rows, flow_tenso
   return flow_tensor_new_uninitialized(row->dtype, row->rank + 1, shape, out);
 }
 
+/* Capacity doubles up to `most`; rows so far are copied. */
 static flow_status grow(flow_stack *stack, int64_t capacity)
 {
   for (int i = 0; i < stack->count; i++) {
@@ -71,6 +72,7 @@ static void view_row(flow_tensor *batch, int64_t row, flow_tensor *view)
   memcpy(view->strides, batch->strides + 1, sizeof *view->strides * (size_t)view->rank);
 }
 
+/* A row that was written in its slot has the batch's address and is not copied. */
 static flow_status copy_row(flow_tensor *batch, int64_t row, const flow_tensor *from, int component)
 {
   if (from->dtype != batch->dtype || !flow_shape_equal(from->rank, from->shape, batch->rank - 1, batch->shape + 1)) {
@@ -89,6 +91,7 @@ static flow_status copy_row(flow_tensor *batch, int64_t row, const flow_tensor *
   return flow_tensor_copy(&view, from);
 }
 
+/* A component without a tensor (text) keeps its elements until the batch is finished. */
 static flow_status add(flow_stack *stack, const flow_element_spec *rows, int64_t most, flow_element *element)
 {
   int keeps = 0;

@@ -17,6 +17,8 @@ static void make_condition(pthread_cond_t *condition)
   pthread_condattr_destroy(&attributes);
 }
 
+/* Conditions use the monotonic clock: a change of the system's time must not end or lengthen a wait. The list is changed under the
+ * iterator's lock, because flow_iterator_cancel walks it from another thread. */
 void flow_gate_open(flow_gate *gate, flow_iterator *iterator)
 {
   gate->iterator = iterator;
@@ -68,6 +70,7 @@ const flow_iterator *flow_iterator_served(const flow_iterator *iterator)
 /* Only the caller's own thread looks at the interrupt flag: a signal handler can set it, but not wake anybody. */
 static int is_caller(const flow_iterator *iterator) { return iterator->context && served == iterator; }
 
+/* The caller's thread wakes every LOOK_NANOSECONDS and looks for an interrupt (Ctrl-C); other threads sleep until they are signalled. */
 flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition)
 {
   flow_iterator *iterator = gate->iterator;
@@ -88,6 +91,7 @@ flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition)
   return cancelled(iterator);
 }
 
+/* Lock order: the iterator's lock, then a gate's. No thread takes the iterator's lock while it holds a gate's. */
 void flow_iterator_cancel(flow_iterator *iterator)
 {
   atomic_store(&iterator->cancelled, 1);

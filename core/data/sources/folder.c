@@ -58,6 +58,7 @@ static flow_status new_listing(flow_listing **out)
 
 /* ---- one folder --------------------------------------------------------------------------------------------------------------------- */
 
+/* d_type saves a call of stat for each name; file systems that do not tell it, and links, are looked up. */
 static int is_folder(DIR *stream, const struct dirent *entry)
 {
   if (entry->d_type == DT_DIR) return 1;
@@ -115,6 +116,7 @@ static flow_status read_entries(DIR *stream, flow_listing *listing)
 
 typedef flow_status (*reader)(DIR *stream, flow_listing *listing);
 
+/* Names in the directory that `read` takes, sorted by byte. *out is NULL after a failure. */
 static flow_status list(const char *directory, reader read, flow_listing **out)
 {
   *out = NULL;
@@ -158,6 +160,7 @@ static int is_circle(const ancestor *here)
 
 static flow_status walk(const char *folder, int follow_links, const ancestor *above, flow_listing *roots);
 
+/* A folder that a link leads back to is not entered (is_circle), so that the walk ends. */
 static flow_status walk_inside(DIR *stream, const char *folder, int follow_links, const ancestor *here, flow_listing *roots)
 {
   for (struct dirent *entry; (entry = readdir(stream));) {

@@ -3,6 +3,8 @@
 
 #include "base/team.h"
 
+/* A question that a thread of the pass has, on that thread's stack, until it is answered or withdrawn. argument is borrowed from the
+ * asking thread. */
 typedef struct question {
   int              callback, answered;
   int64_t          pass;
@@ -15,6 +17,8 @@ typedef struct question {
 
 enum { IDLE, WANTED, DONE };
 
+/* state: IDLE, nothing is wanted; WANTED, the pump's thread makes an element; DONE, the element (or failure) waits for the caller.
+ * `gate` guards all fields. ready wakes the caller, room the pump's thread and those that ask. */
 typedef struct flow_pump {
   flow_gate    gate;
   flow_thread  thread;
@@ -46,6 +50,8 @@ static void withdraw(flow_pump *pump, question *q)
   }
 }
 
+/* Waits for the answer. If the pass is cancelled meanwhile the question is withdrawn, since it is on this stack; an answer that came at
+ * the same moment is taken. */
 flow_status flow_ask(flow_iterator *iterator, int callback, int64_t pass, const flow_element *argument, flow_element *element,
                      flow_dataset **dataset)
 {
@@ -84,6 +90,8 @@ int64_t flow_next_pass(flow_iterator *iterator)
   return pass;
 }
 
+/* Called by the thread that calls Lua, after flow_iterator_next gave it a question. FLOW_INVALID_STATE: the question was withdrawn, or
+ * none was asked. */
 flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *element, flow_dataset *dataset, const char *error)
 {
   flow_pump *pump = iterator ? iterator->pump : NULL;
@@ -104,6 +112,7 @@ flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *el
 
 /* ---- the pump ---------------------------------------------------------------------------------------------------------------- */
 
+/* Runs the pass on a thread of its own: it may wait for answers, while the caller's thread gives them. It computes alone. */
 static void *pump_main(void *argument)
 {
   flow_pump *pump = argument;
@@ -137,6 +146,7 @@ static flow_status pump_new(flow_iterator *iterator, flow_status (*produce)(flow
   return FLOW_OK;
 }
 
+/* A question in the form of an element: count is -1 - (components of the argument). */
 static void tell(const question *q, flow_element *out)
 {
   *out = (flow_element){ 0 };
@@ -146,6 +156,8 @@ static void tell(const question *q, flow_element *out)
   out->pass = q->pass;
 }
 
+/* Gives an element, or a question, whichever comes first. After a question the caller must answer before it asks for the next element;
+ * the state stays WANTED meanwhile. */
 flow_status flow_pump_next(flow_iterator *iterator, flow_status (*produce)(flow_iterator *, flow_element *), flow_element *out)
 {
   if (!iterator->pump) FLOW_TRY(pump_new(iterator, produce));

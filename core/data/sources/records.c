@@ -141,6 +141,7 @@ static flow_status next_record(place *p, flow_tensor **out)
   return bytes ? flow_text_tensor((const char *)bytes, (size_t)count, out) : FLOW_OK;
 }
 
+/* One record from the place whose turn it is; then the turn passes on. A failure closes its file. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   records_cursor *at = (records_cursor *)cursor;
@@ -245,6 +246,7 @@ flow_status flow_dataset_records(const char *const *paths, int count, const char
   return status;
 }
 
+/* Worker `index` gets files index, index + count, ... in their order, as tf.data's FILE policy does. */
 static flow_status shard_files(const flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   static const char *const names[] = { [FLOW_PLAIN] = "", [FLOW_GZIP] = "GZIP", [FLOW_ZLIB] = "ZLIB" };

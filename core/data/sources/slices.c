@@ -75,6 +75,8 @@ static flow_status check_texts(int i, const flow_tensor *bytes, const flow_tenso
   return FLOW_OK;
 }
 
+/* Texts come as one block of bytes with offsets, so that a million short ones are two tensors. All components must have the same number
+ * of rows. */
 static flow_status add_component(slices *self, int i, flow_tensor *component, flow_tensor *offsets)
 {
   FLOW_TRY(flow_check_on_host("from_tensor_slices", component));

@@ -48,6 +48,8 @@ static flow_status collect(batch_cursor *at, int64_t size)
   return FLOW_OK;
 }
 
+/* Collects a batch's elements and has the store make it. If that cannot (`made` is 0: an unknown row, or no room) the elements are
+ * stacked on the host like any others. */
 static flow_status next_of_store(batch_cursor *at, flow_element *out)
 {
   const batch *self = (const batch *)at->base.dataset;
@@ -64,6 +66,7 @@ static flow_status next_of_store(batch_cursor *at, flow_element *out)
 
 /* ---- on the host ------------------------------------------------------------------------------------------------------------ */
 
+/* start_batch first: after a failure the rows that were taken are dropped, and their slots are reported lost. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   batch_cursor *at = (batch_cursor *)cursor;
@@ -110,6 +113,7 @@ static const flow_dataset_class class = {
   .close = close,
 };
 
+/* Only where the pipeline ends in this batch (prefetch and options may follow) and nothing was asked for yet. */
 int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store)
 {
   const flow_dataset *dataset = iterator->dataset;

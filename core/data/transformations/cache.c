@@ -28,6 +28,7 @@ static void release_list(kept_list *list)
   flow_free(list);
 }
 
+/* References, not copies: elements are never written to. */
 static flow_status keep(kept_list *list, const flow_element *element)
 {
   if (list->count == INT32_MAX / FLOW_MAX_COMPONENTS)
@@ -92,6 +93,8 @@ static flow_status remember_draws(const flow_iterator *iterator, const flow_data
 
 /* ---- passes ---------------------------------------------------------------------------------------------------------------- */
 
+/* A full cache whose draws fit is read; one whose draws do not fit is passed by, and this pass computes. Only a pass that is counted,
+ * and whose stage has a place in the list, fills: a peek, or a dataset that a function made, does not. */
 static flow_status open(flow_cursor *cursor)
 {
   cache_cursor *at = (cache_cursor *)cursor;

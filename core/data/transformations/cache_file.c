@@ -164,6 +164,8 @@ static flow_status read_next(cache_cursor *at, flow_element *out)
 
 /* ---- filling -------------------------------------------------------------------------------------------------------------- */
 
+/* Gives up: the unfinished file is removed and the lock is given back. In a forked child nothing is touched, or the child would remove
+ * its parent's file. */
 static void stop_filling(cache_cursor *at)
 {
   writer *own = at->filling;
@@ -193,6 +195,7 @@ static flow_status write_start(cache_cursor *at)
 }
 
 /* Begins to fill, unless another pass does. */
+/* If another pass (of this or another process) holds the lock, this one computes and says so once; at->filling is then NULL. */
 static flow_status start_filling(cache_cursor *at)
 {
   static const char ending[] = ".lock";

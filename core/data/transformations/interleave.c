@@ -3,6 +3,7 @@
  * works ahead on every open dataset; the order is the same. */
 #include "data/sources/generator.h"
 
+/* MOST_OPEN: each open dataset may have files and threads. AHEAD: elements that a parallel place prefetches. */
 enum { MOST_OPEN = 1024, AHEAD = 16 };
 
 typedef struct interleave { flow_dataset base; int callback, cycle, parallel; int64_t block; } interleave;
@@ -103,6 +104,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   }
 }
 
+/* Whole stretches of a block are skipped in the dataset whose turn it is, as next() would have taken them. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   interleave_cursor *at = (interleave_cursor *)cursor;

@@ -90,6 +90,8 @@ static int is_broken(flow_status status)
   return status == FLOW_CORRUPT_DATA || status == FLOW_UNSUPPORTED || status == FLOW_IO_ERROR;
 }
 
+/* The picture is written straight into its row of the batch where the consumer offers one (place). Messages of the decoder are kept in
+ * `text`, since writing a new failure replaces the old. */
 static flow_status apply(const flow_function *function, void *worker_block, const flow_element_key *key, const flow_element *place,
                          flow_element *in, flow_element *out)
 {

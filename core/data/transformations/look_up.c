@@ -42,6 +42,7 @@ static flow_status spec(const flow_function *function, const flow_element_spec *
   return self->lookup ? flow_lookup_shape(self->lookup, &made->rank, made->shape) : FLOW_OK;
 }
 
+/* The new component comes last. Failures name the element, counted from 1, since strings may be anything. */
 static flow_status apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
                          flow_element *in, flow_element *out)
 {

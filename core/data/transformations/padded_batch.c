@@ -48,6 +48,7 @@ static flow_status fill_component(const padded_cursor *at, int i, flow_tensor *b
   return FLOW_OK;
 }
 
+/* All rows of a batch are kept until the longest is known, then copied into a tensor that is filled with the padding. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   padded_cursor *at = (padded_cursor *)cursor;

@@ -13,6 +13,8 @@
 #include "base/team.h"
 #include "data/iterator.h"
 
+/* MOST_THREADS: what num_parallel_calls may ask for. MOST_TUNED_THREADS: how far AUTOTUNE goes. PATIENCE: windows without a try after
+ * one that did not help. */
 enum { WINDOW = 32, MOST_THREADS = 256, MOST_TUNED_THREADS = 64, PATIENCE = 8 };
 
 typedef enum slot_state { FREE, BUSY, READY } slot_state;
@@ -80,6 +82,8 @@ static int take_input(map_cursor *at, int number, slot **out, flow_element *in, 
   return 1;
 }
 
+/* A thread whose worker could not be opened still takes slots: each of its elements fails with that reason, so that the consumer sees it in
+ * order. */
 static void *thread_main(void *argument)
 {
   map_thread *self = argument;
@@ -152,6 +156,7 @@ static void set_limit(map_cursor *at, int limit)
   pthread_cond_broadcast(&at->gate.room);
 }
 
+/* 5 % of the window's time counts as waiting; a further thread must bring 3 %, which is above the noise of a window. */
 static void tune(map_cursor *at, double now)
 {
   tuning *t = &at->tuning;
@@ -210,6 +215,7 @@ static slot *ready_slot(map_cursor *at)
   return NULL;
 }
 
+/* Threads start with the first element, not at open: a pass that is only restored or skipped needs none. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   map_cursor *at = (map_cursor *)cursor;

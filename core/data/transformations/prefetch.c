@@ -20,6 +20,8 @@ typedef struct prefetch_cursor {
   int         was_full, ended, stopped;
 } prefetch_cursor;
 
+/* Pulls without the lock. A failure takes a place in the ring like an element, so that it comes in order; the end takes
+ * none. */
 static void *thread_main(void *argument)
 {
   prefetch_cursor *at = argument;

@@ -40,6 +40,7 @@ static flow_status advance(window_cursor *at)
   return FLOW_OK;
 }
 
+/* An element may belong to several windows, so rows are shared and stay in `waiting` until the window has gone past them. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   window_cursor *at = (window_cursor *)cursor;
