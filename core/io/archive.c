@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/memory.h"
 
+/* MOST_TEXT: the configuration and metadata of a model are a few MB at most. ALIGNMENT: a cache line, since tensors in an archive are read in place. */
 enum { ARCHIVE_MAGIC = 0x464c4152, WRITER_MAGIC = 0x464c4157, DEAD = 0x44454144, MOST_TEXT = 64 << 20, ALIGNMENT = 64 };
 
 struct flow_archive {
@@ -59,6 +60,7 @@ const char *flow_archive_name(const flow_archive *archive, int index)
   return is_open(archive) && index >= 0 && index < archive->zip.count ? archive->zip.members[index].name : NULL;
 }
 
+/* The size of the header is believed only up to what the compressed bytes can become. */
 static flow_status load_text(flow_archive *archive, const flow_zip_member *member, char **out)
 {
   void *block;
@@ -82,6 +84,7 @@ static flow_status load_text(flow_archive *archive, const flow_zip_member *membe
   return FLOW_OK;
 }
 
+/* *text is the archive's: it is kept until the archive is released, and a second call gives the same one. */
 flow_status flow_archive_text(flow_archive *archive, const char *member, const char **text, double *bytes)
 {
   if (!is_open(archive) || !member || !text || !bytes) {

@@ -21,6 +21,7 @@ struct flow_save {
   flow_failure        failure;           /* once it is done */
 };
 
+/* The tensors first, then the text at `then` (a checkpoint's state file): whoever finds the text finds the file that it names. */
 static flow_status write_both(const flow_save *save)
 {
   FLOW_TRY(flow_tensor_writer_save(save->writer, save->path, save->format));
@@ -57,6 +58,8 @@ static flow_status copy_texts(flow_save *save, const char *path, const char *for
   return save->then && save->text ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }
 
+/* The caller may change its tensors only if the writer holds copies (flow_tensor_writer_snapshot): the thread reads them while it
+ * writes. */
 flow_status flow_save_begin(flow_tensor_writer *writer, const char *path, const char *format, const char *then, const char *text,
                             flow_save **out)
 {
@@ -85,11 +88,13 @@ flow_status flow_save_begin(flow_tensor_writer *writer, const char *path, const 
   return FLOW_OK;
 }
 
+/* A forked child has no such thread and does not wait for it: for the child it counts as done. */
 int flow_save_done(const flow_save *save)
 {
   return !save || save->magic != SAVE_MAGIC || save->process != getpid() || atomic_load(&((flow_save *)(uintptr_t)save)->done);
 }
 
+/* May be called more than once; the failure stays. One thread at a time. */
 flow_status flow_save_wait(flow_save *save)
 {
   if (!save || save->magic != SAVE_MAGIC) return flow_fail(FLOW_INVALID_ARGUMENT, "the running save is NULL or was released");
@@ -102,6 +107,7 @@ flow_status flow_save_wait(flow_save *save)
   return flow_failure_raise(&save->failure);
 }
 
+/* Waits for the thread: its file is complete, or was given up, when this returns. */
 void flow_save_release(flow_save *save)
 {
   if (!save || save->magic != SAVE_MAGIC) return;

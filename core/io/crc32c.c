@@ -9,6 +9,7 @@
 static uint32_t tables[8][256];       /* tables[k][b]: the checksum of byte b with k zero bytes after it */
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
+/* By the definition, bit by bit; tables[k] then follow from tables[k - 1], since a zero byte more is one step of table 0. */
 static void make_tables(void)
 {
   for (uint32_t byte = 0; byte < 256; byte++) {

@@ -153,6 +153,7 @@ static flow_status scan(flow_csv *csv, char delimiter)
   return FLOW_OK;
 }
 
+/* One thread opens; afterwards the table does not change, and any number of threads may read it. */
 flow_status flow_csv_open(const char *path, const char *delimiter, int header, flow_csv **out)
 {
   void *block;
@@ -273,6 +274,7 @@ static void raise_kind(classification *c, int kind)
   while (kind > known && !atomic_compare_exchange_weak(&c->kind, &known, kind)) continue;
 }
 
+/* Each part starts from what is known of the column, so that a column of texts is left after the first one. */
 static void classify_member(flow_region *region, int member, int members, void *argument)
 {
   FLOW_DEFAULT_FLOATS;
@@ -347,6 +349,8 @@ static void found_wrong(conversion *c, int row)
 }
 
 /* Rows [begin, end), at most ROWS_AT_ONCE. */
+/* Fields become doubles (or int64) on the stack first, so that one conversion writes all of them in the column's dtype. A wrong field
+ * ends this part; the lowest wrong row of all parts is reported, whichever thread finds it. */
 static void convert_rows(conversion *c, int begin, int end)
 {
   union { double numbers[ROWS_AT_ONCE]; int64_t whole[ROWS_AT_ONCE]; } of;

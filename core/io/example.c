@@ -224,6 +224,7 @@ static uint64_t values_bytes(const flow_feature_values *feature)
 /* Bytes of the BytesList, FloatList or Int64List; of the Feature; of the map's entry. */
 typedef struct sizes { uint64_t values, list, feature, entry; } sizes;
 
+/* Lengths come before contents, so each level is measured before it is written. */
 static sizes measure(const flow_feature_values *feature)
 {
   sizes s = { .values = values_bytes(feature) };

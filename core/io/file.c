@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/memory.h"
 
+/* MOST_EXPANSION: see flow_source_most. */
 enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032 };
 
 static flow_status fail_by_errno(const char *action, const char *path)
@@ -119,6 +120,8 @@ static flow_status read_plain(flow_source *source, void *to, uint64_t bytes, uin
   return FLOW_OK;
 }
 
+/* The caller counts: *got less than `bytes` is the end of the stream or of the file, and flow_source_expect_end tells which. zlib takes
+ * at most 32 bits of room at a time, hence the pieces of 1 GB. */
 static flow_status read_inflated(flow_source *source, void *to, uint64_t bytes, uint64_t *got)
 {
   z_stream *inflater = &source->inflater;

@@ -58,6 +58,8 @@ static flow_status remember(const char *path, int descriptor, flow_file_lock *lo
   return status;
 }
 
+/* Open, lock, look: the file may be removed by its holder between the first two, and a lock on a file without a name protects nothing.
+ * Then it is tried again. */
 flow_status flow_file_lock_take(const char *path, flow_file_lock *lock, int *taken, char *holder, int size)
 {
   *lock = (flow_file_lock){ 0 };

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 
+/* MOST_LEVELS: each level holds a descriptor; the usual limit of a process is 1,024. */
 enum { COPY_BYTES = 1 << 20, MOST_LEVELS = 1000 };
 
 static flow_status fail_by_errno(const char *action, const char *path)
@@ -184,6 +185,8 @@ static flow_status copy_bytes(flow_source *source, flow_sink *sink)
   return status;
 }
 
+/* The copy appears whole or not at all (sink.c). Without `overwrite` a file that another process makes between the look
+ * and the rename is still replaced: rename has no such form on all file systems. */
 flow_status flow_copy_file(const char *from, const char *to, int overwrite)
 {
   FLOW_TRY(check_path("copy", from));

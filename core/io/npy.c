@@ -105,6 +105,7 @@ static flow_status read_dtype(reader *self, npy_header *header)
                    "array.astype('float32'), float16, float64, int8, uint8, int32, int64 or bool", self->path, text);
 }
 
+/* A Python dictionary with exactly the keys descr, fortran_order and shape, in any order, with or without a comma at its end. */
 static flow_status read_literal(reader *self, npy_header *header)
 {
   if (!skip(self, '{')) return fail_header(self, "{");
@@ -152,6 +153,7 @@ static flow_status read_header(flow_source *source, npy_header *header)
 
 /* ---- elements ----------------------------------------------------------------------------------------------------------------- */
 
+/* The array must be smaller than what is left of the source, before memory for it is taken. */
 static flow_status check_size(const flow_source *source, const npy_header *header)
 {
   if (flow_check_shape(source->path, header->dtype, header->rank, header->shape) != FLOW_OK) return FLOW_CORRUPT_DATA;
@@ -181,6 +183,7 @@ static flow_status transpose(flow_tensor **tensor)
   return status;
 }
 
+/* Shape in Fortran's order is turned round, read as if in C's order, and transposed. */
 flow_status flow_npy_read(flow_source *source, flow_tensor **out)
 {
   *out = NULL;

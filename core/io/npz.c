@@ -29,6 +29,7 @@ static flow_status fail_missing(const flow_zip *zip, const char *name)
   return flow_fail(FLOW_NOT_FOUND, "%s has no array '%s'; it has: %s", zip->source.path, name, names);
 }
 
+/* The member's checksum is compared after the array was read; if it is wrong, the array is released. */
 flow_status flow_tensor_load_npz(const char *path, const char *member, flow_tensor **out)
 {
   *out = NULL;

@@ -18,6 +18,7 @@ static int read_delimited(flow_bytes *wire, flow_bytes *content)
   return first != NULL;
 }
 
+/* Field 0 and the two unused wire types are not protobuf. */
 static int read_simple_field(flow_bytes *wire, flow_wire_field *field)
 {
   uint64_t key;
@@ -33,6 +34,8 @@ static int read_simple_field(flow_bytes *wire, flow_wire_field *field)
   }
 }
 
+/* Groups, which proto3 does not have, are passed over with all that is in them; their end must have their number. Depth is bounded by an
+ * array, not by recursion. */
 int flow_wire_next(flow_bytes *wire, flow_wire_field *field)
 {
   if (!read_simple_field(wire, field) || field->type == FLOW_WIRE_GROUP_END) return 0;

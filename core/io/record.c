@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "io/crc32c.h"
 
+/* WINDOW_BYTES: what is read at a time; a longer record makes the window grow. */
 enum { WINDOW_BYTES = 1 << 18, DEFLATE_BUFFER = 1 << 16, HEADER_BYTES = 12, FOOTER_BYTES = 4 };
 
 flow_status flow_record_compression(const char *name, flow_coding *coding)
@@ -196,6 +197,7 @@ static void stop_deflating(flow_record_sink *sink)
 }
 
 /* Brings `count` bytes into the file, through the deflater if there is one; flush: Z_NO_FLUSH, or Z_FINISH at the end. */
+/* zlib takes at most 32 bits of input at a time, hence the pieces of 1 GB. */
 static flow_status put(flow_record_sink *sink, const void *bytes, uint64_t count, int flush)
 {
   if (sink->coding == FLOW_PLAIN) return flow_sink_write(&sink->sink, bytes, count);

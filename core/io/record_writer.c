@@ -65,6 +65,7 @@ static flow_status check_example(const char *function, const flow_example *examp
 }
 
 /* The feature of that name, new or of that kind. */
+/* Features are looked for one by one: an example has a few. *out is borrowed until the next feature is added. */
 static flow_status feature_of(const char *function, flow_example *example, const char *name, flow_feature_kind kind, feature **out)
 {
   FLOW_TRY(check_example(function, example));
@@ -164,6 +165,7 @@ end:
   return status;
 }
 
+/* The number of bytes, -1 after a failure; they are written if `size` is enough, so that a first call may ask for the size. */
 double flow_example_serialize(const flow_example *example, void *to, double size)
 {
   unsigned char *bytes;

@@ -16,6 +16,8 @@
 #include "base/memory.h"
 #include "io/crc32c.h"
 
+/* MOST_HEADER_BYTES is the format's own limit. MOST_VALUES: far above any model; see has_too_many_values. ALIGNMENT: the contents begin
+ * on a multiple of 8, as the reference implementation writes them. */
 enum { LENGTH_BYTES = 8, MOST_HEADER_BYTES = 100000000, MOST_VALUES = 4000000, ALIGNMENT = 8, DIGITS = 8 };
 
 static const char *const dtype_names[FLOW_DTYPE_COUNT] = {
@@ -148,6 +150,7 @@ static int parse_checksum(const char *text, uint32_t *crc)
   return 1;
 }
 
+/* A checksum of a name that is no tensor's is another program's note and stays one. */
 static flow_status take_checksums(flow_tensor_file *file)
 {
   FLOW_TRY(flow_tensor_file_sort(file));
@@ -162,6 +165,7 @@ static flow_status take_checksums(flow_tensor_file *file)
 }
 
 /* `block` is the length, the header, and a NUL. */
+/* The checksum was made while its own digits were 0, so they are set to 0 for the comparison and put back. */
 static flow_status check_header_checksum(const flow_tensor_file *file, char *block, uint64_t bytes)
 {
   enum { START = sizeof checksum_start - 1 };
@@ -187,6 +191,7 @@ static int has_too_many_values(const char *text)
   return values > MOST_VALUES;
 }
 
+/* Everything is refused that the format refuses: data after the object, holes, overlaps, bytes that belong to no tensor. */
 static flow_status parse_header(flow_tensor_file *file, const char *text, uint64_t bytes)
 {
   if (has_too_many_values(text)) return fail_header(file, "the header", "holds more values than any model has");

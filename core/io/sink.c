@@ -195,6 +195,7 @@ static flow_status open_temporary(flow_sink *sink, const struct stat *replaced)
   return status;
 }
 
+/* The folder of the target, after links, gets the temporary file: a rename cannot cross file systems. */
 flow_status flow_sink_open(const char *path, flow_sink *sink)
 {
   *sink = (flow_sink){ 0 };
@@ -259,6 +260,7 @@ static flow_status sync_folder(char *path)
   return status;
 }
 
+/* Order: contents to the disk, then the name, then the folder. A machine that stops in between has the old file, or the new one whole. */
 flow_status flow_sink_commit(flow_sink *sink)
 {
   flow_status status = FLOW_OK;

@@ -1,4 +1,4 @@
-/* tensor_file_access.c: files of named tensors, whatever their format: the index while it is read, and the contents after it. */
+/* tensor_file.c: files of named tensors, whatever their format: the index while it is read, and the contents after it. */
 #include "io/tensor_file.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "io/zip.h"
 #include "tensor/mirrors.h"
 
+/* PIECE_BYTES: what is read at a time where only the checksum counts. */
 enum { MOST_ENTRIES = 1000000, HEAD_BYTES = 16, PIECE_BYTES = 1 << 20 };
 
 /* Told apart by their first bytes, in this order. */
@@ -24,6 +25,7 @@ const flow_format *flow_format_find(const char *name)
 
 /* ---- the index ---------------------------------------------------------------------------------------------------------------- */
 
+/* Called for every entry of an index before anything is read. An entry of a trusted file has no place in the file: libhdf5 finds it. */
 static flow_status check_entry(const flow_tensor_file *file, const char *name, const flow_tensor_entry *facts)
 {
   if (file->entry_count == MOST_ENTRIES) {
@@ -197,6 +199,7 @@ flow_status flow_tensor_file_open(const char *path, const char *member, flow_ten
   return open_file(path, member, 0, out);
 }
 
+/* The checked reader first; only what it does not know (FLOW_UNSUPPORTED) goes to libhdf5. A damaged file does not. */
 flow_status flow_tensor_file_open_trusted(const char *path, const char *member, flow_tensor_file **out)
 {
   flow_status status = open_file(path, member, 0, out);
@@ -249,6 +252,7 @@ static void make_truths(unsigned char *bytes, uint64_t count)
   for (uint64_t i = 0; i < count; i++) bytes[i] = bytes[i] != 0;
 }
 
+/* Checksums are compared before a tensor is given away; flow_tensor_file_read_into may have changed its target by then. */
 static flow_status read_content(flow_tensor_file *file, const flow_tensor_entry *entry, void *to)
 {
   if (entry->bytes == 0) return check_content(file, entry, 0);
@@ -289,6 +293,7 @@ flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor
   return FLOW_OK;
 }
 
+/* Straight into the tensor where it is on the host and contiguous; by way of a copy elsewhere. */
 flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor)
 {
   const flow_tensor_entry *entry;

@@ -120,6 +120,8 @@ static flow_status copy_of(const flow_tensor *tensor, flow_tensor **out)
   return status;
 }
 
+/* Afterwards the writer's tensors are its own, and others may change theirs. After a failure some are copies and some are not: the
+ * writer is to be released. */
 flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer)
 {
   FLOW_TRY(check_writer(writer));
@@ -132,6 +134,7 @@ flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer)
   return FLOW_OK;
 }
 
+/* The file appears whole or not at all (flow_sink_commit). */
 flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format)
 {
   FLOW_TRY(check_writer(writer));

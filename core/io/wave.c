@@ -22,6 +22,7 @@ static flow_status fail(const wave *self, const char *what)
   return flow_fail(FLOW_CORRUPT_DATA, "%s is not a WAVE file, or is damaged: %s", self->source.path, what);
 }
 
+/* The format chunk: coding, channels, rate, (bytes per second and per frame,) bits; WAVE_FORMAT_EXTENSIBLE has the coding at byte 24. */
 static flow_status read_format(wave *self, uint64_t size)
 {
   unsigned char bytes[FORMAT_BYTES] = { 0 };
@@ -101,6 +102,7 @@ static flow_status read_samples(wave *self, int64_t frames, float *to)
   return status;
 }
 
+/* *out is float32 {samples, channels}; a file with fewer frames than `samples` is followed by zeros. */
 static flow_status load(wave *self, int64_t samples, flow_tensor **out)
 {
   FLOW_TRY(find_data(self));

@@ -152,6 +152,8 @@ static flow_status parse_entry(flow_zip *zip, const unsigned char **at, const un
   return FLOW_OK;
 }
 
+/* Everything in the directory is inside one block, and names are copied into another of the same size, so a damaged number cannot ask
+ * for more memory than the file is long. */
 static flow_status read_directory(flow_zip *zip, const zip_directory *directory)
 {
   void *block, *names;

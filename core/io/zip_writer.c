@@ -84,6 +84,7 @@ static flow_status write_local(flow_zip_writer *writer, const flow_zip_record *r
   return flow_sink_write(&writer->sink, padding, filled);
 }
 
+/* The local header is written with a checksum of 0, which flow_zip_finish puts in. FLOW_INVALID_ARGUMENT for a name that is there. */
 flow_status flow_zip_start(flow_zip_writer *writer, const char *name, uint64_t bytes, unsigned align)
 {
   FLOW_TRY(flow_zip_check_name(name));

@@ -46,6 +46,8 @@ void flow_hdf5_forget_heap(flow_hdf5_reader *reader)
   reader->heap_objects = NULL;
 }
 
+/* One heap at a time is kept with an index of its objects: texts of a file are usually all in one, and a file that alternates between
+ * two pays from its budget. */
 static flow_status load_heap(flow_hdf5_reader *reader, uint64_t address)
 {
   unsigned char header[HEAP_HEADER_BYTES];
@@ -261,6 +263,8 @@ static flow_status read_message(flow_hdf5_reader *reader, int type, int flags, p
 typedef struct chunk { uint64_t address, bytes; } chunk;
 
 /* Reads the messages of one part of a header; parts that it continues in are added to the list. */
+/* Messages of one block. The list of blocks grows by continuation messages; it is bounded (MOST_CHUNKS), and each block is paid from the
+ * budget, so that blocks which refer to each other end. */
 static flow_status read_chunk(flow_hdf5_reader *reader, chunk where, chunk *chunks, int *chunk_count, flow_hdf5_object *object)
 {
   unsigned char *block;

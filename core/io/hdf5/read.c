@@ -30,6 +30,8 @@ flow_status flow_hdf5_refused(const flow_hdf5_reader *reader, const char *found)
 
 /* ---- bytes of the index ---------------------------------------------------------------------------------------------------------- */
 
+/* Why a budget: parts of a file refer to each other by address, so a file of a few bytes could describe an endless index. Everything
+ * that is read or kept as a name is paid for, and BUDGET_FACTOR times the size of the file is more than any honest one needs. */
 static flow_status spend(flow_hdf5_reader *reader, uint64_t bytes)
 {
   if (bytes > reader->budget) return flow_hdf5_damaged(reader, "its parts refer to each other more often than a file of its size can");
@@ -165,6 +167,7 @@ static flow_status read_dataset(flow_hdf5_reader *reader, const flow_hdf5_object
   return flow_tensor_file_entry(file, reader->path, &entry);
 }
 
+/* The object at an address, which is a group or a dataset, with all below it; reader->path is its name. */
 static flow_status read_at(flow_hdf5_reader *reader, uint64_t address)
 {
   flow_hdf5_object object;

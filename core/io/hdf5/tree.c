@@ -75,6 +75,7 @@ static flow_status collect_notes(const flow_tensor_writer *writer, flow_hdf5_pla
   return FLOW_OK;
 }
 
+/* All mentions of all paths, in no order; sorted, equal ones are neighbours and become one node. */
 static flow_status collect(const flow_tensor_writer *writer, flow_hdf5_plan *plan, mentions *all)
 {
   FLOW_TRY(mention_path(all, "", -1, -1, 1));

@@ -25,6 +25,7 @@ static uint64_t attribute_bytes(const flow_hdf5_note *note)
   return 8 + padded(strlen(note->key) + 1, 8) + TEXT_TYPE_BYTES + SCALAR_SPACE_BYTES + REFERENCE_BYTES;
 }
 
+/* Bytes of an object header with its prefix; must be what put_object writes. */
 static uint64_t header_bytes(const flow_hdf5_plan *plan, const flow_hdf5_node *node, const flow_tensor_writer *writer)
 {
   unsigned char type[FLOW_HDF5_TYPE_BYTES];
@@ -93,6 +94,8 @@ static void free_plan(flow_hdf5_plan *plan)
   flow_free(plan->heaps);
 }
 
+/* Addresses in the order of the file: superblock; for each node its header and, for a group, heap, symbol nodes and tree; global heaps;
+ * then contents on multiples of FLOW_HDF5_ALIGNMENT. */
 static flow_status make_plan(const flow_tensor_writer *writer, flow_hdf5_plan *plan)
 {
   uint64_t at = SUPERBLOCK_BYTES;
@@ -147,6 +150,7 @@ static void put_message(pen *to, int type, uint64_t bytes, int flags)
   put(to, (uint64_t)flags, 4);
 }
 
+/* The attribute at `to`, and its text in the global heap, whose place is known. */
 static void put_attribute(pen *to, const flow_hdf5_note *note)
 {
   /* A text of variable length in UTF-8, of characters, which are unsigned bytes. */
