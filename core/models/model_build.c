@@ -26,6 +26,8 @@ typedef struct attempt {
   int                    joins;
 } attempt;
 
+/* The size that an operand gets in a trace: its own, one that another operand has on that axis (elementwise layers want equal ones), or
+ * the stand-in. */
 static int64_t size_of(const attempt *a, const flow_signature *input, int axis)
 {
   if (input->dims[axis] >= 0) return input->dims[axis];
@@ -68,6 +70,8 @@ static flow_status try_call(flow_context *context, const attempt *a, flow_signat
   return status;
 }
 
+/* Signatures of the results with -1 where the two attempts differ. FLOW_INVALID_ARGUMENT also where dtype or rank differ: no signature
+ * can say that. */
 static flow_status try_pair(flow_context *context, attempt a, const int64_t pair[2], flow_signature *results)
 {
   void *block;
@@ -99,6 +103,9 @@ static flow_status make_layer(flow_context *context, const flow_model_call *call
 }
 
 /* Makes the layer of a call, and finds what it gives. The error is that of the first attempt. */
+/* Attempts, in order: stand-ins alone; with sizes of other operands; with larger stand-ins. Only FLOW_INVALID_ARGUMENT, which a size may
+ * have caused, is followed by another attempt, and the first one's message is the one that is kept, since it names the sizes of the
+ * file. */
 static flow_status build_call(flow_context *context, const flow_model_call *call, flow_signature *signatures, flow_tensor **values)
 {
   flow_signature *results = &signatures[call->result];
@@ -136,6 +143,7 @@ static flow_status build_by_call(flow_context *context, flow_model *model)
 }
 
 /* All sizes are known: one trace of all calls. */
+/* The outputs are not looked at: layers made their variables on the way, and that is all that is wanted. */
 static flow_status build_at_once(flow_context *context, flow_model *model)
 {
   flow_tensor *inputs[FLOW_MODEL_MOST_TENSORS] = { NULL }, *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL };
@@ -152,6 +160,8 @@ static flow_status build_at_once(flow_context *context, flow_model *model)
   return status;
 }
 
+/* context->blank: initializers draw nothing, so that opening a file neither takes time for random numbers nor moves the context's random
+ * state. */
 flow_status flow_model_build(flow_context *context, flow_model *model)
 {
   int blank = context->blank, unknown = 0;

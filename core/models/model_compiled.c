@@ -37,6 +37,8 @@ static int scales_by_policy(const flow_model *model)
   return name && strcmp(name, "mixed_float16") == 0;
 }
 
+/* Nothing is read, and the model stays without optimizer, where it was not compiled with a known form, or has several outputs (each
+ * would have a loss). */
 static flow_status read_compiled(flow_model *model)
 {
   const flow_json *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
@@ -50,6 +52,8 @@ static flow_status read_compiled(flow_model *model)
   return flow_loss_scale_new(NULL, FLOW_INITIAL_LOSS_SCALE, FLOW_LOSS_SCALE_GROWTH_STEPS, &model->loss_scale);
 }
 
+/* What is not known keeps the model usable for predictions: the reason is kept as `not_compiled` and is told when somebody trains. Only
+ * lack of memory fails. */
 flow_status flow_model_read_compiled(flow_model *model)
 {
   flow_status status = read_compiled(model);

@@ -43,6 +43,7 @@ static flow_status visit_groups(walker *w, const flow_model_part *part, int leng
   return FLOW_OK;
 }
 
+/* Operations have no variables and no group; an input of a Sequential model is not among its layers. */
 static int has_group(const flow_model_part *parent, const flow_model_part *part)
 {
   return part->kind != FLOW_PART_OPERATION && !(part->kind == FLOW_PART_INPUT && parent->kind == FLOW_PART_SEQUENTIAL);
@@ -54,6 +55,8 @@ static const char *class_of(const flow_model_part *part)
 }
 
 /* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. */
+/* Groups are numbered by class as Keras does it: dense, dense_1, ... among the children of one part; parts of a wrapper are named by
+ * their field. */
 static flow_status walk_part(walker *w, const flow_model_part *part, int length)
 {
   const char *slash = length ? "/" : "", *list = part->wrapper ? part->wrapper->list : "layers";
@@ -111,6 +114,7 @@ static flow_variable *optimizer_variable(flow_optimizer *optimizer, int index)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
+/* A file of another dtype is converted (a float32 file into a bfloat16 model, say). */
 static flow_status read_variable(flow_tensor_file *file, int index, flow_variable *variable)
 {
   flow_tensor *storage;
@@ -144,6 +148,7 @@ static int find_variable(const flow_tensor_file *file, const char *path, int ind
   return flow_tensor_file_find(file, name);
 }
 
+/* A visitor: each group must have exactly the variables of the object, so that a file of a smaller or larger model is refused. */
 static flow_status read_variables(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
 {
   flow_tensor_file *file = state;
@@ -221,6 +226,7 @@ static flow_status read_texts(flow_model *model, const char *path)
   return status;
 }
 
+/* Order: description, parts, loss and optimizer, variables (model_build.c), then their contents. Failures begin with the path. */
 static flow_status load(flow_context *context, const char *path, int trains, flow_model *model)
 {
   flow_tensor_file *file;
@@ -236,6 +242,7 @@ static flow_status load(flow_context *context, const char *path, int trains, flo
   return status;
 }
 
+/* The model is the caller's alone until it is given away; locks are not needed before. */
 flow_status flow_model_open(flow_context *context, const char *path, int trains, flow_model **out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -300,6 +307,7 @@ static flow_status add_optimizer(const flow_model *model, flow_tensor_writer *wr
   return model->loss_scale ? add_group(model, NULL, INNER_OPTIMIZER, writer) : FLOW_OK;
 }
 
+/* The archive appears whole or not at all. config.json is the description that was read, so a saved model has the same layers. */
 static flow_status save(const flow_model *model, const char *path)
 {
   flow_tensor_writer *writer;
@@ -319,6 +327,7 @@ static flow_status save(const flow_model *model, const char *path)
   return status;
 }
 
+/* As a reader of the weights: others may predict meanwhile; a step of training waits. */
 flow_status flow_model_save(const flow_model *model, const char *path)
 {
   FLOW_DEFAULT_FLOATS;
@@ -356,6 +365,7 @@ flow_model *flow_model_retain(flow_model *model)
   return model;
 }
 
+/* Any thread may give back the last reference; nobody is running the model then. */
 void flow_model_release(flow_model *model)
 {
   if (!model || model->magic != FLOW_MODEL_MAGIC) return;

@@ -8,6 +8,7 @@
 #include "layers/regularizers.h"
 #include "models/wrappers.h"
 
+/* Rows of one run of a prediction: as Keras' predict has it, and the largest capacity that runners of predictions are made for. */
 enum { BATCH = 32 };
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
@@ -29,6 +30,7 @@ flow_status flow_model_check_layer(const flow_layer *layer)
                    "stateful = false, return_state = true and initial_state, or open it from Lua", layer->class->name, layer->name);
 }
 
+/* Inputs with names are ordered by them; one that is not given has rank -1. */
 flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands)
 {
   flow_signature named[FLOW_LAYER_MOST_INPUTS];
@@ -65,6 +67,7 @@ flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_t
   return FLOW_OK;
 }
 
+/* A call that says `training` in the file overrides the step's. */
 static flow_status call_wrapper(flow_context *context, const flow_model_call *call, flow_tensor *const *operands, int training,
                                 flow_tensor **results, flow_tensor **activity)
 {
@@ -75,6 +78,8 @@ static flow_status call_wrapper(flow_context *context, const flow_model_call *ca
                                                 .training = call->training >= 0 ? call->training : training, .activity = activity });
 }
 
+/* results in values[call->result ...], new references. The mask of a tensor goes along with it (flow_tensor_set_mask); a call without
+ * layer and operation is the one that sets it. */
 flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training,
                                 flow_tensor **activity)
 {
@@ -134,6 +139,8 @@ static flow_status add_penalties(flow_context *context, const flow_model_part *p
 }
 
 /* Loss, gradients and the optimizer's update, as effects of the open trace. */
+/* Everything that Keras' train_step does: forward on a tape, loss by rows, masked and averaged, plus what layers and regularizers add,
+ * scaled if there is a loss scale; then gradients and the update. Only the loss is an output of the step; the update is an effect. */
 static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
 {
   flow_tensor *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL }, *values = NULL, *weights = NULL, *target = NULL, *activity = NULL;
@@ -174,6 +181,7 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
 }
 
 /* A flow_step_tracer. */
+/* Rows are -1, so that the plan serves any number; other sizes are those of the operands. */
 static flow_status trace_step(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *given, int count,
                               flow_plan **plan)
 {
@@ -254,6 +262,8 @@ static flow_status collect(flow_tensor *const *batch, int count, int64_t first, 
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
+/* One batch, by an instance that nobody else uses; rows count from `first`, so that random layers draw the same numbers however a call
+ * is cut into batches. */
 static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs,
                                 int64_t first, int64_t rows, int64_t total, flow_tensor **results)
 {
@@ -291,6 +301,8 @@ static flow_status make_contiguous(flow_tensor *const *tensors, int count, flow_
   return FLOW_OK;
 }
 
+/* Enters as a reader. If the step turns out to change variables (a layer with training = true), it leaves and enters again as a writer:
+ * two readers must not write. */
 static flow_status predict_shared(const char *function, flow_context *context, flow_model *model, flow_runner **own,
                                   flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
@@ -319,6 +331,7 @@ flow_status flow_model_predict(flow_context *context, flow_model *model, flow_te
   return predict_shared("flow_model_predict", context, model, NULL, inputs, count, outputs);
 }
 
+/* A writer from before the runner is taken until the result is there. The loss is a number of the batch before the update. */
 flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
                              double *loss)
 {
@@ -364,6 +377,8 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
 
 enum { SESSION_MAGIC = 0x464c5353 };
 
+/* A caller's own runners: no other caller takes them away between two calls. `busy` finds two threads in one session, which is a fault
+ * of the caller. */
 struct flow_session {
   uint32_t     magic;
   flow_model  *model;                    /* a reference */

@@ -80,6 +80,7 @@ flow_tensor *flow_operation_scalar(flow_operation_call *call, const flow_tensor 
   return scalar_of(call, flow_dtype_of_number(like->dtype, value), value);
 }
 
+/* Values of one constant in a file, 64 MB as floats: a file must not ask for more memory by a few nested lists. */
 enum { CONSTANT_MOST = 1 << 24 };
 
 /* How many values nested lists hold and how long they are on each level, as far as their first entries tell; -1: too many. */
@@ -111,6 +112,7 @@ static int write_values(const flow_json *value, int depth, int rank, const int64
   return 1;
 }
 
+/* Values go through float64, or int64 where that is the dtype, into a tensor of `dtype`. */
 flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json *value, int dtype)
 {
   const flow_json *class = flow_json_member(value, "class_name"), *config = flow_json_member(value, "config");
@@ -439,6 +441,7 @@ static void fill_operands(flow_operation_call *call, flow_tensor *const *tensors
   if (next == 0) flow_operation_fail(call, FLOW_CORRUPT_DATA, "it has no tensor among its operands");
 }
 
+/* The expression holds all intermediate tensors until the call ends; the first failure makes all later steps do nothing. */
 flow_status flow_operation_run(flow_context *context, const flow_operation *operation, const flow_json *config, const flow_json *entry,
                                flow_tensor *const *tensors, int count, flow_tensor **outputs)
 {

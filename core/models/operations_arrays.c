@@ -41,6 +41,8 @@ static flow_tensor *cumulated_sum(flow_operation_call *call)
 }
 
 /* By pairs that are 1, 2, 4, ... apart. */
+/* Hillis and Steele's scan ("Data parallel algorithms", 1986): after the round with distance d each element is the product of the 2 d
+ * elements up to it. log2(n) rounds of whole tensors instead of n steps. */
 static flow_tensor *cumulated_product(flow_operation_call *call)
 {
   flow_tensor *x = as_numbers(call);
@@ -66,6 +68,7 @@ static flow_tensor *sorted(flow_operation_call *call)
 }
 
 /* What stands at or below the k-th diagonal, or at and above it. */
+/* A constant of columns minus rows is compared with k: kept where it is <= k (Tril) or >= k (Triu). */
 static flow_tensor *triangle(flow_operation_call *call)
 {
   flow_tensor *x = X, *distances = NULL;
@@ -82,6 +85,7 @@ static flow_tensor *triangle(flow_operation_call *call)
   return e_where(E, kept, x, flow_operation_scalar(call, x, 0));
 }
 
+/* order[place] is the axis that goes there; axes that are not named fill the other places in their order. */
 static flow_tensor *move_axes(flow_operation_call *call)
 {
   const flow_json *from = flow_operation_option(call, "source"), *to = flow_operation_option(call, "destination");

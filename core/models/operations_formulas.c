@@ -79,6 +79,8 @@ static flow_tensor *sign_bit(reader *r, flow_tensor *x)
   return e_lt(E, e_where(E, e_eq(E, x, zero), e_reciprocal(E, x), x), zero);
 }
 
+/* A number takes the dtype of the tensor that stands beside it. flow_op_find of the name: formulas are constants of this file, so an
+ * unknown name is a fault of the file, which its specs find. */
 static term apply(reader *r, const char *name, const term *given, int count)
 {
   flow_operation_call *call = r->call;
@@ -121,6 +123,7 @@ static term called(reader *r, const char *name)
   return apply(r, name, given, count);
 }
 
+/* Recursive descent; formulas are this file's own, so depth and names need no checks beyond the sizes of the arrays. */
 static term factor(reader *r)
 {
   char name[NAME_BYTES];
@@ -172,6 +175,7 @@ static void name_value(reader *r, const char *name, size_t length, flow_tensor *
   r->names[r->name_count++].value = (term){ .tensor = tensor };
 }
 
+/* Names are looked for from the last to the first, so a later definition hides an earlier one. */
 static flow_tensor *formula(flow_operation_call *call)
 {
   reader r = { .call = call, .at = call->operation->formula };

@@ -7,6 +7,7 @@
 #define E (&call->e)
 #define X (call->operands[0])
 
+/* Limits for numbers in files, far above any use: memory is taken in proportion. */
 enum { COPIES_MOST = 1 << 16, CLASSES_MOST = 1 << 24 };
 
 /* A whole number from 0 to most; -1: it is none. */
@@ -64,6 +65,7 @@ static flow_tensor *joined(flow_operation_call *call, flow_tensor *const *list, 
   return call->e.status == FLOW_OK ? result : NULL;
 }
 
+/* `count` copies of x joined along an axis: one concat that reads x `count` times. */
 static flow_tensor *copies(flow_operation_call *call, flow_tensor *x, int64_t count, int axis)
 {
   void *block;
@@ -229,6 +231,7 @@ flow_tensor *flow_operation_flip(flow_operation_call *call)
   return x;
 }
 
+/* Cuts must rise, each from 0 to n. Results go to call->outputs; NULL is returned. */
 flow_tensor *flow_operation_split(flow_operation_call *call)
 {
   const flow_json *parts = flow_operation_option(call, "indices_or_sections");
@@ -275,6 +278,7 @@ flow_tensor *flow_operation_tile(flow_operation_call *call)
   return x;
 }
 
+/* Each element `count` times: copies along a new axis after it, which is then merged with it. */
 flow_tensor *flow_operation_repeat(flow_operation_call *call)
 {
   const flow_json *axis_given = flow_operation_option(call, "axis"), *repeats = flow_operation_option(call, "repeats");
@@ -289,6 +293,8 @@ flow_tensor *flow_operation_repeat(flow_operation_call *call)
   return reshaped(call, copies(call, with_axis(call, x, axis + 1), count, axis + 1), x->rank, dims);
 }
 
+/* "reflect" and "symmetric" gather mirrored positions, at most once over (n - 1 or n elements on each side); "constant" joins filled
+ * tensors. */
 static flow_tensor *pad_axis(flow_operation_call *call, flow_tensor *x, int axis, int64_t before, int64_t after, const char *mode)
 {
   int64_t n = length(call, x, axis), dims[FLOW_MAX_RANK];
@@ -379,6 +385,8 @@ static int64_t slice_end(flow_operation_call *call, const flow_json *value, int6
   return at < 0 ? 0 : at > 0x1p62 || (n >= 0 && at > (double)n) ? initial : (int64_t)at;
 }
 
+/* The key as Keras writes it: a number drops its axis, a slice object keeps it. Axes that are not named stay whole. The axis of the
+ * batch takes only slices that count from its start. */
 flow_tensor *flow_operation_item(flow_operation_call *call)
 {
   const flow_json *key = flow_json_item(call->args, 1);

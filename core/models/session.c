@@ -13,6 +13,9 @@ enum {
   LOOK_NANOSECONDS = 50000000            /* how often who waits looks for an interrupt */
 };
 
+/* Fairness: a writer that waits stops new readers from entering, so that training is not starved; when a writer leaves, those readers
+ * that waited for it (`owed`) enter before the next writer, so that predictions are not starved. torn: this process was forked while a
+ * thread of the parent wrote. */
 struct flow_sharing {
   flow_fork_lock   lock;                 /* of everything below */
   pthread_cond_t   changed;
@@ -132,6 +135,7 @@ static flow_signature signature_like(const flow_tensor *operand)
   return signature;
 }
 
+/* What a trace depends on: dtypes and sizes but for rows, whether results must be exact, and the device. */
 static int is_for(const flow_model_step *step, const flow_context *context, flow_step_kind kind, flow_tensor *const *operands, int count)
 {
   int same = step->kind == kind && step->exact == context->exact && step->device == context->scopes->on_device;
@@ -166,6 +170,8 @@ static void drop_runners(flow_runner **list, const flow_plan *plan)
   }
 }
 
+/* With the lock held: two callers with the same operands trace once, and the second waits. The list keeps MOST_STEPS; a step that falls
+ * out leaves its runners to those who have them, the idle ones are released. */
 static flow_status trace_step(flow_context *context, flow_model *model, flow_sharing *sharing, flow_step_tracer *tracer,
                               flow_step_kind kind, flow_tensor *const *operands, int count)
 {
@@ -261,6 +267,8 @@ static int64_t capacity_for(int64_t rows)
 }
 
 /* For training, which is alone and whose memory is large, one runner serves all batches up to the largest. */
+/* An own runner first, then an idle one. *plan is set where neither is there: the runner is then made without the lock, since that takes
+ * memory and time. */
 static void pick(flow_sharing *sharing, flow_runner **own, const flow_model_step *step, int64_t rows, flow_plan **plan,
                         int64_t *capacity, flow_runner **out)
 {
@@ -299,6 +307,7 @@ flow_status flow_runner_take(flow_context *context, flow_model *model, flow_shar
   return status;
 }
 
+/* Idle runners are kept for as many callers as have run at the same time so far, and a few sizes more. */
 void flow_runner_give(flow_sharing *sharing, flow_runner **own, flow_runner *runner)
 {
   if (!runner) return;

@@ -57,6 +57,7 @@ typedef struct rnn {
 } rnn;
 
 /* A cell, or several: *output and after[] are borrowed from e. */
+/* A list of cells (StackedRNNCells) passes its output from one to the next; states are in the order of the cells. */
 static void run_cell(const rnn *r, flow_expression *e, const flow_model_part *cell, flow_tensor *x, flow_tensor *const *states,
                      flow_tensor **output, flow_tensor **after)
 {
@@ -117,6 +118,7 @@ static void one_step(const rnn *r, flow_expression *e, flow_tensor *x, flow_tens
 
 /* ---- all steps ---------------------------------------------------------------------------------------------------------------- */
 
+/* A loop needs a trace to be in, and two rounds at least; with `repeats` the first step is outside of it, since it has no output before. */
 static int may_loop(const rnn *r, const flow_tensor *x, int repeats)
 {
   return !flow_wrapper_flag(r->call->part, "unroll") && flow_trace_depth(r->call->context) > 0 && x->shape[1] >= (repeats ? 3 : 2);
@@ -253,6 +255,7 @@ static void written_out(const rnn *r, flow_expression *e, flow_tensor *x, flow_t
 
 /* ---- the call --------------------------------------------------------------------------------------------------------------------- */
 
+/* The given initial states, all or none, or zeros, in the dtype that the cell computes in. */
 static void begin_states(const rnn *r, flow_expression *e, const flow_tensor *x, flow_tensor **states)
 {
   int64_t sizes[MOST_STATES];
@@ -265,6 +268,8 @@ static void begin_states(const rnn *r, flow_expression *e, const flow_tensor *x,
     states[i] = given ? flow_express_cast(e, r->call->named[1 + i], dtype) : zeros(e, x, sizes[i], dtype);
 }
 
+/* A loop where one is possible, otherwise the steps one after the other: both give the same bits. The states are given in the dtype of
+ * the policy. */
 flow_status flow_rnn_run(const flow_wrapper_call *call)
 {
   const flow_model_part *part = call->part;

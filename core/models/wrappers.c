@@ -109,6 +109,7 @@ flow_tensor *flow_wrapper_reversed(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_gather, x, flow_express_keep(e, status, positions), NULL, NULL);
 }
 
+/* A reshape for each tensor and one concat. list holds one tensor at least, all of one shape. */
 flow_tensor *flow_wrapper_stacked(flow_expression *e, flow_tensor *const *list, int64_t count, int axis)
 {
   int64_t dims[FLOW_MAX_RANK];
@@ -135,6 +136,7 @@ flow_tensor *flow_wrapper_stacked(flow_expression *e, flow_tensor *const *list, 
 
 /* ---- running a part -------------------------------------------------------------------------------------------------------- */
 
+/* Outputs that the layer's record has and this layer does not give are released here. */
 static flow_status run_layer(const flow_wrapper_call *call)
 {
   flow_layer *layer = call->part->layer;
@@ -174,6 +176,7 @@ flow_status flow_wrapper_run(const flow_wrapper_call *call)
 enum { CONCAT, SUM, MULTIPLY, AVERAGE, NO_MERGE };
 
 /* -1: not known. */
+/* Keras' merge_mode: null keeps both outputs apart (NO_MERGE); a config without it is an old one, whose default was "concat". */
 static int merge_mode(const flow_model_part *part)
 {
   static const char *const names[] = { "concat", "sum", "mul", "ave" };
@@ -241,6 +244,7 @@ static flow_tensor *merged(flow_expression *e, int mode, flow_tensor *a, flow_te
   return mode == SUM || !sum ? sum : e_div(e, sum, flow_express_number(e, sum, 2));
 }
 
+/* The backward layer gives its sequence from the last step to the first, so it is turned round before the two are merged. */
 static flow_status merge(const flow_wrapper_call *call, flow_tensor *const *forward, flow_tensor *const *backward)
 {
   const flow_model_part *part = call->part;
@@ -318,6 +322,7 @@ static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_
 }
 
 /* All steps as rows of one batch. */
+/* {batch, steps, ...} as {batch * steps, ...}: one call instead of one for each step, where rows do not depend on each other. */
 static flow_status run_together(const flow_wrapper_call *call, flow_tensor *x)
 {
   flow_expression e = flow_expression_of(call->context);
