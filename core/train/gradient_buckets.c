@@ -43,6 +43,8 @@ static flow_status join(buckets *b, flow_tensor **out)
   return FLOW_OK;
 }
 
+/* Without replicas one pack of all. Otherwise buckets are cut from the end, summed one by one (the sums may run while backward goes on),
+ * and joined in the order of memory. The cut depends on sizes and bucket_bytes only, so every replica cuts alike. */
 flow_status flow_optimizer_pack(flow_context *context, flow_tensor *const *gradients, int count, flow_tensor **out)
 {
   const flow_graph *graph = flow_context_trace(context);

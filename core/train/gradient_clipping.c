@@ -33,6 +33,7 @@ flow_status flow_optimizer_unscale(flow_context *context, flow_tensor *divisor, 
 }
 
 /* Elements [begin, end) of a flat gradient g: g limit / max(|g|, limit). */
+/* As tf.clip_by_norm: a norm of 0 leaves the gradient as it is, and no comparison is needed. */
 static flow_status clip_part(flow_context *context, flow_tensor *flat, int64_t begin, int64_t end, double limit, flow_tensor **out)
 {
   flow_attributes part = { .slice = { .rank = 1, .begin = { begin }, .end = { end }, .step = { 1 } } };
@@ -96,6 +97,7 @@ static flow_status global_scale(flow_context *context, flow_tensor **first, int 
   return status;
 }
 
+/* global_clipnorm or clipvalue; check_arguments lets only one of them be set. */
 flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
                                          size_t stride)
 {

@@ -81,6 +81,7 @@ static flow_tensor *is_all_finite(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_all, flow_express(e, FLOW_OP_is_finite, x, NULL, NULL, NULL), NULL, NULL, &everywhere);
 }
 
+/* One bool for all runs: is_finite of each element, joined by `all` and logical_and. */
 static flow_status all_finite(flow_context *context, flow_tensor *const *first, int count, size_t stride, flow_tensor **out)
 {
   *out = NULL;
@@ -95,6 +96,7 @@ static flow_status all_finite(flow_context *context, flow_tensor *const *first, 
   return FLOW_OK;
 }
 
+/* Updates in a row that were finite: 0 after one that was not, and when the scale grows. */
 static flow_status next_counter(flow_context *context, flow_tensor *counter, flow_tensor *grows, flow_tensor *all, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);
@@ -117,6 +119,7 @@ static flow_status cast(flow_context *context, flow_tensor *x, int dtype, flow_t
   return flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &(flow_attributes){ .cast = { dtype } }, out);
 }
 
+/* References in *step, all or none. Nothing is written yet: flow_scale_step_finish does it after the update. */
 flow_status flow_scale_step_make(flow_context *context, const flow_loss_scale *scale, flow_tensor *const *first, int count, size_t stride,
                                  flow_scale_step *step)
 {

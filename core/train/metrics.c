@@ -89,6 +89,7 @@ static flow_tensor *sparse_top_k(flow_expression *e, const flow_arguments *optio
   return is_in_top(e, options, y_true, y_pred);
 }
 
+/* One-hot labels, scores of the same shape. */
 static flow_tensor *top_k(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape) || y_pred->rank == 0)

@@ -67,6 +67,7 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
   return status;
 }
 
+/* An option that a class does not have reads as 0 and passes. Messages name the class, the option and what is expected. */
 static flow_status check_arguments(const flow_optimizer *optimizer)
 {
   static const char *const clips[] = { "clipnorm", "clipvalue", "global_clipnorm" };
@@ -131,6 +132,7 @@ static void name_own_slots(flow_optimizer *optimizer)
   optimizer->own_kinds = optimizer->layout->names(&optimizer->attributes, optimizer->slot_names);
 }
 
+/* Order of kinds: those of the class, then averages (use_ema), then accumulated gradients, as Keras orders its variables. */
 static void name_slots(flow_optimizer *optimizer)
 {
   name_own_slots(optimizer);
@@ -155,6 +157,8 @@ static flow_status make_scalars(flow_optimizer *optimizer)
   return FLOW_OK;
 }
 
+/* learning_rate is a variable even where it never changes, so that callbacks and files find it; flow_optimizer_set_schedule takes it
+ * away. */
 static flow_status complete(flow_optimizer *optimizer, const char *name, const flow_arguments *arguments)
 {
   const flow_optimizer_class *class = optimizer->class;
@@ -265,6 +269,7 @@ double flow_optimizer_decay_of(const flow_optimizer *optimizer, const flow_varia
   return home >= 0 && optimizer->arenas[home]->decays[index] ? flow_argument_number(optimizer->arguments, "weight_decay") : 0;
 }
 
+/* Scalars count once variables were adopted, as Keras makes them then. */
 int flow_optimizer_slot_count(const flow_optimizer *optimizer)
 {
   return optimizer->slot_count + (optimizer->arena_count > 0 ? optimizer->scalar_count : 0);
@@ -278,6 +283,7 @@ flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index)
 
 /* ---- settings before the first update ------------------------------------------------------------------------------------------ */
 
+/* Schedules and exclusions are part of what an arena was made with. */
 static flow_status check_unused(const flow_optimizer *optimizer, const char *what)
 {
   if (optimizer->arena_count == 0) return FLOW_OK;

@@ -51,6 +51,7 @@ static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const in
 }
 
 /* A variable whose storage is such a part. */
+/* FLOW_MIRRORED: each replica keeps its copy, and updates are the same on all. */
 static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, const char *owner, const char *what,
                                  flow_variable **out)
 {
@@ -89,6 +90,7 @@ static flow_status new_slot(const flow_optimizer *optimizer, int kind, flow_plac
   return new_flat(place, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
 }
 
+/* The record and its arrays are one block. Slots are made on the place of the first variable; check_place has seen that all are there. */
 static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *const *variables, int count, arena **out)
 {
   void *block;
@@ -162,6 +164,8 @@ static flow_status make_homes(const arena *a, flow_tensor **parts)
 }
 
 /* Makes an arena for variables that have none here. Nothing moves before everything is there. */
+/* Order: everything that may fail for lack of memory first, then variables move into their homes one after the other, each old storage
+ * being freed at once. Variables that another optimizer has adopted stay where they are: only their slots are here. */
 static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
   arena *a;
@@ -218,6 +222,8 @@ static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *
   return flow_optimizer_move_scalars(optimizer, place);
 }
 
+/* Adopts those variables that have no home yet; called by the first update, and by whoever reads slots from a file before. One thread at
+ * a time, not while a step runs. */
 flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
   void *block;
@@ -240,6 +246,7 @@ flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const
 
 /* ---- runs ------------------------------------------------------------------------------------------------------------------- */
 
+/* The handle of the parameters is over the first variable's tensor, whose storage all variables of a run share, one after the other. */
 flow_status flow_optimizer_run(flow_optimizer *optimizer, const arena *home, int first, int count, int *out)
 {
   for (int i = 0; i < optimizer->run_count; i++) {

@@ -82,6 +82,7 @@ static flow_status read_schedule(const flow_json *object, flow_schedule **out)
   return status;
 }
 
+/* A schedule is an object in the place of the learning rate: it is read by itself, and the rate is taken out of a copy of the object. */
 flow_status flow_optimizer_read(const flow_json *object, flow_optimizer **out)
 {
   const char *class_name;

@@ -36,6 +36,7 @@ static flow_status move_parts(flow_optimizer *optimizer, const flow_storage *fro
 }
 
 /* Moves what `member` is in. */
+/* The whole storage is copied once, whichever of its parts comes first; later parts find themselves there already. */
 static flow_status move_storage(flow_optimizer *optimizer, const flow_tensor *member, flow_place *place)
 {
   flow_storage *from = member->storage;
@@ -51,6 +52,7 @@ static flow_status move_storage(flow_optimizer *optimizer, const flow_tensor *me
   return status;
 }
 
+/* Not while a step runs. Traces that were made before refer to the old place and are to be made again. */
 flow_status flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device)
 {
   flow_place *place;

@@ -96,6 +96,7 @@ const char *flow_schedule_class_argument(int index, int argument)
 /* ---- life ----------------------------------------------------------------------------------------------------------------- */
 
 /* The arguments as a formula reads them, written to `numbers` unless it is NULL; returns how many. */
+/* The form that schedule_formulas.h reads, on every device. */
 static int list_numbers(const flow_schedule *schedule, double *numbers)
 {
   const flow_arguments *arguments = schedule->arguments;
@@ -168,6 +169,7 @@ void flow_schedule_release(flow_schedule *schedule)
 
 const char *flow_schedule_class(const flow_schedule *schedule) { return schedule ? schedule->class->name : NULL; }
 
+/* volatile: the rate is rounded to float32, as the op does it, whatever the compiler keeps in wider registers. */
 double flow_schedule_value(const flow_schedule *schedule, double step)
 {
   FLOW_DEFAULT_FLOATS;

@@ -120,6 +120,7 @@ static flow_formula formula_of(const pending *all)
   return f;
 }
 
+/* The formula replaces weight and slots by new tensors; the old ones stay readable, and nothing is written before all formulas have run. */
 static flow_status run_formula(pending *all, run_update *u)
 {
   flow_optimizer *optimizer = all->optimizer;
@@ -133,6 +134,7 @@ static flow_status run_formula(pending *all, run_update *u)
   return flow_expression_end(&f.expression);
 }
 
+/* Before the formulas, once for all runs of an update. */
 static flow_status advance_scalars(pending *all)
 {
   flow_optimizer *optimizer = all->optimizer;
@@ -156,6 +158,7 @@ flow_status flow_update_write(flow_context *context, flow_variable *variable, fl
   return status;
 }
 
+/* where(guard, made, before): on a device the decision is an op, so the host need not wait for it. */
 flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, flow_variable *variable, flow_tensor **made)
 {
   flow_tensor *before, *kept;

@@ -5,7 +5,7 @@
 #define RATE(initial) { "learning_rate", FLOW_NUMBER, initial, NULL }
 #define DECAY(initial) { "weight_decay", FLOW_NUMBER, initial, NULL }
 
-/* Options that every Keras optimizer has; those that are not supported are refused by name in core/train/optimizer.c. */
+/* Options that every Keras optimizer has; core/train/optimizer.c checks them. */
 #define COMMON_PARAMETERS                                        \
   { "clipnorm", FLOW_NUMBER, "null", NULL },                     \
   { "clipvalue", FLOW_NUMBER, "null", NULL },                    \
