@@ -159,6 +159,8 @@ static flow_status wrong_type(const char *who, const char *name, const flow_argu
 }
 
 /* Stores the choice that `value` names (case does not count, as in Keras), spelled as the record spells it. */
+/* parameter->choices: "valid|same|!full", of which those with "!" are known to Keras and not supported: they get another message than a
+ * misspelled one. */
 static flow_status store_choice(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                 flow_arguments *result)
 {
@@ -226,6 +228,7 @@ static flow_status store_text(const char *who, const char *name, const flow_argu
   return flow_arguments_store(result, name, value);
 }
 
+/* A shape with unknown sizes: null becomes -1. */
 static flow_status store_sizes(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                flow_arguments *result)
 {
@@ -245,6 +248,7 @@ static flow_status store_sizes(const char *who, const char *name, const flow_arg
   return flow_arguments_store(result, name, &normal);
 }
 
+/* One number for all sides, one for each axis, or both of each axis: the normal form is the last one. */
 static flow_status store_sides(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                flow_arguments *result)
 {
@@ -359,6 +363,7 @@ static flow_status check_name(const char *who, const flow_argument *parameters, 
 }
 
 /* Puts every parameter into `result`, under "<prefix><name>". */
+/* A choice with options (an initializer) is followed by its own parameters under "<name>.": complete_into calls itself once for them. */
 static flow_status complete_into(const char *who, const char *prefix, const flow_argument *parameters, const flow_arguments *given,
                                  flow_arguments *result)
 {
@@ -387,6 +392,8 @@ static flow_status complete_into(const char *who, const char *prefix, const flow
   return FLOW_OK;
 }
 
+/* The result has every parameter of the record, in its normal form: nobody after this checks types or defaults again.
+ * FLOW_INVALID_ARGUMENT says who was asked, what was found, and what is possible; a likely spelling is offered. */
 flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out)
 {
   flow_arguments *result;

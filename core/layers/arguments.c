@@ -41,6 +41,7 @@ argument_value *flow_arguments_value(const flow_arguments *arguments, const char
   return NULL;
 }
 
+/* Copies the value; an older one of that name is replaced. Nothing changes on failure. */
 flow_status flow_arguments_store(flow_arguments *arguments, const char *name, const argument_value *value)
 {
   if (!arguments || !name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments: a set and a name are needed, found NULL");
@@ -170,6 +171,7 @@ int flow_argument_dims(const flow_arguments *arguments, const char *name, int64_
   return rank;
 }
 
+/* A list of one number is the size of a layer over steps, which are images of one row: {1, n} (sequences.h). */
 void flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2])
 {
   const double *values;
@@ -190,6 +192,7 @@ void flow_argument_triple(const flow_arguments *arguments, const char *name, int
   }
 }
 
+/* Values "<prefix>.<option>" under the names of their options: what an initializer is given. */
 flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out)
 {
   flow_arguments *result;

@@ -41,6 +41,8 @@ static flow_tensor *positions(flow_expression *e, int64_t count, int as_column)
   return flow_express_keep(e, status, tensor);
 }
 
+/* Which key steps a query step sees: those at or before it (causal), those less than `window` steps away, or both. {queries, keys} of
+ * bools. */
 flow_tensor *flow_attention_band(flow_expression *e, int64_t queries, int64_t keys, int causal, int64_t window)
 {
   if (queries < 0 || keys < 0 || queries > INT32_MAX || keys > INT32_MAX) {
@@ -95,6 +97,7 @@ flow_tensor *flow_attention_softmax(flow_expression *e, flow_tensor *scores)
   return flow_express(e, FLOW_OP_softmax, scores, NULL, NULL, &(flow_attributes){ .axis = { .axis = scores->rank - 1 } });
 }
 
+/* Outputs: y, and, if the call asks for them, the weights. */
 flow_status flow_attention_give(flow_expression *e, const flow_named_call *call, flow_tensor *y, flow_tensor *weights,
                                 flow_tensor **outputs)
 {
@@ -138,6 +141,7 @@ static flow_status add_projection(flow_context *context, flow_layer *layer, cons
   return FLOW_OK;
 }
 
+/* Also of every call: shapes of later calls may differ in all but the features. */
 static flow_status check_inputs(const flow_layer *layer, const flow_signature *inputs)
 {
   static const char *const names[] = { "query", "value", "key" };
@@ -325,6 +329,9 @@ static flow_tensor *project_back(flow_expression *e, flow_layer *layer, flow_ten
   return out && kernel ? replace(e, out, out->rank - 1, 1, kernel->shape + 2, kernel->rank - 2) : NULL;
 }
 
+/* In order: projections; axes so that {..., heads, steps, channels} are matrices; scores q k^T / sqrt(key_dim); masks; softmax in
+ * float32; dropout; weights times values; axes back; gate; output projection. Several attended axes are one axis in the products, and
+ * are taken apart again in the result and in the scores. */
 flow_status flow_attention_call(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, const int *axes,
                                 int axis_count, const flow_named_call *call, flow_tensor **outputs)
 {

@@ -48,6 +48,7 @@ static flow_status check(flow_layer *layer)
 }
 
 /* The size of the normalized axis; *axis counts from 0. */
+/* Also of every call: the batch cannot be the axis. */
 static flow_status check_input(const flow_layer *layer, const flow_signature *input, int *axis, int64_t *size)
 {
   FLOW_TRY(flow_layer_axis(layer, "axis", input->rank, axis));
@@ -90,6 +91,7 @@ static void move_average(flow_expression *e, flow_variable *moving, flow_tensor 
   if (e->status == FLOW_OK) e->status = flow_variable_assign(e->context, moving, value);
 }
 
+/* By the op, with the moving averages as effects of the step. */
 static flow_tensor *normalize_by_batch(flow_expression *e, const flow_layer *layer, flow_tensor *x, int64_t size)
 {
   variable_indices indices = indices_of(layer);

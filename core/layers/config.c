@@ -5,6 +5,7 @@
 
 #include "layers/initializers.h"
 
+/* Takes config over, NULL too: then memory was out, and the object lacks it. Callers look when they write it. */
 flow_json *flow_config_object(const char *module, const char *class_name, flow_json *config)
 {
   flow_json *object = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
@@ -71,6 +72,7 @@ static flow_json *value_json(const flow_argument *parameter, const flow_argument
   return flow_json_make(FLOW_JSON_NULL, 0, NULL);
 }
 
+/* trainable and dtype are in the common part; activity_regularizer is written only where there is one, as in Keras. */
 void flow_config_add_arguments(flow_json *object, const flow_argument *parameters, const flow_arguments *arguments)
 {
   for (; parameters->name; parameters++) {
@@ -108,6 +110,7 @@ flow_json *flow_layer_config_json(const flow_layer *layer)
   return config;
 }
 
+/* As snprintf: the length of the whole text, whatever fits. Takes the object over. */
 int flow_config_write(flow_json *object, char *text, int size)
 {
   if (text && size > 0) text[0] = '\0';

@@ -107,6 +107,7 @@ static int has_effect(const flow_argument *parameters, const flow_json *item)
   return 1;
 }
 
+/* apart: members that the caller reads by itself. Types are not checked here: flow_arguments_complete does that against the record. */
 flow_status flow_config_read(const flow_json *config, const flow_argument *parameters, const char *const *apart, flow_arguments **out)
 {
   flow_arguments *arguments;
@@ -124,6 +125,7 @@ flow_status flow_config_read(const flow_json *config, const flow_argument *param
   return FLOW_OK;
 }
 
+/* The name becomes part of variables' names and of paths in files, hence no "/". */
 flow_status flow_layer_read(const char *class_name, const flow_json *config, flow_layer **out)
 {
   static const char *const apart[] = { "name", NULL };

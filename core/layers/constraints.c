@@ -35,6 +35,7 @@ static flow_tensor *between(flow_expression *e, flow_tensor *x, double least, do
   return x ? e_minimum(e, e_maximum(e, x, flow_express_number(e, x, least)), flow_express_number(e, x, most)) : NULL;
 }
 
+/* w min(|w|, max) / (epsilon + |w|), norms along the axes. */
 static flow_tensor *max_norm(flow_expression *e, const flow_constraint *constraint, flow_tensor *weights)
 {
   flow_tensor *norms = norms_of(e, constraint, weights);
@@ -52,6 +53,7 @@ static flow_tensor *unit_norm(flow_expression *e, const flow_constraint *constra
   return e_div(e, weights, not_zero(e, norms_of(e, constraint, weights)));
 }
 
+/* w (rate clip(|w|, min, max) + (1 - rate) |w|) / (epsilon + |w|). */
 static flow_tensor *min_max_norm(flow_expression *e, const flow_constraint *constraint, flow_tensor *weights)
 {
   flow_tensor *norms = norms_of(e, constraint, weights), *near = between(e, norms, constraint->min_value, constraint->max_value);
@@ -118,6 +120,7 @@ static flow_status make(const char *what, const flow_constraint_record *record, 
   return FLOW_OK;
 }
 
+/* The variable owns its constraint; one that it had is freed. Traces that were made before keep the old one's formula. */
 static void attach(flow_variable *variable, flow_constraint *constraint)
 {
   flow_free(variable->constraint);

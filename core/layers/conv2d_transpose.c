@@ -53,6 +53,8 @@ static flow_status output_size(const flow_layer *layer, const flow_signature *in
   return FLOW_OK;
 }
 
+/* convolution_gradient takes (g, x, w, y, index) and gives dx first: g is the layer's input, x only lends its shape, y and index are
+ * read where a pooling is fused, which there is not here. */
 flow_status flow_transposed_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
                                              flow_tensor **out)
 {

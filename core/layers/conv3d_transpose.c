@@ -110,6 +110,7 @@ static flow_tensor *put_planes(flow_expression *e, const flow_signature *output,
   return flow_express(e, FLOW_OP_slice_gradient, y, NULL, NULL, &place);
 }
 
+/* One plane of the kernel after the other, each with its own expression, so that what earlier ones made is freed. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -208,6 +208,7 @@ static flow_status check_states(const flow_layer *layer, flow_tensor *const *giv
 }
 
 /* The first states, which are like the gates of one step, and what all steps have in common. */
+/* The states have the spatial sizes that the inputs' convolution gives. */
 static void prepare(flow_expression *e, flow_steps *s, flow_tensor *const *given, run *r, flow_tensor **states)
 {
   int64_t dims[FLOW_MAX_RANK];
@@ -226,6 +227,7 @@ static void prepare(flow_expression *e, flow_steps *s, flow_tensor *const *given
     r->masks[gate] = flow_steps_dropout(e, s->layer, states[0], rate, s->seed, GATES + gate);
 }
 
+/* All steps of the input are convolved as one batch first; the recurrent convolution goes step by step. */
 flow_status flow_conv_lstm_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
   flow_tensor *x = call->inputs[0], *states[FLOW_STEPS_MOST_STATES] = { NULL };

@@ -57,6 +57,7 @@ static flow_tensor *normalize(flow_expression *e, flow_tensor *x, int axis)
 }
 
 /* {batch, others, axis}: what is left of the shape, and the summed axis, at the end. */
+/* With several other axes of which one is unknown their product is unknown, too. */
 static flow_tensor *as_rows(flow_expression *e, flow_tensor *x, int axis)
 {
   flow_attributes order = { .transpose = { .rank = x->rank } };

@@ -54,6 +54,7 @@ static int read_term(const char *text, const char *end, labels *list, int *dots)
   return list->count > 0;
 }
 
+/* Each letter must be in two terms at least: one that is in one only would be summed, or repeated, which Keras' layer does not do. */
 static flow_status parse(const flow_layer *layer, equation *q)
 {
   const char *text = flow_argument_text(layer->arguments, "equation"), *comma = strchr(text, ','), *arrow = strstr(text, "->");
@@ -137,6 +138,8 @@ static int64_t output_size(const flow_layer *layer, const equation *q, const flo
   return of_input >= 0 ? input->dims[of_input] : -1;
 }
 
+/* The kernel's sizes: those of the input, or of output_shape where the letter is new. The bias has the axes from the first of bias_axes
+ * on, 1 where it is not named. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;

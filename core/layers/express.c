@@ -3,6 +3,8 @@
 
 enum { MOST_OUTPUTS = 4 };
 
+/* Takes `made` over, in failure too, so that formulas can be written without looking at each step: after the first failure nothing is
+ * made any more, and the expression's end tells. */
 flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made)
 {
   if (e->status == FLOW_OK && status == FLOW_OK && e->count == FLOW_EXPRESSION_MOST)
@@ -41,6 +43,7 @@ flow_tensor *flow_express_sum(flow_expression *e, flow_tensor *x, int axis, int 
   return flow_express(e, FLOW_OP_sum, x, NULL, NULL, &attributes);
 }
 
+/* reduce: the attributes of a reduction, with axes counted from 0. */
 flow_tensor *flow_express_mean_over(flow_expression *e, flow_tensor *x, const flow_attributes *reduce)
 {
   flow_tensor *mean = NULL;

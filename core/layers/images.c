@@ -41,6 +41,7 @@ flow_tensor *flow_images_crop(flow_expression *e, flow_tensor *x, int64_t top, i
 
 static int64_t between(int64_t value, int64_t least, int64_t most) { return value < least ? least : value > most ? most : value; }
 
+/* The largest part in the middle with the ratio height : width, computed in float32, as Keras does it, so that sizes are the same. */
 flow_tensor *flow_images_crop_to_aspect(flow_expression *e, flow_tensor *x, int64_t height, int64_t width)
 {
   if (!x) return NULL;
@@ -68,6 +69,7 @@ flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t heig
 
 /* ---- random transforms ------------------------------------------------------------------------------------------------------------ */
 
+/* One number for each image of the batch; `index` tells draws of one layer apart. */
 flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, int index, double low, double high)
 {
   flow_attributes attributes = { .random = { .rank = 1, .dims = { 1 }, .low = low, .high = high } };
@@ -76,6 +78,7 @@ flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_ten
   return flow_express(e, FLOW_OP_sample_uniform, x, NULL, NULL, &attributes);
 }
 
+/* transform: the first six of the eight coefficients of a projective transform, each {n, 1}; NULL: 0. */
 flow_tensor *flow_images_sample(flow_expression *e, flow_tensor *x, flow_tensor *const transform[6], const flow_attributes *attributes)
 {
   flow_tensor *columns[8] = { NULL }, *zero = NULL, *joined = NULL;

@@ -49,6 +49,7 @@ static double fan(fan_mode mode, int rank, const int64_t *shape)
   return value > 1 ? value : 1;
 }
 
+/* A uniform distribution from -a to a has the variance a^2 / 3. */
 static flow_initializer_draw variance_scaling(double scale, fan_mode mode, flow_distribution distribution, int rank, const int64_t *shape)
 {
   double variance = scale / fan(mode, rank, shape);
@@ -227,6 +228,7 @@ static void draw_block(const flow_initializer_draw *draw, uint64_t key, uint64_t
   for (int i = 0; i < 4; i++) values[i] = draw->low + draw->high * values[i];
 }
 
+/* Element i depends on the key and on i alone: a tensor that is cut among devices is the same as a whole one. */
 static void fill(const flow_initializer_draw *draw, uint64_t key, flow_tensor *into, int64_t size)
 {
   enum { CHUNK = 256 };

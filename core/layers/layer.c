@@ -70,6 +70,7 @@ void flow_layer_destroy(flow_layer *layer)
   flow_free(layer);
 }
 
+/* Counts of tensors, or of inputs with names up to the last one that is given. */
 static flow_status check_input_count(const flow_layer *layer, int count)
 {
   const flow_layer_class *class = layer->class;
@@ -104,6 +105,8 @@ int flow_layer_find_input(const flow_layer_class *class, const char *name, int e
   return -1;
 }
 
+/* Once in a layer's life, with the first inputs: later calls find it built. After a failure the layer is as before, without variables,
+ * and may be built for other inputs. build_shape forgets the size of the batch. */
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   FLOW_DEFAULT_FLOATS;
@@ -143,6 +146,8 @@ static flow_status call_named(flow_context *context, flow_layer *layer, flow_ten
 }
 
 /* In the dtype of the layer's policy: so are the inputs, and the variables as they are read. */
+/* The dtype of the policy is in force while the class runs: variables are read in it (autocast), inputs are cast, outputs are cast last.
+ * What was in force before is put back whatever happens, since layers call layers. */
 static flow_status call_class(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
                               const flow_arguments *options, int training, flow_tensor **outputs)
 {
@@ -201,6 +206,8 @@ static flow_status make_for(flow_context *context, flow_layer *layer, flow_tenso
   return status;
 }
 
+/* The one way through which every layer runs, eagerly and in traces: counts, building, masks, dtype, the class, masks of the outputs,
+ * activity_regularizer. On failure outputs are NULL and the message begins with the layer's class and name, once. */
 flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, const flow_arguments *options,
                            int training, flow_tensor **outputs)
 {
@@ -288,6 +295,7 @@ static const char *beside(const flow_layer *layer, const char *initializer, cons
   return NULL;
 }
 
+/* With context->blank the values are left as they were allocated: they are read from a file next (core/models). */
 flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
                                   flow_tensor **out)
 {
@@ -299,6 +307,8 @@ flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer
   return status;
 }
 
+/* The variable is made on the context's device. Regularizer and constraint are those whose arguments are beside the initializer's:
+ * kernel_initializer, kernel_regularizer, kernel_constraint. */
 flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                              flow_tensor *initial, int trainable)
 {
@@ -380,6 +390,7 @@ flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature
   return fits ? FLOW_OK : flow_layer_fail_built(layer, input);
 }
 
+/* Null counts as 0 and fails: records name arguments that have a number by then. */
 flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names)
 {
   for (; *names; names++) {

@@ -33,6 +33,7 @@ int flow_layer_class_lookup(const char *name)
 /* The same stream in every process and after loading a file. */
 static uint64_t stream_of(const char *name) { return flow_mix(flow_hash_text(FLOW_HASH_BEGIN, name), 0); }
 
+/* The name decides the random stream, so that a layer draws the same numbers in every process that calls it so. */
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out)
 {
   int index = flow_layer_class_lookup(class_name);
@@ -107,6 +108,8 @@ static int is_given_again(const flow_arguments *given, const flow_layer_class *c
   return parameter && flow_arguments_value(given, parameter->name);
 }
 
+/* Arguments that say what weights look like are refused. The rest is completed and checked as at construction, and the layer has the old
+ * ones until all of that has passed. */
 flow_status flow_layer_change(flow_layer *layer, const flow_arguments *given)
 {
   const flow_layer_class *class = layer->class;

@@ -50,6 +50,8 @@ static int has_one_argument(const flow_layer_class *class, flow_tensor *const *i
   return 1;
 }
 
+/* A mask that the caller gives wins over those that tensors carry. *filled: a bit for each input that was filled in here, whose
+ * reference flow_masks_release gives back. */
 void flow_masks_fill(const flow_layer *layer, flow_tensor **inputs, unsigned *filled)
 {
   const flow_layer_class *class = layer->class;
@@ -73,6 +75,7 @@ void flow_masks_release(flow_tensor **inputs, unsigned filled)
     if (filled & 1) flow_tensor_release(inputs[i]);
 }
 
+/* masks: borrowed, one for each tensor of the first argument. */
 int flow_masks_of_inputs(const flow_layer *layer, flow_tensor *const *inputs, int given, flow_tensor **masks, int *count)
 {
   const flow_layer_class *class = layer->class;
@@ -100,6 +103,7 @@ flow_status flow_masks_compute(flow_context *context, flow_layer *layer, flow_te
   return FLOW_OK;
 }
 
+/* The warning comes once for each layer, not once a call. */
 flow_status flow_masks_pass(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                             flow_tensor **outputs)
 {

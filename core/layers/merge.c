@@ -58,6 +58,7 @@ static flow_tensor *join(flow_expression *e, int op, flow_tensor *so_far, flow_t
   return flow_express(e, op, so_far, x, NULL, NULL);
 }
 
+/* Inputs are joined from the left, two at a time, as Keras does it. For maximum and minimum, what a mask leaves out does not take part. */
 flow_status flow_merge(const flow_layer *layer, flow_expression *e, flow_tensor *const *inputs, int count, int op, const char *verb,
                        flow_tensor **out)
 {

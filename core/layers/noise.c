@@ -57,6 +57,8 @@ static flow_tensor *sample_mask(flow_expression *e, const flow_attributes *dropo
   return flow_express(e, FLOW_OP_dropout, ones, NULL, NULL, dropout);
 }
 
+/* A mask for samples goes by their number in the global batch (the op dropout), one that all samples share by the step alone: both are
+ * the same for any number of replicas. */
 flow_status flow_layer_dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, flow_tensor **mask)
 {
   flow_attributes dropout = { .dropout = { .rate = rate, .seed = flow_layer_seed(e->context, layer), .stream = layer->stream } }, shape;
@@ -102,6 +104,7 @@ flow_status flow_layer_normal_noise(flow_expression *e, flow_layer *layer, doubl
   return FLOW_OK;
 }
 
+/* One number for each sample and channel: {n, 1, ..., channels}. */
 flow_status flow_layer_drop_channels(flow_context *context, flow_layer *layer, flow_tensor *x, int training, flow_tensor **out)
 {
   double rate = flow_argument_number(layer->arguments, "rate");

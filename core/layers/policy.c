@@ -13,6 +13,7 @@ static int compute_dtype(const char *policy)
 
 int flow_policy_dtype(const flow_layer *layer) { return compute_dtype(flow_argument_text(layer->arguments, "dtype")); }
 
+/* The cast is loose (flow_graph_loosen): a plan may leave out pairs of casts that undo each other. */
 static flow_status cast_to(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
 {
   flow_attributes attributes = { .cast = { dtype } };
@@ -27,6 +28,7 @@ static int is_cast(int dtype, int wanted)
   return dtype != wanted && (dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16);
 }
 
+/* cast: new references, NULL where an input is; all or none. */
 flow_status flow_policy_cast_inputs(flow_context *context, const flow_layer *layer, flow_tensor *const *inputs, int count,
                                     flow_tensor **cast)
 {
@@ -46,6 +48,7 @@ flow_status flow_policy_cast_inputs(flow_context *context, const flow_layer *lay
   return FLOW_OK;
 }
 
+/* Of layers that compute in float32 whatever their policy is: others give their policy's dtype by themselves. */
 flow_status flow_policy_cast_output(flow_context *context, const flow_layer *layer, flow_tensor **out)
 {
   int wanted = flow_policy_dtype(layer);

@@ -23,6 +23,7 @@ const flow_argument flow_pooling_global_parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* strides becomes pool_size where it is null, as Keras stores it. */
 flow_status flow_pooling_check(flow_layer *layer)
 {
   static const char *const positive[] = { "pool_size", "strides", NULL };

@@ -71,6 +71,8 @@ flow_status flow_quantization_observe(flow_context *context, flow_layer *layer, 
 /* Whether what is done with a tensor is done on a device. */
 static int is_on_device(const flow_tensor *x) { return (x->graph ? x->graph->place : flow_tensor_place(x)) != NULL; }
 
+/* A layer that is quantized computes in floats where the op is not: on devices, for images of unknown size, and where the sum of
+ * products could leave int32 (FLOW_MOST_BYTE_PRODUCTS). Results differ by the rounding of bytes only. */
 int flow_quantization_applies(const flow_layer *layer, const flow_tensor *x, const flow_tensor *kernel)
 {
   if (!is_quantized(layer) || !x || !kernel || is_on_device(x) || is_on_device(kernel)) return 0;
@@ -117,6 +119,7 @@ static flow_tensor *scale_rows(flow_expression *e, flow_tensor *x, flow_tensor *
   return e_mul(e, x, e_div(e, flow_express_number(e, x, most), *size));
 }
 
+/* A product as a convolution of 1 x 1 over {n, 1, steps, features}: one op serves both. */
 flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel)
 {
   flow_attributes attributes = { .convolution = { .stride = { 1, 1 }, .dilation = { 1, 1 }, .groups = 1 } };

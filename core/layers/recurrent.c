@@ -105,6 +105,7 @@ static flow_tensor *dropout_mask(flow_expression *e, flow_layer *layer, flow_ten
 }
 
 /* The input's share of all gates {n, steps, gates * u}: x . kernel + bias, and what dropout does to it. */
+/* One product for all steps and gates, unless dropout gives each gate a mask of its own: then one for each gate. */
 static flow_tensor *input_gates(flow_expression *e, flow_layer *layer, const flow_recurrent_cell *cell, flow_tensor *x, flow_tensor *bias,
                                 int training, uint64_t seed)
 {
@@ -140,6 +141,7 @@ static int is_usual(const flow_layer *layer, const char *name, const char *activ
 }
 
 /* Whether the cell's op does it. */
+/* The ops know Keras' default activations and no recurrent dropout; everything else is done step by step from ops. */
 static int is_fused(const run *r)
 {
   const flow_layer *layer = r->steps.layer;
@@ -148,6 +150,7 @@ static int is_fused(const run *r)
 }
 
 /* By the op: states[] become the last ones; returns the sequence of h. */
+/* history: what the gradient needs is kept only in training. */
 static flow_tensor *run_op(flow_expression *e, const run *r, flow_tensor **states)
 {
   const flow_steps *s = &r->steps;
@@ -221,6 +224,7 @@ static flow_tensor *run_all(flow_expression *e, run *r, flow_tensor *x, flow_ten
   return flow_steps_run(e, s, states);
 }
 
+/* A cell is a layer over one step, {n, features} as {n, 1, features}. */
 flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
   const flow_recurrent_cell *cell = layer->class->cell;

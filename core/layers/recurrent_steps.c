@@ -83,6 +83,7 @@ flow_tensor *flow_steps_dropout(flow_expression *e, flow_layer *layer, flow_tens
 
 /* ---- states that a layer keeps --------------------------------------------------------------------------------------------------- */
 
+/* The number of rows is part of a stateful layer once it has states: setting them to zeros does not change it. */
 static flow_status check_kept(const flow_layer *layer, int64_t rows)
 {
   if (rows < 0)
@@ -144,6 +145,7 @@ flow_status flow_steps_check(const flow_layer *layer, const flow_tensor *x, cons
   return flow_layer_fail(layer, "input has shape %s, expected one step or more %s", flow_tensor_shape_text(x), expected);
 }
 
+/* States, in this order of preference: given ones, those that the layer keeps, zeros. They are in the dtype of `like`. */
 void flow_steps_begin(flow_expression *e, flow_steps *s, flow_tensor *const *given, const flow_tensor *like, int rank, const int64_t *dims,
                       flow_tensor **states)
 {
@@ -234,6 +236,8 @@ static flow_tensor *run_each(flow_expression *e, const flow_steps *s, flow_tenso
   return sequence;
 }
 
+/* A loop of the plan in a trace; outside, and with unroll = true, each step by itself. Both run the same function for a step, so both
+ * give the same bits. */
 flow_tensor *flow_steps_run(flow_expression *e, const flow_steps *s, flow_tensor **states)
 {
   void *block;
@@ -279,6 +283,7 @@ static flow_status keep(flow_expression *e, const flow_steps *s, flow_tensor *co
   return e->status;
 }
 
+/* The sequence or its last step, turned round where steps go backwards, and the last states; what a stateful layer keeps is assigned. */
 flow_status flow_steps_end(flow_expression *e, const flow_steps *s, flow_tensor *sequence, flow_tensor **states, flow_tensor **outputs)
 {
   const flow_arguments *arguments = s->layer->arguments;

@@ -102,6 +102,7 @@ static flow_tensor *penalty(flow_expression *e, const char *name, const flow_arg
   return total;
 }
 
+/* *out: the sum over all trainable variables that have a regularizer, a new reference; NULL: none has. */
 flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);
@@ -119,6 +120,8 @@ flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer
   return flow_expression_take(&e, total, out);
 }
 
+/* Adds to layer->activity, which whoever runs the layer takes (flow_layer_take_activity) and adds to the loss. In float32, whatever the
+ * layer computes in. */
 flow_status flow_layer_regularize_activity(flow_context *context, flow_layer *layer, flow_tensor *output)
 {
   static const char option[] = "activity_regularizer";

@@ -28,6 +28,8 @@ flow_status flow_volumes_check(const flow_layer *layer, const flow_signature *in
   return flow_layer_fail(layer, "the depth of the input %s must be known", flow_shape_text(input->rank, input->dims));
 }
 
+/* Depth is padded by an explicit op, since convolutions have two axes; height and width by the convolution itself. window->depth: how
+ * many planes the result has. */
 flow_status flow_volumes_window(const flow_layer *layer, const flow_signature *input, const char *size, flow_volume_window *window)
 {
   int32_t depth_padding[4];
@@ -53,6 +55,7 @@ flow_status flow_volumes_window(const flow_layer *layer, const flow_signature *i
   return FLOW_OK;
 }
 
+/* Zeros around the depth: the gradient of a slice writes x into a larger tensor of zeros. */
 flow_tensor *flow_volumes_pad(flow_expression *e, flow_tensor *x, int64_t before, int64_t after)
 {
   const int64_t all = INT64_MAX / 2;
@@ -63,6 +66,8 @@ flow_tensor *flow_volumes_pad(flow_expression *e, flow_tensor *x, int64_t before
   return flow_express(e, FLOW_OP_slice_gradient, x, NULL, NULL, &attributes);
 }
 
+/* The planes that plane number `plane` of the window meets, one for each output depth, as a batch of images {n * depth, height, width,
+ * channels}. */
 flow_tensor *flow_volumes_images(flow_expression *e, flow_tensor *x, const flow_volume_window *window, int plane)
 {
   const int64_t all = INT64_MAX / 2, begin = (int64_t)plane * window->dilation[0];
@@ -81,6 +86,7 @@ flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int
   return flow_express_reshape(e, images, 5, dims);
 }
 
+/* Each plane has an expression of its own, so that tensors of earlier planes are freed meanwhile. */
 flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, const flow_volume_window *window, flow_tensor *x,
                                     flow_volume_step step, flow_tensor **out)
 {
@@ -117,6 +123,7 @@ static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *wind
   return so_far ? e_add(e, so_far, y) : y;
 }
 
+/* A convolution over volumes is the sum over the window's planes of convolutions over images. */
 flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
                                    int64_t groups)
 {
