@@ -17,6 +17,7 @@ void flow_picture_free(flow_picture *picture)
   *picture = (flow_picture){ 0 };
 }
 
+/* What was in the block is not kept. */
 static flow_status grow(unsigned char **block, size_t *capacity, size_t bytes)
 {
   if (bytes <= *capacity) return FLOW_OK;
@@ -88,6 +89,7 @@ static void convert_channels(flow_picture *picture, int channels)
 /* rows: NULL if the whole picture is wanted. */
 typedef struct plugin_target { flow_picture *picture; int wanted; int64_t file_bytes; const flow_picture_rows *rows; } plugin_target;
 
+/* Why here: decoders tell the dimensions before they take memory, and a file of a few bytes must not ask for gigabytes. */
 static flow_status check_size(const plugin_target *target, int64_t height, int64_t width, int64_t covered, int64_t pixels_a_byte)
 {
   if (pixels_a_byte > 0 && covered / pixels_a_byte > target->file_bytes) {
@@ -97,6 +99,7 @@ static flow_status check_size(const plugin_target *target, int64_t height, int64
   return check_dimensions(height, width);
 }
 
+/* Called by the plugin (image_plugin.h) once the dimensions are known. */
 static flow_status reserve(void *argument, int64_t height, int64_t width, int channels, int64_t covered, int64_t pixels_a_byte,
                            unsigned char **pixels)
 {
@@ -148,6 +151,7 @@ static flow_status decode_gif(const unsigned char *bytes, size_t count, int want
 }
 
 /* decode_rows: NULL if the decoder makes the whole picture at once. With it, the channels are the wanted ones. */
+/* Told by the first bytes, in this order. */
 typedef struct format {
   const char *magic;
   size_t length;
@@ -195,6 +199,7 @@ flow_status flow_picture_decode(const void *bytes, size_t count, int channels, f
   return FLOW_OK;
 }
 
+/* JPEG comes line by line, so that a resizer works while lines are in the cache; the others come whole. */
 flow_status flow_picture_decode_rows(const void *bytes, size_t count, int channels, flow_picture *picture, const flow_picture_rows *rows)
 {
   FLOW_DEFAULT_FLOATS;
@@ -268,6 +273,7 @@ static flow_status encode(const char *path, const flow_picture *picture, int qua
   return flow_fail(FLOW_INVALID_ARGUMENT, "the name must end in .jpg, .jpeg, .png or .bmp");
 }
 
+/* The file appears whole or not at all. */
 flow_status flow_picture_write(const char *path, const flow_picture *picture, int quality)
 {
   FLOW_DEFAULT_FLOATS;

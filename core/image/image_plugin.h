@@ -8,8 +8,8 @@
 #include "base/plugin.h"
 
 /* Called once, when the dimensions are known: checks them and gives room for height x width x channels bytes, which the
- * caller of decode owns, whatever happens afterwards (pixels may be NULL: rows are asked for one by one). `covered` is the number of pixels for which the file must hold data
- * of at least `pixels_a_byte` pixels a byte (0: no such bound). */
+ * caller of decode owns, whatever happens afterwards (pixels may be NULL: rows are asked for one by one). `covered` is the number of
+ * pixels for which the file must hold data of at least `pixels_a_byte` pixels a byte (0: no such bound). */
 typedef flow_status (*flow_image_reserve)(void *target, int64_t height, int64_t width, int channels, int64_t covered,
                                           int64_t pixels_a_byte, unsigned char **pixels);
 

@@ -9,6 +9,8 @@
 
 /* ---- stb's memory: the house's allocator, with a budget for one picture --------------------------------------------------------- */
 
+/* Of this thread's picture: bytes that stb may still take, and bytes that its compressed data may become. Each thread decodes one
+ * picture at a time. */
 static _Thread_local size_t budget_left, inflated_most;
 
 static void *stb_alloc(size_t bytes)
@@ -164,6 +166,7 @@ static flow_status fill_palette(const unsigned char *bytes, size_t count, int de
   return FLOW_OK;
 }
 
+/* In order: chunks and checksums, the header, a bound on the pixels by the size of the file, the palette, then stb_image with a budget. */
 flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
 {
   static const int samples[8] = { 1, 0, 3, 1, 2, 0, 4, 0 };      /* by colour type */

@@ -72,6 +72,8 @@ static flow_fitting fit_by_padding(flow_fitting f)
 
 static size_t size_of(int dtype) { return dtype == FLOW_FLOAT32 ? sizeof(float) : 1; }
 
+/* Taps and shuffles are kept from picture to picture of the same sizes, which is the usual case in a data set. Nothing is allocated
+ * after this but the window. */
 flow_status flow_resize_begin(flow_resizer *r, int dtype, int height, int width, int channels, int method, int fit, int to_height,
                               int to_width, int to_dtype, void *to)
 {
@@ -121,6 +123,7 @@ static void make_row(flow_resizer *r)
 }
 
 /* `lines` is the address of line number `first`, the others follow `stride` elements apart. */
+/* Makes all rows of the output whose lines are there, and stops at the first that needs more. */
 static void make_rows(flow_resizer *r, const void *lines, int64_t stride, int first, int count)
 {
   const flow_fitting *f = &r->fitting;
@@ -143,6 +146,7 @@ static void make_rows_of_window(flow_resizer *r)
   make_rows(r, r->window + 1, r->window_stride, r->first, r->held);
 }
 
+/* A ring would cut sums of lines in two; lines that are still needed are moved to the front instead, once in MORE_LINES lines. */
 static flow_status open_window(flow_resizer *r)
 {
   int lines = r->vertical.count < r->height - MORE_LINES ? r->vertical.count + MORE_LINES : r->height;

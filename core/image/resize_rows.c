@@ -65,6 +65,7 @@ static void mix_bytes_avx512(const unsigned char *line, int64_t stride, const fl
 }
 #endif
 
+/* The instructions are chosen at each call: a test of a bit, against a row of work. */
 void flow_mix_lines(int dtype, const void *lines, int64_t stride, const float *weights, int count, int64_t n, float *row)
 {
   const unsigned char *bytes = lines;
@@ -107,6 +108,7 @@ static inline __attribute__((always_inline)) void mix_pixels(const flow_resize_t
   for (int c = 0; c < channels; c++) to[last * channels + c] = pixel[c];
 }
 
+/* Any number of channels and taps, one number at a time. */
 static void mix_samples(const flow_resize_taps *taps, const float *row, int channels, float *to)
 {
   for (int x = 0; x < taps->to; x++) {
@@ -149,6 +151,8 @@ static int can_shuffle(void)
 #endif
 }
 
+/* Leaves vectors 0, which flow_mix_neighbours understands, where the machine has no such shuffle or the picture is shrunk so far that
+ * inputs are more than 32 numbers apart. */
 flow_status flow_shuffles_prepare(flow_shuffles *s, const flow_resize_taps *taps, int channels)
 {
   if (s->channels == channels && s->method == taps->method && s->from == taps->from && s->to == taps->to) return FLOW_OK;

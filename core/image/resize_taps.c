@@ -37,6 +37,7 @@ static void add_tap(flow_resize_taps *taps, int i, int64_t index, float weight)
   taps->weights[(int64_t)i * taps->count + clamp(tap, taps->count)] += weight;
 }
 
+/* The first input that output i reads, so that `count` inputs from there on are inside. */
 static void start_at(flow_resize_taps *taps, int i, int64_t index)
 {
   int last = taps->from - taps->count;
@@ -44,6 +45,7 @@ static void start_at(flow_resize_taps *taps, int i, int64_t index)
   taps->first[i] = start < last ? start : last;
 }
 
+/* To a sum of 1, unless it is next to 0, as TensorFlow's kernel does it. */
 static void scale_taps(flow_resize_taps *taps, int i)
 {
   float *weights = taps->weights + (int64_t)i * taps->count, sum = 0;
