@@ -36,6 +36,7 @@ enum flow_op_flags {
   FLOW_OP_WIDE        = 1024, /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
   FLOW_OP_CONDITION   = 2048, /* the first input takes no part in the promotion (where) */
   FLOW_OP_COUNTS_BOOLS = 4096, /* bool inputs are cast to int32 (mod) */
+  FLOW_OP_NO_BOOLS    = 1 << 16, /* inputs that are all bool are an error that names the op (sub): their result would be no bool */
   FLOW_OP_ELEMENTWISE = 1 << 14, /* a short line of ops.def: element i of the result follows from element i of the inputs */
   FLOW_OP_CHAINS      = 1 << 15, /* float32 in, float32 out: plans join neighbours into one pass (fuse_elementwise.c) */
   FLOW_OP_WIDENS_INT8 = 8192  /* inputs that are all int8 are cast to int32, which holds their sums of products (matmul) */

@@ -7,7 +7,7 @@
 int flow_op_dtype(int op, flow_tensor *const *inputs, int count)
 {
   int flags = flow_op(op)->flags, first = flags & FLOW_OP_CONDITION ? 1 : 0;
-  if (!(flags & (FLOW_OP_PROMOTE | FLOW_OP_TO_FLOAT))) return -1;
+  if (!(flags & (FLOW_OP_PROMOTE | FLOW_OP_TO_FLOAT | FLOW_OP_COUNTS_BOOLS))) return -1;
   int common = inputs[first]->dtype, same = 1;
   for (int i = first + 1; i < count; i++) {
     same &= inputs[i]->dtype == inputs[first]->dtype;

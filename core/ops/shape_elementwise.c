@@ -7,6 +7,10 @@
 static flow_status check_arithmetic(int op, const flow_signature *inputs, int input_count)
 {
   if (flow_op(op)->flags & (FLOW_OP_FLOAT_ONLY | FLOW_OP_TO_FLOAT)) FLOW_TRY(flow_rule_float(op, "the input", &inputs[0]));
+  if ((flow_op(op)->flags & FLOW_OP_NO_BOOLS) && inputs[0].dtype == FLOW_BOOL) {
+    return flow_rule_fail(op, "bools have no %s that is a bool; cast first, as with :to(\"int32\"), or use %s",
+                          input_count == 1 ? "sign" : "difference", input_count == 1 ? "logical_not" : "logical_xor");
+  }
   for (int i = 1; i < input_count; i++) FLOW_TRY(flow_rule_same_dtype(op, "an input", inputs[0].dtype, &inputs[i]));
   return FLOW_OK;
 }

@@ -25,8 +25,8 @@ for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "lin
   flow[name] = tensor[name]
 end
 
-local internal = { operand = true, reshape_raw = true, full_raw = true, slice_from_zero = true, slice_into_zeros = true, axis_from = true,
-  positions_from_zero = true, log = true }
+local internal = { operand = true, operands = true, reshape_raw = true, full_raw = true, slice_from_zero = true, slice_into_zeros = true,
+  axis_from = true, positions_from_zero = true, log = true }
 for name, op in pairs(ops) do
   if not internal[name] then flow[name] = op end
 end

@@ -41,7 +41,7 @@ describe("random calls of tensor ops", function()
     for _, name in ipairs(names) do known[rawget(public, name) or 0] = true end
     -- Called beside another op in the function of that one, or no op on elements; einsum_spec.lua has einsum.
     for _, name in ipairs { "squeeze", "unstack", "repeat_", "zeros_like", "ones_like", "swapaxes", "permute", "flatten",
-                            "to", "classes", "einsum", "operand", "full_raw", "reshape_raw", "slice_from_zero", "exponential",
+                            "to", "classes", "einsum", "operand", "operands", "full_raw", "reshape_raw", "slice_from_zero", "exponential",
                             "slice_into_zeros", "positions_from_zero", "axis_from",
                             "floor_divide" } do      -- golden/ops_spec.lua has the last
       known[assert(rawget(public, name), name)] = true

@@ -23,7 +23,9 @@ local function each_case(check)
           local i = 0
           for expected in row:gmatch "%S+" do
             i = i + 1
-            check(op, first, dtypes[i], expected == "int16" and "int32" or expected)
+            -- Bools have no difference (result_dtypes_spec.lua): Keras' rule gives them one, but TensorFlow does not compute it.
+            local none = op == "subtract" and dtypes[i] == "bool" and (first == "bool" or first == "a boolean")
+            if not none then check(op, first, dtypes[i], expected == "int16" and "int32" or expected) end
           end
           assert.equals(#dtypes, i)
         end

@@ -28,7 +28,7 @@ FILES.network = [[moments batch_normalization layer_normalization rms_normalizat
 FILES.linalg = [[solve_triangular cholesky cholesky_inverse solve inv det slogdet logdet lu_factor qr norm eigh svd pinv matrix_rank
   lstsq]]
 FILES.fourier = "fft fft2 ifft2 rfft irfft extract_sequences stft istft"
-FILES.products = "tensordot inner outer vdot kron cross vander cdist"
+FILES.products = "dot tensordot inner outer vdot kron cross vander cdist"
 FILES.control = "cond switch while_loop fori_loop map vectorized_map vectorize scan associative_scan jvp"
 
 local file_of = {}

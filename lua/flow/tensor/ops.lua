@@ -106,6 +106,7 @@ local function operands(a, b, what)
   b = operand(b, nil, what)
   return operand(a, dtype_of(b), what), b
 end
+ops.operands = operands
 
 -- result, which was made of a tensor that nobody else has: its memory, still in the processor's caches, is there for the next call.
 local function instead_of(temporary, result)
@@ -380,7 +381,7 @@ define(function(a, b, options)
   if options and options.transpose_a then a = ops.swapaxes(a, -1, -2) end
   if options and options.transpose_b then b = ops.swapaxes(b, -1, -2) end
   return apply2(ids.matmul, a, b)
-end, "matmul", "dot")
+end, "matmul")
 
 -- A traced stand-in for a concrete tensor while a trace is open, so that ops on it may use the batch's rows.
 local function constant(t)

@@ -39,7 +39,7 @@ define(function(x, key) return operand(x, "get_item")[key] end, "get_item")
 
 takes "a, b, axis?"
 define(function(a, b, axis)
-  a, b = operand(a, "append"), operand(b, "append")
+  a, b = ops.operands(a, b, "flow.append")
   if axis == nil then return ops.concat({ ops.flatten(a), ops.flatten(b) }, 1) end
   return ops.concat({ a, b }, axis)
 end, "append")
@@ -258,8 +258,7 @@ define(function(x, offset, a, b) return diagonal(operand(x, "diagonal"), offset 
 takes "x, offset = 0, axis1 = 1, axis2 = 2"
 define(function(x, offset, a, b)
   x = tools.numbers(x, "trace")
-  local sum = ops.sum(diagonal(x, offset or 0, a or 1, b or 2, "trace"), -1)
-  return tools.is_float(x) and sum or sum:to(x.dtype)
+  return ops.sum(diagonal(x, offset or 0, a or 1, b or 2, "trace"), -1)
 end, "trace")
 
 -- The matrix of zeros with the numbers of x, of rank 1, on a diagonal.

@@ -15,11 +15,7 @@ local function of_floats(f, name, ...)
 end
 
 -- Of two operands, floats of one dtype.
-local function pair(a, b, what)
-  local zero = ops.mul(ops.sub(a, b), 0)      -- finds their common shape's dtype only
-  local dtype = tools.is_float(zero) and zero.dtype or "float32"
-  return ops.cast(operand(a, what, dtype), dtype), ops.cast(operand(b, what, dtype), dtype)
-end
+local function pair(a, b, what) return tools.pair(a, b, what, true) end
 local function of_pairs(f, name, ...)
   define(function(a, b)
     a, b = pair(a, b, name)
@@ -52,10 +48,7 @@ of_pairs(function(a, b)
   local length = safe * ops.sqrt(1 + ops.square(smaller / safe)) * ops.cast(ops.gt(larger, 0), a.dtype)
   return ops.where(ops.eq(larger, math.huge), larger, length)
 end, "hypot")
-define(function(a, b)
-  a, b = floats(a, "ldexp"), operand(b, "ldexp")
-  return a * ops.pow(ops.full_like(a, 2), b:to(a.dtype))
-end, "ldexp")
+of_pairs(function(a, b) return a * ops.pow(ops.full_like(a, 2), b) end, "ldexp")
 
 ---- trigonometric and hyperbolic functions ---------------------------------------------------------
 
@@ -131,11 +124,12 @@ end, "i0")
 define(function(a, b) return ops.div(a, b) end, "true_divide")
 -- The remainder of the quotient without its fraction: it has the sign of a.
 define(function(a, b)
+  a, b = ops.operands(a, b, "flow.fmod")
   local rest = ops.mod(ops.abs(a), ops.abs(b))
   return ops.where(ops.lt(a, 0), -rest, rest)
 end, "fmod")
 define(function(x)
-  x = tools.numbers(x, "trunc")
+  x = operand(x, "trunc")
   return tools.is_float(x) and ops.sign(x) * ops.floor(ops.abs(x)) or x
 end, "trunc", "fix")
 define(function(x) return ops.abs(floats(x, "fabs")) end, "fabs")

@@ -6,15 +6,7 @@ local tools = require "flow.tensor.composed.tools"
 local takes = require("flow.signature").takes
 
 local raise = errors.raise
-local ops, define, operand = tools.ops, tools.define, tools.operand
-
--- Both operands in the dtype of their product.
-local function pair(a, b, what)
-  a, b = operand(a, what), operand(b, what)
-  if a.dtype == b.dtype then return a, b end
-  local dtype = ops.mul(tools.filled(a, {}, 1), tools.filled(b, {}, 1)).dtype
-  return a:to(dtype), b:to(dtype)
-end
+local ops, define, operand, pair = tools.ops, tools.define, tools.operand, tools.pair
 
 local function size_of(dims)
   local size = 1
@@ -67,6 +59,15 @@ define(function(a, b, axes)
   return contract(a, b, of_a, of_b, "tensordot")
 end, "tensordot")
 
+-- The sum over the last axis of a and the last but one of b, or its only one; of a number the product.
+define(function(a, b)
+  a, b = ops.operands(a, b, "flow.dot")
+  local m, n = #tools.dims(a), #tools.dims(b)
+  if m == 0 or n == 0 then return a * b end
+  if n <= 2 or m == 1 then return ops.matmul(a, b) end
+  a, b = pair(a, b, "dot")
+  return contract(a, b, { m }, { n - 1 }, "dot")
+end, "dot")
 -- Sums over the last axes of both.
 define(function(a, b)
   a, b = pair(a, b, "inner")

@@ -22,9 +22,8 @@ define(function(x, axis) return ops.sum(ops.ne(tools.numbers(x, "count_nonzero")
 -- Weights are of x's shape, or, of rank 1, for the elements of an axis.
 takes "x, axis?: number|list, weights?: data"
 define(function(x, axis, weights)
-  x = floats(x, "average")
   if weights == nil then return ops.mean(x, axis) end
-  weights = operand(weights, "average", x.dtype)
+  x, weights = tools.pair(x, weights, "average", true)
   if #tools.dims(weights) < #tools.dims(x) then
     if type(axis) ~= "number" then raise("flow.average: weights of another shape than x are for one axis") end
     local shape = {}
@@ -154,7 +153,11 @@ local function without(x, value) return ops.where(ops.isnan(x), value, x) end
 
 local function nan_reduction(name, f)
   takes(REDUCTION)
-  define(function(x, axis, keepdims) return f(floats(x, name), axis, keepdims) end, name)
+  define(function(x, axis, keepdims)
+    x = operand(x, name)
+    if not tools.is_float(x) then return ops[name:sub(4)](x, axis, keepdims) end      -- whole numbers and bools are never NaN
+    return f(x, axis, keepdims)
+  end, name)
 end
 nan_reduction("nansum", function(x, axis, keepdims) return ops.sum(without(x, 0), axis, keepdims) end)
 nan_reduction("nanprod", function(x, axis, keepdims) return ops.prod(without(x, 1), axis, keepdims) end)
@@ -241,7 +244,7 @@ end, "digitize")
 takes "x, weights?: data, minlength: whole = 0"
 define(function(x, weights, minlength)
   x = operand(x, "bincount", "int32")
-  if tools.is_float(x) then x = x:to("int32") end
+  if tools.is_float(x) or x.dtype == "bool" then x = x:to("int32") end
   local rank, size = #tools.dims(x), minlength or 0
   if not tensor.is_symbolic(x) then
     if x.size > 0 then
@@ -358,9 +361,7 @@ end, "corrcoef")
 -- c[k] = sum over n of a[n + k] b[n]: where the shorter one is inside the longer ("valid"), as many as the longer has ("same"), or all.
 takes "a, b, mode: 'valid'|'same'|'full' = 'valid'"
 define(function(a, b, mode)
-  local sum = ops.mul(ops.sum(operand(a, "correlate")), ops.sum(operand(b, "correlate")))
-  local dtype = tools.is_float(sum) and sum.dtype or "float32"
-  a, b = operand(a, "correlate"):to(dtype), operand(b, "correlate"):to(dtype)
+  a, b = tools.pair(a, b, "correlate", true)
   if #tools.dims(a) ~= 1 or #tools.dims(b) ~= 1 then raise("flow.correlate: two tensors of one axis") end
   local n, m = tools.length(a, 1, "correlate"), tools.length(b, 1, "correlate")
   local padded = ops.pad(a, { { m - 1, m - 1 } })

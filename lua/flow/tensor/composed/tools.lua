@@ -42,6 +42,14 @@ end
 -- An operand as a tensor; `like` is the dtype of numbers (nil: float32).
 function tools.operand(x, what, like) return ops.operand(x, like, "flow." .. what) end
 
+-- Two operands as tensors of the dtype that their sum would have, or, with in_floats, their quotient. A number takes the other's dtype.
+function tools.pair(a, b, what, in_floats)
+  a, b = ops.operands(a, b, "flow." .. what)
+  local dtype = native.dtype_names[C.flow_dtype_promote(native.dtype(a.dtype), native.dtype(b.dtype))]
+  if in_floats and not dtype:find("float", 1, true) then dtype = "float32" end
+  return a:to(dtype), b:to(dtype)
+end
+
 function tools.is_float(x) return x.dtype:find("float", 1, true) ~= nil end
 
 -- The operand in floats: integers and bools as float32.
