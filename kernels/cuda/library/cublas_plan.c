@@ -18,6 +18,8 @@ typedef struct product_plan {
   cublasLtMatmulAlgo_t  algorithm;
 } product_plan;
 
+/* Plans by key, for all devices; a handle per device, made at its first plan and kept. cuBLASLt lets threads share a handle, so that the
+ * lock covers only its making. */
 static flow_plan_cache plans = FLOW_PLAN_CACHE;
 static struct { pthread_mutex_t lock; cublasLtHandle_t handle; } devices[MOST_DEVICES] = {
   [0 ... MOST_DEVICES - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
@@ -37,6 +39,8 @@ static flow_status set(const flow_cublaslt *blas, cublasLtMatmulDesc_t d, cublas
   return check(blas, blas->cublasLtMatmulDescSetAttribute(d, name, value, bytes), "an attribute is refused");
 }
 
+/* One operand: `rows` of the first dimension, which is the one whose elements are neighbours. stride: elements from one matrix of the
+ * batch to the next; 0 repeats the matrix. */
 static flow_status make_layout(const flow_cublaslt *blas, cudaDataType_t type, int64_t rows, int64_t columns, int64_t batch, int64_t stride,
                                cublasLtMatrixLayout_t *out)
 {
@@ -89,6 +93,7 @@ static flow_status describe(const flow_cublaslt *blas, const flow_library_produc
   return prefer(blas, out, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment, sizeof alignment);
 }
 
+/* On failure nothing is left to release. */
 flow_status flow_cublas_describe(const flow_cublaslt *blas, const flow_library_product *product, flow_cublas_product *out)
 {
   memset(out, 0, sizeof *out);
@@ -119,6 +124,8 @@ static flow_status open_device(const flow_cublaslt *blas, int device, cublasLtHa
   return status;
 }
 
+/* Asks for one algorithm, the one that the library expects to be the fastest. It is the same for the same key in every process with the
+ * same library and device, so that results repeat; nothing is measured. */
 static flow_status make_plan(const void *key, void *plan)
 {
   const plan_key *wanted = key;
@@ -163,6 +170,8 @@ const flow_library_plan *flow_product_plan(const flow_call *call, const flow_lib
 
 /* ---- running -------------------------------------------------------------------------------------------------------------------- */
 
+/* Enqueues c = a b (+ bias) on the call's queue. The beginnings of all operands must be multiples of the alignment that the plan was
+ * made for. */
 flow_status flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias, void *c,
                              void *workspace)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/memory.h"
 
+/* How many configurations of one mode are asked for: cuDNN names them from the best on. */
 enum { MOST_CONFIGURATIONS = 32 };
 /* A plan that needs more is left out: the memory is better used for a larger batch. */
 static const int64_t most_workspace = (int64_t)1 << 30;
@@ -25,6 +26,8 @@ static flow_status check(const flow_cudnn *cudnn, cudnnStatus_t status, const ch
 
 /* ---- descriptors under construction ------------------------------------------------------------------------------------------ */
 
+/* A new descriptor, which the graph owns; NULL once something failed. This and the next functions do nothing after the first failure, so
+ * that a graph is written down without a test after every line; the place that needs the result looks at g->status. */
 static cudnnBackendDescriptor_t make(flow_cudnn_graph *g, cudnnBackendDescriptorType_t type)
 {
   cudnnBackendDescriptor_t descriptor = NULL;
@@ -56,6 +59,7 @@ static void finalize(flow_cudnn_graph *g, cudnnBackendDescriptor_t d, const char
   if (g->status == FLOW_OK) g->status = check(g->cudnn, g->cudnn->cudnnBackendFinalize(d), what);
 }
 
+/* Operations are finalized in the order in which they are added; they know each other by their tensors. */
 static void add_operation(flow_cudnn_graph *g, cudnnBackendDescriptor_t operation)
 {
   finalize(g, operation, "an operation is refused");
@@ -75,6 +79,8 @@ void flow_cudnn_graph_end(flow_cudnn_graph *graph)
   while (graph->made_count > 0) graph->cudnn->cudnnBackendDestroyDescriptor(graph->made[--graph->made_count]);
 }
 
+/* A packed tensor with neighbouring channels (NHWC in memory). Returns its number, from 1 on, also after a failure: the caller goes on.
+ * align: the multiple of bytes at which its data begin; engines that want more are not named. */
 static int add_tensor(flow_cudnn_graph *g, cudnnDataType_t dtype, const int64_t sizes[4], int64_t align, int inner)
 {
   const int64_t strides[4] = { sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1] };
@@ -106,6 +112,8 @@ int flow_cudnn_sums(flow_cudnn_graph *g, int64_t channels)
   return add_tensor(g, CUDNN_DATA_FLOAT, (int64_t[]){ 1, channels, 1, 1 }, sizeof(float), 0);
 }
 
+/* y = x * w without a factor (alpha 1) and without what was there before (beta 0). CROSS_CORRELATION: filters are not turned, as in
+ * every framework. */
 void flow_cudnn_convolution(flow_cudnn_graph *g, const flow_library_convolution *c, int x, int w, int y)
 {
   static const struct {
@@ -214,6 +222,7 @@ static flow_status get_text(const flow_cudnn *cudnn, cudnnBackendDescriptor_t d,
   return FLOW_OK;
 }
 
+/* The descriptor is what plans are made for instead of a handle. A description that another cuDNN wrote may be refused. */
 flow_status flow_cudnn_device_open(const flow_cudnn *cudnn, int index, const char *json, flow_cudnn_device *out)
 {
   cudnnBackendDescriptor_t d = NULL;
@@ -270,7 +279,9 @@ void flow_cudnn_plan_release(const flow_cudnn *cudnn, flow_cudnn_plan *plan)
   plan->descriptor = NULL;
 }
 
-/* A plan of a configuration or of a text. */
+/* A plan of a configuration, or of a text where `json` is one. Failures are cuDNN's status, without a message: the search goes on with
+ * the next. A plan that needs too much workspace counts as not supported. *out is changed on success alone, but for `tried`, which is
+ * the caller's count. */
 static cudnnStatus_t make_plan(const flow_cudnn_device *device, cudnnBackendDescriptor_t configuration, const char *json,
                                flow_cudnn_plan *out)
 {
@@ -302,7 +313,8 @@ static cudnnStatus_t make_plan(const flow_cudnn_device *device, cudnnBackendDesc
   return CUDNN_STATUS_SUCCESS;
 }
 
-/* Tries the configurations of one mode of the heuristics. CUDNN_STATUS_NOT_SUPPORTED: none of them did. */
+/* Tries the configurations of one mode of the heuristics in cuDNN's order, which is by expected speed. Those with a refused note are
+ * passed over untried: finalizing a plan compiles kernels, which takes up to seconds. CUDNN_STATUS_NOT_SUPPORTED: none of them did. */
 static cudnnStatus_t try_mode(const flow_cudnn_graph *g, cudnnBackendDescriptor_t operations, const flow_cudnn_device *device,
                               cudnnBackendHeurMode_t mode, unsigned refused, flow_cudnn_plan *out)
 {
@@ -342,6 +354,8 @@ static cudnnStatus_t try_mode(const flow_cudnn_graph *g, cudnnBackendDescriptor_
   return status;
 }
 
+/* Mode A names engines for this problem by a model of their speed; the mode FALLBACK names general ones, slower, where no other can be
+ * made or all are refused. */
 flow_status flow_cudnn_plan_find(flow_cudnn_graph *g, const flow_cudnn_device *device, unsigned refused, flow_cudnn_plan *out)
 {
   *out = (flow_cudnn_plan){ 0 };

@@ -30,6 +30,8 @@ typedef struct convolution_plan {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------------------- */
 
+/* Never what adds by atomics, in another order each time. What is to be exact may not round operands to fewer bits (float32 by tensor
+ * cores means TF32), nor use transforms (FFT, Winograd), whose rounding differs from that of sums of products. */
 unsigned flow_cudnn_refused(const flow_library_convolution *c)
 {
   unsigned refused = 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
@@ -49,6 +51,7 @@ static cudnnDataType_t dtype_of(const flow_library_convolution *c)
 }
 
 /* y of x and w. */
+/* y = relu(x * w + bias) with what of it the formula has. Between the operations the numbers are float32 and never leave the engine. */
 static int build_forward(flow_cudnn_graph *g, const flow_library_convolution *c, int x, int w, const int64_t y_sizes[4],
                          flow_cudnn_names *names)
 {
@@ -87,6 +90,7 @@ static int build_data(flow_cudnn_graph *g, const flow_library_convolution *c, in
   return dx;
 }
 
+/* The graph of a formula; `names` tells which number stands for which operand when it is run. Failures stay in the graph. */
 void flow_cudnn_build(flow_cudnn_graph *g, const flow_library_convolution *c, flow_cudnn_names *names)
 {
   const int64_t x_sizes[4] = { c->images, c->channels_in, c->in[0], c->in[1] };
@@ -187,6 +191,7 @@ flow_status flow_cudnn_plan_of(const flow_cudnn_device *device, const flow_libra
   return status;
 }
 
+/* For plan_cache.h, under its lock. The device's own lock is held for opening only: a plan may take seconds. */
 static flow_status make_plan(const void *key, void *plan)
 {
   const plan_key *wanted = key;
@@ -213,6 +218,7 @@ const flow_library_plan *flow_convolution_plan(const flow_call *call, const flow
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------ */
 
+/* The operands' addresses by the names of their tensors. A pack is made for each run: it is small and belongs to one thread. */
 static cudnnStatus_t pack(const flow_cudnn *cudnn, const flow_cudnn_names *names, const flow_library_operands *operands,
                           cudnnBackendDescriptor_t *out)
 {
@@ -241,6 +247,8 @@ static cudnnStatus_t pack(const flow_cudnn *cudnn, const flow_cudnn_names *names
   return status;
 }
 
+/* A handle has one stream at a time, hence the lock around choosing it and enqueueing. The pack may go at once: cuDNN has read it when
+ * the call returns. */
 flow_status flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
   const convolution_plan *made = (const convolution_plan *)plan;

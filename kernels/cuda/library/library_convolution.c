@@ -143,6 +143,8 @@ static int writes_ours(const flow_call *call, const work *s)
 
 static int64_t result_rows(const work *s) { return s->forward.images * s->pool.out[0] * s->pool.out[1]; }
 
+/* All that a call needs, its plan included, and how many bytes of call->shared. Asked by the planner and at every run: shapes, dtypes
+ * and the library's plans decide, so that both get the same answer. 0: own kernels do it. */
 static int prepare_forward(const flow_call *call, work *s)
 {
   if (!describe(call, &call->inputs[0], &call->inputs[1], s)) return 0;

@@ -21,6 +21,9 @@ static int batch_stride(const product *p, const int64_t *step, int64_t matrix, i
   return repeated || neighbours;
 }
 
+/* The product in the library's terms. 0: a library cannot take it, because of its dtypes, because it is empty, or because of how its
+ * batch is laid out; own kernels do. Such answers depend on shapes and dtypes only, not on addresses, so that the planner and the run
+ * agree. */
 static int read_formula(const flow_call *call, flow_library_product *out)
 {
   product p = describe(call);

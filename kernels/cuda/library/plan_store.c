@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
+/* HEAD_BYTES: a line of the file's head, of which the key is the longest. */
 enum { PATH_BYTES = 4096, HEAD_BYTES = 1024 };
 static const char ending[] = ".plan";
 
@@ -38,6 +39,8 @@ static int make_folder(char *folder)
   return mkdir(folder, 0700) == 0 || errno == EEXIST;
 }
 
+/* The file's name is a hash of the key; two keys with the same hash replace each other, and each is found wrong for the other by the key
+ * in the file. */
 static int path_of(const char *key, char path[PATH_BYTES], char folder[PATH_BYTES])
 {
   if (!find_folder(folder)) return 0;
@@ -114,6 +117,8 @@ static int write_text(FILE *file, const char *key, const char *text)
   return fclose(file) == 0 && !failed;
 }
 
+/* Under another name first, then renamed: a process that reads meanwhile sees the old text or the new one, and two that write the same
+ * plan do not disturb each other. mkstemp gives the file to its owner alone. Silent on failure: the next process searches once more. */
 void flow_plan_store_write(const char *key, const char *text)
 {
   char path[PATH_BYTES], folder[PATH_BYTES], temporary[PATH_BYTES];

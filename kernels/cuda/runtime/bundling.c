@@ -6,6 +6,9 @@
 #include "cuda/runtime/device_table.h"
 #include "cuda/device/view_make.h"
 
+/* Small: what one block does in 8 rounds of its threads, or in 4 turns of a block kernel. Such a launch takes about as long as starting
+ * it, so that it may as well run next to others on one multiprocessor. MOST_ACCESSES: spans of memory that all launches of a bundle
+ * touch; more than a bundle of BUNDLE_ITEMS usually has, else it is closed earlier. */
 enum { MOST_ELEMENTS = 8 * BLOCK_THREADS, MOST_BLOCKS = 4, MOST_ACCESSES = 2048, WARP = 32 };
 
 /* READS and MARKS of the same bytes do no harm among themselves: of several faults any is kept. */
@@ -80,11 +83,14 @@ static int is_aligned_with_result(flow_cuda_kernel kernel)
   return aligned[kernel];
 }
 
+/* Notes bytes of the last launch. The caller made sure that there is room. */
 static void touch(flow_cuda_bundle *self, const void *from, size_t bytes, access_kind kind, int step)
 {
   if (bytes > 0) self->accesses[self->access_count++] = (access){ from, (const char *)from + bytes, kind, step };
 }
 
+/* The span goes from the first to the last byte, so that a strided operand counts as all between: too much, never too little. Its step
+ * is known where element i of the kernel touches exactly element i of a contiguous operand. */
 static void touch_operand(flow_cuda_bundle *self, const flow_operand *x, access_kind kind)
 {
   size_t bytes;
@@ -94,6 +100,8 @@ static void touch_operand(flow_cuda_bundle *self, const flow_operand *x, access_
   touch(self, from, bytes, kind, aligned && bytes == (size_t)launch->count * (size_t)size ? size : 0);
 }
 
+/* All that a launch reads and writes according to its call: operands, and the fault of the queue for ops that look at it or may raise
+ * it. */
 static void touch_call(flow_cuda_bundle *self, const flow_call *call)
 {
   unsigned written = flow_cuda_written_inputs(call);
@@ -127,7 +135,8 @@ static dependence depend(const flow_cuda_bundle *self, int earlier, int later)
   return found;
 }
 
-/* Puts the last launch together with the groups that it depends on. */
+/* Puts the last launch together with the groups that it depends on, each named by the number of its first launch; they become one group.
+ * Groups do not depend on each other, so that each can have a block of its own without waiting. */
 static void join_groups(flow_cuda_bundle *self)
 {
   int last = self->count - 1;
@@ -146,6 +155,8 @@ static int words_of(size_t bytes) { return (int)((bytes + sizeof(uint64_t) - 1) 
 
 static int bits_of(unsigned bits) { return bits ? 1 + bits_of(bits & (bits - 1)) : 0; }
 
+/* A block kernel's phases are counted as items, one per block and turn, or one per block where all run in one turn. Phase 1 (the second)
+ * of a kernel whose threads work in groups of at most REDUCE_FIRST has nothing to combine and is left out. */
 flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *call, flow_cuda_kernel kernel, int64_t count,
                                  const void *arguments, size_t bytes, int *taken)
 {
@@ -211,7 +222,8 @@ static void place_elements(flow_cuda_bundle *self, int *placed, bundled *launch,
   place_item(self, placed, launch, turn, 0, place, (int)launch->count);
 }
 
-/* A block needs a part of the memory from its first turn to its last: the first turn from which on there is one that long. */
+/* A block needs its part of the shared memory from its first turn to its last. Looks for the first turn from which on one part is free
+ * for all the turns, and takes it; a block that finds all parts taken begins a turn later. */
 static void place_block(flow_cuda_bundle *self, int *placed, bundled *launch, int turn, int which)
 {
   int turns = launch->together ? 1 : bits_of(launch->phases), part = 0;
@@ -232,7 +244,8 @@ static void place_block(flow_cuda_bundle *self, int *placed, bundled *launch, in
   if (turn + turns - 1 > launch->last) launch->last = turn + turns - 1;
 }
 
-/* Gives a group's launches their turns, in `placed`. Returns how many items there are. */
+/* Gives a group's launches their turns, in the order in which they came, so that those that a launch depends on have theirs already. The
+ * result is in `placed`. Returns how many items there are. */
 static int place_group(flow_cuda_bundle *self, int group)
 {
   int placed = 0;
@@ -250,7 +263,8 @@ static int place_group(flow_cuda_bundle *self, int group)
   return placed;
 }
 
-/* Gives each group a block. Returns the number of blocks. */
+/* Writes the lists that the kernel reads: for each block the turns from first[block] on, for each turn the items from turn[turn] on.
+ * Threads of a block wait for each other between turns. Returns the number of blocks. */
 static int lay_out(flow_cuda_bundle *self)
 {
   bundle_arguments *to = &self->arguments;

@@ -1,10 +1,11 @@
-/* bundling.h: which launches of a recording go together, in one launch of the kernel bundle: small ones that are next to each other in
- * a queue. The runtime offers each launch that it records; before anything else is enqueued on the queue, or follows it, the bundle is closed.
+/* bundling.h: which launches of a recording go together, in one launch of the kernel bundle: small ones that are next to each other in a
+ * queue. The runtime offers each launch that it records; before anything else is enqueued on the queue, or follows it, the bundle is
+ * closed.
  *
  * Launches depend on each other if one writes bytes that the other touches, by the operands of their calls; effects also read whether
- * there is a fault, which CHECKS ops write. Those are in one block of the bundle, each in the first turn after those that it depends
- * on; what depends on none of them gets another block. An element that is made of what the same thread has just written needs no further turn: scalars that
- * follow each other have one. */
+ * there is a fault, which CHECKS ops write. Those are in one block of the bundle, each in the first turn after those that it depends on;
+ * what depends on none of them gets another block. An element that is made of what the same thread has just written needs no further
+ * turn: scalars that follow each other have one. */
 #ifndef FLOW_CUDA_RUNTIME_BUNDLING_H
 #define FLOW_CUDA_RUNTIME_BUNDLING_H
 

@@ -18,6 +18,8 @@
 #include "base/failure.h"
 #include "transport/transport.h"
 
+/* One rank's end. Its calls come from one thread at a time; abort may come from any other thread, at any time. Whether something is
+ * wrong is told by `failure`, which is set once and stays: every later call fails with its reason. */
 typedef struct nccl_communicator {
   flow_communicator base;
   const flow_nccl  *nccl;
@@ -81,6 +83,7 @@ static void give_up(nccl_communicator *self, flow_status status, const char *rea
   pthread_mutex_unlock(&self->lock);
 }
 
+/* A failure of NCCL's leaves the communicator unusable: it is given up with NCCL's reason. */
 static flow_status fail_nccl(nccl_communicator *self, const char *operation, ncclResult_t code)
 {
   char reason[FLOW_REASON_SIZE];
@@ -125,12 +128,14 @@ static flow_status wait_until(nccl_communicator *self, const char *operation, in
   }
 }
 
+/* For data operations: NCCL has put everything on the stream. The sums themselves may come later, in the stream's order. */
 static int is_enqueued(nccl_communicator *self, ncclResult_t state)
 {
   (void)self;
   return state == ncclSuccess;
 }
 
+/* For the barrier: the stream has nothing left to do. A failed kernel counts as done; flow_runtime_synchronize then tells it. */
 static int is_carried_out(nccl_communicator *self, ncclResult_t state)
 {
   int before;
@@ -164,6 +169,8 @@ static ncclResult_t enqueue(const nccl_communicator *self, const operation *o)
   }
 }
 
+/* The lock is held for the call only, not for the waiting, so that abort gets in between. Looks at the failure twice: an abort may come
+ * while this waits for the lock, and then `comm` is NULL. */
 static flow_status call(nccl_communicator *self, const operation *o)
 {
   int before;
@@ -207,6 +214,8 @@ static flow_status make_scratch(nccl_communicator *self)
   return flow_runtime_clear(self->queue, scratch, sizeof *self->scratch);
 }
 
+/* A sum over one number, which cannot be complete before every rank has come. The number is the communicator's, made at the first
+ * barrier and never looked at. */
 static flow_status barrier(flow_communicator *communicator)
 {
   nccl_communicator *self = (nccl_communicator *)communicator;
@@ -257,6 +266,8 @@ static flow_status agree_on_id(nccl_communicator *self, const flow_transport_opt
   return status;
 }
 
+/* Every rank calls this; NCCL connects them in threads of its own while this one waits. If it fails the communicator may be half open:
+ * close_rank aborts it. */
 static flow_status join(nccl_communicator *self, const ncclUniqueId *id)
 {
   int before;

@@ -10,6 +10,8 @@
 #include "cuda/library/library_formulas.h"
 #include "compiled_families.h"
 
+/* The oldest compute capability, ten times major plus minor: Ampere, for which kernels.cu is compiled (FLOW_CUDA_CODE in
+ * CMakeLists.txt). */
 enum { LEAST_ARCHITECTURE = 80 };
 
 /* kernels.cu, compiled for each family. */
@@ -23,6 +25,8 @@ static const unsigned long long *const images[] = {
 };
 enum { IMAGES = sizeof images / sizeof *images };
 
+/* Guards opening: `devices`, `kernels` and `kernels_loaded` are written only under it. A device that is open never changes and is never
+ * closed, so that all else reads it without the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static flow_cuda_device devices[FLOW_CUDA_DEVICES];
 static cudaKernel_t kernels[CUDA_KERNEL_COUNT];         /* of all devices; written before the first is opened */
@@ -35,6 +39,8 @@ flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, 
                    cudaGetErrorString(error), (int)error);
 }
 
+/* The runtime cannot tell whether a device has a context without making one; the driver can. Asked through the runtime, because the
+ * build does not link libcuda.so. */
 typedef int context_state_function(int device, unsigned *flags, int *active);      /* cuDevicePrimaryCtxGetState of cuda.h */
 static context_state_function *context_state;
 
@@ -47,6 +53,7 @@ static void find_context_state(void)
   if (error == cudaSuccess && result == cudaDriverEntryPointSuccess) memcpy(&context_state, &found, sizeof found);
 }
 
+/* Whether somebody in this process has made the device's primary context. "No" where the driver cannot be asked. */
 static int has_context(int device)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -56,6 +63,8 @@ static int has_context(int device)
   return context_state && context_state(device, &flags, &active) == 0 && active;
 }
 
+/* The pair brackets every call of CUDA's that depends on the thread's device. Whoever embeds flowlua may use CUDA in the same thread:
+ * his choice is as it was afterwards. */
 flow_status flow_runtime_enter(const flow_cuda_device *device, int *before)
 {
   *before = device->base.index;
@@ -93,6 +102,8 @@ static unsigned grid_of(flow_cuda_kernel kernel, int64_t count, const flow_cuda_
 /* How many bytes the arguments have, the kernel's own image knows: up to 32,764 on our targets, as ptxas says, and for drivers of CUDA 12.1
  * and newer; before that it was 4 KB. The runtime that is linked in refuses drivers older than itself (explain). */
 _Static_assert(CUDART_VERSION >= 12010 && sizeof(bundle_arguments) + sizeof(int64_t) <= 32764, "a driver may take fewer arguments");
+/* Starts a kernel on the queue's stream: `arguments` are read before it returns, so that the caller's copy may go. In a recording it
+ * becomes a node of the graph. Errors of kernels that ran earlier may show here, too: CUDA reports them at the next call. */
 static flow_status enqueue(const flow_queue *queue, int op, flow_cuda_kernel kernel, int64_t count, const void *arguments)
 {
   const flow_cuda_device *device = queue->device;
@@ -105,6 +116,8 @@ static flow_status enqueue(const flow_queue *queue, int op, flow_cuda_kernel ker
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, flow_cuda_op_name(op), error);
 }
 
+/* The launches that wait in the bundle are enqueued as one. Every function that puts something on the stream or orders the stream
+ * against another one calls this before, so that the stream's order is that of the calls. */
 flow_status flow_runtime_flush(flow_queue *queue)
 {
   flow_cuda_closed closed;
@@ -112,6 +125,9 @@ flow_status flow_runtime_flush(flow_queue *queue)
   return enqueue(queue, closed.op, closed.kernel, closed.count, closed.arguments);
 }
 
+/* Outside a recording every launch goes to the stream at once: the host would gain nothing by holding it back. In a recording a small
+ * one is offered to the bundle; if that is full, it is closed and the launch opens the next. One that is not small closes the bundle and
+ * follows it. */
 flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes)
 {
   flow_queue *queue = call->queue;
@@ -138,6 +154,7 @@ flow_device_fault *flow_cuda_fault(const flow_call *call)
   return judge->fault;
 }
 
+/* What effects look at. Unlike flow_cuda_fault this does not make the host fetch the fault when it waits: looking leaves none. */
 const flow_device_fault *flow_cuda_verdict(const flow_call *call) { return judge_of(call)->fault; }
 
 uint32_t *flow_cuda_counters(const flow_call *call) { return call->queue->counters; }
@@ -147,6 +164,8 @@ flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, si
   return flow_runtime_copy_inside(call->queue, to, from, bytes);
 }
 
+/* A call without a queue is one of the planner's questions (how much shared memory, is there a plan): it is answered for the first
+ * device. */
 static const flow_cuda_device *device_of(const flow_call *call) { return call->queue ? call->queue->device : &devices[0]; }
 
 int flow_cuda_device_index(const flow_call *call) { return device_of(call)->base.index; }
@@ -155,6 +174,8 @@ flow_status flow_cuda_enter(const flow_call *call, int *before) { return flow_ru
 
 void flow_cuda_leave(const flow_call *call, int before) { flow_runtime_leave(device_of(call), before); }
 
+/* For libraries, which enqueue by themselves. It has no status to return: if the bundle cannot be enqueued, the recording is marked as
+ * broken and its end fails. */
 cudaStream_t flow_cuda_stream(const flow_call *call)
 {
   if (!call->queue) return NULL;
@@ -164,6 +185,8 @@ cudaStream_t flow_cuda_stream(const flow_call *call)
 
 /* ---- queues ------------------------------------------------------------------------------------------------------------------ */
 
+/* What makes the host wait, or needs the device's answer, cannot become part of a recording. The whole recording is broken by the
+ * attempt: a caller who ignores the failure would replay a graph that lacks the step. */
 flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *what)
 {
   if (!queue->capture) return FLOW_OK;
@@ -171,7 +194,9 @@ flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *wh
   return flow_fail(FLOW_INVALID_STATE, "%s: not while the queue is recorded", what);
 }
 
-/* The fault that the queue's work left, which is forgotten. */
+/* Waits until the queue's work is done. `found` is the fault that it left, if any; the queue forgets it, so that later work has its
+ * effects again. The copy of the fault is enqueued before the wait: one trip for both. It is left out where no op could have found
+ * something. A copy that fails leaves the fault for the next wait. */
 static flow_status wait_for(flow_queue *queue, flow_device_fault *found)
 {
   size_t size = sizeof *queue->fault;
@@ -203,6 +228,7 @@ flow_status flow_runtime_synchronize(flow_queue *queue)
   return flow_runtime_wait(queue);
 }
 
+/* Waits for what the queue has still to do: its memory may be in use until then. Takes a queue that was made by half. */
 static void queue_release(flow_queue *queue)
 {
   if (!queue) return;
@@ -223,6 +249,9 @@ static void queue_release(flow_queue *queue)
   flow_free(queue);
 }
 
+/* A non-blocking stream does not wait for the legacy default stream, which a host program may use for itself. Events carry no times:
+ * they only order. `seen` is zeroed here, and wait_for keeps it so, because it decides whether there was a fault even where nothing was
+ * copied. */
 static flow_status queue_start(flow_queue *queue)
 {
   const flow_cuda_device *device = queue->device;
@@ -297,6 +326,7 @@ static int count_devices(char *why, size_t size)
   return 0;
 }
 
+/* Each image holds the kernels of one family: the one that knows the name has it. */
 static cudaError_t find_kernel(const cudaLibrary_t *libraries, const char *name, cudaKernel_t *out)
 {
   cudaError_t error = cudaErrorSymbolNotFound;
@@ -314,6 +344,8 @@ static flow_status touch_kernels(const flow_cuda_device *device)
   return FLOW_OK;
 }
 
+/* The images are loaded once for all devices, each device then loads the kernels themselves. A part that fails is tried again when the
+ * next device is opened; nothing of it is used before. */
 static flow_status load_kernels(const flow_cuda_device *device)
 {
   static const char *const names[CUDA_KERNEL_COUNT] = {
@@ -333,7 +365,8 @@ static flow_status load_kernels(const flow_cuda_device *device)
   return touch_kernels(device);
 }
 
-/* What is released stays in the pool. */
+/* The device's pool keeps what is released (a threshold of all bits): memory that went back to the driver would have to be mapped again
+ * for the next step. The pool is the device's own, so that a host program's pool keeps its settings. */
 static flow_status make_pool(flow_cuda_device *device)
 {
   struct cudaMemPoolProps properties = { .allocType = cudaMemAllocationTypePinned,
@@ -388,7 +421,8 @@ static flow_status start_device(flow_cuda_device *device, const struct cudaDevic
   return FLOW_OK;
 }
 
-/* Loading kernels makes a context on whichever device is current. */
+/* Checks what the device can do before anything is made on it. Loading kernels makes a context on whichever device is current, hence the
+ * bracket. */
 static flow_status enter_and_start(flow_cuda_device *device, int index)
 {
   int before;
@@ -405,6 +439,8 @@ static flow_status enter_and_start(flow_cuda_device *device, int index)
   return status;
 }
 
+/* The device with this number, counted from 0 as CUDA numbers what CUDA_VISIBLE_DEVICES leaves. Opened by the first who asks, for all;
+ * never closed: *out is valid until the process ends. Any thread may call. A failure leaves it closed, and the next call tries again. */
 static flow_status open_device(int index, const flow_accelerator **out)
 {
   char why[FLOW_ACCELERATOR_TEXT] = "";

@@ -5,10 +5,14 @@
 #include <string.h>
 #include "base/memory.h"
 
-enum { STAGE_BYTES = 1 << 20, SMALL_BYTES = 4096 };       /* of one piece: large enough for the full speed of the bus */
+/* Bytes of one stage. A megabyte is large enough for the full speed of the bus; 32 of them are the 32 MB of pinned memory that a queue
+ * which moves data keeps. Queues that move only scalars keep 32 small ones, 128 KB in all. */
+enum { STAGE_BYTES = 1 << 20, SMALL_BYTES = 4096 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------ */
 
+/* Memory comes and goes in the stream's order: it may be used by whatever is enqueued on this stream later, and by other queues that
+ * follow it. */
 static cudaError_t take(const flow_queue *queue, size_t bytes, void **out)
 {
   return cudaMallocFromPoolAsync(out, bytes, queue->device->pool, queue->stream);
@@ -40,6 +44,8 @@ static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
   return error == cudaErrorMemoryAllocation ? fail_full(device, bytes) : flow_runtime_fail(device, "memory", error);
 }
 
+/* A pool belongs to its device; access by another one is granted pool by pool. Devices that cannot reach each other are left out: NCCL
+ * then goes through the host. */
 static flow_status open_to_peers(const flow_cuda_device *device)
 {
   struct cudaMemAccessDesc peers[FLOW_CUDA_DEVICES];
@@ -65,6 +71,7 @@ flow_status flow_runtime_open_to_peers(const flow_cuda_device *device)
   return status;
 }
 
+/* Never NULL on success, even for 0 bytes. The contents are what they are: nobody clears them. */
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out)
 {
   int before;
@@ -91,7 +98,7 @@ double flow_runtime_free_memory(const flow_accelerator *self)
   return (double)left + (double)(kept - used);
 }
 
-/* Who waits for the queue is told of what is wrong. */
+/* Who waits for the queue is told of what is wrong: a release has no status of its own. */
 static void give_back(flow_queue *queue, void *memory)
 {
   int before;
@@ -137,7 +144,8 @@ static flow_status make_events(flow_queue *queue)
   return FLOW_OK;
 }
 
-/* Stages that hold pieces of `bytes`: queues that only ever send scalars keep small ones. */
+/* Makes sure that the stages hold pieces of `bytes`, up to STAGE_BYTES. Small ones are replaced by large ones when the first large copy
+ * comes, after the copies through them are over; never the other way round. */
 static flow_status prepare_stages(flow_queue *queue, size_t bytes)
 {
   flow_cuda_staging *staging = &queue->staging;
@@ -174,6 +182,8 @@ static size_t piece_at(const flow_queue *queue, size_t bytes, size_t at)
   return bytes - at < piece ? bytes - at : piece;
 }
 
+/* Copies `bytes` into stages, piece by piece, and enqueues each. On return the host's bytes are free for other use, although the device
+ * may not have them yet. The host waits only where all 32 stages are on their way, that is, after 32 MB. */
 static flow_status upload(flow_queue *queue, char *to, const char *host, size_t bytes)
 {
   FLOW_TRY(prepare_stages(queue, bytes));
@@ -211,7 +221,8 @@ static flow_status fetch(flow_queue *queue, const char *from, size_t bytes, int 
   return FLOW_OK;
 }
 
-/* While a piece is copied on the host the device sends the next one. The last one is waited for together with the fault. */
+/* Waits for all that was enqueued on the queue before. While a piece is copied on the host the device sends the next one. The last one
+ * is waited for together with the fault: if there is one, the status tells it, and `host` has some of the bytes only. */
 static flow_status download(flow_queue *queue, char *host, const char *from, size_t bytes)
 {
   if (bytes == 0) return flow_runtime_wait(queue);
@@ -254,6 +265,7 @@ flow_status flow_runtime_copy_inside(flow_queue *queue, void *to, const void *fr
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a copy", error);
 }
 
+/* All bytes 0, enqueued: part of a recording, if there is one. */
 flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes)
 {
   int before;

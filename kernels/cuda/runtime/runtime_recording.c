@@ -4,12 +4,15 @@
 
 #include "base/memory.h"
 
+/* What was recorded, ready to be launched on any queue of its device. It holds the addresses of the operands, not the operands: the
+ * owner keeps the memory for as long as it is replayed. nodes: kernels, copies and clears. */
 struct flow_recording {
   flow_cuda_device *device;
   cudaGraphExec_t   graph;
   int               nodes;
 };
 
+/* The queue's calls are part of the recording from now on. */
 static flow_status join(flow_queue *queue, flow_cuda_capture *capture)
 {
   if (capture->count == FLOW_CUDA_RECORDED_QUEUES) {
@@ -20,6 +23,8 @@ static flow_status join(flow_queue *queue, flow_cuda_capture *capture)
   return FLOW_OK;
 }
 
+/* What is enqueued on `queue` from now on waits for what was enqueued on `other` until now. The bundles of both are closed before: they
+ * belong to the time before the event. One event per queue is enough, since a wait refers to its last record. */
 static flow_status order(flow_queue *queue, flow_queue *other)
 {
   int before;
@@ -32,6 +37,9 @@ static flow_status order(flow_queue *queue, flow_queue *other)
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "following another queue", error);
 }
 
+/* A queue that follows a recorded one is recorded along with it, as CUDA's streams are: so a recording spreads over several queues. The
+ * other direction is refused, since the graph cannot wait for work that is outside it: whoever records lets his other queues finish
+ * before he begins. Before the end the queue that began must follow each that came along. */
 flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other)
 {
   if (queue == other) return FLOW_OK;
@@ -46,6 +54,8 @@ flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other)
   return order(queue, other);
 }
 
+/* Thread-local capture: a call that is not allowed while a stream is captured (a cudaMalloc, for example) fails in the recording thread
+ * only; threads that load data or train on another device go on. */
 static flow_status begin(flow_queue *queue, flow_cuda_capture *capture)
 {
   int before;
@@ -65,7 +75,9 @@ flow_status flow_runtime_record_begin(flow_queue *queue)
   return status;
 }
 
-/* Ends the capture: the graph, which may be NULL where it failed, and what was wrong. */
+/* Ends the capture for all its queues, whatever went wrong: they can be used again. *graph is the caller's to destroy and may be NULL.
+ * What they released meanwhile is given back here, since CUDA does not let a capture release what it did not allocate. Of several
+ * failures the first reason is told: a launch that failed, then a call that cannot be recorded, then what CUDA says. */
 static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
 {
   flow_cuda_capture *capture = queue->capture;
@@ -90,6 +102,7 @@ static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a recording", error);
 }
 
+/* Makes the graph executable and sends it to the device, so that the first replay is as fast as the others. */
 static flow_status instantiate(flow_queue *queue, cudaGraph_t graph, flow_recording *recording)
 {
   size_t nodes = 0;
@@ -111,6 +124,7 @@ static flow_status keep(flow_queue *queue, cudaGraph_t graph, flow_recording **o
   return status;
 }
 
+/* Only the queue that began may end it, in the same thread: CUDA demands the latter of thread-local captures. */
 flow_status flow_runtime_record_end(flow_queue *queue, flow_recording **out)
 {
   *out = NULL;
@@ -127,6 +141,7 @@ flow_status flow_runtime_record_end(flow_queue *queue, flow_recording **out)
   return status;
 }
 
+/* Enqueues the whole graph, by one call. Two replays of the same recording never run side by side, on any queues: CUDA orders them. */
 flow_status flow_runtime_replay(flow_queue *queue, const flow_recording *recording)
 {
   int before;

@@ -7,6 +7,8 @@
 #include "ops/op.h"
 #include "tensor/tensor.h"
 
+/* code: the formula's number in elementwise_ops.h; operands: how many it has; packed: its own kernel for packed float32, 0 where it has
+ * none; gives_condition: the result is bool. */
 typedef struct elementwise_record { int known, code, operands, packed, gives_condition; } elementwise_record;
 
 /* An op whose formula is missing in elementwise_ops.h stops here: its CUDA_packed_NAME or FORMULA_OF_INTEGERS_NAME is not declared. */
@@ -52,6 +54,8 @@ static number_kind kind_of(int dtype)
 
 /* ---- packed --------------------------------------------------------------------------------------------------------------- */
 
+/* float32 in and out, each operand either contiguous or one element that is repeated: the common case, with a kernel for each op that
+ * moves 16 bytes at a time. */
 static int supports_packed(const flow_call *call)
 {
   const elementwise_record *record = &records[call->op];
@@ -85,6 +89,8 @@ static flow_status run_packed(const flow_call *call, int phase, int64_t begin, i
 
 static int is_small_float(int dtype) { return dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
 
+/* Ops so cheap that one kernel for all of them, which looks the op up for each thread, costs no more than memory does. Casts count as
+ * one. */
 static int is_light(int code)
 {
   static const unsigned char light[ELEMENTWISE_COUNT + 1] = {
@@ -155,6 +161,7 @@ static strided_arguments strided_of(const flow_call *call, int op, int operands)
   return a;
 }
 
+/* Every shape, stride and dtype: an element per thread, whose place in each operand is computed from its number. */
 static flow_status run_strided(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -206,7 +213,8 @@ const flow_kernel flow_cuda_cast_kernels[] = { PACKED_FLOATS, { .variant = "conv
 
 /* ---- chains ------------------------------------------------------------------------------------------------------------------- */
 
-/* Steps that the last one needs, and the last step that reads each; chains may have steps that nothing reads. */
+/* For each step the last step that reads its result: `count` for the last step, which is the output, -1 for a step that nothing needs,
+ * which is then left out. From the end backwards, so that what is needed by a step that is not needed is not needed either. */
 static void find_readers(const flow_call *call, int *last_reader)
 {
   int steps = call->attributes->fused.count, inputs = call->input_count;

@@ -6,6 +6,7 @@
 #include "ops/op.h"
 #include "tensor/tensor.h"
 
+/* An operand seen as lines of n elements, of which each is `inner` elements from the next: shape {lines / inner, n, inner}. */
 typedef struct axis_lines { int64_t lines, n, inner; } axis_lines;
 
 static axis_lines lines_along(const flow_call *call, const flow_operand *x)
@@ -22,6 +23,8 @@ static axis_lines lines_along(const flow_call *call, const flow_operand *x)
 
 static size_t sort_shared(const flow_call *call) { return 2 * sizeof(sort_entry) * (size_t)flow_cuda_size(&call->inputs[0]); }
 
+/* A merge sort of all lines at once: entries of value and position, runs of 1, 2, 4... elements, between two buffers. Equal values keep
+ * their order, since the merge takes the left one first. About log2(n) launches. */
 static flow_status run_argsort(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -53,7 +53,9 @@ static int fits_keys(const flow_call *call)
   return call->outputs[0].shape[0] < INT64_C(1) << 31 && flow_cuda_size(&call->inputs[1]) < INT64_C(1) << 32;
 }
 
-/* The sorted keys, in one of the two halves. */
+/* Sorts keys of index and position (index in the upper bits), so that the rows of g that belong to one row of the table are neighbours,
+ * in the order of the batch. Blocks sort runs of SORT_KEYS, then runs are merged between the two halves of the shared block. *sorted:
+ * the half in which they end. */
 static flow_status sort(const flow_call *call, uint64_t **sorted)
 {
   const flow_operand *indices = &call->inputs[1];
@@ -74,6 +76,8 @@ static flow_status sort(const flow_call *call, uint64_t **sorted)
   return FLOW_OK;
 }
 
+/* Without atomics: groups of GATHER_GROUP neighbouring keys are added up first, then each row of the table adds its groups, so that the
+ * sum has one order however the device schedules its blocks. */
 static flow_status run_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -17,6 +17,9 @@ static int wide_kernel(const batch_norm_arguments *a)
 
 static int64_t width_of(const batch_norm_arguments *a) { return a->x_dtype == FLOW_FLOAT32 ? 4 : MOST_WIDE; }
 
+/* How the rows are cut: a block takes rows_per_part rows of `lanes` channels (or bundles of channels) and leaves their sums; the last
+ * block to come of PARTS_TOGETHER parts adds up theirs, the last of the groups adds up all (arrival.h counts them). Enough parts to fill
+ * the device, but no more than there are counters for. The order of the sums depends on the shapes alone. */
 static batch_norm_arguments describe(const flow_call *call)
 {
   int gradient = call->op == FLOW_OP_batch_norm_gradient;
@@ -70,6 +73,7 @@ static size_t shared_bytes(const flow_call *call)
   return (size_t)a.channels * ((size_t)(a.parts + a.groups) * sizeof(channel_sum) + 4 * sizeof(double));
 }
 
+/* The first of two launches: sums over rows, and by its last blocks what each channel needs for the second, the coefficients. */
 static flow_status launch_sums(const flow_call *call, flow_cuda_way way, const batch_norm_arguments *a)
 {
   static const flow_cuda_kernel narrow[] = FLOW_CUDA_EACH_WAY(batch_norm_sums);
@@ -84,6 +88,8 @@ static flow_status launch_sums(const flow_call *call, flow_cuda_way way, const b
   return flow_cuda_launch(call, (flow_cuda_kernel)kernel, a->parts * wide.bundle_blocks, &wide, sizeof wide);
 }
 
+/* Each launch gets the operands that it touches and no others: what bundling.c and a reader see is then what happens. The second one
+ * makes y of x by the coefficients. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -5,6 +5,7 @@
 
 static const void *element_at(const flow_operand *x, int64_t i) { return (const char *)x->data + i * flow_dtype_size(x->dtype); }
 
+/* Whether parameters and slots from `first` on can be read four at a time. */
 static int slots_together(const optimizer_arguments *a, int64_t first)
 {
   int together = reads_in_fours((const float *)a->w + first, 0);
@@ -22,6 +23,8 @@ static int64_t add_segment(optimizer_arguments *a, update_segment s, int64_t blo
   return blocks + parts_of(parts_of(s.m, 4) * parts_of(s.n, 4), BLOCK_THREADS);
 }
 
+/* Parameters [first, last), whose gradients are in the operand g. It leaves out the parameters that get theirs from products: `skipped`
+ * of them come before. */
 static update_segment segment_in_memory(const flow_call *call, const optimizer_arguments *a, int64_t first, int64_t last, int64_t skipped)
 {
   const flow_operand *g = &call->inputs[0];
@@ -31,6 +34,8 @@ static update_segment segment_in_memory(const flow_call *call, const optimizer_a
   return s;
 }
 
+/* Parameters whose gradient is never in memory: w {m, n} gets x^T g of the factors x {k, m} and g {k, n}, tile by tile, by the threads
+ * that update it. */
 static update_segment segment_of_product(const optimizer_arguments *a, int64_t first, const flow_operand *factors)
 {
   const flow_operand *x = &factors[0], *g = &factors[1];
@@ -42,6 +47,7 @@ static update_segment segment_of_product(const optimizer_arguments *a, int64_t f
   return s;
 }
 
+/* All but the segments. Which input is what is told by optimizer_layout.h, for all optimizers. */
 static optimizer_arguments describe(const flow_call *call)
 {
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
@@ -149,6 +155,8 @@ static flow_status add_product(const flow_call *call, optimizer_arguments *a, in
   return flow_library_multiply(call, plan, factors[0].data, factors[1].data, NULL, product, (char *)call->shared + all);
 }
 
+/* Cuts the parameters into segments in their order: gradients in memory, a product, gradients in memory, and so on; each segment gets
+ * blocks of one launch. Products that a library makes are enqueued before, and then count as gradients in memory. */
 static flow_status update(const flow_call *call, const flow_cuda_kernel *kernels)
 {
   optimizer_arguments a = describe(call);

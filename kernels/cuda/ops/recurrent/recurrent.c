@@ -41,6 +41,7 @@ static const void *input(const flow_call *call, int number)
 
 static void *output(const flow_call *call, int number) { return number > 0 ? call->outputs[number - 1].data : NULL; }
 
+/* Columns of a product that a block's threads make in one turn, four each. A state that has more units is cut into tiles. */
 enum { MOST_COLUMNS = 4 * BLOCK_THREADS, TILE_OF_MANY = 128 };
 
 static int64_t round_up(int64_t n, int64_t unit) { return parts_of(n, unit) * unit; }
@@ -101,6 +102,8 @@ static flow_status turn_w(const flow_call *call, const recurrent_operands *o, vo
                         flow_cuda_view_strided(to, w->dtype, 2, shape, (int64_t[]){ w->shape[0], 1 }), shape[0] * shape[1]);
 }
 
+/* One launch for the whole sequence: a block takes some rows of the batch through all steps, its threads waiting for each other between
+ * turns. Rows do not depend on each other, so that blocks never wait for blocks. */
 static flow_status run_blocks(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -131,6 +134,8 @@ static flow_status run_blocks(const flow_call *call, int phase, int64_t begin, i
 /* Estimated, not measured: beyond this size reading w from the second-level cache takes a block longer than two launches take. */
 static const size_t most_w_bytes_of_block = (size_t)512 << 10;
 
+/* What a step multiplies: forward the state {rows, u} by w {u, gates u}; backward the gates' gradients {rows, gates u} by the transpose
+ * of w. Sums are float32 whatever the dtype. */
 static flow_library_product formula_of(const flow_call *call, const recurrent_arguments *a, int aligned)
 {
   flow_library_product p;
@@ -154,6 +159,8 @@ static const flow_library_plan *plan_of(const flow_call *call, const recurrent_a
   return flow_library_plan_product(call, &p);
 }
 
+/* A gru with reset before its product needs two products a step, the second of which waits for the first one's gates: that is left to
+ * blocks. */
 static int products_support(const flow_call *call)
 {
   const recurrent_operands o = operands_of(call);
@@ -195,6 +202,8 @@ static const void *operand_of_product(const recurrent_arguments *a, int64_t s)
   return a->narrow ? a->narrow : (const float *)a->work + product_of(a, s, 0).from;
 }
 
+/* Two launches a step: the library's product, then the cells. The gradient takes one round more than there are steps: the first one has
+ * no product, since nothing comes back from after the last step; the last one only adds up the state's gradient. */
 static flow_status run_products(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

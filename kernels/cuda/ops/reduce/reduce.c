@@ -46,7 +46,9 @@ static void spread_lanes(reduce_arguments *a)
   a->slice = a->length;
 }
 
-/* least: turns of a lane. */
+/* Cuts the reduced axis where the outputs alone do not fill the device: each slice makes partial results, a second launch reduces those.
+ * No slice is shorter than `least` turns of a lane. Returns the number of slices; 1: no cut. Shapes alone decide, so that sums have one
+ * order. */
 static int64_t cut_slices(reduce_arguments *a, int64_t least)
 {
   if (a->outputs == 0) return 1;
@@ -58,6 +60,8 @@ static int64_t cut_slices(reduce_arguments *a, int64_t least)
   return divided_up(a->length, a->slice);
 }
 
+/* The operand as two views: over the axes that stay (one output each) and over those that are reduced (the elements of an output).
+ * Neighbouring axes are joined by the view where their strides allow it. */
 static reduce_arguments arguments_of(const flow_call *call)
 {
   const flow_operand *x = &call->inputs[0], *y = &call->outputs[0];
@@ -143,6 +147,7 @@ static int spread_wide(const flow_call *call, reduce_arguments *a, int64_t *leas
   return kernels[dtype].lines;
 }
 
+/* Partial results are 8 bytes each, doubles or int64, so that slices lose nothing. */
 static size_t shared_bytes(const flow_call *call)
 {
   reduce_arguments a = arguments_of(call);

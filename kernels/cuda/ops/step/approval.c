@@ -5,7 +5,8 @@
 #include "cuda/runtime/launch.h"
 #include "ops/op.h"
 
-/* Launches are those of an op's call: that of the sum between the two. */
+/* Launches are those of an op's call: here that of the sum between the two. `operand` names the votes, so that the launch is ordered
+ * against those that touch them. */
 static flow_call call_with(flow_queue *queue, flow_operand *operand, double *votes)
 {
   *operand = (flow_operand){ .data = votes, .dtype = FLOW_FLOAT64, .rank = 1, .shape = { 2 }, .strides = { 1 } };
