@@ -41,7 +41,7 @@ local KINDS = {
   path = { of_type "string", "a path" },
   callable = { signature.is_callable, "a function" },
   table = { of_type "table", "a table", named = true },
-  list = { function(value) return type(value) == "table" and getmetatable(value) == nil and not signature.is_named(value) end, "a list" },
+  list = { function(value) return type(value) == "table" and not getmetatable(value) and not signature.is_named(value) end, "a list" },
   frequency = { function(value) return value == "epoch" or whole_from(1)(value) end, '"epoch" or a number of batches' },
   updates = { function(value) return value == "epoch" or value == "batch" or whole_from(1)(value) end,
               '"epoch", "batch" or a number of batches' },

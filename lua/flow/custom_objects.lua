@@ -32,7 +32,7 @@ end
 -- Returns a function that registers a class, or a function, and returns it; so does a class in the place of the package. Models with it
 -- open without custom_objects then.
 function objects.register_keras_serializable(class, name)
-  local options = type(class) == "table" and getmetatable(class) == nil and class or { package = class, name = name }
+  local options = type(class) == "table" and not getmetatable(class) and class or { package = class, name = name }
   local package = options.package == nil and "Custom" or options.package
   if type(package) ~= "string" then return register(package, "Custom", options.name) end
   return function(value) return register(value, package, options.name) end

@@ -130,7 +130,7 @@ end
 -- The arguments by position, also where the last one is a table of names; one of them is a table.
 local function sort(entry, a, b, c, d)
   local last = last_of(a, b, c, d)
-  if type(last) == "table" and getmetatable(last) == nil and is_named(last) then
+  if type(last) == "table" and not getmetatable(last) and is_named(last) then
     return require("flow.calls").sort(entry, last, a, b, c, d)
   end
   return a, b, c, d

@@ -25,6 +25,20 @@ local function largest_difference(a, b)
 end
 
 describe("flow.image", function()
+  it("resizes in traces and in maps as it does eagerly", function()
+    local picture = drawing(9, 14, 3)
+    for _, options in ipairs { {}, { interpolation = "nearest" }, { crop_to_aspect_ratio = true }, { antialias = true } } do
+      local eager = flow.image.resize(picture, { 5, 7 }, options)
+      assert.equal("float32", eager.dtype)
+      local traced = flow.fn(function(x) return flow.image.resize(x, { 5, 7 }, options) end)
+      assert.is_true(largest_difference(eager, traced(picture)) < 1e-3)
+      local mapped = flow.data.Dataset.from_tensor_slices(picture:expand_dims(1)):map(function(x)
+        return flow.image.resize(x, { 5, 7 }, options)
+      end)
+      for x in mapped:iter() do assert.is_true(largest_difference(eager, x) < 1e-3) end
+    end
+  end)
+
   it("saves and loads without loss as PNG and BMP", function()
     for _, name in ipairs { "a.png", "a.bmp", "a.PNG" } do
       local path = folder .. "/" .. name

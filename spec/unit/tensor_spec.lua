@@ -16,6 +16,20 @@ describe("flow.tensor", function()
     assert.equal(2, #a)
   end)
 
+  it("has a shape that prints, and is equal to one with the same dimensions", function()
+    local a = flow.zeros { 2, 3 }
+    assert.equal("{2, 3}", tostring(a.shape))
+    assert.equal("shape {2, 3}", "shape " .. a.shape)
+    assert.is_true(a.shape == flow.ones { 2, 3 }.shape)
+    assert.is_false(a.shape == flow.ones { 3, 2 }.shape)
+    assert.same({ 2, 3 }, flow.zeros(a.shape).shape)      -- a list like others
+    assert.same({ 3, 2 }, a:reshape { a.shape[2], -1 }.shape)
+    assert.same({ 4, 2, 3 }, flow.zeros { 4, unpack(a.shape) }.shape)
+    local input = flow.Input { 28, -1, 1 }
+    assert.equal("(None, 28, None, 1)", tostring(input.shape))
+    assert.equal("(None, 28, None, 2)", tostring(flow.Model(input, flow.layers.Dense(2)(input)).output_shape))
+  end)
+
   it("makes scalars, booleans, other dtypes and copies", function()
     assert.equal(3.5, flow.tensor(3.5):item())
     assert.equal(0, flow.tensor(1).rank)

@@ -4,6 +4,21 @@ local flow = require "flow"
 local message_of = support.message_of
 
 describe("flow.Variable", function()
+  it("takes its value by Keras' and TensorFlow's names, or what makes it", function()
+    local named = flow.Variable { initial_value = flow.ones { 2 }, trainable = false, name = "named" }
+    assert.same({ 1, 1 }, named:value():totable())
+    assert.is_false(named.trainable)
+    local ones = flow.initializers.Ones()
+    assert.same({ { 1, 1 } }, flow.Variable(ones, { shape = { 1, 2 } }):value():totable())
+    assert.same({ 1 }, flow.Variable { initializer = ones, shape = { 1 } }:value():totable())
+    assert.same({ 5 }, flow.Variable(function() return flow.tensor { 5 } end):value():totable())
+    local ok, message = pcall(flow.Variable, "zeros")
+    assert.is_false(ok)
+    assert.truthy(message:find('flow.initializers.get("zeros")', 1, true))
+  end)
+end)
+
+describe("flow.Variable", function()
   it("has a name, a dtype, a shape and a trainable flag", function()
     local v = flow.Variable({ { 1, 2 } }, { name = "w" })
     assert.equal("w", v.name)

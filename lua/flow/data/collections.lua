@@ -188,7 +188,7 @@ return function(Dataset, internal, make, out)
   function Dataset:scan(initial, f)
     local what = "scan"
     local function state_of(value)
-      if type(value) == "table" and getmetatable(value) == nil then return value end
+      if type(value) == "table" and not getmetatable(value) then return value end
       return type(value) == "string" and value or ops.operand(value, nil, what)
     end
     initial = state_of(initial)
@@ -196,7 +196,7 @@ return function(Dataset, internal, make, out)
       local results = { f(state, unpacked(self, components)) }
       if #results < 2 then raise("%s: the function returns the next state and a result, got %d values", what, #results) end
       state = table.remove(results, 1)
-      return state, structure.flatten(what, #results == 1 and type(results[1]) == "table" and getmetatable(results[1]) == nil
+      return state, structure.flatten(what, #results == 1 and type(results[1]) == "table" and not getmetatable(results[1])
         and not structure.is_named(results[1]) and results[1] or results)
     end
     local first = internal.first(self)

@@ -47,7 +47,7 @@ local function batch_of(self, index, own)
   local what = object.class_of(self).name
   local values = { method(self, "__getitem__")(self, index) }
   local only = #values == 1 and values[1]
-  if type(only) == "table" and getmetatable(only) == nil and not structure.is_named(only) then values = only end
+  if type(only) == "table" and not getmetatable(only) and not structure.is_named(only) then values = only end
   if #values == 0 then raise("%s: __getitem__(%d) returned nothing", what, index) end
   return structure.flatten(what, values, own)
 end

@@ -12,7 +12,7 @@ local structure = {}
 
 -- Whether a value is a table of values by name.
 function structure.is_named(value)
-  return type(value) == "table" and getmetatable(value) == nil and arguments.is_options(value) and next(value) ~= nil
+  return type(value) == "table" and not getmetatable(value) and arguments.is_options(value) and next(value) ~= nil
 end
 
 local function names_of(what, value)

@@ -93,7 +93,7 @@ local function run(what, f, specs, own, added)
     table.insert(returned, again)
   end
   local only = ok and #returned == 1 and returned[1]
-  if type(only) == "table" and getmetatable(only) == nil and not structure.is_named(only) then returned = only end
+  if type(only) == "table" and not getmetatable(only) and not structure.is_named(only) then returned = only end
   local components, made = structure.flatten(what, returned)
   returned = components
   if #returned == 0 then raise("%s: the function returned nothing", what) end

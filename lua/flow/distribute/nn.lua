@@ -1,4 +1,5 @@
--- nn.lua: flow.nn: tf.nn's two helpers for losses of custom training loops, whose gradients are summed over replicas.
+-- nn.lua: flow.nn: tf.nn's two helpers for losses of custom training loops, whose gradients are summed over replicas. Its other names are
+-- those of flow's operations: flow.nn.softmax is flow.softmax.
 
 local errors = require "flow.errors"
 local ops = require "flow.tensor.ops"
@@ -7,7 +8,7 @@ local distribute = require "flow.distribute"
 local raise = errors.raise
 local signature = require "flow.signature"
 
-local nn = signature.module "flow.nn"
+local nn = signature.module("flow.nn", nil, function(_, name) return type(name) == "string" and ops[name] or nil end)
 
 local function need_replica_context(what)
   if distribute.in_cross_replica_context() then

@@ -40,7 +40,7 @@ end
 -- The sum or mean over all replicas of all workers, on each of them; of a table of tensors, of each.
 function Context:all_reduce(how, value)
   how = reduce_op.check("all_reduce", how)
-  if type(value) == "table" and getmetatable(value) == nil then
+  if type(value) == "table" and not getmetatable(value) then
     local results = {}
     for key, entry in names.ordered(value) do results[key] = self:all_reduce(how, entry) end
     return results

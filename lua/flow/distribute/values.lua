@@ -24,7 +24,7 @@ PerReplica.metatable.__tostring = function(self)
 end
 
 local function is_plain(value)
-  return type(value) == "table" and getmetatable(value) == nil
+  return type(value) == "table" and not getmetatable(value)
 end
 
 -- What replica `i` (from 1) gets of a value: PerReplica values in it, also in nested tables, become their part.

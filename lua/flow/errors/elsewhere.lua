@@ -120,6 +120,8 @@ local places = {
   ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3" },
   -- methods of objects
   model = {
+    compiled_loss = "self:compute_loss(x, y, y_pred) is the loss of compile",
+    compiled_metrics = "self:compute_metrics(x, y, y_pred) brings the metrics up to date and returns them",
     fit_generator = "model:fit takes data sets, and flow.data.Dataset.from_generator makes one of a function",
     evaluate_generator = "model:evaluate takes data sets", predict_generator = "model:predict takes data sets",
     predict_classes = "the classes are model:predict(x):classes()", predict_proba = "model:predict(x) returns them",

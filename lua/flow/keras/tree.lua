@@ -10,7 +10,7 @@ local signature = require "flow.signature"
 local raise, takes = errors.raise, signature.takes
 local tree = signature.module "flow.keras.tree"
 
-local function nested(value) return type(value) == "table" and (getmetatable(value) == nil or json.is_list(value)) end
+local function nested(value) return type(value) == "table" and (not getmetatable(value) or json.is_list(value)) end
 
 local function before(a, b)
   if type(a) == type(b) then return a < b end

@@ -19,6 +19,7 @@ local penalties = require "flow.layers.added_losses"
 local several = require "flow.layers.several"
 local scopes = require "flow.scopes"
 local own_build = require "flow.layers.own.build"
+local parameters = require "flow.layers.own.parameters"
 
 local C, check, raise = native.C, native.check, errors.raise
 local takes = require("flow.signature").takes
@@ -107,39 +108,6 @@ function Layer.extend(parent, class_name)
   end, COMMON, set_option)
 end
 
-local function position_of(list, value)
-  for i = 1, #list do
-    if list[i] == value then return i end
-  end
-end
-
-local function add_once(list, value)
-  if not position_of(list, value) then list[#list + 1] = value end
-end
-
-local function drop(list, value)
-  local position = position_of(list, value)
-  if position then table.remove(list, position) end
-end
-
--- Sees assignments to fields: layers and variables, also in lists, become part of this one; what stood there before leaves.
-function Layer:_assigned(_, value, before)
-  if type(before) == "table" then
-    drop(self._children, before)
-    drop(self._own, before)
-    for _, entry in pairs(self._assignments) do
-      if entry == before then self:_assigned(nil, before) end
-    end
-  end
-  if object.is(value, Layer) then add_once(self._children, value)
-  elseif variable.is_variable(value) then add_once(self._own, value)
-  elseif type(value) == "table" and not getmetatable(value) then
-    for _, entry in ipairs(value) do
-      if type(entry) == "table" then self:_assigned(nil, entry) end
-    end
-  end
-end
-
 ---- building ----------------------------------------------------------------------------------------------------------------
 
 local function build_native(self, shapes)
@@ -198,7 +166,7 @@ function Layer:build(shape)
   own_build.by_call(self, shapes)
 end
 
-rawset(Layer, "wraps", { build = own_build.wrap })
+rawset(Layer, "wraps", { build = own_build.wrap, call = parameters.of_call })
 
 -- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer =, constraint = }.
 takes("{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer?, " ..
@@ -299,11 +267,14 @@ local is_single = several.is_single
 -- Runs the built layer as the outermost call, or as one inside of another, whose training it inherits.
 local function run_call(self, inputs, list, training, call)
   local own = scopes.own()
-  local before = own.training      -- of the call that runs in this coroutine; nil outside of all calls
+  local before, was_open = own.training, own.training_is_open      -- of the call that runs in this coroutine; nil outside of all calls
   if before == nil then penalties.clear(self) end
-  if training == nil then training = before end
-  if training == nil then training = self._trains_alone end
+  local is_open = training == nil and (before == nil or was_open)      -- nobody said it: a layer may take its own default
+  if is_open and self._trains_alone then is_open, training = false, true end
+  own.training_is_open = is_open or nil
+  if training == nil then training = before or false end
   local ok, result = pcall(run_inherited, self, inputs, list, training, before, own, call)
+  own.training_is_open = was_open
   if not ok then
     own.training = before
     error(result, 0)
@@ -350,6 +321,8 @@ local function call_one(self, inputs, options, ...)
 end
 
 function Layer:_call(...) return several.spread(self, call_one(self, ...)) end
+
+require "flow.layers.own.contents" (Layer)
 
 ---- variables -----------------------------------------------------------------------------------------------------------------
 

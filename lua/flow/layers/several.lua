@@ -158,7 +158,9 @@ function several.read(layer, ...)
   for i = 1, count do
     local value = (select(i, ...))
     if value == nil then raise("%s: argument %d is nil", title, i) end
-    given.arguments[i] = (symbolic.is(value) or is_operands(value)) and value or ops.operand(value, nil, title)
+    local is_plain = not layer._named_inputs and (type(value) == "boolean" or type(value) == "string")
+    local stays = is_plain or symbolic.is(value) or is_operands(value)
+    if stays then given.arguments[i] = value else given.arguments[i] = ops.operand(value, nil, title) end
   end
   if training ~= nil and type(training) ~= "boolean" then
     raise("%s: training is true or false, got %s", title, errors.describe(training))
@@ -276,7 +278,7 @@ function several.build(layer, call, shape_of)
     for i, t in ipairs(call.list) do shapes[i] = shape_of(t) end
     for i, value in ipairs(call.arguments) do
       of_arguments[i] = is_operand(value) and shape_of(value) or {}
-      for k, entry in ipairs(is_operand(value) and {} or value) do of_arguments[i][k] = shape_of(entry) end
+      for k, entry in ipairs(is_operands(value) and value or {}) do of_arguments[i][k] = shape_of(entry) end
     end
     layer:_ensure_built(shapes, #call.list == 1, of_arguments)
   end

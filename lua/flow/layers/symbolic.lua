@@ -33,7 +33,12 @@ end
 
 ---- tensors --------------------------------------------------------------------------------------------------------------------
 
+local Shape = { __metatable = false, __tostring = symbolic.shape_text }
+function Shape.__concat(a, b) return tostring(a) .. tostring(b) end
+function Shape.__eq(a, b) return tostring(a) == tostring(b) end
+
 local function new(shape, dtype, layer, node, index)
+  setmetatable(shape, Shape)      -- prints as in Keras; what asks for its metatable finds none, as of any list
   return object.new(Symbolic, { name = layer.name, shape = shape, dtype = dtype, layer = layer, node = node, index = index })
 end
 
@@ -48,7 +53,7 @@ end
 function symbolic.any(inputs)
   if type(inputs) ~= "table" then return false end
   if symbolic.is(inputs) then return true end
-  if getmetatable(inputs) ~= nil then return false end
+  if getmetatable(inputs) then return false end
   for i = 1, table.maxn(inputs) do
     if symbolic.is(inputs[i]) then return true end
   end

@@ -85,7 +85,7 @@ end
 function host_inputs.are_raw(model, inputs)
   if not rawget(model, "_host") or scopes.own().fed_model == model then return false end
   local first = inputs
-  if type(inputs) == "table" and getmetatable(inputs) == nil then first = inputs[1] end
+  if type(inputs) == "table" and not getmetatable(inputs) then first = inputs[1] end
   return not (native.is_tensor(first) and tensor.is_symbolic(first))
 end
 
@@ -124,13 +124,13 @@ end
 local function values_of(model, given)
   local inputs = model.inputs
   if #inputs == 1 then
-    local first = type(given) == "table" and getmetatable(given) == nil and given[1]
-    local is_list = native.is_tensor(first) or type(first) == "table" and getmetatable(first) ~= nil
+    local first = type(given) == "table" and not getmetatable(given) and given[1]
+    local is_list = native.is_tensor(first) or type(first) == "table" and getmetatable(first)
     return { is_list and first or given }
   end
   if type(given) ~= "table" or getmetatable(given) or #given ~= #inputs then
     raise("%s: expected a list of %d inputs, got %s", object.title(model), #inputs,
-      type(given) == "table" and getmetatable(given) == nil and #given .. " entries" or errors.describe(given))
+      type(given) == "table" and not getmetatable(given) and #given .. " entries" or errors.describe(given))
   end
   return given
 end
@@ -195,7 +195,7 @@ end
 function host_inputs.meet(model, first, connect)
   local layer = model._children[1]
   if model._built or not layer or not layer._on_host then return end
-  local of_list = type(first) == "table" and getmetatable(first) == nil and first[1]
+  local of_list = type(first) == "table" and not getmetatable(first) and first[1]
   if native.is_tensor(of_list) or strings.is(of_list) then first = of_list end
   if type(first) ~= "table" or getmetatable(first) or not first.dtype then
     local is_text = strings.are(first)

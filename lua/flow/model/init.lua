@@ -13,9 +13,11 @@ local symbolic = require "flow.layers.symbolic"
 local Layer = require "flow.layers.layer"
 local several = require "flow.layers.several"
 local arguments = require "flow.arguments"
+local parameters = require "flow.layers.own.parameters"
 local signature = require "flow.signature"
 local placement = require "flow.tensor.placement"
 local devices = require "flow.devices"
+local scopes = require "flow.scopes"
 local named_data = require "flow.model.named_data"
 local host_inputs = require "flow.model.host_inputs"
 
@@ -71,6 +73,7 @@ object.static(Sequential, "init", function(_, self, list, options)
   Layer.init(self, others)
 end)
 
+rawset(Model, "wraps", setmetatable({ compile = parameters.of_compile }, { __index = rawget(Layer, "wraps") }))
 -- As in Keras, what a model contains goes by the flags of its layers: with trainable = false it gives its layers that flag, which they may
 -- lose again. So a layer that a frozen model contains trains if it is set to.
 function Model:_collect_trainable(list, seen)
@@ -101,7 +104,6 @@ function Model.fields.distribute_strategy(self)
   return p and p.strategy or require("flow.distribute").get_strategy()
 end
 
-
 -- Operations on symbolic tensors are not among the layers, as in Keras.
 function Model.fields.layers(self)
   local list = {}
@@ -116,9 +118,7 @@ function Model.fields.input_shape(self)
   return rawget(self, "_input_shape") or raise("%s has no input shape before it is built", object.title(self))
 end
 
-local function one_or_list(list)
-  return #list == 1 and list[1] or list
-end
+local function one_or_list(list) return #list == 1 and list[1] or list end
 for _, name in ipairs { "input", "output" } do
   Model.fields[name] = function(self)
     local list = rawget(self, name .. "s")
@@ -234,7 +234,7 @@ end
 
 local function as_list(value, what)
   if symbolic.is(value) then return { value } end
-  if type(value) == "table" and getmetatable(value) == nil and not arguments.is_options(value) then
+  if type(value) == "table" and not getmetatable(value) and not arguments.is_options(value) then
     for i = 1, errors.check_list(what, value) do
       if not symbolic.is(value[i]) then raise("%s: entry %d is %s, expected a symbolic tensor", what, i, errors.describe(value[i])) end
     end
@@ -263,7 +263,7 @@ local function set_graph(self, inputs, outputs, names_of_inputs, names_of_output
 end
 
 local function run_graph(self, list, training)
-  local inputs, host = host_inputs.fed(self), rawget(self, "_host")
+  local inputs, host, open = host_inputs.fed(self), rawget(self, "_host"), scopes.own().training_is_open
   if #list ~= #inputs then
     raise("%s: expected %d inputs, got %d", object.title(self), #inputs, #list)
   end
@@ -274,7 +274,7 @@ local function run_graph(self, list, training)
       local arguments_list = {}
       for i, input in ipairs(node.inputs) do arguments_list[i] = values[input] end
       local own = node.options and node.options.training
-      if own == nil then own = training end
+      if own == nil and not open then own = training end
       local result
       if node.call then result = several.gathered(node.layer(unpack(several.unpacked(several.replace(node.call, arguments_list), own))))
       else result = several.gathered(node.layer(node.single and arguments_list[1] or arguments_list, { training = own })) end

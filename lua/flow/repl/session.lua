@@ -87,7 +87,7 @@ return function(write)
       local value = rawget(_G, name)
       local text = native.is_tensor(value) and tostring(value):match("^[^\n]*")
         or type(value) == "string" and ("%q"):format(value:sub(1, 60))
-        or (type(value) == "table" and getmetatable(value) == nil or type(value) == "number") and show(value):match("^[^\n]*"):sub(1, 60)
+        or (type(value) == "table" and not getmetatable(value) or type(value) == "number") and show(value):match("^[^\n]*"):sub(1, 60)
         or errors.describe(value):gsub("^an? ", "")
       lines[i] = ("%s%s  %s"):format(name, (" "):rep(width - #name), text)
     end

@@ -192,7 +192,7 @@ function show(value, depth, seen)
     if text then return text end
   end
   if type(value) == "table" and errors.namespaces[value] then return errors.namespaces[value] end
-  if type(value) ~= "table" or getmetatable(value) ~= nil then return tostring(value) end
+  if type(value) ~= "table" or getmetatable(value) then return tostring(value) end
   return show_table(value, depth, seen)
 end
 

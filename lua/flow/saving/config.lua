@@ -282,7 +282,7 @@ end
 
 local function outputs_list(layer, result)
   if type(layer) == "table" then result = named_data.order(layer, "its output", "outputs", result) end
-  return type(result) == "table" and getmetatable(result) == nil and result or { result }
+  return type(result) == "table" and not getmetatable(result) and result or { result }
 end
 
 local function read_functional(entry, reader, class)

@@ -29,7 +29,7 @@ local config = require "flow.saving.config"
 local raise = errors.raise
 local objects = {}
 
-local function is_plain(value) return type(value) == "table" and (getmetatable(value) == nil or json.is_list(value)) end
+local function is_plain(value) return type(value) == "table" and (not getmetatable(value) or json.is_list(value)) end
 
 -- An op of flow, or nil.
 local function op(name)

@@ -15,6 +15,7 @@ local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
 local models = require "flow.model"
 local operations = require "flow.saving.operations"
+local contents = require "flow.layers.own.contents"
 local variable = require "flow.tensor.variable"
 local log = require "flow.log"
 
@@ -62,8 +63,8 @@ local function add_fields(places, path, layer, list)
     local value = layer._assignments[key]
     if value == nil then value = list end
     if object.is(value, Layer) then places[#places + 1] = { value, join(path, key) }
-    elseif type(value) == "table" and not getmetatable(value) and object.is(value[1], Layer) then
-      add_list(places, join(path, key), value)
+    elseif type(value) == "table" and not getmetatable(value) then
+      add_list(places, join(path, key), contents.objects(value, Layer))
     end
   end
 end

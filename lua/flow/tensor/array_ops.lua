@@ -169,13 +169,15 @@ return function(ops, define, axis_from, gather)
     return x
   end, "tile")
 
-  -- Each element of an axis, or of the flattened tensor, this many times.
+  -- Each element of an axis, or of the flattened tensor, this many times; a list, or a tensor with values, has a number for each element.
   takes "x, repeats, axis?"
   define(function(x, count, axis)
     local what = "flow.repeat_"
-    x, count = operand(x, nil, what), whole(count, 0, what, "the number of repetitions")
+    x = operand(x, nil, what)
     if axis == nil then x, axis = ops.reshape(x, -1), 1 end
     axis = axis_of(x, axis, what)
+    if type(count) ~= "number" then return require "flow.tensor.composed.repetitions" (x, count, axis, copies_by_rows) end
+    count = whole(count, 0, what, "the number of repetitions")
     local dims = tensor.raw_shape(x)
     dims[axis] = dims[axis] * count      -- of the batch's, this many rows for each of its rows
     return ops.reshape_raw(copies(ops.expand_dims(x, axis + 1), count, axis + 1), dims)
@@ -243,6 +245,7 @@ return function(ops, define, axis_from, gather)
     local given = operand(x, nil, what)
     x = given
     mode = mode or "constant"
+    mode = type(mode) == "string" and mode:lower() or mode
     if mode ~= "constant" and mode ~= "reflect" and mode ~= "symmetric" then
       raise("%s: mode is constant, reflect or symmetric, got %s", what, errors.describe(mode))
     end

@@ -17,7 +17,7 @@ end
 -- What takes the call over because of one of its operands, which is a table, or of an entry of the first, where that is a list.
 local function deferred(entry, a, b, c, d)
   if namespaces[a] then signature.refuse(entry, nil, a) end
-  if type(a) == "table" and getmetatable(a) == nil then
+  if type(a) == "table" and not getmetatable(a) then
     for i = 1, #a do
       local call = apply_of(a[i])
       if call then return call end
@@ -128,7 +128,7 @@ function define.variadic(ops, f, name)
   local function op(x, ...)
     local last = ...
     if last == nil then last = x end
-    if type(last) == "table" and getmetatable(last) == nil and signature.is_named(last) then
+    if type(last) == "table" and not getmetatable(last) and signature.is_named(last) then
       return by_position(op, signature.read(entry, x, ...))
     end
     return by_position(op, x, ...)
@@ -153,7 +153,7 @@ function define.of_any(ops, f, name)
   local function op(...)
     local first = ...
     if namespaces[first] then signature.refuse(entry, nil, first) end
-    if type(first) == "table" and getmetatable(first) == nil and signature.is_named(first) then
+    if type(first) == "table" and not getmetatable(first) and signature.is_named(first) then
       local value, list = signature.read(entry, ...)
       return by_position(op, value, unpack(list or {}))
     end

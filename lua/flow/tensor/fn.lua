@@ -57,7 +57,7 @@ local function describe(value, place, parts, places, tensors)
     text = ("%q"):format(value)
   elseif kind == "nil" or kind == "boolean" then
     text = tostring(value)
-  elseif kind == "table" and getmetatable(value) == nil then
+  elseif kind == "table" and not getmetatable(value) then
     parts[#parts + 1], places[#places + 1] = "{", place
     for _, key in ipairs(names.keys(value)) do
       parts[#parts + 1], places[#places + 1] = ("%s %q"):format(type(key), tostring(key)), place
@@ -96,7 +96,7 @@ local function substitute(value, replacements, counter)
     counter[1] = counter[1] + 1
     return replacements[counter[1]]
   end
-  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  if type(value) ~= "table" or getmetatable(value) then return value end
   local result = {}
   for key, entry in names.ordered(value) do result[key] = substitute(entry, replacements, counter) end
   return result
@@ -111,7 +111,7 @@ local function template(value, outputs)
     outputs[#outputs + 1] = value
     return setmetatable({ number = #outputs }, OUTPUT)
   end
-  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  if type(value) ~= "table" or getmetatable(value) then return value end
   local result = {}
   for key, entry in names.ordered(value) do result[key] = template(entry, outputs) end
   return result

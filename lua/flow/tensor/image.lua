@@ -6,6 +6,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local tensor = require "flow.tensor"
 
 local C, raise = native.C, errors.raise
 local signature = require "flow.signature"
@@ -75,10 +76,16 @@ local function channels_of(what, options)
 end
 
 -- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
-takes("picture, size, { " .. FIT .. " }")
+-- In a trace, and where antialias asks for it, it is flow.keras.ops.image.resize of floats.
+takes("picture, size, { " .. FIT .. ", antialias: boolean = false }")
 function image.resize(picture, size, options)
   local what = "flow.image.resize"
   local height, width = image.check_size(what .. ": the size", size)
+  if native.is_tensor(picture) and (options.antialias or tensor.is_symbolic(picture)) then
+    return require("flow.tensor.composed.image").resize(picture:to "float32", { height, width }, {
+      interpolation = image.check_interpolation(what, options.interpolation), antialias = options.antialias,
+      crop_to_aspect_ratio = options.crop_to_aspect_ratio, pad_to_aspect_ratio = options.pad_to_aspect_ratio })
+  end
   local method, fit = image.check_interpolation(what, options.interpolation), image.check_fit(what, options)
   native.pressure()
   native.try(C.flow_image_resize, native.pointer(picture), height, width, method, fit, out)

@@ -344,11 +344,7 @@ function tensor.shape_text(shape)
 end
 
 function fields.shape(t)
-  local shape = shape_table(pointer(t))
-  for i = 1, #shape do
-    if shape[i] < 0 then return require("flow.tensor.shapes").of(shape) end
-  end
-  return shape
+  return require "flow.tensor.shape_list" (shape_table(pointer(t)), tensor)
 end
 function fields.dtype(t) return native.dtype_names[C.flow_tensor_dtype(pointer(t))] end
 function fields.device(t) return devices.name(C.flow_tensor_device(pointer(t))) end

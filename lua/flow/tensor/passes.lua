@@ -6,7 +6,7 @@ local object = require "flow.object"
 local passes = {}
 
 function passes.is_dataset(data)
-  return type(data) == "table" and getmetatable(data) ~= nil and object.has(data, "iter")
+  return type(data) == "table" and getmetatable(data) and object.has(data, "iter")
 end
 
 -- Raises if a pass over a data set would not end, for the call that `what` names. option: what else says where to stop, or nil.

@@ -25,7 +25,7 @@ end
 
 -- Whether value is a string or (a tensor of, lists of) strings, by its first leaf.
 function strings.are(value)
-  while type(value) == "table" and (getmetatable(value) == nil or strings.is(value)) do
+  while type(value) == "table" and (not getmetatable(value) or strings.is(value)) do
     if strings.is(value) then return true end
     value = value[1]
   end

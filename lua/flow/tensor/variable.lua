@@ -55,9 +55,20 @@ variable.trainable_version = 0
 
 local SYNC = { MIRRORED = C.FLOW_MIRRORED, MEAN_ON_READ = C.FLOW_MEAN_ON_READ, SUM_ON_READ = C.FLOW_SUM_ON_READ }
 
-signature.takes "value?: data, { name: string = 'Variable', trainable: boolean = true, dtype?, sync = 'MIRRORED' }"
+local function is_callable(value)
+  local of_value = type(value) == "table" and getmetatable(value)
+  return type(value) == "function" or of_value and of_value.__call ~= nil
+end
+
+-- value: also a function or an initializer, which makes the value of `shape`.
+signature.takes "value?, { name: string = 'Variable', trainable: boolean = true, dtype?, shape?, sync = 'MIRRORED' }"
 function variable.Variable(value, options)
   if value == nil then raise("flow.Variable needs an initial value") end
+  if type(value) == "string" then
+    raise("flow.Variable: its value is %s; an initializer is an object: flow.initializers.get(%q)", errors.describe(value), value)
+  end
+  if options.shape ~= nil and is_callable(value) then value = value(options.shape, { dtype = options.dtype or "float32" })
+  elseif type(value) == "function" then value = value() end
   local sync = SYNC[options.sync]
   if not sync then raise("flow.Variable: sync is MIRRORED, MEAN_ON_READ or SUM_ON_READ, got %s", errors.describe(options.sync)) end
   local initial = ops.operand(value, nil, "flow.Variable")

@@ -19,6 +19,7 @@ local tensor = require "flow.tensor"
 local variable = require "flow.tensor.variable"
 local ops = require "flow.tensor.ops"
 local several = require "flow.layers.several"
+local contents = require "flow.layers.own.contents"
 local step_share = require "flow.tensor.step_share"
 local metrics = require "flow.train.metrics"
 local optimizers = require "flow.train.optimizers"
@@ -48,15 +49,12 @@ local function assigned(model, class)
   local names, list, seen = {}, {}, {}
   for name in pairs(rawget(model, "_assignments") or {}) do names[#names + 1] = name end
   table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
-  local function add(value)
-    if object.is(value, class) then
+  for _, name in ipairs(names) do
+    for _, value in ipairs(contents.objects(model._assignments[name], class)) do
       if not seen[value] then list[#list + 1] = value end
       seen[value] = true
-    elseif type(value) == "table" and not getmetatable(value) then
-      for _, entry in ipairs(value) do add(entry) end
     end
   end
-  for _, name in ipairs(names) do add(model._assignments[name]) end
   return list
 end
 

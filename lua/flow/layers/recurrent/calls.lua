@@ -27,7 +27,7 @@ function recurrent_calls.read(...)
   if count < 2 then x = nil end
   if states == nil then states = options.initial_state end
   if mask == nil then mask = options.mask end
-  if states and getmetatable(states) ~= nil then states = { states } end
+  if states and getmetatable(states) then states = { states } end
   return x or options.sequences, states, mask, options.training
 end
 

@@ -300,7 +300,7 @@ end)
 -- A list of tensors of one shape, each of which repeats one of the rows along the others' axes; "xy" swaps the first two axes.
 tools.create("meshgrid", "vectors..., { indexing: 'xy'|'ij' = 'xy' }", function(vectors, options)
   local list, dims = {}, {}
-  for i, x in ipairs(type(vectors) == "table" and getmetatable(vectors) == nil and vectors or { vectors }) do
+  for i, x in ipairs(type(vectors) == "table" and not getmetatable(vectors) and vectors or { vectors }) do
     list[i] = ops.flatten(operand(x, "meshgrid"))
     dims[i] = list[i].size
   end

@@ -11,7 +11,7 @@ local raise = errors.raise
 local loops = require "flow.tensor.loops"
 local ops, create, operand = tools.ops, tools.create, tools.operand
 
-local function is_list(x) return type(x) == "table" and getmetatable(x) == nil end
+local function is_list(x) return type(x) == "table" and not getmetatable(x) end
 
 -- f on each tensor of nested lists, of which several may go side by side.
 local function map_lists(f, x, ...)

@@ -1,0 +1,71 @@
+-- parameters.lua: the methods that scripts define get what is given by name where they name it: function Block:call(x, training, mask),
+-- function GAN:compile(d_optimizer, g_optimizer), as in Python. A method that names one parameter for all options gets their table.
+
+local scopes = require "flow.scopes"
+local signature = require "flow.signature"
+local arguments = require "flow.arguments"
+local object = require "flow.object"
+
+local parameters = {}
+
+local FIRST = 2      -- the first parameter after self
+
+-- The names of a method's parameters after self.
+local function names_of(method)
+  local names, f = {}, signature.unguarded(method)
+  for i = FIRST, 64 do
+    local name = debug.getlocal(f, i)
+    if not name then break end
+    names[#names + 1] = name
+  end
+  return names
+end
+
+local BY_LAYER = { training = true, mask = true }      -- what every call has
+
+-- call() of a layer's class. Its last argument is a table of options; what they name goes to the parameters of these names, the last
+-- parameter gets the table if it is not among them. training: what the call says, or nil, where nobody said anything.
+function parameters.of_call(call, class)
+  if not rawget(class, "in_lua") then return call end
+  local names, named = names_of(call), {}
+  for i = 2, #names do named[names[i]] = i end
+  if #names < 2 or debug.getinfo(signature.unguarded(call), "u").isvararg then return call end
+  local by_name = named.training or named.mask
+  return function(self, ...)
+    local count = select("#", ...)
+    local options, position = count > 1 and (select(count, ...)), named.training
+    local training = position and position <= count and (select(position, ...))
+    if type(training) == "boolean" then scopes.own().training = training end      -- given by position: for the layers inside
+    if not options or not arguments.is_options(options) then return call(self, ...) end
+    local found = by_name or #names > count
+    for name in pairs(options) do
+      if named[name] and named[name] >= count then found = true end
+    end
+    if not found then return call(self, ...) end
+    local values, taken = { ... }, {}
+    values[count] = nil
+    for name, i in pairs(named) do
+      if i >= count then
+        values[i], taken[name] = options[name], true
+        if name == "training" and scopes.own().training_is_open then values[i] = nil end
+      end
+    end
+    local last = names[#names]
+    if #names >= count and not BY_LAYER[last] and options[last] == nil then
+      local left = {}
+      for name, value in pairs(options) do
+        if not taken[name] then left[name] = value end
+      end
+      values[#names] = left
+    end
+    return call(self, unpack(values, 1, math.max(#names, count - 1)))
+  end
+end
+
+-- compile() of a model's class.
+function parameters.of_compile(compile, class)
+  if not rawget(class, "in_lua") then return compile end
+  return function(self, ...) return compile(self, arguments.for_init(object.title(self) .. ": compile", compile, ...)) end
+end
+
+return parameters
