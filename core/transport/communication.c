@@ -54,6 +54,7 @@ struct flow_communication {
 
 /* ---- both threads -------------------------------------------------------------------------------------------------------------- */
 
+/* The failure is written before `failed_from` says that there is one. */
 static void keep_failure(flow_communication *self, flow_status status, int64_t from)
 {
   flow_failure_take(&self->failure, status);
@@ -145,6 +146,7 @@ static void wait_for_sum(flow_communication *self, int64_t ticket)
   if (ticket < self->begun && has_spare_core(self)) call_thread(self);
 }
 
+/* Waits where QUEUE sums are not over yet. The caller's data stay untouched until finish(). */
 static flow_status begin(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
 {
   flow_communication *self = (flow_communication *)exchange;
@@ -176,6 +178,7 @@ static flow_status drain(flow_communication *self)
   return atomic_load(&self->failed_from) ? fail_again(self) : FLOW_OK;
 }
 
+/* A failed call breaks the communicator: later sums fail, too, from the next ticket on. */
 static flow_status keep(flow_communication *self, flow_status status)
 {
   if (status != FLOW_OK) keep_failure(self, status, self->begun + 1);
@@ -264,6 +267,7 @@ flow_status flow_communication_start(flow_communicator *communicator, int pairwi
   return FLOW_OK;
 }
 
+/* The thread works off what was begun, then ends. The communicator stays the caller's. */
 void flow_communication_stop(flow_communication *self)
 {
   if (!self) return;

@@ -56,6 +56,7 @@ void flow_sum_ranks(int dtype, void *to, const void *const *parts, int ranks, in
     sum_block(dtype, to, parts, ranks, at, bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES);
 }
 
+/* Whole cache lines, so that two ranks never write to the same line. */
 void flow_find_share(int rank, int ranks, int64_t bytes, int64_t *first, int64_t *last)
 {
   int64_t lines = (bytes + LINE - 1) / LINE;

@@ -91,6 +91,7 @@ static flow_status gather_far(flow_hosts *self, int64_t bytes, char *all, char *
   return FLOW_OK;
 }
 
+/* Within the machine, between the first ranks, then what came from before and after to the others of the machine. */
 static flow_status gather_padded(flow_hosts *self, const char *mine, int64_t bytes, char *all, char *padded)
 {
   int first = self->firsts[self->host], end = self->firsts[self->host + 1];

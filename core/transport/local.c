@@ -73,12 +73,14 @@ void flow_local_group_release(flow_local_group *group)
   flow_free(group);
 }
 
+/* Waits until no rank works on another's data any more: the caller may free its own when this returns. */
 static flow_status fail_broken(const flow_local_group *group, int what)
 {
   while (atomic_load(&group->working) > 0) sched_yield();
   return flow_fail(group->failure.status, "%s: %s", flow_group_operation_name(what), group->failure.message);
 }
 
+/* The lowest bit of the phase wakes and stops all that wait, and those that come later. */
 static void break_group(flow_local_group *group, flow_status status, const char *reason)
 {
   flow_failure_set(&group->failure, status, reason, NULL);
@@ -132,6 +134,7 @@ static int wait_for_phase(flow_local_group *group, int old, double timeout)
   return left > 0;
 }
 
+/* A barrier: the last to arrive moves the phase on. The counter is set back before, so that the next barrier begins at 0. */
 static flow_status wait_for_all(const local_communicator *self, int what)
 {
   flow_local_group *group = self->group;

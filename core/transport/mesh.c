@@ -147,6 +147,7 @@ static double seconds_left(const mesh *self)
   return left > 0 ? 1e-9 * (double)left : 0;
 }
 
+/* A card of another length is one of another version of flowlua. */
 static flow_status read_card(mesh *self, int peer)
 {
   const flow_store *store = self->options->store;
@@ -208,6 +209,7 @@ static void find_keys(const mesh *self, uint8_t (*keys)[FLOW_LINK_KEY])
 
 /* ---- greetings ----------------------------------------------------------------------------------------------------------------- */
 
+/* Shows that this rank has read the receiver's card: nobody else has its token. */
 static int greet(const mesh *self, int socket, int peer)
 {
   greeting said = { .from = self->rank };
@@ -216,6 +218,7 @@ static int greet(const mesh *self, int socket, int peer)
   return send(socket, &said, sizeof said, MSG_NOSIGNAL) == sizeof said;      /* there is room for the first bytes */
 }
 
+/* All bytes of the token are compared, whatever the first ones are: the time that it takes tells nothing. */
 static int is_right(const mesh *self, const greeting *heard, int from)
 {
   const unsigned char *token = self->cards[self->rank].token;
@@ -253,6 +256,8 @@ static void keep_connection(mesh *self, guest *from, int peer)
 
 /* ---- those before this rank ---------------------------------------------------------------------------------------------------- */
 
+/* Begins a connection to a rank before this one; the loop goes on with it. One that fails on the way is begun again until the time is
+ * over. */
 static flow_status call(mesh *self, int peer)
 {
   const card *whom = &self->cards[peer];
@@ -266,6 +271,8 @@ static flow_status call(mesh *self, int peer)
   return done == 0 || errno == EINPROGRESS ? FLOW_OK : fail_call(self, peer, errno);
 }
 
+/* Refused or unreachable ends the opening: the rank has said where it listens, so that it must be gone or a firewall is in between.
+ * Other errors are tried again. */
 static flow_status go_on_calling(mesh *self, int peer, short events)
 {
   guest *made = &self->calls[peer];
@@ -305,6 +312,7 @@ static int listen_to(mesh *self, int index)
   return 0;
 }
 
+/* Anyone may connect. Guests that say nothing are dropped when there are too many, the oldest first, so that they cannot keep ranks out. */
 static void accept_guests(mesh *self)
 {
   for (int count = 0; count < MOST_GUESTS; count++) {
@@ -331,6 +339,7 @@ static int find_missing(const mesh *self)
   return -1;
 }
 
+/* Names one rank that is missing, and which of the two sides had to connect. */
 static flow_status check_time(const mesh *self)
 {
   char address[ADDRESS];
@@ -397,6 +406,7 @@ static flow_status take_memory(mesh **out, int rank, int size)
   return FLOW_OK;
 }
 
+/* On success all sockets are the caller's; on failure none is open. The secrets in the cards are wiped out in both cases. */
 flow_status flow_mesh_connect(const char *name, int rank, int size, const flow_transport_options *options, int *sockets,
                               uint8_t (*keys)[FLOW_LINK_KEY])
 {

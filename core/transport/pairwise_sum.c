@@ -43,6 +43,8 @@ void flow_pairwise_sum_release(flow_pairwise_sum *self)
   flow_free(self);
 }
 
+/* Everybody gets all elements and adds them up by the same tree, so that the sum depends on the number of ranks alone, whatever carries
+ * the bytes. */
 flow_status flow_pairwise_sum_run(flow_pairwise_sum *self, flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
 {
   int64_t size = flow_dtype_size(dtype), most = PIECE / size;

@@ -59,6 +59,7 @@ static int send_out(sealed_link *link)
   return moved(count);
 }
 
+/* A frame of what the rank has written, up to CHUNK bytes. The next one is read when this is sent. */
 static int read_near(const flow_sealed_links *self, sealed_link *link)
 {
   ssize_t count = recv(link->near, link->buffer, CHUNK, MSG_DONTWAIT);
@@ -110,6 +111,8 @@ static int sends_out(const sealed_link *link) { return link->out_at < link->out_
 static int sends_near(const sealed_link *link) { return link->plain_at < link->plain_count; }
 
 /* Moves what can be moved. */
+/* Both ways by turns, so that neither waits for the other. A link whose two ends are over, or that failed, is closed; the rank sees its
+ * socket end. */
 static void pump(const flow_sealed_links *self, sealed_link *link)
 {
   int going = 1;
@@ -143,6 +146,7 @@ static int list_polled(const flow_sealed_links *self, int sending_only)
   return open;
 }
 
+/* When the end has come, what ranks have written is still sent, for LAST_MILLISECONDS at most. */
 static void *run(void *argument)
 {
   flow_sealed_links *self = argument;
@@ -198,6 +202,7 @@ static flow_status open_link(flow_sealed_links *self, int i, int *socket, const 
   return FLOW_OK;
 }
 
+/* Takes the sockets over and puts the rank's ends of new pairs in their places. On failure all are closed and -1. */
 flow_status flow_sealed_links_start(int size, int *sockets, const uint8_t (*keys)[FLOW_LINK_KEY], const int *dialed,
                                     const flow_link_seal *seal, flow_sealed_links **out)
 {

@@ -155,7 +155,8 @@ static flow_status fail_disagreement(flow_shared *self, const work *of, int rank
   return fail_broken(self, of);
 }
 
-/* Every rank finds the same. */
+/* All ranks have shown the step: do they call the same? Every rank finds the same answer. The calls are copied before they are compared,
+ * since they are in memory that others write. */
 static flow_status check_agreement(flow_shared *self, const work *of, unsigned step)
 {
   flow_group_call first = flow_shared_slot_of(self, 0, step)->call;
@@ -166,6 +167,7 @@ static flow_status check_agreement(flow_shared *self, const work *of, unsigned s
   return FLOW_OK;
 }
 
+/* Rank after rank: whoever is last decides anyway. */
 static flow_status wait_for_all(flow_shared *self, const work *of, unsigned step)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -174,6 +176,7 @@ static flow_status wait_for_all(flow_shared *self, const work *of, unsigned step
   return check_agreement(self, of, step);
 }
 
+/* What was shown becomes visible by the sequence number; whoever sleeps on it is woken. */
 static void publish(const flow_shared *self, const work *of, unsigned step)
 {
   flow_shared_slot *slot = flow_shared_slot_of(self, self->base.rank, step);
@@ -257,6 +260,7 @@ static unsigned char *sum_of(const flow_shared *self, const work *of, int64_t pa
   return shown(self, (rank + 1) % self->base.size, step_of_elements(part), of->bytes);
 }
 
+/* All of the chunk but the own share, which this rank adds up itself from its own data. */
 static void show_shares(flow_shared *self, const work *of, int64_t step)
 {
   if (has_sums(step)) return;
@@ -268,6 +272,7 @@ static void show_shares(flow_shared *self, const work *of, int64_t step)
   copy(slot + last, chunk + last, bytes - last);
 }
 
+/* The sum of the own share: into the own data, and into a slot for the others. */
 static void add_share(flow_shared *self, const work *of, int64_t part)
 {
   unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES, *sum = sum_of(self, of, part, self->base.rank);
@@ -280,6 +285,7 @@ static void add_share(flow_shared *self, const work *of, int64_t part)
   }
 }
 
+/* The sums of the others' shares. */
 static void collect_sums(flow_shared *self, const work *of, int64_t part)
 {
   unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES;

@@ -41,6 +41,8 @@ static void take_units(flow_shared *self, const flow_shared_work *of, int64_t st
   }
 }
 
+/* As many steps as the largest part takes. After a failure `received` says how many units of each rank are there: all that were looked
+ * at. */
 static flow_status collect_by_slots(flow_shared *self, flow_shared_work *todo, int64_t *received)
 {
   todo->show = show_units;
@@ -67,6 +69,7 @@ int flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected)
   return process_vm_readv((pid_t)process, &to, 1, &from, 1, 0) == (ssize_t)sizeof found && found == expected;
 }
 
+/* The addresses in this process, by which the others read; they are used for reading only, and a wrong one fails there. */
 static void show_addresses(flow_shared *self, const flow_shared_work *of, int64_t step)
 {
   unsigned char *to = flow_shared_slot_of(self, self->base.rank, self->step + (unsigned)step)->data;
@@ -113,6 +116,7 @@ static flow_status read_part(flow_shared *self, const flow_shared_work *of, int 
   return FLOW_OK;
 }
 
+/* The barrier at the end keeps the arrays where they are until everybody has read. */
 static flow_status collect_by_reading(flow_shared *self, flow_shared_work *todo, int64_t *received)
 {
   todo->show = show_addresses;

@@ -18,6 +18,7 @@ typedef struct meeting {
   int64_t           end;                 /* on the clock */
 } meeting;
 
+/* Waits for a rank's text under a key, within what is left of the time for the whole meeting. */
 static flow_status take(meeting *self, const char *key, int rank, void *to, size_t bytes)
 {
   double left = 1e-9 * (double)(self->end - flow_now_nanoseconds());
@@ -98,6 +99,7 @@ flow_status flow_meeting_open(int rank, int size, const flow_transport_options *
   return FLOW_OK;
 }
 
+/* The meeting lives inside the shared group afterwards, which closes it. */
 flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   flow_communicator *communicator;

@@ -55,6 +55,7 @@ static void watch_peers(flow_shared *self, const card *cards)
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------------------------ */
 
+/* One block: peers, addresses and parts for all ranks. The memory that is shared comes later. */
 static flow_status new_shared(flow_communicator *inner, flow_shared **out)
 {
   size_t ranks = (size_t)inner->size, members;

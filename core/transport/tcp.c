@@ -64,6 +64,8 @@ static int is_direct(const flow_tcp *self, int64_t bytes)
   return bytes <= DIRECT_BYTES && bytes * (self->base.size - 2) <= MORE_BYTES;
 }
 
+/* Direct: all elements are this rank's share, and go to everybody. Else `first` is the receiver's share of them, and pass_shares has
+ * said that sums come back. */
 static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
 {
   flow_tcp *self = (flow_tcp *)communicator;
@@ -88,6 +90,8 @@ static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype,
   return flow_tcp_exchange(self);
 }
 
+/* The root sends rank r the r-th share; everybody passes his own share on to all but the root. So the root's connection carries the
+ * bytes once, not once per rank. */
 static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
 {
   flow_tcp *self = (flow_tcp *)communicator;
@@ -112,6 +116,7 @@ static flow_status broadcast(flow_communicator *communicator, int from, void *da
   return flow_tcp_exchange(self);
 }
 
+/* Nothing is added: what each rank has follows the head of every message. */
 static flow_status gather(flow_communicator *communicator, const flow_gathering *arrays, int count)
 {
   flow_tcp *self = (flow_tcp *)communicator;
@@ -152,6 +157,8 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------- */
 
+/* Lets the others go first: whoever waits for this rank sees its end at once. Where bytes are sealed, the thread that seals still passes on what was
+ * written. */
 static void close_rank(flow_communicator *communicator)
 {
   flow_tcp *self = (flow_tcp *)communicator;
@@ -164,6 +171,7 @@ static void close_rank(flow_communicator *communicator)
   flow_free(self);
 }
 
+/* One block for all arrays; PIECES bytes of pieces, however many ranks there are, within bounds. */
 static flow_status take_memory(int rank, int size, const flow_transport_options *options, flow_tcp **out)
 {
   size_t ranks = (size_t)size;                        /* at most FLOW_MOST_RANKS */

@@ -29,6 +29,7 @@ void flow_tcp_let_go(const flow_tcp *self)
   }
 }
 
+/* The first reason stays. The connections end, so that the other ranks learn it too. */
 static flow_status break_by(flow_tcp *self, flow_status status, const char *reason)
 {
   flow_failure_set(&self->failure, status, reason, NULL);
@@ -36,6 +37,7 @@ static flow_status break_by(flow_tcp *self, flow_status status, const char *reas
   return fail_broken(self);
 }
 
+/* Whether the peer has closed its end: looks at the next byte and leaves it there. */
 static int has_ended(const flow_tcp_peer *of)
 {
   char next;
@@ -62,6 +64,7 @@ static int is_lost(const flow_tcp *self, const flow_tcp_peer *of)
   return has_ended(of);
 }
 
+/* Of the call under way: bytes of the message to this peer, and of the one from it, heads included. */
 static int64_t message_bytes(const flow_tcp *self, const flow_tcp_peer *of)
 {
   return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + of->second_bytes + self->gathered_bytes;
@@ -96,6 +99,7 @@ static int is_late(const flow_tcp *self, const flow_tcp_peer *of)
   return self->summed < self->share_bytes ? holds_up_sum(self, of, next_end(self)) : is_unfinished(self, of);
 }
 
+/* Whether the peer calls something else, or is at another call. */
 static int disagrees(const flow_tcp *self, const flow_tcp_peer *of)
 {
   return of->heard.number != self->said.number || !flow_group_calls_agree(&of->heard.call, &self->said.call);
@@ -125,6 +129,8 @@ static int find_disagreement(flow_tcp *self)
   return -1;
 }
 
+/* A closed connection may be the end of a rank or the answer to a disagreement: what the others have said is read before, since that is
+ * the reason to tell. */
 static flow_status fail_lost(flow_tcp *self, int rank, int reason)
 {
   char text[FLOW_REASON_SIZE], ranks[FLOW_REASON_SIZE];
@@ -175,6 +181,7 @@ static int64_t ready_bytes(const flow_tcp *self, const flow_tcp_peer *of)
   return self->share_bytes > 0 && of->second_bytes > self->summed ? self->summed : of->second_bytes;
 }
 
+/* Bytes that can be sent to this peer now: sums of this rank's share go as far as they are made. */
 static int64_t sendable(const flow_tcp *self, const flow_tcp_peer *of)
 {
   return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + ready_bytes(self, of) + self->gathered_bytes - of->sent;
@@ -195,6 +202,7 @@ static flow_status check_errno(flow_tcp *self, int rank)
   return fail_lost(self, rank, errno);
 }
 
+/* Hands the kernel what it takes without waiting, from up to STRETCHES places in one call, without copying them together. */
 static flow_status send_some(flow_tcp *self, int rank, int *progress)
 {
   flow_tcp_peer *to = &self->peers[rank];
@@ -214,6 +222,8 @@ static flow_status send_some(flow_tcp *self, int rank, int *progress)
   return FLOW_OK;
 }
 
+/* Puts bytes straight where they belong. The head is looked at as soon as it is whole: what follows it would have another meaning if the
+ * ranks do not agree. */
 static flow_status receive_some(flow_tcp *self, int rank, int *progress)
 {
   flow_tcp_peer *from = &self->peers[rank];
@@ -245,6 +255,7 @@ static int64_t summable(const flow_tcp *self)
   return end;
 }
 
+/* Adds up piece by piece, as far as all ranks' elements are here. Ranks in their order, this one's own among them. */
 static void add_up(flow_tcp *self, int *progress)
 {
   for (int64_t end; (end = summable(self)) > self->summed; *progress = 1) {
@@ -282,6 +293,7 @@ static flow_status wait_for_bytes(flow_tcp *self, int64_t *since)
   return flow_failure_is_set(&self->failure) ? fail_broken(self) : FLOW_OK;
 }
 
+/* Never waits for one peer alone: as long as any connection moves, all go on. The time limit counts from the last byte. */
 flow_status flow_tcp_exchange(flow_tcp *self)
 {
   int64_t since = 0;

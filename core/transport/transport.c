@@ -26,6 +26,7 @@ static const struct { const char *name, *plugin; const flow_transport *(*table)(
   { "mpi", "mpi", of_transport }, { "nccl", "cuda", of_accelerators },
 };
 
+/* Plugins are opened when a transport of theirs is asked for, not before. */
 static flow_status find_transport(const char *name, const flow_transport **out)
 {
   for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -84,6 +85,7 @@ void flow_communicator_close(flow_communicator *self)
   if (self) self->transport->close(self);
 }
 
+/* That the bytes of all ranks together can be counted, so that transports may multiply them. */
 static flow_status check_bytes(const flow_communicator *self, const char *operation, const void *data, int64_t bytes)
 {
   int64_t all;
