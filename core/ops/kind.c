@@ -1,18 +1,21 @@
 /* kind.c: batch kinds that depend on attributes: whether an op touches axis 0, the rows of a batch (op.h, flow_kind_rule). */
 #include "ops/rules.h"
 
+/* A sum over the rows can be put together of partial sums; over other axes each row has its own. */
 flow_batch_kind flow_kind_reduce_sum(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {
   (void)input_count;
   return flow_reduced_axes(attributes, inputs[0].rank) & 1u ? FLOW_REDUCE : FLOW_MAP;
 }
 
+/* Other reductions have no partial results that could be added: over the rows they need all of them. */
 flow_batch_kind flow_kind_reduce(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {
   (void)input_count;
   return flow_reduced_axes(attributes, inputs[0].rank) & 1u ? FLOW_WHOLE : FLOW_MAP;
 }
 
+/* Softmax and others along one axis: across rows only if that is axis 0, counted from either end. */
 flow_batch_kind flow_kind_axis(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {
   (void)input_count;
@@ -32,6 +35,7 @@ flow_batch_kind flow_kind_reshape(const flow_attributes *attributes, const flow_
   return FLOW_MAP;
 }
 
+/* Rows stay rows if axis 0 stays where it is. */
 flow_batch_kind flow_kind_transpose(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {
   (void)input_count;

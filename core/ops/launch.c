@@ -32,6 +32,8 @@ static const flow_call *at_nominal_rows(const flow_call *call, flow_call *nomina
   return nominal;
 }
 
+/* supports() sees the call as it is, cost() with nominal rows: a variant must be able to run what it is chosen for, but the choice, and
+ * with it the bits of a row, should change with the rows as seldom as possible. The first of equally good ones wins. */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call)
 {
   const flow_kernel *first = device->kernels[call->op], *best = NULL;
@@ -66,6 +68,8 @@ static int resolve_rows(const flow_op_record *record, const flow_call *call)
   return mask;
 }
 
+/* A kernel with parts() cuts itself. Otherwise MAP calls alone can be cut, along axis 0, and only where the work is worth it. The cut
+ * depends on the number of threads, which a MAP kernel's rows must not notice (kernels.h). */
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut)
 {
   memset(cut, 0, sizeof *cut);
@@ -102,6 +106,7 @@ void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, cons
   cut->parts[0] = (rows + cut->chunk - 1) / cut->chunk;
 }
 
+/* An operand without data (nothing reads it) is only shortened. */
 static void move_rows(flow_operand *operand, int64_t first, int64_t count)
 {
   if (operand->data) operand->data = (char *)operand->data + first * operand->strides[0] * flow_dtype_size(operand->dtype);
@@ -126,6 +131,8 @@ static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, co
   return kernel->run(&chunk, 0, 0, 1);
 }
 
+/* Whoever comes draws the next part: threads that are slow draw fewer. After a failure parts are still drawn, so that the ticket comes
+ * to its end, but not run. */
 int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
                     flow_failure *verdict, flow_watch *watch)
 {

@@ -45,7 +45,8 @@ static inline int64_t batch_offset(const product *p, const int64_t *step, int64_
 static inline int64_t a_offset(const product *p, int64_t matrix) { return batch_offset(p, p->a_step, matrix); }
 static inline int64_t b_offset(const product *p, int64_t matrix) { return batch_offset(p, p->b_step, matrix); }
 
-/* A vector counts as one row of A or one column of B, as in NumPy; its transposition is ignored. */
+/* What a call of matmul multiplies. A vector counts as one row of A or one column of B, as in NumPy; its transposition is ignored. Where
+ * all matrices of A meet the same B they become one tall matrix: one large product instead of many small ones. */
 static inline product describe_matmul(const flow_call *call)
 {
   const flow_operand *a = &call->inputs[0], *b = &call->inputs[1], *c = &call->outputs[0];

@@ -21,6 +21,8 @@ static int op_exists(int op) { return op >= 0 && op < FLOW_OP_COUNT; }
 
 int flow_op_count(void) { return FLOW_OP_COUNT; }
 
+/* By comparing with each name: callers look numbers up once and keep them. The functions below answer for a number from outside;
+ * flow_op, above, does not check. */
 int flow_op_find(const char *name)
 {
   if (name == NULL) return -1;
@@ -36,6 +38,7 @@ const char *flow_op_doc(int op) { return op_exists(op) ? records[op].doc : NULL;
 
 int flow_op_outputs(int op) { return op_exists(op) ? records[op].outputs : -1; }
 
+/* Gradients are elementwise, too, but no op that users call: the columns of ops.def for them are left out here. */
 int flow_op_elementwise(int op)
 {
   static const unsigned char inputs_of[FLOW_OP_COUNT] = {

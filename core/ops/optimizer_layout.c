@@ -47,6 +47,8 @@ static int adamax_names(const flow_attributes *attributes, const char *names[FLO
   return 2;
 }
 
+/* { op, rate, iterations, slots in the order of their names, names, moments that are corrected }: numbers of inputs. New optimizers add
+ * a line here and a kernel. */
 static const flow_optimizer_layout layouts[] = {
   { FLOW_OP_sgd, 2, -1, { 3 }, sgd_names, 0 },
   { FLOW_OP_adam, 4, 5, { 2, 3, 6 }, adam_names, 2 },

@@ -4,6 +4,8 @@
 
 #include "ops/op.h"
 
+/* The flags of the op's record decide, one after the other: common dtype of the inputs (the condition of `where` aside), then float32
+ * for ops of floats, int32 for counted bools and for products of int8. */
 int flow_op_dtype(int op, flow_tensor *const *inputs, int count)
 {
   int flags = flow_op(op)->flags, first = flags & FLOW_OP_CONDITION ? 1 : 0;
@@ -40,6 +42,7 @@ int flow_dtype_of_integer(int dtype, int64_t value)
   return value >= INT32_MIN && value <= INT32_MAX ? FLOW_INT32 : FLOW_INT64;
 }
 
+/* Whole numbers count as integers, whether Lua wrote 2 or 2.0: it does not tell them apart. */
 int flow_dtype_of_number(int dtype, double value)
 {
   if (flow_dtype_is_float(dtype)) return dtype;

@@ -15,6 +15,8 @@ flow_status flow_rule_fail(int op, const char *format, ...)
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s", flow_op(op)->name, message);
 }
 
+/* Checks the product of the sizes before it can overflow, also of a shape that has a 0 in it: the other sizes may be multiplied
+ * elsewhere. The power says how often the rows are a factor. */
 flow_status flow_rule_extent(int op, int rank, const int64_t *dims, flow_extent *out)
 {
   /* The widest element has 8 bytes, and byte offsets are ptrdiff_t. */
@@ -68,6 +70,8 @@ flow_status flow_rule_axis(int op, int axis, const flow_signature *x, int *out)
   return FLOW_OK;
 }
 
+/* A dimension in rows meets the same dimension or 1. A fixed number other than 1 never fits: it might equal the rows of one run and not
+ * those of the next. */
 flow_status flow_rule_broadcast(int op, const flow_signature *a, const flow_signature *b, flow_signature *out)
 {
   int rank = a->rank > b->rank ? a->rank : b->rank;
@@ -114,6 +118,7 @@ flow_status flow_rule_dims(int op, const char *what, const flow_signature *x, in
   return flow_rule_fail(op, "%s has shape %s, expected %s", what, flow_shape_text(x->rank, x->dims), flow_shape_text(rank, dims));
 }
 
+/* Axes may be counted from either end; a mask of bits makes duplicates visible. */
 flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const flow_signature *x, unsigned *mask)
 {
   int count = attributes->reduce.count;

@@ -28,6 +28,7 @@ flow_status flow_shape_same(int op, const flow_attributes *attributes, const flo
   return FLOW_OK;
 }
 
+/* One bool for each element of the first input, whatever the others are. */
 flow_status flow_shape_predicate(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                  flow_signature *outputs)
 {
@@ -78,6 +79,7 @@ flow_status flow_shape_compare(int op, const flow_attributes *attributes, const 
   return FLOW_OK;
 }
 
+/* Three shapes broadcast together; the dtype is that of the two values, which are equal after promotion. */
 flow_status flow_shape_where(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                              flow_signature *outputs)
 {
@@ -135,6 +137,7 @@ flow_status flow_shape_fill(int op, const flow_attributes *attributes, const flo
   return flow_rule_given_shape(op, attributes->fill.dtype, attributes->fill.rank, attributes->fill.dims, &outputs[0]);
 }
 
+/* Rows of all replicas one after the other: each brings the same number of rows. */
 flow_status flow_shape_all_gather(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                   flow_signature *outputs)
 {
@@ -154,6 +157,8 @@ flow_status flow_shape_scalar(int op, const flow_attributes *attributes, const f
   return FLOW_OK;
 }
 
+/* low and high are the range of a uniform distribution, mean and standard deviation of the others. Integers exclude the upper end, so
+ * that the range must not be empty. */
 flow_status flow_shape_random(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {

@@ -26,6 +26,7 @@ static flow_status check_size(int op, const char *what, const int32_t size[2])
   return flow_rule_fail(op, "%s is %d by %d, expected a height and width from 1 to %d", what, size[0], size[1], MOST_PIXELS);
 }
 
+/* `last`: the last of flow_interpolation that the op knows. */
 static flow_status check_interpolation(int op, int interpolation, int last)
 {
   if (interpolation >= FLOW_NEAREST && interpolation <= last) return FLOW_OK;
@@ -64,6 +65,7 @@ flow_status flow_shape_resize_gradient(int op, const flow_attributes *attributes
   return resized(op, &inputs[0], attributes->resize.input_size, &outputs[0]);
 }
 
+/* Eight numbers for each image: the transform from output to input pixels (ops.def). */
 flow_status flow_shape_sample_image(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                     flow_signature *outputs)
 {
@@ -78,6 +80,7 @@ flow_status flow_shape_sample_image(int op, const flow_attributes *attributes, c
   return FLOW_OK;
 }
 
+/* The input gives the rows only; its values are not read. */
 flow_status flow_shape_sample_uniform(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                       flow_signature *outputs)
 {

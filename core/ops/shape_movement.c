@@ -52,6 +52,7 @@ flow_status flow_shape_reshape(int op, const flow_attributes *attributes, const 
   return FLOW_OK;
 }
 
+/* The attributes name every axis once, from 0: callers have turned negative ones round. */
 flow_status flow_shape_transpose(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                  flow_signature *outputs)
 {
@@ -75,6 +76,7 @@ flow_status flow_shape_transpose(int op, const flow_attributes *attributes, cons
   return FLOW_OK;
 }
 
+/* Along the batch axis only tensors with rows can be joined to tensors with rows: {-1, 3} and {-2, 3} give {-3, 3}. */
 flow_status flow_shape_concat(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {
@@ -151,6 +153,7 @@ flow_status flow_shape_slice_gradient(int op, const flow_attributes *attributes,
   return FLOW_OK;
 }
 
+/* All inputs flattened, one after the other, as one axis of a size that is known. */
 flow_status flow_shape_pack(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                             flow_signature *outputs)
 {
@@ -204,6 +207,7 @@ flow_status flow_shape_gather(int op, const flow_attributes *attributes, const f
   return gathered(op, &inputs[0], &inputs[1], &outputs[0]);
 }
 
+/* As gather, with the last axis of the indices added up: the rows of a bag of tokens. float32 only. */
 flow_status flow_shape_gather_sum(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                   flow_signature *outputs)
 {
@@ -232,6 +236,7 @@ flow_status flow_shape_gather_gradient(int op, const flow_attributes *attributes
 
 /* ---- along one axis: argsort, cumsum, take_along ------------------------------------------------------------------------------ */
 
+/* The dtype stays, also of small integers, whose sums wrap; NumPy widens them. */
 flow_status flow_shape_cumsum(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {

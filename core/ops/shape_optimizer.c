@@ -2,6 +2,7 @@
 #include "ops/optimizer_layout.h"
 #include "ops/rules.h"
 
+/* Scalars may come as {1} or {1, 1}, as variables of files do. */
 static flow_status check_single(int op, const char *what, int dtype, const flow_signature *x)
 {
   FLOW_TRY(flow_rule_same_dtype(op, what, dtype, x));

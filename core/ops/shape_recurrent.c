@@ -51,6 +51,7 @@ static flow_signature state_of(const sizes *s)
   return (flow_signature){ .dtype = s->dtype, .rank = 2, .dims = { s->rows, s->units } };
 }
 
+/* What the gradient reads of each step, `parts` states wide; nothing where no gradient is asked for: then it is never written. */
 static flow_signature history_of(const sizes *s, const flow_attributes *attributes, int64_t parts)
 {
   return attributes->recurrent.history ? sequence_of(s, parts * s->units) : (flow_signature){ .dtype = s->dtype, .rank = 1, .dims = { 0 } };
@@ -67,6 +68,7 @@ static flow_status read_gradient(int op, int gates, const flow_signature *g, con
   return read_sizes(op, gates, &x, w, s);
 }
 
+/* That what a rule gives can be addressed. */
 static flow_status given(int op, const flow_signature *outputs, int count)
 {
   flow_extent extent;

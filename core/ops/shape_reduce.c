@@ -64,6 +64,7 @@ flow_status flow_shape_argmax(int op, const flow_attributes *attributes, const f
   return check_not_empty(op, &inputs[0], mask, &outputs[0]);
 }
 
+/* How many elements are reduced, as a number: it depends on the rows, which a mean divides by. */
 flow_status flow_shape_element_count(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                      flow_signature *outputs)
 {

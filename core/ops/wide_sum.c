@@ -7,6 +7,7 @@
 /* Lanes fill vectors of 8 doubles, and 32 are enough for additions not to wait for each other. */
 enum { WANTED = 32, VECTOR = 8, BLOCK = WANTED * VECTOR };
 
+/* A power of two: the fewest lanes with which lanes x n numbers fill whole vectors and reach WANTED; 1 where n alone does. */
 int64_t flow_wide_lanes(int64_t n)
 {
   int64_t lanes = 1;
@@ -14,6 +15,7 @@ int64_t flow_wide_lanes(int64_t n)
   return lanes;
 }
 
+/* The sums and one number of the kernel's own, rounded up to a line of the cache, so that slots of different threads share none. */
 size_t flow_wide_bytes(int64_t n)
 {
   if (n < 0 || n > INT64_MAX / 8 - 64) return SIZE_MAX;
@@ -38,6 +40,8 @@ size_t flow_wide_bytes(int64_t n)
 ADD_UP(add_doubles, double)
 ADD_UP(add_integers, uint64_t)      /* they wrap */
 
+/* Slots first, in their order, then lanes: the order of additions depends on n and the slots alone. Called for disjoint ranges of
+ * elements by several threads. */
 void flow_wide_finish(const void *partial, size_t stride, int64_t slots, int64_t n, int64_t begin, int64_t end, int dtype, void *to)
 {
   union { double doubles[BLOCK]; uint64_t integers[BLOCK]; } sum;
