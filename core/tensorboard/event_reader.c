@@ -15,6 +15,7 @@ enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_INT64 = 9 };
 enum { HISTOGRAM_MIN = 1, HISTOGRAM_MAX = 2, HISTOGRAM_LIMITS = 6, HISTOGRAM_COUNTS = 7 };
 enum { PICTURE_SIZES = 2 };      /* the texts before the files of pictures: width and height */
 
+/* Bits of a field as the number that they are. */
 static float float_of(uint64_t bits)
 {
   uint32_t low = (uint32_t)bits;
@@ -32,6 +33,7 @@ static double double_of(uint64_t bits)
 
 /* ---- events ------------------------------------------------------------------------------------------------------------------------- */
 
+/* Fields that are not known are passed over, as protobuf demands; of fields that come twice the last one counts. */
 int flow_event_read(const void *bytes, uint64_t count, flow_event *event)
 {
   flow_bytes wire = flow_bytes_of(bytes, count);
@@ -60,6 +62,7 @@ static int find_field(flow_bytes message, uint64_t number, int type, flow_wire_f
   return there;
 }
 
+/* The name of the plugin that shows a summary says what it is. Writers may leave it out after the first record of a tag. */
 static int kind_of_plugin(flow_bytes metadata)
 {
   static const char *const names[] = { "", "scalars", "histograms", "images", "text", "graph_keras_model" };
@@ -80,6 +83,7 @@ static void set_content(flow_summary *summary, int form, int kind, flow_bytes co
   if (kind != FLOW_SUMMARY_UNKNOWN) summary->kind = kind;
 }
 
+/* A value has one content, in whichever of the forms that TensorFlow ever wrote. 0: malformed. */
 static int read_value(flow_bytes value, flow_summary *summary)
 {
   flow_wire_field field;
@@ -119,6 +123,7 @@ int flow_event_next(flow_event *event, flow_summary *summary)
 /* What is read into `to`: at most `most`, while count goes on. */
 typedef struct numbers { double *to; int most, count; } numbers;
 
+/* Counts on beyond the room, so that the caller sees that there were too many. */
 static void add_number(numbers *into, int dtype, uint64_t bits)
 {
   double value = dtype == DT_FLOAT ? float_of(bits) : dtype == DT_DOUBLE ? double_of(bits)
@@ -133,6 +138,7 @@ static void add_fixed(numbers *into, int dtype, int width, flow_bytes bytes)
   while (flow_bytes_number(&bytes, width, &bits)) add_number(into, dtype, bits);
 }
 
+/* Numbers come one by one, each with its tag, or packed as one field of bytes; old writers do the former. */
 static void add_field(numbers *into, int dtype, const flow_wire_field *field)
 {
   int is_real = dtype == DT_FLOAT || dtype == DT_DOUBLE;
@@ -227,6 +233,7 @@ static int read_old_histogram(flow_bytes histogram, double *rows)
   return count;
 }
 
+/* TensorFlow 2 writes a tensor {buckets, 3}. */
 int flow_summary_histogram(const flow_summary *summary, double *rows)
 {
   int64_t first = 0, last = 0;

@@ -36,6 +36,7 @@ struct flow_event_writer {
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------- */
 
+/* Seconds since 1970, which TensorBoard shows; it may jump. Ages of events are taken from flow_clock. */
 static double wall_time(void)
 {
   struct timespec now;
@@ -92,6 +93,7 @@ static flow_status keep(flow_event_writer *writer, const flow_message *event)
   return FLOW_OK;
 }
 
+/* Takes the message over, whatever comes of it. A failure to write keeps the event: it is tried again with the next. */
 static flow_status add(flow_event_writer *writer, flow_message *event)
 {
   flow_status status = keep(writer, event);
@@ -102,6 +104,8 @@ static flow_status add(flow_event_writer *writer, flow_message *event)
 }
 
 /* Makes the file, with a name that no other writer takes. */
+/* The name has the second, the host, the process and a number, as TensorFlow's: TensorBoard sorts a run's files by it, and two writers
+ * in one second differ. O_APPEND: each write goes to the end. */
 static flow_status create(flow_event_writer *writer, const char *folder, const char *suffix)
 {
   static _Atomic unsigned writers;
@@ -119,6 +123,7 @@ static flow_status create(flow_event_writer *writer, const char *folder, const c
 }
 
 /* The first record of a file. */
+/* The first event of every file, by which readers know how the others are written. */
 static flow_status write_version(flow_event_writer *writer)
 {
   flow_message event = { 0 };
@@ -166,6 +171,7 @@ flow_status flow_event_writer_flush(flow_event_writer *writer)
   return write_pending(writer);
 }
 
+/* Closes also where the last events could not be written, and says so: there is nothing more to try. */
 flow_status flow_event_writer_close(flow_event_writer *writer)
 {
   FLOW_TRY(check(writer));
@@ -215,6 +221,7 @@ static flow_status begin_value(flow_message *event, const flow_event_writer *wri
   return FLOW_OK;
 }
 
+/* Ends what begin_value opened, with the plugin that shows the value, and keeps the event. */
 static flow_status finish_value(flow_event_writer *writer, flow_message *event, plugin of)
 {
   flow_message_close(event);
@@ -239,6 +246,7 @@ flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag,
   return finish_value(writer, &event, (plugin){ "scalars", "" });
 }
 
+/* A text of any bytes as a tensor of one string. */
 static flow_status write_text(flow_event_writer *writer, const char *tag, double step, const void *text, double count, plugin of)
 {
   flow_message event = { 0 };
