@@ -41,6 +41,7 @@ static void put_number(flow_json *into, double value)
 
 static flow_json *put_list(flow_json *into, const char *key) { return flow_json_put_kind(into, key, FLOW_JSON_LIST); }
 
+/* Runs that have files now, by number; and what is wrong with files, as texts. */
 static void add_runs(flow_json *top, const flow_logs *logs)
 {
   flow_json *list = put_list(top, "runs");
@@ -61,6 +62,7 @@ static int is_shown(const flow_logs *logs, const flow_logs_series *series)
   return series->count > 0 && logs->runs[series->run].files > 0;
 }
 
+/* Each tag once, with the runs that have it. version: the page asks for a tag again only when that has grown. */
 static flow_status add_tags(flow_json *top, const flow_logs *logs)
 {
   void *block;
@@ -180,6 +182,7 @@ static flow_status add_series(flow_json *list, const flow_logs *logs, const flow
   return FLOW_OK;
 }
 
+/* One curve for each run. Numbers stay as the page's Number() reads them. */
 static flow_status say_tag(const flow_logs *logs, int tag, flow_json *top)
 {
   flow_json_put_text(top, "tag", logs->tags[tag].name);
@@ -208,6 +211,7 @@ static const char *picture_type(flow_bytes file)
   return NULL;
 }
 
+/* Given while the record's bytes are there: the answer gets a copy. */
 static flow_status take_picture(void *state, const flow_summary *summary)
 {
   wanted *want = state;
@@ -237,6 +241,7 @@ static int read_places(const char *path, uint64_t *places, int count)
   return *path == '\0';
 }
 
+/* The path decides what is written into `top`; FLOW_NOT_FOUND: there is no such page, or the tag has another kind. */
 static flow_status make_json(flow_logs *logs, const char *path, flow_json *top)
 {
   uint64_t tag;
@@ -249,6 +254,8 @@ static flow_status make_json(flow_logs *logs, const char *path, flow_json *top)
   return FLOW_NOT_FOUND;
 }
 
+/* What flow_http asks for each request, on its thread: FLOW_NOT_FOUND and FLOW_OUT_OF_MEMORY become answers of HTTP. *body is the
+ * server's to free. */
 static flow_status page_of(void *state, const char *path, const char **type, char **body, size_t *bytes)
 {
   flow_board *board = state;
@@ -308,6 +315,7 @@ void flow_board_wait(double seconds)
   nanosleep(&time, NULL);
 }
 
+/* Ends the thread first, which alone uses the rest. Takes what was opened by half. */
 void flow_board_close(flow_board *board)
 {
   if (!board) return;

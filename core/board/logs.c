@@ -11,7 +11,10 @@
 #include "base/memory.h"
 #include "io/record.h"
 
+/* Bounds against folders that are made to take all memory or time: depth of folders, entries that one look sees, and what is kept. What
+ * is beyond them is left out, and counted where it is a summary. */
 enum { MOST_DEPTH = 16, MOST_ENTRIES = 200000, MOST_FILES = 20000, MOST_TAGS = 10000, MOST_SERIES = 50000, MOST_TAG_BYTES = 500 };
+/* At the clock, so that reading ends soon after its time is over. */
 enum { EVENTS_BETWEEN_LOOKS = 256 };
 static const uint64_t MOST_EVENT_BYTES = (uint64_t)1 << 28;
 
@@ -84,6 +87,7 @@ static flow_status find_tag(flow_logs *logs, const char *name, int kind, int *ta
   return FLOW_OK;
 }
 
+/* The curve of a tag in a run, made when its first point comes. *out NULL: there are too many. */
 static flow_status find_series(flow_logs *logs, int run, int tag, flow_logs_series **out)
 {
   int pair[2] = { run, tag };
@@ -101,6 +105,7 @@ static flow_status find_series(flow_logs *logs, int run, int tag, flow_logs_seri
   return FLOW_OK;
 }
 
+/* Two groups that follow each other become one: the newest value stands for both, with the least and greatest of all. */
 static void join(flow_logs_point *into, const flow_logs_point *next)
 {
   double low = fmin(into->low, next->low), high = fmax(into->high, next->high);      /* a NaN counts only where there is nothing else */
@@ -109,6 +114,8 @@ static void join(flow_logs_point *into, const flow_logs_point *next)
   into->high = high;
 }
 
+/* A curve that is full is halved: each two groups become one, and from then on a group takes twice as many values. So any number of
+ * values fits, evenly spread over time; the bounds (low, high) keep what no group shows. */
 static flow_status add_point(flow_logs_series *series, int most, const flow_logs_point *point)
 {
   if (series->count > 0 && series->filled < series->width) {
@@ -130,6 +137,7 @@ static flow_status add_point(flow_logs_series *series, int most, const flow_logs
   return FLOW_OK;
 }
 
+/* The kind of a tag is what its first record said; records of another kind under the same tag are left out. */
 static flow_status take_summary(flow_logs *logs, int run, flow_logs_point point, const flow_summary *summary)
 {
   char name[MOST_TAG_BYTES + 1];
@@ -158,6 +166,7 @@ static flow_status take_summary(flow_logs *logs, int run, flow_logs_point point,
 
 /* ---- files -------------------------------------------------------------------------------------------------------------------------- */
 
+/* A run is read again from the beginning, all its files: which points came from the file that changed is not known. */
 static void forget_points(flow_logs *logs, int run)
 {
   for (int i = 0; i < logs->series_count; i++) {
@@ -172,6 +181,7 @@ static void forget_points(flow_logs *logs, int run)
   }
 }
 
+/* From the newest run back: entries of one folder come one after the other. */
 static flow_status find_run(flow_logs *logs, const char *name, int *run)
 {
   for (*run = logs->run_count - 1; *run >= 0; --*run) {
