@@ -20,12 +20,14 @@ static operands operands_of(flow_onnx *x, const flow_node *node)
   return o;
 }
 
+/* The op has a counterpart of the same meaning: `type`. */
 FLOW_ONNX_RULE(plain)
 {
   operands o = operands_of(x, node);
   flow_onnx_emit(x, type, o.result, o.inputs[0], o.inputs[1], o.inputs[2]);
 }
 
+/* No node at all: the result is another name for the input (stop_gradient). */
 FLOW_ONNX_RULE(alias)
 {
   (void)type;
@@ -112,6 +114,7 @@ FLOW_ONNX_RULE(convert)
   flow_onnx_cast(x, value, to, o.result);
 }
 
+/* a / b, 0 where b is 0: the quotient there is computed and not taken. */
 FLOW_ONNX_RULE(divide_no_nan)
 {
   operands o = operands_of(x, node);

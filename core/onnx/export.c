@@ -17,6 +17,7 @@ static void release(flow_onnx *x)
   flow_message_release(&x->message);
 }
 
+/* Name, element type and shape of an input or output. Rows are a dimension with a name, "batch", so that runtimes take any number. */
 static void describe_value(flow_onnx *x, int field, const char *name, const flow_signature *signature)
 {
   flow_message *m = &x->message;
@@ -38,6 +39,8 @@ static void describe_value(flow_onnx *x, int field, const char *name, const flow
 }
 
 /* Nodes that the outputs depend on. */
+/* Backwards over the nodes, which are in the order of their computation. An input whose value the rule does not read (a shape, say)
+ * keeps nothing alive. */
 static void mark_live(const flow_graph *graph, const int *outputs, int count, char *live)
 {
   for (int i = 0; i < count; i++) {
@@ -85,6 +88,7 @@ static int compute_now(flow_onnx *x, const flow_node *node)
   return 1;
 }
 
+/* In the trace's order, which is an order that ONNX accepts: what a node reads is written before. */
 static void write_nodes(flow_onnx *x, const char *live)
 {
   for (int n = 0; n < x->graph->node_count && x->status == FLOW_OK; n++) {
@@ -96,6 +100,8 @@ static void write_nodes(flow_onnx *x, const char *live)
   }
 }
 
+/* The first failure stays in x->status. Outputs are copies by Identity, since a value may be an input as well, or two outputs, and every
+ * output needs its own name. */
 static void write_graph(flow_onnx *x, const char *name, const char *const *input_names, const int *outputs, int count,
                         const char *const *output_names, const char *live)
 {
@@ -119,6 +125,7 @@ static void write_graph(flow_onnx *x, const char *name, const char *const *input
   flow_message_close(m);
 }
 
+/* Under a temporary name first, as all files. */
 static flow_status write_file(const flow_onnx *x, const char *path)
 {
   uint64_t bytes = flow_message_size(&x->message);
@@ -135,6 +142,7 @@ static flow_status write_file(const flow_onnx *x, const char *path)
   return status;
 }
 
+/* Loops are unrolled before, since ONNX' Loop has no rules here. One block holds names, known tensors and marks for all values. */
 flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
                                  const char *const *input_names, int input_count, const char *const *output_names)
 {

@@ -28,6 +28,7 @@ static flow_tensor *held_tensor(flow_onnx *x, int value)
   return x->status == FLOW_OK ? flow_onnx_keep(x, copy) : NULL;
 }
 
+/* The same for a value that is another shape of such a one. */
 static flow_tensor *static_tensor(flow_onnx *x, int value)
 {
   int root = flow_graph_root(x->graph, value);
@@ -54,6 +55,7 @@ static const char *stored_name(flow_onnx *x, int value)
   return flow_onnx_keep_text(x, name);
 }
 
+/* The form as flowlua has it: from the other form by a transposition, or a tensor of the file. */
 static const char *channels_last(flow_onnx *x, int value)
 {
   const flow_value *v = &x->graph->values[value];
@@ -67,6 +69,7 @@ static const char *channels_last(flow_onnx *x, int value)
   return flow_onnx_tensor(x, tensor, stored_name(x, value));
 }
 
+/* Images are transposed; what is to broadcast against images gets four axes first. A vector belongs to the channels. */
 static const char *channels_first(flow_onnx *x, int value, const char *last)
 {
   const flow_signature *signature = &x->graph->values[value].signature;
@@ -96,6 +99,7 @@ static const char *static_vector(flow_onnx *x, int value)
   return flow_onnx_tensor(x, view, stored_name(x, value));
 }
 
+/* Made once and kept: a value that several rules read is transposed once. */
 const char *flow_onnx_form(flow_onnx *x, int value, flow_onnx_layout layout)
 {
   if (x->status != FLOW_OK) return NULL;
