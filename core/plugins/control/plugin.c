@@ -10,6 +10,7 @@
 enum { KEY = crypto_aead_xchacha20poly1305_ietf_KEYBYTES, NONCE = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
        OVERHEAD = crypto_aead_xchacha20poly1305_ietf_ABYTES };
 
+/* What the library lends the plugin: memory and messages (base/plugin.h). Set once, before any other function is called. */
 static const flow_plugin_services *_Atomic core;
 
 /* One direction. next: the number of the frame that is sealed next; a nonce is used once. */
@@ -38,12 +39,15 @@ static flow_status make_nonce(uint8_t bytes[FLOW_CONTROL_NONCE])
   return status;
 }
 
+/* The frame's number, little-endian, is the nonce: unique under a key, since each direction of each connection has its own key. */
 static void nonce_of(uint64_t number, uint8_t nonce[NONCE])
 {
   memset(nonce, 0, NONCE);
   flow_put_little_endian(nonce, number, 8);
 }
 
+/* Encrypts and adds OVERHEAD bytes of authentication. Numbers are used in order and once: with the same nonce twice the cipher would
+ * give both texts away. */
 static flow_status seal(void *state, uint64_t number, const uint8_t *contents, size_t count, uint8_t *to)
 {
   direction *out = state;
@@ -57,6 +61,8 @@ static flow_status seal(void *state, uint64_t number, const uint8_t *contents, s
   return FLOW_OK;
 }
 
+/* A frame that was changed, repeated, left out or made with another secret does not pass, since its number is not the one that is
+ * expected. */
 static flow_status unseal(void *state, uint64_t number, const uint8_t *sealed, size_t count, uint8_t *to)
 {
   const direction *in = state;
@@ -68,6 +74,8 @@ static flow_status unseal(void *state, uint64_t number, const uint8_t *sealed, s
                                   "all tasks?", (double)number);
 }
 
+/* The key of one direction ('d': the dialer sends) from the secret and what both sides have drawn at random: BLAKE2b of the secret as
+ * the key, over purpose, direction and both nonces. A connection that is recorded and played again meets other nonces. */
 static void derive(const uint8_t *secret, size_t count, char which, const uint8_t *dialer, const uint8_t *accepter, uint8_t key[KEY])
 {
   static const uint8_t purpose[] = "flowlua control 1";
@@ -84,6 +92,7 @@ static void derive(const uint8_t *secret, size_t count, char which, const uint8_
   sodium_memzero(&state, sizeof state);
 }
 
+/* FLOW_OUT_OF_MEMORY or what ready() says. The secret is not kept. */
 static flow_status open_session(const uint8_t *secret, size_t count, int dialed, const uint8_t dialer[FLOW_CONTROL_NONCE],
                                 const uint8_t accepter[FLOW_CONTROL_NONCE], flow_control_session **out)
 {

@@ -9,6 +9,7 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
+/* Bytes of a path, groups in groups, bytes of a text: a file may say anything. */
 enum { MOST_PATH = 4096, MOST_DEPTH = 64, MOST_TEXT = 1 << 20 };
 
 static const flow_plugin_services *_Atomic core;
@@ -96,6 +97,7 @@ typedef struct visit {
   flow_status              status;
 } visit;
 
+/* A scalar text of an attribute, of fixed or variable length, to the visitor's note. Longer ones than MOST_TEXT are passed over. */
 static flow_status tell_text(visit *v, const char *key, hid_t attribute, hid_t type)
 {
   flow_status status = FLOW_OK;
@@ -118,6 +120,7 @@ static flow_status tell_text(visit *v, const char *key, hid_t attribute, hid_t t
   return status;
 }
 
+/* Attributes that are no scalar texts are passed over. libhdf5 stops iterating at a negative result; what was wrong is in v->status. */
 static herr_t visit_attribute(hid_t object, const char *key, const H5A_info_t *info, void *target)
 {
   (void)info;
@@ -135,6 +138,7 @@ static herr_t visit_attribute(hid_t object, const char *key, const H5A_info_t *i
   return v->status == FLOW_OK ? 0 : -1;
 }
 
+/* Says what is there; contents are read by read_dataset. */
 static flow_status visit_dataset(visit *v, hid_t dataset)
 {
   hsize_t sizes[H5S_MAX_RANK];
@@ -157,6 +161,7 @@ static flow_status visit_dataset(visit *v, hid_t dataset)
 
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *target);
 
+/* A group's attributes, then the group itself, then what is in it, in the order of names. */
 static flow_status visit_object(visit *v, hid_t object)
 {
   hsize_t index = 0;
@@ -175,6 +180,8 @@ static flow_status visit_object(visit *v, hid_t object)
   return v->status != FLOW_OK ? v->status : fail_hdf5(v->file, v->path);
 }
 
+/* Grows the path by the name for the time of the visit. Soft and external links are refused: they may lead out of the file, or in
+ * circles. */
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *target)
 {
   visit *v = target;
@@ -248,6 +255,7 @@ static hid_t open_image(const void *image, size_t bytes)
   return file;
 }
 
+/* image: the file's bytes, which stay until close; NULL: the file of that path. */
 static flow_status open_file(const char *path, const void *image, size_t bytes, void **out)
 {
   void *block;
@@ -267,6 +275,7 @@ static flow_status open_file(const char *path, const void *image, size_t bytes, 
   return status;
 }
 
+/* All elements, row-major, into `to`, whose bytes must be as many as the elements take in memory. */
 static flow_status read_dataset(void *handle, const char *path, int dtype, void *to, size_t bytes)
 {
   hdf5_file *file = handle;

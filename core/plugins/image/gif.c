@@ -6,6 +6,7 @@
 
 typedef struct gif_bytes { const unsigned char *next; size_t left; } gif_bytes;
 
+/* giflib's source: fewer bytes than wanted at the end, which it takes for an error. */
 static int read_bytes(GifFileType *gif, GifByteType *to, int wanted)
 {
   gif_bytes *bytes = gif->UserData;
@@ -67,6 +68,7 @@ static void paint_row(const ColorMapObject *colours, const GifByteType *indices,
   }
 }
 
+/* The frame may begin outside of the canvas or reach beyond it; what is outside is read and not painted. */
 static flow_status paint_frame(GifFileType *gif, unsigned char *pixels, GifByteType *line)
 {
   const GifImageDesc *frame = &gif->Image;

@@ -47,6 +47,7 @@ static void forget_errors(j_common_ptr common)
   common->err->msg_code = 0;
 }
 
+/* What libjpeg calls when it cannot go on. The message is kept in the state, since its own memory is about to go. */
 static void jump_back(j_common_ptr common)
 {
   jpeg_state *state = (jpeg_state *)common->err;
@@ -96,6 +97,7 @@ static void skip_bytes(j_decompress_ptr decoder, long count)
   source->bytes_in_buffer -= skipped;
 }
 
+/* Called by libjpeg as it goes. A file of a few kilobytes may have thousands of scans, each of which takes as long as the whole picture. */
 static void watch_scans(j_common_ptr common)
 {
   if (common->is_decompressor && ((j_decompress_ptr)common)->input_scan_number > MOST_SCANS) {
@@ -128,6 +130,7 @@ static flow_status choose_colours(j_decompress_ptr decoder, int channels)
   return FLOW_OK;
 }
 
+/* As TensorFlow does it: each colour times black. */
 static void cmyk_to_rgb(const unsigned char *from, unsigned char *to, unsigned width, int inverted)
 {
   for (unsigned x = 0; x < width; x++, from += 4, to += 3) {

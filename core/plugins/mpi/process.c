@@ -64,6 +64,7 @@ static int start_mpi(int *provided)
   return code;
 }
 
+/* With the lock. The levels of threads grow: MULTIPLE is needed since sums and aborts come from different threads. */
 static flow_status make_ready(void)
 {
   const flow_plugin_services *core = flow_mpi_services();
@@ -101,6 +102,7 @@ flow_status flow_mpi_enter(void)
   return status;
 }
 
+/* Something that is pending cannot be taken back in MPI: its buffers must not be freed, and MPI is not used again. */
 void flow_mpi_leave(int whole)
 {
   pthread_mutex_lock(&lock);

@@ -92,6 +92,7 @@ static flow_status finish(const sum *of, int code, int64_t round, int results)
 ADD(float)
 ADD(double)
 
+/* The next round's parts are sent before this round's are added up; this round's results travel while the next parts are waited for. */
 static flow_status run(const sum *of)
 {
   int64_t rounds = (of->bytes + of->round - 1) / of->round;
@@ -118,6 +119,7 @@ static flow_status take_memory(mpi_communicator *self, int64_t share_room)
   return FLOW_OK;
 }
 
+/* `data` is overwritten in place. The memory is sized for the largest round, so that later sums of any length find it. */
 flow_status flow_mpi_sum(mpi_communicator *self, flow_dtype dtype, void *data, int64_t count)
 {
   int64_t size = self->base.size, round = ROUND_BYTES > LEAST_SHARE * size ? ROUND_BYTES : LEAST_SHARE * size;
