@@ -157,8 +157,8 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------- */
 
-/* Lets the others go first: whoever waits for this rank sees its end at once. Where bytes are sealed, the thread that seals still passes on what was
- * written. */
+/* Lets the others go first: whoever waits for this rank sees its end at once. Where bytes are sealed, the thread that seals still passes
+ * on what was written. */
 static void close_rank(flow_communicator *communicator)
 {
   flow_tcp *self = (flow_tcp *)communicator;
