@@ -19,6 +19,8 @@ typedef struct flow_strings {
 enum { FLOW_STANDARDIZE_LOWER = 1, FLOW_STANDARDIZE_STRIP_PUNCTUATION = 2 };      /* a sum of these; letters are those of ASCII */
 enum { FLOW_SPLIT_NONE = 0, FLOW_SPLIT_WHITESPACE, FLOW_SPLIT_CHARACTER };        /* characters are those of UTF-8 */
 enum { FLOW_ENCODE_INT = 0, FLOW_ENCODE_ONE_HOT, FLOW_ENCODE_MULTI_HOT, FLOW_ENCODE_COUNT, FLOW_ENCODE_TF_IDF };
+/* REMAINDER: of a whole number, by the number of buckets; of other texts as FARM. ONE_HOT, above, is for strings that are neither split
+ * nor joined. */
 enum { FLOW_HASH_FARM = 0, FLOW_HASH_SIP, FLOW_HASH_REMAINDER };      /* of a token that is in no vocabulary: its bucket */
 typedef struct flow_lookup_options {
   int32_t  standardize, split;
@@ -39,6 +41,7 @@ typedef struct flow_token_counts flow_token_counts;      /* how often each token
  * NULL: none): what a row's counts are multiplied by for FLOW_ENCODE_TF_IDF. Returns a new reference; what it was given may be released. */
 FLOW_API flow_status flow_lookup_new(const flow_lookup_options *options, const flow_strings *mask, const flow_strings *vocabulary,
                                      const flow_tensor *weights, flow_lookup **out);
+/* One reference more, and one less (NULL is fine). From any thread. */
 FLOW_API flow_lookup *flow_lookup_retain(flow_lookup *lookup);
 FLOW_API void        flow_lookup_release(flow_lookup *lookup);
 /* The numbers of strings, as Keras' layers shape them. New reference. */
@@ -52,6 +55,7 @@ FLOW_API flow_status flow_token_counts_new(flow_token_counts **out);
 FLOW_API void        flow_token_counts_release(flow_token_counts *counts);
 /* Each row of tokens is a document: those of one string where it is split, else those along the last axis. */
 FLOW_API flow_status flow_token_counts_add(flow_token_counts *counts, const flow_lookup *lookup, const flow_strings *strings);
+/* How many documents were added. */
 FLOW_API double      flow_token_counts_documents(const flow_token_counts *counts);
 /* The tokens from the most frequent to the least, equal ones from the last to the first in the order of bytes, or of numbers: in the first
  * form of flow_strings, and for each (int64 {tokens}) how often it came and in how many documents. New references. */
@@ -60,6 +64,8 @@ FLOW_API flow_status flow_token_counts_sorted(const flow_token_counts *counts, i
 
 /* Keras' HashedCrossing: the combination of several strings or whole numbers (int64) as a number from 0 to bins - 1, int64. */
 FLOW_API flow_status flow_hash_crossing(const flow_strings *columns, int count, double bins, flow_tensor **out);
+/* The same for a dataset: of these components (from 0) of each element, with their forms as flow_function_lookup takes them; the result
+ * becomes a further component. New reference. */
 FLOW_API flow_status flow_function_crossing(const int *components, const int *forms, int count, double bins, flow_function **out);
 
 #endif

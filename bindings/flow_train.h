@@ -11,13 +11,19 @@
 FLOW_API flow_status flow_arguments_new(flow_arguments **out);
 /* NULL is fine. */
 FLOW_API void        flow_arguments_release(flow_arguments *arguments);
+/* Sets one value, in place of one of that name. Name and value are copied; whether a record knows the name and takes the kind of value
+ * is checked by the record. FLOW_OUT_OF_MEMORY leaves the set as it was. */
 FLOW_API flow_status flow_arguments_set_number(flow_arguments *arguments, const char *name, double value);
+/* 0 or 1: a boolean, which is not the number 1 in Keras' files. */
 FLOW_API flow_status flow_arguments_set_boolean(flow_arguments *arguments, const char *name, int value);
+/* Text, up to its zero; of arguments that are objects, such as an initializer, also the name of one. */
 FLOW_API flow_status flow_arguments_set_text(flow_arguments *arguments, const char *name, const char *value);
+/* A list of `count` numbers, 0 or more, such as a kernel_size or an input_shape. */
 FLOW_API flow_status flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count);
 /* {{1, 2}, {3, 4}}: numbers one after the other, how deep the lists are nested, how long they are on each level. NaN: null. */
 FLOW_API flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *name, const double *values, int rank,
                                                const int *dims);
+/* Null, as Python's None: the argument is there and says "none", which differs from its default. */
 FLOW_API flow_status flow_arguments_set_null(flow_arguments *arguments, const char *name);
 
 /* Records can be asked for what they take, so that Lua's constructors, the docs and the file formats are made from them. */
@@ -125,7 +131,9 @@ FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int 
 
 /* Class names and options of what arguments of these kinds can name; NULL beyond the last. */
 enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER, FLOW_CHOICE_CONSTRAINT };
+/* The class name of choice `index`, from 0. Borrowed, static. */
 FLOW_API const char *flow_choice_name(int kind, int index);
+/* The name of one of its options, from 0. Borrowed, static; NULL also where there is no such choice. */
 FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
 /* The index of a choice by its class name or snake-case name, or -1. */
 FLOW_API int         flow_choice_find(int kind, const char *name);
@@ -157,6 +165,7 @@ FLOW_API int         flow_loss_find(const char *name);
 FLOW_API const char *flow_loss_name(int loss);
 /* The names of its options, in the order of Keras' class; NULL: no more. */
 FLOW_API const char *flow_loss_argument(int loss, int argument);
+/* The loss of each sample; options may be NULL. FLOW_INVALID_ARGUMENT says which shapes do not go together. New reference. */
 FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
 /* The same for metrics. */
 FLOW_API int         flow_metric_find(const char *name);
@@ -164,6 +173,7 @@ FLOW_API int         flow_metric_find(const char *name);
 FLOW_API const char *flow_metric_name(int metric);
 /* The same for metrics: those of a loss that is a metric include reduction, which metrics do without. */
 FLOW_API const char *flow_metric_argument(int metric, int argument);
+/* What the metric makes of each sample: 0 or 1, where it counts hits. New reference. */
 FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
 /* sum(values x weights) / number of values; weights may be NULL; an empty batch gives 0. */
 FLOW_API flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
@@ -174,11 +184,16 @@ FLOW_API flow_status flow_loss_mask_weights(flow_context *context, flow_tensor *
 
 /* The index of an optimizer: "SGD", "adam"; -1. The arguments of index -1 are those that every optimizer has. */
 FLOW_API int         flow_optimizer_class_find(const char *name);
+/* How many arguments the class takes, in Keras' order; 0: there is no such class. */
 FLOW_API int         flow_optimizer_class_argument_count(int index);
+/* Its class name, such as "SGD". Borrowed, static, as the three below; NULL: no more. */
 FLOW_API const char *flow_optimizer_class_name(int index);
+/* An argument's name, type (one of those of flow_layer_class_argument_type) and default as text. NULL: no more. */
 FLOW_API const char *flow_optimizer_class_argument(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_type(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_default(int index, int argument);
+/* An optimizer without slots: they are made for the variables of its first update, or by flow_optimizer_build. FLOW_INVALID_ARGUMENT
+ * names a class or an argument that is unknown or out of range. New reference. */
 FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out); /* name NULL: Keras' */
 /* An optimizer whose updates the caller makes, between flow_update_begin and flow_update_end. class_name is copied: it is what messages and
  * the config call it. */
@@ -258,8 +273,10 @@ FLOW_API flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, 
 
 /* Dynamic loss scales: doubled after growth_steps updates in a row, halved when an update is skipped (Keras' LossScaleOptimizer). */
 enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };    /* Keras' defaults */
+/* The scale is above 0, growth_steps a whole number from 1: FLOW_INVALID_ARGUMENT says what was given. New reference. */
 FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out); /* name NULL: Keras' */
 FLOW_API void        flow_loss_scale_release(flow_loss_scale *scale);      /* NULL is fine */
+/* Borrowed, as long as the scale. */
 FLOW_API const char *flow_loss_scale_name(const flow_loss_scale *scale);
 /* iteration and learning_rate, which stay 0, step_counter (int64), dynamic_scale (float32); borrowed; NULL after them. */
 FLOW_API flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
@@ -272,11 +289,13 @@ FLOW_API flow_status flow_loss_scale_from_config(const char *text, flow_loss_sca
 FLOW_API int         flow_schedule_class_count(void);
 /* The index of a class, such as "CosineDecay"; -1. */
 FLOW_API int         flow_schedule_class_find(const char *name);
+/* Its name, and the names of its arguments in Keras' order. Borrowed, static; NULL: no more. */
 FLOW_API const char *flow_schedule_class_name(int index);
 FLOW_API int         flow_schedule_class_argument_count(int index);
 FLOW_API const char *flow_schedule_class_argument(int index, int argument);
 /* A schedule: immutable, shared between threads. New reference. */
 FLOW_API flow_status flow_schedule_new(const char *class_name, const flow_arguments *arguments, flow_schedule **out);
+/* One reference more, and one less (NULL is fine). From any thread. */
 FLOW_API flow_schedule *flow_schedule_retain(flow_schedule *schedule);
 FLOW_API void        flow_schedule_release(flow_schedule *schedule);
 FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /* "CosineDecay" */

@@ -11,6 +11,8 @@
 
 static const int64_t LEFT_OUT = INT64_MAX;      /* the number of a token that stands for nothing */
 
+/* What the options became after checking: whole numbers. The vocabulary's numbers begin at 0 here; buckets and mask come before them in
+ * results (number_of). identity tells lookups apart when datasets are compared. */
 struct flow_lookup {
   _Atomic int         references;
   flow_lookup_options options;
@@ -46,6 +48,7 @@ static flow_status fill_mask(flow_lookup *self, const flow_strings *mask)
   return status;
 }
 
+/* Tokens get the numbers 0, 1, ... in their order; one that comes twice would have two. */
 static flow_status fill_vocabulary(flow_lookup *self, const flow_strings *vocabulary)
 {
   flow_string_reader reader;
@@ -67,6 +70,7 @@ static flow_status fill_vocabulary(flow_lookup *self, const flow_strings *vocabu
   return status;
 }
 
+/* A copy: the caller's tensor may change. */
 static flow_status fill_weights(flow_lookup *self, const flow_tensor *weights)
 {
   flow_tensor *host;
@@ -91,7 +95,11 @@ static flow_status check_options(const flow_lookup_options *options)
   int fits = options->ngram_count >= 0 && options->ngram_count <= 8 && options->split >= 0 && options->split <= FLOW_SPLIT_CHARACTER;
   for (int i = 0; fits && i < options->ngram_count; i++) fits = options->ngrams[i] >= 1;
   fits = fits && options->encode >= 0 && options->encode <= FLOW_ENCODE_TF_IDF && flow_dtype_name(options->dtype) != NULL;
-  return fits ? FLOW_OK : flow_fail(FLOW_INVALID_ARGUMENT, "a lookup: an option is outside of what flow.h names");
+  if (!fits) return flow_fail(FLOW_INVALID_ARGUMENT, "a lookup: an option is outside of what flow.h names");
+  if (options->encode == FLOW_ENCODE_ONE_HOT && (options->split != FLOW_SPLIT_NONE || options->ngram_count > 0))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a lookup: one_hot has a row for each string, so that strings cannot be split or joined "
+                                            "for it");
+  return FLOW_OK;
 }
 
 flow_status flow_lookup_new(const flow_lookup_options *options, const flow_strings *mask, const flow_strings *vocabulary,
@@ -140,8 +148,12 @@ uint64_t flow_lookup_identity(const flow_lookup *lookup) { return lookup->identi
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------------- */
 
+/* Whether a row's number of tokens is not its number of strings. */
 static int is_joined(const flow_lookup *self) { return self->options.split != FLOW_SPLIT_NONE || self->options.ngram_count > 0; }
 
+/* Keras' rules, by encoding: int keeps the shape, or ends in `length` where strings are split or joined; one_hot adds an axis of
+ * `depth`, in place of a last axis of size 1; the others put `depth` in place of the last axis, whose strings are one row. Splitting
+ * takes a last axis of size 1 away first. */
 flow_status flow_lookup_shape(const flow_lookup *self, int *rank, int64_t *shape)
 {
   int splits = self->options.split != FLOW_SPLIT_NONE, encode = self->options.encode;
@@ -168,6 +180,7 @@ flow_status flow_lookup_shape(const flow_lookup *self, int *rank, int64_t *shape
   return FLOW_OK;
 }
 
+/* An axis of size 0 still has rows, each of no tokens. */
 flow_status flow_lookup_rows(const flow_lookup *self, const flow_string_reader *strings, int64_t *rows, int64_t *row_strings)
 {
   if (self->options.split != FLOW_SPLIT_NONE && !strings->is_text)
@@ -190,7 +203,16 @@ flow_status flow_lookup_tokens(const flow_lookup *self, const flow_string_reader
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------ */
 
-/* The remainder of a whole number in decimal digits, as Python's %: never negative. */
+/* Whether a token is a whole number in decimal digits, as flow_strings_get writes one. A text may be anything. */
+static int is_whole_number(flow_token token)
+{
+  int64_t first = token.size > 0 && token.bytes[0] == '-';
+  for (int64_t i = first; i < token.size; i++)
+    if (token.bytes[i] < '0' || token.bytes[i] > '9') return 0;
+  return token.size > first;
+}
+
+/* The remainder of such a number, as Python's %: never negative. */
 static int64_t remainder_of(flow_token token, int64_t divisor)
 {
   int64_t remainder = 0;
@@ -199,15 +221,18 @@ static int64_t remainder_of(flow_token token, int64_t divisor)
   return negative && remainder > 0 ? divisor - remainder : remainder;
 }
 
+/* The bucket of a token that is not in the vocabulary, from 0. With a single one nothing is hashed. */
 static int64_t bucket_of(const flow_lookup *self, flow_token token)
 {
   if (self->buckets == 1) return 0;
-  if (self->options.hash == FLOW_HASH_REMAINDER) return remainder_of(token, self->buckets);
+  if (self->options.hash == FLOW_HASH_REMAINDER && is_whole_number(token)) return remainder_of(token, self->buckets);
   uint64_t hash = self->options.hash == FLOW_HASH_SIP ? flow_sip_hash(self->options.key, token.bytes, (size_t)token.size)
                                                       : flow_fingerprint(token.bytes, (size_t)token.size);
   return (int64_t)(hash % (uint64_t)self->buckets);
 }
 
+/* In int encodings: 0 for the mask, if there is one, then the buckets, then the vocabulary. In the others the mask has no number and is
+ * left out. */
 static flow_status number_of(const flow_lookup *self, flow_token token, int64_t *out)
 {
   int64_t first = self->options.has_mask && self->options.encode == FLOW_ENCODE_INT;
@@ -227,6 +252,7 @@ static flow_status number_of(const flow_lookup *self, flow_token token, int64_t 
 /* Numbers of all rows under construction. */
 typedef struct row_numbers { int64_t *numbers, count, room, *ends, row_room, longest; } row_numbers;
 
+/* ends[row]: where the numbers of row `row` end. The rows' lengths differ. */
 static flow_status number_rows(const flow_lookup *self, const flow_string_reader *strings, int64_t rows, int64_t row_strings,
                                row_numbers *out)
 {
@@ -247,6 +273,7 @@ static flow_status number_rows(const flow_lookup *self, const flow_string_reader
 
 /* ---- results ------------------------------------------------------------------------------------------------------------ */
 
+/* Cuts a row off at `length`, or fills it up with zeros. */
 static void write_numbers(const row_numbers *found, int64_t rows, int64_t length, int64_t *to)
 {
   for (int64_t row = 0, at = 0; row < rows; row++, to += length) {
@@ -257,6 +284,7 @@ static void write_numbers(const row_numbers *found, int64_t rows, int64_t length
   }
 }
 
+/* Marks or counts in float32: counts stay exact up to 2^24. A one-hot row belongs to a token, the others to a row of tokens. */
 static flow_status write_encoding(const flow_lookup *self, const row_numbers *found, int64_t rows, float *to)
 {
   int encode = self->options.encode;
@@ -277,6 +305,7 @@ static flow_status write_encoding(const flow_lookup *self, const row_numbers *fo
   return FLOW_OK;
 }
 
+/* Computed in int64 or float32 and cast at the end to the dtype that was asked for. */
 static flow_status write_result(const flow_lookup *self, const flow_string_reader *strings, const row_numbers *found, int64_t rows,
                                 flow_tensor **out)
 {

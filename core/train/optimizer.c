@@ -31,19 +31,45 @@ static const flow_argument custom_parameters[] = { RATE("0.001"), DECAY("null"),
 static const flow_optimizer_class custom_class = { .name = "Optimizer", .default_name = "optimizer", .parameters = custom_parameters,
                                                    .op = NO_OP };
 
-/* index -1: what every optimizer has. */
-static const flow_argument *parameters_of(int index) { return index < 0 ? custom_parameters : classes[index]->parameters; }
-static const flow_argument *parameter(int index, int argument) { return &parameters_of(index)[argument]; }
+/* index -1: what every optimizer has; NULL beyond the classes. */
+static const flow_argument *parameters_of(int index)
+{
+  return index < 0 ? custom_parameters : index < CLASS_COUNT ? classes[index]->parameters : NULL;
+}
 
-const char *flow_optimizer_class_name(int index) { return index >= 0 && index < CLASS_COUNT ? classes[index]->name : NULL; }
-const char *flow_optimizer_class_argument(int index, int argument)      { return parameter(index, argument)->name; }
-const char *flow_optimizer_class_argument_default(int index, int argument) { return parameter(index, argument)->initial; }
+const char *flow_optimizer_class_name(int index)
+{
+  return index >= 0 && index < CLASS_COUNT ? classes[index]->name : NULL;
+}
 
-int flow_optimizer_class_argument_count(int index) { return flow_argument_count(parameters_of(index)); }
+int flow_optimizer_class_argument_count(int index)
+{
+  const flow_argument *parameters = parameters_of(index);
+  return parameters ? flow_argument_count(parameters) : 0;
+}
+
+/* NULL where the class or the argument is not there: both numbers may be a caller's. */
+static const flow_argument *parameter(int index, int argument)
+{
+  return argument >= 0 && argument < flow_optimizer_class_argument_count(index) ? &parameters_of(index)[argument] : NULL;
+}
+
+const char *flow_optimizer_class_argument(int index, int argument)
+{
+  const flow_argument *found = parameter(index, argument);
+  return found ? found->name : NULL;
+}
+
+const char *flow_optimizer_class_argument_default(int index, int argument)
+{
+  const flow_argument *found = parameter(index, argument);
+  return found ? found->initial : NULL;
+}
 
 const char *flow_optimizer_class_argument_type(int index, int argument)
 {
-  return flow_argument_type_name(parameter(index, argument)->type);
+  const flow_argument *found = parameter(index, argument);
+  return found ? flow_argument_type_name(found->type) : NULL;
 }
 
 static flow_status fail_unknown(const char *name)

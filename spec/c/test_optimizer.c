@@ -327,14 +327,41 @@ static void test_config(void **state)
   flow_optimizer_release(adam);
 }
 
+/* Classes and arguments can be asked for by number; beyond the last there is nothing. */
+static void test_records(void **state)
+{
+  (void)state;
+  int adam = flow_optimizer_class_find("adam"), count = flow_optimizer_class_argument_count(adam), last = 0;
+  while (flow_optimizer_class_name(last)) last++;
+  assert_string_equal(flow_optimizer_class_argument(adam, 0), "learning_rate");
+  for (int i = 0; i < count; i++) assert_non_null(flow_optimizer_class_argument_type(adam, i));
+  for (int i = 0; i < 2; i++) {
+    int index = i ? last : adam, argument = i ? 0 : count;
+    assert_null(flow_optimizer_class_argument(index, argument));
+    assert_null(flow_optimizer_class_argument_type(index, argument));
+    assert_null(flow_optimizer_class_argument_default(index, argument));
+  }
+  assert_null(flow_optimizer_class_argument(adam, -1));
+  assert_int_equal(flow_optimizer_class_argument_count(last), 0);
+  assert_true(flow_optimizer_class_argument_count(-1) > 0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    GRAPH_TEST(test_eager_and_traced_sgd), GRAPH_TEST(test_eager_and_traced_adam), GRAPH_TEST(test_eager_and_traced_others),
-    GRAPH_TEST(test_adoption), GRAPH_TEST(test_config_out_of_memory),
-    GRAPH_TEST(test_a_second_optimizer_has_one_run), GRAPH_TEST(test_gaps), GRAPH_TEST(test_trainable_off),
-    GRAPH_TEST(test_two_optimizers), GRAPH_TEST(test_build_out_of_memory), GRAPH_TEST(test_apply_out_of_memory),
+    GRAPH_TEST(test_eager_and_traced_sgd),
+    GRAPH_TEST(test_eager_and_traced_adam),
+    GRAPH_TEST(test_eager_and_traced_others),
+    GRAPH_TEST(test_adoption),
+    GRAPH_TEST(test_config_out_of_memory),
+    GRAPH_TEST(test_a_second_optimizer_has_one_run),
+    GRAPH_TEST(test_gaps),
+    GRAPH_TEST(test_trainable_off),
+    GRAPH_TEST(test_two_optimizers),
+    GRAPH_TEST(test_build_out_of_memory),
+    GRAPH_TEST(test_apply_out_of_memory),
     GRAPH_TEST(test_config),
+    GRAPH_TEST(test_records),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
