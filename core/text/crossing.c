@@ -13,6 +13,7 @@ flow_status flow_crossing_check(int count, double bins, int64_t *whole)
   return flow_check_whole("a crossing", "num_bins", bins, 1, whole);
 }
 
+/* As HashCrosser does: a text's fingerprint, a number itself. */
 static uint64_t key_of(const flow_string_reader *column, int64_t row)
 {
   char digits[FLOW_DIGITS];
@@ -21,6 +22,7 @@ static uint64_t key_of(const flow_string_reader *column, int64_t row)
   return flow_fingerprint(token.bytes, (size_t)token.size);
 }
 
+/* Each row: the hash begins with TensorFlow's key and takes in one column after the other, so that their order counts. */
 static flow_status cross(const flow_string_reader *columns, int count, int64_t bins, flow_tensor **out)
 {
   const flow_string_reader *first = &columns[0];

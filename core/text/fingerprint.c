@@ -26,12 +26,15 @@ static uint64_t fetch32(const unsigned char *at)
 static uint64_t rotate_right(uint64_t word, int bits) { return word >> bits | word << (64 - bits); }
 static uint64_t mix(uint64_t word) { return word ^ word >> 47; }
 
+/* HashLen16 of FarmHash, by which it ends and joins parts. */
 static uint64_t join(uint64_t u, uint64_t v, uint64_t factor)
 {
   uint64_t a = mix((u ^ v) * factor);
   return mix((v ^ a) * factor) * factor;
 }
 
+/* Strings of up to 16 bytes, of up to 32, of up to 64: each has its own formula. Words are read in this machine's order, which has to be
+ * little-endian, as TensorFlow's. */
 static uint64_t of_16(const unsigned char *s, size_t count)
 {
   uint64_t factor = K2 + count * 2;
@@ -62,6 +65,7 @@ static uint64_t of_64(const unsigned char *s, size_t count)
   return join(rotate_right(e + f, 43) + rotate_right(g, 30) + h, e + rotate_right(f + a, 18) + g, factor);
 }
 
+/* WeakHashLen32WithSeeds of FarmHash. */
 static pair of_32_with_seeds(const unsigned char *s, uint64_t a, uint64_t b)
 {
   uint64_t w = fetch64(s), x = fetch64(s + 8), y = fetch64(s + 16), z = fetch64(s + 24);
@@ -112,6 +116,7 @@ uint64_t flow_fingerprint(const void *bytes, size_t count)
   return join(join(v.first, w.first, factor) + mix(y) * K0 + z, join(v.second, w.second, factor) + x, factor);
 }
 
+/* SipRound, figure 2.1 of the paper. */
 static void sip_rounds(uint64_t v[4], int rounds)
 {
   for (int i = 0; i < rounds; i++) {
@@ -128,6 +133,7 @@ static void sip_rounds(uint64_t v[4], int rounds)
   }
 }
 
+/* Two rounds for each word of 8 bytes, the last of which holds the number of bytes in its highest byte; four rounds at the end. */
 uint64_t flow_sip_hash(const uint64_t key[2], const void *bytes, size_t count)
 {
   const unsigned char *s = bytes;

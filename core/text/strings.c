@@ -7,6 +7,8 @@
 
 /* ---- strings ----------------------------------------------------------------------------------------------------------- */
 
+/* Offsets come from callers: each string has to begin where the one before ends or later, and end within the bytes. Checked once, so
+ * that flow_strings_get need not. */
 static flow_status check_offsets(const char *what, const flow_string_reader *reader)
 {
   const flow_tensor *offsets = reader->offsets;
@@ -24,6 +26,7 @@ static flow_status check_offsets(const char *what, const flow_string_reader *rea
   return FLOW_OK;
 }
 
+/* Whole numbers of any dtype as int64; floats are cut off, as casts do. Values on a GPU are fetched. */
 static flow_status open_numbers(const char *what, const flow_tensor *values, flow_string_reader *out)
 {
   flow_tensor *host;
@@ -39,6 +42,7 @@ static flow_status open_numbers(const char *what, const flow_tensor *values, flo
   return status;
 }
 
+/* The two forms of flow.h: offsets, or one width for all. */
 static flow_status open_texts(const char *what, const flow_strings *strings, flow_string_reader *out)
 {
   if (strings->values->dtype != FLOW_UINT8 || strings->values->rank < 1) {
@@ -56,6 +60,8 @@ static flow_status open_texts(const char *what, const flow_strings *strings, flo
   return FLOW_OK;
 }
 
+/* `out` holds references until flow_strings_close; after a failure it holds none. Host copies are made where values are strided or on a
+ * GPU. */
 flow_status flow_strings_open(const char *what, const flow_strings *strings, flow_string_reader *out)
 {
   *out = (flow_string_reader){ .is_text = strings->is_text };
@@ -128,6 +134,7 @@ static flow_status add_span(flow_token_list *list, int64_t begin, int64_t end)
   return FLOW_OK;
 }
 
+/* Appends bytes, which must not be the list's own: it may move. */
 static flow_status put(flow_token_list *list, const char *bytes, int64_t size)
 {
   FLOW_TRY(flow_token_grow(&list->bytes, 1, list->used, list->used + size, &list->byte_room));
@@ -219,6 +226,8 @@ flow_status flow_token_list_add(flow_token_list *list, flow_token string, int st
   return add_span(list, begin, list->used);
 }
 
+/* Joined tokens are appended after the single ones, from their bytes, and then take their places. Room is made before each copy, since
+ * both ends are in the same array. */
 flow_status flow_token_list_join(flow_token_list *list, const int32_t *widths, int count)
 {
   int64_t tokens = list->count;

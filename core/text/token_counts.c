@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "text/lookup.h"
 
+/* A document counts a token once: `last` tells whether it has come in this one before. */
 struct flow_token_counts {
   flow_token_table tokens;
   int64_t         *times, *documents, *last;      /* [tokens]; last: number of the newest document that has it, from 1 */
@@ -31,6 +32,7 @@ void flow_token_counts_release(flow_token_counts *counts)
 
 double flow_token_counts_documents(const flow_token_counts *counts) { return (double)counts->document_count; }
 
+/* Room first: a failure leaves the counts as they were. */
 static flow_status count_token(flow_token_counts *self, flow_token token)
 {
   int64_t before = self->tokens.count, number;
@@ -45,6 +47,7 @@ static flow_status count_token(flow_token_counts *self, flow_token token)
   return FLOW_OK;
 }
 
+/* A failure in the middle leaves the documents before it counted. */
 static flow_status add(flow_token_counts *self, const flow_lookup *lookup, const flow_string_reader *strings, flow_token_list *list)
 {
   int64_t rows, row_strings;
@@ -72,6 +75,8 @@ flow_status flow_token_counts_add(flow_token_counts *counts, const flow_lookup *
 
 typedef struct counted_token { flow_token token; int64_t times, documents, number; } counted_token;
 
+/* Most frequent first. Among equals the orders below go from the last to the first, as in Keras: np.lexsort((tokens, counts))[::-1] in
+ * IndexLookup.finalize_state. */
 static int by_times(const counted_token *a, const counted_token *b) { return a->times < b->times ? 1 : a->times > b->times ? -1 : 0; }
 
 static int by_bytes(const void *left, const void *right)

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "text/fingerprint.h"
 
+/* Doubles, so that adding n tokens moves fewer than 2 n. flow_grow of base/memory.h counts in int, which token numbers and bytes exceed. */
 flow_status flow_token_grow(void *array_pointer, size_t size, int64_t count, int64_t wanted, int64_t *room)
 {
   void **array = array_pointer, *larger;
@@ -47,6 +48,8 @@ int64_t flow_token_table_find(const flow_token_table *table, flow_token token)
   return table->size > 0 ? table->found[place_of(table, token)] - 1 : -1;
 }
 
+/* Twice as many places, filled from the tokens; the tokens themselves stay. At most half of the places are ever taken, so that a search
+ * ends after few steps. */
 static flow_status make_places(flow_token_table *table)
 {
   flow_token_table larger = *table;
@@ -64,6 +67,7 @@ static flow_status make_places(flow_token_table *table)
   return FLOW_OK;
 }
 
+/* All room is made before anything changes: a failure leaves the table as it was, but for room. */
 flow_status flow_token_table_add(flow_token_table *table, flow_token token, int64_t *number)
 {
   *number = flow_token_table_find(table, token);
