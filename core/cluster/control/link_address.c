@@ -16,7 +16,7 @@
 
 #include "cluster/control/port_owner.h"
 
-/* *out: the addresses behind a canonical address, for freeaddrinfo. */
+/* *out: the addresses that a canonical address stands for, for freeaddrinfo. */
 static flow_status resolve(const char *address, int flags, struct addrinfo **out)
 {
   char host[FLOW_ADDRESS_SIZE];

@@ -135,8 +135,8 @@ flow_status flow_chief_lose(flow_protocol *protocol, int task, const char *what)
   return part_from(protocol, task, what, FLOW_END_LOST);
 }
 
-/* A report of one's own fault is judged at once. Else the first report stays, unless a later one is better informed: that others did not
- * come in time says more than that something failed. */
+/* A task's report of its own fault is judged at once. Else the first report stays, unless a later one is better informed: that others did
+ * not come in time says more than that something failed. */
 flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault)
 {
   char words[FLOW_LIMIT_TEXT];
