@@ -21,10 +21,14 @@ typedef struct flow_component {
 } flow_component;
 
 /* Datasets. Each constructor copies what it is given and returns a new reference; counts are whole numbers. */
+/* One reference more, and one less (NULL is fine). From any thread: a description never changes. A dataset keeps those that it is made
+ * of. */
 FLOW_API flow_dataset *flow_dataset_retain(flow_dataset *dataset);
 FLOW_API void        flow_dataset_release(flow_dataset *dataset);
+/* How many tensors each element has, and of each the dtype and the shape as far as it is known. */
 FLOW_API int         flow_dataset_component_count(const flow_dataset *dataset);
 FLOW_API const flow_component *flow_dataset_component(const flow_dataset *dataset, int index);   /* borrowed; NULL beyond the end */
+/* How many elements a pass has, as far as it follows from the description: nothing is read. */
 FLOW_API double      flow_dataset_cardinality(const flow_dataset *dataset);   /* -1: infinite, -2: unknown */
 
 /* The paths that match a glob pattern, sorted by bytes: path k is bytes offsets[k] to offsets[k + 1]. New references. */
@@ -32,21 +36,31 @@ FLOW_API flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_te
 /* Rows of the components, which all have as many. Component i is a list of texts where offsets[i] is not NULL (nor offsets):
  * bytes offsets[i][k] to offsets[i][k + 1] (int64 {n + 1}) of components[i] (uint8 {bytes}) are text k. */
 FLOW_API flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
+/* start, start + step, ... before stop, as scalars of the dtype. FLOW_INVALID_ARGUMENT for step 0. */
 FLOW_API flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
 FLOW_API flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out); /* exact for int64 */
 /* Records of TFRecord files as texts. num_parallel_reads 0, 1: file by file; n: in turn from n open files, which threads read and
  * check ahead; -1: some. */
 FLOW_API flow_status flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,
                                           flow_dataset **out);
+/* The first `count` elements of each pass. */
 FLOW_API flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);       /* -1: all */
+/* All but the first `count`, which are made and thrown away unless a stage can leave them out unmade. */
 FLOW_API flow_status flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);       /* -1: nothing is left */
+/* `size` elements at a time, stacked along a new first axis; the last ones of a pass are a smaller batch, or are left out
+ * (drop_remainder). FLOW_INVALID_ARGUMENT comes with the first elements whose shapes differ. */
 FLOW_API flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
 /* tf.data's order for this pair of seeds. reshuffle: each pass, and each epoch of a repeated dataset, has its own order. */
 FLOW_API flow_status flow_dataset_shuffle(flow_dataset *input, double size, double seed, double seed2, int reshuffle, flow_dataset **out);
+/* `count` passes, one after the other. */
 FLOW_API flow_status flow_dataset_repeat(flow_dataset *input, double count, flow_dataset **out);     /* -1: for ever */
+/* Elements of all inputs at once, components one after the other, until the first input ends. */
 FLOW_API flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out);
+/* One after the other. FLOW_INVALID_ARGUMENT unless both have as many components, of the same dtypes and ranks. */
 FLOW_API flow_status flow_dataset_concatenate(flow_dataset *first, flow_dataset *second, flow_dataset **out);
+/* Elements index, index + count, index + 2 count, ... of each pass. */
 FLOW_API flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out);   /* count -1: to be set by distribution */
+/* A thread makes up to `size` elements ahead of whoever asks. */
 FLOW_API flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out);    /* -1: by measured waiting */
 /* What policy distribution takes, and whether parallel stages keep the order (-1: as before). */
 enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
@@ -54,11 +68,14 @@ FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_sha
 /* The part of worker number `index` (from 0) of this many, by the dataset's policy: FILE needs a file for each (FLOW_INVALID_ARGUMENT) and a
  * pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
 FLOW_API flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
+/* What flow_dataset_with_options has set last; FLOW_SHARD_AUTO if nothing has. The other, below, is 1 then. */
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
 /* Rows of its elements, except for the last ones of a pass, as batch, padded_batch or rebatch made them; 0: not known. */
 FLOW_API double      flow_dataset_batch_rows(const flow_dataset *dataset);
 FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
+/* Each row of an element becomes an element. Its components need the same number of rows. */
 FLOW_API flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
+/* Other batches of the same rows. */
 FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);  /* sizes in turn */
 /* Each element becomes a dataset, which the caller gives when callback number `callback` is asked; they look like `like`. `cycle` of
  * them are open and give `block` elements each in turn; parallel: a thread works ahead on each. */
@@ -92,6 +109,7 @@ FLOW_API flow_status flow_dataset_load(const char *path, flow_dataset **out);
  * in which they are ready, 1: in their order, -1: as the options say. seed: of the function's random numbers. */
 FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out);
 
+/* One reference more, and one less (NULL is fine). From any thread: functions are shared and do not change once they are used. */
 FLOW_API flow_function *flow_function_retain(flow_function *function);
 FLOW_API void        flow_function_release(flow_function *function);
 FLOW_API int         flow_function_random(const flow_function *function);    /* whether it draws random numbers */
@@ -118,9 +136,12 @@ FLOW_API flow_status flow_function_load_image(int height, int width, int channel
 
 /* Iterators: opened at the first element. A failure of a worker thread is raised by the call that meets it. The context is
  * the caller's: its interrupt flag ends waiting. close stops and joins all threads. */
+/* A pass, which has done nothing yet. It keeps the dataset, and borrows the context until it is closed. One caller at a time. */
 FLOW_API flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
 FLOW_API flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);   /* a look that later passes do not notice; restored to a position it is that pass */
 FLOW_API void        flow_iterator_close(flow_iterator *iterator);   /* and frees it; NULL is fine */
+/* The next element; count 0 at the end. After a failure `out` holds nothing. FLOW_INVALID_STATE: the process has forked since the pass
+ * began, and its threads are the parent's. */
 FLOW_API flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out);   /* releases what out holds, then fills it */
 /* Answers the question that flow_iterator_next returned: with an element (shared; count 0: the end), a dataset or an error. */
 FLOW_API flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *element, flow_dataset *dataset, const char *error);

@@ -16,9 +16,11 @@ FLOW_API flow_status flow_gpu_read_traffic(int device, flow_gpu_traffic *out);
 
 /* The device for what this context makes and traces from now on. Ops run where their inputs are. */
 FLOW_API flow_status flow_context_set_device(flow_context *context, int device);
+/* What was set in the current scopes; -1, the host, at first. */
 FLOW_API int         flow_context_device(const flow_context *context);
 
 FLOW_API flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out); /* zeros */
+/* Where its elements are; -1: the host, or nowhere, of a symbolic one. */
 FLOW_API int         flow_tensor_device(const flow_tensor *tensor);
 /* The values on that device: a new reference, to the tensor itself where it is there. Tapes that record see a copy. */
 FLOW_API flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out);

@@ -69,6 +69,7 @@ FLOW_API flow_status flow_worker_preempt(flow_worker *worker);
 /* Whether the generation is over since a worker was preempted, and not since one was lost. */
 FLOW_API int         flow_worker_was_preempted(flow_worker *worker);
 
+/* What holds for this generation: neither number changes before flow_worker_rejoin. */
 FLOW_API int         flow_worker_count(const flow_worker *worker);       /* of workers that take part */
 FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* among them; from 0, which is the chief */
 /* How many of the options' shards this worker has, and the first of them, from 0; 0: the options have none. The first workers have twice as many
@@ -88,7 +89,7 @@ FLOW_API flow_status flow_worker_check(flow_worker *worker);
 /* Bytes to all: the chief's, or those of the worker `from`. */
 FLOW_API flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes);
 FLOW_API flow_status flow_worker_broadcast_from(flow_worker *worker, int from, void *data, double bytes);
-/* all: count x bytes, in order of the ranks. */
+/* Each worker gives the same number of bytes; all gets count x bytes, in order of the ranks. */
 FLOW_API flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all);
 /* Returns when all tasks are there; FLOW_TIMED_OUT names those that did not come. */
 FLOW_API flow_status flow_worker_barrier(flow_worker *worker, const char *name);
@@ -173,6 +174,7 @@ typedef struct flow_monitor flow_monitor;
 
 /* address: "127.0.0.1:8080"; port 0: a free one. FLOW_IO_ERROR: it cannot listen there. */
 FLOW_API flow_status flow_monitor_open(const char *address, flow_monitor **out);
+/* The port on which it listens, also where the kernel chose it. */
 FLOW_API int         flow_monitor_port(const flow_monitor *monitor);
 /* What it shows from now on of the program: an object of JSON, under "training", and lines of metrics. Both are copied. */
 FLOW_API flow_status flow_monitor_say(flow_monitor *monitor, const char *json, const char *metrics);

@@ -7,6 +7,7 @@
 /* compression_type: "" or NULL, "GZIP", "ZLIB". The file appears under its name when the writer is closed; one that is released
  * unclosed, or whose write failed, leaves nothing behind. */
 FLOW_API flow_status flow_record_writer_new(const char *path, const char *compression_type, flow_record_writer **out);   /* new reference */
+/* A record may be empty. After a write that failed the writer takes nothing more. */
 FLOW_API flow_status flow_record_writer_write(flow_record_writer *writer, const void *bytes, double count);   /* one record */
 FLOW_API flow_status flow_record_writer_write_example(flow_record_writer *writer, const flow_example *example);
 FLOW_API flow_status flow_record_writer_close(flow_record_writer *writer);   /* no further writes */
@@ -17,6 +18,7 @@ FLOW_API flow_status flow_example_add_bytes(flow_example *example, const char *n
 FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *name, const float *values, double count);
 FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
 FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);   /* returns the whole length, writes if it fits; -1: out of memory */
+/* The example's own memory; records that were written from it stay. NULL is fine. */
 FLOW_API void        flow_example_release(flow_example *example);
 
 /* ---- files of named tensors ------------------------------------------------------------------------------------------ */
@@ -53,11 +55,14 @@ FLOW_API void        flow_tensor_file_release(flow_tensor_file *file);
 FLOW_API int         flow_tensor_file_count(const flow_tensor_file *file);
 FLOW_API const char *flow_tensor_file_name(const flow_tensor_file *file, int index);     /* from 0; borrowed; NULL beyond the end */
 FLOW_API int         flow_tensor_file_find(const flow_tensor_file *file, const char *name);   /* -1: there is none */
+/* What the index says of tensor `index`, without its content: dtype (-1: there is no such tensor), dimensions, and whether a checksum is
+ * there by which _read compares it. */
 FLOW_API int         flow_tensor_file_dtype(const flow_tensor_file *file, int index);
 FLOW_API int         flow_tensor_file_rank(const flow_tensor_file *file, int index);
 FLOW_API double      flow_tensor_file_dim(const flow_tensor_file *file, int index, int axis);   /* axis from 0 */
 FLOW_API int         flow_tensor_file_has_checksum(const flow_tensor_file *file, int index);
 FLOW_API const char *flow_tensor_file_note_text(const flow_tensor_file *file, const char *path, const char *key);   /* borrowed; NULL: there is none */
+/* Notes and groups are numbered from 0, in the order of the file. */
 FLOW_API int         flow_tensor_file_note_count(const flow_tensor_file *file);
 FLOW_API const char *flow_tensor_file_note_path(const flow_tensor_file *file, int index);   /* borrowed; NULL beyond the end */
 FLOW_API const char *flow_tensor_file_note_key(const flow_tensor_file *file, int index);    /* borrowed; NULL beyond the end */
@@ -73,7 +78,9 @@ FLOW_API flow_status flow_tensor_file_verify(flow_tensor_file *file);
 /* A new event file of TensorBoard in a folder that is there; its name ends in suffix ("", ".v2"). Events are kept until there are ten,
  * until the first is two minutes old, or until a flush. A step is a whole number; tags are not empty. */
 FLOW_API flow_status flow_event_writer_new(const char *folder, const char *suffix, flow_event_writer **out);   /* new reference */
+/* The name of the file, as it is from the beginning on. */
 FLOW_API const char *flow_event_writer_path(const flow_event_writer *writer);   /* borrowed */
+/* Events of one tag are a series. A write that fails leaves the file as it was; what waits is tried again with the next event. */
 FLOW_API flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag, double step, double value);
 FLOW_API flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, double step, const char *text, double count);   /* Markdown */
 /* Of all finite values of the tensor, in buckets of one width from the least to the greatest. */
@@ -81,6 +88,7 @@ FLOW_API flow_status flow_event_writer_histogram(flow_event_writer *writer, cons
 /* At most `most` pictures of a contiguous uint8 tensor {count, height, width, 1, 3 or 4}, as PNG. */
 FLOW_API flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag, double step, flow_tensor *images, int most);
 FLOW_API flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count);   /* for the tab Graphs */
+/* Writes what is kept now, so that TensorBoard sees it. */
 FLOW_API flow_status flow_event_writer_flush(flow_event_writer *writer);
 FLOW_API flow_status flow_event_writer_close(flow_event_writer *writer);        /* no further events */
 FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      /* closes it first; NULL is fine */
@@ -93,6 +101,7 @@ typedef struct flow_board flow_board;
 
 /* address: "127.0.0.1:6006"; port 0: a free one. The folder may come later. FLOW_IO_ERROR: it cannot listen there. */
 FLOW_API flow_status flow_board_open(const char *folder, const char *address, const char *page, flow_board **out);
+/* The port on which it listens, also where the kernel chose it. */
 FLOW_API int         flow_board_port(const flow_board *board);
 FLOW_API void        flow_board_wait(double seconds);                       /* sleeps so long, or until a signal comes */
 FLOW_API void        flow_board_close(flow_board *board);                   /* NULL is fine */
@@ -121,6 +130,7 @@ FLOW_API void        flow_archive_writer_release(flow_archive_writer *writer);  
 /* A picture as uint8 {height, width, channels}: JPEG, PNG, GIF (first frame) or BMP, told by the content. channels: 1, 3 or 4
  * (JPEG: 1 or 3), 0: as many as the file has. */
 FLOW_API flow_status flow_image_load(const char *path, int channels, flow_tensor **out);
+/* The same of a picture in memory. The bytes are borrowed for the call. */
 FLOW_API flow_status flow_image_decode(const void *bytes, double count, int channels, flow_tensor **out);
 /* Writes {height, width} or {height, width, 1, 3 or 4} with values 0 to 255 (others than uint8 are rounded and limited); the
  * ending says how: .png .bmp .jpg .jpeg. quality: of JPEG, 1 to 100. */
@@ -159,6 +169,7 @@ FLOW_API flow_status flow_write_file(const char *path, const void *bytes, double
 /* RFC 4180, gzipped or not. header: the first line holds the names of the columns. Rows count from 0, without the header. */
 FLOW_API flow_status flow_csv_open(const char *path, const char *delimiter, int header, flow_csv **out);   /* new reference */
 FLOW_API void        flow_csv_release(flow_csv *csv);
+/* How many columns the table has, and how many rows; every row has as many fields, else opening failed. */
 FLOW_API int         flow_csv_columns(const flow_csv *csv);
 FLOW_API double      flow_csv_rows(const flow_csv *csv);
 FLOW_API const char *flow_csv_name(const flow_csv *csv, int column);         /* borrowed; NULL without a header */

@@ -68,6 +68,8 @@ static int open_protected(lua_State *L)
   return 1;
 }
 
+/* The work is done in a protected call, so that no error of Lua's (no memory, no module) leaves this function as a longjmp through the
+ * host. */
 int flow_lua_open(lua_State *L)
 {
   char library[PATH_MAX], folder[PATH_MAX];

@@ -7,6 +7,7 @@
 
 /* ---- in -------------------------------------------------------------------------------------------------------------------------- */
 
+/* Copies the pixels: a picture's memory comes from the decoder, a tensor's is aligned. */
 static flow_status tensor_of(const flow_picture *picture, flow_tensor **out)
 {
   int64_t shape[3] = { picture->height, picture->width, picture->channels };
@@ -38,6 +39,7 @@ flow_status flow_image_decode(const void *bytes, double count, int channels, flo
 
 /* ---- out ------------------------------------------------------------------------------------------------------------------------- */
 
+/* What a file of pictures can hold; `what` begins the message. */
 static flow_status check_picture(const char *what, const flow_tensor *image)
 {
   FLOW_TRY(flow_check_on_host(what, image));
@@ -85,6 +87,7 @@ flow_status flow_image_save(const char *path, const flow_tensor *image, int qual
 
 /* ---- other sizes -------------------------------------------------------------------------------------------------------------------- */
 
+/* Also that neither the numbers of pixels nor their products overflow what resize.h counts in. */
 static flow_status check_resize(const flow_tensor *images, int height, int width, int fit)
 {
   FLOW_TRY(flow_check_on_host("resizing a picture", images));
@@ -112,6 +115,7 @@ static flow_status readable(flow_tensor *images, flow_tensor **out)
   return status;
 }
 
+/* One resizer for all images: their sizes are the same, so that its tables are made once. */
 static flow_status resize_all(const flow_tensor *images, int method, int fit, flow_tensor *into)
 {
   const int64_t *from = images->shape + images->rank - 3, *to = into->shape + into->rank - 3;
@@ -127,6 +131,7 @@ static flow_status resize_all(const flow_tensor *images, int method, int fit, fl
   return status;
 }
 
+/* A batch is resized image by image, on the calling thread. */
 flow_status flow_image_resize(flow_tensor *images, int height, int width, const char *interpolation, int fit, flow_tensor **out)
 {
   *out = NULL;

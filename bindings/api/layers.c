@@ -9,6 +9,8 @@
 
 /* ---- records ----------------------------------------------------------------------------------------------------------- */
 
+/* Numbers and handles come from callers of C and of Lua's FFI: each is checked before it is used. What only asks answers NULL, 0 or -1;
+ * what can fail says which argument was wrong. */
 static const flow_layer_class *class_at(int index)
 {
   return index >= 0 && index < flow_layer_class_total() ? flow_layer_class_record(index) : NULL;
@@ -90,6 +92,7 @@ int flow_layer_class_outputs(int index)
   return class ? flow_layer_outputs(class) : 0;
 }
 
+/* The choices of one kind by number: initializers, regularizers, constraints. */
 static int choice_at(int kind, int index, flow_argument_choice *choice)
 {
   static const flow_argument_type types[] = { FLOW_INITIALIZER, FLOW_REGULARIZER, FLOW_CONSTRAINT };
@@ -135,6 +138,8 @@ int flow_choice_config(int kind, const char *name, const flow_arguments *options
 
 /* ---- layers ------------------------------------------------------------------------------------------------------------ */
 
+/* A layer that was released keeps its memory's first bytes until the allocator gives it away: the mark that is gone catches most uses
+ * after release, not all. */
 static int alive(const flow_layer *layer) { return layer && layer->magic == FLOW_LAYER_MAGIC; }
 
 static flow_status check_layer(const char *function, const flow_context *context, const flow_layer *layer)
@@ -145,6 +150,7 @@ static flow_status check_layer(const char *function, const flow_context *context
   return FLOW_OK;
 }
 
+/* Names are parts of paths in files of weights. */
 static flow_status check_name(const char *class_name, const char *name)
 {
   if (!name || !*name) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a layer needs a name", class_name);
@@ -169,6 +175,8 @@ const char *flow_layer_policy(const flow_layer *layer) { return alive(layer) ? f
 
 const char *flow_layer_name(const flow_layer *layer) { return alive(layer) ? layer->name : NULL; }
 
+/* Shapes become signatures of float32, from which the class makes its variables; -1 as a rank stands for an input with a name that is
+ * not given. */
 flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes)
 {
   FLOW_TRY(check_layer("flow_layer_build", context, layer));

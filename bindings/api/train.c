@@ -4,6 +4,7 @@
 #include "train/metrics.h"
 #include "train/optimizer.h"
 
+/* Before a record is called: everything is there and no tensor was released. */
 static flow_status check_call(const char *function, const flow_context *context, const flow_tensor *y_true, const flow_tensor *y_pred,
                               flow_tensor **out)
 {

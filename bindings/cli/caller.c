@@ -10,6 +10,9 @@
 
 #include "supervise.h"
 
+/* Two processes, so that killing one of them, even by SIGKILL, leaves the other to end the tasks. This one is the reaper of orphans
+ * (subreaper): if the second one dies, its tasks become children of this one, which processes_wait_for ends. The second one notices the
+ * end of this one by the pipe `lifeline`. Signals are blocked and waited for, not handled, so that none is lost between fork and wait. */
 int supervise(const supervision *wanted)
 {
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Refuses what RFC 3629 refuses: bytes that only continue, more bytes than needed (`least`), surrogates, and what is beyond U+10FFFF. */
 size_t characters_read(const char *text, size_t count, long *code)
 {
   static const long least[] = { 0, 0x80, 0x800, 0x10000 };      /* that need this many further bytes */
@@ -26,6 +27,8 @@ static int is_in(const long (*ranges)[2], size_t count, long code)
   return 0;
 }
 
+/* Blocks rather than single characters: a table of all of Unicode would be larger than the program, and a wrong width shifts a column of
+ * the table for one line. */
 int characters_width(long code)
 {
   static const long none[][2] = { { 0, 0x1f }, { 0x7f, 0x9f }, { 0x300, 0x36f }, { 0x200b, 0x200f }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f },

@@ -12,6 +12,7 @@
 #include "processes.h"
 #include "table.h"
 
+/* Short pieces only: what is longer than the buffer is cut. Texts of tasks go through put_text. */
 __attribute__((format(printf, 2, 3)))
 static void put(output *self, const char *format, ...)
 {
@@ -28,6 +29,7 @@ static int is_plain(char byte)
   return (unsigned char)byte >= ' ' && (unsigned char)byte < 0x80 && byte != '"' && byte != '\\';
 }
 
+/* A text of JSON in quotes. UTF-8 stays as it is; what is not UTF-8 becomes U+FFFD byte by byte, since a task may print anything. */
 static void put_text(output *self, const char *text, size_t count)
 {
   put(self, "\"");
@@ -50,6 +52,7 @@ static void put_text(output *self, const char *text, size_t count)
   put(self, "\"");
 }
 
+/* The fields that all events have, without the closing bracket; writer NULL: the launcher itself. */
 static void begin(output *self, const char *event, const output_writer *writer)
 {
   struct timespec time;

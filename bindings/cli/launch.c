@@ -18,6 +18,7 @@
 
 extern char **environ;
 
+/* nil and a sentence: what Lua's functions return on failure. */
 static int fail(lua_State *L, const char *what, const char *reason)
 {
   lua_pushnil(L);
@@ -25,6 +26,7 @@ static int fail(lua_State *L, const char *what, const char *reason)
   return 2;
 }
 
+/* What each function takes and returns is in launch.h. */
 static int listen_on(lua_State *L)
 {
   char message[500];
@@ -55,6 +57,7 @@ static int random_text(lua_State *L)
   return 1;
 }
 
+/* Like mkdir -p: those above are made where they are not there; only the last one's failure is told. */
 static int make_folder(lua_State *L)
 {
   char path[4096];
@@ -189,6 +192,7 @@ static const char *take_writer(lua_State *L, int table, output_writer *writer)
   return writer->log < 0 ? path : NULL;
 }
 
+/* The ranks of a task that is mpirun. Returns as take_writer does; all logs are -1 first, so that close_logs finds what was opened. */
 static const char *take_ranks(lua_State *L, int table, supervised_task *task)
 {
   const char *lost = NULL;
@@ -207,6 +211,8 @@ static const char *take_ranks(lua_State *L, int table, supervised_task *task)
   return lost;
 }
 
+/* One entry of `tasks`. Returns as take_writer does. An error of Lua's (a field of another type) leaves logs open: the launcher ends
+ * with it. */
 static const char *take_task(lua_State *L, int table, char *const *without, supervised_task *task)
 {
   task->start.arguments = take_list(L, table, "arguments");
@@ -240,6 +246,7 @@ static enum output_form form_of(const char *name)
   return strcmp(name, "table") == 0 || (moves && strcmp(name, "auto") == 0) ? OUTPUT_TABLE : OUTPUT_LINES;
 }
 
+/* Reads everything into C before the first task starts: nothing of Lua runs while tasks do. */
 static int run_supervised(lua_State *L)
 {
   supervision wanted = { .count = 0 };

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What the signal handlers need. A handler may only set flags and the hook: lua_sethook is the one function of Lua's that may be called
+ * from a signal handler. */
 static lua_State *interrupt_state;        /* written before the handler is installed */
 static flow_context *interrupt_context;
 
@@ -85,13 +87,14 @@ static int watch(lua_State *L)
   return 0;
 }
 
+/* isatty(descriptor): whether it is a terminal. */
 static int is_terminal(lua_State *L)
 {
   lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
   return 1;
 }
 
-/* Calls flow.cli.main(host, { program, arguments... }) and returns its exit code. */
+/* Calls flow.cli.main(host, { program, arguments... }) and returns its exit code. host: the functions of this file and of launch.h. */
 static int run_protected(lua_State *L)
 {
   int argc = (int)lua_tointeger(L, 1);
@@ -123,6 +126,7 @@ static int run_protected(lua_State *L)
   return 1;
 }
 
+/* Two forms never open Lua: --rank and --remote, which the launcher starts between itself and a task. */
 int main(int argc, char **argv)
 {
   if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_run(argv + 2);

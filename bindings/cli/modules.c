@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Nobody can change the memory any more: a task trusts the bytecode as it trusts the files of lua/flow. */
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL };
 
+/* The seals come last, when all is written. */
 int modules_share(const char *bytes, size_t count)
 {
   int descriptor = memfd_create("flow_modules", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -65,6 +67,8 @@ static int load_module(lua_State *L)
   return 1;
 }
 
+/* The mapping stays until the process ends. The variable is removed, so that programs which a task starts do not look for a descriptor
+ * that is closed. */
 void modules_use(lua_State *L)
 {
   const char *told = getenv("FLOW_MODULES");

@@ -13,6 +13,8 @@
 #include "events.h"
 #include "table.h"
 
+/* FULL: bytes that wait for a reader before tasks have to wait, too. PREFIX: bytes of a prefix with its colours. SHOW_EVERY: seconds
+ * between two states of a line that is drawn over and over, such as a progress bar's, when the output is not a terminal's table. */
 enum { FULL = 1 << 20, PREFIX = 100, SHOW_EVERY = 10 };
 static const char ERASE[] = "\033[K";               /* with which bars clear the rest of the line */
 
@@ -32,6 +34,7 @@ static int reserve(output *self, char **bytes, size_t *capacity, size_t count, s
   return 1;
 }
 
+/* The queue grows; what is not written yet is moved to the front before it does. A queue whose reader is gone swallows everything. */
 void output_append(output *self, int which, const char *bytes, size_t count)
 {
   output_queue *queue = &self->queue[which];
@@ -45,6 +48,7 @@ void output_append(output *self, int which, const char *bytes, size_t count)
   queue->count += count;
 }
 
+/* Blocking, unlike the queues: a log is a file. A failure is remembered and told once; later lines are tried again. */
 static void write_log(output *self, const output_writer *writer, const char *bytes, size_t count)
 {
   while (writer->log >= 0 && count > 0) {
@@ -84,6 +88,7 @@ static void note(output *self, const output_line *line)
   self->stale = 1;
 }
 
+/* Prefix, text and line end, after the table was taken off the terminal. */
 static void append_line(output *self, const output_line *line, const char *text, size_t count)
 {
   char prefix[PREFIX];
@@ -126,6 +131,8 @@ static void extend(output *self, output_line *line, const char *bytes, size_t co
   }
 }
 
+/* Bytes between two ends of lines extend the line. A carriage return says that the next byte draws the line again: what it held is
+ * thrown away, or shown if the last time was long enough ago. */
 void output_add(output *self, output_line *line, const char *bytes, size_t count, double now)
 {
   while (count > 0) {
@@ -182,6 +189,8 @@ short output_events(const output *self, int which)
   return queue->count > 0 && !queue->dead && !self->queue[!which].within_line ? POLLOUT : 0;
 }
 
+/* At most PIPE_BUF bytes: descriptors of a terminal or a pipe are shared with other programs, so that they are not made non-blocking; a
+ * blocking write of that much after POLLOUT does not wait. */
 void output_write(output *self, int which)
 {
   output_queue *queue = &self->queue[which];

@@ -34,6 +34,7 @@ static unsigned long find_inode(const char *table, int port)
   return found;
 }
 
+/* Whether a process has this socket among its descriptors; 0 also where it may not be looked at. */
 static int holds(const char *pid, const char *link)
 {
   char path[300], target[64];
@@ -50,6 +51,7 @@ static int holds(const char *pid, const char *link)
   return found;
 }
 
+/* "process 77 (python train.py)": the command line with spaces for what cannot be printed, cut at 200 bytes. */
 static void describe_process(const char *pid, char *text, size_t size)
 {
   char path[300], command[200];
@@ -63,6 +65,7 @@ static void describe_process(const char *pid, char *text, size_t size)
   else snprintf(text, size, "process %s", pid);
 }
 
+/* For the message: who has the port. Never fails; the text says so where it is not known. */
 static void describe_owner(int port, char *text, size_t size)
 {
   char link[64];

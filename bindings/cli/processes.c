@@ -41,6 +41,7 @@ static int open_input(const process_start *start, streams *to)
   return 0;
 }
 
+/* Makes the pipes. Returns 0 with errno; what was made is in `to`, for close_all. */
 static int open_streams(const process_start *start, int with_output, streams *to)
 {
   *to = (streams){ { -1, -1, -1 }, { -1, -1, -1 } };
@@ -76,6 +77,7 @@ static void become(const process_start *start, pid_t parent, const streams *has)
   _exit(127);
 }
 
+/* All descriptors are closed on exec except those that the program gets, so that tasks do not hold each other's pipes and sockets open. */
 pid_t processes_start(const process_start *start, int *output, int *errors, int *input)
 {
   streams both;
@@ -108,6 +110,8 @@ static pid_t parent_of(const char *pid)
   return bracket && sscanf(bracket + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
+/* By /proc, since nobody tells which processes an mpirun has started. with_groups: a child that leads its own group gets the signal with
+ * all of it. */
 static void signal_children(pid_t parent, int number, int with_groups)
 {
   DIR *folder = opendir("/proc");
@@ -154,6 +158,8 @@ int processes_exit_code(int status)
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* The child is reaped after its last signal was passed on: none goes to a stranger with its number. SIGCHLD is among the watched ones,
+ * which ends the wait. */
 int processes_wait_for(pid_t child, const sigset_t *watched)
 {
   int status = 0;

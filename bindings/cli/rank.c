@@ -13,6 +13,7 @@
 
 #include "processes.h"
 
+/* In the group of this process: mpirun signals the group. Killed with this process. */
 static pid_t start(char **arguments, const sigset_t *mask)
 {
   pid_t parent = getpid(), child = fork();
@@ -24,6 +25,7 @@ static pid_t start(char **arguments, const sigset_t *mask)
   _exit(127);
 }
 
+/* All signals are blocked and waited for one by one, so that the order "was told to end, then ended" is certain. */
 int rank_run(char **arguments)
 {
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD };

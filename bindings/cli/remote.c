@@ -20,6 +20,8 @@ extern char **environ;
 
 /* ---- the launcher's side ------------------------------------------------------------------------------------------------------------- */
 
+/* Before the mark every byte may be ssh's or a shell's word about why it does not work: the last 512 bytes are kept for remote_describe.
+ * After it they are the task's. */
 void remote_take(remote_side *self, output *out, output_line *line, const char *bytes, size_t count, double now)
 {
   const size_t mark = sizeof REMOTE_HERE - 1;
@@ -52,6 +54,8 @@ static const char *last_line(char *text)
   return line ? line + 1 : text;
 }
 
+/* ssh exits with 255 for its own failures, with the program's code otherwise; flowlua --remote turns a signal into 128 and its number,
+ * as shells do, which is turned back here. */
 void remote_describe(const remote_side *self, int status, char *text, size_t size)
 {
   enum { FAILED_CONNECTION = 255, BY_SIGNAL = 128 };
@@ -88,6 +92,7 @@ static int read_bytes(char *to, size_t count)
 }
 
 /* The texts of an order, with a zero after them, or NULL after a sentence. */
+/* Byte by byte to the end of the first line: nothing beyond the order may be read, since signals follow it on the same stream. */
 static char *read_order(size_t *bytes)
 {
   char line[128], version[64] = "";
@@ -115,6 +120,7 @@ static char *read_order(size_t *bytes)
   return NULL;
 }
 
+/* Tasks on the same machine share its cores evenly, unless the user has set FLOW_THREADS. */
 static void share_cores(const char *tasks)
 {
   char text[16];
@@ -175,6 +181,7 @@ static int watch(pid_t child, int signals)
   return processes_exit_code(status);
 }
 
+/* As supervise_children does for local tasks: a group of its own, orphans come here, signals by a descriptor. */
 static int run_order(char **arguments)
 {
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };

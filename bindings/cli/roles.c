@@ -19,6 +19,7 @@ static output_writer *row_of(supervised_task *task, int row)
   return task->ranks ? &task->rank_writers[row] : &task->writer;
 }
 
+/* Then both streams go through one queue, or the table would be drawn over what stderr writes. */
 static int is_same_terminal(void)
 {
   struct stat first, second;
@@ -64,6 +65,7 @@ void roles_begin(output *out, supervised_task *task)
   }
 }
 
+/* Of mpirun's ranks one has failed, if any is known to have; the others were ended with it. */
 void roles_end(output *out, supervised_task *task, int status, enum output_state state)
 {
   int failed = task->ranks && task->streams[1].failed >= 0 ? task->streams[1].failed : task->ranks ? task->streams[0].failed : -1;

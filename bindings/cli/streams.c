@@ -39,6 +39,8 @@ void streams_finish(output *out, supervised_task *task)
   }
 }
 
+/* One read of at most CHUNK bytes; a pipe holds as much. The bytes go where the task's kind wants them: by ranks, through ssh, or
+ * straight to lines. At the end a last line without an end is shown, and the pipe is closed. */
 ssize_t streams_take(output *out, supervised_task *task, int to)
 {
   static char chunk[CHUNK];

@@ -20,7 +20,11 @@
 #include "streams.h"
 #include "table.h"
 
+/* COLOURS: of prefixes, all but black and white. MORE_THAN_ONCE_MS: Ctrl-C reaches this process by way of the caller's and, at times,
+ * directly. LATE_OUTPUT_MS: how long more output is waited for when the last task has ended. */
 enum { COLOURS = 6, MORE_THAN_ONCE_MS = 300, LATE_OUTPUT_MS = 2000 };
+/* GRACE: kill_after seconds in which all end by themselves; TERMINATED: as long again after SIGTERM; KILLED: after SIGKILL. It never goes
+ * back, and nothing is started again after RUNNING. */
 enum phase { RUNNING, GRACE, TERMINATED, KILLED };
 
 typedef struct job {
@@ -55,6 +59,7 @@ static void say(job *self, const char *format, ...)
 
 /* ---- signals to tasks ---------------------------------------------------------------------------------------------------------------- */
 
+/* To the task's group, or to the other machine; SIGKILL always goes to the local process, ssh too, whose end kills the remote side. */
 static void signal_task(const supervised_task *task, int number)
 {
   if (!task->process) return;
@@ -119,6 +124,7 @@ static void kill_all(job *self)
   signal_all(self, SIGKILL);
 }
 
+/* The time of GRACE or TERMINATED is over: the next, harder step, for all that still run. */
 static void pass_deadline(job *self)
 {
   char names[200];
@@ -217,6 +223,8 @@ static void end_late_tasks(job *self)
   for (int i = 0; i < self->count; i++) if (self->tasks[i].process && self->tasks[i].failures > 0) begin_grace(self);
 }
 
+/* What a task's end means for the job, in this order: its row, restarts of others that are pointless now, its own restart, whether the
+ * job can do without it, and only then the failure of the whole job, which the exit code of the first such task tells. */
 static void take_end(job *self, supervised_task *task, int status)
 {
   int code = processes_exit_code(status), again = code != 0 && may_restart(self, code);
@@ -309,6 +317,7 @@ static void kill_overdue(job *self)
 
 /* ---- starting tasks ------------------------------------------------------------------------------------------------------------------ */
 
+/* A task that cannot even be started (no memory, no process) ends the job: its partners would wait for it. */
 static void start_task(job *self, supervised_task *task)
 {
   task->start.mask = self->mask;
@@ -332,6 +341,7 @@ static void start_task(job *self, supervised_task *task)
   kill_all(self);
 }
 
+/* Tasks whose pause is over. The lines of their last life are ended first; whoever still holds its pipe is heard no more. */
 static void start_again(job *self)
 {
   double now = streams_now();
@@ -414,6 +424,8 @@ static int until_deadline(const job *self)
   return left <= 0 ? 0 : left > 1e6 ? 1000000 : (int)left + 1;
 }
 
+/* Until nobody runs any more; then all descendants that are left are killed, what they wrote is read, and the queues are written out. A
+ * signal at that time ends the writing: the reader may have stopped. */
 static void run(job *self, struct pollfd *events)
 {
   while (running(self, 0) > 0) {
@@ -453,6 +465,8 @@ static int prepare_task(supervised_task *task, int *colour)
   return 1;
 }
 
+/* The second process: the tasks are its children, and orphans of theirs come to it, too. It has a process group of its own, ignores
+ * SIGPIPE (it looks at what write returns) and SIGTTOU (a background job may write). */
 int supervise_children(const supervision *wanted, const sigset_t *watched, const sigset_t *mask, int lifeline)
 {
   job self = { .tasks = wanted->tasks, .count = wanted->count, .kill_after = wanted->kill_after, .max_restarts = wanted->max_restarts,

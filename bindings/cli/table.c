@@ -45,6 +45,7 @@ static void measure(const output *self, int *columns, int *rows)
 /* ---- cells --------------------------------------------------------------------------------------------------------------------------- */
 
 /* What is shown of a text in this many columns; returns how many it took. Draws nothing without `self`. */
+/* Escape sequences and control characters of a task are left out, so that its last line cannot move the cursor; a tab is one space. */
 static int put_visible(output *self, const char *text, size_t count, int columns)
 {
   int used = 0;
@@ -142,6 +143,8 @@ static int wider(int width, const char *text)
   return other > width ? other : width;
 }
 
+/* Rows that do not fit into the terminal are counted in a last row; the header, that row and the cursor's line need three. The number of
+ * drawn rows is remembered: table_erase goes up by it. */
 void table_draw(output *self, double now, int force)
 {
   static const int bold[] = { BOLD, BOLD, BOLD, BOLD };

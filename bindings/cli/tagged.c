@@ -64,6 +64,8 @@ static void note_failure(tagged *self)
   if (self->failed >= self->ranks) self->failed = -1;
 }
 
+/* Bytes of the current line's writer, up to each end of line; after it the line is mpirun's own until the next tag. Looks at each
+ * complete line for news of a failure. */
 static void pass(output *out, tagged *self, const char *bytes, size_t count, double now)
 {
   while (count > 0) {
@@ -83,7 +85,8 @@ static void pass(output *out, tagged *self, const char *bytes, size_t count, dou
   }
 }
 
-/* Byte by byte while a tag may be growing, in pieces between. */
+/* A tag may be cut anywhere by a read. What may be the beginning of one is kept in `begun` byte by byte; between two brackets bytes are
+ * passed on in pieces. What turns out to be no tag is text after all. */
 void tagged_add(output *out, tagged *self, const char *bytes, size_t count, double now)
 {
   while (count > 0) {
