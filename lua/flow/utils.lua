@@ -133,6 +133,7 @@ end
 
 ---- data sets ---------------------------------------------------------------------------------------------------------------
 
+-- The number of elements that left_size or right_size asks for, which may be a fraction: it is rounded by the caller.
 local function size_of(name, size, total)
   if size == nil then return nil end
   local whole = size == math.floor(size) and size >= 1

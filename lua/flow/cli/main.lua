@@ -100,6 +100,8 @@ local function run_module(host, name, arguments)
   return run_script(host, chunk, failure, path, arguments)
 end
 
+-- A command of its own file, flow/cli/NAME.lua, which is given the host's functions and the arguments. Its exit code; 1 if the build
+-- lacks it.
 local function run_command(host, name, arguments)
   if not package.searchpath("flow.cli." .. name, package.path) then
     complain(("the command %q is not part of this build"):format(name))
@@ -110,6 +112,7 @@ local function run_command(host, name, arguments)
   return call(host, function() code = require("flow.cli." .. name)(host, arguments, program) end) or code or 0
 end
 
+-- The prompt, until its end; the exit code is 0 then, whatever the lines did.
 local function interactive(host)
   flow.repl.run(host, version())
   registry["flowlua.cut"] = nil      -- who was there has seen it
@@ -119,6 +122,8 @@ end
 -- Options with a value, written -eCODE or -e CODE.
 local takes_value = { e = "code", l = "a module", m = "a module" }
 
+-- Options in their order, as lua and luajit take them; then a command, a script, the standard input or the prompt. Returns the exit
+-- code: the first thing that fails ends the run, and -i asks for the prompt after all that went well.
 local function run(host, list)
   io.stdout:setvbuf("line")
   native.arm_interrupt = host.arm

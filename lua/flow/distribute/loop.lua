@@ -113,6 +113,8 @@ end
 
 ---- recovery -------------------------------------------------------------------------------------------------------------------------
 
+-- After a generation began: the worker with the newest state gives it to the others, checkpoint, counts, random numbers and places in
+-- the data; all go on from the same step.
 local function share(self, worker)
   local speaks, state = worker.rank == worker.newest, nil
   local noted = self.noted
@@ -138,6 +140,8 @@ local function make_first(self)
   close_pass(self)
 end
 
+-- The steps as a stretch of recovery.lua: how far this worker is, how its state is shared, and what to run. A worker that was started
+-- again makes the first step by itself, so that what a step makes (slots, tables) is there before the newest state is taken over.
 local function run_recovering(self)
   local strategy, own = self.strategy, self.own
   recovery.begin(own)
@@ -175,6 +179,7 @@ local function check(strategy, options)
   end
 end
 
+-- options: { steps, checkpoint, dataset }. Interrupts wait until a step has ended. Returns how many steps this process made.
 function loop.run(strategy, f, options)
   if type(f) ~= "function" then raise("%s takes a function of a step's number and its batch, got %s", WHAT, errors.describe(f)) end
   check(strategy, options)

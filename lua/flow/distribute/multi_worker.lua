@@ -52,6 +52,7 @@ local function resolver_of(given)
   return resolver
 end
 
+-- For the text on which workers agree: equal settings have to give equal texts.
 local function time_text(seconds) return seconds > 0 and ("%g s"):format(seconds) or "default" end
 
 -- The connection to the others, after all have found that they fit together and have one random state. devices: how many this process has;
@@ -142,6 +143,8 @@ local function recovery_of(given, count)
   return { max_restarts = restarts or 100, waits = waits }
 end
 
+-- In an order that all workers keep: who takes part, what this process has, the connection (which agrees on all of it), the placement,
+-- connections between GPUs. What fails before the connection fails on this worker alone; later the others are told.
 local function make(given, options, restarts)
   local resolver = resolver_of(given)
   local list = devices.default()

@@ -62,6 +62,7 @@ local function check_partitioner(partitioner)
   end
 end
 
+-- The variables' side of the connections to all servers, waited for as long as the options of communication say, else 300 seconds.
 local function connect(resolver, partitioner, options)
   local name = ("%s:%d"):format(resolver.task_type, resolver.task_id)
   local within = communication.times(communication.check(WHAT)).start_within
@@ -106,6 +107,7 @@ function parameter_server.ParameterServerStrategy(given, partitioner, options)
   return strategy
 end
 
+-- orderly: the servers are told, and end when the chief has said so. Otherwise they see that the connection is lost.
 function ParameterServer:_leave(orderly)
   if not self._store then return end
   at_exit.remove(self)

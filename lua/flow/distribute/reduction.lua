@@ -57,6 +57,8 @@ local function join_halves(list)
   return terms
 end
 
+-- Of this worker's replicas; then over_workers, of all workers. Both add by a balanced tree, so that the bits depend on the number of
+-- terms alone.
 local function over_replicas(list)
   check_equal(list, replica)
   return add_up(list)
@@ -86,6 +88,8 @@ local function reduce_mirrored(strategy, how, value)
   return how == "SUM" and count > 1 and t * count or t
 end
 
+-- axis nil: of whole values, "mean" over the replicas; with an axis also along it, "mean" over all elements there are. A value that is
+-- the same on all replicas is not added up.
 function reduction.reduce(strategy, how, value, axis)
   how = reduce_op.check("strategy:reduce", how)
   local count, replicas = strategy.num_replicas_in_sync, strategy._placement.replicas

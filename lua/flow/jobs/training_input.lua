@@ -112,6 +112,7 @@ local function version_of(text)
   return major and tonumber(major) * 1000 + tonumber(minor)
 end
 
+-- What runs, and in which versions: image and runtimeVersion, packages and module exclude or need each other as the service says.
 local function check_program(input, roles, report)
   local image = roles[1].image
   local version = input.runtimeVersion
@@ -144,6 +145,7 @@ local function check_program(input, roles, report)
   end
 end
 
+-- strict: the file is for the service itself, where a folder has to be in a bucket; else a path of this machine will do.
 local function check_storage(input, report, strict)
   local folder = input.jobDir
   if not folder then return end

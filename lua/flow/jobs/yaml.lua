@@ -52,11 +52,14 @@ local function fail(name, mark, text, ...)
   raise("%s:%d:%d: " .. text, name, tonumber(mark.line) + 1, tonumber(mark.column) + 1, ...)
 end
 
+-- Anchors and tags could make a text mean something that it does not show: they are refused.
 local function refuse_marks(name, event, anchor, tag)
   if anchor ~= nil then fail(name, event.start_mark, "&%s: anchors are not supported: write the value out", native.string(anchor)) end
   if tag ~= nil then fail(name, event.start_mark, "%s: tags are not supported: leave it out", native.string(tag)) end
 end
 
+-- The events of libyaml as a tree of documents (document.lua), each node with its place for messages. Depth and number of nodes are
+-- limited: a file may be hostile.
 local function read_tree(parser, event, name)
   local count = 0
   local function next_event()

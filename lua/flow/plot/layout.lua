@@ -68,6 +68,7 @@ local function number_points(row)
   for i, point in ipairs(row) do point.position = i end
 end
 
+-- The mean position of a point's neighbours on one side; its own where it has none.
 local function barycentre(point, side)
   local neighbours, sum = point[side], 0
   if #neighbours == 0 then return point.position end
@@ -75,6 +76,7 @@ local function barycentre(point, side)
   return sum / #neighbours
 end
 
+-- How many pairs of edges between neighbouring rows cross: every pair is looked at, which is enough for models of a few hundred layers.
 local function crossings(rows)
   local count = 0
   for r = 1, #rows - 1 do
@@ -91,6 +93,7 @@ local function crossings(rows)
   return count
 end
 
+-- A copy of the order of all rows.
 local function remember(rows)
   local order = {}
   for r, row in ipairs(rows) do order[r] = { unpack(row) } end
@@ -155,6 +158,8 @@ local function middle(points)
   return sum / weight
 end
 
+-- Sweeps forth and back: each row settles where its points' neighbours in the row before it are, as near as order and gaps allow. Points
+-- of long edges weigh more, so that these become straight.
 local function place_across(rows)
   for _, row in ipairs(rows) do
     local wanted = {}
@@ -193,6 +198,8 @@ local function straighten(rows, chains)
   end
 end
 
+-- See above. The rows' order of work: layers, order, places across, straight edges, and then places along, as high as the highest box of
+-- each row.
 function layout.place(boxes, edges)
   local rows, chains = make_points(boxes, edges, assign_layers(boxes, edges))
   order_rows(rows)

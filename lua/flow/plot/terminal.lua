@@ -60,6 +60,7 @@ local function draw_line(canvas, x0, y0, x1, y1, curve)
   end
 end
 
+-- A line from point to point; values that are not finite leave a gap.
 local function draw_curve(canvas, curve, number, epochs, values)
   local last_x, last_y
   for _, point in ipairs(curve.points) do
@@ -93,6 +94,7 @@ local function legend(panel, unicode)
   return table.concat(parts, "   ")
 end
 
+-- The first `width` characters, not bytes.
 local function cut(text, width)
   if length(text) <= width then return text end
   local kept = {}
@@ -103,6 +105,8 @@ local function cut(text, width)
   return table.concat(kept)
 end
 
+-- A panel: legend, plot with labels at the left, axis and its labels below. Later curves are drawn first, so that the first one is on
+-- top. A label is left out where it would touch the one before.
 local function panel_lines(panel, width, height, unicode, lines)
   local range = series.ranges(panel)
   lines[#lines + 1] = cut(legend(panel, unicode), width)

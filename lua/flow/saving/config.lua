@@ -67,6 +67,8 @@ local function several_json(call, reference)
   return { args = args, kwargs = kwargs }
 end
 
+-- The entry of a functional model: its layers in Keras' order, each with its calls. A tensor is named by { layer, which of the layer's
+-- calls, which output }, from 0; nested models are entries like layers.
 local function functional_entry(model)
   local calls, index = calls_of(model)
   -- An input that no output depends on is not among the calls: its layer has one.
@@ -285,6 +287,8 @@ local function outputs_list(layer, result)
   return type(result) == "table" and not getmetatable(result) and result or { result }
 end
 
+-- The other way: makes the layers, then makes their calls as soon as all inputs of a call are there, in rounds over those that wait. A
+-- round in which no call could be made means that they wait for each other.
 local function read_functional(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
   local made, made_by, waiting, clone = {}, {}, {}, taken_clone(reader)

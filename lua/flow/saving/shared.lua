@@ -1,6 +1,6 @@
 -- shared.lua: flow.models.shared(path): the model of a file, of which the process has one for all Lua states that ask for it: a server with
--- a state in each of eight threads holds its weights once. It predicts and does nothing else; flow.load_model gives a model of one's own,
--- which trains. Several threads may predict at the same time.
+-- a state in each of eight threads holds its weights once. It predicts and does nothing else; flow.load_model gives a model for one
+-- caller, which trains. Several threads may predict at the same time.
 --
 --   local model = flow.models.shared "digits.keras"
 --   print(model:predict(images).shape[1])

@@ -150,6 +150,7 @@ function Feed:keep_rows()
   self.keeps = true
 end
 
+-- Opens an iterator, at `pending` where a position was taken over. Rows in the buffer belong to the pass before and are forgotten.
 local function open(self)
   self:close()
   -- a pass that goes on was counted already, which the order of later ones depends on
@@ -236,6 +237,7 @@ function Feed:set_progress(state, rank)
   self.rows, self.mark, self.marks, self.ran = state.rows, mark, state.marks or false, state.ran
 end
 
+-- Ends the pass and its threads. The position stays with whoever has saved it.
 function Feed:close()
   if self.iterator then self.iterator:close() end
   self.iterator, self.ended = false, true
@@ -272,6 +274,7 @@ local function prepare(self, tensors, rows)
   for i, t in ipairs(tensors) do self.seen[i] = t.shape end
 end
 
+-- The same for an element, whose tensors it holds meanwhile.
 local function prepare_for_element(self, element, rows)
   local tensors = {}
   for i = 1, self.used do tensors[i] = native.tensor(C.flow_tensor_retain(element.tensors[i - 1])) end
@@ -373,6 +376,11 @@ end
 
 ---- the loop ----------------------------------------------------------------------------------------------------------------------------
 
+-- Three ways for a batch: row numbers go to a buffer, of which several batches run in one call (flush); any other element runs by
+-- itself, after the buffer (run_one); a worker without batches runs empty steps as long as others have some. `read` counts batches taken
+-- from the iterator, `batch` those that ran: the difference is what a position saved now has to go back by. Statuses are C's: a failure
+-- ends the loop, and the caller raises it, so that no error of Lua's leaves the counts half done. SIGTERM ends it between batches;
+-- several workers agree on that in their steps.
 local function loop(self, seed, number, count, watch, outputs, collect)
   local iterator = self.iterator
   local batch, read = 0, 0      -- batches that ran; batches that were read

@@ -266,6 +266,8 @@ function optimizers.install(store, optimizer)
   record.fetched, record.stamp = calls, stamp_of(store, record)
 end
 
+-- Kind by kind, since all slots of a large model may not fit twice. Each server sends its parts of the slots one after the other;
+-- scalars are the same on all of them, and the furthest count of updates counts.
 local function fetch_slots(store, record)
   local scalars = scalars_of(record)
   each_kind(store, record, function(kind, numbers, parts)

@@ -54,6 +54,8 @@ local function input_of(job)
   return input
 end
 
+-- The body of the request: what a file in the service's own form says, else what the job says; in both cases with the folder, the image
+-- and the command that flowlua submit adds.
 local function training_input(job)
   local input = job.form == "ai-platform" and document.to_value(job.tree.entries.trainingInput) or input_of(job)
   input.region, input.jobDir = job.region, job.job_dir

@@ -57,6 +57,8 @@ local function volumes_of(job)
   return #list > 0 and list or nil
 end
 
+-- Variables of one task: the user's first, so that what the job needs (TF_CONFIG, the key file) is not lost to them. The secret is in a
+-- file of its own, which others cannot read.
 local function environment_of(job, role, index, cluster)
   local env = {}
   for _, from in ipairs { job.env, role.env } do
@@ -76,6 +78,7 @@ local function restart_of(job)
   return policy == "on-failure" and ("on-failure:%d"):format(job.max_restarts) or policy
 end
 
+-- A service is one task: its name is its host name, by which the others reach it.
 local function service_of(job, role, index, cluster)
   local command, arguments = job_of.command(job, role, PACKAGE), job_of.arguments(job, role)
   if command and job.max_seconds then command = { "timeout", "-k", "30", ("%.14g"):format(job.max_seconds), unpack(command) } end
@@ -94,6 +97,7 @@ local function service_of(job, role, index, cluster)
   }
 end
 
+-- compose.yaml, with the archive of --package-path and the file of the secret beside it.
 function compose.files(job)
   local cluster = job_of.cluster(job, function(role, index) return ("%s:%d"):format(service_name(role, index), job.port) end)
   local services, volumes = {}, {}

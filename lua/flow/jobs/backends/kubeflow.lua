@@ -44,6 +44,7 @@ local function metadata(job)
   return { name = pod.name(job), namespace = pod.namespace(job), labels = pod.labels(job) }
 end
 
+-- The operator sets TF_CONFIG; what else tasks need are variables of the pods.
 local function tf_job(job)
   local replicas = {}
   for _, role in ipairs(job.roles) do

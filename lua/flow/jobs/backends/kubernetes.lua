@@ -30,12 +30,15 @@ local function metadata(job, name, role)
   return { name = name, namespace = pod.namespace(job), labels = pod.labels(job, role) }
 end
 
+-- Without an address of its own ("None"): names lead to pods directly. Pods have names before they are ready, since tasks wait for each
+-- other to become so.
 local function service(job)
   return { apiVersion = "v1", kind = "Service", metadata = metadata(job, pod.name(job)),
            spec = { clusterIP = "None", publishNotReadyAddresses = true, selector = { ["flowlua/job"] = pod.name(job) },
                     ports = { { name = "flowlua", port = job.port } } } }
 end
 
+-- A Job for a role: as many pods as tasks, all at once, each of which may be started again max_restarts times.
 local function indexed_job(job, role, cluster)
   local policy = job.options.restart_policy ~= "" and job.options.restart_policy or "Never"
   return { apiVersion = "batch/v1", kind = "Job", metadata = metadata(job, role_name(job, role.role), role.role), spec = {

@@ -64,11 +64,13 @@ local function add_once(list, value)
   if not position_of(list, value) then list[#list + 1] = value end
 end
 
+-- Takes a value out of a list, if it is there.
 local function drop(list, value)
   local position = position_of(list, value)
   if position then table.remove(list, position) end
 end
 
+-- Adds to the class Layer what sees assignments and keeps the lists. Called once.
 local function install(Layer)
   local function add(children, own, value)
     if object.is(value, Layer) then add_once(children, value)
