@@ -29,6 +29,8 @@ static inline int64_t flow_reach(const flow_geometry *geometry, int axis)
   return (geometry->kernel[axis] - 1) * geometry->dilation[axis];
 }
 
+/* What a call of convolution or of its gradient computes with: sizes, strides and paddings of both axes, with the attributes' zeros
+ * replaced by what they stand for. x: the forward input; w in the layout that the attributes say. */
 static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_operand *x, const flow_operand *w)
 {
   int transposed = (call->attributes->convolution.transposed & FLOW_TRANSPOSED_KERNEL) != 0;

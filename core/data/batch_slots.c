@@ -69,6 +69,7 @@ static block *find_block(const flow_batch_slots *slots, int64_t number)
   return at;
 }
 
+/* Memory for one batch: tensors of the components that are made in place, not filled yet. It goes to the front of the list. */
 static flow_status make_block(flow_batch_slots *slots, int64_t number, block **out)
 {
   void *memory;

@@ -87,6 +87,8 @@ static void name_stages(flow_iterator *iterator, const flow_dataset *dataset, in
   }
 }
 
+/* Nothing is opened or started here: cursors and threads come with the first element. Draws are reserved, so that positions can be saved
+ * before. */
 static flow_status iterator_new(flow_context *context, flow_dataset *dataset, int peeks, flow_iterator **out)
 {
   void *block;

@@ -129,6 +129,8 @@ static flow_status read_literal(reader *self, npy_header *header)
   return FLOW_OK;
 }
 
+/* Magic, version, length of the header (two bytes in version 1, four later) and the header, which is a literal of Python (NumPy's
+ * format.py). */
 static flow_status read_header(flow_source *source, npy_header *header)
 {
   unsigned char prefix[PREFIX_BYTES], length[4] = { 0 };

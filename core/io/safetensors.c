@@ -66,6 +66,8 @@ static flow_status read_dtype(const flow_tensor_file *file, const flow_json *ten
                    tensor->key, name);
 }
 
+/* One entry of the header: dtype, shape and the place of its bytes, counted from the end of the header. That places do not overlap and
+ * fit the shapes is checked for all together (tensor_file_sort). */
 static flow_status read_tensor(flow_tensor_file *file, const flow_json *tensor, uint64_t contents)
 {
   flow_tensor_entry entry = { 0 };
@@ -211,6 +213,8 @@ static flow_status parse_header(flow_tensor_file *file, const char *text, uint64
   return status;
 }
 
+/* Eight bytes with the length of the header, and the header, an object of JSON. Its length is compared with the file's before memory is
+ * taken for it. */
 static flow_status read_index(flow_tensor_file *file)
 {
   unsigned char length[LENGTH_BYTES];
@@ -267,6 +271,7 @@ static int is_utf8(const char *text)
   return 1;
 }
 
+/* What the format cannot hold is refused before anything is written. */
 static flow_status check_names(const flow_tensor_writer *writer)
 {
   for (int i = 0; i < writer->item_count; i++) {

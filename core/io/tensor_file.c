@@ -168,6 +168,7 @@ static flow_status read_index(flow_tensor_file *file)
   return flow_fail(FLOW_CORRUPT_DATA, "%s is not a file of tensors (HDF5 as Keras writes it, or safetensors)", file->path);
 }
 
+/* The file, or a member of an archive, with its index read and checked; contents are read later, from the same open file. */
 static flow_status open_file(const char *path, const char *member, int trusted, flow_tensor_file **out)
 {
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_tensor_file_open: out is NULL");

@@ -60,6 +60,8 @@ static unsigned padding_for(uint64_t place, unsigned align)
   return bytes;
 }
 
+/* The header before a member (APPNOTE 4.3.7), with sizes of 64 bits where they need it, and an extra field of zeros such that the
+ * contents begin at a multiple of `align`: then they can be mapped. */
 static flow_status write_local(flow_zip_writer *writer, const flow_zip_record *record, unsigned align)
 {
   unsigned char padding[MOST_PADDING] = { 0 };
@@ -118,6 +120,8 @@ flow_status flow_zip_finish(flow_zip_writer *writer)
   return flow_sink_patch(&writer->sink, record->header + CRC_PLACE, crc.bytes, 4);
 }
 
+/* The member's entry in the directory at the end (APPNOTE 4.3.12); 64-bit values are in an extra field, in the order that 4.5.3 demands,
+ * those alone that do not fit. */
 static flow_status write_entry(flow_zip_writer *writer, const flow_zip_record *record)
 {
   header entry = { .count = 0 }, wide = { .count = 0 };
@@ -142,6 +146,8 @@ static flow_status write_entry(flow_zip_writer *writer, const flow_zip_record *r
   return flow_sink_write(&writer->sink, wide.bytes, (uint64_t)wide.count);
 }
 
+/* The end of the directory (APPNOTE 4.3.14 to 4.3.16); the records of ZIP64 are before it only where something does not fit into the old
+ * one, since old programs know nothing of them. */
 static flow_status write_end(flow_zip_writer *writer, uint64_t offset)
 {
   header end = { .count = 0 };

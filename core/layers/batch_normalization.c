@@ -202,6 +202,8 @@ static flow_tensor *mask_like(flow_expression *e, flow_tensor *mask, flow_tensor
   return axis == x->rank - 1 ? mask : move_axis(e, flow_express_broadcast_like(e, mask, x), x->rank, axis, x->rank - 1);
 }
 
+/* Statistics of the batch while it is trained, moving averages otherwise, also where the layer itself is frozen, as in Keras. Of the
+ * batch: with a mask, over all replicas, or, the usual case, by one op. Another axis than the last is moved there and back. */
 static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **out)
 {
   flow_tensor *x = call->inputs[INPUTS], *mask = call->inputs[MASK];

@@ -49,6 +49,8 @@ static flow_json *list_json(flow_argument_type type, const double **numbers, int
   return list;
 }
 
+/* As Keras writes the value of an argument of this type: whole numbers without a decimal point, numbers with one, absent ones as null.
+ * NULL: no memory. */
 static flow_json *value_json(const flow_argument *parameter, const flow_arguments *arguments)
 {
   const char *name = parameter->name;

@@ -9,6 +9,7 @@
 /* A list on its way into arguments: the lengths that its first entries have on each level, which all others must have, too. */
 typedef struct number_list { const char *name; double *numbers; int count, capacity, rank, dims[FLOW_MAX_RANK]; } number_list;
 
+/* Nested lists as numbers one after the other. The first list on each level says how long all others there are; null is NaN. */
 static flow_status add_entries(number_list *into, const flow_json *list, int depth)
 {
   int length = flow_json_count(list);

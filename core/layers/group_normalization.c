@@ -57,6 +57,8 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return FLOW_OK;
 }
 
+/* The channels become two axes, groups and channels of a group; mean and variance are over all axes but the batch and the groups (Wu and
+ * He 2018, equation 7). In float32 whatever the dtype. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -106,6 +106,7 @@ static flow_tensor *constant(flow_expression *e, const flow_layer *layer, const 
   return flow_express_keep(e, status, tensor);
 }
 
+/* (x - mean) / max(deviation, epsilon), or back with `invert`; mean and variance from adapt or from the arguments. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

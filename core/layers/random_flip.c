@@ -11,6 +11,8 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* A flip is a transform of the sampling op: x' = -x + (width - 1) where the image's number is at most one half, else x' = x. One number
+ * decides both directions of an image, as in Keras. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;

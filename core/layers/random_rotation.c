@@ -13,6 +13,7 @@ static flow_status check(flow_layer *layer)
   return flow_images_factor(layer, "factor", -1, 1, range);
 }
 
+/* An angle for each image, in turns; the transform leads from pixels of the result to pixels of the image, around its centre. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;

@@ -31,6 +31,7 @@ static flow_tensor *offset(flow_expression *e, flow_tensor *zoom, int64_t size)
   return e_sub(e, middle, e_mul(e, middle, zoom));
 }
 
+/* Factors for height and width, the same one where width_factor is not given; above 1 the image becomes smaller. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;

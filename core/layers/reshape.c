@@ -21,6 +21,7 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
+/* target_shape is that of a sample. Where all sizes are known the element counts are compared here, for a message in the layer's terms. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -349,6 +349,7 @@ static flow_status run_together(const flow_wrapper_call *call, flow_tensor *x)
   return status;
 }
 
+/* TimeDistributed, step by step: for parts that cannot take the steps as rows of a batch. Each output is the stack of its steps. */
 static flow_status run_one_by_one(const flow_wrapper_call *call, flow_tensor *x)
 {
   flow_tensor *outputs[FLOW_MODEL_MOST_TENSORS];

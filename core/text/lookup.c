@@ -26,6 +26,7 @@ struct flow_lookup {
 
 /* ---- life --------------------------------------------------------------------------------------------------------------- */
 
+/* A copy of the one token that is masked. */
 static flow_status fill_mask(flow_lookup *self, const flow_strings *mask)
 {
   char digits[FLOW_DIGITS];

@@ -253,6 +253,7 @@ static void abort_group(flow_communicator *communicator, const char *reason)
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------------------- */
 
+/* Does not wait for the other threads: the first call does. Each rank can be taken once. */
 static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   flow_local_group *group = options->local;

@@ -113,6 +113,8 @@ static int listen_on(const struct addrinfo *own, int port)
   return -1;
 }
 
+/* Tries the own address in each of its forms, and of each the allowed ports in order; ports that are in use are passed over, any other
+ * problem ends with that form. */
 static flow_status open_port(mesh *self)
 {
   const flow_transport_options *options = self->options;
@@ -357,6 +359,7 @@ static flow_status check_time(const mesh *self)
                    address_text(&self->cards[peer].address, address), self->options->timeout);
 }
 
+/* One look at everything, for at most LOOK_MILLISECONDS: ranks that are called, guests, the port. */
 static flow_status wait(mesh *self)
 {
   struct pollfd *next = self->polled;

@@ -55,6 +55,8 @@ static void end_generation(flow_control *control, const flow_action *action)
   if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->watch_state, control->verdict);
 }
 
+/* What the protocol decided, one by one, in its order (protocol.h): it never touches a connection itself. A connection that cannot take
+ * its message is marked, and ended by the loop. */
 static void carry_out(flow_control *control, const flow_action *action)
 {
   flow_link *link = NULL;

@@ -108,6 +108,8 @@ static flow_status compare(flow_worker *worker, const char *reason, char *why, i
   return status;
 }
 
+/* All workers come here with the same group. What speaks against NCCL on one of them is told to all (compare), so that either all have
+ * the exchange or none has. A failure of the status is one of the cluster. */
 static flow_status connect_workers(flow_device_group *group, flow_worker *worker, char *why, int size)
 {
   char name[48], reason[REASON] = "";

@@ -68,6 +68,8 @@ static void tune(prefetch_cursor *at, const flow_element *element)
   at->was_full = 0;
 }
 
+/* The thread starts at the first element. Waits only while the ring is empty; an entry that the thread could not make is its failure,
+ * which is raised here. Whether the ring was empty when this came tells `tune` how far ahead to work. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   prefetch_cursor *at = (prefetch_cursor *)cursor;

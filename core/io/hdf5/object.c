@@ -232,6 +232,8 @@ static flow_status read_datatype(flow_hdf5_reader *reader, piece message, flow_h
   return is_number ? flow_hdf5_beyond(reader, found) : flow_hdf5_refused(reader, found);
 }
 
+/* One message of an object's header (HDF5 file format, IV.A.2). What Keras never writes is told as "beyond", with its name, so that a
+ * user knows what to ask the plugin for; unknown messages are passed over unless they forbid it. */
 static flow_status read_message(flow_hdf5_reader *reader, int type, int flags, piece message, flow_hdf5_object *object)
 {
   int known = type == FLOW_HDF5_DATASPACE || type == FLOW_HDF5_DATATYPE || type == FLOW_HDF5_LAYOUT || type == FLOW_HDF5_ATTRIBUTE ||

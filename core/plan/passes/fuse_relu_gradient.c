@@ -65,6 +65,9 @@ static flow_status stop(flow_fusion *f, int index, int addend, int sums)
   return FLOW_OK;
 }
 
+/* dx of a convolution, perhaps with an addend, whose only reader stops it by the relu that made x: then the convolution's op stops it
+ * (and adds) itself. The reader is either the relu's gradient alone, which becomes dx, or another convolution's gradient that begins
+ * with it: that leaves it out, and the sums of dx, its gradient of the bias, are made here, too. */
 static flow_status fuse(flow_fusion *f, int index)
 {
   const flow_node *node = &f->graph->nodes[index];

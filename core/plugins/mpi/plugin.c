@@ -207,6 +207,8 @@ static flow_status duplicate_world(mpi_communicator *self)
   return code == MPI_SUCCESS ? FLOW_OK : fail_mpi(self, "opening the transport mpi", code);
 }
 
+/* Rank and size are the launcher's; what the caller says must agree. The communicator is a duplicate of the world, so that its messages
+ * meet nobody else's. */
 static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   const flow_plugin_services *services = flow_mpi_services();

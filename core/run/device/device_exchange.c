@@ -155,6 +155,7 @@ static flow_status make_member(flow_place *place, member *m)
   return status;
 }
 
+/* One device's end, on a thread of its own, since NCCL waits for all ends. The first that fails ends the others' waiting. */
 static void open_member(int number, void *argument)
 {
   opening *o = argument;

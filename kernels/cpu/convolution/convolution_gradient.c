@@ -121,6 +121,8 @@ static int one_run(const layout *l, const stride_phase *columns)
   return columns->step == 1 && l->s.groups == 1 && !l->s.depthwise && l->pixel == l->s.channels_out;
 }
 
+/* Once for a call, before its parts: places of the weights' elements in an image, the weights packed for each phase of the strides (a
+ * phase's pixels of dx meet the same taps), and where those taps are in g. */
 static flow_status prepare(const flow_call *call)
 {
   layout l = layout_of(call, 1);

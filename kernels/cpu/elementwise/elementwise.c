@@ -222,6 +222,8 @@ typedef struct walk {
   int64_t strides[FLOW_MAX_OPERANDS][FLOW_MAX_RANK];
 } walk;
 
+/* The axes of all operands side by side: axes of size 1 are left out, axes that follow each other in every operand become one, stride 0
+ * repeats. At least two axes are left, since the tile has two. */
 static void walk_make(walk *w, const flow_operand *const *operands, int count, const flow_operand *shape)
 {
   w->operands = count;

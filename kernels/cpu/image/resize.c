@@ -150,6 +150,7 @@ static void count_at(const resizing *s, int64_t e, int *rows, int *columns)
   *columns = s->columns.count[pixel % s->columns.out];
 }
 
+/* The oracle: element by element in double. The gradient adds each result's gradient to the pixels that made it. */
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -34,6 +34,8 @@ ALWAYS_INLINE void scatter(const sample_taps *t, const float *g, float *dx, int6
   }
 }
 
+/* float32, channels in vectors: all channels of a pixel have the same four neighbours and weights. The gradient writes to neighbours of
+ * any pixel, so that an image is one thread's. */
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -62,6 +64,7 @@ static flow_status run_vector(const flow_call *call, int phase, int64_t begin, i
 
 /* ---- plain: float32 and float64 ------------------------------------------------------------------------------------------ */
 
+/* The oracle: element by element, any dtypes. */
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -368,6 +368,7 @@ static void add_and_stop(const flow_call *call, int64_t at, int64_t n, double *y
   }
 }
 
+/* The oracle for channels [c, c + n): mean, variance of the differences from it, then the formula (Ioffe and Szegedy 2015), in double. */
 static void forward_channels(const flow_call *call, const layout *l, int64_t c, int64_t n)
 {
   double mean[PLAIN_CHANNELS] = { 0 }, variance[PLAIN_CHANNELS] = { 0 }, gamma[PLAIN_CHANNELS], beta[PLAIN_CHANNELS], x[PLAIN_CHANNELS];
@@ -393,6 +394,8 @@ static void forward_channels(const flow_call *call, const layout *l, int64_t c, 
   }
 }
 
+/* dx = gamma / s (g - (sum g + x' sum(g x')) / rows), x' = (x - mean) / s, s = sqrt(variance + epsilon): the derivative of the formula
+ * with mean and variance as functions of x. */
 static void gradient_channels(const flow_call *call, const layout *l, int64_t c, int64_t n)
 {
   double dbeta[PLAIN_CHANNELS] = { 0 }, dgamma[PLAIN_CHANNELS] = { 0 }, gamma[PLAIN_CHANNELS], mean[PLAIN_CHANNELS];

@@ -111,6 +111,8 @@ static size_t plain_scratch(const flow_call *call)
   return (size_t)logits->shape[logits->rank - 1] * sizeof(double);
 }
 
+/* The oracle: loss = log(sum exp(z - max)) - (z[label] - max), and g (softmax(z) - onehot). A label out of range is an error of the
+ * call. */
 static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

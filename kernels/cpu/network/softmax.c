@@ -231,6 +231,8 @@ static flow_status softmax_gradient_vector(const flow_call *call, int phase, int
 /* Two lines of doubles. */
 static size_t plain_scratch(const flow_call *call) { return 2 * (size_t)lines_of(call).n * sizeof(double); }
 
+/* The oracle, line by line in double; the largest element is subtracted first, so that nothing overflows. The gradient is (g - sum(g y))
+ * y. */
 static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

@@ -41,6 +41,7 @@ static flow_status prepare(const flow_call *call)
   return FLOW_OK;
 }
 
+/* Pixel by pixel: exact sums of products of bytes in int32, then what flow_finish makes of them. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -34,6 +34,8 @@ static void extent(const flow_operand *x, int64_t *rows, int64_t *elements)
 
 static int supports_float32(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
 
+/* PHILOX_WORDS numbers at a time where a sample has as many elements left, else four; the same numbers as run_plain, since their place
+ * in the sample is the key. */
 static flow_status run_float32(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -64,6 +66,7 @@ static flow_status run_float32(const flow_call *call, int phase, int64_t begin, 
   return FLOW_OK;
 }
 
+/* Any dtype: element e of a sample takes word e % 4 of block e / 4, keyed by seed, stream, step and sample. */
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

@@ -215,6 +215,8 @@ static int64_t parts(const flow_call *call, int phase)
   return (flow_shape_size(out->rank, out->shape) + PART - 1) / PART;
 }
 
+/* Parts of PART elements, each in chunks. A sample's numbers are counted from its own beginning, so that the first block of a part may
+ * belong in part to the sample before: `before` elements of it are made and left out. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

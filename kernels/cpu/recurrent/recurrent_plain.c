@@ -129,6 +129,8 @@ static void lstm_back(const state *s, int kept)
   multiply_row(s, 1, s->p, 0, 4 * u, s->h);
 }
 
+/* One step of the gradient, backwards: gates and candidate from the history, dh in s->h, which becomes that of the step before. kept:
+ * the mask keeps the state, and only dh goes through. */
 static void gru_back(const state *s, int kept)
 {
   int64_t u = s->r.units;

@@ -12,6 +12,7 @@ struct flow_plan_entry {
   _Alignas(16) char       bytes[];          /* the plan, then the key */
 };
 
+/* With the lock. What a library refuses is remembered as well; failures that may pass (no memory) are not. */
 static const void *find_locked(flow_plan_cache *cache, const void *key, size_t key_bytes, size_t plan_bytes, flow_plan_maker make)
 {
   struct flow_plan_entry **slot = &cache->slots[flow_hash(FLOW_HASH_BEGIN, key, key_bytes) % FLOW_PLAN_CACHE_SLOTS];

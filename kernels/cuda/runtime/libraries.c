@@ -111,6 +111,7 @@ static void version_text(char text[32], long version)
   snprintf(text, 32, "%ld.%ld.%ld", version / 10000, version / 100 % 100, version % 100);
 }
 
+/* Whether the library is there in a version that will do; `text` names it or says what is missing. */
 static int search(flow_cuda_library which, char *text)
 {
   const struct library *l = &libraries[which];

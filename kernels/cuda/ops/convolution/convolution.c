@@ -10,6 +10,7 @@
 /* As many threads as keep a large GPU busy sum dw, but none of them few pixels, nor more partial sums than this many numbers. */
 enum { WANTED_THREADS = 65536, FEWEST_PIXELS = 64, MOST_PARTIAL = 1 << 24 };
 
+/* What forward and gradient have in common. */
 static convolution_arguments describe(const flow_call *call, const flow_operand *x, const flow_operand *w)
 {
   flow_geometry s = flow_geometry_of(call, x, w);
@@ -90,6 +91,9 @@ static int64_t spread_bytes(const flow_call *call, const convolution_arguments *
   return is_spread(a) ? parts_of(a->pixels * a->channels_out * number_bytes(call), 256) * 256 : 0;
 }
 
+/* The gradient of the weights is a sum over all pixels: where there are too few weights to fill the device, pixels are cut into slices,
+ * whose partial sums a further launch adds in order. No slice is shorter than FEWEST_PIXELS, and partial sums take MOST_PARTIAL elements
+ * at most. */
 static convolution_arguments describe_gradient(const flow_call *call)
 {
   const flow_operand *in = call->inputs, *out = call->outputs;
@@ -133,6 +137,8 @@ static size_t gradient_shared_bytes(const flow_call *call)
                   transposed_bytes(call, &a, FLOW_TRANSPOSED_GRADIENT, a.dw_dtype));
 }
 
+/* g is spread first where a pool or relu is between (unless it is g already); then dx, partial sums of dw and db, and their sums. What
+ * the plan keeps transposed goes through memory of the call. */
 static flow_status run_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

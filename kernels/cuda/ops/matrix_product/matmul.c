@@ -7,6 +7,8 @@
 /* As many threads as keep a large GPU busy; below, k is cut, but not into slices shorter than a few blocks of sums. */
 enum { WANTED_TILES = 65536, SHORTEST_SLICE = 2 * MATMUL_BLOCK };
 
+/* Tiles of 4 x 4 results, one for each thread. Where there are fewer than WANTED_TILES, k is cut into slices of at least SHORTEST_SLICE,
+ * which are added afterwards. */
 static matmul_arguments describe_tiles(const flow_call *call)
 {
   product p = describe(call);

@@ -19,6 +19,8 @@ static int precision(int dtype)
   }
 }
 
+/* A thread makes the four numbers of a Philox block. In a batch, numbers are counted from the run's first sample on, so that they do not
+ * depend on how rows are cut. */
 static flow_status run_random(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -157,6 +157,8 @@ static size_t shared_bytes(const flow_call *call)
   return slices > 1 ? (size_t)(slices * a.outputs) * 8 : 0;
 }
 
+/* One launch, or two where the reduced axis is cut into slices: the second reduces the partial results in double or int64, whatever the
+ * dtype. */
 static flow_status run_reduce(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

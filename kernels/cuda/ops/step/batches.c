@@ -29,6 +29,7 @@ static void describe(flow_queue *queue, const flow_batch_table *tables, int coun
                            .output_count = count };
 }
 
+/* One launch for up to MOST_TABLES tables: its elements are units of up to 16 bytes, those of the tables one after the other. */
 static flow_status take(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
                         int64_t rows, const flow_batch_step *step)
 {
