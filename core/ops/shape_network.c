@@ -487,9 +487,9 @@ flow_status flow_shape_quantized_convolution(int op, const flow_attributes *attr
     return flow_rule_fail(op, "the kernel %s adds up more than %d products", flow_shape_text(4, w.dims), FLOW_MOST_BYTE_PRODUCTS);
   FLOW_TRY(check_range(op, "x", attributes->convolution.input_low, attributes->convolution.input_high));
   for (int i = 2; i < input_count; i++) {
-    const char *what = i == 2 ? "the scale" : "the bias";
+    const char *what = i == 2 ? "the scale" : i == 3 ? "the bias" : "the residual";
     FLOW_TRY(flow_rule_same_dtype(op, what, FLOW_FLOAT32, &inputs[i]));
-    FLOW_TRY(flow_rule_dims(op, what, &inputs[i], 1, &w.dims[3]));
+    FLOW_TRY(i < 4 ? flow_rule_dims(op, what, &inputs[i], 1, &w.dims[3]) : flow_rule_dims(op, what, &inputs[i], 4, outputs[0].dims));
   }
   if (attributes->convolution.low == 0 && attributes->convolution.high == 0) return FLOW_OK;
   outputs[0].dtype = FLOW_UINT8;

@@ -97,24 +97,25 @@ static int64_t sum_at(const shape *s, const flow_operand *x, const flow_operand 
   return sum;
 }
 
-/* relu, bias, bytes: what the call does besides. */
-static void check_convolution(const shape *s, int relu, int bias, int bytes, double low, double high)
+/* added: how many of bias and residual the call adds; relu, bytes: what else it does besides. */
+static void check_convolution(const shape *s, int relu, int added, int bytes, double low, double high)
 {
   int reach = (s->kernel - 1) * s->dilation;
   int height = (s->height + s->before + s->after - reach - 1) / s->stride + 1;
   int width = (s->width + s->before + s->after - reach - 1) / s->stride + 1;
-  flow_operand inputs[4] = { operand(FLOW_UINT8, 4, s->images, s->height, s->width, s->in),
+  flow_operand inputs[5] = { operand(FLOW_UINT8, 4, s->images, s->height, s->width, s->in),
                              operand(FLOW_INT8, 4, s->kernel, s->kernel, s->in / s->groups, s->out), operand(FLOW_FLOAT32, 1, s->out),
-                             operand(FLOW_FLOAT32, 1, s->out) };
+                             operand(FLOW_FLOAT32, 1, s->out), operand(FLOW_FLOAT32, 4, s->images, height, width, s->out) };
   flow_operand y = operand(bytes ? FLOW_UINT8 : FLOW_FLOAT32, 4, s->images, height, width, s->out);
   flow_attributes attributes = { .convolution = { .stride = { s->stride, s->stride }, .dilation = { s->dilation, s->dilation },
     .padding = { s->before, s->after, s->before, s->after }, .groups = s->groups, .activation = relu ? FLOW_RELU : FLOW_LINEAR,
-    .has_bias = bias, .input_low = low, .input_high = high, .low = bytes ? -2 : 0, .high = bytes ? 3 : 0 } };
+    .has_bias = added > 0, .input_low = low, .input_high = high, .low = bytes ? -2 : 0, .high = bytes ? 3 : 0 } };
   for (int64_t i = 0; i < operand_size(&inputs[0]); i++)
     ((uint8_t *)inputs[0].data)[i] = (uint8_t)(i % 11 == 0 ? 255 : 127 + 128 * next_number());
   for (int64_t i = 0; i < operand_size(&inputs[1]); i++) ((int8_t *)inputs[1].data)[i] = (int8_t)(i % 7 == 0 ? 127 : 127 * next_number());
   fill(&inputs[2], 0.01);
   fill(&inputs[3], 1);
+  fill(&inputs[4], 1);
   expected e = { malloc(operand_bytes(&y) + 1), "quantized_convolution" };
   float scale_in = (float)((high - low) / 255);
   int zero = byte_of(0, low, high);
@@ -122,15 +123,16 @@ static void check_convolution(const shape *s, int relu, int bias, int bytes, dou
     int channel = at % s->out, column = at / s->out % width, row = at / s->out / width % height, image = at / s->out / width / height;
     volatile float scale = scale_in * ((const float *)inputs[2].data)[channel];
     volatile float product = (float)sum_at(s, &inputs[0], &inputs[1], zero, image, row, column, channel) * scale;
-    volatile float value = product + (bias ? ((const float *)inputs[3].data)[channel] : 0);
+    volatile float value = product + (added > 0 ? ((const float *)inputs[3].data)[channel] : 0);
+    if (added > 1) value = value + ((const float *)inputs[4].data)[at];
     if (relu && value < 0) value = 0;
     if (bytes) e.bytes[at] = (unsigned char)byte_of(value, -2, 3);
     else memcpy(e.bytes + 4 * at, (const void *)&value, 4);
   }
-  flow_call call = call_of(FLOW_OP_quantized_convolution, &attributes, inputs, bias ? 4 : 3, &y, 1);
+  flow_call call = call_of(FLOW_OP_quantized_convolution, &attributes, inputs, 3 + added, &y, 1);
   run_everywhere(&call, 0, same_bits, &e);
   free(e.bytes);
-  for (int i = 0; i < 4; i++) operand_free(&inputs[i]);
+  for (int i = 0; i < 5; i++) operand_free(&inputs[i]);
   operand_free(&y);
 }
 
@@ -145,13 +147,17 @@ static void convolutions_are_sums_of_whole_numbers(void **state)
     { 1, 20, 40, 32, 64, 3, 1, 1, 1, 1, 1 },  { 1, 3, 50, 260, 70, 1, 1, 1, 0, 0, 1 }, { 0, 5, 5, 4, 4, 3, 1, 1, 1, 1, 1 },
     { 1, 30, 31, 128, 128, 3, 1, 1, 1, 1, 128 },
     { 2, 6, 7, 3, 9, 3, 1, 1, 0, 0, 1 },      { 1, 7, 9, 1, 17, 5, 2, 1, 2, 1, 1 },   { 3, 2, 5, 3, 6, 1, 1, 1, 0, 0, 1 },
-    { 1, 9, 8, 5, 40, 3, 1, 2, 0, 0, 1 },
+    { 1, 9, 8, 5, 40, 3, 1, 2, 0, 0, 1 },     { 2, 9, 13, 8, 8, 3, 1, 1, 1, 1, 8 },   { 1, 14, 11, 16, 16, 3, 2, 1, 0, 1, 16 },
+    { 1, 9, 9, 96, 96, 3, 1, 2, 2, 2, 96 },   { 1, 13, 12, 6, 6, 5, 3, 1, 2, 1, 6 },  { 2, 4, 5, 64, 64, 2, 1, 1, 0, 0, 64 },
+    { 1, 70, 60, 32, 32, 3, 2, 2, 1, 2, 32 }, { 3, 3, 3, 256, 256, 3, 1, 1, 1, 1, 256 },
   };
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     check_convolution(&shapes[i], 0, 0, 0, -1, 1);
     check_convolution(&shapes[i], 1, 1, 0, 0, 4);
     check_convolution(&shapes[i], 1, 1, 1, 0, 4);
     check_convolution(&shapes[i], 0, 1, 1, -3, 0);
+    check_convolution(&shapes[i], 1, 2, 0, -1, 2);
+    check_convolution(&shapes[i], 0, 2, 1, -1, 2);
   }
 }
 
@@ -176,11 +182,25 @@ static void what_could_overflow_is_refused(void **state)
   assert_int_equal(status_of(FLOW_INT8, 0, NAN, 3), FLOW_INVALID_ARGUMENT);
 }
 
+static void a_residual_has_the_shape_of_the_result(void **state)
+{
+  (void)state;
+  flow_signature inputs[5] = { { FLOW_UINT8, 4, { 1, 5, 5, 4 } }, { FLOW_INT8, 4, { 3, 3, 4, 2 } }, { FLOW_FLOAT32, 1, { 2 } },
+                               { FLOW_FLOAT32, 1, { 2 } }, { FLOW_FLOAT32, 4, { 1, 3, 3, 2 } } }, y;
+  flow_attributes attributes = { .convolution = { .stride = { 1, 1 }, .dilation = { 1, 1 }, .groups = 1, .input_high = 1 } };
+  const flow_op_record *record = flow_op(FLOW_OP_quantized_convolution);
+  assert_int_equal(record->shape(FLOW_OP_quantized_convolution, &attributes, inputs, 5, &y), FLOW_OK);
+  inputs[4].dims[1] = 1;
+  assert_int_equal(record->shape(FLOW_OP_quantized_convolution, &attributes, inputs, 5, &y), FLOW_INVALID_ARGUMENT);
+  assert_non_null(strstr(flow_last_error(), "the residual has shape {1, 1, 3, 2}, expected {1, 3, 3, 2}"));
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(floats_become_bytes), cmocka_unit_test(weights_have_a_scale_for_each_output),
     cmocka_unit_test(convolutions_are_sums_of_whole_numbers), cmocka_unit_test(what_could_overflow_is_refused),
+    cmocka_unit_test(a_residual_has_the_shape_of_the_result),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

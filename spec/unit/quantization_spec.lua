@@ -48,6 +48,27 @@ describe("model:quantize", function()
     assert.is_true(distance(model(pictures), after) < 0.05 * largest)      -- eagerly
   end)
 
+  it("adds a shortcut to the sums of a convolution, with the numbers of an addition of its own", function()
+    local function residual(whole)
+      flow.set_random_seed(6)
+      local input = flow.Input { 12, 12, 3 }
+      local function normed(x) return layers.BatchNormalization()(layers.Conv2D(8, 3, { padding = "same", use_bias = false })(x)) end
+      local first = layers.ReLU()(normed(input))
+      local second, shortcut = normed(first), layers.Conv2D(8, 1, { use_bias = false })(first)
+      local sum = layers.Add() { second, shortcut }
+      local last = layers.Add() { normed(layers.ReLU()(sum)), first }
+      return flow.Model { inputs = input, outputs = whole and last or { second, shortcut, first, sum, last } }
+    end
+    local parts, model = residual(false), residual(true)
+    model:set_weights(parts:get_weights())
+    for _, m in ipairs { parts, model } do m:quantize(pictures) end
+    assert.are.equal(0, distance(predict(parts)[5], predict(model)))
+    assert.is_nil(ops_of(model).add)
+    assert.is_nil(steps.describe(model._steps[#model._steps]):find "fused[^\n]*None")          -- of a batch
+    local seen = predict(parts)                     -- whose sums other readers keep apart
+    assert.are.equal(0, distance(seen[1] + seen[2], seen[4]))
+  end)
+
   it("takes a Dataset of batches with targets, and lists for several inputs", function()
     local model = network(2)
     local before = predict(model)

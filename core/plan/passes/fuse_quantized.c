@@ -3,6 +3,7 @@
  *   quantize(x), quantize(x), same range                 ->  quantize(x), once
  *   quantized_convolution(x, w, scales [, b]) * s        ->  quantized_convolution(x, w, scales * s [, b * s])       s {channels}
  *   quantized_convolution(x, w, scales [, b]) + t        ->  quantized_convolution(x, w, scales, t [+ b])            t {channels}
+ *   quantized_convolution(x, w, scales, b) + r           ->  quantized_convolution(x, w, scales, b, r)               r of its shape
  *   relu(quantized_convolution(...))                     ->  quantized_convolution(..., activation relu)
  *   quantize(relu(x)), low 0                             ->  quantize(x)
  *   quantize(minimum(x, number)), high at most that      ->  quantize(x)
@@ -41,15 +42,24 @@ static flow_status insert(fusion *f, int *index, int op, int a, int b, int *valu
   return FLOW_OK;
 }
 
-/* Rewrites node `index` as the convolution that makes `made`, with other attributes, scales and bias (-1: none). */
-static flow_status replace(fusion *f, int index, int made, const flow_attributes *attributes, int scales, int bias)
+/* What a convolution adds to its sums: values, or -1. */
+typedef struct terms { int bias, residual; } terms;
+
+static terms terms_of(const flow_node *convolution)
+{
+  int count = convolution->input_count;
+  return (terms){ .bias = count > 3 ? convolution->inputs[3] : -1, .residual = count > 4 ? convolution->inputs[4] : -1 };
+}
+
+/* Rewrites node `index` as the convolution that makes `made`, with other attributes, scales and terms. A residual has a bias beside it. */
+static flow_status replace(fusion *f, int index, int made, const flow_attributes *attributes, int scales, terms added)
 {
   const flow_node *old = &f->graph->nodes[f->graph->values[made].node];
-  const int inputs[4] = { old->inputs[0], old->inputs[1], scales, bias };
-  int count = bias < 0 ? 3 : 4;
+  const int inputs[5] = { old->inputs[0], old->inputs[1], scales, added.bias, added.residual };
+  int count = added.bias < 0 ? 3 : added.residual < 0 ? 4 : 5;
   flow_attributes with_bias = *attributes;
-  flow_signature operands[4], result;
-  with_bias.convolution.has_bias = bias >= 0;
+  flow_signature operands[5], result;
+  with_bias.convolution.has_bias = added.bias >= 0;
   for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
   FLOW_TRY(flow_op(FLOW_OP_quantized_convolution)->shape(FLOW_OP_quantized_convolution, &with_bias, operands, count, &result));
   f->uses[made] = 0;
@@ -57,21 +67,30 @@ static flow_status replace(fusion *f, int index, int made, const flow_attributes
   return flow_graph_rewrite(f->graph, index, FLOW_OP_quantized_convolution, inputs, count, &with_bias, &result, 1);
 }
 
-static int bias_of(const flow_node *convolution) { return convolution->input_count > 3 ? convolution->inputs[3] : -1; }
+static int same_shape(const fusion *f, int a, int b)
+{
+  const flow_signature *s = signature_of(f, a), *t = signature_of(f, b);
+  return s->dtype == t->dtype && flow_shape_equal(s->rank, s->dims, t->rank, t->dims);
+}
 
 static flow_status fold_affine(fusion *f, int *index)
 {
   int is_scale = f->graph->nodes[*index].op == FLOW_OP_mul;
   for (int side = 0; side < 2; side++) {
-    int made = f->graph->nodes[*index].inputs[side], vector = f->graph->nodes[*index].inputs[1 - side];
+    int made = f->graph->nodes[*index].inputs[side], other = f->graph->nodes[*index].inputs[1 - side];
     const flow_node *convolution = bare_convolution(f, made);
-    if (!convolution || !per_channel(f, vector, made)) continue;
+    if (!convolution) continue;
+    terms added = terms_of(convolution);
     flow_attributes attributes = convolution->attributes;
-    int scales = convolution->inputs[2], bias = bias_of(convolution);
-    if (is_scale) FLOW_TRY(insert(f, index, FLOW_OP_mul, scales, vector, &scales));
-    if (bias >= 0) FLOW_TRY(insert(f, index, is_scale ? FLOW_OP_mul : FLOW_OP_add, bias, vector, &bias));
-    else if (!is_scale) bias = vector;
-    return replace(f, *index, made, &attributes, scales, bias);
+    int scales = convolution->inputs[2], is_residual = !is_scale && added.bias >= 0 && same_shape(f, other, made);
+    if (added.residual >= 0 || (!is_residual && !per_channel(f, other, made))) continue;
+    if (is_residual) added.residual = other;
+    else {
+      if (is_scale) FLOW_TRY(insert(f, index, FLOW_OP_mul, scales, other, &scales));
+      if (added.bias >= 0) FLOW_TRY(insert(f, index, is_scale ? FLOW_OP_mul : FLOW_OP_add, added.bias, other, &added.bias));
+      else if (!is_scale) added.bias = other;
+    }
+    return replace(f, *index, made, &attributes, scales, added);
   }
   return FLOW_OK;
 }
@@ -83,7 +102,7 @@ static flow_status fuse_relu(fusion *f, int *index)
   if (!convolution) return FLOW_OK;
   flow_attributes attributes = convolution->attributes;
   attributes.convolution.activation = FLOW_RELU;
-  return replace(f, *index, made, &attributes, convolution->inputs[2], bias_of(convolution));
+  return replace(f, *index, made, &attributes, convolution->inputs[2], terms_of(convolution));
 }
 
 static int is_number(const fusion *f, int value, double *number)
@@ -115,7 +134,7 @@ static flow_status fuse_quantize(fusion *f, int *index)
   flow_attributes attributes = convolution->attributes;
   attributes.convolution.low = low;
   attributes.convolution.high = high;
-  return replace(f, *index, made, &attributes, convolution->inputs[2], bias_of(convolution));
+  return replace(f, *index, made, &attributes, convolution->inputs[2], terms_of(convolution));
 }
 
 /* If two nodes quantize the same value to the same range, readers of the second one read the first. */

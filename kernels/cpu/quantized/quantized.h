@@ -36,11 +36,12 @@ ALWAYS_INLINE void flow_store_quantized(uint8_t *p, vf x, const flow_byte_steps 
 #endif
 }
 
-/* What is done with the sums of a quantized convolution: y = activation(sum * scales[c] + biases[c]), as float32 or as bytes. */
+/* What is done with the sums of a quantized convolution: y = activation(sum * scales[c] + biases[c] + residual), as float32 or as bytes. */
 typedef struct flow_requantization {
   flow_quantization in, out;
   int               bytes, relu;
   const float      *scales, *biases;      /* shared: what flow_requantization_prepare made */
+  const float      *residual;             /* like y, or NULL */
 } flow_requantization;
 
 static inline int64_t flow_padded_lanes(int64_t channels) { return (channels + VL - 1) / VL * VL; }
@@ -59,6 +60,7 @@ static inline flow_requantization flow_requantization_of(const flow_call *call)
     .bytes = high > low, .relu = call->attributes->convolution.activation == FLOW_RELU, .scales = call->shared,
   };
   if (r.bytes) r.out = flow_quantization_of(low, high);
+  if (call->input_count > 4) r.residual = call->inputs[4].data;
   r.biases = r.scales + flow_padded_lanes(call->inputs[1].shape[3]);
   return r;
 }
@@ -76,25 +78,29 @@ static inline void flow_requantization_prepare(const flow_call *call)
 }
 
 /* What a call does to every vector of sums. */
-typedef struct flow_finish { flow_byte_steps steps; vf least; } flow_finish;
+typedef struct flow_finish { flow_byte_steps steps; vf least; const float *residual; } flow_finish;
 
 static inline flow_finish flow_finish_of(const flow_requantization *r)
 {
-  return (flow_finish){ .steps = flow_byte_steps_of(r->out), .least = vf_set(r->relu ? 0.0f : -INFINITY) };
+  return (flow_finish){ .steps = flow_byte_steps_of(r->out), .least = vf_set(r->relu ? 0.0f : -INFINITY), .residual = r->residual };
 }
+
 
 /* The first `lanes` sums, with their scales and biases, to element `at` of y; bytes: what r.bytes says, known where loops are compiled. */
 ALWAYS_INLINE void flow_requantize(const flow_finish *f, const int bytes, vi sums, vf scales, vf biases, int lanes, void *y, int64_t at)
 {
-  vf value = vf_at_least(__builtin_convertvector(sums, vf) * scales + biases, f->least);
+  vf value = __builtin_convertvector(sums, vf) * scales + biases;
+  if (f->residual) value += lanes == VL ? vf_load(f->residual + at) : vf_load_part(f->residual + at, lanes);
+  value = vf_at_least(value, f->least);
   if (bytes) flow_store_quantized((uint8_t *)y + at, value, &f->steps, lanes);
   else if (lanes == VL) vf_store((float *)y + at, value);
   else vf_store_part((float *)y + at, value, lanes);
 }
 
-/* The variants in their own files: one group, by bytes and by words; as many groups as channels. */
+/* The variants in their own files: one group, by bytes and by words; as many groups as channels, by bytes and by words. */
 FLOW_VARIANT(quantized_bytes);
 FLOW_VARIANT(quantized_words);
+FLOW_VARIANT(quantized_depthwise_bytes);
 FLOW_VARIANT(quantized_depthwise);
 
 #endif
