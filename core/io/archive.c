@@ -5,7 +5,8 @@
 #include <string.h>
 #include "base/memory.h"
 
-/* MOST_TEXT: the configuration and metadata of a model are a few MB at most. ALIGNMENT: a cache line, since tensors in an archive are read in place. */
+/* MOST_TEXT: the configuration and metadata of a model are a few MB at most. ALIGNMENT: a cache line, since tensors in an archive are read
+ * in place. */
 enum { ARCHIVE_MAGIC = 0x464c4152, WRITER_MAGIC = 0x464c4157, DEAD = 0x44454144, MOST_TEXT = 64 << 20, ALIGNMENT = 64 };
 
 struct flow_archive {

@@ -125,6 +125,8 @@ static void publish(cache_cursor *at)
   drop(at);
 }
 
+/* The next element, kept on its way. What could not be kept whole is not kept: the caller may go on after a failure, and a later pass would
+ * have a list with a gap. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   cache_cursor *at = (cache_cursor *)cursor;
@@ -133,13 +135,11 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
     return FLOW_OK;
   }
   flow_status status = flow_cursor_pull(cursor->inputs[0], out);
+  int keeps = status == FLOW_OK && out->count > 0 && at->filling;
+  if (keeps) status = keep(at->filling, out);
   if (status != FLOW_OK) drop(at);
   else if (out->count == 0) publish(at);
-  else if (at->filling) {
-    kept_list *list = at->filling;
-    FLOW_TRY(keep(list, out));
-    if (list->count == cursor->dataset->inputs[0]->cardinality) publish(at);      /* who counts does not ask for the end */
-  }
+  else if (keeps && at->filling->count == cursor->dataset->inputs[0]->cardinality) publish(at); /* who counts asks for no end */
   return status;
 }
 
