@@ -229,6 +229,8 @@ static char *join_path(const char *folder, const char *name)
 
 static flow_status scan(flow_logs *logs, const char *folder, const char *run_name, int depth);
 
+/* A folder is looked through, a file of events is noted, anything else is passed over; links are not followed, so that no circle is
+ * walked. */
 static flow_status see_entry(flow_logs *logs, const char *folder, const char *run_name, const char *name, int depth)
 {
   struct stat facts = { .st_mode = 0 };

@@ -18,6 +18,7 @@ typedef struct plan_worker { flow_context *context; flow_instance *instance; } p
 
 /* ---- signatures ---------------------------------------------------------------------------------------------------------- */
 
+/* The components that are named have to have the dtypes and ranks that the plan was traced for; their sizes are compared at each run. */
 static flow_status check_inputs(const plan_function *self, const flow_element_spec *in)
 {
   const flow_graph *graph = self->plan->graph;

@@ -31,6 +31,8 @@ static void clear_block(block *old, int from)
   old->count = 0;
 }
 
+/* A block of records, as many as BLOCK_RECORDS or BLOCK_BYTES allow; `last` where the file has ended. The reader's thread alone comes
+ * here. */
 static flow_status read_block(flow_read_ahead *self, block *into)
 {
   uint64_t bytes = 0, count;

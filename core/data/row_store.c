@@ -75,6 +75,7 @@ int64_t flow_rows_that_come_again(const flow_dataset *dataset)
   return dataset->class->keeps_elements && dataset->cardinality > 0 ? dataset->cardinality : -1;
 }
 
+/* Room for `rows` rows on the device, and a table by which a row's address on the host is found: at least twice as many places as rows. */
 static flow_status make_component(flow_row_store *store, kept_rows *kept, const flow_component *component, int64_t rows)
 {
   int64_t shape[FLOW_MAX_RANK] = { rows };

@@ -133,6 +133,7 @@ static flow_status scan_record(scanner *s)
   return FLOW_OK;
 }
 
+/* The whole text, record by record; empty lines are passed over. Lines are counted for messages, from 1. */
 static flow_status scan(flow_csv *csv, char delimiter)
 {
   scanner s = { .csv = csv, .next = csv->text, .end = csv->text + csv->bytes, .line = 1, .delimiter = delimiter };

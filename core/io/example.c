@@ -234,6 +234,7 @@ static sizes measure(const flow_feature_values *feature)
   return s;
 }
 
+/* Packed floats as they are, integers as varints, texts one by one with their lengths. There is room: the bytes were counted before. */
 static unsigned char *write_values(unsigned char *to, const flow_feature_values *feature)
 {
   if (feature->kind == FLOW_FEATURE_FLOATS && feature->count > 0) memcpy(to, feature->values, 4 * feature->count);

@@ -332,6 +332,8 @@ static int add_tensor(flow_json *document, const flow_writer_item *item, uint64_
   return flow_json_put(object, "data_offsets", flow_json_make_numbers(offsets, 2)) != NULL;
 }
 
+/* The header as JSON: metadata first, then tensors with the places of their bytes, without gaps. 0: no memory. with_contents: checksums
+ * are computed now, else their places are kept. */
 static int fill_document(flow_json *document, const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents)
 {
   if (writer->checksums || writer->note_count > 0) {

@@ -211,6 +211,7 @@ static flow_tensor *project(flow_expression *e, flow_layer *layer, int projectio
 /* How the axes of {batch, ..., heads, channels} stand for the products: those attended last before the channels, and as one. */
 typedef struct plan { int rank, attended, permutation[FLOW_MAX_RANK], back[FLOW_MAX_RANK]; } plan;
 
+/* The permutation that brings the attended axes side by side before the features, and the one back. */
 static flow_status plan_axes(const flow_layer *layer, int rank, const int *axes, int count, plan *p)
 {
   int taken[FLOW_MAX_RANK] = { 0 }, next = 0;

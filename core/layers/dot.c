@@ -72,6 +72,7 @@ static flow_tensor *as_rows(flow_expression *e, flow_tensor *x, int axis)
   return flow_express_reshape(e, x, 3, dims);
 }
 
+/* Both inputs as rows of the axis that is added up, {batch, others, size}, and a product of matrices; then the other axes again. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

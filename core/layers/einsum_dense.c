@@ -85,6 +85,7 @@ static flow_status parse(const flow_layer *layer, equation *q)
   return FLOW_OK;
 }
 
+/* What can be told before there is an input: output_shape against the equation, and the letters of bias_axes. */
 static flow_status check(flow_layer *layer)
 {
   equation q;
@@ -233,6 +234,7 @@ static flow_tensor *multiply(flow_expression *e, const equation *q, flow_tensor 
   return arrange(e, flow_express_reshape(e, y, of_y.count, dims), &of_y, &q->output);
 }
 
+/* The letters' sizes are compared with the kernel's: the product itself would name axes of reshaped operands. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -45,6 +45,7 @@ static flow_status check(flow_layer *layer)
   return flow_arguments_set_numbers(layer->arguments, "batch_shape", batch_shape, rank + 1);
 }
 
+/* Gives the input back, if it has the shape that was promised; sizes that one side does not know fit. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)context; (void)count; (void)training;

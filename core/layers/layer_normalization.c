@@ -43,6 +43,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return FLOW_OK;
 }
 
+/* (x - mean) / sqrt(variance + epsilon) over the normalized axes, then scale and center by variables of their shape (Ba et al. 2016). */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

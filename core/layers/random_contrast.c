@@ -25,6 +25,7 @@ static flow_tensor *mean_of(flow_expression *e, flow_tensor *x)
   return flow_express_mean_over(e, x, &attributes);
 }
 
+/* (x - mean) factor + mean, with the mean of each image and channel, within value_range. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;

@@ -40,6 +40,7 @@ static flow_tensor *pad_to_aspect(flow_expression *e, flow_tensor *x, int64_t he
   return fill != 0 && x ? e_add(e, x, flow_express_number(e, x, fill)) : x;
 }
 
+/* Crops or pads to the new aspect ratio first, if asked to. Integers are rounded, since the op gives floats. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

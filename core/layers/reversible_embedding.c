@@ -41,6 +41,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
                                  (const int64_t[]){ size, rows }, 1);
 }
 
+/* Vectors to scores for each token: a product with the table, or with one of its own; scores are limited to cap tanh(y / cap). */
 static flow_status reverse(flow_context *context, flow_layer *layer, flow_tensor *x, flow_tensor **out)
 {
   int64_t size = flow_argument_integer(layer->arguments, "output_dim");

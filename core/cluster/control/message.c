@@ -66,6 +66,7 @@ static void put_text(sink *out, const char *text, size_t most)
   put(out, 0, 1);
 }
 
+/* The kind, then the fields that this kind has, in one order for all kinds: the reader takes them by the same table. */
 static void put_message(sink *out, const flow_control_message *message)
 {
   unsigned fields = kinds[message->kind].fields;

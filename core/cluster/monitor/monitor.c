@@ -83,6 +83,8 @@ static void add_json(flow_text *to, const view *seen)
   flow_text_add(to, "]}");
 }
 
+/* The text format of Prometheus: a line of type for each metric, then a value for each task. Of tasks that are not known only whether
+ * they are up. */
 static void add_metrics(flow_text *to, const view *seen)
 {
   static const char *const names[] = { "flow_task_up", "flow_task_step", "flow_task_calls_total", "flow_task_silent_seconds",
@@ -124,6 +126,7 @@ static flow_status make_page(const flow_monitor *monitor, const view *seen, int 
   return FLOW_OK;
 }
 
+/* On the server's thread. The lock keeps worker and texts where they are while a page is made of them. */
 static flow_status page_of(void *state, const char *path, const char **type, char **body, size_t *bytes)
 {
   flow_monitor *monitor = state;

@@ -301,6 +301,7 @@ static flow_status meet(flow_worker *worker, const flow_worker_options *options)
   return over && waits ? flow_worker_rejoin(worker, -1) : status;
 }
 
+/* 0 stands for the default everywhere; what does not fit together is told with both numbers. */
 static flow_status check_options(const flow_worker_options *options)
 {
   const struct { const char *name; double value; } times[] = {

@@ -7,6 +7,7 @@
 
 static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+/* The paths in the form of strings that flow.h describes: bytes, and where each begins. The tensors of zeros make the first offset 0. */
 static flow_status pack(char *const *texts, size_t count, flow_tensor **bytes, flow_tensor **offsets)
 {
   int64_t total = 0, entries = (int64_t)count + 1;

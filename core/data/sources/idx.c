@@ -19,6 +19,7 @@ static flow_status open_idx(const char *path, flow_source *source)
   return flow_source_range(source, 0, source->file_bytes, gzipped ? FLOW_GZIP : FLOW_PLAIN);
 }
 
+/* Two zeros, the type, the number of axes, and a big-endian size for each (yann.lecun.com/exdb/mnist). */
 static flow_status read_header(flow_source *source, int *type, int *rank, int64_t *shape)
 {
   unsigned char magic[4], size[4];
@@ -65,6 +66,7 @@ static flow_status read_elements(flow_source *source, int type, flow_tensor *ten
   return FLOW_OK;
 }
 
+/* The shape is compared with the bytes that the file can hold at most before memory is taken. */
 static flow_status read_idx(flow_source *source, flow_tensor **out)
 {
   int type, rank;

@@ -55,6 +55,7 @@ static const flow_dataset_class class = {
   .keeps_elements = 1,
 };
 
+/* Offsets are a caller's: each has to be within the bytes and not before the one before it. */
 static flow_status check_texts(int i, const flow_tensor *bytes, const flow_tensor *offsets)
 {
   FLOW_TRY(flow_check_on_host("from_tensor_slices", offsets));

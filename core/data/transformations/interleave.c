@@ -87,6 +87,8 @@ static void close_place(interleave_cursor *at)
   advance(at);
 }
 
+/* `block` elements of the place whose turn it is, then the next one's turn; a place whose dataset has ended gets another one, where
+ * there is one. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   interleave_cursor *at = (interleave_cursor *)cursor;

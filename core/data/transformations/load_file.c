@@ -12,6 +12,7 @@ typedef struct loader {
 typedef struct load_file { flow_function base; const loader *loader; int64_t most; } load_file;
 typedef struct worker { char *path; int capacity; } worker;
 
+/* The whole file, or its first `most` bytes; -1: all. */
 static flow_status load_bytes(const char *path, int64_t most, flow_tensor **out)
 {
   flow_source source;

@@ -20,6 +20,7 @@ typedef struct worker {
   int          path_capacity;
 } worker;
 
+/* The path becomes a picture of a known size; a label after it stays, or becomes one-hot. */
 static flow_status give_spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const load_image *load = (const load_image *)function;

@@ -22,6 +22,7 @@ static int string_shape(const flow_component *component, int form, int64_t *shap
   return rank;
 }
 
+/* The result is a further component: the others stay, since a plan may need them. */
 static flow_status spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const look_up *self = (const look_up *)function;

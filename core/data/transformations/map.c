@@ -40,6 +40,8 @@ static flow_status open(flow_cursor *cursor)
   return flow_map_worker_open(((flow_map *)cursor->dataset)->function, &at->worker);
 }
 
+/* An element that the function leaves out (count 0) is followed by the next; its key counts on, so that random numbers do not depend on
+ * what was left out before. Functions that write into batches ask for their place first, and give it back if they made nothing. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   map_cursor *at = (map_cursor *)cursor;

@@ -282,6 +282,8 @@ static flow_status allocate(map_cursor *at)
   return FLOW_OK;
 }
 
+/* Threads start later, as elements are asked for. The ring is sized for the most that tuning may reach: as many calls as there are cores
+ * at first, twice as many at most. */
 static flow_status open(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;
@@ -300,6 +302,7 @@ static flow_status open(flow_cursor *cursor)
   return FLOW_OK;
 }
 
+/* Wakes threads that wait for room and joins them; a call of the function that runs is waited for. Also after an open that failed. */
 static void close(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;

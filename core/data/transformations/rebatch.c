@@ -16,6 +16,7 @@ static flow_status empty_batch(const flow_element_spec *spec, flow_element *out)
   return FLOW_OK;
 }
 
+/* Rows of the input, one by one, stacked to the next size in turn; a size of 0 is a batch without rows. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   rebatch_cursor *at = (rebatch_cursor *)cursor;
@@ -80,6 +81,7 @@ static int64_t count_batches(const rebatch *self, int64_t rows)
   return batches;
 }
 
+/* Copies and checks the sizes. The number of batches is known where that of rows is. */
 static flow_status fill(rebatch *self, const double *sizes, int count)
 {
   void *block;

@@ -31,6 +31,7 @@ static int is_over(const repeat_cursor *at)
   return at->epoch == INT64_MAX;
 }
 
+/* Pass after pass, each with a new cursor; a repetition without end ends with a pass that gives nothing. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   repeat_cursor *at = (repeat_cursor *)cursor;
@@ -48,6 +49,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   }
 }
 
+/* Skips within passes as the input can, and counts as `next` does. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   repeat_cursor *at = (repeat_cursor *)cursor;

@@ -162,6 +162,7 @@ static int64_t draw_numbers(shuffle_cursor *at, int64_t count, int64_t left, int
   return incoming;
 }
 
+/* Pulls the elements that are in the ring after a skip, in the order in which the input has them, and skips those in between. */
 static flow_status bring_in(shuffle_cursor *at, int64_t incoming, const int64_t *numbers, place *places)
 {
   int64_t size = ((shuffle *)at->base.dataset)->size, count = 0, passed = 0, skipped;
@@ -187,6 +188,8 @@ static void forget(shuffle_cursor *at)
   at->ended = 1;
 }
 
+/* Draws as a pass would, with numbers of elements in the ring's places instead of elements: only those that are left in the ring in the
+ * end are made. */
 static flow_status skip_by_numbers(shuffle_cursor *at, int64_t count, int64_t left)
 {
   int64_t size = ((shuffle *)at->base.dataset)->size, ring = at->end > size || left > size - at->end ? size : at->end + left;

@@ -47,6 +47,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return FLOW_OK;
 }
 
+/* Rows of the batch at hand, then whole batches unmade where their size is known, then rows of the next. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   unbatch_cursor *at = (unbatch_cursor *)cursor;

@@ -115,6 +115,7 @@ static flow_status read_dataspace(flow_hdf5_reader *reader, piece message, int *
   return FLOW_OK;
 }
 
+/* Where a dataset's bytes are (HDF5 file format, IV.A.2.i): compact, in the message itself, or contiguous, somewhere in the file. */
 static flow_status read_layout(flow_hdf5_reader *reader, piece message, flow_hdf5_object *object)
 {
   const unsigned char *bytes = message.bytes;

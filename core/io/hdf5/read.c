@@ -146,6 +146,7 @@ static flow_status read_group(flow_hdf5_reader *reader, const flow_hdf5_object *
 
 /* ---- datasets ---------------------------------------------------------------------------------------------------------------------- */
 
+/* A dataset becomes an entry of the index. One without contents was never written, which an empty shape may be. */
 static flow_status read_dataset(flow_hdf5_reader *reader, const flow_hdf5_object *object)
 {
   flow_tensor_file *file = reader->file;

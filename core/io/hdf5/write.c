@@ -173,6 +173,7 @@ static void put_attribute(pen *to, const flow_hdf5_note *note)
   put_bytes(&object, note->text, text_bytes, 0);
 }
 
+/* The messages of a dataset as h5py writes them: shape, type, fill value, place. */
 static void put_dataset(pen *to, const flow_hdf5_node *node, const flow_tensor *tensor)
 {
   unsigned char type[FLOW_HDF5_TYPE_BYTES];
@@ -259,6 +260,7 @@ static void put_group(pen *to, const flow_hdf5_plan *plan, const flow_hdf5_node 
   put_tree(to, group, places);
 }
 
+/* An object's header of version 1: how many messages there are, their bytes, then the messages. */
 static void put_object(pen *to, const flow_hdf5_plan *plan, const flow_hdf5_node *node, const flow_tensor_writer *writer)
 {
   to->at = node->header;
@@ -276,6 +278,7 @@ static void put_object(pen *to, const flow_hdf5_plan *plan, const flow_hdf5_node
   for (int i = node->first_note; i >= 0; i = plan->notes[i].next) put_attribute(to, &plan->notes[i]);
 }
 
+/* Version 0, which every reader knows. */
 static void put_superblock(pen *to, const flow_hdf5_plan *plan)
 {
   const flow_hdf5_node *root = &plan->nodes[0];
@@ -297,6 +300,7 @@ static void put_superblock(pen *to, const flow_hdf5_plan *plan)
   put(to, root->heap, 8);
 }
 
+/* Everything but the contents, into one block: all places were fixed by the plan before. */
 static void put_index(unsigned char *block, const flow_hdf5_plan *plan, const flow_tensor_writer *writer, uint64_t *places)
 {
   pen to = { block, 0 };
