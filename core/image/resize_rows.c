@@ -172,6 +172,8 @@ flow_status flow_shuffles_prepare(flow_shuffles *s, const flow_resize_taps *taps
 }
 
 #if FLOW_HAVE_X86
+/* Sixteen results at a time: the pixels that they need are within two vectors from `base` on; each step picks one for each result and
+ * adds it with its weight. */
 __attribute__((target("avx512f")))
 static void mix_shuffled(const flow_shuffles *s, int count, const float *row, int total, float *to)
 {

@@ -13,6 +13,7 @@ static flow_status check(flow_layer *layer)
   return flow_layer_check_positive(layer, positive);
 }
 
+/* Each voxel is repeated along three further axes, which are then joined with its own. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -206,6 +206,7 @@ static flow_status read_optimizer(flow_model *model, flow_tensor_file *file)
   return status;
 }
 
+/* config.json, as a tree that the model keeps, and metadata.json, as the text that it is. */
 static flow_status read_texts(flow_model *model, const char *path)
 {
   flow_archive *archive;

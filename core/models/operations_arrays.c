@@ -161,6 +161,8 @@ static flow_tensor *norm(flow_operation_call *call)
   return sum ? e_sqrt(E, sum) : NULL;
 }
 
+/* Rows in reverse order by a gather; another axis is brought to the front and back. Its length has to be known, since the positions are
+ * a constant. */
 static flow_tensor *flipped(flow_operation_call *call)
 {
   int axis = call->operation->op, order[FLOW_MAX_RANK];

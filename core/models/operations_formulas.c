@@ -48,6 +48,7 @@ static flow_tensor *tensor_of(reader *r, term value, term like)
   return flow_operation_scalar(r->call, other, value.number);
 }
 
+/* Numbers are computed at once, anything with a tensor becomes an op. */
 static term binary(reader *r, char kind, term a, term b)
 {
   static const struct { char kind; int op; } ops[] = {

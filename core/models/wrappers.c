@@ -194,6 +194,7 @@ static int recurrent_flag(const flow_model_part *part, const char *name)
   return part->kind == FLOW_PART_LAYER ? flow_argument_boolean(part->layer->arguments, name) : flow_wrapper_flag(part, name);
 }
 
+/* What Keras checks when a Bidirectional is made: both layers recurrent, in opposite directions, with the same kind of outputs. */
 static flow_status bidirectional_check(const flow_model_part *part)
 {
   static const char *const alike[] = { "return_sequences", "return_state" };
@@ -258,6 +259,8 @@ static flow_status merge(const flow_wrapper_call *call, flow_tensor *const *forw
   return FLOW_OK;
 }
 
+/* Runs both layers, each with its half of the initial states, merges their sequences, and gives the states of both. Sequences carry the
+ * mask on. */
 static flow_status bidirectional_run(const flow_wrapper_call *call)
 {
   const flow_model_part *part = call->part;

@@ -164,6 +164,7 @@ flow_status flow_tensor_contiguous(flow_tensor *tensor, flow_tensor **out)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Both sides as rows of one kind, contiguous, so that a row is one copy of bytes. */
 static flow_status check_rows(const flow_tensor *source, const flow_tensor *into, int64_t count)
 {
   if (source->rank < 1 || into->rank < 1 || source->dtype != into->dtype ||

@@ -103,6 +103,7 @@ static void tensor_struct_free(flow_tensor *tensor)
   flow_free(tensor);
 }
 
+/* A contiguous tensor over memory that is given (data, or a place's), or over new one. On failure the memory is not taken over. */
 static flow_status tensor_over(void *data, flow_place *place, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   *out = NULL;

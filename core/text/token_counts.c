@@ -104,6 +104,7 @@ static int64_t parse(flow_token token)
   return strtoll(digits, NULL, 10);
 }
 
+/* The four results; on failure some may be made, which the caller releases. */
 static flow_status write_sorted(const flow_token_counts *self, const counted_token *list, flow_tensor **out)
 {
   int64_t count = self->tokens.count, ends = count + 1;

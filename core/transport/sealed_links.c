@@ -183,6 +183,8 @@ static flow_status fail_errno(void)
   return flow_fail(FLOW_IO_ERROR, "connections cannot be encrypted: %s", strerror(errno));
 }
 
+/* The network's socket becomes the link's; the rank gets one end of a pair in its place. After a failure *socket is -1, and release()
+ * closes what the link has. */
 static flow_status open_link(flow_sealed_links *self, int i, int *socket, const uint8_t *key, int dialed)
 {
   sealed_link *link = &self->links[i];

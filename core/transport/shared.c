@@ -127,6 +127,7 @@ static int spin(flow_shared *self, int rank, unsigned step)
   return has_shown(self, rank, step);
 }
 
+/* Spins first, since most waits are short, then sleeps in short naps: a rank that has died wakes nobody. */
 static flow_status wait_for_rank(flow_shared *self, const work *of, int rank, unsigned step)
 {
   if (has_shown(self, rank, step) || spin(self, rank, step)) return FLOW_OK;

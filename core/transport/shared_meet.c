@@ -49,6 +49,8 @@ static flow_status spread(meeting *self, const char *name, char *all, size_t byt
   return FLOW_OK;
 }
 
+/* Everybody leaves his part for rank 0, which collects them and leaves them all in one. Gathers are numbered, so that keys are new each
+ * time. */
 static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
 {
   meeting *self = (meeting *)communicator;

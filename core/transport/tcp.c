@@ -226,6 +226,7 @@ static flow_status connect_all(flow_tcp *self, const flow_transport_options *opt
   return status;
 }
 
+/* Waits for all ranks. The store is not used after this. */
 static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   if (rank < 0 || !options->group || !options->address || !options->store) {

@@ -38,6 +38,7 @@ static flow_status rewrite(fusion *f, int index, int made, int op, const int *in
   return flow_graph_rewrite(f->graph, index, op, inputs, count, attributes, signatures, flow_op(op)->outputs);
 }
 
+/* An addition of one number a channel to the only use of a convolution or product: the op takes it as its bias. */
 static flow_status fuse_bias(fusion *f, int index)
 {
   for (int side = 0; side < 2; side++) {
@@ -138,6 +139,7 @@ static flow_status fuse_input(fusion *f, int index)
   return fuse_scale(f, index);
 }
 
+/* The only use of a convolution or product is relu: the op does it. */
 static flow_status fuse_relu(fusion *f, int index)
 {
   int made = f->graph->nodes[index].inputs[0];
@@ -156,6 +158,7 @@ static flow_status fuse_relu(fusion *f, int index)
   return FLOW_OK;
 }
 
+/* The only use of a convolution is a max pooling without padding: the op does it, and its index says where each maximum was. */
 static flow_status fuse_pool(fusion *f, int index)
 {
   const flow_node *pool = &f->graph->nodes[index];

@@ -73,6 +73,8 @@ static int same_shape(const fusion *f, int a, int b)
   return s->dtype == t->dtype && flow_shape_equal(s->rank, s->dims, t->rank, t->dims);
 }
 
+/* A product or sum by channel after a convolution of bytes goes into its scales and bias; a sum with a tensor of its shape becomes its
+ * residual, once. */
 static flow_status fold_affine(fusion *f, int *index)
 {
   int is_scale = f->graph->nodes[*index].op == FLOW_OP_mul;

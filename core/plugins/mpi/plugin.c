@@ -65,6 +65,8 @@ static int list_missing(const mpi_communicator *self, int count, MPI_Request *re
   return missing;
 }
 
+/* The time is over. Names the ranks of which messages have not come, where there are messages. MPI is not used again, since what was
+ * begun cannot be taken back. */
 static flow_status give_up(mpi_communicator *self, const char *operation, int count, MPI_Request *requests)
 {
   char ranks[FLOW_REASON_SIZE / 2] = "", reason[FLOW_REASON_SIZE];
@@ -90,6 +92,8 @@ static void rest(int64_t waited)
   else nanosleep(&(struct timespec){ .tv_nsec = NAP_NANOSECONDS }, NULL);
 }
 
+/* MPI moves data only while it is called: it is asked again and again, at first without a pause. An abort and the time limit are looked
+ * at in between. */
 static flow_status drive(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
 {
   int64_t start = flow_now_nanoseconds(), most = (int64_t)(self->base.timeout * 1e9), waited = 0;

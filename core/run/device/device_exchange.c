@@ -107,6 +107,7 @@ static flow_status ask_others(const asker *by, const char *key, double seconds)
   return status;
 }
 
+/* The first member of a process that has not rank 0 asks the other processes; the rest wait for what it finds. */
 static flow_status get(void *state, const char *key, double seconds, void **bytes, size_t *count)
 {
   const asker *by = state;
@@ -253,6 +254,8 @@ flow_status flow_device_exchange_open(flow_device_group *group, const flow_devic
   return status;
 }
 
+/* Communicators first, those of earlier openings too: they may use the queue. The votes are released on the member's queue, after the
+ * device's own has come past them. */
 static void close_members(flow_device_exchange *self)
 {
   for (int i = 0; i < self->group->count; i++) {

@@ -29,6 +29,7 @@ typedef struct flow_crew {
 
 /* ---- threads ----------------------------------------------------------------------------------------------------------------- */
 
+/* One member's thread: does each round's function, and ends when there is none. It is not of the team, whose threads compute. */
 static void *work(void *argument)
 {
   hand *self = argument;

@@ -17,6 +17,8 @@ static flow_tensor *power(flow_expression *e, flow_tensor *x, double exponent)
   return exponent == 0.5 ? e_sqrt(e, x) : e_pow(e, x, flow_express_number(e, x, exponent));
 }
 
+/* FTRL-proximal (McMahan et al. 2013, algorithm 1) with Keras' names: slots are the sum of squared gradients and the linear term;
+ * weights whose linear term is within l1 become 0. */
 static void update(flow_formula *f)
 {
   flow_expression *e = &f->expression;

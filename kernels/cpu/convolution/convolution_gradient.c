@@ -281,6 +281,7 @@ static void image_gradient(const layout *l, const shared_view *shared, const flo
   }
 }
 
+/* Image by image; dw and db are added up over all images of the call. canvas: g as the phases read it, with a border of zeros. */
 static flow_status run_direct(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

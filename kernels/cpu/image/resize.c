@@ -75,6 +75,8 @@ static void blend_all(const float *x, int64_t step, int count, const double *w, 
   if (i < n) store(y + i, blend(x + i, step, count, w, (int)(n - i)), (int)(n - i));
 }
 
+/* Rows first: the rows of the image that a row of the result needs, blended into `row`, of which the columns are blended. A row that is
+ * one of the image's is not copied. */
 static void resize_image(const resizing *s, const float *x, float *y, float *row)
 {
   int64_t width = s->columns.in * s->channels;

@@ -106,6 +106,7 @@ const flow_kernel FLOW_KERNELS(sample_image_gradient)[] = {
 
 /* ---- random numbers ------------------------------------------------------------------------------------------------------------ */
 
+/* Numbers in [low, high) with 24 random bits; number e of a sample is word e % 4 of its block e / 4. */
 static flow_status run_uniform(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -67,6 +67,7 @@ static int64_t tiled_parts(const flow_call *call, int phase)
   return parts == 1 && together > 1 ? (p.matrices + together - 1) / together : parts * p.matrices;
 }
 
+/* Parts of all matrices, one matrix after the other; small matrices are several to a part. */
 static flow_status tiled_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   product p = describe(call);

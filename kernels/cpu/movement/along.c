@@ -113,6 +113,7 @@ static uint32_t key_of_float(float x)
   return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
 }
 
+/* 32 bits whose order is that of the elements, for dtypes that float32 or int32 hold exactly. */
 static uint32_t short_key_of(int dtype, const char *at)
 {
   float number;

@@ -171,6 +171,7 @@ static int64_t pack_parts(const flow_call *call, int phase)
   return part_count(&call->outputs[0], INT64_MAX);
 }
 
+/* The elements of the result are cut into equal parts, whatever inputs they come from; inputs that are in place already are not copied. */
 static flow_status run_pack(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const flow_operand *out = &call->outputs[0];

@@ -85,6 +85,7 @@ static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, 
   return FLOW_OK;
 }
 
+/* g (softmax(z) - onehot), with the exponentials made in place of the result. */
 static flow_status gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

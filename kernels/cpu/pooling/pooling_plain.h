@@ -1,6 +1,7 @@
 /* pooling_plain.h: max pooling as the definition says, for one element type; included with TYPE, PLAIN(name) and LOWEST
  * defined. A NaN wins, the first of equals wins, padding never wins; a window of padding only is LOWEST, index NO_ARGMAX. */
 
+/* The oracle: the first of equal maxima wins, a NaN wins over numbers; index is its place in the window, row by row. */
 static void PLAIN(forward)(const flow_pooling *s, const TYPE *x, TYPE *y, uint8_t *index)
 {
   for (int64_t row = 0; row < s->out[0]; row++) {

@@ -45,6 +45,7 @@ static float largest_of(const float *w, int64_t rows, int64_t step)
   return largest;
 }
 
+/* Symmetric, a scale for each output: the largest magnitude becomes 127. Scales below the least normal float count as 0. */
 static flow_status run_weights(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

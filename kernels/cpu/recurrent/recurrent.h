@@ -87,6 +87,8 @@ typedef struct block {
   float    *h, *c, *p;
 } block;
 
+/* How w is packed: for products with the state of all gates, or, where the reset comes first, of two gates, with the candidate's columns
+ * apart. */
 static inline block block_of(const flow_call *call)
 {
   block b = { .r = recurrent_of(call) };

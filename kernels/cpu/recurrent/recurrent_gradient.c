@@ -31,6 +31,7 @@ static void give(const block *b, const flow_operand *output, int64_t t)
 
 /* ---- cells: one step back; h becomes what flows to the state before it ----------------------------------------- */
 
+/* h = tanh(...): its derivative is 1 - h^2. Steps that the mask keeps pass dh on as it is. */
 static void simple_rnn_back(const flow_call *call, const block *b, int64_t s)
 {
   int64_t t = step_at(&b->r, s), units = b->r.units;

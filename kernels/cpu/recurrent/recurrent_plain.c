@@ -57,6 +57,8 @@ static void simple_rnn_step(const state *s, int kept)
   for (int64_t j = 0; j < u && !kept; j++) s->h[j] = tanh(s->p[j]);
 }
 
+/* Gates i, f, g, o in Keras' order: c = f c + i g, h = o tanh(c) (Hochreiter and Schmidhuber 1997, with the forget gate). kept: the mask
+ * keeps the state. */
 static void lstm_step(const state *s, int kept)
 {
   int64_t u = s->r.units;
@@ -75,6 +77,8 @@ static void lstm_step(const state *s, int kept)
   }
 }
 
+/* Gates z, r and the candidate k: h = z h + (1 - z) k, with r before (Cho et al. 2014) or after the candidate's product with h (Keras'
+ * default). */
 static void gru_step(const state *s, int kept)
 {
   int64_t u = s->r.units;
@@ -108,6 +112,7 @@ static void simple_rnn_back(const state *s, int kept)
   multiply_row(s, 1, s->p, 0, u, s->h);
 }
 
+/* The derivative of lstm_step, from the history: gradients of the gates' inputs, of c, and of h by the product with w. */
 static void lstm_back(const state *s, int kept)
 {
   int64_t u = s->r.units;

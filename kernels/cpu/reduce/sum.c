@@ -324,6 +324,7 @@ static void run_columns(const sum *s, const flow_call *call, int64_t first, int6
   }
 }
 
+/* Phase 0 makes sums by columns, or partial sums by slots; phase 1 adds the slots up. */
 static flow_status run_all(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const flow_operand *out = &call->outputs[0];

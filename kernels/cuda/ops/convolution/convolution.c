@@ -60,6 +60,7 @@ static size_t forward_shared_bytes(const flow_call *call)
 
 static int bytes_in_fours(const uint8_t *index, int64_t step) { return (uintptr_t)index % sizeof(four_bytes) == 0 && step % 4 == 0; }
 
+/* A thread makes four channels of a pixel of the result, after pooling, where there is one. */
 static flow_status run_forward(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -34,6 +34,7 @@ flow_status flow_cuda_transpose(const flow_call *call, const void *from, int fro
 
 static int supports(const flow_call *call) { return flow_cuda_way_of(call) != FLOW_CUDA_OTHER; }
 
+/* As many filters as one launch takes, of one dtype; then the next launch. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
