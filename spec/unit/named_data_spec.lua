@@ -60,8 +60,6 @@ describe("data by name", function()
     plain:compile { loss = "mse" }
     assert.truthy(message_of(function() plain:fit({ x = a }, price) end)
       :find("x is given by name, which needs a functional model", 1, true))
-    assert.truthy(message_of(function() flow.data.Dataset.from_tensor_slices { { a, b }, price } end)
-      :find("entry 1 is a list of tensors; an element's components stand side by side: { x1, x2, y }", 1, true))
   end)
 end)
 

@@ -173,6 +173,13 @@ describe("parameters of methods that scripts define", function()
   end)
 end)
 
+describe("activation = false", function()
+  it("is Keras' None: none", function()
+    assert.equal("linear", layers.Dense(2, { activation = false }).activation)
+    assert.equal("linear", layers.LSTM(2, { activation = false }).activation)
+  end)
+end)
+
 describe("a model that contains layers which prepare data", function()
   it("trains these where nobody says otherwise, as they do by themselves", function()
     local pictures = flow.random.uniform { 4, 12, 12, 1 }

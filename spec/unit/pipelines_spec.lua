@@ -98,8 +98,8 @@ describe("elements by name", function()
     for x, y in pipeline:iter() do seen[#seen + 1] = x.job .. " " .. x.twice:item() .. " " .. y:item() end
     table.sort(seen)
     assert.same({ "cook 42 0", "cook 42 0", "smith 70 1", "smith 70 1" }, seen)
-    local x, y, other = Dataset.zip { dataset, Dataset.range(3) }:iter()()
-    assert.same({ 21, "cook", 0, 0 }, { x.age:item(), x.job, y:item(), other:item() })
+    local pair, other = Dataset.zip { dataset, Dataset.range(3) }:iter()()
+    assert.same({ 21, "cook", 0, 0 }, { pair[1].age:item(), pair[1].job, pair[2]:item(), other:item() })
     local made = Dataset.from_generator(function()
       local i = 0
       return function()

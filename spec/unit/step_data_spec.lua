@@ -68,7 +68,7 @@ describe("the data of a step", function()
     local Pairs = flow.Model:extend "Pairs"
     function Pairs:init() self.dense = flow.layers.Dense(2, { kernel_initializer = "ones" }) end
     function Pairs:train_step(data)
-      local many, few, labels = unpack(data)
+      local many, few, labels = data[1], data[2][1], data[2][2]
       local tape = flow.GradientTape()
       local loss = tape:record(function()
         local all = self.dense(flow.concat({ many, few }, 1))

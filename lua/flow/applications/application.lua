@@ -130,18 +130,31 @@ local function end_of(x, record, options)
   return application.classify(x, options, record.named_pooling or record.top_pooling)
 end
 
+-- The inputs that a symbolic tensor is computed from; itself, if it is one.
+local function sources(t)
+  local list, seen = {}, {}
+  local function visit(one)
+    if seen[one] then return end
+    seen[one] = true
+    if #one.node.inputs == 0 then list[#list + 1] = one end
+    for _, input in ipairs(one.node.inputs) do visit(input) end
+  end
+  visit(t)
+  return #list == 1 and list[1] or list
+end
+
 -- The model of a record; what: the function's name, for messages; options: its arguments.
 function application.make(what, record, options)
   check_weights(what, options)
   local input = options.input_tensor
   if input and not symbolic.is(input) then
-    raise("%s: input_tensor is what flow.Input gives, got %s", what, errors.describe(input))
+    raise("%s: input_tensor is what flow.Input or a layer called on it gives, got %s", what, errors.describe(input))
   end
   local shape = input_shape(what, record, options)
   input = input or layers.Input(shape)
   local x = end_of(record.body(input, options), record, options)
   local name = options.name or type(record.name) == "function" and record.name(options, shape) or record.name
-  local model = models.Model { inputs = input, outputs = x, name = name }
+  local model = models.Model { inputs = sources(input), outputs = x, name = name }
   if options.weights == "imagenet" then
     model:load_weights(application.fetched(what, record.files(options, shape)))
   elseif options.weights then

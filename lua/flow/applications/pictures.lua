@@ -7,6 +7,7 @@ local errors = require "flow.errors"
 local json = require "flow.json"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
+local symbolic = require "flow.layers.symbolic"
 local application = require "flow.applications.application"
 
 local raise = errors.raise
@@ -32,7 +33,7 @@ local MODES = {
 
 -- Pictures {rows, columns, 3} or {count, rows, columns, 3} with values from 0 to 255, as float32 as the application wants them.
 function pictures.preprocess(what, mode, x)
-  if not native.is_tensor(x) then x = tensor.tensor(x) end
+  if not native.is_tensor(x) and not symbolic.is(x) then x = tensor.tensor(x) end
   if mode ~= "none" and x.shape[#x.shape] ~= 3 then
     raise("%s: the last axis are the 3 channels, got the shape {%s}", what, table.concat(x.shape, ", "))
   end

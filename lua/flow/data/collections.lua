@@ -240,7 +240,7 @@ return function(Dataset, internal, make, out)
     end
     if start and #start ~= #target then raise("%s: initial_dist has %d entries, target_dist %d", what, #start, #target) end
     table.insert(specs, 1, { shape = {}, dtype = "int64" })
-    local own = self._structure and { false, unpack(self._structure) }
+    local own = structure.numbered(self)
     return internal.transform({ self }, specs, own, UNKNOWN, function(pull, give)
       local counts, draw = {}, uniforms(seed)
       for i in ipairs(target) do counts[i] = start and start[i] or 1 end      -- as tf.data begins

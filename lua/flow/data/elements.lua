@@ -69,14 +69,16 @@ function elements.signature(what, given)
   end
   if type(given) ~= "table" then return given, false end
   if given.dtype or given.shape or not is_spec(given) and #given == 0 then given = { given } end
-  local list = {}
-  for i, entry in ipairs(given) do list[i] = not is_spec(entry) and entry end
-  local own = structure.of(what, list)
+  local function marked(entry)      -- with something that has no parts in place of each component
+    if is_spec(entry) then return setmetatable({}, {}) end
+    local parts = {}
+    for key, part in pairs(entry) do parts[key] = marked(part) end
+    return parts
+  end
+  local own, list = structure.of(what, marked(given)), {}
   if not own then return given, false end
-  list = {}
   for i, entry in ipairs(given) do
-    for _, name in ipairs(own[i] or {}) do list[#list + 1] = entry[name] end
-    if not own[i] then list[#list + 1] = entry end
+    for _, component in ipairs(structure.components(own[i], entry)) do list[#list + 1] = component end
   end
   return list, own
 end

@@ -104,7 +104,7 @@ end
 Dataset.metatable.__tostring = function(self)
   local parts = {}
   for i, spec in ipairs(self._specs) do parts[i] = elements.spec_text(spec) end
-  return ("Dataset (%s)"):format(table.concat(parts, ", "))
+  return ("Dataset (%s)"):format(table.concat(structure.bracketed(self._structure, parts), ", "))
 end
 
 -- What elements are: a list with { shape = { ... }, dtype = "float32" } for each component, or a table of these by name; -1 is a size that
@@ -177,7 +177,7 @@ function Dataset.range(start, stop, step, options)
   return make({}, make_range, start, stop, step, native.dtype(options.dtype), out)
 end
 
--- zip { a, b } or zip(a, b): elements side by side.
+-- zip { a, b } or zip(a, b): elements side by side; those of several values stand as a list: { x, { image, label } }.
 takes "datasets..."
 function Dataset.zip(list)
   if type(list) ~= "table" or getmetatable(list) or errors.check_list("zip", list) == 0 then
@@ -317,7 +317,8 @@ end
 -- Elements with their number in front, from `start` (0) on.
 takes "start: integer = 0"
 function Dataset:enumerate(start)
-  return Dataset.zip { Dataset.range(start, 2 ^ 53), self }
+  local made = Dataset.zip { Dataset.range(start, 2 ^ 53), self }
+  return with_structure(made, structure.numbered(self))
 end
 
 function Dataset:apply(f)

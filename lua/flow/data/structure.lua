@@ -1,8 +1,9 @@
--- structure.lua: elements with parts by name: { age = tensor, job = strings } where others have one tensor. C knows components side by
--- side; a structure tells which of them are such a table.
+-- structure.lua: elements with parts: { age = tensor, job = strings } or { x, y } where others have one tensor. C knows components side by
+-- side; a structure tells which of them belong together.
 --
 -- A structure is a list with an entry for each value of an element: false: one component; { "age", "job" }: a table, its components in the
--- order of the names, which are sorted. Elements without tables have the structure false.
+-- order of the names, which are sorted; { parts = { ... } }: a list, with an entry for each of its values; { names = ..., parts = ... }: a
+-- table by name, of which some values have parts themselves. Elements whose values are single components have the structure false.
 
 local errors = require "flow.errors"
 local arguments = require "flow.arguments"
@@ -27,14 +28,68 @@ local function names_of(what, value)
   return names
 end
 
+-- Whether a value is a list of values that stand together: its first one is a tensor, or has parts itself.
+local function is_list(value)
+  if type(value) ~= "table" or getmetatable(value) then return false end
+  local first = value[1]
+  return type(first) == "cdata" or type(first) == "table" and (getmetatable(first) or structure.is_named(first) or is_list(first)) and true
+end
+
+local function node_of(what, value)
+  local names = structure.is_named(value) and names_of(what, value)
+  if not names and not is_list(value) then return false end
+  local parts, is_deep = {}, not names
+  for i = 1, names and #names or #value do
+    parts[i] = node_of(what, value[names and names[i] or i])
+    is_deep = is_deep or parts[i]
+  end
+  return is_deep and { names = names or nil, parts = parts } or names
+end
+
 -- The structure of these values, or false.
 function structure.of(what, values)
   local made, any = {}, false
   for i = 1, table.maxn(values) do
-    made[i] = structure.is_named(values[i]) and names_of(what, values[i]) or false
+    made[i] = node_of(what, values[i])
     any = any or made[i]
   end
   return any and made or false
+end
+
+-- Whether a structure has parts in parts, or lists of them.
+function structure.is_deep(own)
+  for _, node in ipairs(own or {}) do
+    if node and node.parts then return true end
+  end
+  return false
+end
+
+local function text_of(node)
+  if not node then return "a tensor" end
+  if not node.parts then return "a table with " .. table.concat(node, ", ") end
+  return node.names and "a table with " .. table.concat(node.names, ", ") or ("a list of %d"):format(#node.parts)
+end
+
+-- Appends the components of a value.
+local function add(what, i, node, value, list)
+  if not node then
+    list[#list + 1] = value
+    return
+  end
+  local names = node.names or not node.parts and node
+  for k = 1, names and #names or #node.parts do
+    add(what, i, node.parts and node.parts[k], value[names and names[k] or k], list)
+  end
+end
+
+local function same(a, b)
+  if not a or not b then return not a and not b end
+  if (a.parts == nil) ~= (b.parts == nil) then return false end
+  if table.concat(a.names or not a.parts and a or {}, "\0") ~= table.concat(b.names or not b.parts and b or {}, "\0") then return false end
+  for i = 1, a.parts and math.max(#a.parts, #b.parts) or 0 do
+    if not same(a.parts[i], b.parts[i]) or a.parts[i] == nil or b.parts[i] == nil then return false end
+  end
+  return true
 end
 
 -- The components of values, as the structure says (nil: as they are), and the structure.
@@ -45,62 +100,86 @@ function structure.flatten(what, values, wanted)
   if not expected and not own then return values, false end
   local list = {}
   for i = 1, table.maxn(values) do
-    local names, value = (expected or {})[i], values[i]
-    local is_named = own and own[i] and true or false
-    if is_named ~= (names and true or false) then
-      raise("%s: value %d is %s, expected %s", what, i, is_named and "a table by names" or errors.describe(value),
-        names and "a table with " .. table.concat(names, ", ") or "a tensor")
+    local node, found = (expected or {})[i] or false, own and own[i] or false
+    if not same(node, found) then
+      raise("%s: value %d is %s, expected %s", what, i, found and text_of(found) or errors.describe(values[i]), text_of(node))
     end
-    for k, name in ipairs(names or {}) do
-      if own[i][k] ~= name then
-        raise("%s: value %d has the names %s, expected %s", what, i, table.concat(own[i], ", "), table.concat(names, ", "))
-      end
-      list[#list + 1] = value[name]
-    end
-    if names and #own[i] ~= #names then
-      raise("%s: value %d has the names %s, expected %s", what, i, table.concat(own[i], ", "), table.concat(names, ", "))
-    end
-    if not names then list[#list + 1] = value end
+    add(what, i, node, values[i], list)
   end
   return list, expected
+end
+
+local function packed(node, components, at)
+  if not node then return components[at], at + 1 end
+  local names, value = node.names or not node.parts and node, {}
+  for k = 1, names and #names or #node.parts do
+    value[names and names[k] or k], at = packed(node.parts and node.parts[k], components, at)
+  end
+  return value, at
 end
 
 -- The values of components, and how many there are.
 function structure.pack(own, components)
   if not own then return components, #components end
-  local values, at = {}, 0
-  for i, names in ipairs(own) do
-    if names then
-      values[i] = {}
-      for _, name in ipairs(names) do
-        at = at + 1
-        values[i][name] = components[at]
-      end
-    else
-      at = at + 1
-      values[i] = components[at]
-    end
-  end
+  local values, at = {}, 1
+  for i = 1, #own do values[i], at = packed(own[i], components, at) end
   return values, #own
 end
 
--- The structure of elements side by side. datasets: with _structure and _specs.
+-- The components of one value of an element, as entry `node` of its structure says.
+function structure.components(node, value)
+  local list = {}
+  add("", 0, node, value, list)
+  return list
+end
+
+-- Texts of components, with those of a list in brackets: one text for each value of an element.
+function structure.bracketed(own, texts)
+  if not structure.is_deep(own) then return texts end
+  local function join(node, at)
+    if not node then return texts[at], at + 1 end
+    local parts = {}
+    for k = 1, node.parts and #node.parts or #node do parts[k], at = join(node.parts and node.parts[k], at) end
+    return (node.names or not node.parts) and table.concat(parts, ", ") or "(" .. table.concat(parts, ", ") .. ")", at
+  end
+  local list, at = {}, 1
+  for i = 1, #own do list[i], at = join(own[i], at) end
+  return list
+end
+
+-- The structure of elements side by side. datasets: with _structure and _specs; elements of several values stand as a list.
 function structure.join(datasets)
   local made, any = {}, false
-  for _, dataset in ipairs(datasets) do
-    for i = 1, dataset._structure and #dataset._structure or #dataset._specs do
-      made[#made + 1] = dataset._structure and dataset._structure[i] or false
-      any = any or made[#made]
-    end
+  for i, dataset in ipairs(datasets) do
+    local own, parts = dataset._structure, {}
+    for k = 1, own and #own or #dataset._specs do parts[k] = own and own[k] or false end
+    made[i] = #parts == 1 and parts[1] or #parts > 1 and { parts = parts }
+    any = any or made[i]
   end
   return any and made or false
+end
+
+-- The structure of a number before the values of elements.
+function structure.numbered(dataset)
+  return dataset._structure and { false, unpack(dataset._structure) }
+end
+
+-- A structure as a text.
+function structure.text(own)
+  local texts = {}
+  for i, node in ipairs(own) do
+    local names = node and (node.names or not node.parts and node)
+    texts[i] = names and table.concat(names, ",") .. ":" or ""
+    if node and node.parts then texts[i] = texts[i] .. structure.text(node.parts) end
+  end
+  return "{" .. table.concat(texts, ";") .. "}"
 end
 
 -- Two structures say the same.
 function structure.equal(a, b)
   if not a or not b then return a == b end
   for i = 1, math.max(#a, #b) do
-    if table.concat(a[i] or {}, "\0") ~= table.concat(b[i] or {}, "\0") then return false end
+    if not same(a[i], b[i]) or a[i] == nil or b[i] == nil then return false end
   end
   return true
 end

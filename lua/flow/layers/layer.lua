@@ -32,6 +32,8 @@ local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer"
 local COMMON = { name = true, trainable = true, input_shape = true, dtype = true, activity_regularizer = true }
 local FIELDS = { dtype = "_policy", activity_regularizer = "_activity", input_shape = "input_shape_given" }
 
+local ACTIVATIONS = { "activation", "recurrent_activation" }
+
 ---- life -------------------------------------------------------------------------------------------------------------------
 
 -- Fields that every layer has. options: name, trainable, dtype.
@@ -64,6 +66,9 @@ end
 function Layer.from_record(class, named)
   local self = object.new(class)
   local input_shape = named.input_shape
+  for _, name in ipairs(ACTIVATIONS) do
+    if named[name] == false then named[name] = "linear" end      -- None in Python
+  end
   if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
   named.dtype = named.dtype or mixed_precision.global_policy().name
   local options = { name = named.name, trainable = named.trainable }

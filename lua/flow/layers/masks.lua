@@ -54,7 +54,7 @@ end
 -- previous: the mask of that, or the one that was given.
 function masks.pass(layer, first, previous, results)
   if not layer.supports_masking then
-    if rawget(layer, "_ended_masks") or rawget(layer, "_operation") or not has_any(flat(previous)) then return end
+    if rawget(layer, "_ended_masks") or rawget(layer, "_operation") or not has_any(flat(masks.of(first))) then return end
     rawset(layer, "_ended_masks", true)
     return log.warning("%s was called on a tensor with a mask, which it does not support: its output has none, and layers after it " ..
       "count every step; set self.supports_masking = true, or define compute_mask", object.title(layer))

@@ -149,6 +149,7 @@ end
 -- many numbers, for layers that divide a size; the second pair is for what divides by others. Nothing is computed, and no memory is taken
 -- for the tensors; but a layer written in Lua may loop over a size, or make constants of it, so it sees the first pair only.
 local STAND_INS = { { 1680, 3360 }, { 3603600, 7207200 } }
+local FINE = { 26880, 53760 }      -- halved eight times they are whole: for models that halve a size, and double it again
 
 -- An unknown size may also be that of the batch, which a transpose moved to another axis.
 local ROWS = { -1, -1 }
@@ -222,7 +223,7 @@ function symbolic.infer(layer, list, single, training, as_call)
   local function call(filled) return trace_call(layer, filled, single, training, as_call) end
   if not symbolic.has_unknown(list) then return call(list) end
   local in_c, first_problem = layer._handle or rawget(layer, "_operation")
-  local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, in_c and { STAND_INS[2], {} } or nil }
+  local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, { in_c and STAND_INS[2] or FINE, {} } }
   attempts[#attempts + 1] = { ROWS, {} }
   for _, attempt in ipairs(attempts) do
     local ok, found = pcall(function() return join_outputs(layer, symbolic.with_sizes(list, call, unpack(attempt))) end)

@@ -17,6 +17,7 @@ local resident = require "flow.train.device_data"
 local host_inputs = require "flow.model.host_inputs"
 local named = require "flow.model.named_data"
 local py_dataset = require "flow.data.py_dataset"
+local structure = require "flow.data.structure"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -25,7 +26,8 @@ local Feed = {}
 Feed.__index = Feed
 
 -- How many of an element's components are inputs, targets and weights.
-local function layout_of(model, kind, what, specs)
+-- own: the structure of elements that an overridden step gets as they are.
+local function layout_of(model, kind, what, specs, own)
   local inputs, outputs = host_inputs.fed(model), rawget(model, "outputs")
   local x, y, count = inputs and #inputs or 1, outputs and #outputs or 1, #specs
   local is_own = not inputs and model_steps.overrides(model, kind .. "_step")      -- it may take any element
@@ -33,6 +35,7 @@ local function layout_of(model, kind, what, specs)
     if spec.dtype == "string" then raise("%s: component %d of the dataset is text: map it to numbers first", what, i) end
     if #spec.shape == 0 then raise("%s: component %d of the dataset is a single number: call batch() first", what, i) end
   end
+  if own then return { x = count, y = 0, weights = 0, element = true, structure = own } end
   if is_own and (count > 3 or kind == "predict") then return { x = count, y = 0, weights = 0, element = true } end
   local is_element = x == 1      -- several values are one list of inputs
   if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0, element = is_element } end
@@ -46,13 +49,24 @@ local function layout_of(model, kind, what, specs)
     object.title(model), x, x + y + 1)
 end
 
--- The dataset with components side by side: inputs and targets that elements have by name are in the order of the model's.
-local function ordered(model, what, dataset)
+-- The dataset with components side by side: inputs and targets that elements have by name are in the order of the model's. Where a step of
+-- the model's own gets elements as they are, also returns their structure.
+local function ordered(model, kind, what, dataset)
   local own = dataset._structure
   if not own then return dataset end
+  if model_steps.overrides(model, kind .. "_step") and (structure.is_deep(own) or not rawget(model, "inputs")) then
+    return dataset:map(function(...)
+      local list = {}
+      for i = 1, #own do
+        for _, component in ipairs(structure.components(own[i], (select(i, ...)))) do list[#list + 1] = component end
+      end
+      return list
+    end), own
+  end
   local kinds, orders = { "inputs", "outputs", "outputs" }, {}
   for i, names in ipairs(own) do
     local by_name = {}
+    if names and names.parts then names = false end
     for _, name in ipairs(names or {}) do by_name[name] = name end
     orders[i] = names and named.complete(model, ("%s: value %d of an element"):format(what, i), kinds[i] or "outputs", by_name)
   end
@@ -60,7 +74,7 @@ local function ordered(model, what, dataset)
     local given, list = { ... }, {}
     for i in ipairs(own) do
       for _, name in ipairs(orders[i] or {}) do list[#list + 1] = given[i][name] end
-      if not orders[i] then list[#list + 1] = given[i] end
+      for _, component in ipairs(not orders[i] and structure.components(own[i], given[i]) or {}) do list[#list + 1] = component end
     end
     return list
   end)
@@ -103,11 +117,12 @@ function Feed.new(model, kind, what, dataset, limit, by_class)
     raise("%s: the dataset repeats without end: give %s, or call repeat_(n) with a number", what, LIMITS[what])
   end
   local passed = dataset._passed
-  dataset = ordered(model, what, dataset)
+  local as_it_is
+  dataset, as_it_is = ordered(model, kind, what, dataset)
   dataset = host_inputs.map(model, what, dataset)
   if by_class then dataset = weighted(model, what, dataset, by_class) end
   local specs = dataset._specs
-  local layout = layout_of(model, kind, what, specs)
+  local layout = layout_of(model, kind, what, specs, as_it_is)
   local fixed = true
   for _, spec in ipairs(specs) do
     for axis = 2, #spec.shape do fixed = fixed and spec.shape[axis] >= 0 end

@@ -13,6 +13,7 @@ local devices = require "flow.devices"
 local model_steps = require "flow.train.model_steps"
 local host_inputs = require "flow.model.host_inputs"
 local named_data = require "flow.model.named_data"
+local structure = require "flow.data.structure"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -35,8 +36,9 @@ end
 
 -- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = count }; weights: 0, 1
 -- for all outputs, or one for each. element: they are the components of a data set, which an overridden step gets unchanged; is_x_alone:
--- one tensor was given without targets, and an overridden step gets it as it is, too.
+-- one tensor was given without targets, and an overridden step gets it as it is, too. structure: of elements with parts.
 local function form_of(model, kind, layout)
+  if layout.structure then return structure.text(layout.structure) end
   if layout.element then return "element" end
   return layout.is_x_alone and model_steps.overrides(model, kind .. "_step") and "alone" or "arrays"
 end
@@ -74,6 +76,7 @@ end
 -- The `data` that a step gets.
 local function data_of(tensors, layout)
   local y, weights = layout.x + 1, layout.x + layout.y + 1
+  if layout.structure then return one_or_list((structure.pack(layout.structure, tensors))) end
   if layout.is_x_alone or layout.element and layout.y == 0 then return one_or_list(tensors) end
   return { one_or_list(group(tensors, 1, layout.x)), layout.y > 0 and one_or_list(group(tensors, y, layout.y)) or nil,
            layout.weights > 0 and one_or_list(group(tensors, weights, layout.weights)) or nil }
