@@ -163,7 +163,7 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
     signatures = block;
   }
   for (int i = 0; i < count; i++) signatures[i] = flow_tensor_signature(inputs[i]);
-  flow_status status = record->shape(op, attributes, signatures, count, results);
+  flow_status status = flow_op_infer(op, attributes, signatures, count, results);
   flow_free(block);
   if (status == FLOW_OK && !graph) status = find_trace_of_rows(context, op, results, &graph);
   if (status != FLOW_OK) return status;

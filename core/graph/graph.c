@@ -183,7 +183,7 @@ flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a,
   static const flow_attributes none;
   const int inputs[2] = { a, b };
   flow_signature operands[2] = { graph->values[a].signature, graph->values[b].signature }, result;
-  FLOW_TRY(flow_op(op)->shape(op, &none, operands, 2, &result));
+  FLOW_TRY(flow_op_infer(op, &none, operands, 2, &result));
   FLOW_TRY(flow_graph_insert(graph, *index, op, inputs, 2, &none, &result, output));
   ++*index;
   return FLOW_OK;

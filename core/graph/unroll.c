@@ -11,7 +11,7 @@ static flow_status append(flow_graph *graph, int op, const int *inputs, int coun
   FLOW_TRY(flow_alloc(sizeof(flow_signature) * (size_t)count, &block));
   flow_signature *signatures = block;
   for (int i = 0; i < count; i++) signatures[i] = graph->values[inputs[i]].signature;
-  flow_status status = flow_op(op)->shape(op, attributes, signatures, count, &result);
+  flow_status status = flow_op_infer(op, attributes, signatures, count, &result);
   flow_free(block);
   return status == FLOW_OK ? flow_graph_append(graph, op, inputs, count, attributes, &result, out) : status;
 }

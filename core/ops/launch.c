@@ -82,12 +82,12 @@ void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, cons
   }
   enum { SMALL = 64 << 10,     /* bytes: below, waking a thread costs more than it brings */
          PARTS = 8 };          /* for each thread: enough that nobody waits long for the last one */
-  flow_batch_kind kind = record->kind;
-  if (record->kind_rule && call->input_count) {
-    flow_signature in = { .dtype = call->inputs[0].dtype, .rank = call->inputs[0].rank };
+  flow_signature in = { 0 };
+  if (call->input_count) {
+    in = (flow_signature){ .dtype = call->inputs[0].dtype, .rank = call->inputs[0].rank };
     memcpy(in.dims, call->inputs[0].shape, sizeof in.dims);
-    kind = record->kind_rule(call->attributes, &in, 1);
   }
+  flow_batch_kind kind = flow_op_batch_kind(call->op, call->attributes, &in, call->input_count > 0);
   if (kind != FLOW_MAP || !call->output_count || call->outputs[0].rank == 0 || call->input_count > FLOW_MAX_OPERANDS) return;
   int64_t rows = call->outputs[0].shape[0], bytes = operand_bytes(&call->outputs[0]);
   for (int i = 0; i < call->input_count; i++) bytes += operand_bytes(&call->inputs[i]);

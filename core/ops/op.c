@@ -3,14 +3,11 @@
 
 #include <string.h>
 
-#include "ops/rules.h"
 #include "ops/short_words.h"
-
-#define flow_kind_NONE NULL      /* NONE in the column of kinds, after pasting */
 
 static const flow_op_record records[FLOW_OP_COUNT] = {
 #define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) \
-  { #name, inputs, outputs, kind, flags, flow_shape_##shape, flow_kind_##kind_rule, doc },
+  { #name, inputs, outputs, kind, flags, doc },
 #include "ops/ops.def"
 #undef FLOW_OP
 };

@@ -1,7 +1,7 @@
 /* core/ops: what an op is, and how one call of a kernel is spread over threads (launch.h). Uses base and tensor; knows no graph.
  *
  * An op is one record of ops.def: name, arity, batch kind, shape rule, gradient rule, doc line. The enum, the table of
- * records and the kernel tables of the devices are made from it; no host code has a switch over ops. */
+ * records, those of rules and the kernel tables of the devices are made from it; no host code has a switch over ops. */
 #ifndef FLOW_OPS_OP_H
 #define FLOW_OPS_OP_H
 
@@ -65,12 +65,17 @@ typedef struct flow_op_record {
   int                row_inputs;      /* mask, see FLOW_ROWS_BY_SHAPE */
   int                row_outputs;     /* mask: REDUCE ops sum the outputs that are not in it; MAP ops have all */
   int                flags;
-  flow_shape_rule    shape;
-  flow_kind_rule     kind_rule;       /* NULL: kind holds always */
   const char        *doc;
 } flow_op_record;
 
 const flow_op_record *flow_op(int op);   /* the record; op must be in range */
+
+/* Runs the op's shape rule. rules.c */
+flow_status flow_op_infer(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                          flow_signature *outputs);
+
+/* The batch kind of a call: what the op's kind rule says, else the record's. rules.c */
+flow_batch_kind flow_op_batch_kind(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count);
 
 /* The dtype that flow_apply casts the inputs to before it runs the op; -1: it leaves them. promotion.c */
 int flow_op_dtype(int op, flow_tensor *const *inputs, int count);

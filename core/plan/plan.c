@@ -31,12 +31,10 @@ static int leads_with_rows(const flow_signature *signature) { return signature->
  * inputs at most. */
 static flow_batch_kind kind_of(const flow_graph *graph, const flow_node *node)
 {
-  const flow_op_record *record = flow_op(node->op);
   flow_signature inputs[2];
   int count = node->input_count < 2 ? node->input_count : 2;
-  if (!record->kind_rule || !count) return record->kind;
   for (int i = 0; i < count; i++) inputs[i] = *signature_of(graph, node->inputs[i]);
-  return record->kind_rule(&node->attributes, inputs, count);
+  return flow_op_batch_kind(node->op, &node->attributes, inputs, count);
 }
 
 /* A record says in a mask which inputs are cut with the rows (row_inputs), or that those are whose first dimension and rank are the

@@ -168,7 +168,7 @@ static flow_status status_of(int dtype, double low, double high, int kernel)
   flow_attributes attributes = { .convolution = { .stride = { 1, 1 }, .dilation = { 1, 1 }, .groups = 1 } };
   attributes.convolution.input_low = low;
   attributes.convolution.input_high = high;
-  return flow_op(FLOW_OP_quantized_convolution)->shape(FLOW_OP_quantized_convolution, &attributes, inputs, 3, &y);
+  return flow_op_infer(FLOW_OP_quantized_convolution, &attributes, inputs, 3, &y);
 }
 
 static void what_could_overflow_is_refused(void **state)

@@ -45,7 +45,7 @@ static flow_status replace(folding *f, int index, int made, int weights, int bia
   int inputs[3] = { old->inputs[0], weights, bias }, count = old->input_count;
   flow_signature operands[3], results[2];
   for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
-  FLOW_TRY(flow_op(FLOW_OP_convolution)->shape(FLOW_OP_convolution, &attributes, operands, count, results));
+  FLOW_TRY(flow_op_infer(FLOW_OP_convolution, &attributes, operands, count, results));
   f->uses[made] = 0;
   return flow_graph_rewrite(f->graph, index, FLOW_OP_convolution, inputs, count, &attributes, results, 2);
 }

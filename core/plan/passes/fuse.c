@@ -28,7 +28,7 @@ static flow_status rewrite(fusion *f, int index, int made, int op, const int *in
 {
   flow_signature signatures[4] = { 0 }, operands[3];
   for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
-  FLOW_TRY(flow_op(op)->shape(op, attributes, operands, count, signatures));
+  FLOW_TRY(flow_op_infer(op, attributes, operands, count, signatures));
   const flow_node *node = &f->graph->nodes[index];
   for (int i = 0; i < node->input_count; i++) f->uses[node->inputs[i]]--;
   for (int i = 0; i < count; i++) f->uses[inputs[i]]++;

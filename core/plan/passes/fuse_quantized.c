@@ -61,7 +61,7 @@ static flow_status replace(fusion *f, int index, int made, const flow_attributes
   flow_signature operands[5], result;
   with_bias.convolution.has_bias = added.bias >= 0;
   for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
-  FLOW_TRY(flow_op(FLOW_OP_quantized_convolution)->shape(FLOW_OP_quantized_convolution, &with_bias, operands, count, &result));
+  FLOW_TRY(flow_op_infer(FLOW_OP_quantized_convolution, &with_bias, operands, count, &result));
   f->uses[made] = 0;
   f->graph->values[made].swallowed = 1;
   return flow_graph_rewrite(f->graph, index, FLOW_OP_quantized_convolution, inputs, count, &with_bias, &result, 1);
@@ -181,7 +181,7 @@ static flow_status sink_reshape(fusion *f, int index)
     flow_attributes attributes = node->attributes, shape = { .shape = { 0 } };
     flow_signature operands[2] = { *signature_of(f, inputs[0]), *signature_of(f, inputs[count - 1]) }, made;
     flow_signature result = *signature_of(f, node->outputs[0]);
-    FLOW_TRY(flow_op(op)->shape(op, &attributes, operands, count, &made));
+    FLOW_TRY(flow_op_infer(op, &attributes, operands, count, &made));
     FLOW_TRY(flow_graph_insert(f->graph, index, op, inputs, count, &attributes, &made, &value));
     f->uses[value] = 1;
     shape.shape.rank = result.rank;
