@@ -40,6 +40,7 @@ static flow_binding *bind_entry(flow_instance *instance, int s, int e, const cha
   flow_entry *entry = &instance->entries[e];
   int by_rows = plan->segments[s].by_rows;
   entry->node = plan->order[e];
+  entry->attributes = &plan->graph->nodes[entry->node].attributes;
   entry->segment = s;
   entry->alias = (flow_op(node->op)->flags & FLOW_OP_ALIAS) != 0;
   entry->bindings = next;

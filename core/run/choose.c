@@ -1,7 +1,6 @@
 /* choose.c: what is chosen for the rows of a run, and decides its bits: kernels, by classes of rows, and how rows are grouped. See
  * instance.h. */
 #include "run/binding.h"
-#include "run/loop_run.h"
 
 #include "graph/graph.h"
 #include "tensor/place.h"
@@ -118,7 +117,8 @@ flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows)
   FLOW_TRY(check_shared(instance, rows));
   for (int s = 0; s < instance->plan->segment_count; s++)
     if (instance->plan->segments[s].by_rows) flow_divide_rows(&instance->stages[s], rows);
-  FLOW_TRY(flow_loop_runs_set_rows(instance, rows));
+  for (int e = 0; e < instance->plan->order_count; e++)
+    if (instance->entries[e].body) FLOW_TRY(flow_instance_set_rows(instance->entries[e].body, rows));
   instance->set_rows = rows;
   return FLOW_OK;
 }

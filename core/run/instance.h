@@ -4,8 +4,8 @@
  *   flow_run_state     run_state.h              what belongs to one run: rows, scalars, the verdict
  *   flow_replica_set   replicas/replica_set.h   what instances that divide a batch share: sums, workers, decisions
  *
- * Reading order: instance.h, instance.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c (a run
- * as its caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop),
+ * Reading order: instance.h, instance.c, members.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c
+ * (a run as its caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop),
  * executor.c (the walk over segments, the verdict, the commit tail). replicas/ divides a batch over several instances and puts their
  * results together; device/ runs a plan on a GPU. Uses base, tensor, ops, graph, plan, transport. Called by the C API, core/models,
  * core/data and core/cluster/worker.
@@ -56,6 +56,7 @@ typedef struct flow_entry {
   const flow_kernel *kernel;
   flow_binding      *bindings;
   int                input_count, output_count;
+  const flow_attributes *attributes;            /* the node's; of a random op of a loop's body, those of the round */
   size_t             shared_offset, shared_bytes, scratch_bytes;
   struct flow_loop_run *loop;                   /* loop_run.h; NULL: it is not a loop */
   struct flow_instance *body;                   /* of a loop */
@@ -123,9 +124,10 @@ flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *p
 /* Lays the same instance out for another capacity, by the caller's thread between runs. After a failure its capacity is 0, nothing of
  * its memory is left, and every run fails with FLOW_OUT_OF_MEMORY. */
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
-/* Gives the instance `count` members, in place of those that it had: memory for as many threads. Between runs. After a failure it has
- * none. */
+/* members.c. Gives the instance and the bodies of its loops `count` members, in place of those that they had: memory for as many threads.
+ * Between runs. After a failure the instance has none. */
 flow_status flow_instance_set_members(flow_instance *instance, int count);
+void        flow_instance_release_members(flow_instance *instance);
 
 /* chunks.c. Limits of ROWS segment s, and where its chunk-sized values are in a member's block. blocks and block_of: room for all operands of
  * the segment, and for all values. */
@@ -148,7 +150,7 @@ void        flow_set_row_class(flow_instance *instance, int class);
 /* How `rows` rows are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as many
  * rows as fit, and every thread gets some slots. */
 void        flow_divide_rows(flow_stage *stage, int64_t rows);
-/* Kernels, slots and chunks for a run of this many rows, at most the capacity. */
+/* Kernels, slots and chunks for a run of this many rows, at most the capacity; those of the bodies of loops, too. */
 flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows);
 
 #endif

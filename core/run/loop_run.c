@@ -80,8 +80,12 @@ static flow_status fill(flow_loop_run *run, const flow_instance *instance)
   FLOW_TRY(flow_alloc(sizeof(keyed_entry) * (size_t)(run->keyed_count + 1), &block));
   run->keyed = block;
   run->keyed_count = 0;
-  for (int e = 0; e < plan->order_count; e++)
-    if (flow_op(plan->graph->nodes[run->body->entries[e].node].op)->flags & FLOW_OP_RANDOM) run->keyed[run->keyed_count++].entry = e;
+  for (int e = 0; e < plan->order_count; e++) {
+    if (!(flow_op(plan->graph->nodes[run->body->entries[e].node].op)->flags & FLOW_OP_RANDOM)) continue;
+    keyed_entry *keyed = &run->keyed[run->keyed_count++];
+    keyed->entry = e;
+    run->body->entries[e].attributes = &keyed->attributes;
+  }
   return FLOW_OK;
 }
 
@@ -112,27 +116,6 @@ void flow_loop_runs_release(flow_instance *instance)
     flow_free(run->memory);
     flow_free(run);
   }
-}
-
-/* ---- before a run ---------------------------------------------------------------------------------------------------------------- */
-
-flow_status flow_loop_runs_set_rows(flow_instance *instance, int64_t rows)
-{
-  for (int e = 0; e < instance->plan->order_count; e++)
-    if (loop_of(instance, e)) FLOW_TRY(flow_instance_set_rows(loop_of(instance, e)->body, rows));
-  return FLOW_OK;
-}
-
-flow_status flow_loop_runs_set_members(flow_instance *instance, int count)
-{
-  for (int e = 0; e < instance->plan->order_count; e++) {
-    flow_loop_run *run = loop_of(instance, e);
-    if (!run) continue;
-    FLOW_TRY(flow_instance_set_members(run->body, count));
-    for (int m = 0; m < count; m++)
-      for (int k = 0; k < run->keyed_count; k++) run->body->members[m].calls[run->keyed[k].entry].attributes = &run->keyed[k].attributes;
-  }
-  return FLOW_OK;
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------------------------ */

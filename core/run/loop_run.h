@@ -12,9 +12,6 @@
 /* For entry e, whose operands are bound. Later calls with an instance concern all of its loops. */
 flow_status flow_loop_run_new(flow_instance *instance, int e);
 void        flow_loop_runs_release(flow_instance *instance);
-/* As flow_instance_set_rows, flow_instance_set_members. */
-flow_status flow_loop_runs_set_rows(flow_instance *instance, int64_t rows);
-flow_status flow_loop_runs_set_members(flow_instance *instance, int count);
 /* All rounds of entry e, by all members as in flow_segment_run, of which this is a part. */
 void        flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member *own, int e, int member, int members);
 
