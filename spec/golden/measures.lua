@@ -133,146 +133,159 @@ return {
     0.83144240000000003, 0.18599679999999999, 0.85159379999999996, 0.13225390000000001, 0.64709309999999998 }, mean =
     0.52967600000000004, gradient = { -0.29066140000000001, -0, -0, -0, -0.2123208, -0, -0, -0, -0.29496939999999999, -0, -0, -0, -0,
     -0.20850270000000001, -0, -0, -0, -0, -0, -0.25900570000000001 } },
-  { loss = "crossentropy", by_name = true, y_true = { shape = { 12, 1 }, seed = 9043, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9044, low = 0.02, high = 0.97999999999999998 }, mean = 0.75534950000000001 },
-  { loss = "ce", by_name = true, y_true = { shape = { 12, 4 }, seed = 9045, one_hot = true }, y_pred = { shape = { 12, 4 }, seed =
-    9046, low = 0.02, high = 0.97999999999999998 }, mean = 1.782683 },
-  { loss = "crossentropy", by_name = true, y_true = { shape = { 12 }, seed = 9047, classes = 4 }, y_pred = { shape = { 12, 4 }, seed
-    = 9048, low = 0.02, high = 0.97999999999999998 }, mean = 1.582864 },
-  { metric = "Precision", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9049, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9050, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9052, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9053, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9054, low = 0, high = 2 } } }, results = {
-    0.80000000000000004, 0.73866180000000004 } },
-  { metric = "Precision", options = { thresholds = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9055,
-    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9056, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9058,
-    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9059, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9060, low = 0,
-    high = 2 } } }, results = { 0.75, 0.78725020000000001 } },
+  { loss = "MeanAbsolutePercentageError", options = {}, signs = false, y_true = { shape = { 5, 4 }, seed = 9043, low =
+    0.10000000000000001, high = 3 }, y_pred = { shape = { 5, 4 }, seed = 9044, low = -2, high = 2 }, values = { 91.929370000000006,
+    176.4384, 192.96979999999999, 110.6846, 122.53360000000001 }, mean = 138.9111, gradient = { -4.5639159999999999,
+    -5.5171599999999996, -4.9625130000000004, -3.3175300000000001, -10.171060000000001, -4.4862539999999997, -1.8080290000000001,
+    -2.9118080000000002, -1.91923, -5.3106249999999999, -10.020300000000001, -2.1553110000000002, -2.7344840000000001,
+    4.8046670000000002, -1.853963, -14.5764, -2.5572849999999998, -2.0633240000000002, 7.9327269999999999, 8.4280220000000003 } },
+  { loss = "MeanSquaredLogarithmicError", options = {}, signs = false, y_true = { shape = { 5, 4 }, seed = 9045, low =
+    0.10000000000000001, high = 3 }, y_pred = { shape = { 5, 4 }, seed = 9046, low = 0.10000000000000001, high = 3 }, values = {
+    0.60720560000000001, 0.26651710000000001, 0.13494220000000001, 0.46508460000000001, 0.26131110000000002 }, mean =
+    0.34701209999999999, gradient = { -0.0055531199999999999, 0.02909225, 0.032383200000000001, 0.015430900000000001,
+    -0.026843769999999999, -0.052819419999999999, 0.0093657140000000007, -0.01349389, -0.02862425, -0.019854030000000002,
+    -0.0050798179999999998, -0.002917546, 0.025788229999999999, -0.065148020000000001, -0.044068879999999998, 0.014262179999999999,
+    0.0127274, -0.018212659999999999, -0.060917529999999998, 0.019721989999999998 } },
+  { loss = "crossentropy", by_name = true, y_true = { shape = { 12, 1 }, seed = 9047, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9048, low = 0.02, high = 0.97999999999999998 }, mean = 1.310036 },
+  { loss = "ce", by_name = true, y_true = { shape = { 12, 4 }, seed = 9049, one_hot = true }, y_pred = { shape = { 12, 4 }, seed =
+    9050, low = 0.02, high = 0.97999999999999998 }, mean = 1.5122100000000001 },
+  { loss = "crossentropy", by_name = true, y_true = { shape = { 12 }, seed = 9051, classes = 4 }, y_pred = { shape = { 12, 4 }, seed
+    = 9052, low = 0.02, high = 0.97999999999999998 }, mean = 1.804433 },
+  { metric = "Precision", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9053, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9054, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9056, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9057, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9058, low = 0, high = 2 } } }, results = { 0.375,
+    0.47192329999999999 } },
+  { metric = "Precision", options = { thresholds = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9059,
+    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9060, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9062,
+    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9063, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9064, low = 0,
+    high = 2 } } }, results = { 0.625, 0.35805619999999999 } },
   { metric = "Precision", options = { thresholds = { 0.20000000000000001, 0.5, 0.80000000000000004 } }, updates = { { y_true = {
-    shape = { 12, 1 }, seed = 9061, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9062, low = 0, high = 1 } }, { y_true = {
-    shape = { 12, 1 }, seed = 9064, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9065, low = 0, high = 1 }, weights = { shape =
-    { 12 }, seed = 9066, low = 0, high = 2 } } }, results = { { 0.44444440000000002, 1, 1 }, { 0.49882670000000001,
-    0.84347019999999995, 0.85774700000000004 } } },
-  { metric = "Precision", options = { class_id = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9067, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9068, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9070, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9071, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9072, low = 0, high = 2 } } },
-    results = { 0.125, 0.33720480000000003 } },
-  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9073, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9074, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9076, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9077, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9078, low = 0, high = 2 } } }, results = {
-    0.66666669999999995, 0.52031669999999997 } },
+    shape = { 12, 1 }, seed = 9065, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9066, low = 0, high = 1 } }, { y_true = {
+    shape = { 12, 1 }, seed = 9068, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9069, low = 0, high = 1 }, weights = { shape =
+    { 12 }, seed = 9070, low = 0, high = 2 } } }, results = { { 0.63636360000000003, 0.55555560000000004, 0.59999999999999998 }, {
+    0.60592140000000005, 0.44647599999999998, 0.59999999999999998 } } },
+  { metric = "Precision", options = { class_id = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9071, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9072, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9074, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9075, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9076, low = 0, high = 2 } } },
+    results = { 0.28571429999999998, 0.16412280000000001 } },
+  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9077, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9078, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9080, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9081, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9082, low = 0, high = 2 } } }, results = { 0,
+    0.046198870000000003 } },
   { metric = "Recall", options = { class_id = 0, thresholds = 0.40000000000000002 }, updates = { { y_true = { shape = { 12, 6 },
-    seed = 9079, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9080, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
-    seed = 9082, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9083, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
-    9084, low = 0, high = 2 } } }, results = { 1, 1 } },
-  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9085, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9086, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9088, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9089, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9090, low = 0, high = 2 } } }, results = { 0.75,
-    0.59123289999999995 } },
-  { metric = "TruePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9091, classes = 2 }, y_pred = { shape
-    = { 12, 1 }, seed = 9092, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9094, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9095, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9096, low = 0, high = 2 } } }, results = { 5,
-    8.4942980000000006 } },
+    seed = 9083, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9084, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
+    seed = 9086, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9087, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    9088, low = 0, high = 2 } } }, results = { 0.5, 0.72907239999999995 } },
+  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9089, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9090, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9092, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9093, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9094, low = 0, high = 2 } } }, results = {
+    0.4166667, 0.41182600000000003 } },
+  { metric = "TruePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9095, classes = 2 }, y_pred = { shape
+    = { 12, 1 }, seed = 9096, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9098, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9099, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9100, low = 0, high = 2 } } }, results = { 2,
+    2.2992080000000001 } },
   { metric = "TrueNegatives", options = { thresholds = { 0.10000000000000001, 0.59999999999999998 } }, updates = { { y_true = {
-    shape = { 12, 1 }, seed = 9097, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9098, low = 0, high = 1 } }, { y_true = {
-    shape = { 12, 1 }, seed = 9100, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9101, low = 0, high = 1 }, weights = { shape =
-    { 12 }, seed = 9102, low = 0, high = 2 } } }, results = { { 2, 7 }, { 2, 9.0011220000000005 } } },
-  { metric = "FalsePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9103, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9104, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9106, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9107, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9108, low = 0, high = 2 } } }, results = {
-    2, 6.4344380000000001 } },
-  { metric = "FalseNegatives", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9109, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9110, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9112, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9113, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9114, low = 0, high = 2 } } }, results = {
-    5, 6.4569210000000004 } },
-  { metric = "AUC", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9115, classes = 2 }, y_pred = { shape = { 12, 1
-    }, seed = 9116, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9118, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9119, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9120, low = 0, high = 2 } } }, results = {
-    0.20000000000000001, 0.48147990000000002 } },
-  { metric = "AUC", options = { curve = "PR" }, updates = { { y_true = { shape = { 12, 1 }, seed = 9121, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9122, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9124, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9125, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9126, low = 0, high = 2 } } }, results = {
-    0.70317640000000003, 0.78174220000000005 } },
-  { metric = "AUC", options = { num_thresholds = 7 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9127, classes = 2 }, y_pred
-    = { shape = { 12, 1 }, seed = 9128, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9130, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9131, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9132, low = 0, high = 2 } } }, results = {
-    0.4375, 0.53921339999999995 } },
+    shape = { 12, 1 }, seed = 9101, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9102, low = 0, high = 1 } }, { y_true = {
+    shape = { 12, 1 }, seed = 9104, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9105, low = 0, high = 1 }, weights = { shape =
+    { 12 }, seed = 9106, low = 0, high = 2 } } }, results = { { 0, 2 }, { 0, 10.046530000000001 } } },
+  { metric = "FalsePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9107, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9108, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9110, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9111, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9112, low = 0, high = 2 } } }, results = {
+    2, 3.559167 } },
+  { metric = "FalseNegatives", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9113, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9114, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9116, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9117, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9118, low = 0, high = 2 } } }, results = {
+    6, 13.71698 } },
+  { metric = "AUC", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9119, classes = 2 }, y_pred = { shape = { 12, 1
+    }, seed = 9120, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9122, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9123, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9124, low = 0, high = 2 } } }, results = { 0.640625,
+    0.57423219999999997 } },
+  { metric = "AUC", options = { curve = "PR" }, updates = { { y_true = { shape = { 12, 1 }, seed = 9125, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9126, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9128, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9129, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9130, low = 0, high = 2 } } }, results = {
+    0.34845209999999999, 0.58515110000000004 } },
+  { metric = "AUC", options = { num_thresholds = 7 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9131, classes = 2 }, y_pred
+    = { shape = { 12, 1 }, seed = 9132, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9134, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9135, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9136, low = 0, high = 2 } } }, results = {
+    0.67142860000000004, 0.74536429999999998 } },
   { metric = "AUC", options = { curve = "PR", summation_method = "minoring" }, updates = { { y_true = { shape = { 12, 1 }, seed =
-    9133, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9134, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
-    9136, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9137, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9138, low
-    = 0, high = 2 } } }, results = { 0.23820350000000001, 0.49488379999999998 } },
+    9137, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9138, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
+    9140, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9141, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9142, low
+    = 0, high = 2 } } }, results = { 0.55663260000000003, 0.55321419999999999 } },
   { metric = "AUC", options = { summation_method = "majoring", num_thresholds = 12 }, updates = { { y_true = { shape = { 12, 6 },
-    seed = 9139, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9140, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
-    seed = 9142, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9143, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
-    9144, low = 0, high = 2 } } }, results = { 0.73194440000000005, 0.67550560000000004 } },
+    seed = 9143, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9144, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
+    seed = 9146, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9147, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    9148, low = 0, high = 2 } } }, results = { 0.55833330000000003, 0.51624389999999998 } },
   { metric = "AUC", options = { thresholds = { 0.25, 0.5, 0.90000000000000002 } }, updates = { { y_true = { shape = { 12, 1 }, seed
-    = 9145, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9146, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
-    9148, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9149, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9150, low
-    = 0, high = 2 } } }, results = { 0.41428569999999998, 0.44653809999999999 } },
-  { metric = "TopKCategoricalAccuracy", options = { k = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9151, one_hot = true
-    }, y_pred = { shape = { 12, 6 }, seed = 9152, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9154, one_hot = true
-    }, y_pred = { shape = { 12, 6 }, seed = 9155, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9156, low = 0, high = 2 } }
-    }, results = { 0.083333340000000006, 0.057779400000000002 } },
-  { metric = "TopKCategoricalAccuracy", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9157, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9158, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9160, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9161, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9162, low = 0, high = 2 } } },
-    results = { 0.66666669999999995, 0.7705244 } },
-  { metric = "SparseTopKCategoricalAccuracy", options = { k = 3 }, updates = { { y_true = { shape = { 12 }, seed = 9163, classes = 6
-    }, y_pred = { shape = { 12, 6 }, seed = 9164, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 9166, classes = 6 },
-    y_pred = { shape = { 12, 6 }, seed = 9167, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9168, low = 0, high = 2 } } },
-    results = { 0.1666667, 0.21222469999999999 } },
-  { metric = "CosineSimilarity", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9169, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9170, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9172, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9173, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9174, low = 0, high = 2 } } }, results = {
-    0.31725419999999999, 0.31058200000000002 } },
-  { metric = "RootMeanSquaredError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9175, classes = 2 }, y_pred =
-    { shape = { 12, 1 }, seed = 9176, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9178, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9179, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9180, low = 0, high = 2 } } }, results = {
-    0.69340389999999996, 0.63643459999999996 } },
-  { metric = "KLDivergence", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9181, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9182, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9184, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9185, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9186, low = 0, high = 2 } } }, results = {
-    0.96799849999999998, 0.89025960000000004 } },
-  { metric = "Poisson", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9187, one_hot = true }, y_pred = { shape =
-    { 12, 6 }, seed = 9188, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9190, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9191, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9192, low = 0, high = 2 } } }, results = {
-    0.7332417, 0.7249333 } },
-  { metric = "Hinge", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9193, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9194, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9196, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9197, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9198, low = 0, high = 2 } } }, results = { 1.067062, 1.068154
-    } },
-  { metric = "CategoricalHinge", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9199, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9200, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9202, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9203, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9204, low = 0, high = 2 } } }, results = {
-    1.4616910000000001, 1.4650799999999999 } },
-  { metric = "F1Score", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9205, one_hot = true }, y_pred = { shape =
-    { 12, 6 }, seed = 9206, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9208, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9209, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9210, low = 0, high = 2 } } }, results = { { 0, 0,
-    0, 0.80000000000000004, 0, 0 }, { 0, 0, 0, 0.58359499999999997, 0, 0.2011954 } } },
-  { metric = "F1Score", options = { average = "macro", threshold = 0.5 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9211,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9212, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9214,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9215, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9216, low =
-    0, high = 2 } } }, results = { 0.39259250000000001, 0.3835981 } },
-  { metric = "F1Score", options = { average = "micro" }, updates = { { y_true = { shape = { 12, 6 }, seed = 9217, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9218, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9220, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9221, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9222, low = 0, high = 2 } } },
-    results = { 0.1666666, 0.13900209999999999 } },
-  { metric = "FBetaScore", options = { average = "weighted", beta = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9223,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9224, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9226,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9227, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9228, low =
-    0, high = 2 } } }, results = { 0.059523810000000003, 0.1597963 } },
+    = 9149, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9150, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
+    9152, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9153, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9154, low
+    = 0, high = 2 } } }, results = { 0.59375, 0.55452349999999995 } },
+  { metric = "TopKCategoricalAccuracy", options = { k = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9155, one_hot = true
+    }, y_pred = { shape = { 12, 6 }, seed = 9156, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9158, one_hot = true
+    }, y_pred = { shape = { 12, 6 }, seed = 9159, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9160, low = 0, high = 2 } }
+    }, results = { 0.4166667, 0.26765810000000001 } },
+  { metric = "TopKCategoricalAccuracy", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9161, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9162, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9164, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9165, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9166, low = 0, high = 2 } } },
+    results = { 0.75, 0.83771899999999999 } },
+  { metric = "SparseTopKCategoricalAccuracy", options = { k = 3 }, updates = { { y_true = { shape = { 12 }, seed = 9167, classes = 6
+    }, y_pred = { shape = { 12, 6 }, seed = 9168, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 9170, classes = 6 },
+    y_pred = { shape = { 12, 6 }, seed = 9171, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9172, low = 0, high = 2 } } },
+    results = { 0.5, 0.48815579999999997 } },
+  { metric = "CosineSimilarity", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9173, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9174, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9176, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9177, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9178, low = 0, high = 2 } } }, results = {
+    0.34656870000000001, 0.30641620000000003 } },
+  { metric = "RootMeanSquaredError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9179, classes = 2 }, y_pred =
+    { shape = { 12, 1 }, seed = 9180, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9182, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9183, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9184, low = 0, high = 2 } } }, results = {
+    0.52190879999999995, 0.52219499999999996 } },
+  { metric = "KLDivergence", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9185, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9186, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9188, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9189, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9190, low = 0, high = 2 } } }, results = {
+    1.296001, 1.3248660000000001 } },
+  { metric = "Poisson", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9191, one_hot = true }, y_pred = { shape =
+    { 12, 6 }, seed = 9192, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9194, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9195, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9196, low = 0, high = 2 } } }, results = {
+    0.71836319999999998, 0.67903389999999997 } },
+  { metric = "Hinge", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9197, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9198, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9200, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9201, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9202, low = 0, high = 2 } } }, results = {
+    0.98751949999999999, 0.85602590000000001 } },
+  { metric = "CategoricalHinge", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9203, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9204, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9206, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9207, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9208, low = 0, high = 2 } } }, results = {
+    1.321348, 1.3355889999999999 } },
+  { metric = "F1Score", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9209, one_hot = true }, y_pred = { shape =
+    { 12, 6 }, seed = 9210, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9212, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9213, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9214, low = 0, high = 2 } } }, results = { { 0, 0,
+    0, 0.4999999, 0, 0 }, { 0, 0, 0.33837980000000001, 0.37728699999999998, 0.1010143, 0 } } },
+  { metric = "F1Score", options = { average = "macro", threshold = 0.5 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9215,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9216, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9218,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9219, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9220, low =
+    0, high = 2 } } }, results = { 0.21933620000000001, 0.29776989999999998 } },
+  { metric = "F1Score", options = { average = "micro" }, updates = { { y_true = { shape = { 12, 6 }, seed = 9221, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9222, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9224, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9225, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9226, low = 0, high = 2 } } },
+    results = { 0, 0.031322009999999997 } },
+  { metric = "FBetaScore", options = { average = "weighted", beta = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9227,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9228, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9230,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9231, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9232, low =
+    0, high = 2 } } }, results = { 0.098039219999999996, 0.15731120000000001 } },
   { metric = "FBetaScore", options = { beta = 0.5, threshold = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 3 },
-    seed = 9229, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9230, low = 0, high = 1 } }, { y_true = { shape = { 12, 3 }, seed
-    = 9232, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9233, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9234,
-    low = 0, high = 2 } } }, results = { { 0.4166666, 0.40540530000000002, 0.27027020000000002 }, { 0.56754760000000004,
-    0.46373510000000001, 0.42423119999999997 } } },
-  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9235, classes = 2 }, y_pred = { shape
-    = { 12, 1 }, seed = 9236, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9238, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9239, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9240, low = 0, high = 2 } } }, results = {
-    0.11460579999999999, 0.13244259999999999 } },
-  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9241, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9242, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9244, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9245, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9246, low = 0, high = 2 } } }, results = {
-    0.15321080000000001, 0.17089029999999999 } },
+    seed = 9233, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9234, low = 0, high = 1 } }, { y_true = { shape = { 12, 3 }, seed
+    = 9236, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9237, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9238,
+    low = 0, high = 2 } } }, results = { { 0.63829780000000003, 0.52631570000000005, 0.51724130000000001 }, { 0.71814920000000004,
+    0.50286280000000005, 0.42272189999999998 } } },
+  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9239, classes = 2 }, y_pred = { shape
+    = { 12, 1 }, seed = 9240, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9242, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9243, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9244, low = 0, high = 2 } } }, results = {
+    0.13938500000000001, 0.14503720000000001 } },
+  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9245, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9246, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9248, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9249, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9250, low = 0, high = 2 } } }, results = {
+    0.16780500000000001, 0.1512734 } },
   { metric = "IoU", options = { num_classes = 5, target_class_ids = { 0, 2 } }, null = {}, updates = { { y_true = { shape = { 12 },
     seed = 87001, classes = 5 }, y_pred = { shape = { 12 }, seed = 87002, classes = 5 } }, { y_true = { shape = { 12 }, seed = 87004,
     classes = 5 }, y_pred = { shape = { 12 }, seed = 87005, classes = 5 }, weights = { shape = { 12 }, seed = 87006, low = 0, high = 3

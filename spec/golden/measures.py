@@ -23,6 +23,7 @@ LOSSES = [
     ("CategoricalFocalCrossentropy", {}, "one_hot", PROBABILITIES),
     ("CategoricalFocalCrossentropy", {"from_logits": True, "gamma": 3.0, "alpha": 0.5, "label_smoothing": 0.2}, "one_hot", NUMBERS),
     ("CategoricalGeneralizedCrossEntropy", {"q": 0.7}, "classes", PROBABILITIES),
+    ("MeanAbsolutePercentageError", {}, COUNTS, NUMBERS), ("MeanSquaredLogarithmicError", {}, COUNTS, COUNTS),
 ]
 # Losses that compare sequences or samples of a batch, with the shape of the predictions.
 BATCH_LOSSES = [
