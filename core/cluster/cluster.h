@@ -51,8 +51,6 @@ void        flow_cluster_remove(flow_cluster *cluster, int job);
 flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out);
 /* What cannot be a cluster, or not this process's: FLOW_INVALID_ARGUMENT with both sides. To be called when all tasks are there. */
 flow_status flow_cluster_check(const flow_cluster *cluster);
-/* The cluster that a launcher describes, without tasks if there is none. */
-flow_status flow_cluster_launched(const flow_environment *environment, flow_cluster **out);
 /* Slurm's tasks of this step, with addresses (cluster_slurm.c). */
 flow_status flow_cluster_add_slurm(const flow_environment *environment, flow_cluster *cluster, int rank, int size);
 

@@ -96,7 +96,8 @@ static void warn_alone(const flow_environment *environment)
   flow_log(FLOW_LOG_WARNING, text);
 }
 
-flow_status flow_cluster_launched(const flow_environment *environment, flow_cluster **out)
+/* The cluster that a launcher describes, without tasks if there is none. */
+static flow_status cluster_launched(const flow_environment *environment, flow_cluster **out)
 {
   const struct launcher *launcher = find_launcher(environment);
   FLOW_TRY(flow_cluster_new(launcher ? launcher->source : "", out));
@@ -158,7 +159,7 @@ flow_status flow_cluster_from(const flow_environment *environment, int with_laun
     status = check_launcher(environment, cluster);
   } else if (with_launchers) {
     flow_cluster_release(cluster);
-    return flow_cluster_launched(environment, out);
+    return cluster_launched(environment, out);
   }
   if (status == FLOW_OK) *out = cluster;
   else flow_cluster_release(cluster);

@@ -110,7 +110,7 @@ void flow_element_share(flow_element *to, const flow_element *from)
   for (int i = 0; i < to->count; i++) flow_tensor_retain(to->tensors[i]);
 }
 
-flow_component flow_component_of(const flow_tensor *tensor)
+static flow_component component_of(const flow_tensor *tensor)
 {
   flow_component component = { .dtype = tensor->dtype, .rank = tensor->rank };
   memcpy(component.shape, tensor->shape, sizeof component.shape);
@@ -149,7 +149,7 @@ flow_status flow_element_check(const char *what, const flow_element_spec *spec, 
   for (int i = 0; i < spec->count; i++) {
     FLOW_TRY(flow_check_on_host(what, element->tensors[i]));
     if (component_fits(&spec->components[i], element->tensors[i])) continue;
-    flow_component found = flow_component_of(element->tensors[i]), wanted = spec->components[i];
+    flow_component found = component_of(element->tensors[i]), wanted = spec->components[i];
     int other_size = found.dtype == wanted.dtype && found.rank == wanted.rank;
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: component %d of an element is %s, expected %s%s", what, i + 1, flow_component_text(&found),
                      flow_component_text(&wanted), other_size ? "; sizes that differ are -1 in the output_signature" : "");

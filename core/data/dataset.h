@@ -124,7 +124,6 @@ flow_status   flow_spec_of(const char *what, const flow_component *components, i
 int           flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b);
 /* The least special spec that covers both: dimensions that differ become -1. 0 if dtypes, ranks or counts differ. */
 int           flow_spec_join(flow_element_spec *into, const flow_element_spec *other);
-flow_component flow_component_of(const flow_tensor *tensor);
 const char   *flow_component_text(const flow_component *component);   /* float32 {None, 28} */
 /* A text as an element's tensor; new reference. */
 flow_status   flow_text_tensor(const char *text, size_t length, flow_tensor **out);

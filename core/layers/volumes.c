@@ -68,7 +68,7 @@ flow_tensor *flow_volumes_pad(flow_expression *e, flow_tensor *x, int64_t before
 
 /* The planes that plane number `plane` of the window meets, one for each output depth, as a batch of images {n * depth, height, width,
  * channels}. */
-flow_tensor *flow_volumes_images(flow_expression *e, flow_tensor *x, const flow_volume_window *window, int plane)
+static flow_tensor *images_of(flow_expression *e, flow_tensor *x, const flow_volume_window *window, int plane)
 {
   const int64_t all = INT64_MAX / 2, begin = (int64_t)plane * window->dilation[0];
   const int64_t end = begin + (window->depth - 1) * window->stride[0] + 1;
@@ -94,7 +94,7 @@ flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, co
   flow_status status = FLOW_OK;
   for (int plane = 0; plane < window->size[0] && status == FLOW_OK; plane++) {
     flow_expression e = flow_expression_of(context);
-    flow_tensor *images = flow_volumes_images(&e, x, window, plane);
+    flow_tensor *images = images_of(&e, x, window, plane);
     next = images ? step(&e, layer, window, plane, so_far, images) : NULL;
     status = flow_expression_take(&e, next, &next);
     flow_tensor_release(so_far);
@@ -117,7 +117,7 @@ static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *wind
   for (int i = 0; i < 4; i++) attributes.convolution.padding[i] = window->padding[2 + i];
   const flow_attributes slice = { .slice = { .rank = 5, .begin = { plane }, .end = { plane + 1, all, all, all, all },
                                              .step = { 1, 1, 1, 1, 1 } } };
-  flow_tensor *images = flow_volumes_images(e, x, window, plane);
+  flow_tensor *images = images_of(e, x, window, plane);
   flow_tensor *own = flow_express_reshape(e, flow_express(e, FLOW_OP_slice, kernel, NULL, NULL, &slice), 4, kernel->shape + 1);
   flow_tensor *y = flow_express_first(e, FLOW_OP_convolution, images, own, &attributes);
   return so_far ? e_add(e, so_far, y) : y;

@@ -21,8 +21,6 @@ flow_status flow_volumes_check(const flow_layer *layer, const flow_signature *in
 flow_status flow_volumes_window(const flow_layer *layer, const flow_signature *input, const char *size, flow_volume_window *window);
 /* What is added along the depth of x before and after: zeros. Borrowed from e, like all results here. */
 flow_tensor *flow_volumes_pad(flow_expression *e, flow_tensor *x, int64_t before, int64_t after);
-/* The planes that cell `plane` of the window sees for each plane of the output, as images {batch * depth, height, width, channels}. */
-flow_tensor *flow_volumes_images(flow_expression *e, flow_tensor *x, const flow_volume_window *window, int plane);
 /* Images {batch * depth, ...} as volumes of that depth. */
 flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int64_t depth);
 

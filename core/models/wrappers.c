@@ -23,7 +23,8 @@ flow_status flow_wrapper_fail(const flow_model_part *part, const char *format, .
   return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": %s", part->class_name, part->name, text);
 }
 
-const flow_json *flow_wrapper_option(const flow_model_part *part, const char *name)
+/* NULL: null, or not there. */
+static const flow_json *option(const flow_model_part *part, const char *name)
 {
   const flow_json *value = flow_json_member(flow_json_member(part->entry, "config"), name);
   return flow_json_is(value, FLOW_JSON_NULL) ? NULL : value;
@@ -31,13 +32,13 @@ const flow_json *flow_wrapper_option(const flow_model_part *part, const char *na
 
 int flow_wrapper_flag(const flow_model_part *part, const char *name)
 {
-  const flow_json *value = flow_wrapper_option(part, name);
+  const flow_json *value = option(part, name);
   return flow_json_is(value, FLOW_JSON_BOOLEAN) && flow_json_is_true(value);
 }
 
 int flow_wrapper_dtype(const flow_model_part *part)
 {
-  const flow_json *policy = flow_wrapper_option(part, "dtype");
+  const flow_json *policy = option(part, "dtype");
   if (flow_json_is(policy, FLOW_JSON_OBJECT)) policy = flow_json_member(flow_json_member(policy, "config"), "name");
   if (flow_json_is(policy, FLOW_JSON_TEXT) && strcmp(policy->text, "mixed_bfloat16") == 0) return FLOW_BFLOAT16;
   return flow_json_is(policy, FLOW_JSON_TEXT) && strcmp(policy->text, "mixed_float16") == 0 ? FLOW_FLOAT16 : FLOW_FLOAT32;
@@ -91,7 +92,8 @@ int flow_wrapper_outputs(const flow_model_part *part)
   return part->wrapper->outputs ? part->wrapper->outputs(part) : 1;
 }
 
-flow_status flow_wrapper_cast(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
+/* x in another dtype, if it is of another one; a new reference. */
+static flow_status cast(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
 {
   flow_attributes attributes = { .cast = { .dtype = dtype } };
   if (x->dtype != dtype) return flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &attributes, out);
@@ -397,7 +399,7 @@ static flow_status image_run(const flow_wrapper_call *call)
 {
   if (call->training)
     return flow_wrapper_fail(call->part, "it changes pictures at random in training, which only Lua can: train there, or leave it out");
-  return flow_wrapper_cast(call->context, call->named[0], flow_wrapper_dtype(call->part), call->outputs);
+  return cast(call->context, call->named[0], flow_wrapper_dtype(call->part), call->outputs);
 }
 
 /* ---- records ------------------------------------------------------------------------------------------------------------------------ */

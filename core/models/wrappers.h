@@ -39,7 +39,6 @@ flow_status         flow_wrapper_run(const flow_wrapper_call *call);
 
 /* Fails with `Bidirectional "name": <message>`. */
 flow_status      flow_wrapper_fail(const flow_model_part *part, const char *format, ...) __attribute__((format(printf, 2, 3)));
-const flow_json *flow_wrapper_option(const flow_model_part *part, const char *name);       /* NULL: null, or not there */
 int              flow_wrapper_flag(const flow_model_part *part, const char *name);
 /* The dtype that the part's policy computes in. */
 int              flow_wrapper_dtype(const flow_model_part *part);
@@ -53,8 +52,6 @@ int              flow_part_states(const flow_model_part *part);
 int              flow_part_is_cell(const flow_model_part *part);
 /* A layer or a wrapper for named inputs, or for one without a name. */
 flow_status      flow_part_run(const flow_wrapper_call *call);
-/* x in another dtype, if it is of another one; a new reference. */
-flow_status      flow_wrapper_cast(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out);
 /* The steps of axis 0 in the other order. */
 flow_tensor     *flow_wrapper_reversed(flow_expression *e, flow_tensor *x);
 /* Tensors as entries of a new axis. */

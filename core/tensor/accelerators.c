@@ -28,7 +28,7 @@ static void ask(void)
   if (count > 0) why[0] = 0;
 }
 
-int flow_accelerator_count(void)
+int flow_gpu_count(void)
 {
   if (atomic_load_explicit(&asked, memory_order_acquire)) return count;
   pthread_mutex_lock(&lock);
@@ -38,15 +38,15 @@ int flow_accelerator_count(void)
   return count;
 }
 
-const char *flow_accelerator_missing(void)
+const char *flow_gpu_missing(void)
 {
-  flow_accelerator_count();
+  flow_gpu_count();
   return why;
 }
 
 flow_status flow_accelerator_open(int device, const flow_accelerator **out)
 {
-  int there = flow_accelerator_count();
+  int there = flow_gpu_count();
   *out = NULL;
   if (there == 0) return flow_fail(FLOW_NOT_FOUND, "there is no GPU: %s", why);
   if (device < 0 || device >= there)
@@ -55,10 +55,6 @@ flow_status flow_accelerator_open(int device, const flow_accelerator **out)
 }
 
 /* ---- C API ------------------------------------------------------------------------------------------------------------------- */
-
-int flow_gpu_count(void) { return flow_accelerator_count(); }
-
-const char *flow_gpu_missing(void) { return flow_accelerator_missing(); }
 
 flow_status flow_gpu_describe(int device, const char **description, double *memory_bytes)
 {

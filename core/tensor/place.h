@@ -9,10 +9,8 @@
 #include "accelerator.h"
 #include "tensor/tensor.h"
 
-/* The accelerators of this process, looked for at the first question. accelerators.c */
-int         flow_accelerator_count(void);
-const char *flow_accelerator_missing(void);                    /* why there is none, one sentence; "" where there are some */
-/* FLOW_NOT_FOUND names the devices that there are. */
+/* An accelerator of this process; they are looked for at the first question. accelerators.c
+ * FLOW_NOT_FOUND names the devices that there are. */
 flow_status flow_accelerator_open(int device, const flow_accelerator **out);
 
 flow_status flow_place_new(int device, flow_place **out);      /* new reference */

@@ -35,8 +35,7 @@ void        flow_scale_step_release(flow_scale_step *step);
 /* Moves the variables to a place (NULL: the host). */
 flow_status flow_loss_scale_move(const flow_loss_scale *scale, flow_place *place);
 
-/* Keras' serialization of the two together, and back. The caller deletes the object; NULL when memory is out. */
-flow_json *flow_loss_scale_config_json(const flow_loss_scale *scale, const flow_optimizer *inner);
+/* Both from Keras' serialization of the two together. */
 flow_status   flow_loss_scale_read(const flow_json *object, flow_loss_scale **scale, flow_optimizer **inner);
 
 #endif

@@ -5,7 +5,8 @@
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
 
-flow_json *flow_loss_scale_config_json(const flow_loss_scale *scale, const flow_optimizer *inner)
+/* Keras' serialization of the two together. The caller deletes the object; NULL when memory is out. */
+static flow_json *config_json(const flow_loss_scale *scale, const flow_optimizer *inner)
 {
   flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL), *wrapped = flow_optimizer_config_json(inner);
   if (!config || !wrapped) {
@@ -22,7 +23,7 @@ flow_json *flow_loss_scale_config_json(const flow_loss_scale *scale, const flow_
 
 int flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size)
 {
-  return flow_config_write(scale && inner ? flow_loss_scale_config_json(scale, inner) : NULL, text, size);
+  return flow_config_write(scale && inner ? config_json(scale, inner) : NULL, text, size);
 }
 
 /* Options of all optimizers, which older versions of Keras wrote here, too, and which mean nothing unless they have these values. */

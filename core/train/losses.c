@@ -31,7 +31,8 @@ flow_tensor *flow_express_float(flow_expression *e, flow_tensor *x)
   return flow_express_cast(e, x, FLOW_FLOAT32);
 }
 
-flow_tensor *flow_express_squeeze(flow_expression *e, flow_tensor *x)
+/* x without its last dimension, which is 1. */
+static flow_tensor *squeeze(flow_expression *e, flow_tensor *x)
 {
   return e->status == FLOW_OK ? flow_express_reshape(e, x, x->rank - 1, x->shape) : NULL;
 }
@@ -49,10 +50,10 @@ static void align_to(flow_expression *e, flow_tensor **longer, flow_tensor **sho
 {
   if ((*longer)->shape[(*longer)->rank - 1] != 1) return;
   if ((*shorter)->rank == 1) *shorter = expand(e, *shorter);
-  else *longer = flow_express_squeeze(e, *longer);
+  else *longer = squeeze(e, *longer);
 }
 
-void flow_express_align(flow_expression *e, flow_tensor **a, flow_tensor **b)
+static void align(flow_expression *e, flow_tensor **a, flow_tensor **b)
 {
   if (e->status != FLOW_OK) return;
   if ((*a)->rank == (*b)->rank + 1) align_to(e, a, b);
@@ -73,7 +74,7 @@ int flow_express_fit(flow_expression *e, flow_tensor **y_true, flow_tensor **y_p
 {
   const flow_tensor *given_true = *y_true, *given_pred = *y_pred;
   if (e->status != FLOW_OK) return 0;
-  flow_express_align(e, y_true, y_pred);
+  align(e, y_true, y_pred);
   if (e->status == FLOW_OK && !broadcasts(*y_true, *y_pred))
     flow_express_fail(e, "y_true %s and y_pred %s do not fit: their dimensions, last to first, must be equal or 1",
                       flow_tensor_shape_text(given_true), flow_tensor_shape_text(given_pred));
@@ -85,7 +86,7 @@ int flow_express_label_fit(flow_expression *e, flow_tensor **y_true, const flow_
   const flow_tensor *given = *y_true;
   int rank = y_pred->rank - 1;
   if (e->status != FLOW_OK) return 0;
-  if ((*y_true)->rank == y_pred->rank && rank >= 0 && (*y_true)->shape[rank] == 1) *y_true = flow_express_squeeze(e, *y_true);
+  if ((*y_true)->rank == y_pred->rank && rank >= 0 && (*y_true)->shape[rank] == 1) *y_true = squeeze(e, *y_true);
   if (e->status == FLOW_OK && (rank < 0 || !flow_shape_equal((*y_true)->rank, (*y_true)->shape, rank, y_pred->shape)))
     flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less%s%s%s",
                       flow_tensor_shape_text(given), flow_tensor_shape_text(y_pred), rank >= 0 ? ", " : "",
@@ -166,7 +167,7 @@ static flow_tensor *categorical_crossentropy(flow_expression *e, const flow_argu
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax), *logarithm;
   if (y_pred->rank < 2) return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
   if (logits) y_pred = logits;
-  flow_express_align(e, &y_true, &y_pred);
+  align(e, &y_true, &y_pred);
   if (e->status != FLOW_OK) return NULL;
   if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape))
     return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_crossentropy",
@@ -418,7 +419,7 @@ flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tens
   flow_tensor *weighted = flow_express_float(&e, values);
   if (weights) {
     weights = flow_express_float(&e, weights);
-    flow_express_align(&e, &weighted, &weights);
+    align(&e, &weighted, &weights);
     int leads = e.status == FLOW_OK && weights->rank > 0 && weights->rank < weighted->rank;
     for (int i = 0; leads && i < weights->rank; i++) leads = weights->shape[i] == weighted->shape[i] || weights->shape[i] == 1;
     if (leads) {      /* one weight a sample, or one for each of the first axes */

@@ -33,9 +33,6 @@ flow_status flow_loss_mask(flow_context *context, flow_tensor *mask, int mean, f
 
 /* What formulas share. */
 flow_tensor *flow_express_float(flow_expression *e, flow_tensor *x);        /* as float32, unless it is float64 */
-/* Removes or adds a last dimension of 1 where the ranks differ by one, as Keras does. */
-void         flow_express_align(flow_expression *e, flow_tensor **a, flow_tensor **b);
-flow_tensor *flow_express_squeeze(flow_expression *e, flow_tensor *x);      /* without the last dimension, which is 1 */
 flow_tensor *flow_express_fail(flow_expression *e, const char *format, ...) __attribute__((format(printf, 2, 3)));   /* NULL */
 
 #endif

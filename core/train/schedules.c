@@ -72,8 +72,6 @@ static const flow_schedule_record classes[] = {
 };
 enum { CLASS_COUNT = sizeof classes / sizeof classes[0] };
 
-double flow_schedule_formula(int kind, const double *parameters, double step) { return classes[kind].formula(parameters, step); }
-
 int flow_schedule_class_count(void) { return CLASS_COUNT; }
 
 int flow_schedule_class_find(const char *name)

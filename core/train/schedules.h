@@ -29,8 +29,6 @@ struct flow_schedule {
   flow_tensor               *parameters;       /* float64 {n} */
 };
 
-/* The rate of class `kind` before update step + 1. */
-double flow_schedule_formula(int kind, const double *parameters, double step);
 /* The rate as a tensor: one op on `step`, an int64 scalar. */
 flow_status flow_schedule_apply(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out);
 /* {"module": "keras.optimizers.schedules", "class_name", "config", "registered_name"}; the caller deletes it. NULL: no memory. */

@@ -68,4 +68,36 @@ describe("scripts/rooms", function()
     assert.same({ "", 0 }, { rooms(folder, "build") })
     support.run("rm -rf " .. folder)
   end)
+
+  it("names a module of lua/flow that no table names", function()
+    local folder = copy_of_sources()
+    support.write(folder .. "/lua/flow/callbacks/forgotten_callback.lua", "-- forgotten_callback.lua: in no table.\nreturn {}\n")
+    local said, status = rooms(folder, "lua")
+    assert.equal("rooms: lua/flow/callbacks/forgotten_callback.lua: no other file of lua/flow names it: its line in a table is missing " ..
+      "(CONTRIBUTING.md)\n", said)
+    assert.equal(1, status)
+    support.run("rm -rf " .. folder)
+  end)
+
+  it("names a layer, a pass or a kernel that no table names, once the tests are built", function()
+    if select(2, support.run("cc --version 2>&1")) ~= 0 then return pending("no C compiler is installed") end
+    local folder = support.folder()
+    support.run(("mkdir -p %s/bindings %s/build/CMakeFiles/flow_kernels_plain.dir; cp %sCONTRIBUTING.md %s")
+      :format(folder, folder, support.root, folder))
+    support.write(folder .. "/bindings/flow.h", "FLOW_API int flow_called_by_users(void);\n")
+    compile(folder, "core/layers/forgotten.c", "const int flow_layer_forgotten = 1;\n")
+    compile(folder, "core/plan/passes/forgotten.c", "int flow_graph_forgotten(void) { return 1; }\n")
+    compile(folder, "core/plan/plan.c", "int flow_tested(void) { return 1; }\nint flow_called_by_users(void) { return 1; }\n")
+    assert.same({ "", 0 }, { rooms(folder, "build") })
+
+    compile(folder, "core/plan/plan_test.c", "int flow_tested(void);\nint main(void) { return flow_tested(); }\n")
+    support.run(("cd %s/build/CMakeFiles && mkdir flow_tests.dir && mv flow_objects.dir/core/plan/plan_test.c.o flow_tests.dir")
+      :format(folder))
+    local said, status = rooms(folder, "build")
+    local why = ": its line in a table is missing (CONTRIBUTING.md), or it should be static\n"
+    assert.equal("rooms: core/layers/forgotten.c: no other file uses flow_layer_forgotten" .. why ..
+      "rooms: core/plan/passes/forgotten.c: no other file uses flow_graph_forgotten" .. why, said)
+    assert.equal(1, status)
+    support.run("rm -rf " .. folder)
+  end)
 end)

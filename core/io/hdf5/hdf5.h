@@ -68,8 +68,6 @@ flow_status flow_hdf5_fetch(flow_hdf5_reader *reader, uint64_t address, uint64_t
 flow_status flow_hdf5_take(flow_hdf5_reader *reader, uint64_t address, uint64_t bytes, unsigned char **out);
 /* Reads an object header; its text attributes become notes of reader->path. */
 flow_status flow_hdf5_read_object(flow_hdf5_reader *reader, uint64_t address, flow_hdf5_object *out);
-/* The text at `reference` (length, address of a global heap, index: 16 bytes) as a new, terminated text. */
-flow_status flow_hdf5_heap_text(flow_hdf5_reader *reader, const unsigned char *reference, char **out);
 void        flow_hdf5_forget_heap(flow_hdf5_reader *reader);
 
 /* Of flow_format_hdf5. */

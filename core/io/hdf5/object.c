@@ -80,7 +80,8 @@ static flow_status copy_text(const flow_hdf5_reader *reader, const unsigned char
   return FLOW_OK;
 }
 
-flow_status flow_hdf5_heap_text(flow_hdf5_reader *reader, const unsigned char *reference, char **out)
+/* The text at `reference` (length, address of a global heap, index: 16 bytes) as a new, terminated text. */
+static flow_status heap_text(flow_hdf5_reader *reader, const unsigned char *reference, char **out)
 {
   uint64_t length = flow_little_endian(reference, 4), address = flow_little_endian(reference + 4, 8);
   uint64_t index = flow_little_endian(reference + 12, 4);
@@ -160,7 +161,7 @@ static flow_status read_text(flow_hdf5_reader *reader, piece type, piece data, c
   uint64_t bytes = text_bytes(type), length = 0;
   if (bytes == 0) return FLOW_OK;
   if (bytes > data.count) return flow_hdf5_damaged(reader, "an attribute is cut off");
-  if ((type.bytes[0] & 15) == VARIABLE_CLASS) return flow_hdf5_heap_text(reader, data.bytes, out);
+  if ((type.bytes[0] & 15) == VARIABLE_CLASS) return heap_text(reader, data.bytes, out);
   while (length < bytes && data.bytes[length]) length++;
   return copy_text(reader, data.bytes, length, out);
 }
