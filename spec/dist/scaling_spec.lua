@@ -40,6 +40,14 @@ describe("flowlua scaling", function()
     assert.truthy(code ~= 0 and text:find("/nowhere/m.keras", 1, true), text)
     text, code = support.run(("%s --step-time 1 --latency 1 --bandwidth 1 --overlap 1 --workers 8,x %s"):format(program, (saved())))
     assert.truthy(code ~= 0 and text:find('entry 2 of workers is a whole number from 2, got the string "x"', 1, true), text)
+    local wrong = { overlap = { "-1", "1.5", "x" }, ["step-time"] = { "0", "-3" }, latency = { "inf" }, bandwidth = { "0" } }
+    for option, values in pairs(wrong) do
+      for _, value in ipairs(values) do
+        text, code = support.run(("%s --%s %s %s"):format(program, option, value, (saved())))
+        local range = option == "overlap" and "from 0 to 1" or "above 0"
+        assert.truthy(code ~= 0 and text:find(("--%s is a number %s, got %s"):format(option, range, value), 1, true), text)
+      end
+    end
     assert.truthy((support.run(program .. " --help")):find("Usage: flowlua scaling", 1, true))
   end)
 end)

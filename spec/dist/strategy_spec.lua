@@ -169,6 +169,46 @@ describe("workers", function()
     end
   end)
 
+  it("do not make steps that update with other numbers: rates, norms, decays", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      local v, optimizer
+      strategy.scope(function() v = flow.Variable { 1, 2 } end)
+      local function step(class, options, scale)
+        strategy.scope(function() optimizer = flow.optimizers[class](options) end)
+        return flow.fn(function(x)
+          local tape = flow.GradientTape()
+          optimizer:apply_gradients(tape:gradient(tape:record(function() return (v * x):sum() / (scale or 1) end), { v }), { v })
+        end)
+      end
+      local function try(f)
+        local ok, problem = pcall(strategy.run, strategy, f, { flow.ones { 2 } })
+        print("=", ok and "runs" or tostring(problem):match "different plans" or tostring(problem):match "learning rates" or problem)
+      end
+      local function own(a, b) return index == 0 and a or b end
+      try(step("SGD", { learning_rate = 0.1, clipnorm = 1 }))
+      try(step("SGD", { learning_rate = own(0.1, 0.2) }))
+      try(step("RMSprop", { learning_rate = own(0.1, 0.2) }))
+      try(step("Adagrad", { learning_rate = 0.1, weight_decay = own(0.1, 0.2) }))
+      for _, option in ipairs { "clipnorm", "global_clipnorm", "clipvalue" } do
+        try(step("Adam", { learning_rate = 0.1, [option] = own(1, 2) }))
+      end
+      try(step("SGD", { learning_rate = flow.optimizers.schedules.ExponentialDecay(own(0.1, 0.2), 10, 0.9) }))
+      local f = step("SGD", { learning_rate = 0.1 })
+      try(f)
+      optimizer.learning_rate = own(0.1, 0.05)
+      try(f)
+      optimizer.learning_rate = 0.1
+      try(f)
+      -- What is divided before the sum is each worker's own: its number of rows.
+      try(step("SGD", { learning_rate = 0.1 }, index + 1))]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      assert.same({ "runs", "learning rates", "learning rates", "different plans", "different plans", "different plans", "different plans",
+                    "different plans", "runs", "learning rates", "runs", "runs" }, said[worker], output)
+    end
+  end)
+
   it("begin their own loop with the chief's variables", function()
     local said, output, code = launch([[
       local strategy = open()

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include "base/philox.h"
+#include "run/replicas/plan_key.h"
 #include "tensor/pairwise.h"
 
 /* Fails with a sentence that names both workers, what differs, and the rows and steps of both. */
@@ -29,6 +30,7 @@ static const char *difference(const flow_run_announcement *own, const flow_run_a
   if (theirs->plan != own->plan) return "they run different plans";
   if (theirs->step != own->step) return "they are at different steps";
   if (theirs->shares_rows != own->shares_rows) return "one shares its rows, the other has its own";
+  if (theirs->numbers != own->numbers) return "numbers that their updates read differ, such as learning rates";
   if (own->shares_rows && theirs->rows != own->rows) return "their batches have different sizes";
   return NULL;
 }
@@ -45,7 +47,8 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
   flow_run_announcement own = { .rows = rows, .plan = set->plan_key, .step = set->run.given.step, .region = set->region.number,
                             .shares_rows = set->shares_rows,
                             .stop_requested = set->stop_requested || flow_interrupted(set->run.context) || stop,
-                            .division = set->division, .rerecord = set->rerecord };
+                            .division = set->division, .rerecord = set->rerecord,
+                                .numbers = flow_plan_numbers(set->lead->plan, set->numbers, set->number_count) };
   if (exchange->workers > set->workers) {
     return flow_fail(FLOW_INVALID_STATE, "an instance that was made for %d workers cannot run with %d: make another one", set->workers,
                      exchange->workers);

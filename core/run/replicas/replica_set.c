@@ -11,6 +11,7 @@
 #include "run/device/device_exchange.h"
 #include "run/device/device_run.h"
 #include "run/input_rows.h"
+#include "run/replicas/plan_key.h"
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------- */
 
@@ -39,6 +40,9 @@ static void release_replicas(flow_replica_set *set)
   lead->sums = NULL;
   flow_free(set->announcements);
   set->announcements = NULL;
+  flow_free(set->numbers);
+  set->numbers = NULL;
+  set->number_count = 0;
   flow_release_sums(set);
   flow_release_region(set);
   flow_free(set->unit_bounds);
@@ -142,50 +146,6 @@ static flow_status join_devices(flow_replica_set *set)
 
 /* ---- those of other workers ------------------------------------------------------------------------------------------------------- */
 
-/* A value is known by when it is first met: the number of values that were met before it. */
-static uint64_t mix_value(uint64_t key, int value, int *met, int *count)
-{
-  if (value < 0) return flow_mix(key, 0);
-  if (met[value] == 0) met[value] = ++*count;
-  return flow_mix(key, (uint64_t)met[value]);
-}
-
-/* All words of the attributes go into the key, whatever the op. */
-static uint64_t mix_attributes(uint64_t key, const flow_attributes *attributes)
-{
-  uint64_t words[sizeof *attributes / sizeof(uint64_t)];
-  memcpy(words, attributes, sizeof words);
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) key = flow_mix(key, words[i]);
-  return key;
-}
-
-/* *out: a number that plans of different operations do not share (except by chance, of 64 bits), nor those in which ops take each
- * other's values, nor those that update by other rules: workers that run different things must not add them up. The shapes of what is
- * not added up may differ: each worker has its own batch sizes. */
-static flow_status find_plan_key(const flow_plan *plan, uint64_t *out)
-{
-  const flow_graph *graph = plan->graph;
-  uint64_t key = 0;
-  void *block;
-  int count = 0;
-  FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 1), &block));
-  for (int k = 0; k < plan->order_count; k++) {
-    const flow_node *node = &graph->nodes[plan->order[k]];
-    const int flags = flow_op(node->op)->flags;
-    key = flow_mix(key, (uint64_t)node->op);
-    if (flags & FLOW_OP_EFFECT) key = mix_attributes(key, &node->attributes);
-    for (int i = 0; i < node->input_count; i++) key = mix_value(key, node->inputs[i], block, &count);
-    for (int i = 0; i < node->output_count; i++) {
-      const flow_signature *s = &graph->values[node->outputs[i]].signature;
-      key = mix_value(key, node->outputs[i], block, &count);
-      for (int d = 0; d < s->rank && (flags & FLOW_OP_COLLECTIVE); d++) key = flow_mix(key, (uint64_t)s->dims[d]);
-    }
-  }
-  flow_free(block);
-  *out = key;
-  return FLOW_OK;
-}
-
 /* What sums over the workers need: memory for their announcements and the staged sums. A worker that is alone and stays so has none, and
  * no exchange. */
 static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
@@ -197,7 +157,7 @@ static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
   FLOW_TRY(flow_alloc_zero(2 * sizeof(int64_t) * (size_t)(exchange->workers + 1), &block));
   set->unit_bounds = block;
   set->received = set->unit_bounds + exchange->workers + 1;
-  FLOW_TRY(find_plan_key(set->lead->plan, &set->plan_key));
+  FLOW_TRY(flow_plan_key(set->lead->plan, &set->plan_key, &set->numbers, &set->number_count));
   FLOW_TRY(flow_stage_sums(set, exchange));
   set->exchange = exchange;
   set->workers = exchange->workers;

@@ -29,6 +29,7 @@ typedef struct flow_run_announcement {
   int64_t  rows, step;                 /* that it has; where it is */
   uint64_t plan, division;             /* as in flow_replica_set */
   int64_t  region;                     /* the number of its shared region */
+  uint64_t numbers;                    /* tells the values of set->numbers apart */
   int32_t  shares_rows, stop_requested, rerecord;
 } flow_run_announcement;
 
@@ -53,6 +54,8 @@ struct flow_replica_set {
   flow_run_announcement *announcements;    /* [worker] */
   int             workers;             /* for which there is room; 0: there is no exchange */
   uint64_t        plan_key;            /* tells plans of different operations apart */
+  int            *numbers;             /* [number_count]: values of the plan, scalar variables that all workers have alike: plan_key.c */
+  int             number_count;
   int             shares_rows;         /* all workers give the same rows and each computes its part; 0: each gives its own */
   int             stop_requested;      /* by this worker */
   int             stop_agreed;         /* by one of them, so that nothing runs */

@@ -23,9 +23,21 @@ halving, and with the workers of each host first. What is not given is measured 
   --seconds S              for each measurement (2)
   --help                   this text]=]
 
-local DEFAULTS = { workers = "", batch = 32, step_time = 0, latency = 0, bandwidth = 0, overlap = -1, workers_per_host = 8,
+-- Those without a default are texts, empty where they are not given: figure() reads them.
+local DEFAULTS = { workers = "", batch = 32, step_time = "", latency = "", bandwidth = "", overlap = "", workers_per_host = 8,
                    host_bandwidth = 10000, threads = 0, seconds = 2, help = false }
 
+-- The number of an option without a default, in units; nil: not given, to be measured.
+local function figure(options, name, unit, most)
+  local text = options[name]
+  if text == "" then return nil end
+  local value = tonumber(text)
+  if not value or not (most and value >= 0 or value > 0) or value > (most or math.huge) or value == math.huge then
+    local range = most and ("from 0 to %g"):format(most) or "above 0"
+    flow.errors.raise("scaling: --%s is a number %s, got %s", (name:gsub("_", "-")), range, text)
+  end
+  return value * unit
+end
 
 -- What scaling_worker.lua prints, run by this number of workers.
 local function measure(host, options, path, workers)
@@ -51,13 +63,13 @@ return function(host, arguments)
   local options = require "flow.cli.options"("scaling", USAGE, DEFAULTS, arguments)
   local path = options[1]
   if not path then flow.errors.raise("scaling: which model? flowlua scaling m.keras") end
+  local step, overlap = figure(options, "step_time", 1e-3), figure(options, "overlap", 1, 1)
+  local latency, bandwidth = figure(options, "latency", 1e-6), figure(options, "bandwidth", 1e6)
   local model = flow.load_model(path)
-  local function given(value, unit) return value > 0 and value * unit or nil end
-  local step = given(options.step_time, 1e-3) or measure(host, options, path, 1).step
-  local latency, bandwidth = given(options.latency, 1e-6), given(options.bandwidth, 1e6)
-  local pair = not (latency and bandwidth and options.overlap >= 0) and measure(host, options, path, 2) or {}
+  step = step or measure(host, options, path, 1).step
+  local pair = not (latency and bandwidth and overlap) and measure(host, options, path, 2) or {}
   local result = flow.distribute.cost { model = model, step_seconds = step, latency = latency, bandwidth = bandwidth,
-    overlap = options.overlap >= 0 and options.overlap or nil, sums = pair.sums, pair_seconds = pair.step,
+    overlap = overlap, sums = pair.sums, pair_seconds = pair.step,
     workers = numbers(options.workers), workers_per_host = options.workers_per_host, host_bandwidth = options.host_bandwidth * 1e6 }
   local measured = pair.step and ("two workers here take %.4g ms a step, one %.4g"):format(1e3 * pair.step, 1e3 * step) or "as given"
   print(("a message: %.3g us and %.4g MB/s; sums beside computing: %.0f %% of their speed (%s)"):format(1e6 * result.latency,
