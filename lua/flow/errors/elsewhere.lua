@@ -13,6 +13,7 @@ local RESOLVER = "ClusterResolver() reads TF_CONFIG, CLUSTER_SPEC, and the varia
 local PICKLED = "its file is a Python pickle: numpy.savez(\"x.npz\", ...) writes one that flow.load_npz(path) reads"
 local ONE_PROGRESS = "fit, evaluate and predict take verbose: 1 is a bar, 2 a line for each epoch, 0 nothing"
 local GALLERY = "flow.plot.images(images, file, { titles = ... }) draws pictures in a grid"
+local CROPS = "flow.keras.ops.image.crop_images and pad_images cut borders off and add some"
 local QUANTIZE = "model:quantize(data) makes a model predict in int8"
 
 local strategies = {
@@ -37,6 +38,10 @@ local places = {
     feature_column = "flow.utils.FeatureSpace makes inputs of columns",
     Tensor = "tensors are made by flow.tensor, flow.zeros and flow.random",
     constant_initializer = "initializers are in flow.initializers",
+    random_uniform_initializer = "flow.initializers.RandomUniform()", random_normal_initializer = "flow.initializers.RandomNormal()",
+    clip_by_global_norm = "optimizers take global_clipnorm", clip_by_norm = "optimizers take clipnorm", fill = "flow.full(shape, value)",
+    add_n = "layers.Add()(list), or flow.sum(flow.stack(list), 1)",
+    py_function = "flow.data.Dataset.from_generator calls Lua for each element",
     estimator = "model:fit trains; with callbacks.ModelDirectory(model_dir) it goes on from what is in a folder, and saves there",
     profiler = "flow.profile(f) prints where time goes",
     Module = "layers are made by flow.layers.Layer:extend(name), models by flow.Model:extend(name)",
@@ -55,6 +60,14 @@ local places = {
     distillation = "lua/examples/distillation.lua trains a student by its own train_step",
     visualization = GALLERY,
     distribution = MESH, mesh = MESH, dtensor = MESH, experimental = "what tf.experimental has is in flow itself, or not here",
+  },
+  ["flow.image"] = {
+    random_flip_left_right = "layers.RandomFlip(\"horizontal\")(x, { training = true })", flip_left_right = "flow.flip(x, -2)",
+    flip_up_down = "flow.flip(x, -3)", random_crop = "layers.RandomCrop(height, width)(x, { training = true })",
+    crop_to_bounding_box = CROPS, central_crop = "layers.CenterCrop(height, width)(x)", pad_to_bounding_box = CROPS,
+    rgb_to_grayscale = "flow.keras.ops.image.rgb_to_grayscale(x)",
+    extract_patches = "flow.keras.ops.image.extract_patches(x, { size = n })",
+    psnr = "flow.psnr(a, b, { max_val = 1 })", decode_jpeg = "flow.image.decode(bytes)", decode_png = "flow.image.decode(bytes)",
   },
   ["flow.keras.preprocessing"] = { text = "layers.TextVectorization and layers.StringLookup make numbers of strings" },
   ["flow.config"] = {
