@@ -78,21 +78,27 @@ static inline void flow_requantization_prepare(const flow_call *call)
 }
 
 /* What a call does to every vector of sums. */
-typedef struct flow_finish { flow_byte_steps steps; vf least; const float *residual; } flow_finish;
+typedef enum flow_finish_kind { FLOW_FINISH_FLOATS, FLOW_FINISH_BYTES, FLOW_FINISH_ONLY_BYTES } flow_finish_kind;
+typedef struct flow_finish { flow_byte_steps steps; vf least; const float *residual; flow_finish_kind kind; } flow_finish;
 
 static inline flow_finish flow_finish_of(const flow_requantization *r)
 {
-  return (flow_finish){ .steps = flow_byte_steps_of(r->out), .least = vf_set(r->relu ? 0.0f : -INFINITY), .residual = r->residual };
+  flow_finish f = { .steps = flow_byte_steps_of(r->out), .least = vf_set(r->relu ? 0.0f : -INFINITY), .residual = r->residual };
+  int relu_is_range = !r->relu || r->out.zero == 0;       /* no byte is below 0 anyway */
+  f.kind = !r->bytes ? FLOW_FINISH_FLOATS : r->residual || !relu_is_range ? FLOW_FINISH_BYTES : FLOW_FINISH_ONLY_BYTES;
+  return f;
 }
 
-
-/* The first `lanes` sums, with their scales and biases, to element `at` of y; bytes: what r.bytes says, known where loops are compiled. */
-ALWAYS_INLINE void flow_requantize(const flow_finish *f, const int bytes, vi sums, vf scales, vf biases, int lanes, void *y, int64_t at)
+/* The first `lanes` sums, with their scales and biases, to element `at` of y; kind: that of f, known where loops are compiled. */
+ALWAYS_INLINE void flow_requantize(const flow_finish *f, const flow_finish_kind kind, vi sums, vf scales, vf biases, int lanes, void *y,
+                                   int64_t at)
 {
   vf value = __builtin_convertvector(sums, vf) * scales + biases;
-  if (f->residual) value += lanes == VL ? vf_load(f->residual + at) : vf_load_part(f->residual + at, lanes);
-  value = vf_at_least(value, f->least);
-  if (bytes) flow_store_quantized((uint8_t *)y + at, value, &f->steps, lanes);
+  if (kind != FLOW_FINISH_ONLY_BYTES) {
+    if (f->residual) value += lanes == VL ? vf_load(f->residual + at) : vf_load_part(f->residual + at, lanes);
+    value = vf_at_least(value, f->least);
+  }
+  if (kind != FLOW_FINISH_FLOATS) flow_store_quantized((uint8_t *)y + at, value, &f->steps, lanes);
   else if (lanes == VL) vf_store((float *)y + at, value);
   else vf_store_part((float *)y + at, value, lanes);
 }

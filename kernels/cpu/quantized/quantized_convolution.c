@@ -61,7 +61,7 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
       vi sum;
       memcpy(&sum, sums + c, sizeof sum);
       vf scales = vf_load(r.scales + c), biases = vf_load(r.biases + c);
-      flow_requantize(&finish, r.bytes, sum, scales, biases, (int)lanes, y, at * s.channels_out + c);
+      flow_requantize(&finish, finish.kind, sum, scales, biases, (int)lanes, y, at * s.channels_out + c);
     }
   }
   return FLOW_OK;

@@ -94,7 +94,7 @@ ALWAYS_INLINE void convolve_lanes(const flow_geometry *s, const flow_requantizat
       sums += multiply_words(load_pixel(x + (line + kx * s->dilation[1]) * s->channels_in + channel, lanes, zero), w);
     }
   }
-  flow_requantize(finish, r->bytes, sums, vf_load(r->scales + channel), vf_load(r->biases + channel), lanes, y, to + channel);
+  flow_requantize(finish, finish->kind, sums, vf_load(r->scales + channel), vf_load(r->biases + channel), lanes, y, to + channel);
 }
 
 flow_status FLOW_ISA_NAME(quantized_depthwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)

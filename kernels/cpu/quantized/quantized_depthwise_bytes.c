@@ -151,14 +151,15 @@ ALWAYS_INLINE void sum_vector(const task *t, const uint8_t *x, int64_t vector, _
 }
 
 /* The first n outputs of a vector to y, bytes or floats. */
-ALWAYS_INLINE void finish_vector(const task *t, const int bytes, const __m512i sums[TAPS], int64_t vector, int64_t n, void *y)
+ALWAYS_INLINE void finish_vector(const task *t, const flow_finish_kind kind, const __m512i sums[TAPS], int64_t vector, int64_t n, void *y)
 {
   __m512 value[TAPS];
   for (int u = 0; u < TAPS; u++) {
     vf scales = vf_load(t->shared.scales + vector * BYTES + u * VL), biases = vf_load(t->shared.biases + vector * BYTES + u * VL);
-    value[u] = (__m512)vf_at_least(__builtin_convertvector((vi)sums[u], vf) * scales + biases, t->finish.least);
+    vf scaled = __builtin_convertvector((vi)sums[u], vf) * scales + biases;
+    value[u] = (__m512)(kind == FLOW_FINISH_ONLY_BYTES ? scaled : vf_at_least(scaled, t->finish.least));
   }
-  if (!bytes) {
+  if (kind == FLOW_FINISH_FLOATS) {
     float lanes[TAPS][VL], ordered[BYTES];
     memcpy(lanes, value, sizeof lanes);
     for (int u = 0; u < TAPS; u++)
@@ -179,21 +180,24 @@ ALWAYS_INLINE void finish_vector(const task *t, const int bytes, const __m512i s
   else _mm512_mask_storeu_epi8(y, ((__mmask64)1 << n) - 1, all);
 }
 
-ALWAYS_INLINE void row_of(const task *t, const int bytes, const uint8_t *x, int64_t size, char *y)
+ALWAYS_INLINE void row_of(const task *t, const flow_finish_kind kind, const uint8_t *x, int64_t size, char *y)
 {
-  const int64_t element = bytes ? 1 : sizeof(float);
+  const int64_t element = kind == FLOW_FINISH_FLOATS ? sizeof(float) : 1;
   for (int64_t at = 0, vector = 0; at < size; at += BYTES, vector = vector + 1 < t->l->period ? vector + 1 : 0) {
     __m512i sums[TAPS];
     sum_vector(t, x + at, vector, sums);
-    finish_vector(t, bytes, sums, vector, size - at < BYTES ? size - at : BYTES, y + at * element);
+    finish_vector(t, kind, sums, vector, size - at < BYTES ? size - at : BYTES, y + at * element);
   }
 }
 
 /* A row of outputs, in pixels that are filled up. */
 static void convolve_row(const task *t, const uint8_t *x, int64_t size, void *y)
 {
-  if (t->r->bytes) row_of(t, 1, x, size, y);
-  else row_of(t, 0, x, size, y);
+  switch (t->finish.kind) {
+  case FLOW_FINISH_FLOATS: row_of(t, FLOW_FINISH_FLOATS, x, size, y); break;
+  case FLOW_FINISH_BYTES: row_of(t, FLOW_FINISH_BYTES, x, size, y); break;
+  case FLOW_FINISH_ONLY_BYTES: row_of(t, FLOW_FINISH_ONLY_BYTES, x, size, y); break;
+  }
 }
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -202,18 +206,20 @@ static void convolve_row(const task *t, const uint8_t *x, int64_t size, void *y)
 static void convolve_row(const task *t, const uint8_t *x, int64_t size, void *y) { (void)t, (void)x, (void)size, (void)y; }
 #endif
 
-/* n pixels of `channels` elements, `from_step` and `to_step` bytes apart. */
+ALWAYS_INLINE void copy_each(char *to, int64_t to_step, const char *from, int64_t from_step, const int64_t bytes, int64_t n)
+{
+  for (int64_t i = 0; i < n; i++, to += to_step, from += from_step) memcpy(to, from, (size_t)bytes);
+}
+
+/* n pixels of so many bytes, from_step and to_step bytes apart. */
 static void copy_pixels(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t bytes, int64_t n)
 {
-  if (to_step == bytes && from_step == bytes) {
-    memcpy(to, from, (size_t)(n * bytes));
-    return;
-  }
-  for (int64_t i = 0; i < n; i++, to += to_step, from += from_step)
-    for (int64_t at = 0; at < bytes; at += LANE) {
-      if (bytes - at >= LANE) memcpy(to + at, from + at, LANE);
-      else for (int64_t b = at; b < bytes; b++) to[b] = from[b];
-    }
+  if (to_step == bytes && from_step == bytes) memcpy(to, from, (size_t)(n * bytes));
+  else if (bytes == 8) copy_each(to, to_step, from, from_step, 8, n);          /* the lengths that instructions copy */
+  else if (bytes == 16) copy_each(to, to_step, from, from_step, 16, n);
+  else if (bytes == 32) copy_each(to, to_step, from, from_step, 32, n);
+  else if (bytes == 64) copy_each(to, to_step, from, from_step, 64, n);
+  else copy_each(to, to_step, from, from_step, bytes, n);
 }
 
 /* Input rows first .. first + rows - 1, counted from the top padding. */
