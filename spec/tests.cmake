@@ -15,9 +15,18 @@ target_include_directories(flow_emulated_objects PUBLIC spec ${FLOW_EMULATION})
 set_target_properties(flow_emulated_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 # Inlining that far, gcc warns of array elements that are only read where they were written. A GPU refuses what is not aligned to its size;
 # here such an access ends the process.
-flow_pick(files FLOW_EMULATION_FILES kernels.c)
-set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS
-  "-O3;$<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>;-fsanitize=alignment;-fsanitize-undefined-trap-on-error")
+set(FLOW_EMULATED_OPTIONS "-O3;$<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>;-fsanitize=alignment;-fsanitize-undefined-trap-on-error")
+flow_pick(files FLOW_EMULATION_FILES bodies.c)
+set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${FLOW_EMULATED_OPTIONS}")
+flow_pick(files FLOW_EMULATION_FILES watched_bodies.c)
+list(APPEND FLOW_EMULATED_OPTIONS -O1)
+if(NOT FLOW_SANITIZE)                      # else it has accesses watched by other means
+  list(APPEND FLOW_EMULATED_OPTIONS -fsanitize=kernel-address)
+  foreach(limit instrumentation-with-call-threshold stack globals)
+    list(APPEND FLOW_EMULATED_OPTIONS "$<IF:$<C_COMPILER_ID:GNU>,--param=asan-${limit}=0,SHELL:-mllvm -asan-${limit}=0>")
+  endforeach()
+endif()
+set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${FLOW_EMULATED_OPTIONS}" OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/${FLOW_EMULATION}/bodies.c)
 set(FLOW_EMULATED_LINKING)                                  # spec/cuda/emulation/launches.c
 foreach(name flow_cuda_launch flow_convolution_run flow_product_run)
   list(APPEND FLOW_EMULATED_LINKING -Wl,--wrap=${name})
@@ -116,7 +125,7 @@ add_dependencies(flow_tests flow_emulated)
 # Sources that know of emulated GPUs, beside those of the back end itself
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_runtime.c ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_backend.c
   ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_failures.c ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_nccl.c
-  ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_contexts.c
+  ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_contexts.c ${CMAKE_SOURCE_DIR}/spec/c/test_cuda_bounds.c
   APPEND PROPERTY COMPILE_DEFINITIONS FLOW_EMULATED=1)
 if(CMOCKA_LIBRARY)                         # test_cuda_failures lets calls of the emulated runtime fail: those that it defines in their place
   set(file spec/c/test_cuda_failures.c)

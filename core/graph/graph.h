@@ -142,6 +142,8 @@ flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const in
 flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fold_casts.c: casts to and from 16 bits that kernels do on their own are left out. live[] as above. */
 flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* fuse_images.c: on a device, the images that a model begins with are rounded and scaled where they are copied for convolutions. live[] as above. */
+flow_status flow_graph_fuse_images(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */
 flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_relu_gradient.c: on a device, gradients of convolutions are stopped by the relu before where they are made. live[] as above. */

@@ -2,6 +2,7 @@
  * instance.h. */
 #include "run/binding.h"
 
+#include "base/team.h"
 #include "graph/graph.h"
 #include "tensor/place.h"
 
@@ -68,6 +69,32 @@ flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class,
   if (scratch > entry->scratch_bytes) entry->scratch_bytes = scratch;
   if (entry->scratch_bytes > instance->scratch_bytes) instance->scratch_bytes = entry->scratch_bytes;
   return FLOW_OK;
+}
+
+/* ---- ahead -------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct ahead { const flow_instance *instance; int64_t rows; flow_queue *queue; flow_ticket entries; } ahead;
+
+static void ask(flow_region *region, int member, int members, void *argument)
+{
+  ahead *a = argument;
+  const flow_instance *instance = a->instance;
+  flow_operand operands[2 * FLOW_MAX_OPERANDS];
+  (void)region, (void)member, (void)members;
+  for (int64_t e = flow_ticket_take(&a->entries); e < instance->plan->order_count; e = flow_ticket_take(&a->entries)) {
+    const flow_entry *entry = &instance->entries[e];
+    if (entry->alias || entry->input_count + entry->output_count > 2 * FLOW_MAX_OPERANDS) continue;
+    flow_call call = describe_call(instance, (int)e, a->rows, operands);
+    call.queue = a->queue;
+    const flow_kernel *kernel = flow_select_kernel(&flow_place_accelerator(instance->place)->device, &call);
+    if (kernel && kernel->shared_bytes) kernel->shared_bytes(&call);
+  }
+}
+
+void flow_choose_ahead(const flow_instance *instance, int64_t rows, flow_queue *queue)
+{
+  ahead all = { .instance = instance, .rows = rows, .queue = queue };
+  if (rows > 0) flow_team_run(0, ask, &all);
 }
 
 /* Changes which kernels run. What a kernel's prepare() made for the class before is of no use to another kernel, so that what derived.h

@@ -163,6 +163,7 @@ static flow_status fill_instance(flow_instance *instance)
   mark_read(plan, read);
   flow_bind_entries(instance, read);
   flow_status status = flow_derived_find(instance);
+  if (queue && status == FLOW_OK) flow_choose_ahead(instance, instance->capacity, queue);
   for (int s = 0; s < plan->segment_count && status == FLOW_OK; s++) {
     if (plan->segments[s].by_rows) status = flow_size_stage(instance, s, blocks, block_of);
     for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++)

@@ -147,6 +147,9 @@ int         flow_count_row_classes(const flow_instance *instance);
 /* Chooses the kernel of entry e of segment s for a class and asks it for its memory, for the largest call that it will see. */
 flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue);
 void        flow_set_row_class(flow_instance *instance, int class);
+/* On a device a library makes plans of what ops ask of it, which take up to seconds each and are kept: asks for those of a run of so many rows
+ * by all threads at once. What cannot be made is found out by who asks next. */
+void        flow_choose_ahead(const flow_instance *instance, int64_t rows, flow_queue *queue);
 /* How `rows` rows are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as many
  * rows as fit, and every thread gets some slots. */
 void        flow_divide_rows(flow_stage *stage, int64_t rows);

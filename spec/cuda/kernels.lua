@@ -119,8 +119,8 @@ if arg[3] then
       kernel and ("%.1f KB"):format(kernel.held / 1024) or "", sum.seconds * 1e6))
   end
   print("loads under 8 bytes: " .. (#narrow > 0 and table.concat(narrow, ", ") or "none"))
-  print(("%d launches, %.1f us on an H100 by estimate, of which nothing was measured: libraries count as copies"):format(number,
-    total * 1e6))
+  print(("%d launches, at most %d turns in one, %.1f us on an H100 by estimate, of which nothing was measured: libraries count as copies")
+    :format(number, launches.turns(list), total * 1e6))
   return
 end
 

@@ -59,15 +59,6 @@ static flow_status fuse_bias(fusion *f, int index)
   return FLOW_OK;
 }
 
-/* The number in a constant scalar; 0 if the value is not a constant scalar. */
-static double constant_number(const fusion *f, int value)
-{
-  const flow_value *v = &f->graph->values[value];
-  double number = 0;
-  if (v->kind == FLOW_VALUE_CONSTANT && v->signature.rank == 0 && flow_tensor_item(v->tensor, &number) == FLOW_OK) return number;
-  return 0;
-}
-
 /* A product with a number before a convolution: the weights have fewer elements than the input. */
 static flow_status fuse_scale(fusion *f, int index)
 {
@@ -75,7 +66,7 @@ static flow_status fuse_scale(fusion *f, int index)
   const flow_node *product = sole_producer(f, node->inputs[0], FLOW_OP_mul);
   for (int side = 0; product && side < 2; side++) {
     int x = product->inputs[side];
-    double scale = constant_number(f, product->inputs[1 - side]);
+    double scale = flow_constant_number(f->graph, product->inputs[1 - side]);
     const flow_signature *input = signature_of(f, x), *scaled = signature_of(f, node->inputs[0]);
     if (scale == 0 || !isfinite(scale) || node->attributes.convolution.input_scale != 0 || input->dtype != scaled->dtype ||
         !flow_shape_equal(input->rank, input->dims, scaled->rank, scaled->dims)) continue;
@@ -116,7 +107,7 @@ static flow_status fuse_bytes(fusion *f, int index)
   const flow_node *product = sole_producer(f, scaled, FLOW_OP_mul);
   int bytes = find_bytes(f, made);
   for (int side = 0; product && bytes < 0 && side < 2; side++) {
-    double scale = constant_number(f, product->inputs[1 - side]);
+    double scale = flow_constant_number(f->graph, product->inputs[1 - side]);
     if (scale == 0 || !isfinite(scale) || attributes.convolution.input_scale != 0) continue;
     bytes = find_bytes(f, product->inputs[side]);
     attributes.convolution.input_scale = scale;
@@ -126,7 +117,7 @@ static flow_status fuse_bytes(fusion *f, int index)
   for (int at = made; at != bytes;) {
     const flow_node *dead = &f->graph->nodes[f->graph->values[at].node];
     f->graph->values[at].swallowed = 1;
-    at = dead->inputs[dead->op == FLOW_OP_mul && constant_number(f, dead->inputs[0]) != 0];
+    at = dead->inputs[dead->op == FLOW_OP_mul && flow_constant_number(f->graph, dead->inputs[0]) != 0];
   }
   memcpy(inputs, node->inputs, sizeof(int) * (size_t)node->input_count);
   inputs[0] = bytes;

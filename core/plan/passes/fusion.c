@@ -15,6 +15,14 @@ int flow_is_per_channel(const flow_graph *graph, int vector, int like)
   return s->rank == 1 && y->rank > 1 && s->dims[0] == y->dims[y->rank - 1] && s->dtype == y->dtype;
 }
 
+double flow_constant_number(const flow_graph *graph, int value)
+{
+  const flow_value *v = &graph->values[value];
+  double number = 0;
+  if (v->kind == FLOW_VALUE_CONSTANT && v->signature.rank == 0 && flow_tensor_item(v->tensor, &number) == FLOW_OK) return number;
+  return 0;
+}
+
 int flow_fusion_alike(const flow_fusion *f, int a, int b)
 {
   const flow_signature *s = &f->graph->values[a].signature, *t = &f->graph->values[b].signature;

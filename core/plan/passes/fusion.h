@@ -8,6 +8,8 @@
 const flow_node *flow_sole_producer(const flow_graph *graph, const int *readers, int value, int op);
 /* Whether `vector` has a number for each channel, the last axis, of `like`, in its dtype. */
 int              flow_is_per_channel(const flow_graph *graph, int vector, int like);
+/* The number in a constant scalar; 0 if the value is not a constant scalar. */
+double           flow_constant_number(const flow_graph *graph, int value);
 
 typedef struct flow_fusion {
   flow_graph *graph;

@@ -31,6 +31,7 @@ flow_status flow_device_run_make_workspace(flow_instance *instance, flow_queue *
   flow_device_run *a = instance->device;
   flow_call *calls = instance->members[0].calls;
   size_t most = 0;
+  if (instance->part.rows != instance->capacity) flow_choose_ahead(instance, instance->part.rows, queue);
   for (int e = 0; e < instance->plan->order_count; e++) {
     calls[e].queue = queue;
     size_t bytes = missing(instance, e);

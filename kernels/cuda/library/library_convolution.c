@@ -186,7 +186,6 @@ static int prepare_gradient(const flow_call *call, work *s)
   s->wants_dw = !call->outputs[1].unused;
   s->wants_db = !call->outputs[2].unused;
   s->masked = (s->pooled || s->relu) && (s->wants_dx || s->wants_dw);
-  s->scale = 1;
   s->data = s->filter = *c;
   s->data.direction = FLOW_LIBRARY_DATA;
   s->data.channels_in = s->channels_in;

@@ -12,7 +12,7 @@
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"
 
-enum { FLOW_CUDA_DEVICES = 64, FLOW_CUDA_STAGES = 32, FLOW_CUDA_RECORDED_QUEUES = 64 };
+enum { FLOW_CUDA_DEVICES = 64, FLOW_CUDA_STAGES = 16, FLOW_CUDA_RECORDED_QUEUES = 64 };
 
 typedef struct flow_cuda_device {
   flow_accelerator base;

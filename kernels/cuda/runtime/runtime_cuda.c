@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/runtime/libraries.h"
@@ -18,8 +19,8 @@ enum { LEAST_ARCHITECTURE = 80 };
 #define X(family) extern const unsigned long long flow_cuda_##family##_fatbin[];
 FLOW_CUDA_IMAGES(X)
 #undef X
-static const unsigned long long *const images[] = {
-#define X(family) flow_cuda_##family##_fatbin,
+static const struct image { const char *name; const unsigned long long *code; } images[] = {
+#define X(family) { #family, flow_cuda_##family##_fatbin },
   FLOW_CUDA_IMAGES(X)
 #undef X
 };
@@ -344,6 +345,33 @@ static flow_status touch_kernels(const flow_cuda_device *device)
   return FLOW_OK;
 }
 
+/* The machine code of a family; DIR/FAMILY.fatbin, if it is there, where FLOW_CUDA_KERNELS is DIR: kernels are tried without linking
+ * anew. It stays. */
+static flow_status load_image(const flow_cuda_device *device, const struct image *image, cudaLibrary_t *out)
+{
+  const char *folder = getenv("FLOW_CUDA_KERNELS");
+  char what[256] = "loading the kernels", path[4096] = "";
+  const void *code = image->code;
+  void *block = NULL;
+  if (folder && *folder) snprintf(path, sizeof path, "%s/%s.fatbin", folder, image->name);
+  FILE *file = *path ? fopen(path, "rbe") : NULL;
+  if (file) {
+    long bytes = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+    rewind(file);
+    flow_status status = flow_alloc_zero((size_t)(bytes > 0 ? bytes : 0) + 1, &block);
+    int whole = status == FLOW_OK && bytes > 0 && fread(block, 1, (size_t)bytes, file) == (size_t)bytes;
+    fclose(file);
+    FLOW_TRY(status);
+    snprintf(what, sizeof what, "loading the kernels of %.200s", path);
+    if (!whole) flow_free(block);
+    if (!whole) return flow_fail(FLOW_INVALID_ARGUMENT, "gpu:%d: %s, which cannot be read", device->base.index, what);
+    code = block;
+  }
+  cudaError_t error = cudaLibraryLoadData(out, code, NULL, NULL, 0, NULL, NULL, 0);
+  if (error != cudaSuccess) flow_free(block);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, what, error);
+}
+
 /* The images are loaded once for all devices, each device then loads the kernels themselves. A part that fails is tried again when the
  * next device is opened; nothing of it is used before. */
 static flow_status load_kernels(const flow_cuda_device *device)
@@ -357,9 +385,7 @@ static flow_status load_kernels(const flow_cuda_device *device)
   };
   if (kernels_loaded) return touch_kernels(device);
   cudaLibrary_t libraries[IMAGES];
-  for (int i = 0; i < IMAGES; i++) {
-    FLOW_CUDA_TRY(device, "loading the kernels", cudaLibraryLoadData(&libraries[i], images[i], NULL, NULL, 0, NULL, NULL, 0));
-  }
+  for (int i = 0; i < IMAGES; i++) FLOW_TRY(load_image(device, &images[i], &libraries[i]));
   for (int i = 0; i < CUDA_KERNEL_COUNT; i++) FLOW_CUDA_TRY(device, names[i], find_kernel(libraries, names[i], &kernels[i]));
   kernels_loaded = 1;
   return touch_kernels(device);

@@ -4,10 +4,11 @@
 
 #include <string.h>
 #include "base/memory.h"
+#include "cuda/runtime/host_copies.h"
 
-/* Bytes of one stage. A megabyte is large enough for the full speed of the bus; 32 of them are the 32 MB of pinned memory that a queue
- * which moves data keeps. Queues that move only scalars keep 32 small ones, 128 KB in all. */
-enum { STAGE_BYTES = 1 << 20, SMALL_BYTES = 4096 };
+/* Bytes of one stage: large enough for the full speed of the bus, and for several threads that fill it; 16 of them are the 32 MB of pinned
+ * memory that a queue which moves data keeps. Queues that move only scalars keep 16 small ones, 64 KB in all. */
+enum { STAGE_BYTES = 1 << 21, SMALL_BYTES = 4096 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------ */
 
@@ -192,7 +193,7 @@ static flow_status upload(flow_queue *queue, char *to, const char *host, size_t 
     int stage;
     char *memory;
     FLOW_TRY(take_stage(queue, &stage, &memory));
-    memcpy(memory, host + at, piece);
+    flow_cuda_copy_host(memory, host + at, piece);
     FLOW_CUDA_TRY(queue->device, "an upload", cudaMemcpyAsync(to + at, memory, piece, cudaMemcpyHostToDevice, queue->stream));
     FLOW_CUDA_TRY(queue->device, "an upload", cudaEventRecord(queue->staging.over[stage], queue->stream));
   }
@@ -233,11 +234,11 @@ static flow_status download(flow_queue *queue, char *host, const char *from, siz
   for (; bytes - at > step; at += step) {
     FLOW_TRY(fetch(queue, from + at + step, piece_at(queue, bytes, at + step), &next));
     FLOW_CUDA_TRY(queue->device, "a download", cudaEventSynchronize(queue->staging.over[stage]));
-    memcpy(host + at, queue->staging.memory + (size_t)stage * step, step);
+    flow_cuda_copy_host(host + at, queue->staging.memory + (size_t)stage * step, step);
     stage = next;
   }
   FLOW_TRY(flow_runtime_wait(queue));
-  memcpy(host + at, queue->staging.memory + (size_t)stage * step, bytes - at);
+  flow_cuda_copy_host(host + at, queue->staging.memory + (size_t)stage * step, bytes - at);
   return FLOW_OK;
 }
 

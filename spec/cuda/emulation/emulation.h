@@ -14,7 +14,9 @@
  *     every later call gives that error.
  * There are no legacy stream, no allocations in graphs, and one dimension of blocks and threads.
  * FLOW_EMULATED_GPUS (2), FLOW_EMULATED_MEMORY (bytes of each, 2^30), FLOW_EMULATED_SEED (1) and FLOW_EMULATED_PROTECT=0 (memory stays
- * readable, for debuggers) are read once; FLOW_EMULATED_SHARED: another process that is told the same has the same devices, as far as
+ * readable, for debuggers) are read once; FLOW_EMULATED_IDLE=1: kernels do nothing, and new memory is what it was, for who only counts
+ * launches and bytes: then a device may have more memory than this machine; FLOW_EMULATED_BOUNDS=1: a kernel touches nothing but what its op
+ * was given, to the byte (bounds.c), which takes several times as long; FLOW_EMULATED_SHARED: another process that is told the same has the same devices, as far as
  * their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL. FLOW_EMULATED_ONLY=N: a context on another device than N is refused. Everything happens under one lock; functions here are called with it
  * held unless they say otherwise. */
 #ifndef FLOW_CUDA_EMULATION_H
@@ -77,6 +79,8 @@ cudaError_t emulated_memory_start(int device);
 /* Makes the memory of all devices readable, and again not. */
 void emulated_memory_open(void);
 void emulated_memory_close(void);
+int emulated_memory_is(const void *address);                               /* in a region of memory of any device */
+void emulated_memory_reach(const char **from, const char **to);            /* all of those are in between */
 emulated_block *emulated_memory_find(const void *address, int *device);    /* that the address is in; NULL: in none */
 /* Adds `access` to the list, after it was compared with the others there: a conflict that `clock` does not order is refused. */
 cudaError_t emulated_access_add(emulated_accesses *accesses, const int64_t *clock, const emulated_access *access);
@@ -91,6 +95,7 @@ cudaError_t emulated_touch_again(cudaStream_t stream, const emulated_access *acc
 typedef enum emulated_work_kind { WORK_KERNEL, WORK_COPY, WORK_SET, WORK_COLLECTIVE, WORK_WAIT, WORK_REPLAY } emulated_work_kind;
 
 typedef struct emulated_nodes emulated_nodes;
+typedef struct emulated_bounds emulated_bounds;
 
 typedef struct emulated_work {
   emulated_work_kind kind;
@@ -104,6 +109,7 @@ typedef struct emulated_work {
   size_t          bytes;
   void           *payload;               /* arguments of a kernel, bytes of an upload, state of a replay: the work's own */
   void           *expected;              /* COPY from pinned memory: what it held when it was enqueued; the work's own */
+  emulated_bounds *bounds;               /* KERNEL: NULL, or what it may touch; the work's own */
   emulated_nodes *nodes;                 /* REPLAY: a reference */
   ncclComm_t      comm;                  /* COLLECTIVE: a reference */
   int             call, type, root;
@@ -199,6 +205,7 @@ void emulated_list_recording(void);
 void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int bundled, const void *arguments, size_t size);
 void emulated_list_node(int kernel, const void *arguments);
 void emulated_list_copy(size_t bytes);
+size_t emulated_shared_bytes(const flow_call *call);      /* what the variant that runs it has asked for */
 
 /* ---- copies (copies.c) ---- */
 
@@ -213,11 +220,27 @@ void emulated_comm_retain(ncclComm_t comm);
 void emulated_comm_release(ncclComm_t comm);
 void emulated_comm_recorded(ncclComm_t comm, int more);      /* operations of it, that graphs hold */
 
-/* ---- kernels (kernels.c) ---- */
+/* ---- what launches may touch (bounds.c) ---- */
+
+/* Of the call that is about to be launched; nothing, unless FLOW_EMULATED_BOUNDS is 1. */
+void emulated_bounds_note(const flow_call *call, int kernel, const void *arguments, size_t bytes);
+void emulated_bounds_forget(cudaStream_t stream);            /* launches that were noted and failed */
+/* What was noted of a launch; NULL: nothing, so it may touch everything. The caller's, by flow_free. */
+emulated_bounds *emulated_bounds_take(cudaStream_t stream, int kernel, const void *arguments);
+void emulated_bounds_enter(const emulated_bounds *bounds);   /* accesses from now on keep to them */
+int  emulated_bounds_leave(void);                            /* whether they did not: the thread's text says what happened */
+
+/* ---- kernels (kernels.c, bodies.c) ---- */
+
+typedef void element_function(const int64_t *indexes, int count, const void *arguments);
+typedef void block_function(int phase, int thread, int64_t block, void *shared, const void *arguments);
+typedef struct emulated_body { element_function *element; block_function *block; } emulated_body;      /* one of them */
+extern const emulated_body emulated_bodies[], emulated_watched_bodies[];      /* [kernel] */
 
 uint64_t emulated_random(uint64_t bound);          /* 0 to bound - 1 */
 void     emulated_seed(uint64_t seed);
 size_t   emulated_argument_bytes(int kernel);
 void     emulated_kernel(const emulated_work *work);
+int      emulated_is_idle(void);
 
 #endif

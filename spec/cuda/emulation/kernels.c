@@ -1,7 +1,8 @@
-/* kernels.c: the kernels' bodies, compiled for the CPU, by the names that they have in kernels.cu; launches of them; and the random order
- * in which blocks and threads run. */
+/* kernels.c: the kernels by the names that they have in kernels.cu; launches of them; and the random order in which blocks and threads
+ * run. Their bodies are in bodies.c. */
 #include "cuda/emulation/emulation.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
 #include "compiled_families.h"
@@ -47,23 +48,6 @@ static uint64_t at(const order *self, uint64_t i)
   return (uint64_t)(((unsigned __int128)i * self->step + self->start) % self->n);
 }
 
-typedef void element_function(const int64_t *indexes, int count, const void *arguments);
-typedef void block_function(int phase, int thread, int64_t block, void *shared, const void *arguments);
-
-#define ELEMENT(name)                                                                              \
-  static void name##_elements(const int64_t *indexes, int count, const void *arguments)            \
-  {                                                                                                \
-    for (int i = 0; i < count; i++) name(indexes[i], (const name##_arguments *)arguments);         \
-  }
-#define BLOCK(name, phases)                                                                        \
-  static void name##_block(int phase, int thread, int64_t block, void *shared, const void *arguments) \
-  {                                                                                                \
-    name(phase, thread, block, shared, (const name##_arguments *)arguments);                       \
-  }
-FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
-#undef ELEMENT
-#undef BLOCK
-
 /* As kernels.cu has it, where a family has its own number. */
 #define SHARED_OF(type) \
   _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, const bundle_arguments *: BUNDLE_SHARED, \
@@ -74,16 +58,13 @@ typedef int phases_function(const void *arguments);
 
 static const struct kernel {
   const char       *name;
-  element_function *element;
-  block_function   *block;
   int               phases;
   phases_function  *count_phases;
   size_t            bytes, shared;         /* of its arguments; what a block has in common */
 } kernels[CUDA_KERNEL_COUNT] = {
-#define ELEMENT(name) [CUDA_##name] = { #name "_kernel", name##_elements, NULL, 0, NULL, sizeof(name##_arguments), 0 },
+#define ELEMENT(name) [CUDA_##name] = { #name "_kernel", 0, NULL, sizeof(name##_arguments), 0 },
 #define BLOCK(name, phases) \
-  [CUDA_##name] = { #name "_kernel", NULL, name##_block, phases, PHASES_OF(name##_arguments), sizeof(name##_arguments),              \
-                    SHARED_OF(name##_arguments) },
+  [CUDA_##name] = { #name "_kernel", phases, PHASES_OF(name##_arguments), sizeof(name##_arguments), SHARED_OF(name##_arguments) },
   FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
@@ -170,6 +151,7 @@ static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block, vo
   if (flow_alloc(kernel->bytes, &work.payload) != FLOW_OK) return cudaErrorMemoryAllocation;
   memcpy(work.payload, parameters[0], kernel->bytes);
   if (stream->capture) emulated_list_node(work.kernel, work.payload);
+  work.bounds = emulated_bounds_take(stream, work.kernel, work.payload);
   return emulated_enqueue(stream, &work);
 }
 
@@ -183,7 +165,7 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **p
 
 /* What a block's threads do in one round of their loop is next to each other, so that neighbours in memory are still found in the caches;
  * these come in random order, and so do the threads of each. */
-static void run_elements(const struct kernel *kernel, const emulated_work *work)
+static void run_elements(element_function *element, const emulated_work *work)
 {
   int64_t indexes[BLOCK_THREADS];
   order rounds = random_order((uint64_t)(work->count + BLOCK_THREADS - 1) / BLOCK_THREADS);
@@ -191,37 +173,45 @@ static void run_elements(const struct kernel *kernel, const emulated_work *work)
     int64_t first = (int64_t)at(&rounds, r) * BLOCK_THREADS, n = work->count - first < work->block ? work->count - first : work->block;
     order inside = random_order((uint64_t)n);
     for (int64_t i = 0; i < n; i++) indexes[i] = first + (int64_t)at(&inside, (uint64_t)i);
-    kernel->element(indexes, (int)n, work->payload);
+    element(indexes, (int)n, work->payload);
   }
 }
 
-static void run_block(const struct kernel *kernel, const emulated_work *work, int64_t block, void *shared)
+static void run_block(const struct kernel *kernel, block_function *body, const emulated_work *work, int64_t block, void *shared)
 {
   int phases = kernel->count_phases ? kernel->count_phases(work->payload) : kernel->phases;
   for (int phase = 0; phase < phases; phase++) {
     order threads = random_order(work->block);
-    for (uint64_t t = 0; t < threads.n; t++) kernel->block(phase, (int)at(&threads, t), block, shared, work->payload);
+    for (uint64_t t = 0; t < threads.n; t++) body(phase, (int)at(&threads, t), block, shared, work->payload);
   }
 }
 
 enum { MOST_SHARED = (int)WIDE_SHARED > (int)BUNDLE_SHARED ? WIDE_SHARED : BUNDLE_SHARED };
 
 /* A block of the grid takes every grid-th of them, and finds in its shared memory what the one before left there. */
-static void run_blocks(const struct kernel *kernel, const emulated_work *work)
+static void run_blocks(const struct kernel *kernel, block_function *body, const emulated_work *work)
 {
   _Alignas(64) unsigned char shared[MOST_SHARED];
   int64_t grid = work->grid;
   order blocks = random_order((uint64_t)(grid < work->count ? grid : work->count));
   for (uint64_t b = 0; b < blocks.n; b++) {
     memset(shared, 0xff, kernel->shared);
-    for (int64_t block = (int64_t)at(&blocks, b); block < work->count; block += grid) run_block(kernel, work, block, shared);
+    for (int64_t block = (int64_t)at(&blocks, b); block < work->count; block += grid) run_block(kernel, body, work, block, shared);
   }
+}
+
+int emulated_is_idle(void)
+{
+  const char *text = getenv("FLOW_EMULATED_IDLE");
+  return text && strcmp(text, "1") == 0;
 }
 
 void emulated_kernel(const emulated_work *work)
 {
   const struct kernel *kernel = &kernels[work->kernel];
-  if (work->count <= 0) return;
-  if (kernel->element) run_elements(kernel, work);
-  else run_blocks(kernel, work);
+  if (work->count <= 0 || emulated_is_idle()) return;
+  emulated_bounds_enter(work->bounds);
+  const emulated_body *body = work->bounds ? &emulated_watched_bodies[work->kernel] : &emulated_bodies[work->kernel];
+  if (body->element) run_elements(body->element, work);
+  else run_blocks(kernel, body->block, work);
 }

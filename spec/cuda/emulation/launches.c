@@ -40,10 +40,16 @@ flow_status __wrap_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kern
   if (count == 0) return FLOW_OK;
   emulated_lock();
   cudaError_t error = touch_call(call);
+  if (error == cudaSuccess) emulated_bounds_note(call, (int)kernel, arguments, bytes);
   emulated_unlock();
   if (error != cudaSuccess) return flow_runtime_fail(call->queue->device, op, error);
   if (call->queue->capture) emulated_list_launch(call, (int)kernel, count, flow_cuda_is_small(call, kernel, count), arguments, bytes);
-  return __real_flow_cuda_launch(call, kernel, count, arguments, bytes);
+  flow_status status = __real_flow_cuda_launch(call, kernel, count, arguments, bytes);
+  if (status == FLOW_OK) return FLOW_OK;
+  emulated_lock();
+  emulated_bounds_forget(call->queue->stream);
+  emulated_unlock();
+  return status;
 }
 
 /* ---- libraries ----------------------------------------------------------------------------------------------------------------- */

@@ -61,7 +61,6 @@ typedef struct emulated_convolution_arguments {
   void *result, *workspace;
   size_t workspace_bytes;
   float *sums;
-  int idle;                  /* computes nothing */
 } emulated_convolution_arguments;
 
 BODY int64_t emulated_x(const flow_library_convolution *c, int64_t image, int64_t row, int64_t column, int64_t channel)
@@ -185,7 +184,6 @@ static inline int64_t emulated_elements(const flow_library_convolution *c)
 BODY void emulated_convolution(int64_t i, const emulated_convolution_arguments *a)
 {
   if (i == 0) emulated_overwrite(a->workspace, a->workspace_bytes);
-  if (a->idle) return;
   if (a->c.direction == FLOW_LIBRARY_FORWARD) emulated_forward(i, a);
   else if (a->c.direction == FLOW_LIBRARY_DATA) emulated_data(i, a);
   else emulated_filter(i, a);
@@ -198,14 +196,12 @@ typedef struct emulated_product_arguments {
   const void *a, *b, *bias;
   void *c, *workspace;
   size_t workspace_bytes;
-  int idle;
 } emulated_product_arguments;
 
 /* Tile i of c: neighbours in a row; batch * m * parts_of(n, EMULATED_TILE) of them. */
 BODY void emulated_product(int64_t i, const emulated_product_arguments *a)
 {
   if (i == 0) emulated_overwrite(a->workspace, a->workspace_bytes);
-  if (a->idle) return;
   const flow_library_product *p = &a->p;
   int64_t tile, row, rest = split(i, parts_of(p->n, EMULATED_TILE), &tile), matrix = split(rest, p->m, &row);
   int64_t first = tile * EMULATED_TILE, count = smaller(p->n - first, EMULATED_TILE), from_b = matrix * p->stride_b;

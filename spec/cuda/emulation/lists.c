@@ -34,11 +34,12 @@ static const char *const names[CUDA_KERNEL_COUNT] = {
 };
 
 /* Of the variant that runs the call: the first that supports it. */
-static size_t shared_bytes(const flow_call *call)
+size_t emulated_shared_bytes(const flow_call *call)
 {
   const flow_kernel *kernel = flow_cuda_kernels[call->op];
+  if (!call->shared) return 0;
   while (kernel->supports && !kernel->supports(call)) kernel++;
-  return call->shared && kernel->shared_bytes ? kernel->shared_bytes(call) : 0;
+  return kernel->shared_bytes ? kernel->shared_bytes(call) : 0;
 }
 
 /* Whether one of the pointers in the arguments is to [from, from + bytes). */
@@ -80,7 +81,7 @@ void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int 
 {
   FILE *file = open_list();
   if (!file) return;
-  size_t shared = shared_bytes(call);
+  size_t shared = emulated_shared_bytes(call);
   unsigned written = flow_cuda_written_inputs(call);
   fprintf(file, "launch %zu %s %s %lld %d %zu", (size_t)call->outputs, flow_cuda_op_name(call->op), names[kernel], (long long)count,
           bundled, shared);

@@ -132,6 +132,25 @@ static emulated_block *find_in(const memory *self, const void *address)
   return wanted < block->start + block->capacity ? block : NULL;
 }
 
+int emulated_memory_is(const void *address)
+{
+  const char *wanted = address;
+  for (int i = 0; i < EMULATED_DEVICES; i++)
+    if (memories[i].region && wanted >= memories[i].region && wanted < memories[i].region + memories[i].size) return 1;
+  return 0;
+}
+
+void emulated_memory_reach(const char **from, const char **to)
+{
+  *from = *to = NULL;
+  for (int i = 0; i < EMULATED_DEVICES; i++) {
+    const memory *self = &memories[i];
+    if (!self->region) continue;
+    if (!*from || self->region < *from) *from = self->region;
+    if (self->region + self->size > *to) *to = self->region + self->size;
+  }
+}
+
 emulated_block *emulated_memory_find(const void *address, int *device)
 {
   for (int i = 0; i < EMULATED_DEVICES; i++) {
@@ -253,7 +272,7 @@ static cudaError_t allocate(void **out, size_t bytes)
   EMULATED_TRY(emulated_check_unsafe());
   EMULATED_TRY(take(&memories[emulated_device()], NULL, -1, bytes, &block));
   emulated_memory_open();
-  memset(block->start, 0xff, bytes);
+  if (!emulated_is_idle()) memset(block->start, 0xff, bytes);
   emulated_memory_close();
   *out = block->start;
   return cudaSuccess;
@@ -410,6 +429,7 @@ static cudaError_t allocate_from(void **out, size_t bytes, cudaMemPool_t pool, c
   EMULATED_TRY(error);
   EMULATED_TRY(emulated_touch(stream, block->start, bytes, 1, EMULATED_CLEAR));
   *out = block->start;
+  if (emulated_is_idle()) return cudaSuccess;
   return emulated_enqueue(stream, &(emulated_work){ .kind = WORK_SET, .to = block->start, .bytes = bytes, .byte = 0xff });
 }
 

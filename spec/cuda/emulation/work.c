@@ -20,6 +20,7 @@ void emulated_drop_work(emulated_work *work)
 {
   flow_free(work->payload);
   flow_free(work->expected);
+  flow_free(work->bounds);
   if (work->nodes) emulated_nodes_release(work->nodes);
   if (work->comm) emulated_comm_release(work->comm);
 }
@@ -226,7 +227,10 @@ static void copy(emulated_lane *lane, const emulated_work *work)
 static int carry_out(emulated_lane *lane, const emulated_work *work, int *stage)
 {
   switch (work->kind) {
-    case WORK_KERNEL:     emulated_kernel(work); return 1;
+    case WORK_KERNEL:
+      emulated_kernel(work);
+      if (emulated_bounds_leave()) emulated_fail_lane(lane, cudaErrorUnknown);
+      return 1;
     case WORK_COPY:       copy(lane, work); return 1;
     case WORK_SET:        memset(work->to, work->byte, work->bytes); return 1;
     case WORK_COLLECTIVE: return emulated_collective_step(work, (*stage)++);

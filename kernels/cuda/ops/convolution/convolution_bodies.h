@@ -191,6 +191,7 @@ BODY void NAME(convolution_slices)(int64_t i, const convolution_arguments *a)
   for (int64_t slice = 0; slice < a->slices; slice++) sum += from[slice * size];
   if (position < a->weights) {
     int64_t at = position * a->channels_out + channel;
+    sum *= (NUMBER)a->input_scale;
     STORE(a->dw, a->dw_dtype, at, a->accumulate ? LOAD(a->dw, a->dw_dtype, at) + sum : sum);
   } else {
     STORE(a->db, a->db_dtype, channel, a->accumulate ? LOAD(a->db, a->db_dtype, channel) + sum : sum);

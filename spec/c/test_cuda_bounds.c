@@ -1,0 +1,134 @@
+/* test_cuda_bounds.c: with FLOW_EMULATED_BOUNDS=1 the emulated device tells who touches bytes beside those that an op was given, although
+ * they belong to the same block of memory (spec/cuda/emulation/bounds.c). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "cuda/device/view_make.h"
+#include "cuda/runtime/device_table.h"
+#include "cuda/runtime/launch.h"
+
+enum { COUNT = 100, ROOM = 5 * COUNT };
+
+static const flow_accelerator *device;
+static flow_queue *queue;
+static float *memory;                            /* COUNT floats are an op's, in the middle of ROOM of them */
+
+#define good(call) do { if ((call) != FLOW_OK) fail_msg("%s", flow_last_error()); } while (0)
+
+static int set_up(void **state)
+{
+  void *made;
+  (void)state;
+  setenv("FLOW_EMULATED_BOUNDS", "1", 1);
+  good(flow_cuda_table.open(0, &device));
+  good(device->functions->queue_new(device, &queue));
+  good(device->functions->allocate(queue, ROOM * sizeof *memory, &made));
+  memory = (float *)made + COUNT;
+  return 0;
+}
+
+static int tear_down(void **state)
+{
+  (void)state;
+  device->functions->release(queue, memory - COUNT);
+  device->functions->queue_release(queue);
+  return 0;
+}
+
+static flow_operand floats_at(float *data, int64_t count)
+{
+  return (flow_operand){ .data = data, .dtype = FLOW_FLOAT32, .rank = 1, .shape = { count }, .strides = { 1 } };
+}
+
+/* Fills `count` floats from `from` on, of which the op has COUNT from `memory` on. */
+static flow_status fill_from(float *from, int64_t count)
+{
+  flow_operand y = floats_at(memory, COUNT), all = floats_at(from, count);
+  flow_call call = { .op = FLOW_OP_fill, .queue = queue, .outputs = &y, .output_count = 1 };
+  fill_arguments a = { .y = flow_cuda_view(&all, 1, all.shape), .bytes = 4 };
+  return flow_cuda_launch(&call, CUDA_fill, count, &a, sizeof a);
+}
+
+/* Copies `count` floats to where the op writes `written` and from where it reads COUNT. */
+static flow_status copy(int64_t count, int64_t written)
+{
+  flow_operand x = floats_at(memory, COUNT), y = floats_at(memory + 2 * COUNT, written);
+  flow_call call = { .op = FLOW_OP_abs, .queue = queue, .inputs = &x, .input_count = 1, .outputs = &y, .output_count = 1 };
+  assign_units_arguments a = { .to = y.data, .from = x.data, .fault = flow_cuda_verdict(&call), .size = 4 };
+  return flow_cuda_launch(&call, CUDA_assign_units, count, &a, sizeof a);
+}
+
+static void is_told(const char *what)
+{
+  assert_int_not_equal(device->functions->synchronize(queue), FLOW_OK);
+  if (!strstr(flow_last_error(), what)) fail_msg("%s", flow_last_error());
+  good(device->functions->synchronize(queue));      /* once */
+}
+
+static void what_an_op_has_it_may_touch(void **state)
+{
+  (void)state;
+  good(fill_from(memory, COUNT));
+  good(copy(COUNT, COUNT));
+  good(device->functions->synchronize(queue));
+}
+
+static void a_write_beside_it_is_told(void **state)
+{
+  (void)state;
+  good(fill_from(memory, COUNT + 1));
+  is_told("out of bounds: fill writes 4 bytes, of which the last is 4 bytes beside what it was given");
+  good(fill_from(memory - 2, COUNT));
+  is_told("out of bounds: fill writes");
+}
+
+static void a_read_beside_it_is_told(void **state)
+{
+  (void)state;
+  good(copy(COUNT + 3, COUNT + 3));
+  is_told("out of bounds: abs reads 4 bytes");
+  good(copy(COUNT, COUNT - 1));
+  is_told("out of bounds: abs writes 4 bytes, of which the last is 4 bytes beside");
+}
+
+/* Two launches that become one have the bytes of both; a third one has its own. */
+static void recordings_are_watched_too(void **state)
+{
+  flow_recording *recording;
+  (void)state;
+  for (int over = 0; over < 2; over++) {
+    good(device->functions->record_begin(queue));
+    good(fill_from(memory, COUNT));
+    good(copy(COUNT, COUNT));
+    good(fill_from(memory, COUNT + over * (COUNT + 1)));
+    good(device->functions->record_end(queue, &recording));
+    for (int run = 0; run < 2; run++) {
+      good(device->functions->replay(queue, recording));
+      if (over) is_told("out of bounds");
+      else good(device->functions->synchronize(queue));
+    }
+    device->functions->recording_release(recording);
+  }
+}
+
+static void nothing_is_told_unless_it_is_asked_for(void **state)
+{
+  (void)state;
+  setenv("FLOW_EMULATED_BOUNDS", "0", 1);
+  good(fill_from(memory, COUNT + 1));
+  good(device->functions->synchronize(queue));
+  setenv("FLOW_EMULATED_BOUNDS", "1", 1);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_an_op_has_it_may_touch), cmocka_unit_test(a_write_beside_it_is_told), cmocka_unit_test(a_read_beside_it_is_told),
+    cmocka_unit_test(recordings_are_watched_too), cmocka_unit_test(nothing_is_told_unless_it_is_asked_for),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

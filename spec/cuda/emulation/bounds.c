@@ -1,0 +1,187 @@
+/* bounds.c: which bytes a launch may touch: the operands of the op's call, the memory that it shares, its scalars, and what the runtime
+ * itself has (faults, counters). With FLOW_EMULATED_BOUNDS=1 each access of a kernel to a device's memory is compared with them: what
+ * lies beside them belongs to another tensor of the same arena, mostly, so that nothing else would notice.
+ *
+ * A call is noted before it is launched, since CUDA sees a kernel's arguments alone; a bundle takes as many of them as it has launches. */
+#include "cuda/emulation/emulation.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/hash.h"
+#include "base/memory.h"
+#include "cuda/runtime/device_table.h"
+#include "cuda/runtime/launch.h"
+#include "cuda/runtime/runtime.h"
+#include "cuda/device/view_make.h"
+
+typedef struct span { const char *from, *to; } span;
+struct emulated_bounds { int op, count; span list[]; };
+
+/* What was noted and not launched yet, in order. */
+typedef struct noted { int kernel; uint64_t arguments; emulated_bounds *bounds; } noted;
+static struct { noted *list; int count, capacity; } waiting[EMULATED_LANES];
+
+static int is_wanted(void)
+{
+  const char *text = getenv("FLOW_EMULATED_BOUNDS");
+  return text && strcmp(text, "1") == 0;
+}
+
+static void add(emulated_bounds *bounds, const char *from, size_t bytes)
+{
+  if (from && bytes > 0) bounds->list[bounds->count++] = (span){ from, from + bytes };
+}
+
+static void add_operand(emulated_bounds *bounds, const flow_operand *x)
+{
+  size_t bytes;
+  const char *from = flow_cuda_span(x, &bytes);
+  add(bounds, from, bytes);
+}
+
+static emulated_bounds *bounds_of(const flow_call *call)
+{
+  void *made;
+  size_t most = (size_t)(call->input_count + call->output_count + 2);
+  if (flow_alloc_zero(sizeof(emulated_bounds) + most * sizeof(span), &made) != FLOW_OK) return NULL;
+  emulated_bounds *bounds = made;
+  bounds->op = call->op;
+  for (int i = 0; i < call->input_count; i++) add_operand(bounds, &call->inputs[i]);
+  for (int i = 0; i < call->output_count; i++) add_operand(bounds, &call->outputs[i]);
+  add(bounds, call->shared, emulated_shared_bytes(call));
+  add(bounds, (const char *)call->scalars, sizeof *call->scalars);
+  return bounds;
+}
+
+void emulated_bounds_note(const flow_call *call, int kernel, const void *arguments, size_t bytes)
+{
+  int lane = call->queue->stream->lane;
+  if (!is_wanted()) return;
+  if (flow_grow(&waiting[lane].list, sizeof(noted), waiting[lane].count + 1, &waiting[lane].capacity) != FLOW_OK) return;
+  waiting[lane].list[waiting[lane].count++] = (noted){ kernel, flow_hash(FLOW_HASH_BEGIN, arguments, bytes), bounds_of(call) };
+}
+
+void emulated_bounds_forget(cudaStream_t stream)
+{
+  int lane = stream->lane;
+  for (int i = 0; i < waiting[lane].count; i++) flow_free(waiting[lane].list[i].bounds);
+  waiting[lane].count = 0;
+}
+
+/* The first that waits, as its bounds. */
+static emulated_bounds *take_first(int lane)
+{
+  emulated_bounds *first = waiting[lane].list[0].bounds;
+  waiting[lane].count--;
+  memmove(waiting[lane].list, waiting[lane].list + 1, sizeof(noted) * (size_t)waiting[lane].count);
+  return first;
+}
+
+/* Both together; NULL, which allows everything, if one of them is. */
+static emulated_bounds *join(emulated_bounds *a, emulated_bounds *b)
+{
+  void *made = NULL;
+  if (a && b && flow_alloc_zero(sizeof *a + (size_t)(a->count + b->count) * sizeof(span), &made) == FLOW_OK) {
+    emulated_bounds *both = made;
+    *both = (emulated_bounds){ a->op, a->count + b->count };
+    memcpy(both->list, a->list, sizeof(span) * (size_t)a->count);
+    memcpy(both->list + a->count, b->list, sizeof(span) * (size_t)b->count);
+  }
+  flow_free(a);
+  flow_free(b);
+  return made;
+}
+
+/* What was noted and is not this launch came from a recording that was given up. */
+emulated_bounds *emulated_bounds_take(cudaStream_t stream, int kernel, const void *arguments)
+{
+  int lane = stream->lane;
+  if (waiting[lane].count == 0) return NULL;
+  uint64_t hash = flow_hash(FLOW_HASH_BEGIN, arguments, emulated_argument_bytes(kernel));
+  if (kernel == CUDA_bundle) {
+    int launches = ((const bundle_arguments *)arguments)->launches;
+    if (launches < 1 || waiting[lane].count < launches) return NULL;
+    emulated_bounds *all = take_first(lane);
+    for (int i = 1; i < launches; i++) all = join(all, take_first(lane));
+    return all;
+  }
+  while (waiting[lane].count > 0) {
+    int found = waiting[lane].list[0].kernel == kernel && waiting[lane].list[0].arguments == hash;
+    emulated_bounds *first = take_first(lane);
+    if (found) return first;
+    flow_free(first);
+  }
+  return NULL;
+}
+
+/* ---- watching --------------------------------------------------------------------------------------------------------------------- */
+
+static const emulated_bounds *watched;
+static span last, memory;                    /* that was touched; what all devices have lies within */
+static int broken;
+
+void emulated_bounds_enter(const emulated_bounds *bounds)
+{
+  watched = bounds;
+  last = (span){ 0 };
+  if (bounds) emulated_memory_reach(&memory.from, &memory.to);
+}
+
+int emulated_bounds_leave(void)
+{
+  int was_broken = broken;
+  watched = NULL;
+  broken = 0;
+  return was_broken;
+}
+
+/* How far the access is from the nearest bytes that it may touch. */
+static int64_t distance(const char *from, const char *to)
+{
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < watched->count; i++) {
+    int64_t behind = to - watched->list[i].to, before = watched->list[i].from - from, far = behind > before ? behind : before;
+    if (far < least) least = far;
+  }
+  return least;
+}
+
+static void look_up(const char *from, const char *to, int write)
+{
+  int device;
+  for (int i = 0; i < watched->count; i++) {
+    if (from < watched->list[i].from || to > watched->list[i].to) continue;
+    last = watched->list[i];
+    return;
+  }
+  const emulated_block *block = emulated_memory_find(from, &device);
+  if (!block && !emulated_memory_is(from)) return;     /* between devices */
+  if (block && !block->pool && to <= block->start + block->bytes) return;
+  emulated_refuse("out of bounds: %s %s %d bytes, of which the last is %lld bytes beside what it was given",
+                  flow_cuda_op_name(watched->op), write ? "writes" : "reads", (int)(to - from), (long long)distance(from, to));
+  broken = 1;
+  watched = NULL;
+}
+
+static inline void look_at(const void *at, size_t bytes, int write)
+{
+  const char *from = at;
+  if (from < memory.from || from >= memory.to || (from >= last.from && from + bytes <= last.to) || !watched) return;
+  look_up(from, from + bytes, write);
+}
+
+/* Called by watched_bodies.c, as gcc and clang name them. AddressSanitizer has functions of these names. */
+#if !defined(__SANITIZE_ADDRESS__)
+#define ACCESSES(bytes)                                       \
+  void __asan_load##bytes##_noabort(const void *at);          \
+  void __asan_store##bytes##_noabort(const void *at);         \
+  void __asan_load##bytes##_noabort(const void *at) { look_at(at, bytes, 0); }   \
+  void __asan_store##bytes##_noabort(const void *at) { look_at(at, bytes, 1); }
+ACCESSES(1) ACCESSES(2) ACCESSES(4) ACCESSES(8) ACCESSES(16)
+void __asan_loadN_noabort(const void *at, size_t bytes);
+void __asan_storeN_noabort(const void *at, size_t bytes);
+void __asan_handle_no_return(void);
+void __asan_loadN_noabort(const void *at, size_t bytes) { look_at(at, bytes, 0); }
+void __asan_storeN_noabort(const void *at, size_t bytes) { look_at(at, bytes, 1); }
+void __asan_handle_no_return(void) { }
+#endif
