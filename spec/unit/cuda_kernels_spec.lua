@@ -1,6 +1,8 @@
 --- scripts/cuda-kernels: what kernels have in flight, by machine code written for the purpose and, where NVIDIA's tools are, by that of the
 --- build.
 local support = require "spec.support.init"
+local emulated = require "spec.support.emulated"
+local launches = require "spec.support.launches"
 
 local build = support.program:gsub("/bin/[^/]*$", "")
 
@@ -59,5 +61,69 @@ describe("the table of the GPU's kernels", function()
       assert.equal("16", widest)
       assert.is_true(tonumber(held) >= 8 * 16 * 256 / 1024)
     end
+  end)
+end)
+
+--- The tables of the file: { net =, kernels = { name = { launches, bytes, widest, in flight } }, narrow =, launches =, turns = }.
+local function read_estimates()
+  local list = {}
+  for line in io.lines(support.root .. "spec/cuda/estimates.txt") do
+    local net = line:match("^(%l+%d* %d+ %S+)$")
+    if net then list[#list + 1] = { net = net, kernels = {} } end
+    local last = list[#list]
+    local name, count, bytes, rest = line:match("^(%S+) +(%d+) +(%d+) +(.*) us$")
+    if name then
+      local widest, held = rest:match("^(%d+) +([%d.]+) KB")
+      last.kernels[name] = { tonumber(count), tonumber(bytes), widest and tonumber(widest) or rest:match("^%l+"), tonumber(held) }
+    end
+    if line:find("^loads under 8") then last.narrow = line:match(": (.*)$") end
+    if line:find("^%d+ launches") then last.launches, last.turns = line:match("^(%d+) launches, at most (%d+) turns") end
+  end
+  return list
+end
+
+--- The most launches of a step of the nets that are to be fast on a GPU, and turns of one launch, one after the other.
+local most = { { "flowers 32 mixed_bfloat16", 30 }, { "mnist 64 mixed_bfloat16", 18 }, { "resnet50 256 mixed_bfloat16", 400 } }
+local MOST_TURNS = 6
+
+describe("spec/cuda/estimates.txt", function()
+  local estimates = read_estimates()
+
+  for i, limit in ipairs(most) do
+    local found = estimates[i]
+    it("has few launches and turns, wide loads, and bytes in flight: " .. limit[1], function()
+      assert.equal(limit[1], found.net)
+      assert.is_true(tonumber(found.launches) <= limit[2], found.launches .. " launches")
+      assert.is_true(tonumber(found.turns) <= MOST_TURNS, found.turns .. " turns")
+      assert.equal("none", found.narrow)
+      for name, kernel in pairs(found.kernels) do
+        if name ~= "fill" and kernel[3] ~= "library" then assert.is_true(kernel[3] >= 8 and kernel[4] >= 8, name) end
+      end
+    end)
+
+    it("is of today's launches and bytes: " .. limit[1], function()
+      if emulated.missing() then return pending(emulated.missing()) end
+      local path, sums, number = support.file("launches", ""), {}, 0
+      local output, status = support.run(("FLOW_BUILD=%s FLOW_LIST_LAUNCHES=%s %sscripts/cuda-launches %s"):format(build, path, support.root,
+        limit[1]))
+      assert.equal(0, status, output)
+      for _, launch in ipairs(launches.read(path)) do
+        local name = launch.bundled and "bundle" or launch.kernel
+        local sum = sums[name] or { 0, 0 }
+        sums[name] = sum
+        if launch.node > number then number, sum[1] = launch.node, sum[1] + 1 end
+        sum[2] = sum[2] + launch.read + launch.written
+      end
+      local expected = {}
+      for name, kernel in pairs(found.kernels) do expected[name] = { kernel[1], kernel[2] } end
+      assert.same(expected, sums, "scripts/cuda-kernels --write renews the table")
+    end)
+  end
+
+  it("is what machine code and counts say: mnist", function()
+    local output, status = support.run(("FLOW_BUILD=%s %sscripts/cuda-kernels %s"):format(build, support.root, most[2][1]))
+    if status == 3 then return pending((output:gsub("\n$", ""))) end
+    assert.equal(0, status, output)
+    assert.is_truthy(support.read(support.root .. "spec/cuda/estimates.txt"):find("\n" .. output, 1, true), output)
   end)
 end)
