@@ -40,7 +40,7 @@ local function make_root()
     "ln -s usr/bin $root/bin", "mknod -m 666 $root/dev/null c 1 3",
     "cp -a $build/bin/flowlua $build/bin/flow_tests $build/bin/test_cuda_* $build/bin/cuda_kernels $folder/build/bin",
     "cp -a $build/lib/libflow.so* $build/lib/libflow_[hi]*.so $build/lib/emulated $folder/build/lib",
-    "git ls-files -z scripts spec lua | tar -c --null -T - | tar -x -C $root/tree",
+    "git ls-files -z scripts spec lua core/ops/ops.def | tar -c --null -T - | tar -x -C $root/tree",
     "tools=$(for tool in " .. tools .. "; do command -v $tool; done)",
     "cp -L $tools $root/usr/bin",
     "for file in $(ldd $tools $build/bin/flowlua /usr/bin/luajit 2>/dev/null | grep -o '/[^ )]*' | grep -v ':$' | sort -u); do",
@@ -124,16 +124,30 @@ describe("gpu-check in a clean root", function()
     end
   end)
 
-  it("ends with its table when it is interrupted", function()
+  --- Runs the part right until a test has failed, then sends the script this signal; what was said of its end.
+  local function end_by(signal)
     local script = support.file("interrupt.sh", ([[
       rm -f %s/out/table.txt
       %s >%s/said &
       until grep -s -q "^test_cuda_library  *FAILED" %s/out/table.txt; do sleep 0.1; done
-      kill $!
+      kill -%s $!
       wait $!
       echo "status $?"
-    ]]):format(root, check("--minutes 2 right"):gsub(" 2>&1$", ""), folder, root))
-    assert.matches("status 130", support.run("bash " .. script .. " 2>&1"))
+    ]]):format(root, check("--minutes 2 right"):gsub(" 2>&1$", ""), folder, root, signal))
+    return (support.run("bash " .. script .. " 2>&1"))
+  end
+
+  it("leaves its table when it is killed, and the logs of all steps but perhaps the last", function()
+    assert.matches("status 137", end_by("KILL"))
+    local rows = read_table()
+    assert.equal("FAILED", rows.test_cuda_library[1])
+    assert.same({ "skipped", "not reached yet" }, rows.test_cuda_view)
+    assert.same({ "skipped", "not reached yet" }, rows["digest-resnet50-bfloat16"])
+    assert.matches("logs/test_cuda_device.log", support.run(("tar -tzf %s/out/logs.tar.gz 2>&1"):format(root)))
+  end)
+
+  it("ends with its table when it is interrupted", function()
+    assert.matches("status 130", end_by("TERM"))
     local rows = read_table()
     assert.equal("FAILED", rows.interrupted[1])
     assert.equal("FAILED", rows.test_cuda_library[1])

@@ -104,8 +104,8 @@ describe("spec/cuda/estimates.txt", function()
     it("is of today's launches and bytes: " .. limit[1], function()
       if emulated.missing() then return pending(emulated.missing()) end
       local path, sums, number = support.file("launches", ""), {}, 0
-      local output, status = support.run(("FLOW_BUILD=%s FLOW_LIST_LAUNCHES=%s %sscripts/cuda-launches %s"):format(build, path, support.root,
-        limit[1]))
+      local output, status = support.run(("FLOW_BUILD=%s FLOW_LIST_LAUNCHES=%s %sscripts/cuda-launches %s"):format(build, path,
+        support.root, limit[1]))
       assert.equal(0, status, output)
       for _, launch in ipairs(launches.read(path)) do
         local name = launch.bundled and "bundle" or launch.kernel

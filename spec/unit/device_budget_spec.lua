@@ -1,6 +1,7 @@
 --- What a step of training takes on a GPU: launches and copies of its recording, which cost a microsecond each, turns that one launch takes
 --- one after the other, bytes that they read and write (scripts/cuda-launches lists them), and bytes of its arena. All are bounds from
---- above: who gets below one lowers it. spec/cuda/estimates.txt has whole steps of fit. Counted on the emulated device, which has the same kernels and plans.
+--- above: who gets below one lowers it. Counted on the emulated device, which has the same kernels and plans. Whole steps of fit are in
+--- spec/cuda/estimates.txt.
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 
