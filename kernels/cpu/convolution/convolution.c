@@ -152,12 +152,15 @@ static void pool_row(const flow_geometry *s, const float *const *rows, int64_t s
 
 /* One block of output channels for rows `first` .. `last` - 1 of y. x: the input row of the first conv row. */
 static void convolve_block(const layout *l, const int64_t *offsets, const float *x, const float *weights, const float *bias,
-                           int64_t channels, int64_t first, int64_t last, float *y, uint8_t *index, float *ring)
+                           flow_ahead *ahead, int64_t channels, int64_t first, int64_t last, float *y, uint8_t *index, float *ring)
 {
   const flow_geometry *s = &l->s;
   flow_taps taps = {
-    .count = l->taps, .run = l->one_run ? s->kernel[1] * s->group_in : s->group_in, .offsets = offsets,
+    .count = l->taps,
+    .run = l->one_run ? s->kernel[1] * s->group_in : s->group_in,
+    .offsets = offsets,
     .pixel_step = s->stride[1] * l->pixel,
+    .ahead = ahead,
   };
   flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : flow_convolve_row;
   int64_t row_step = s->stride[0] * l->width * l->pixel, y_row = s->result[1] * s->channels_out;
@@ -200,8 +203,10 @@ static void convolve_blocks(const flow_call *call, const layout *l, int64_t imag
   for (int64_t b = begin; b < end; b++) {
     int64_t group = b / blocks_of_group(s), block = b % blocks_of_group(s) * BLOCK, channel = group * s->group_out + block;
     int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
-    const float *weights = shared.weights + (group * group_padded + block) * taps, *biases = shared.biases + group * group_padded + block;
-    convolve_block(l, shared.offsets, input + (s->depthwise ? block : group * s->group_in), weights, biases, channels, first, last,
+    int64_t at = (group * group_padded + block) * taps, floats = taps * flow_padded_channels(channels);
+    const float *weights = shared.weights + at, *biases = shared.biases + group * group_padded + block;
+    flow_ahead ahead = flow_weights_ahead(shared.weights, at + floats, floats, (int64_t)flow_packed_floats(s, 0));
+    convolve_block(l, shared.offsets, input + (s->depthwise ? block : group * s->group_in), weights, biases, &ahead, channels, first, last,
                    y ? y + to + channel : NULL, index ? index + to + channel : NULL, ring);
   }
 }

@@ -81,12 +81,39 @@ static inline flow_geometry flow_direct_geometry(flow_geometry s)
 /* Channels as the packed weights hold them: whole vectors, filled up with zeros. */
 static inline int64_t flow_padded_channels(int64_t channels) { return (channels + VL - 1) / VL * VL; }
 
+/* Weights that are read next. Kernels that go through a block of weights several times fetch these into the second-level cache
+ * meanwhile, a line for each line or two that they read: else every block begins at the speed of the memory, which is less than that of
+ * the multiply-adds where a net's weights outgrow the caches. */
+typedef struct flow_ahead {
+  const float *next, *end;
+} flow_ahead;
+
+enum { FLOW_LINE = 16 }; /* floats of a cache line */
+
+/* `floats` from weights[at] on, as far as there are that many: there are `all`. */
+static inline flow_ahead flow_weights_ahead(const float *weights, int64_t at, int64_t floats, int64_t all)
+{
+  int64_t end = at + floats < all ? at + floats : all;
+  return at < end ? (flow_ahead){ weights + at, weights + end } : (flow_ahead){ NULL, NULL };
+}
+
+/* The first of `lines` lines that are still to be fetched, which are taken; NULL: none is left. The last ones may be beyond the end: to
+ * fetch a line is not an access. */
+static inline const float *flow_fetch_lines(flow_ahead *ahead, int64_t lines)
+{
+  if (!ahead || ahead->next >= ahead->end) return NULL;
+  const float *from = ahead->next;
+  ahead->next += lines * FLOW_LINE;
+  return from;
+}
+
 /* Where the taps of one output are in the input: `count` runs of neighbouring floats. A kernel row over neighbouring
  * pixels with all their channels is one run; with groups or dilation every tap is one. */
 typedef struct flow_taps {
   int64_t count, run;                   /* both at least 1 */
   const int64_t *offsets;               /* [count] of each run, in floats */
   int64_t pixel_step;                   /* floats between the first taps of neighbouring outputs */
+  flow_ahead *ahead;                    /* NULL: nothing is fetched */
 } flow_taps;
 
 /* Kernel positions along one axis: first, first + step, ... Negative steps turn the kernel around. */

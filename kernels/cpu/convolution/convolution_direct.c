@@ -21,11 +21,15 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
     FLOW_UNROLL(24)
     for (int i = 0; i < pixels * vectors; i++) sums[i] = vf_load(bias + i % vectors * VL);
     /* Loops that test at their end: the overhead of a tile counts when a kernel has few taps. */
-    const float *w = weights;
+    const float *w = weights, *fetched = flow_fetch_lines(taps->ahead, taps->count * taps->run);
+    const int64_t fetch_step = fetched ? FLOW_LINE : 0;
+    if (!fetched) fetched = weights; /* a line that is there: cheaper than a branch */
     int64_t tap = 0;
     do {
       const float *first = x + taps->offsets[tap], *end = first + taps->run;
       do {
+        __builtin_prefetch(fetched, 0, 2);
+        fetched += fetch_step;
         vf v[2];
         FLOW_UNROLL(2)
         for (int b = 0; b < vectors; b++, w += VL) v[b] = vf_load(w);

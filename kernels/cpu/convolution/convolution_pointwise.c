@@ -33,10 +33,13 @@ static int supports(const flow_call *call, const flow_geometry *s)
 }
 
 /* Pixels of a band: those whose inputs take BAND_BYTES, but enough that the weights of a block are worth loading. */
-static int64_t band_of(int64_t pixel_floats)
+/* Pixels of a band: bands differ by one at most, since a short one at the end would read all weights for a few pixels. */
+static int64_t band_of(int64_t pixels, int64_t pixel_floats)
 {
-  int64_t pixels = BAND_BYTES / (pixel_floats * (int64_t)sizeof(float));
-  return pixels > LEAST_PIXELS ? pixels : LEAST_PIXELS;
+  int64_t wanted = BAND_BYTES / (pixel_floats * (int64_t)sizeof(float));
+  if (wanted < LEAST_PIXELS) wanted = LEAST_PIXELS;
+  int64_t bands = (pixels + wanted / 2) / wanted;
+  return bands > 1 ? (pixels + bands - 1) / bands : pixels;
 }
 
 /* `pixels` results of the channels [begin, outputs) from `inputs` channels: from[pixel][inputs] weights -> to[pixel][channel]. begin: a
@@ -45,13 +48,16 @@ static void multiply(int64_t pixels, const float *from, int64_t from_step, int64
                      int64_t bias_step, float floor, int64_t begin, int64_t outputs, float *to, int64_t to_step)
 {
   const int64_t offset = 0;
-  flow_taps taps = { .count = 1, .run = inputs, .offsets = &offset, .pixel_step = from_step };
-  int64_t band = band_of(inputs);
+  flow_ahead ahead = { NULL, NULL };
+  flow_taps taps = { .count = 1, .run = inputs, .offsets = &offset, .pixel_step = from_step, .ahead = &ahead };
+  int64_t band = band_of(pixels, inputs);
   for (int64_t first = 0; first < pixels; first += band) {
     int64_t width = pixels - first < band ? pixels - first : band;
-    for (int64_t block = begin; block < outputs; block += BLOCK)
+    for (int64_t block = begin; block < outputs; block += BLOCK) {
+      ahead = flow_weights_ahead(weights, (block + BLOCK) * inputs, BLOCK * inputs, inputs * flow_padded_channels(outputs));
       flow_convolve_row(&taps, from + first * from_step, weights + block * inputs, bias + block * bias_step, floor,
                         outputs - block < BLOCK ? outputs - block : BLOCK, to + first * to_step + block, to_step, width);
+    }
   }
 }
 

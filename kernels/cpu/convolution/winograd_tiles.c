@@ -2,7 +2,7 @@
  *
  * A convolution takes a chunk of tiles: their inputs become V, once; then for each block of two vectors of output channels
  * the products of all planes fill M, which the output transform reads at once. So U is streamed once per chunk, and a plane
- * of a block of U, read by all tiles of a chunk, stays in the first-level cache. */
+ * of a block of U, read by all tiles of a chunk, stays in the first-level cache, while the next plane is fetched. */
 #include "cpu/convolution/winograd_tiles.h"
 #include "cpu/convolution/winograd.h"
 
@@ -17,12 +17,16 @@ enum {
 
 /* m[i][channel] = sum over k of a(i, k) * b[k][channel]. a(i, k) is a[i * a_step + k], or a[i + k * a_step], if transposed. */
 ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int transposed, int64_t depth, const float *a, int64_t a_step,
-                                 const float *b, int64_t b_step, float *m, int64_t m_step)
+                                 const float *b, int64_t b_step, float *m, int64_t m_step, flow_ahead *ahead)
 {
+  const float *fetched = flow_fetch_lines(ahead, depth);
+  const int64_t fetch_step = fetched ? FLOW_LINE : 0;
+  if (!fetched) fetched = b; /* a line that is there: cheaper than a branch */
   vf sums[SUMS];
   FLOW_UNROLL(24)
   for (int i = 0; i < rows * vectors; i++) sums[i] = (vf){ 0 };
-  for (int64_t k = 0; k < depth; k++, b += b_step, a += transposed ? a_step : 1) {
+  for (int64_t k = 0; k < depth; k++, b += b_step, a += transposed ? a_step : 1, fetched += fetch_step) {
+    __builtin_prefetch(fetched, 0, 2);
     vf v[2];
     FLOW_UNROLL(2)
     for (int c = 0; c < vectors; c++) v[c] = vf_load(b + c * VL);
@@ -40,8 +44,10 @@ ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int tr
   }
 }
 
-#define ROWS(vectors, transposed, rows) \
-  case rows: multiply_tile(vectors, rows, transposed, depth, a, a_step, b, b_step, m, m_step); break;
+#define ROWS(vectors, transposed, rows)                                                      \
+  case rows:                                                                                 \
+    multiply_tile(vectors, rows, transposed, depth, a, a_step, b, b_step, m, m_step, ahead); \
+    break;
 #define ROWS_TO_6(vectors, transposed)                                                                                        \
   ROWS(vectors, transposed, 1) ROWS(vectors, transposed, 2) ROWS(vectors, transposed, 3)                                      \
   ROWS(vectors, transposed, 4) ROWS(vectors, transposed, 5) ROWS(vectors, transposed, 6)
@@ -57,28 +63,32 @@ ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int tr
 
 #define MULTIPLY(name, transposed)                                                                                            \
   static void name##_1(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m, \
-                       int64_t m_step)                                                                                        \
+                       int64_t m_step, flow_ahead *ahead)                                                                     \
   {                                                                                                                           \
-    switch (rows) { ROWS_TO_12(1, transposed) }                                                                               \
+    switch (rows) {                                                                                                           \
+      ROWS_TO_12(1, transposed)                                                                                               \
+    }                                                                                                                         \
   }                                                                                                                           \
   static void name##_2(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m, \
-                       int64_t m_step)                                                                                        \
+                       int64_t m_step, flow_ahead *ahead)                                                                     \
   {                                                                                                                           \
-    switch (rows) { ROWS_OF_2(transposed) }                                                                                   \
+    switch (rows) {                                                                                                           \
+      ROWS_OF_2(transposed)                                                                                                   \
+    }                                                                                                                         \
   }
 MULTIPLY(multiply, 0)
 MULTIPLY(multiply_transposed, 1)
 
 typedef void multiply_function(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m,
-                               int64_t m_step);
+                               int64_t m_step, flow_ahead *ahead);
 
 /* All rows of a product, in the fewest tiles, whose heights differ by one at most. a_next: floats from row to row of a. */
 static void multiply_rows(multiply_function *multiply_some, int64_t most, int64_t rows, int64_t depth, const float *a, int64_t a_next,
-                          int64_t a_step, const float *b, int64_t b_step, float *m, int64_t m_step)
+                          int64_t a_step, const float *b, int64_t b_step, float *m, int64_t m_step, flow_ahead *ahead)
 {
   for (int64_t parts = (rows + most - 1) / most; parts > 0; parts--) {
     int64_t now = (rows + parts - 1) / parts;
-    multiply_some(now, depth, a, a_step, b, b_step, m, m_step);
+    multiply_some(now, depth, a, a_step, b, b_step, m, m_step, ahead);
     rows -= now;
     a += now * a_next;
     m += now * m_step;
@@ -88,8 +98,8 @@ static void multiply_rows(multiply_function *multiply_some, int64_t most, int64_
 void flow_winograd_tile_products(int vectors, int64_t inputs, int64_t tiles, const float *v, int64_t v_step, const float *z,
                                  int64_t z_step, float *s)
 {
-  if (vectors == 2) multiply_rows(multiply_transposed_2, ROWS_2, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
-  else multiply_rows(multiply_transposed_1, ROWS_1, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
+  if (vectors == 2) multiply_rows(multiply_transposed_2, ROWS_2, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK, NULL);
+  else multiply_rows(multiply_transposed_1, ROWS_1, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK, NULL);
 }
 
 /* ---- weights ------------------------------------------------------------------------------------------------------- */
@@ -310,6 +320,7 @@ ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const f
   const int64_t planes = (f + 2) * (f + 2), inputs = source->channels, padded = flow_padded_channels(inputs);
   const int64_t chunk = flow_winograd_chunk(f, inputs, flow_tile_count(range));
   const int64_t v_plane = flow_plane(chunk * padded), m_plane = flow_plane(chunk * BLOCK);
+  const int64_t all = (int64_t)flow_winograd_weights_floats(f, inputs, result->channels);
   float *v = scratch, *m = v + planes * v_plane, *patch = m + planes * m_plane;
   for (; tile < last; tile += chunk) {
     int64_t count = last - tile < chunk ? last - tile : chunk;
@@ -318,9 +329,11 @@ ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const f
     for (int64_t block = begin * BLOCK; block < end * BLOCK; block += BLOCK) {
       int64_t width = block_width(result->channels, block), plane = flow_plane(inputs * width);
       for (int64_t p = 0; p < planes; p++, weights += plane) {
+        flow_ahead ahead = flow_weights_ahead(u, weights + plane - u, plane, all);
         if (width == BLOCK)
-          multiply_rows(multiply_2, ROWS_2, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width);
-        else multiply_rows(multiply_1, ROWS_1, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width);
+          multiply_rows(multiply_2, ROWS_2, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width, &ahead);
+        else
+          multiply_rows(multiply_1, ROWS_1, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width, &ahead);
       }
       if (result->pooled) write_tiles(f, 1, result, range, tile, count, block, m, width, m_plane);
       else write_tiles(f, 0, result, range, tile, count, block, m, width, m_plane);
