@@ -2,9 +2,9 @@
  * counters:
  *
  *   1. `alone` < 2: by one thread, twice, since the first run takes page faults and cold caches.
- *   2. `started` < runs_of_start: by the team, a few times; the first one starts or wakes its threads.
+ *   2. starts(): by the team, a few times, whose number the first one sets; it starts or wakes its threads.
  *   3. Both times are known: the faster way goes on (choose_first, note_usual). The other way has a trial once `spent`, the seconds
- *      since its last one, exceeds `patience` times what a run of it takes. So trials take about 1/patience of the time: from a quarter,
+ *      since its last one, exceeds `patience` times what one takes. So trials take about 1/patience of the time: from a quarter,
  *      when the two are about as fast, down to 1/256.
  *   4. `trial` > 0: the rest of a trial; then the better way goes on (note_trial).
  *
@@ -12,30 +12,50 @@
  * Nothing here locks: runs of an instance do not overlap. */
 #include "run/pace.h"
 
-/* Runs shorter than `worth_a_team` gain less from other threads than handing out parts costs. In those shorter than `short_run` waking
- * threads and filling caches counts, so that a trial has several runs. A trial that takes `too_long` more than was thought has found a
- * busy machine, and ends. The team is tried again after `longest_wait` at the latest, or after LEAST_PATIENCE of its runs if they are
- * longer: what made it slow was perhaps another program, which ends at some time. All in seconds. */
-static const double worth_a_team = 15e-6, short_run = 500e-6, too_long = 300e-6, longest_wait = 0.15;
+/* Runs shorter than `worth_a_team` gain less from other threads than handing out parts costs. A thread that sleeps takes up to some 100
+ * microseconds to wake on a virtual machine, and its first run finds nothing in its caches, so that a trial has runs of `of_trial`
+ * together. A trial that takes `too_long` more than was thought has found a busy machine, and ends. The team is tried again after
+ * `longest_wait` at the latest, or after LEAST_PATIENCE of its trials if they are longer: what made it slow was perhaps another program,
+ * which ends at some time. All in seconds. */
+static const double worth_a_team = 15e-6, of_trial = 600e-6, too_long = 300e-6, longest_wait = 0.15;
 
-/* Patience is between LEAST and MOST. One run counts at most as MOST_GROWTH times the mean, so that a single accident does not turn the
- * choice. SHORT_TRIAL runs in a row are a trial of short runs. */
-enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 256, MOST_GROWTH = 4, SHORT_TRIAL = 4 };
+/* By the usual way a run counts at most as `most_growth` of the mean, so that a single accident does not turn the choice where the two ways
+ * are about as fast. What accidents cost counts in `lost`: more than `most_lost` seconds, a slice or two of the scheduler, or than a run
+ * the other way takes, do turn it. */
+static const double most_growth = 1.5, most_lost = 6e-3;
 
-/* Runs that tell how fast a way is, after runs of the other way; the first ones by the team are at least two. */
-static int runs_of_trial(const flow_pace *pace, double rows)
+/* The best run of a trial is compared with the mean of the usual way, so that it has to be clearly better. */
+static const double clearly = 0.95;
+
+/* Patience is between LEAST and MOST. A run by one thread counts at most as MOST_TIMES the mean while the team starts. A trial has up to
+ * MOST_TRIED runs, and at least LEAST_TRIED if they are not long. */
+enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 256, MOST_TIMES = 4, LEAST_TRIED = 4, MOST_TRIED = 16, LONG_RUNS = 8 };
+
+/* Runs that tell how fast a way is, after runs of the other way, which takes `seconds` for one. */
+static int runs_that_tell(double seconds)
 {
-  return pace->seconds[pace->team] * rows < short_run ? SHORT_TRIAL : 1;
+  if (seconds > LONG_RUNS * of_trial) return 1;
+  double runs = of_trial / seconds;
+  return runs > MOST_TRIED ? MOST_TRIED : runs < LEAST_TRIED ? LEAST_TRIED : (int)runs;
 }
 
-static int runs_of_start(const flow_pace *pace, double rows) { return pace->seconds[0] * rows < short_run ? SHORT_TRIAL : 2; }
+static int runs_of_trial(const flow_pace *pace, double rows)
+{
+  return runs_that_tell(pace->seconds[pace->team] * rows);
+}
+
+/* Whether the team has still to show how fast it is, by runs whose number its first one sets. */
+static int starts(const flow_pace *pace)
+{
+  return pace->started == 0 || pace->started < pace->to_start;
+}
 
 /* Seconds until the way that is not taken now is tried again. The team may only have been late because another program had its core,
  * which is looked at again before long. */
 static double wait_for_trial(const flow_pace *pace, double rows)
 {
   int other = !pace->team;
-  double cost = pace->seconds[other] * rows, wait = pace->patience[other] * cost, most = LEAST_PATIENCE * cost;
+  double cost = pace->seconds[other] * rows * runs_of_trial(pace, rows), wait = pace->patience[other] * cost, most = LEAST_PATIENCE * cost;
   if (most < longest_wait) most = longest_wait;
   return other && wait > most ? most : wait;
 }
@@ -44,7 +64,7 @@ int flow_pace_choose(flow_pace *pace, double rows)
 {
   int other = !pace->team;
   if (pace->alone < 2 || pace->seconds[0] * rows < worth_a_team) return 0;
-  if (pace->started < runs_of_start(pace, rows)) return 1;
+  if (starts(pace)) return 1;
   if (pace->trial > 0) return other;
   return pace->spent < wait_for_trial(pace, rows) ? pace->team : other;
 }
@@ -59,7 +79,7 @@ static void be_patient(flow_pace *pace, int team, double factor)
 static void change_to(flow_pace *pace, int team)
 {
   pace->team = team;
-  pace->spent = 0;
+  pace->spent = pace->lost = 0;
 }
 
 /* A run of a trial, by the way that is not usual now, which took `each` seconds a row. The best run of the trial counts. That the usual
@@ -77,20 +97,23 @@ static void note_trial(flow_pace *pace, int team, double rows, double each)
   be_patient(pace, pace->team, 0.5);
   pace->seconds[team] = pace->best;
   pace->spent = 0;
-  if (pace->best < pace->seconds[pace->team]) change_to(pace, team);
+  if (pace->best < clearly * pace->seconds[pace->team]) change_to(pace, team);
   else be_patient(pace, team, 2);
 }
 
 /* A run by the usual way. One slow run is an accident, several in a row are how it is: the mean follows by a quarter of each difference.
- * When the mean is worse than the other way the other way is taken, and what the last run took is what this one may cost when it is
- * tried again. The first run after a trial says nothing (`first`): its caches were filled by other cores. */
-static void note_usual(flow_pace *pace, int first, double each, double seconds)
+ * When the mean is worse than the other way, or accidents have cost too much, the other way is taken, and what the last run took is what
+ * this one may cost when it is tried again. The first run after a trial says nothing (`first`): its caches were filled by other cores. */
+static void note_usual(flow_pace *pace, int first, double rows, double each, double seconds)
 {
-  double *mean = &pace->seconds[pace->team], counted = each < MOST_GROWTH * *mean ? each : MOST_GROWTH * *mean;
+  double *mean = &pace->seconds[pace->team], other = pace->seconds[!pace->team];
+  double counted = each < most_growth * *mean ? each : most_growth * *mean;
   pace->spent += seconds;
   if (first) return;
   *mean += (counted - *mean) / 4;
-  if (*mean <= pace->seconds[!pace->team]) return;
+  pace->lost += (each - other) * rows;
+  if (pace->lost < 0) pace->lost = 0;
+  if (*mean <= other && pace->lost <= (other * rows > most_lost ? other * rows : most_lost)) return;
   if (*mean < each) *mean = each;
   be_patient(pace, pace->team, 2);
   change_to(pace, !pace->team);
@@ -111,14 +134,18 @@ void flow_pace_note(flow_pace *pace, int team, double rows, double seconds)
   pace->last = team;
   if (!team && pace->alone < 2) {
     if (pace->alone++ == 0 || each < pace->seconds[0]) pace->seconds[0] = each;
-  } else if (team && pace->started < runs_of_start(pace, rows)) {
+  } else if (team && starts(pace)) {
+    if (pace->started == 0) {
+      int runs = runs_that_tell(pace->seconds[0] * rows);
+      pace->to_start = runs > 2 ? runs : 2;
+    }
     if (pace->started++ == 0 || each < pace->seconds[1]) pace->seconds[1] = each;
     pace->patience[0] = pace->patience[1] = LEAST_PATIENCE;
-    if (pace->started == runs_of_start(pace, rows)) choose_first(pace);
-  } else if (pace->started < runs_of_start(pace, rows)) {
-    pace->seconds[0] += (each < MOST_GROWTH * pace->seconds[0] ? each - pace->seconds[0] : (MOST_GROWTH - 1) * pace->seconds[0]) / 4;
+    if (!starts(pace)) choose_first(pace);
+  } else if (starts(pace)) {
+    pace->seconds[0] += (each < MOST_TIMES * pace->seconds[0] ? each - pace->seconds[0] : (MOST_TIMES - 1) * pace->seconds[0]) / 4;
   } else if (team == pace->team) {
-    note_usual(pace, turned, each, seconds);
+    note_usual(pace, turned, rows, each, seconds);
   } else {
     note_trial(pace, team, rows, each);
   }

@@ -9,14 +9,16 @@
 
 typedef struct flow_pace {
   int    alone;              /* runs by one thread before there was a choice, up to 2: the second finds caches and pages warm */
-  int    started;            /* runs by the team so far, up to as many as one trial has: the first one starts threads */
+  int started;               /* runs by the team so far, up to `to_start`: the first one starts threads and sets `to_start` */
+  int to_start;
   int    team;               /* how runs go now: 0 or 1 */
   int    last;               /* how the last one went */
   double seconds[2];         /* [team] of a row, lately; 0: not known */
   int    trial;              /* runs of the other way that are still to be tried in a row */
   double best;               /* seconds of a row in the fastest of those that were */
   double spent;              /* seconds this way since the other one was last tried */
-  double patience[2];        /* [team] try this way again when `spent` is that many times what it takes; 0: not set */
+  double lost;               /* seconds that runs this way took more than the other one would have, less what they took less, not below 0 */
+  double patience[2];        /* [team] try this way again when `spent` is that many times what a trial takes; 0: not set */
 } flow_pace;
 
 /* How the next run of this many rows is to go: 0: by one thread, 1: by the team. */

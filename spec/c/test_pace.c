@@ -10,8 +10,13 @@
 enum { ROWS = 4 };
 
 /* Seconds of a run by one thread and by the team; by the team every `late`-th run (0: none) takes `slice` longer, and the first one after a
- * run by one thread `cold` longer. */
-typedef struct machine { double alone, together, slice, cold; int late, runs, warm; } machine;
+ * run by one thread `cold` longer. Threads sleep after a run by one thread, and come only `waking` seconds later: until then runs by
+ * the team take as long as alone. */
+typedef struct machine {
+  double alone, together, slice, cold, waking;
+  int late, runs, warm;
+  double asleep;
+} machine;
 
 typedef struct outcome { double seconds; int by_team; } outcome;
 
@@ -23,6 +28,8 @@ static outcome run(flow_pace *pace, machine *on, int runs)
     double seconds = team ? on->together : on->alone;
     if (team && on->late && ++on->runs % on->late == 0) seconds += on->slice;
     if (team && !on->warm) seconds += on->cold;
+    if (!team) on->asleep = on->waking;
+    else if (on->asleep > 0) on->asleep -= seconds = on->alone;
     on->warm = team;
     flow_pace_note(pace, team, ROWS, seconds);
     result.seconds += seconds;
@@ -56,6 +63,33 @@ static void short_runs_in_a_row_go_by_the_team(void **state)
   assert_true(all.seconds < 1.1 * 100000 * 20e-6);
 }
 
+/* Threads that sleep miss the first runs of a trial. */
+static void threads_that_wake_slowly_are_waited_for(void **state)
+{
+  (void)state;
+  for (double alone = 30e-6; alone < 5e-3; alone *= 1.3) {
+    flow_pace pace = { 0 };
+    machine computer = { .alone = alone, .together = 0.8 * alone, .waking = 250e-6 };
+    outcome all = run(&pace, &computer, 20000);
+    if (all.by_team < 19000) print_error("runs of %g s: %d by the team\n", alone, all.by_team);
+    assert_in_range(all.by_team, 19000, 19998);
+  }
+}
+
+/* The first batches may be long and later ones short, or the other way around. */
+static void the_number_of_first_runs_stays(void **state)
+{
+  (void)state;
+  for (int more = 1; more <= 4096; more *= 4) {
+    flow_pace pace = { 0 };
+    for (int i = 0; i < 5000; i++) {
+      double rows = i < 8 || i % 3 ? ROWS : ROWS * more, each = flow_pace_choose(&pace, rows) ? 10e-6 : 15e-6;
+      flow_pace_note(&pace, flow_pace_choose(&pace, rows), rows, each * rows);
+    }
+    assert_true(pace.started == pace.to_start && pace.team == 1);
+  }
+}
+
 static void one_thread_works_alone_beside_a_busy_neighbour(void **state)
 {
   (void)state;
@@ -84,15 +118,32 @@ static void an_accident_changes_nothing(void **state)
   assert_in_range(all.by_team, 9500, 9998);
 }
 
+/* Slices that other programs take now and then cost less than going by one thread for long does. */
+static void accidents_change_nothing_where_the_team_is_a_little_faster(void **state)
+{
+  (void)state;
+  for (double alone = 40e-6; alone < 10e-3; alone *= 1.5) {
+    flow_pace pace = { 0 };
+    int late = (int)(60e-3 / alone) + 2;
+    machine computer = { .alone = alone, .together = 0.8 * alone, .slice = 1e-3, .late = late, .waking = 100e-6 };
+    outcome all = run(&pace, &computer, 50 * late);
+    if (all.by_team < 45 * late) print_error("runs of %g s: %d of %d by the team\n", alone, all.by_team, 50 * late);
+    assert_in_range(all.by_team, 45 * late, 50 * late);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_runs_never_wake_the_team),
     cmocka_unit_test(runs_go_by_the_team_where_that_is_faster),
     cmocka_unit_test(short_runs_in_a_row_go_by_the_team),
+    cmocka_unit_test(threads_that_wake_slowly_are_waited_for),
+    cmocka_unit_test(the_number_of_first_runs_stays),
     cmocka_unit_test(one_thread_works_alone_beside_a_busy_neighbour),
     cmocka_unit_test(the_team_comes_back_when_the_neighbour_has_gone),
     cmocka_unit_test(an_accident_changes_nothing),
+    cmocka_unit_test(accidents_change_nothing_where_the_team_is_a_little_faster),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
