@@ -78,6 +78,9 @@ typedef struct flow_stage {
 
 /* A member of the team as this instance sees it: its own calls, local values and scratch. Only that member writes it. */
 typedef struct flow_member {
+  _Alignas(64) _Atomic int64_t claimed; /* members: the step of the pieces (segment.c) that it was last in, times 2^32, plus the pieces
+                                        * of its own that were taken there */
+  _Alignas(64) int64_t step;            /* of pieces, counted through the run */
   flow_call    *calls;                 /* [entry] */
   flow_operand *operands;
   char         *local, *scratch;

@@ -23,6 +23,10 @@
 void flow_segments_start(flow_instance *instance)
 {
   atomic_store_explicit(&instance->part.open, -1, memory_order_relaxed);
+  for (int m = 0; m < instance->member_count; m++) {
+    instance->members[m].step = 0;
+    atomic_store_explicit(&instance->members[m].claimed, 0, memory_order_relaxed);
+  }
   for (int s = 0; s < instance->plan->segment_count; s++) {
     flow_progress *progress = &instance->part.progress[s];
     flow_ticket_reset(&progress->prepare_ticket);
@@ -108,70 +112,103 @@ static void run_piece(flow_instance *instance, flow_member *member, int e, int64
   flow_member_stop_watch(instance->run, member, e, started);
 }
 
-/* Where a member is on its way through the pieces of a segment. All pieces of all chunks are numbered in one sequence, and every member
- * walks the same sequence: `drawn` is the next number that this member is to do, `before` counts the pieces of the entries that it has
- * left. Neighbouring entries that are not cut are one piece together (`whole`: it is open), so that one member does them and finds what
- * they hand on in its caches.
+/* Where a member is on its way through the pieces of a segment. Every member walks the same steps: an entry that is cut is one, and
+ * neighbouring entries that are not cut are one together, of a single piece (`whole`: it is open), so that one member does them and finds
+ * what they hand on in its caches.
  *
- * `done` counts the pieces that were finished, by any member. An entry may begin when `done` is at least the number of pieces before it;
- * since numbers are drawn in order, and nobody waits for a piece after its own, that comes to pass without a lock. */
-typedef struct piece_walk { flow_ticket *ticket; _Atomic int *done; int64_t drawn, before; int whole; } piece_walk;
+ * Each member has a range of the pieces of a step, always the same share, and takes others' pieces only when its own are gone. So it
+ * reads in most steps what it has written in the one before: rows that another core wrote come several times as slowly as those from its
+ * own cache.
+ *
+ * `before` counts the pieces of the steps that the member has left, `done` those that were finished, by any member: a step may begin when
+ * they are equal. */
+typedef struct piece_walk {
+  flow_region *region;
+  flow_instance *instance;
+  int member, members;
+  _Atomic int *done;
+  int64_t before;
+  int whole, drawn; /* it is open; and this member does it */
+} piece_walk;
 
-/* Whoever begins a piece waits until those of the entries before are done. */
-static void wait_for_entries_before(flow_region *region, const piece_walk *walk)
+static void wait_for_steps_before(const piece_walk *walk)
 {
-  for (int seen; (seen = atomic_load(walk->done)) < walk->before;) flow_region_wait(region, walk->done, seen);
+  for (int seen; (seen = atomic_load(walk->done)) < walk->before;) flow_region_wait(walk->region, walk->done, seen);
 }
 
-/* The piece that was drawn is done, and the next one is drawn. The change of `done` wakes members that wait for it. */
-static void finish_piece(flow_region *region, piece_walk *walk)
+static void finish_pieces(const piece_walk *walk, int count)
 {
-  atomic_fetch_add(walk->done, 1);
-  flow_region_tell(region, walk->done);
-  walk->drawn = flow_ticket_take(walk->ticket);
+  if (!count) return;
+  atomic_fetch_add(walk->done, count);
+  flow_region_tell(walk->region, walk->done);
 }
 
-/* The open piece of entries that are not cut ends here. The member that drew it has done its entries; the others only count it. */
-static void close_whole(flow_region *region, piece_walk *walk)
+/* Takes the next piece of those of `of` in this step, of which it has `count`. Returns -1: they are taken. */
+static int64_t claim_piece(flow_member *of, int64_t step, int64_t count)
+{
+  int64_t seen = atomic_load_explicit(&of->claimed, memory_order_relaxed);
+  for (;;) {
+    int64_t taken = seen >> 32 == step ? seen & INT32_MAX : 0;
+    if (seen >> 32 > step || taken == count) return -1;
+    if (atomic_compare_exchange_weak_explicit(&of->claimed, &seen, step << 32 | (taken + 1), memory_order_relaxed, memory_order_relaxed))
+      return taken;
+  }
+}
+
+/* The open step of entries that are not cut ends here. The member that drew it has done its entries; the others only count it. */
+static void close_whole(piece_walk *walk)
 {
   if (!walk->whole) return;
-  if (walk->drawn == walk->before) finish_piece(region, walk);
+  finish_pieces(walk, walk->drawn);
   walk->before++;
   walk->whole = 0;
 }
 
-/* Does the pieces of one entry that this member draws. An entry of one piece joins the open one; the wait before its first entry is
- * enough for the rest, which are done by the same member one after the other. */
-static void walk_entry(flow_instance *instance, flow_region *region, flow_member *own, int e, piece_walk *walk)
+/* An entry of one piece joins the open step; the wait before its first entry is enough for the rest, which the same member does one after
+ * the other. */
+static void walk_uncut(flow_member *own, int e, piece_walk *walk)
 {
-  int64_t pieces = flow_count_pieces(instance->entries[e].kernel, &own->calls[e]);
-  if (pieces == 1) {
-    if (walk->drawn == walk->before) {
-      if (!walk->whole) wait_for_entries_before(region, walk);
-      run_piece(instance, own, e, 0);
-    }
+  if (!walk->whole) {
+    own->step++;
+    walk->drawn = claim_piece(&walk->instance->members[0], own->step, 1) == 0;
+    if (walk->drawn) wait_for_steps_before(walk);
     walk->whole = 1;
+  }
+  if (walk->drawn) run_piece(walk->instance, own, e, 0);
+}
+
+/* Does a share of the pieces of one entry. */
+static void walk_entry(flow_member *own, int e, piece_walk *walk)
+{
+  int64_t pieces = flow_count_pieces(walk->instance->entries[e].kernel, &own->calls[e]);
+  if (pieces == 1) {
+    walk_uncut(own, e, walk);
     return;
   }
-  close_whole(region, walk);
-  int64_t end = walk->before + pieces;
-  while (walk->drawn < end) {
-    wait_for_entries_before(region, walk);
-    run_piece(instance, own, e, walk->drawn - walk->before);
-    finish_piece(region, walk);
+  close_whole(walk);
+  own->step++;
+  wait_for_steps_before(walk);
+  int done = 0;
+  for (int i = 0; i < walk->members; i++) {
+    int of = (walk->member + i) % walk->members;
+    int64_t begin = pieces * of / walk->members, count = pieces * (of + 1) / walk->members - begin;
+    for (int64_t k; count && (k = claim_piece(&walk->instance->members[of], own->step, count)) >= 0; done++)
+      run_piece(walk->instance, own, e, begin + k);
   }
-  walk->before = end;
+  finish_pieces(walk, done);
+  walk->before += pieces;
 }
 
 /* A segment of fewer slots than members: they divide the entries among themselves, one entry after the other. What lives in the segment
  * is in the block of member 0, since several members read and write it. Chunks follow each other as in run_slot, with the same first row
  * and the same sums, so that the bits are the same. */
-static void run_by_pieces(flow_instance *instance, flow_region *region, flow_member *own, int s)
+static void run_by_pieces(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
 {
   const flow_segment *segment = &instance->plan->segments[s];
   const flow_stage *stage = &instance->stages[s];
-  flow_progress *progress = &instance->part.progress[s];
-  piece_walk walk = { .ticket = &progress->tickets[0], .done = &progress->done[0], .drawn = flow_ticket_take(&progress->tickets[0]) };
+  piece_walk walk = {
+    .region = region, .instance = instance, .member = member, .members = members, .done = &instance->part.progress[s].done[0]
+  };
   int64_t rows = instance->part.rows;
   for (int64_t first = 0; first < rows;) {
     int64_t slot = first / stage->rows_per_slot, end = (slot + 1) * stage->rows_per_slot, count = end < rows ? end - first : rows - first;
@@ -182,11 +219,11 @@ static void run_by_pieces(flow_instance *instance, flow_region *region, flow_mem
       flow_bind_chunk(instance, own, instance->members[0].local, e, slot, first, count);
       own->calls[e].first_row = first;
       own->calls[e].accumulate = first > slot * stage->rows_per_slot;
-      walk_entry(instance, region, own, e, &walk);
+      walk_entry(own, e, &walk);
     }
     first += count;
   }
-  close_whole(region, &walk);
+  close_whole(&walk);
 }
 
 /* ---- partial sums ------------------------------------------------------------------------------------------------------------- */
@@ -310,7 +347,7 @@ static void run_rows_segment(flow_instance *instance, flow_region *region, flow_
     flow_members_meet(region, members);
   }
   if (goes_by_pieces(stage, cut.parts[0], members)) {
-    run_by_pieces(instance, region, own, s);
+    run_by_pieces(instance, region, own, s, member, members);
     flow_members_meet(region, members);
   } else {
     run_phases(instance, region, own, s, &cut, NULL, members);

@@ -15,7 +15,7 @@ local function net(seed)
   local input = layers.Input { size, size + draw(state, 0, 5), channels }
   local x = input
   for _ = 1, draw(state, 2, 5) do
-    local kind, filters = draw(state, 1, 6), draw(state, 5, 90)
+    local kind, filters = draw(state, 1, 8), draw(state, 5, 90)
     if kind == 1 then x = layers.Conv2D(filters, 3, { padding = "same", activation = "relu" })(x)
     elseif kind == 2 then x = layers.Conv2D(filters, 1, { strides = draw(state, 1, 2) })(x)
     elseif kind == 3 then x = layers.DepthwiseConv2D(3, { padding = "same" })(x)
@@ -23,6 +23,10 @@ local function net(seed)
     elseif kind == 5 then
       local y = layers.Conv2D(filters, 3, { padding = "same" })(x)
       x = layers.Add() { y, layers.Conv2D(filters, 1)(x) }
+    elseif kind == 7 then x = layers.Concatenate() { x, layers.Conv2D(filters, 1, { activation = "gelu" })(x), x }
+    elseif kind == 8 then                                        -- channels are scaled, as in squeeze-and-excitation
+      local y = layers.Conv2D(filters, 3, { padding = "same", activation = "swish" })(x)
+      x = y * layers.Dense(filters, { activation = "sigmoid" })(layers.GlobalAveragePooling2D { keepdims = true }(y)) + 1
     else x = layers.MaxPooling2D(2, { padding = "same" })(layers.Conv2D(filters, 3, { padding = "same", activation = "relu" })(x)) end
   end
   local output = layers.Dense(7)(layers.Flatten()(x))
@@ -51,6 +55,33 @@ describe("single pictures by several threads", function()
       model:close()
     end)
   end
+
+  -- Calls of one row go by pieces, those of two by rows.
+  it("single calls, of operands that are repeated along any axes", function()
+    local state = { number = 77 }
+    for case = 1, 40 * cases do
+      local shape = { 1, draw(state, 1, 60), draw(state, 1, 40), draw(state, 1, 70) }
+      local function operand(seed)
+        local own = { 1 }
+        for axis = 2, 4 do own[axis] = draw(state, 0, 2) > 0 and shape[axis] or 1 end
+        return flow.random.normal(own, { seed = seed })
+      end
+      local a, b, c = flow.random.normal(shape, { seed = case }), operand(case + 1000), operand(case + 2000)
+      local kind, axis = draw(state, 1, 5), draw(state, 2, 4)
+      local function both(f, ...)
+        local twice = {}
+        for i, x in ipairs { ... } do twice[i] = flow.concat({ x, x }, 1) end
+        local found, expected = f(...), f(unpack(twice))
+        assert.same(found.shape, expected[{ { 2, 2 } }].shape)
+        assert.is_true(found:eq(expected[{ { 2, 2 } }]):all():item(), ("case %d, kind %d"):format(case, kind))
+      end
+      if kind == 1 then both(function(x, y) return x * y end, b, a)
+      elseif kind == 2 then both(function(x, y, z) return flow.where(y:gt(0), x, z) end, a, b, c)
+      elseif kind == 3 then both(function(x, y) return flow.exp(x - y) end, a, b)
+      elseif kind == 4 then both(function(x, y) return x:gt(y) end, a, c)
+      else both(function(x, y) return flow.concat({ x, y, x * 2 }, axis) end, a, a + 1) end
+    end
+  end)
 
   it("in loops and under wrappers", function()
     flow.set_random_seed(3)

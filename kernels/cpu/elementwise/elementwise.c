@@ -5,6 +5,7 @@
 #include "cpu/elementwise/power.h"
 #include "cpu/math.h"
 #include "cpu/movement/movement.h"
+#include "cpu/outer_pieces.h"
 
 /* ---- block functions ------------------------------------------------------------------------------------------------ */
 
@@ -473,7 +474,14 @@ static flow_status run_elementwise(const flow_call *call, int phase, int64_t beg
   return FLOW_OK;
 }
 
-#define KERNELS(op, ...) const flow_kernel FLOW_KERNELS(op)[] = { { .variant = "blocks", .run = run_elementwise }, { 0 } };
+static flow_status run_piece(const flow_call *call, int64_t piece)
+{
+  return flow_run_outer_piece(run_elementwise, call, piece);
+}
+
+#define KERNELS(op, ...)          \
+  const flow_kernel FLOW_KERNELS( \
+      op)[] = { { .variant = "blocks", .run = run_elementwise, .pieces = flow_outer_pieces, .run_piece = run_piece }, { 0 } };
 #define FLOW_NUMBERS   KERNELS
 #define FLOW_FLOATS    KERNELS
 #define FLOW_CONDITION KERNELS

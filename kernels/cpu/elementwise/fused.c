@@ -2,6 +2,7 @@
  * (elementwise.h), whose registers stay in the first-level cache. Each step runs the same block function as the op alone,
  * so fused and unfused results are equal to the bit. */
 #include "cpu/elementwise/elementwise.h"
+#include "cpu/outer_pieces.h"
 
 static int registers_of(const flow_call *call) { return call->input_count + call->attributes->fused.count; }
 
@@ -49,4 +50,12 @@ static flow_status run_fused(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-const flow_kernel FLOW_KERNELS(fused)[] = { { .variant = "blocks", .scratch_bytes = fused_scratch, .run = run_fused }, { 0 } };
+static flow_status run_piece(const flow_call *call, int64_t piece)
+{
+  return flow_run_outer_piece(run_fused, call, piece);
+}
+
+const flow_kernel FLOW_KERNELS(fused)[] = {
+  { .variant = "blocks", .scratch_bytes = fused_scratch, .run = run_fused, .pieces = flow_outer_pieces, .run_piece = run_piece },
+  { 0 },
+};

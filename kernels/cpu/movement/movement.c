@@ -5,6 +5,7 @@
 #include "cpu/movement/movement.h"
 
 #include "cpu/movement/convert.h"
+#include "cpu/outer_pieces.h"
 #include "tensor/tensor.h"
 
 enum { PART_BYTES = 256 * 1024, MOST_PARTS = 256 };
@@ -213,9 +214,20 @@ static flow_status run_concat(const flow_call *call, int phase, int64_t begin, i
   }
   return FLOW_OK;
 }
+/* An axis before the one that is joined: there all inputs are as long as the output. */
+static int64_t concat_pieces(const flow_call *call)
+{
+  return flow_outer_axis(&call->outputs[0]) < concat_axis(call) ? flow_outer_pieces(call) : 1;
+}
+
+static flow_status run_concat_piece(const flow_call *call, int64_t piece)
+{
+  return concat_pieces(call) > 1 ? flow_run_outer_piece(run_concat, call, piece) : run_concat(call, 0, 0, 1);
+}
+
 const flow_kernel FLOW_KERNELS(concat)[] = {
   { .variant = "copy", .supports = joins_rows, .parts = pack_parts, .run = run_pack },
-  { .variant = "copy", .run = run_concat },
+  { .variant = "copy", .run = run_concat, .pieces = concat_pieces, .run_piece = run_concat_piece },
   { 0 },
 };
 
