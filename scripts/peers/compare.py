@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+import record
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FLOWLUA = os.path.join(ROOT, "build", "bin", "flowlua")
@@ -20,8 +22,9 @@ COMMANDS = {
     "flowlua": [FLOWLUA, os.path.join(HERE, "flowlua_peer.lua")],
     "tensorflow": [sys.executable, os.path.join(HERE, "tensorflow_peer.py")],
     "pytorch": [sys.executable, os.path.join(HERE, "pytorch_peer.py")],
-    "onnxruntime": [sys.executable, os.path.join(HERE, "onnxruntime_peer.py")],
+    **{engine: [sys.executable, os.path.join(HERE, "engine_peer.py"), engine] for engine in ("onnxruntime", "openvino", "litert")},
 }
+PREDICTS_ONLY = ("onnxruntime", "openvino", "litert")
 NETS = {
     "flowers": "CNN on 180x180x3, batch 32, Adam",
     "mnist": "CNN on 28x28, batch 64, SGD",
@@ -31,6 +34,9 @@ NETS = {
     "vgg11": "VGG-11 with one Dense layer on 112x112x3, batch 16, SGD",
     "unet": "small U-Net on 48x48x3, batch 8, Adam",
     "mlp": "Dense 784-512-256-10, batch 128, Adam",
+    "densenet": "DenseNet-121 on 96x96x3, batch 16, SGD with momentum",
+    "convnext": "two stages of ConvNeXt-T on 64x64x3, batch 32, Adam",
+    "autoencoder": "convolutions of 32 channels on 64x64x3, batch 32, Adam",
     "embedding": "Embedding of 20,000 words in 128 for 200 positions, mean, Dense, batch 64, Adam",
     "lstm": "Embedding of 20,000 words in 128 for 150 positions, LSTM of 128, batch 32, Adam",
     "gru": "Embedding of 20,000 words in 128 for 150 positions, GRU of 128, batch 32, Adam",
@@ -39,7 +45,6 @@ NETS = {
 USUAL_NETS = ("flowers", "mnist", "resnet20", "mobilenet")
 MODES = ("train", "predict", "predict1")
 USUAL_MODES = ("train", "predict")
-PREDICTS_ONLY = ("onnxruntime",)
 NOT_EXPORTED = ("lstm", "gru")             # their layers have no ONNX form
 
 
@@ -47,6 +52,10 @@ def operations(mode, first, rest):
     """Floating point operations for one image by the textbook. Training: forward, gradient of weights and, except for the first
     layer, gradient of inputs."""
     return 2 * (2 * first + 3 * rest) if mode == "train" else 2 * (first + rest)
+
+
+class PeerEnded(Exception):
+    pass
 
 
 class Peer:
@@ -66,8 +75,8 @@ class Peer:
         status = self.process.wait()
         if self.errors:
             self.errors.seek(0)
-            sys.stderr.write(self.errors.read())
-        sys.exit("bench: %s ended with status %s before it said %r" % (self.name, status, word))
+            sys.stderr.write(self.errors.read()[-2000:])
+        raise PeerEnded("%s ended with status %s before it said %r" % (self.name, status, word))
 
     def window(self):
         self.process.stdin.write("go\n")
@@ -96,7 +105,14 @@ def neighbour():
 def measure(net, mode, options, peak):
     """One table; the peers, flowlua first."""
     names = [name for name in options.peers if name not in PREDICTS_ONLY or (mode != "train" and net not in NOT_EXPORTED)]
-    peers = [Peer(name, net, mode, options.seconds, options.threads) for name in names]
+    peers = []
+    for name in names:
+        try:
+            peers.append(Peer(name, net, mode, options.seconds, options.threads))
+        except PeerEnded as ended:
+            if name == "flowlua":
+                raise
+            print("\n%s, %s: left out: %s" % (net, mode, ended), flush=True)
     busy = neighbour() if options.busy else None
     try:
         for _ in range(options.windows):
@@ -111,7 +127,7 @@ def measure(net, mode, options, peak):
     count = operations(mode, *peers[0].multiply_adds)
     what = {"train": "training", "predict": "prediction at batch 32", "predict1": "prediction of one at a time"}[mode]
     if mode != "train" and net in NOT_EXPORTED and set(PREDICTS_ONLY) & set(options.peers):
-        print("\n%s cannot be exported, ONNX Runtime is left out" % net)
+        print("\n%s cannot be exported, engines that only predict are left out" % net)
     print("\n%s, %s%s: %s; %.0f million operations an image" % (net, what, ", one core busy" if busy else "", NETS[net], count / 1e6))
     print("  %-12s %12s %22s %12s %12s %14s" % ("", "images/s", "slowest..fastest", "flowlua is", "of the peak", "peak memory")
           + ("  99th percentile" if mode == "predict1" else ""))
@@ -121,6 +137,12 @@ def measure(net, mode, options, peak):
             peer.name, peer.rate, "%.0f..%.0f" % (min(peer.rates), max(peer.rates)), ratio,
             100 * peer.rate * count / (peak * 1e9), peer.peak) +
             (" %13.0f us" % statistics.median(peer.late) if peer.late else ""), flush=True)
+    more = {"busy": True} if options.busy else {}
+    if peers[0].late:
+        more["percentile_99_us"] = {peer.name: round(statistics.median(peer.late), 1) for peer in peers}
+    record.keep(options.json, [record.row(
+        "nets", "%s, %s%s" % (net, what, ", one core busy" if busy else ""), options.threads, "images/s",
+        {peer.name: peer.rate for peer in peers}, peak_memory_mb={peer.name: round(peer.peak) for peer in peers}, **more)])
     return peers
 
 
@@ -169,6 +191,7 @@ def main():
                         help="usual, all, or some of %s, separated by commas" % ", ".join(NETS))
     parser.add_argument("--mode", default="both", type=list_of(MODES, {"both": USUAL_MODES, "all": MODES}),
                         help="train, predict, both, or predict1: one at a time, with the 99th percentile of its time")
+    parser.add_argument("--json", help="a file to which the figures are added: scripts/peers/record.py describes it")
     parser.add_argument("--busy", action="store_true", help="while another program keeps one core busy")
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a window")
@@ -179,7 +202,10 @@ def main():
     print("%d threads, %.0f GFLOP/s at most (float32 multiply-adds in registers); medians of %d windows of %g s" % (
         options.threads, peak, options.windows, options.seconds))
     print("'of the peak' counts operations as the textbook does; a net that needs fewer of them can pass 100 %")
-    results = {(net, mode): measure(net, mode, options, peak) for net in options.net for mode in options.mode}
+    try:
+        results = {(net, mode): measure(net, mode, options, peak) for net in options.net for mode in options.mode}
+    except PeerEnded as ended:
+        sys.exit("bench: %s" % ended)
     if len(options.peers) > 1:
         summary(results)
     start_up()

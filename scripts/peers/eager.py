@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import record
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FLOWLUA = os.path.join(ROOT, "build", "bin", "flowlua")
@@ -79,6 +81,7 @@ def main():
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.1, help="length of a window")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--json", help="a file to which the figures are added: scripts/peers/record.py describes it")
     parser.add_argument("--clock", choices=("wall", "processor"), default="wall", help="processor: its time, for one thread")
     parser.add_argument("--closed", action="store_true", help="flowlua's results are closed by hand, not left to the collector")
     options = parser.parse_args()
@@ -100,6 +103,9 @@ def main():
                 times = [best and min(best, peer.window(row, options.seconds)) for peer, best in zip(peers, times)]
             others = [time for time in times[1:] if time]
             line = "%-32s" % row + "".join("%12s" % ("%.1f" % time if time else "-") for time in times)
+            record.keep(options.json, [record.row(
+                "eager", row + (", closed" if options.closed else ", left to the collector"), options.threads, "us",
+                {peer.name: time for peer, time in zip(peers, times) if time}, less_is_better=True)])
             if others:
                 ratios.append(min(others) / times[0])
                 line += "%11.2fx" % ratios[-1]

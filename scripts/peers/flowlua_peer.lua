@@ -1,26 +1,8 @@
 -- flowlua_peer.lua NET MODE SECONDS THREADS: flowlua's side of compare.py, which describes the conversation.
 local flow = require "flow"
-local nets = require "flow.cli.bench_nets"
+local nets = dofile((arg[0]:match "^(.*/)" or "") .. "flowlua_nets.lua")
 local net, mode, seconds, threads = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
 flow.config.set_threads(threads)
-
-local layers = flow.layers
-local function compiled(model, optimizer)
-  model:compile { optimizer = optimizer, loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true }, metrics = { "accuracy" } }
-  return model
-end
-
--- Simonyan and Zisserman 2014, column A, without two of the Dense layers.
-function nets.vgg11()
-  local list = { layers.Input { 112, 112, 3 } }
-  for _, stage in ipairs { { 64 }, { 128 }, { 256, 256 }, { 512, 512 }, { 512, 512 } } do
-    for _, filters in ipairs(stage) do list[#list + 1] = layers.Conv2D(filters, 3, { padding = "same", activation = "relu" }) end
-    list[#list + 1] = layers.MaxPooling2D()
-  end
-  list[#list + 1] = layers.Flatten()
-  list[#list + 1] = layers.Dense(1000)
-  return compiled(flow.Sequential(list), flow.optimizers.SGD(0.001)), { 112, 112, 3 }, 1000, 16
-end
 
 flow.set_random_seed(1)
 
@@ -53,11 +35,12 @@ end
 
 local model, shape, classes, batch = nets[net]()
 if net == "resnet50" then batch = 8 end
-local rows = batch * (({ mnist = 200, mlp = 200, resnet50 = 2, vgg11 = 2 })[net] or 20)
+local rows = batch * (({ mnist = 200, mlp = 200, resnet50 = 2, vgg11 = 2, densenet = 4 })[net] or 20)
 local dtype = model.inputs[1].dtype
-local highest = dtype == "int32" and 20000 or ({ flowers = 255, unet = 255 })[net] or 1      -- words; pixels that those nets rescale
+local pixels = { flowers = 255, unet = 255, autoencoder = 255 }          -- nets that rescale them
+local highest = dtype == "int32" and 20000 or pixels[net] or 1
 local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = highest, seed = 1, dtype = dtype })
-local y = flow.random.uniform({ rows }, { maxval = classes, dtype = "int32", seed = 2 })
+local y = classes and flow.random.uniform({ rows }, { maxval = classes, dtype = "int32", seed = 2 }) or x
 
 local modes = {}
 

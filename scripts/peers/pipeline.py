@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import record
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FLOWLUA = os.path.join(ROOT, "build", "bin", "flowlua")
@@ -46,7 +48,7 @@ class Peer:
         self.process.wait()
 
 
-def alternate(title, peers, windows):
+def alternate(title, peers, windows, path):
     for number in range(windows + 1):                       # the first one warms caches and is left out
         for peer in peers:
             peer.window(number > 0)
@@ -58,19 +60,22 @@ def alternate(title, peers, windows):
         ratio = "" if peer is peers[0] else "%.2fx" % (statistics.median(peers[0].rates) / statistics.median(peer.rates))
         print("  %-24s %12.0f %22s %12s %19.0f us" % (peer.name, statistics.median(peer.rates), "%.0f..%.0f" % (
             min(peer.rates), max(peer.rates)), ratio, statistics.median(peer.costs)), flush=True)
+    record.keep(path, [record.row("pipeline", title, len(os.sched_getaffinity(0)), "images/s",
+                                  {peer.name: statistics.median(peer.rates) for peer in peers})])
 
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench --pipeline")
     parser.add_argument("--peers", default="flowlua", help="set by scripts/bench; flowlua comes first")
     parser.add_argument("--windows", type=int, default=5)
+    parser.add_argument("--json", help="a file to which the figures are added: scripts/peers/record.py describes it")
     options = parser.parse_args()
     if not os.path.exists(os.path.join(PICTURES, "complete")):
         subprocess.run(OWN + ["draw", PICTURES], check=True, cwd=ROOT)
     peers = [Peer(name, COMMANDS[name] + ["read", PICTURES]) for name in options.peers.split(",") if name in COMMANDS]
-    alternate("reading: 320x240 JPEG pictures to 180x180 in batches of 32", peers, options.windows)
+    alternate("reading: 320x240 JPEG pictures to 180x180 in batches of 32", peers, options.windows, options.json)
     peers = [Peer(name, OWN + [mode, PICTURES]) for name, mode in (("from a cached Dataset", "cached"), ("from tensors", "tensors"))]
-    alternate("training: the flowers net", peers, options.windows)
+    alternate("training: the flowers net", peers, options.windows, None)       # flowlua twice
 
 
 if __name__ == "__main__":
