@@ -53,4 +53,31 @@ describe("images that a model begins with", function()
       end
     end
   end
+
+  -- A gradient that a function returns is no operand of an optimizer.
+  for _, precision in ipairs { "fast", "exact" } do
+    it("have the gradients of the CPU where a function returns them: " .. precision, function()
+      flow.config.set_precision(precision)
+      finally(function() flow.config.set_precision "exact" end)
+      local function gradients(device)
+        local found
+        flow.set_random_seed(3)
+        flow.device(device, function()
+          local model = build()
+          local step = flow.fn(function(images, labels)
+            local tape = flow.GradientTape()
+            local loss = tape:record(function() return model.loss(labels, model(images, { training = true })) end)
+            return tape:gradient(loss, model.trainable_variables)
+          end)
+          for _ = 1, 3 do found = step(x, y) end
+        end)
+        return found
+      end
+      local expected, found = gradients "cpu:0", gradients "gpu:0"
+      for i = 1, #expected do
+        local e, g = expected[i]:to "cpu:0", found[i]:to "cpu:0"
+        assert.is_true(((e - g):square():sum() / e:square():sum()):item() < 1e-4, "gradient " .. i)
+      end
+    end)
+  end
 end)

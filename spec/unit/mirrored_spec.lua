@@ -134,7 +134,7 @@ describe("losses of a custom loop", function()
     assert.equal(2, flow.nn.compute_average_loss(flow.tensor { 1, 3 }):item())
     has(message_of(function() strategy.scope(function() flow.nn.compute_average_loss(flow.ones { 2 }) end) end), "belongs in the function")
     has(message_of(function() flow.nn.compute_average_loss(3) end), "it takes a loss for each sample, got a single number")
-    has(message_of(function() return flow.nn.softmax end), 'flow.nn has no "softmax"')
+    has(message_of(function() return flow.nn.softmaxes end), 'flow.nn has no "softmaxes"')
   end)
 end)
 

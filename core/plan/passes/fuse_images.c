@@ -115,7 +115,7 @@ static flow_status scale_images(flow_fusion *f, int index)
   double scale;
   const flow_node *product = &f->graph->nodes[index];
   int dw = factor_of(f, product, &scale), result = product->outputs[0];
-  if (dw < 0 || f->graph->exact || f->readers[dw] != 1) return FLOW_OK;
+  if (dw < 0 || f->graph->exact || f->readers[dw] != 1 || f->returned[result]) return FLOW_OK;
   const flow_value *v = &f->graph->values[dw];
   if (v->kind != FLOW_VALUE_RESULT || v->output != KERNEL_GRADIENT) return FLOW_OK;
   flow_node *gradient = &f->graph->nodes[v->node];
