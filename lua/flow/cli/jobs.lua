@@ -98,6 +98,6 @@ end
 return function(_, arguments)
   local ok, result = pcall(main, arguments)
   if ok then return result end
-  io.stderr:write("flowlua jobs: ", tostring(result), "\n")
+  io.stderr:write("flowlua jobs: " .. tostring(result) .. "\n")
   return 1
 end

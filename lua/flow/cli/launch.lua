@@ -323,6 +323,6 @@ return function(host, arguments)
   end)
   if ok then return code end
   if getmetatable(failure) ~= Refusal then error(failure, 0) end
-  io.stderr:write("flowlua launch: ", failure.text, "\n")
+  io.stderr:write("flowlua launch: " .. failure.text .. "\n")
   return 1
 end

@@ -16,7 +16,7 @@ local function version()
 end
 
 local function complain(message)
-  io.stderr:write("flowlua: ", message, "\n")
+  io.stderr:write("flowlua: " .. message .. "\n")        -- one write: several tasks may share it
 end
 
 -- Whether an error is flow.args' way to end a script in order.

@@ -52,7 +52,7 @@ local function run(arguments)
     return 0
   end
   local job, report = submission.read(parsed)
-  for _, line in ipairs(report:lines()) do io.stderr:write(line, "\n") end
+  for _, line in ipairs(report:lines()) do io.stderr:write(line .. "\n") end
   if report.errors > 0 then
     local text = ("%d error%s, nothing was submitted"):format(report.errors, report.errors == 1 and "" or "s")
     error(setmetatable({ text = text }, Refusal), 0)
@@ -69,6 +69,6 @@ end
 return function(_, arguments)
   local ok, result = pcall(run, arguments)
   if ok then return result end
-  io.stderr:write("flowlua submit: ", tostring(result), "\n")
+  io.stderr:write("flowlua submit: " .. tostring(result) .. "\n")
   return 1
 end
