@@ -55,7 +55,7 @@ FLOW_API void        flow_tensor_file_release(flow_tensor_file *file);
 FLOW_API int         flow_tensor_file_count(const flow_tensor_file *file);
 FLOW_API const char *flow_tensor_file_name(const flow_tensor_file *file, int index);     /* from 0; borrowed; NULL beyond the end */
 FLOW_API int         flow_tensor_file_find(const flow_tensor_file *file, const char *name);   /* -1: there is none */
-/* What the index says of tensor `index`, without its content: dtype (-1: there is no such tensor), dimensions, and whether a checksum is
+/* What the index says of tensor `index`, without its content: dtype (-1: an unknown tensor), dimensions, and whether a checksum is
  * there by which _read compares it. */
 FLOW_API int         flow_tensor_file_dtype(const flow_tensor_file *file, int index);
 FLOW_API int         flow_tensor_file_rank(const flow_tensor_file *file, int index);

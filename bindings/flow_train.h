@@ -133,7 +133,7 @@ FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int 
 enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER, FLOW_CHOICE_CONSTRAINT };
 /* The class name of choice `index`, from 0. Borrowed, static. */
 FLOW_API const char *flow_choice_name(int kind, int index);
-/* The name of one of its options, from 0. Borrowed, static; NULL also where there is no such choice. */
+/* The name of one of its options, from 0. Borrowed, static; NULL for a number out of range. */
 FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
 /* The index of a choice by its class name or snake-case name, or -1. */
 FLOW_API int         flow_choice_find(int kind, const char *name);
@@ -184,7 +184,7 @@ FLOW_API flow_status flow_loss_mask_weights(flow_context *context, flow_tensor *
 
 /* The index of an optimizer: "SGD", "adam"; -1. The arguments of index -1 are those that every optimizer has. */
 FLOW_API int         flow_optimizer_class_find(const char *name);
-/* How many arguments the class takes, in Keras' order; 0: there is no such class. */
+/* How many arguments the class takes, in Keras' order; 0: an unknown class. */
 FLOW_API int         flow_optimizer_class_argument_count(int index);
 /* Its class name, such as "SGD". Borrowed, static, as the three below; NULL: no more. */
 FLOW_API const char *flow_optimizer_class_name(int index);

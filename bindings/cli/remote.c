@@ -181,7 +181,8 @@ static int watch(pid_t child, int signals)
   return processes_exit_code(status);
 }
 
-/* As supervise_children does for local tasks: a group of its own, orphans come here, signals by a descriptor. */
+/* Prepares this process as supervise_children does for local tasks: it leads a process group, adopts orphans and reads signals from a
+ * descriptor. */
 static int run_order(char **arguments)
 {
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };

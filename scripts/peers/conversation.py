@@ -1,7 +1,11 @@
-"""conversation.py: a peer's side of the conversation that compare.py describes."""
+"""conversation.py: a peer's side of the conversation that compare.py describes, and what all peers know of its nets."""
 import math
 import sys
 import time
+
+TEXTS = ("embedding", "lstm", "gru", "transformer")
+PIXELS = ("flowers", "unet", "autoencoder")             # of 0 to 255, which the nets rescale
+BATCHES = {"mnist": 200, "mlp": 200, "resnet50": 2, "vgg11": 2, "densenet": 4}          # of the data, where not 20
 
 
 def answer(work, rows, seconds, times=()):

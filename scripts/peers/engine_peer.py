@@ -8,7 +8,7 @@ import tempfile
 
 import numpy as np
 
-from conversation import answer, one_by_one
+from conversation import PIXELS, answer, one_by_one
 
 engine, net, mode, seconds, threads = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5])
 here = os.path.dirname(os.path.abspath(__file__))
@@ -68,5 +68,5 @@ random, times = np.random.default_rng(1), []
 if "int" in dtype:
     x = random.integers(0, 20000, (batch, *shape)).astype(dtype)
 else:
-    x = random.random((batch, *shape), dtype="float32") * (255 if net in ("flowers", "unet", "autoencoder") else 1)
+    x = random.random((batch, *shape), dtype="float32") * (255 if net in PIXELS else 1)
 answer(one_by_one(predict, [x], 1, times) if batch == 1 else lambda passes: [predict(x) for _ in range(passes)], batch, seconds, times)

@@ -1,12 +1,7 @@
 """pytorch_nets.py: the nets of compare.py in PyTorch. A function returns a model, a function of its parameters that makes the optimizer,
-the shape of an image (or row), the number of classes, or None where an image is to be reproduced, and the batch size for training. BATCHES
-is how many of them the data has, where not 20."""
+the shape of an image (or row), the number of classes, or None where an image is to be reproduced, and the batch size for training."""
 import torch
 from torch import nn
-
-TEXTS = ("embedding", "lstm", "gru", "transformer")
-PIXELS = ("flowers", "unet", "autoencoder")             # of 0 to 255, which the nets rescale
-BATCHES = {"mnist": 200, "mlp": 200, "resnet50": 2, "vgg11": 2, "densenet": 4}
 
 
 class Rescaling(nn.Module):

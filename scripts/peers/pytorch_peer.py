@@ -5,17 +5,17 @@ import torch
 from torch import nn
 
 import pytorch_nets as nets
-from conversation import answer, one_by_one
+from conversation import BATCHES, PIXELS, TEXTS, answer, one_by_one
 
 net, mode, seconds, threads = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
 torch.set_num_threads(threads)
 torch.manual_seed(1)
 model, optimizer, shape, classes, batch = nets.NETS[net]()
-rows = batch * nets.BATCHES.get(net, 20)
-x = torch.rand(rows, *shape) * (255 if net in nets.PIXELS else 1)
+rows = batch * BATCHES.get(net, 20)
+x = torch.rand(rows, *shape) * (255 if net in PIXELS else 1)
 if len(shape) == 3:                                             # their fastest layout here
     model, x = model.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-if net in nets.TEXTS:
+if net in TEXTS:
     x = torch.randint(0, 20000, (rows, *shape))
 times = []
 

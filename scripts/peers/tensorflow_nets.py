@@ -1,6 +1,5 @@
 """tensorflow_nets.py: the nets of compare.py in Keras. A function returns a compiled model, the shape of an image (or row), the number of
-classes, or None where an image is to be reproduced, and the batch size for training. BATCHES is how many of them the data has, where not
-20."""
+classes, or None where an image is to be reproduced, and the batch size for training."""
 import os
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -9,9 +8,7 @@ import keras
 import numpy as np
 from keras import layers
 
-TEXTS = ("embedding", "lstm", "gru", "transformer")
-PIXELS = ("flowers", "unet", "autoencoder")             # of 0 to 255, which the nets rescale
-BATCHES = {"mnist": 200, "mlp": 200, "resnet50": 2, "vgg11": 2, "densenet": 4}
+from conversation import PIXELS, TEXTS
 
 
 def compiled(model, optimizer, from_logits=True):

@@ -5,12 +5,12 @@ import numpy as np
 
 import tensorflow_nets as nets                      # before TensorFlow: it chooses Keras' back end
 import tensorflow as tf
-from conversation import answer, one_by_one
+from conversation import BATCHES, answer, one_by_one
 
 net, mode, seconds, threads = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
 tf.config.threading.set_intra_op_parallelism_threads(threads)
 model, shape, classes, batch = nets.NETS[net]()
-rows = batch * nets.BATCHES.get(net, 20)
+rows = batch * BATCHES.get(net, 20)
 x = nets.data(net, rows, shape)
 times = []
 predict = tf.function(lambda images: model(images, training=False))
