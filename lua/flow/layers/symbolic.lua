@@ -4,6 +4,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local scopes = require "flow.scopes"
 local signature = require "flow.signature"
 local strings = require "flow.tensor.strings"
 
@@ -86,7 +87,15 @@ end
 
 -- Runs f while a trace is open that is thrown away afterwards: shapes are found by the ops' own rules.
 local function in_scratch_trace(f)
-  return native.while_tracing(function() check(C.flow_trace_begin(context)) end, f)
+  local own = scopes.own()
+  local before = own.scratch_trace
+  local function finish(ok, ...)
+    own.scratch_trace = before
+    if not ok then error((...), 0) end
+    return ...
+  end
+  own.scratch_trace = true
+  return finish(pcall(native.while_tracing, function() check(C.flow_trace_begin(context)) end, f))
 end
 
 local out = native.out("flow_tensor")

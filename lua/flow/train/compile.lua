@@ -152,6 +152,7 @@ function training.prepare(model)
   rawset(model, "_steps", {})
   rawset(model, "_traces", 0)          -- steps traced so far
   rawset(model, "_trace_states", {})   -- of each, the random state before
+  rawset(model, "_exact_steps", {})    -- those that are traced for each number of rows
   rawset(model, "_train_steps", 0)
 end
 

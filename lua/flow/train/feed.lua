@@ -49,12 +49,13 @@ local function layout_of(model, kind, what, specs, own)
     object.title(model), x, x + y + 1)
 end
 
--- The dataset with components side by side: inputs and targets that elements have by name are in the order of the model's. Where a step of
--- the model's own gets elements as they are, also returns their structure.
+-- The dataset with components side by side: inputs and targets that elements have by name are in the order of the model's. Where the
+-- structure of elements tells what is x, y and weights, also returns it: a step of the model's own gets them as they are, and so does a
+-- model that is no graph of layers.
 local function ordered(model, kind, what, dataset)
   local own = dataset._structure
   if not own then return dataset end
-  if model_steps.overrides(model, kind .. "_step") and (structure.is_deep(own) or not rawget(model, "inputs")) then
+  if not rawget(model, "inputs") or model_steps.overrides(model, kind .. "_step") and structure.is_deep(own) then
     return dataset:map(function(...)
       local list = {}
       for i = 1, #own do

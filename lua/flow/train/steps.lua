@@ -14,6 +14,7 @@ local model_steps = require "flow.train.model_steps"
 local host_inputs = require "flow.model.host_inputs"
 local named_data = require "flow.model.named_data"
 local structure = require "flow.data.structure"
+local unpack_data = require("flow.utils").unpack_x_y_sample_weight
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -76,7 +77,10 @@ end
 -- The `data` that a step gets.
 local function data_of(tensors, layout)
   local y, weights = layout.x + 1, layout.x + layout.y + 1
-  if layout.structure then return one_or_list((structure.pack(layout.structure, tensors))) end
+  if layout.structure then
+    local values, only = structure.pack(layout.structure, tensors), #layout.structure == 1 and layout.structure[1]
+    return only and only.parts and not only.names and values or one_or_list(values)      -- ((x1, x2),) is x alone, of two tensors
+  end
   if layout.is_x_alone or layout.element and layout.y == 0 then return one_or_list(tensors) end
   return { one_or_list(group(tensors, 1, layout.x)), layout.y > 0 and one_or_list(group(tensors, y, layout.y)) or nil,
            layout.weights > 0 and one_or_list(group(tensors, weights, layout.weights)) or nil }
@@ -145,6 +149,7 @@ local function build_here(model, kind, specs, layout)
     tensor.while_tracing(where_of(model, kind), begin, placement.within, placed, function()
       local inputs = trace_inputs(sized)
       if is_own then step_share.within(1, run_step, model, kind, inputs, layout)
+      elseif layout.structure then model((unpack_data(data_of(inputs, layout))), { training = false })
       else model(one_or_list(group(inputs, 1, layout.x)), { training = false }) end
     end)
   end)
@@ -213,6 +218,7 @@ function steps.clear(model)
   rawset(model, "_all_built", false)
   rawset(model, "_trainable_version", false)
   rawset(model, "_trace_states", {})
+  rawset(model, "_exact_steps", {})
 end
 
 -- Finds a step by its key and moves it to the end of the list.
@@ -302,13 +308,27 @@ local function exact_step(model, kind, layout, problem)
     local list, count = native.pointers(tensors)
     native.check(C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil))
   end
-  return { eager = run, instance = false, capacity = math.huge, running = 0 }
+  return { eager = run, instance = false, capacity = math.huge, running = 0, prepare = find_or_make }
 end
 
 -- Of a model with layers that keep a state for each row of a batch.
 local STATEFUL = { "a layer with stateful = true keeps a state for each row of a batch", "train it on one replica, or without stateful" }
 -- Of a model whose own step gets parts with different numbers of rows, as zip gives them of data sets with batches of different sizes.
 local UNEQUAL = { "a batch has parts with different numbers of rows", "train it on one replica, or give the parts equally many" }
+
+-- Of a step that computes with a known number of rows: random tensors for batches of 64 in the step of 64 rows, products of rows by rows.
+local COUNTED = { "its step needs to know the rows of a batch", "train it on one replica" }
+
+-- The same step for batches of exactly as many rows as these tensors have, where one for any number could not be traced: flow.fn does so,
+-- too. problem: why not, which is raised where this one cannot be traced, either, and where replicas share the rows.
+local function counted_step(model, kind, tensors, layout, problem)
+  local placed = model._placement
+  if placed and placed.count > 1 then error(problem, 0) end
+  local step = exact_step(model, kind, layout, COUNTED)
+  if not pcall(step.prepare, tensors) then error(problem, 0) end
+  model._exact_steps[signature(model, kind, tensors, layout)] = true
+  return step
+end
 
 function steps.of_unequal_rows(model, kind, layout)
   local compiled = model._compiled
@@ -323,6 +343,22 @@ local function parts_of(p, own)
   return (own or rawget(p, "apart")) and p.replicas or p.count
 end
 
+-- The step for batches like these tensors with any number of rows, found or traced.
+local function any_rows(model, kind, tensors, layout, usual)
+  local specs, list = {}, model._steps
+  for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
+  steps.ensure_built(model, kind, specs, layout)
+  local expected = kind == "train" and placement.expected_rows(model._placement, usual)
+  local key = signature(model, kind, tensors, layout) .. (expected and "|" .. expected or "")
+  local step = find(list, key)
+  if step then return step end
+  step = { plan = trace_again(model, key, kind, specs, layout, expected), instance = nil, capacity = -1, key = key, running = 0 }
+  model._traces = model._traces + 1
+  list[#list + 1] = step
+  if #list > MAX_STEPS then drop(table.remove(list, 1)) end
+  return step
+end
+
 -- The step for batches like these tensors with up to `capacity` rows, kept with the model. own: each worker has its own batches; else all
 -- workers have the same batches, and each computes its part. usual: the rows of all workers' batches together, which all workers know, or
 -- nil.
@@ -330,19 +366,12 @@ function steps.get(model, kind, tensors, layout, capacity, own, usual)
   local compiled = model._compiled
   if compiled and compiled.run_eagerly or rawget(model, "_runs_eagerly") then return eager_step(model, kind, layout) end
   if model:_keeps_states() then return exact_step(model, kind, layout, STATEFUL) end
-  local specs, list = {}, model._steps
-  for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
   settle(model)
-  steps.ensure_built(model, kind, specs, layout)
-  local expected = kind == "train" and placement.expected_rows(model._placement, usual)
-  local key = signature(model, kind, tensors, layout) .. (expected and "|" .. expected or "")
-  local step = find(list, key)
-  if not step then
-    step = { plan = trace_again(model, key, kind, specs, layout, expected), instance = nil, capacity = -1, key = key, running = 0 }
-    model._traces = model._traces + 1
-    list[#list + 1] = step
-    if #list > MAX_STEPS then drop(table.remove(list, 1)) end
+  if next(model._exact_steps) and model._exact_steps[signature(model, kind, tensors, layout)] then
+    return exact_step(model, kind, layout, COUNTED)
   end
+  local ok, step = pcall(any_rows, model, kind, tensors, layout, usual)
+  if not ok then return counted_step(model, kind, tensors, layout, step) end
   local placed = model._placement
   local part = math.ceil(capacity / parts_of(placed, own))
   if not step.instance or step.part < part or placed and step.placed ~= placed.id then

@@ -1,0 +1,115 @@
+-- counted_steps_spec.lua: steps that compute with the number of rows of a batch: random tensors for batches of 4 rows, products of rows by
+-- rows. They are traced for each number of rows, and give what they give eagerly.
+local support = require "spec.support.init"
+local message_of = support.message_of
+local flow = require "flow"
+local layers = flow.layers
+
+flow.log.sink = function() end
+flow.config.set_logical_devices("cpu", 2)
+local x, y = flow.random.normal({ 10, 3 }, { seed = 1 }), flow.random.normal({ 10, 2 }, { seed = 2 })
+
+--- The losses of two epochs with batches of 4, 4 and 2 rows, traced and eagerly: make() gives a model that is compiled with the options.
+local function check(make, data)
+  local losses = {}
+  for i, eagerly in ipairs { false, true } do
+    flow.set_random_seed(5)
+    local model = make { optimizer = flow.optimizers.SGD(0.001), run_eagerly = eagerly }
+    losses[i] = model:fit(data or flow.data.Dataset.from_tensor_slices({ x, y }):batch(4), { epochs = 2, verbose = 0 }).history.loss
+    assert.equal(data and 2 or 10, #(data and losses[i] or model:predict(x, { verbose = 0 })))
+  end
+  for epoch = 1, 2 do assert.truthy(math.abs(losses[1][epoch] - losses[2][epoch]) < 1e-5, losses[1][epoch] .. " " .. losses[2][epoch]) end
+  return losses[1]
+end
+
+describe("a step that computes with the rows of a batch", function()
+  local Scaled = flow.Model:extend "Scaled"
+  function Scaled:init() self.dense = layers.Dense(2, { kernel_initializer = "ones" }) end
+  function Scaled:call(rows) return self.dense(rows) end
+  function Scaled:train_step(data)
+    local rows, targets = unpack(data)
+    local factors = flow.reshape(flow.arange(1, 5, 1, { dtype = "float32" }), { 4, 1 })      -- of batches of 4
+    local tape = flow.GradientTape()
+    local loss = tape:record(function() return (factors * self.dense(rows) - targets):square():mean() end)
+    self.optimizer:apply_gradients(tape:gradient(loss, self.trainable_variables), self.trainable_variables)
+    return { loss = loss }
+  end
+  local fours = flow.data.Dataset.from_tensor_slices({ x, y }):batch(4, { drop_remainder = true })
+  local function scaled(options)
+    local model = Scaled()
+    model:compile(options)
+    return model
+  end
+
+  it("with tensors of as many rows", function()
+    check(scaled, fours)
+    local model = scaled { optimizer = "sgd" }
+    model:fit(fours, { verbose = 0 })
+    local traces = model._traces
+    model:fit(fours, { epochs = 3, verbose = 0 })
+    assert.equal(traces, model._traces)      -- it is found again
+  end)
+
+  it("which replicas share is refused", function()
+    local model
+    flow.distribute.MirroredStrategy { devices = { "cpu:0", "cpu:1" } }.scope(function() model = scaled { optimizer = "sgd" } end)
+    local text = message_of(function() model:fit(fours, { verbose = 0 }) end)
+    assert.truthy(text:find("the number of rows is not known while tracing", 1, true), text)
+  end)
+
+  it("in its loss", function()
+    check(function(options)
+      local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2, { kernel_initializer = "ones" }) }
+      options.loss = function(y_true, y_pred)      -- the distances of all pairs of rows
+        local products = flow.tensordot(y_pred, y_pred, { axes = { 2, 2 } }) - flow.tensordot(y_true, y_true, { axes = { 2, 2 } })
+        return flow.reshape(products, { -1 }):square():mean()
+      end
+      model:compile(options)
+      return model
+    end)
+  end)
+
+  it("in the activity_regularizer of a layer of a graph", function()
+    local Orthogonal = flow.regularizers.Regularizer:extend "Orthogonal"
+    function Orthogonal:call(values)
+      local matrices = values:reshape { -1, 2, 2 }
+      local products = flow.tensordot(matrices, matrices, { axes = { 3, 3 } })
+      return 0.01 * flow.sum((flow.reshape(products, { -1, 2, 2 }) - flow.eye(2)):square())
+    end
+    local losses = check(function(options)
+      local input = flow.Input { 3 }
+      local hidden = layers.Dense(4, { kernel_initializer = "ones", activity_regularizer = Orthogonal() })(input)
+      local model = flow.Model { inputs = input, outputs = layers.Dense(2, { kernel_initializer = "ones" })(hidden) }
+      options.loss = "mse"
+      model:compile(options)
+      return model
+    end)
+    assert.truthy(losses[2] < losses[1])
+  end)
+end)
+
+describe("a model that is no graph", function()
+  it("gets the inputs that elements have as parts", function()
+    local Sum = flow.Model:extend "Sum"
+    function Sum:init() self.dense = layers.Dense(1, { kernel_initializer = "ones" }) end
+    function Sum:call(inputs) return self.dense(inputs[1] * inputs[2]) end
+    function Sum:compute_loss(values, y_true, y_pred)
+      assert.equal(2, #values)
+      return (y_pred - (y_true or 1)):square():mean()
+    end
+    local Batches = flow.utils.PyDataset:extend "Batches"
+    function Batches:__len__() return 2 end
+    function Batches:__getitem__(index)
+      local part = x[{ { 1 + 5 * index, 5 + 5 * index } }]
+      if self.with_targets then return { part, part + 1 }, flow.ones { 5, 1 } end
+      return { { part, part + 1 } }      -- Python: return ((a, b),)
+    end
+    for _, with_targets in ipairs { false, true } do
+      local model = Sum()
+      model:compile { optimizer = "sgd" }
+      local history = model:fit(Batches { with_targets = with_targets }, { epochs = 3, verbose = 0, shuffle = false }).history
+      assert.truthy(history.loss[3] < history.loss[1])
+      assert.same({ 10, 1 }, model:predict(Batches { with_targets = with_targets }, { verbose = 0 }).shape)
+    end
+  end)
+end)
