@@ -31,7 +31,8 @@ static void finish_phase(eager_run *run, flow_region *region, int phase, int tak
   for (int seen; phase + 1 < run->cut->phases && (seen = atomic_load(done)) < parts;) flow_region_wait(region, done, seen);
 }
 
-/* What each member of the team does: the parts of each phase that it draws, in a scratch block of its own. */
+/* What each member of the team does: the parts of each phase that it draws, in a scratch block of its own. Threads that are slow draw
+ * fewer. After a failure parts are still drawn, so that all are counted, but not run. */
 static void eager_member(flow_region *region, int member, int members, void *argument)
 {
   eager_run *run = argument;
@@ -39,7 +40,12 @@ static void eager_member(flow_region *region, int member, int members, void *arg
   call.scratch = run->scratch + (size_t)member * run->scratch_bytes;
   (void)members;
   for (int phase = 0; phase < run->cut->phases; phase++) {
-    int taken = flow_take_parts(run->kernel, &call, run->cut, phase, &run->tickets[phase], &run->verdict, NULL);
+    int taken = 0;
+    for (int64_t part; (part = flow_ticket_take(&run->tickets[phase])) < run->cut->parts[phase]; taken++) {
+      if (flow_failure_is_set(&run->verdict)) continue;
+      flow_status status = flow_do_part(run->kernel, &call, run->cut, phase, part);
+      if (status != FLOW_OK) flow_failure_take(&run->verdict, status);
+    }
     finish_phase(run, region, phase, taken);
   }
 }

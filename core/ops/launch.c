@@ -131,20 +131,8 @@ static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, co
   return kernel->run(&chunk, 0, 0, 1);
 }
 
-/* Whoever comes draws the next part: threads that are slow draw fewer. After a failure parts are still drawn, so that the ticket comes
- * to its end, but not run. */
-int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
-                    flow_failure *verdict, flow_watch *watch)
+flow_status flow_do_part(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, int64_t part)
 {
-  int64_t part;
-  int taken = 0;
-  double started = watch ? flow_clock() : 0;
-  for (; (part = flow_ticket_take(ticket)) < cut->parts[phase]; taken++) {
-    if (flow_failure_is_set(verdict)) continue;
-    flow_status status = cut->by_rows ? run_rows(kernel, call, cut, part)
-                         : cut->by_pieces ? flow_run_piece(kernel, call, part) : kernel->run(call, phase, part, part + 1);
-    if (status != FLOW_OK) flow_failure_take(verdict, status);
-  }
-  if (watch) flow_watch_add(watch, started);
-  return taken;
+  if (cut->by_rows) return run_rows(kernel, call, cut, part);
+  return cut->by_pieces ? flow_run_piece(kernel, call, part) : kernel->run(call, phase, part, part + 1);
 }

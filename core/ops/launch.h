@@ -47,10 +47,7 @@ static inline void flow_watch_add(flow_watch *watch, double begin)
   if (watch->begin == 0) watch->begin = begin;
 }
 
-/* Draws parts of one phase from `ticket` until none is left and runs them, after a failure only draws them; returns how many it drew. All
- * that members draw together must be done before the next phase. `call` is the member's own copy (its scratch). watch, if not NULL, is told
- * of the time spent in the kernel. */
-int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
-                    flow_failure *verdict, flow_watch *watch);
+/* Does one part of a phase. `call` is the member's own copy (its scratch). All parts of a phase must be done before the next phase. */
+flow_status flow_do_part(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, int64_t part);
 
 #endif

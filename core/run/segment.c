@@ -1,8 +1,10 @@
 /* segment.c: see segment.h. Kernels that fail leave a verdict; then the remaining work is skipped, never the barriers.
  *
- * Work is handed out by tickets: a member draws the number of the next part from an atomic counter, so that a fast member does more
- * parts and nothing is assigned beforehand. Which member does a part never changes a result: parts write separate memory, and partial
- * sums are added in the order of the slots.
+ * The parts of a segment are shared out: every member has a range of them, always the same share, and takes parts of others when its own are
+ * gone, so that a fast member does more. In most segments it so reads what it has written in the one before: what another core wrote
+ * comes several times as slowly as what is in its own cache. The parts of a replica that one member runs are drawn from a ticket, by its
+ * own member and by early ones of other replicas. Which member does a part never changes a result: parts write separate memory, and
+ * partial sums are added in the order of the slots.
  *
  * Three ways through a segment of rows:
  *
@@ -35,6 +37,45 @@ void flow_segments_start(flow_instance *instance)
       atomic_store_explicit(&progress->done[p], 0, memory_order_relaxed);
     }
   }
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------------------------- */
+
+/* The parts of one step of the way through a run, as a member takes them. All members walk the same steps and agree on `parts`. */
+typedef struct share {
+  flow_instance *instance;
+  int            member, members;
+  int64_t        step, parts;
+  int            turn;          /* whose range it takes parts of: its own, then those of the members after it */
+} share;
+
+static share begin_share(flow_instance *instance, flow_member *own, int member, int members, int64_t parts)
+{
+  return (share){ .instance = instance, .member = member, .members = members, .step = ++own->step, .parts = parts };
+}
+
+/* Takes the next part of those of `of` in this step, of which it has `count`. Returns -1: they are taken. */
+static int64_t claim_part(flow_member *of, int64_t step, int64_t count)
+{
+  int64_t seen = atomic_load_explicit(&of->claimed, memory_order_relaxed);
+  for (;;) {
+    int64_t taken = seen >> 32 == step ? seen & INT32_MAX : 0;
+    if (seen >> 32 > step || taken == count) return -1;
+    if (atomic_compare_exchange_weak_explicit(&of->claimed, &seen, step << 32 | (taken + 1), memory_order_relaxed, memory_order_relaxed))
+      return taken;
+  }
+}
+
+/* The number of the part that the member is to do next; -1: all are taken. */
+static int64_t next_part(share *s)
+{
+  for (; s->turn < s->members; s->turn++) {
+    int of = (s->member + s->turn) % s->members;
+    int64_t begin = s->parts * of / s->members, count = s->parts * (of + 1) / s->members - begin;
+    int64_t k = count ? claim_part(&s->instance->members[of], s->step, count) : -1;
+    if (k >= 0) return begin + k;
+  }
+  return -1;
 }
 
 /* ---- slots of rows ---------------------------------------------------------------------------------------------------------- */
@@ -116,10 +157,6 @@ static void run_piece(flow_instance *instance, flow_member *member, int e, int64
  * neighbouring entries that are not cut are one together, of a single piece (`whole`: it is open), so that one member does them and finds
  * what they hand on in its caches.
  *
- * Each member has a range of the pieces of a step, always the same share, and takes others' pieces only when its own are gone. So it
- * reads in most steps what it has written in the one before: rows that another core wrote come several times as slowly as those from its
- * own cache.
- *
  * `before` counts the pieces of the steps that the member has left, `done` those that were finished, by any member: a step may begin when
  * they are equal. */
 typedef struct piece_walk {
@@ -143,18 +180,6 @@ static void finish_pieces(const piece_walk *walk, int count)
   flow_region_tell(walk->region, walk->done);
 }
 
-/* Takes the next piece of those of `of` in this step, of which it has `count`. Returns -1: they are taken. */
-static int64_t claim_piece(flow_member *of, int64_t step, int64_t count)
-{
-  int64_t seen = atomic_load_explicit(&of->claimed, memory_order_relaxed);
-  for (;;) {
-    int64_t taken = seen >> 32 == step ? seen & INT32_MAX : 0;
-    if (seen >> 32 > step || taken == count) return -1;
-    if (atomic_compare_exchange_weak_explicit(&of->claimed, &seen, step << 32 | (taken + 1), memory_order_relaxed, memory_order_relaxed))
-      return taken;
-  }
-}
-
 /* The open step of entries that are not cut ends here. The member that drew it has done its entries; the others only count it. */
 static void close_whole(piece_walk *walk)
 {
@@ -169,8 +194,7 @@ static void close_whole(piece_walk *walk)
 static void walk_uncut(flow_member *own, int e, piece_walk *walk)
 {
   if (!walk->whole) {
-    own->step++;
-    walk->drawn = claim_piece(&walk->instance->members[0], own->step, 1) == 0;
+    walk->drawn = claim_part(&walk->instance->members[0], ++own->step, 1) == 0;
     if (walk->drawn) wait_for_steps_before(walk);
     walk->whole = 1;
   }
@@ -186,15 +210,10 @@ static void walk_entry(flow_member *own, int e, piece_walk *walk)
     return;
   }
   close_whole(walk);
-  own->step++;
+  share own_share = begin_share(walk->instance, own, walk->member, walk->members, pieces);
   wait_for_steps_before(walk);
   int done = 0;
-  for (int i = 0; i < walk->members; i++) {
-    int of = (walk->member + i) % walk->members;
-    int64_t begin = pieces * of / walk->members, count = pieces * (of + 1) / walk->members - begin;
-    for (int64_t k; count && (k = claim_piece(&walk->instance->members[of], own->step, count)) >= 0; done++)
-      run_piece(walk->instance, own, e, begin + k);
-  }
+  for (int64_t k; (k = next_part(&own_share)) >= 0; done++) run_piece(walk->instance, own, e, k);
   finish_pieces(walk, done);
   walk->before += pieces;
 }
@@ -273,21 +292,42 @@ static void add_partials(flow_instance *instance, flow_member *own, int s, int m
 
 /* ---- parts ------------------------------------------------------------------------------------------------------------------ */
 
-/* Draws parts of one phase of a segment until none is left and runs them. The parts of a segment of rows are its slots. cut: in how many
- * parts; call: as in run_phases. Adds what was drawn to `done` and wakes the owner when all parts are. */
-static void take_parts(flow_instance *instance, flow_region *region, flow_member *own, int s, int phase, const flow_cut *cut,
-                       const flow_call *call)
+/* One part of one phase of a segment: a slot of rows, or a part of its entry, cut as `cut` says; call: as in run_phases. */
+static void run_part(flow_instance *instance, flow_member *own, int s, int phase, int64_t part, const flow_cut *cut, const flow_call *call)
 {
   const flow_segment *segment = &instance->plan->segments[s];
-  flow_progress *progress = &instance->part.progress[s];
-  int drawn = 0;
   if (segment->by_rows) {
-    for (int64_t slot; (slot = flow_ticket_take(&progress->tickets[phase])) < cut->parts[phase]; drawn++) run_slot(instance, own, s, slot);
-  } else {
-    drawn = flow_take_parts(instance->entries[segment->first].kernel, call, cut, phase, &progress->tickets[phase], &instance->run->verdict,
-                            instance->run->profiled ? &own->watches[segment->first] : NULL);
+    run_slot(instance, own, s, part);
+    return;
   }
-  _Atomic int *done = &progress->done[phase];
+  if (flow_failure_is_set(&instance->run->verdict)) return;
+  flow_status status = flow_do_part(instance->entries[segment->first].kernel, call, cut, phase, part);
+  if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
+}
+
+/* Takes parts of one phase of a segment until none is left and runs them; returns how many. own_share: as the members of one instance
+ * share them; NULL: drawn from the ticket. */
+static int take_parts(flow_instance *instance, flow_member *own, int s, int phase, const flow_cut *cut, const flow_call *call, share *own_share)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  flow_ticket *ticket = &instance->part.progress[s].tickets[phase];
+  int taken = 0, timed = !segment->by_rows;
+  double started = timed ? flow_member_start_watch(instance->run) : 0;
+  for (int64_t part;; taken++) {
+    part = own_share ? next_part(own_share) : flow_ticket_take(ticket);
+    if (part < 0 || part >= cut->parts[phase]) break;
+    run_part(instance, own, s, phase, part, cut, call);
+  }
+  if (timed) flow_member_stop_watch(instance->run, own, segment->first, started);
+  return taken;
+}
+
+/* The same from the ticket of a replica that one member runs. The last part wakes the owner. */
+static void draw_parts(flow_instance *instance, flow_region *region, flow_member *own, int s, int phase, const flow_cut *cut,
+                       const flow_call *call)
+{
+  _Atomic int *done = &instance->part.progress[s].done[phase];
+  int drawn = take_parts(instance, own, s, phase, cut, call, NULL);
   if (drawn && atomic_fetch_add(done, drawn) + drawn == cut->parts[phase]) flow_region_tell(region, done);
 }
 
@@ -299,15 +339,19 @@ static void take_parts(flow_instance *instance, flow_region *region, flow_member
  * that the owner has bound. Not all helpers have left when `done` is complete, but what they still do is look at a ticket that has run
  * out. */
 static void run_phases(flow_instance *instance, flow_region *region, flow_member *own, int s, const flow_cut *cut, const flow_call *call,
-                       int members)
+                       int member, int members)
 {
   flow_progress *progress = &instance->part.progress[s];
   if (members == 1) progress->cut = *cut;
   for (int phase = 0; phase < cut->phases; phase++) {
-    if (members == 1) atomic_store_explicit(&instance->part.open, s * FLOW_MAX_PHASES + phase, memory_order_release);
-    take_parts(instance, region, own, s, phase, cut, call);
-    flow_members_meet(region, members);
-    if (members > 1) continue;
+    if (members > 1) {
+      share own_share = begin_share(instance, own, member, members, cut->parts[phase]);
+      take_parts(instance, own, s, phase, cut, call, &own_share);
+      flow_members_meet(region, members);
+      continue;
+    }
+    atomic_store_explicit(&instance->part.open, s * FLOW_MAX_PHASES + phase, memory_order_release);
+    draw_parts(instance, region, own, s, phase, cut, call);
     _Atomic int *done = &progress->done[phase];
     for (int seen; (seen = atomic_load(done)) < cut->parts[phase];) flow_region_wait(region, done, seen);
   }
@@ -323,7 +367,7 @@ int flow_segment_help(flow_instance *replica, flow_region *region, int member)
   flow_progress *progress = &replica->part.progress[s];
   if (atomic_load_explicit(&progress->tickets[phase].next, memory_order_relaxed) >= progress->cut.parts[phase]) return 0;
   flow_bind_run(replica, own);
-  take_parts(replica, region, own, s, phase, &progress->cut, &own->calls[replica->plan->segments[s].first]);
+  draw_parts(replica, region, own, s, phase, &progress->cut, &own->calls[replica->plan->segments[s].first]);
   return 1;
 }
 
@@ -350,7 +394,7 @@ static void run_rows_segment(flow_instance *instance, flow_region *region, flow_
     run_by_pieces(instance, region, own, s, member, members);
     flow_members_meet(region, members);
   } else {
-    run_phases(instance, region, own, s, &cut, NULL, members);
+    run_phases(instance, region, own, s, &cut, NULL, member, members);
   }
   if (stage->sums) {
     add_partials(instance, own, s, member, members);
@@ -389,7 +433,7 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
     }
     flow_members_meet(region, members);
   }
-  run_phases(instance, region, own, s, &cut, call, members);
+  run_phases(instance, region, own, s, &cut, call, member, members);
   if (!call->shard) return;
   if (member == 0) {
     double started = flow_member_start_watch(instance->run);

@@ -33,13 +33,36 @@ local function net(seed)
   return flow.Model { inputs = input, outputs = output }, { size, input.shape[3], channels }
 end
 
+-- One of layers over steps of time: products of matrices of each row, in some nets so deep that they are split, softmax, axes that move.
+local function sequence_net(seed)
+  local state = { number = seed * 104729 + 1 }
+  local steps, width = draw(state, 2, 150), 8 * draw(state, 1, 24)
+  local input = layers.Input { steps, width }
+  local x = input
+  for _ = 1, draw(state, 1, 3) do
+    local kind = draw(state, 1, 4)
+    local heads, size = draw(state, 1, 8), draw(state, 1, 40)
+    if kind == 1 then x = x + layers.MultiHeadAttention(heads, size)(layers.LayerNormalization()(x), x)
+    elseif kind == 2 then x = layers.Attention() { x, layers.Dense(width, { activation = "gelu" })(x) }
+    elseif kind == 3 then x = layers.Permute { 2, 1 }(layers.Softmax(draw(state, 2, 3))(layers.Permute { 2, 1 }(x)))
+    else x = layers.Dot { axes = { 3, 2 } } { x, layers.Dot { axes = { 2, 2 } } { x, x } } end
+  end
+  return flow.Model { inputs = input, outputs = layers.Dense(5)(layers.LayerNormalization()(x)) }, input.shape
+end
+
 describe("single pictures by several threads", function()
   after_each(function() flow.config.set_threads(0) end)
 
-  for seed = 1, cases do
-    it("net " .. seed, function()
+  for seed = 1, 2 * cases do
+    it((seed > cases and "sequence net " or "net ") .. seed, function()
       flow.set_random_seed(seed)
-      local model, shape = net(seed)
+      local model, shape
+      if seed > cases then
+        model, shape = sequence_net(seed)
+        shape = { shape[2], shape[3] }
+      else
+        model, shape = net(seed)
+      end
       for rows = 1, 3 do
         local x = flow.random.normal({ rows, unpack(shape) }, { seed = seed })
         flow.config.set_threads(1)
@@ -67,7 +90,7 @@ describe("single pictures by several threads", function()
         return flow.random.normal(own, { seed = seed })
       end
       local a, b, c = flow.random.normal(shape, { seed = case }), operand(case + 1000), operand(case + 2000)
-      local kind, axis = draw(state, 1, 5), draw(state, 2, 4)
+      local kind, axis, axes = draw(state, 1, 8), draw(state, 2, 4), ({ { 1, 3, 2, 4 }, { 1, 4, 3, 2 }, { 1, 2, 4, 3 } })[draw(state, 1, 3)]
       local function both(f, ...)
         local twice = {}
         for i, x in ipairs { ... } do twice[i] = flow.concat({ x, x }, 1) end
@@ -79,6 +102,9 @@ describe("single pictures by several threads", function()
       elseif kind == 2 then both(function(x, y, z) return flow.where(y:gt(0), x, z) end, a, b, c)
       elseif kind == 3 then both(function(x, y) return flow.exp(x - y) end, a, b)
       elseif kind == 4 then both(function(x, y) return x:gt(y) end, a, c)
+      elseif kind == 5 then both(function(x) return flow.softmax(x, axis) end, a)
+      elseif kind == 6 then both(function(x) return flow.log_softmax(x, axis) end, a)
+      elseif kind == 7 then both(function(x) return flow.transpose(x, axes) end, a)
       else both(function(x, y) return flow.concat({ x, y, x * 2 }, axis) end, a, a + 1) end
     end
   end)

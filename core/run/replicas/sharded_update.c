@@ -59,7 +59,7 @@ flow_shard flow_shard_of(const flow_replica_set *set, int e, int worker)
 }
 
 /* Makes what is missing of product i: of every other worker's shard all but the rows that were received. The kernel is run as by
- * flow_take_parts, by this member alone. */
+ * its segment, by this member alone. */
 static void make_missing(const flow_replica_set *set, int e, const flow_call *call, int i)
 {
   const flow_kernel *kernel = set->lead->entries[e].kernel;

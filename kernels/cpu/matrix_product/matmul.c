@@ -101,18 +101,43 @@ static size_t chunk_sums_bytes(const flow_call *call)
 
 static size_t chunk_scratch_bytes(const flow_call *call) { return chunk_sums_bytes(call) + gemm_scratch_bytes(); }
 
-static flow_status chunk_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+/* Whole matrices, each with its partial sums in the member's scratch block. */
+static void run_matrices(const flow_call *call, const product *p, int64_t first, int64_t end)
 {
-  (void)phase; (void)begin; (void)end;
-  product p = describe(call);
   char *scratch = (char *)call->scratch + chunk_sums_bytes(call);
-  for (int64_t matrix = 0; matrix < p.matrices && p.c; matrix++) {
-    gemm g = gemm_of(call, &p, matrix);
+  for (int64_t matrix = first; matrix < end && p->c; matrix++) {
+    gemm g = gemm_of(call, p, matrix);
     for (int each = 0; each < GEMM_PHASES; each++) {
       int64_t parts = gemm_parts(&g, each);
       for (int64_t part = 0; part < parts; part++) gemm_run(&g, each, part, call->scratch, scratch);
     }
   }
+}
+
+static flow_status chunk_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  product p = describe(call);
+  run_matrices(call, &p, 0, p.matrices);
+  return FLOW_OK;
+}
+
+/* Pieces of a chunk: the parts that tiled_run has, or, where k is split and a second phase adds partial sums, several matrices each. */
+static int64_t chunk_pieces(const flow_call *call)
+{
+  product p = describe(call);
+  gemm g = gemm_of(call, &p, 0);
+  int64_t together = matrices_together(&p);
+  return gemm_parts(&g, 1) > 0 ? (p.matrices + together - 1) / together : tiled_parts(call, 0);
+}
+
+static flow_status chunk_run_piece(const flow_call *call, int64_t piece)
+{
+  product p = describe(call);
+  gemm g = gemm_of(call, &p, 0);
+  if (gemm_parts(&g, 1) == 0) return tiled_run(call, 0, piece, piece + 1);
+  int64_t together = matrices_together(&p), end = (piece + 1) * together;
+  run_matrices(call, &p, piece * together, end < p.matrices ? end : p.matrices);
   return FLOW_OK;
 }
 
@@ -236,7 +261,8 @@ static int supports_doubles(const flow_call *call) { return !is_chunk(call) && F
 
 const flow_kernel FLOW_KERNELS(matmul)[] = {
   TILED,
-  { .variant = "tiled", .supports = supports_tiled_chunk, .cost = tiled_cost, .scratch_bytes = chunk_scratch_bytes, .run = chunk_run },
+  { .variant = "tiled", .supports = supports_tiled_chunk, .cost = tiled_cost, .scratch_bytes = chunk_scratch_bytes, .run = chunk_run,
+    .pieces = chunk_pieces, .run_piece = chunk_run_piece },
   DOUBLES,
   { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
   PLAIN,

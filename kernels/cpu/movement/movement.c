@@ -97,9 +97,24 @@ static flow_status run_transpose(const flow_call *call, int phase, int64_t begin
   transpose_rows(call, 0, row_count(&call->outputs[0]));
   return FLOW_OK;
 }
+
+/* A range of the output's outer axis. */
+static flow_status run_transpose_piece(const flow_call *call, int64_t piece)
+{
+  const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
+  int64_t pieces = flow_outer_pieces(call), strides[FLOW_MAX_RANK];
+  int axis = flow_outer_axis(out);
+  if (!out->data || pieces == 1) return run_transpose(call, 0, 0, 1);
+  int64_t first = part_start(out->shape[axis], pieces, piece), end = part_start(out->shape[axis], pieces, piece + 1);
+  flow_operand part = flow_outer_range(out, out->rank, axis, first, end);
+  for (int i = 0; i < out->rank; i++) strides[i] = in->strides[call->attributes->transpose.axes[i]];
+  const char *from = (const char *)in->data + first * strides[axis] * (int64_t)element_size(in);
+  FLOW_ISA_NAME(copy_strided)(element_size(out), part.rank, part.shape, from, strides, part.data, part.strides);
+  return FLOW_OK;
+}
 const flow_kernel FLOW_KERNELS(transpose)[] = {
   { .variant = "blocked", .supports = moves_rows, .parts = row_parts, .run = run_transpose_parts },
-  { .variant = "blocked", .run = run_transpose },
+  { .variant = "blocked", .run = run_transpose, .pieces = flow_outer_pieces, .run_piece = run_transpose_piece },
   { 0 },
 };
 

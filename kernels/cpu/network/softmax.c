@@ -5,6 +5,7 @@
  * million terms cost no digits. */
 #include <math.h>
 #include "cpu/math.h"
+#include "cpu/outer_pieces.h"
 #include "tensor/tensor.h"
 
 enum { RUN = 8 };
@@ -264,12 +265,23 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-#define VARIANTS(function)                                                            \
-  {                                                                                   \
-    { .variant = "vector", .supports = supports_float32, .run = function },           \
-    { .variant = "plain", .scratch_bytes = plain_scratch, .run = plain_run },         \
-    { 0 }                                                                             \
-  }
-const flow_kernel FLOW_KERNELS(softmax)[] = VARIANTS(softmax_vector);
-const flow_kernel FLOW_KERNELS(log_softmax)[] = VARIANTS(log_softmax_vector);
-const flow_kernel FLOW_KERNELS(softmax_gradient)[] = VARIANTS(softmax_gradient_vector);
+/* Ranges of an axis before the one of the lines. */
+static int64_t pieces_of(const flow_call *call)
+{
+  int axis = call->attributes->axis.axis;
+  return flow_outer_axis(&call->outputs[0]) < (axis < 0 ? axis + call->outputs[0].rank : axis) ? flow_outer_pieces(call) : 1;
+}
+
+#define SOFTMAX(name)                                                                                                                      \
+  static flow_status name##_piece(const flow_call *call, int64_t piece)                                                                   \
+  {                                                                                                                                       \
+    return pieces_of(call) > 1 ? flow_run_outer_piece(name##_vector, call, piece) : name##_vector(call, 0, 0, 1);                         \
+  }                                                                                                                                       \
+  const flow_kernel FLOW_KERNELS(name)[] = {                                                                                              \
+    { .variant = "vector", .supports = supports_float32, .run = name##_vector, .pieces = pieces_of, .run_piece = name##_piece },          \
+    { .variant = "plain", .scratch_bytes = plain_scratch, .run = plain_run },                                                             \
+    { 0 }                                                                                                                                 \
+  };
+SOFTMAX(softmax)
+SOFTMAX(log_softmax)
+SOFTMAX(softmax_gradient)
