@@ -22,7 +22,8 @@ enum {
   PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
   SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
   FEW_ROWS      = 3,
-  SLOW_ROWS     = 8,             /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
+  MOST_STRIP    = REGISTERS / 2, /* vectors of few rows that are summed side by side */
+  SLOW_ROWS     = 16,            /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
   EXACT_ROWS    = 32             /* as which m counts where an exact product is split */
 };
 
@@ -259,50 +260,46 @@ static void block_tiled(const gemm *g, const block *w, float *scratch)
   }
 }
 
-/* `vectors` vectors of each of `rows` rows of C: c (+)= a b over `steps` rows of B. `rows`, `vectors` and, where it is constant, `steps`
- * are known to the compiler, so that all sums stay in registers. */
-ALWAYS_INLINE void add_vectors(const int rows, const int vectors, int64_t steps, int add, const float *a, int64_t lda, const float *b,
-                               int64_t ldb, float *c, int64_t ldc)
+/* `vectors` vectors of each of `rows` rows of C over all of k, of which the last has `last` lanes. `rows`, `vectors` and whether `last` is
+ * less than VL are known to the compiler, so that all sums stay in registers. */
+ALWAYS_INLINE void few_rows_strip(const int rows, const int vectors, const int last, const gemm *g, const block *w, int64_t j)
 {
-  vf sum[FEW_ROWS][2];
-  FLOW_UNROLL(8)
-  for (int i = 0; i < rows * vectors; i++)
-    sum[i / vectors][i % vectors] = add ? vf_load(c + i / vectors * ldc + i % vectors * VL) : (vf){ 0 };
-  FLOW_UNROLL(8)
-  for (int64_t k = 0; k < steps; k++) {
-    FLOW_UNROLL(8)
-    for (int i = 0; i < rows * vectors; i++)
-      sum[i / vectors][i % vectors] += vf_set(a[i / vectors * lda + k]) * vf_load(b + k * ldb + i % vectors * VL);
-  }
-  FLOW_UNROLL(8)
-  for (int i = 0; i < rows * vectors; i++) vf_store(c + i / vectors * ldc + i % vectors * VL, sum[i / vectors][i % vectors]);
-}
-
-/* C (+)= A B over `steps` steps of k for a few rows, B {k, n} where it is: as many streams through B as there are steps. */
-ALWAYS_INLINE void add_steps(const int rows, int64_t steps, int add, int64_t n, const float *a, int64_t lda, const float *b,
-                             int64_t ldb, float *c, int64_t ldc)
-{
-  int64_t j = 0;
-  for (; j + 2 * VL <= n; j += 2 * VL) add_vectors(rows, 2, steps, add, a, lda, b + j, ldb, c + j, ldc);
-  for (; j + VL <= n; j += VL) add_vectors(rows, 1, steps, add, a, lda, b + j, ldb, c + j, ldc);
-  for (; j < n; j++)
-    for (int i = 0; i < rows; i++) {
-      float sum = add ? c[i * ldc + j] : 0;
-      for (int64_t k = 0; k < steps; k++) sum += a[i * lda + k] * b[k * ldb + j];
-      c[i * ldc + j] = sum;
+  const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column) + j;
+  float *c = w->c + j;
+  vf sum[FEW_ROWS * MOST_STRIP];
+  FLOW_UNROLL(16)
+  for (int i = 0; i < rows * vectors; i++) sum[i] = (vf){ 0 };
+  for (int64_t k = 0; k < w->depth; k++) {
+    FLOW_UNROLL(16)
+    for (int v = 0; v < vectors; v++) {
+      const float *at = b + k * g->ldb + v * VL;
+      vf y = v == vectors - 1 && last < VL ? vf_load_part(at, last) : vf_load(at);
+      FLOW_UNROLL(4)
+      for (int i = 0; i < rows; i++) sum[i * vectors + v] += vf_set(a[i * g->lda + k]) * y;
     }
+  }
+  FLOW_UNROLL(16)
+  for (int i = 0; i < rows * vectors; i++) {
+    float *to = c + i / vectors * w->ldc + i % vectors * VL;
+    if (i % vectors == vectors - 1 && last < VL) vf_store_part(to, sum[i], last);
+    else vf_store(to, sum[i]);
+  }
 }
 
-/* A few rows of C, B {k, n} where it is: eight rows of B at a time, so that C is read and written k / 8 times, not k times. */
+/* A few rows of C, B {k, n} where it is: strips of columns, each walked down all rows of B. In a part that is one strip wide the lines of
+ * B are read in the order in which they lie in memory. */
 ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *w)
 {
-  enum { STEPS = 8 };
-  int64_t whole = w->depth / STEPS * STEPS, rest = w->depth - whole;
-  for (int64_t k = 0; k < whole; k += STEPS)
-    add_steps(rows, STEPS, k > 0, w->columns, a_at(g, w->row, w->k + k), g->lda, b_at(g, w->k + k, w->column), g->ldb, w->c, w->ldc);
-  if (rest > 0)
-    add_steps(rows, rest, whole > 0, w->columns, a_at(g, w->row, w->k + whole), g->lda, b_at(g, w->k + whole, w->column), g->ldb,
-              w->c, w->ldc);
+  int64_t j = 0, n = w->columns;
+#define STRIPS(vectors) \
+  for (; j + (vectors) * VL <= n; j += (vectors) * VL) few_rows_strip(rows, vectors, VL, g, w, j)
+  if (rows == 1) STRIPS(MOST_STRIP);
+  STRIPS(MOST_STRIP / 2);
+  STRIPS(MOST_STRIP / 4);
+  STRIPS(2);
+  STRIPS(1);
+#undef STRIPS
+  if (j < n) few_rows_strip(rows, 1, (int)(n - j), g, w, j);
 }
 
 /* A few rows of C, B {n, k} where it is: every element is a scalar product of two rows, four columns at a time. A lane adds up STRETCH
