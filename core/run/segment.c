@@ -1,7 +1,7 @@
 /* segment.c: see segment.h. Kernels that fail leave a verdict; then the remaining work is skipped, never the barriers.
  *
- * The parts of a segment are shared out: every member has a range of them, always the same share, and takes parts of others when its own are
- * gone, so that a fast member does more. In most segments it so reads what it has written in the one before: what another core wrote
+ * The parts of a segment are shared out: every member has a range of them, always the same share, and takes parts of others when its own
+ * are gone, so that a fast member does more. In most segments it so reads what it has written in the one before: what another core wrote
  * comes several times as slowly as what is in its own cache. The parts of a replica that one member runs are drawn from a ticket, by its
  * own member and by early ones of other replicas. Which member does a part never changes a result: parts write separate memory, and
  * partial sums are added in the order of the slots.
@@ -307,7 +307,8 @@ static void run_part(flow_instance *instance, flow_member *own, int s, int phase
 
 /* Takes parts of one phase of a segment until none is left and runs them; returns how many. own_share: as the members of one instance
  * share them; NULL: drawn from the ticket. */
-static int take_parts(flow_instance *instance, flow_member *own, int s, int phase, const flow_cut *cut, const flow_call *call, share *own_share)
+static int take_parts(flow_instance *instance, flow_member *own, int s, int phase, const flow_cut *cut, const flow_call *call,
+                      share *own_share)
 {
   const flow_segment *segment = &instance->plan->segments[s];
   flow_ticket *ticket = &instance->part.progress[s].tickets[phase];

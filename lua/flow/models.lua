@@ -13,10 +13,7 @@ require "flow.model.closing"
 require "flow.plot.methods"
 local saving = require "flow.saving"
 local layers = require "flow.layers"
-local symbolic = require "flow.layers.symbolic"
 local signature = require "flow.signature"
-
-symbolic.install_operators(require "flow.tensor.ops")
 
 local all = signature.module("flow.models", { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential,
   Input = layers.Input, load_model = saving.load_model, model_from_json = saving.model_from_json, clone_model = saving.clone_model,

@@ -15,7 +15,7 @@ local function net(seed)
   local input = layers.Input { size, size + draw(state, 0, 5), channels }
   local x = input
   for _ = 1, draw(state, 2, 5) do
-    local kind, filters = draw(state, 1, 8), draw(state, 5, 90)
+    local kind, filters = draw(state, 1, 10), draw(state, 5, 90)
     if kind == 1 then x = layers.Conv2D(filters, 3, { padding = "same", activation = "relu" })(x)
     elseif kind == 2 then x = layers.Conv2D(filters, 1, { strides = draw(state, 1, 2) })(x)
     elseif kind == 3 then x = layers.DepthwiseConv2D(3, { padding = "same" })(x)
@@ -24,6 +24,9 @@ local function net(seed)
       local y = layers.Conv2D(filters, 3, { padding = "same" })(x)
       x = layers.Add() { y, layers.Conv2D(filters, 1)(x) }
     elseif kind == 7 then x = layers.Concatenate() { x, layers.Conv2D(filters, 1, { activation = "gelu" })(x), x }
+    elseif kind == 9 then
+      x = layers.Conv2DTranspose(filters, draw(state, 2, 5), { strides = draw(state, 1, 2), padding = "same", activation = "relu" })(x)
+    elseif kind == 10 then x = layers.Conv2D(draw(state, 1, 4), draw(state, 1, 5), { padding = "same" })(x)
     elseif kind == 8 then                                        -- channels are scaled, as in squeeze-and-excitation
       local y = layers.Conv2D(filters, 3, { padding = "same", activation = "swish" })(x)
       x = y * layers.Dense(filters, { activation = "sigmoid" })(layers.GlobalAveragePooling2D { keepdims = true }(y)) + 1

@@ -10,7 +10,10 @@
 
 FLOW_PIECES(convolution_winograd);
 
-enum { BAND_BYTES = 96 * 1024 };   /* input of a band: with the weights of a block well inside a second-level cache */
+enum {
+  BAND_BYTES = 96 * 1024,    /* input of a band: with the weights of a block well inside a second-level cache */
+  LEAST_DOT  = 2 * VL        /* floats of a kernel's row from which on few channels are scalar products */
+};
 
 typedef struct layout {
   flow_geometry s;
@@ -23,6 +26,7 @@ typedef struct layout {
   int64_t ring_floats;              /* one row of conv outputs of one block, for pooling */
   int     one_run;                  /* a kernel row is one run of floats */
   int64_t taps;                     /* runs of the kernel */
+  int     dots;                     /* few channels: convolution_dots.c */
   size_t  packed;                   /* floats of packed weights */
   size_t  band_floats;              /* scratch: the band, then the ring */
 } layout;
@@ -46,7 +50,8 @@ static layout layout_of(const flow_call *call)
   l.ring_floats = s->pooled && !l.by_two ? s->out[1] * BLOCK : 0;
   l.one_run = s->dilation[1] == 1 && s->groups == 1 && !s->depthwise;
   l.taps = l.one_run ? s->kernel[0] : s->kernel[0] * s->kernel[1];
-  l.packed = flow_packed_floats(s, 0);
+  l.dots = l.one_run && !s->pooled && s->channels_out <= FLOW_MOST_DOTS && s->kernel[1] * s->group_in >= LEAST_DOT;
+  l.packed = l.dots ? flow_dots_floats(s) : flow_packed_floats(s, 0);
   l.band_floats = l.copied ? (size_t)flow_padded_channels(l.band_rows * l.width * l.pixel) : 0;
   return l;
 }
@@ -91,7 +96,8 @@ static flow_status prepare(const flow_call *call)
   for (int64_t tap = 0; tap < l.taps; tap++)
     shared.offsets[tap] = (tap / columns * s->dilation[0] * l.width + tap % columns * s->dilation[1]) * l.pixel;
   const flow_tap_range all[2] = { { 0, 1, s->kernel[0] }, { 0, 1, s->kernel[1] } };
-  flow_pack_weights(s, call->inputs[1].data, 0, all, shared.weights);
+  if (l.dots) flow_pack_dots(s, call->inputs[1].data, shared.weights);
+  else flow_pack_weights(s, call->inputs[1].data, 0, all, shared.weights);
   if (s->input_scale != 1)
     for (size_t i = 0; i < l.packed; i++) shared.weights[i] *= (float)s->input_scale;
   memset(shared.biases, 0, packed_biases(s) * sizeof(float));
@@ -162,7 +168,7 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
     .pixel_step = s->stride[1] * l->pixel,
     .ahead = ahead,
   };
-  flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : flow_convolve_row;
+  flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : l->dots ? flow_dots_row : flow_convolve_row;
   int64_t row_step = s->stride[0] * l->width * l->pixel, y_row = s->result[1] * s->channels_out;
   if (!s->pooled) {
     float floor = s->relu ? 0.0f : -__builtin_inff();
@@ -205,7 +211,7 @@ static void convolve_blocks(const flow_call *call, const layout *l, int64_t imag
     int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
     int64_t at = (group * group_padded + block) * taps, floats = taps * flow_padded_channels(channels);
     const float *weights = shared.weights + at, *biases = shared.biases + group * group_padded + block;
-    flow_ahead ahead = flow_weights_ahead(shared.weights, at + floats, floats, (int64_t)flow_packed_floats(s, 0));
+    flow_ahead ahead = flow_weights_ahead(shared.weights, at + floats, floats, (int64_t)l->packed);
     convolve_block(l, shared.offsets, input + (s->depthwise ? block : group * s->group_in), weights, biases, &ahead, channels, first, last,
                    y ? y + to + channel : NULL, index ? index + to + channel : NULL, ring);
   }
@@ -292,9 +298,10 @@ static double cost_direct(const flow_call *call)
   int64_t lanes = VL == 16 && s->group_out <= VL / 2 && !s->pooled ? VL / 2 : flow_padded_channels(s->group_out);
   double padded = (double)(s->groups * (s->depthwise ? flow_padded_channels(s->group_out) : lanes));
   if (s->depthwise) return flow_cost_arithmetic(pixels * taps * padded, 0.3);
+  if (l.dots) padded = (double)s->channels_out;
   double copied = l.copied ? (double)(s->images * s->in[0] * s->in[1] * l.pixel) * 2 * sizeof(float) : 0;
   double packed = (double)l.packed * sizeof(float) * (call->kept ? 1 : 2);
-  return flow_cost_arithmetic(pixels * (taps + 4) * padded, 0.9) + flow_cost_cached(copied + packed);
+  return flow_cost_arithmetic(pixels * (taps + (l.dots ? 4 * VL : 4)) * padded, l.dots ? 0.8 : 0.9) + flow_cost_cached(copied + packed);
 }
 
 const flow_kernel FLOW_KERNELS(convolution)[] = {

@@ -130,6 +130,8 @@ typedef struct flow_pixels {
 #define flow_outer_products     FLOW_ISA_NAME(outer_products)
 #define flow_depthwise_row      FLOW_ISA_NAME(depthwise_row)
 #define flow_depthwise_products FLOW_ISA_NAME(depthwise_products)
+#define flow_dots_row           FLOW_ISA_NAME(dots_row)
+#define flow_pack_dots          FLOW_ISA_NAME(pack_dots)
 #define flow_packed_floats      FLOW_ISA_NAME(packed_floats)
 #define flow_pack_weights       FLOW_ISA_NAME(pack_weights)
 
@@ -149,7 +151,17 @@ void flow_convolve_pooled_row(const flow_taps *taps, const float *x, int64_t row
  * input is padded), and every run is one tap. */
 flow_row_function flow_depthwise_row;
 
-/* Weights as these two read them: [group][block][kernel row][kernel column][input][channels of the block], for
+/* The same for a few channels, at most FLOW_MOST_DOTS, whose pixels are neighbours (y_step is `channels`); every run is a row of the
+ * kernel. weights: as flow_pack_dots() has them, {channels, kernel rows, floats of a run filled up with zeros to whole vectors}. */
+enum { FLOW_MOST_DOTS = 4 };
+flow_row_function flow_dots_row;
+void flow_pack_dots(const flow_geometry *geometry, const float *w, float *packed);
+static inline size_t flow_dots_floats(const flow_geometry *geometry)
+{
+  return (size_t)(geometry->channels_out * geometry->kernel[0] * flow_padded_channels(geometry->kernel[1] * geometry->group_in));
+}
+
+/* Weights as the first two read them: [group][block][kernel row][kernel column][input][channels of the block], for
  * the kernel positions in `ranges`. transposed: outputs become inputs, for the input gradient. Returns the end of packed. */
 float *flow_pack_weights(const flow_geometry *geometry, const float *w, int transposed, const flow_tap_range ranges[2], float *packed);
 /* Floats of all positions together. */

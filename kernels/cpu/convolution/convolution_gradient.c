@@ -303,6 +303,44 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   return FLOW_OK;
 }
 
+/* Pieces of a call that wants dx alone, as the forward pass of a transposed convolution does: bands of rows of dx, those of several images
+ * one image after the other. Sums over all rows stay in one piece. */
+static int64_t rows_of_piece(const flow_call *call, const layout *l)
+{
+  const flow_geometry *s = &l->s;
+  if (!call->outputs[1].unused || !call->outputs[2].unused || l->groups[0] < 1) return l->groups[0];
+  return flow_cut_pieces(flow_multiply_adds(s) / (double)(s->images ? s->images : 1), l->groups[0], 1, 1, 1).band;
+}
+
+static int64_t pieces_direct(const flow_call *call)
+{
+  layout l = layout_of(call, 1);
+  int64_t rows = rows_of_piece(call, &l);
+  return rows < l.groups[0] ? l.s.images * ((l.groups[0] + rows - 1) / rows) : 1;
+}
+
+static flow_status run_direct_piece(const flow_call *call, int64_t piece)
+{
+  layout l = layout_of(call, 1);
+  const flow_geometry *s = &l.s;
+  int64_t rows = rows_of_piece(call, &l);
+  if (rows >= l.groups[0]) return run_direct(call, 0, 0, 1);
+  int64_t bands = (l.groups[0] + rows - 1) / rows, image = piece / bands, end = (piece % bands + 1) * rows;
+  int64_t result = image * s->result[0] * s->result[1] * s->channels_out;
+  float *dx = call->outputs[0].data, *canvas = call->scratch;
+  if (!dx) return FLOW_OK;
+  shared_view shared = shared_of(call, s);
+  memset(canvas, 0, l.canvas_floats * sizeof(float));
+  if (end > l.groups[0]) end = l.groups[0];
+  for (int64_t first = piece % bands * rows; first < end; first += l.band) {
+    int64_t last = first + l.band < end ? first + l.band : end;
+    build_rows(&l, first, first, last + l.reach[0], (const float *)call->inputs[0].data + result,
+               (const float *)call->inputs[3].data + result, s->pooled ? (const uint8_t *)call->inputs[4].data + result : NULL, canvas);
+    input_gradient(&l, &shared, first, last, canvas, dx + image * s->in[0] * s->in[1] * s->channels_in);
+  }
+  return FLOW_OK;
+}
+
 /* Padding beyond the kernel's reach, which no layer has, would need gradients that no canvas position has. */
 static int supports_direct(const flow_call *call)
 {
@@ -337,7 +375,7 @@ FLOW_VARIANT(convolution_gradient_winograd);
 const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
   FLOW_VARIANT_ENTRY(convolution_gradient_argmax, "argmax"),
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
-    .prepare = prepare, .run = run_direct },
+    .prepare = prepare, .run = run_direct, .pieces = pieces_direct, .run_piece = run_direct_piece },
   FLOW_VARIANT_ENTRY(pointwise_gradient, "pointwise"),
   FLOW_VARIANT_ENTRY(depthwise_gradient, "depthwise"),
   FLOW_VARIANT_ENTRY(convolution_gradient_winograd, "winograd"),

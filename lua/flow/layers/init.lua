@@ -13,6 +13,8 @@ local several = require "flow.layers.several"
 
 local C, raise = native.C, errors.raise
 
+symbolic.install_operators(require "flow.tensor.ops")
+
 -- Layers that are written in Lua, by the modules that have them: loaded when they are first named.
 local MODULES = {
   lookup = "StringLookup IntegerLookup", text_vectorization = "TextVectorization", categories = "CategoryEncoding Discretization",
