@@ -44,9 +44,9 @@ void flow_segments_start(flow_instance *instance)
 /* The parts of one step of the way through a run, as a member takes them. All members walk the same steps and agree on `parts`. */
 typedef struct share {
   flow_instance *instance;
-  int            member, members;
-  int64_t        step, parts;
-  int            turn;          /* whose range it takes parts of: its own, then those of the members after it */
+  int member, members;
+  int64_t step, parts;
+  int turn; /* whose range it takes parts of: its own, then those of the members after it */
 } share;
 
 static share begin_share(flow_instance *instance, flow_member *own, int member, int members, int64_t parts)

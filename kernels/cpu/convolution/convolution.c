@@ -11,8 +11,8 @@
 FLOW_PIECES(convolution_winograd);
 
 enum {
-  BAND_BYTES = 96 * 1024,    /* input of a band: with the weights of a block well inside a second-level cache */
-  LEAST_DOT  = 2 * VL        /* floats of a kernel's row from which on few channels are scalar products */
+  BAND_BYTES = 96 * 1024, /* input of a band: with the weights of a block well inside a second-level cache */
+  LEAST_DOT = 2 * VL      /* floats of a kernel's row from which on few channels are scalar products */
 };
 
 typedef struct layout {
@@ -26,7 +26,7 @@ typedef struct layout {
   int64_t ring_floats;              /* one row of conv outputs of one block, for pooling */
   int     one_run;                  /* a kernel row is one run of floats */
   int64_t taps;                     /* runs of the kernel */
-  int     dots;                     /* few channels: convolution_dots.c */
+  int dots;                         /* few channels: convolution_dots.c */
   size_t  packed;                   /* floats of packed weights */
   size_t  band_floats;              /* scratch: the band, then the ring */
 } layout;

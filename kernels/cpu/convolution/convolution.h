@@ -130,8 +130,8 @@ typedef struct flow_pixels {
 #define flow_outer_products     FLOW_ISA_NAME(outer_products)
 #define flow_depthwise_row      FLOW_ISA_NAME(depthwise_row)
 #define flow_depthwise_products FLOW_ISA_NAME(depthwise_products)
-#define flow_dots_row           FLOW_ISA_NAME(dots_row)
-#define flow_pack_dots          FLOW_ISA_NAME(pack_dots)
+#define flow_dots_row FLOW_ISA_NAME(dots_row)
+#define flow_pack_dots FLOW_ISA_NAME(pack_dots)
 #define flow_packed_floats      FLOW_ISA_NAME(packed_floats)
 #define flow_pack_weights       FLOW_ISA_NAME(pack_weights)
 

@@ -77,6 +77,5 @@ void flow_pack_dots(const flow_geometry *s, const float *w, float *packed)
   int64_t run = s->kernel[1] * s->group_in;
   for (int64_t channel = 0; channel < s->channels_out; channel++)
     for (int64_t row = 0; row < s->kernel[0]; row++, packed += flow_padded_channels(run))
-      for (int64_t i = 0; i < flow_padded_channels(run); i++)
-        packed[i] = i < run ? w[(row * run + i) * s->channels_out + channel] : 0.0f;
+      for (int64_t i = 0; i < flow_padded_channels(run); i++) packed[i] = i < run ? w[(row * run + i) * s->channels_out + channel] : 0.0f;
 }

@@ -374,8 +374,15 @@ FLOW_VARIANT(convolution_gradient_winograd);
 
 const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
   FLOW_VARIANT_ENTRY(convolution_gradient_argmax, "argmax"),
-  { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
-    .prepare = prepare, .run = run_direct, .pieces = pieces_direct, .run_piece = run_direct_piece },
+  { .variant = "direct",
+    .supports = supports_direct,
+    .cost = cost_direct,
+    .shared_bytes = shared_bytes,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare,
+    .run = run_direct,
+    .pieces = pieces_direct,
+    .run_piece = run_direct_piece },
   FLOW_VARIANT_ENTRY(pointwise_gradient, "pointwise"),
   FLOW_VARIANT_ENTRY(depthwise_gradient, "depthwise"),
   FLOW_VARIANT_ENTRY(convolution_gradient_winograd, "winograd"),

@@ -13,18 +13,18 @@
 #include "cpu/matrix_product/gemm_transposed.h"
 
 enum {
-  BLOCK_ROWS    = 192,           /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
+  BLOCK_ROWS = 192, /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
   BLOCK_COLUMNS = 512,
-  SMALL_ROWS    = 96,            /* blocks are halved down to this size ... */
+  SMALL_ROWS = 96, /* blocks are halved down to this size ... */
   SMALL_COLUMNS = 128,
-  SUM_ROWS      = 4,             /* partial sums are added in parts of this many rows */
-  WANTED_PARTS  = 16,            /* ... until there are this many parts: enough for any team, each still worth its ticket */
-  PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
-  SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
-  FEW_ROWS      = 3,
-  MOST_STRIP    = REGISTERS / 2, /* vectors of few rows that are summed side by side */
-  SLOW_ROWS     = 16,            /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
-  EXACT_ROWS    = 32             /* as which m counts where an exact product is split */
+  SUM_ROWS = 4,        /* partial sums are added in parts of this many rows */
+  WANTED_PARTS = 16,   /* ... until there are this many parts: enough for any team, each still worth its ticket */
+  PART_WORK = 1 << 20, /* multiplications that a part should have at least */
+  SPLIT_DEPTH = 512,   /* shortest range of k that is worth a partial sum */
+  FEW_ROWS = 3,
+  MOST_STRIP = REGISTERS / 2, /* vectors of few rows that are summed side by side */
+  SLOW_ROWS = 16,             /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
+  EXACT_ROWS = 32             /* as which m counts where an exact product is split */
 };
 
 /* ---- plan ------------------------------------------------------------------------------------------------------- */
@@ -292,7 +292,7 @@ ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *
 {
   int64_t j = 0, n = w->columns;
 #define STRIPS(vectors) \
-  for (; j + (vectors) * VL <= n; j += (vectors) * VL) few_rows_strip(rows, vectors, VL, g, w, j)
+  for (; j + (vectors)*VL <= n; j += (vectors)*VL) few_rows_strip(rows, vectors, VL, g, w, j)
   if (rows == 1) STRIPS(MOST_STRIP);
   STRIPS(MOST_STRIP / 2);
   STRIPS(MOST_STRIP / 4);

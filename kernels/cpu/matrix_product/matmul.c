@@ -116,7 +116,9 @@ static void run_matrices(const flow_call *call, const product *p, int64_t first,
 
 static flow_status chunk_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
-  (void)phase; (void)begin; (void)end;
+  (void)phase;
+  (void)begin;
+  (void)end;
   product p = describe(call);
   run_matrices(call, &p, 0, p.matrices);
   return FLOW_OK;
@@ -261,8 +263,13 @@ static int supports_doubles(const flow_call *call) { return !is_chunk(call) && F
 
 const flow_kernel FLOW_KERNELS(matmul)[] = {
   TILED,
-  { .variant = "tiled", .supports = supports_tiled_chunk, .cost = tiled_cost, .scratch_bytes = chunk_scratch_bytes, .run = chunk_run,
-    .pieces = chunk_pieces, .run_piece = chunk_run_piece },
+  { .variant = "tiled",
+    .supports = supports_tiled_chunk,
+    .cost = tiled_cost,
+    .scratch_bytes = chunk_scratch_bytes,
+    .run = chunk_run,
+    .pieces = chunk_pieces,
+    .run_piece = chunk_run_piece },
   DOUBLES,
   { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
   PLAIN,

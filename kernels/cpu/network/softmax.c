@@ -272,15 +272,15 @@ static int64_t pieces_of(const flow_call *call)
   return flow_outer_axis(&call->outputs[0]) < (axis < 0 ? axis + call->outputs[0].rank : axis) ? flow_outer_pieces(call) : 1;
 }
 
-#define SOFTMAX(name)                                                                                                                      \
-  static flow_status name##_piece(const flow_call *call, int64_t piece)                                                                   \
-  {                                                                                                                                       \
-    return pieces_of(call) > 1 ? flow_run_outer_piece(name##_vector, call, piece) : name##_vector(call, 0, 0, 1);                         \
-  }                                                                                                                                       \
-  const flow_kernel FLOW_KERNELS(name)[] = {                                                                                              \
-    { .variant = "vector", .supports = supports_float32, .run = name##_vector, .pieces = pieces_of, .run_piece = name##_piece },          \
-    { .variant = "plain", .scratch_bytes = plain_scratch, .run = plain_run },                                                             \
-    { 0 }                                                                                                                                 \
+#define SOFTMAX(name)                                                                                                            \
+  static flow_status name##_piece(const flow_call *call, int64_t piece)                                                          \
+  {                                                                                                                              \
+    return pieces_of(call) > 1 ? flow_run_outer_piece(name##_vector, call, piece) : name##_vector(call, 0, 0, 1);                \
+  }                                                                                                                              \
+  const flow_kernel FLOW_KERNELS(name)[] = {                                                                                     \
+    { .variant = "vector", .supports = supports_float32, .run = name##_vector, .pieces = pieces_of, .run_piece = name##_piece }, \
+    { .variant = "plain", .scratch_bytes = plain_scratch, .run = plain_run },                                                    \
+    { 0 }                                                                                                                        \
   };
 SOFTMAX(softmax)
 SOFTMAX(log_softmax)
