@@ -150,15 +150,18 @@ FLOW_API flow_status flow_server_share(flow_server *server, int peer, double byt
 /* A message has at most this many bytes after its text (1 MiB at first); a peer that announces more is dropped. */
 FLOW_API void        flow_server_limit(flow_server *server, double bytes);
 
-/* A worker's connection to ps:index; waits for it at most `within` seconds, and flow_log has a line every 5 s. FLOW_TIMED_OUT: it did not come. */
-FLOW_API flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, double within, flow_server_link **out);
+/* A worker's connection to ps:index, before it is reached. */
+FLOW_API flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, flow_server_link **out);
+/* Connects; waits at most `within` seconds until the server is there. FLOW_TIMED_OUT: it is not yet; another call goes on where this one was. */
+FLOW_API flow_status flow_server_link_reach(flow_server_link *link, double within);
 FLOW_API void        flow_server_link_close(flow_server_link *link);         /* NULL is fine */
 /* Sends a message; the bytes are copied. FLOW_ABORTED, as from await, with its name and address: the server is lost. */
 FLOW_API flow_status flow_server_link_send(flow_server_link *link, const char *text, int length, const void *const *pieces, const int64_t *bytes, int count);
 /* If the next answer has as many bytes as these places have, they go there as they come, and flow_server_link_answer gives NULL for them; else as
  * without. Said before the message is sent; the places are borrowed until all is there, and hold part of the bytes after a failure. */
 FLOW_API flow_status flow_server_link_expect(flow_server_link *link, char *const *at, const int64_t *bytes, int count);
-/* Waits until each of these links, to which a message was sent, has its answer. FLOW_TIMED_OUT, FLOW_INTERRUPTED, FLOW_ABORTED. */
+/* Waits until each of these links, to which a message was sent, has its answer. FLOW_TIMED_OUT, FLOW_ABORTED, FLOW_INTERRUPTED; the
+ * last one also a second after flow_preempt, if no answer has come. */
 FLOW_API flow_status flow_server_links_await(flow_server_link *const *links, int count, double within);
 /* The text of the answer, and its `count` bytes: borrowed until the next message. */
 FLOW_API const char *flow_server_link_answer(const flow_server_link *link, char **bytes, double *count);

@@ -206,12 +206,12 @@ static void drop_restarts(job *self, const supervised_task *done)
   }
 }
 
-/* The job goes on without a task that failed, unless it is the first, the chief, or too few are left. */
+/* The job goes on without a task that failed, unless it is the first, the chief, or too few are left; and after the chief's end. */
 static int does_without(job *self, const supervised_task *task, int status)
 {
   char how[400];
-  int enough = self->one_done || running(self, 1) >= self->min_workers;
-  if (self->min_workers == 0 || self->phase != RUNNING || self->signal || !task->decides || task == self->tasks || !enough) return 0;
+  int enough = self->min_workers > 0 && (self->one_done || running(self, 1) >= self->min_workers);
+  if (!enough || self->phase > GRACE || self->code || self->signal || !task->decides || task == self->tasks) return 0;
   const char *name = restart_describe_end(task, status, how, sizeof how);
   say(self, "%s %s; the others go on without it", name, how);
   return 1;

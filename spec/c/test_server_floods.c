@@ -99,7 +99,8 @@ static void *ask(void *argument)
   char *bytes, *why = NULL;
   double count;
   flow_status status = flow_context_new(&context);
-  if (status == FLOW_OK) status = flow_server_link_open(context, self->worker_side, 0, 20, &link);
+  if (status == FLOW_OK) status = flow_server_link_open(context, self->worker_side, 0, &link);
+  if (status == FLOW_OK) status = flow_server_link_reach(link, 20);
   for (int i = 0; i < ROUNDS && status == FLOW_OK; i++) {
     status = flow_server_link_send(link, "question", 8, NULL, NULL, 0);
     if (status == FLOW_OK) status = flow_server_links_await(&link, 1, 20);

@@ -77,6 +77,32 @@ describe("flowlua launch --min-workers", function()
     assert.equal(3, code, text)
   end)
 
+  it("takes no harm when a worker that has come back fails after the first one is done", function()
+    local folder = support.folder()
+    local LATE = ([[local me, path = os.getenv("TF_CONFIG"):match '"index":(%%d)', "%s/"
+      local function write(name, text) local file = io.open(path .. name, "w") file:write(text) file:close() end
+      local function await(name)
+        local file = io.open(path .. name)
+        local number = file and file:read "*n"
+        if number then return number end
+        os.execute "sleep 0.05"
+        return await(name)
+      end
+      if me == "0" then
+        write("first", io.open "/proc/self/stat":read "*n")
+        await "again"
+        return
+      end
+      if not io.open(path .. "failed") then write("failed", 1) os.exit(2) end
+      local first = await "first"
+      write("again", 1)
+      while io.open(("/proc/%%d/stat"):format(first)) do os.execute "sleep 0.05" end
+      os.exit(3)]]):format(folder)
+    local text, code = launch("--workers 2 --min-workers 1 --max-restarts 1", LATE)
+    assert.equal(0, code, text)
+    assert.truthy(text:find("worker:1 exited with 3", 1, true), text)
+  end)
+
   it("is checked by the launcher and by the strategy", function()
     for options, sentence in pairs {
       ["--min-workers 3 --max-restarts 1"] = "--min-workers 3: the cluster has 2",

@@ -48,12 +48,15 @@ void flow_opening_watch(int descriptor, double seconds)
 
 double flow_opening_now(void) { return (double)flow_now_nanoseconds() * 1e-9; }
 
-flow_status flow_opening_wait(const flow_context *context, struct pollfd *list, int count, double until)
+flow_status flow_opening_wait(const flow_context *context, struct pollfd *list, int count, double until, int patient)
 {
   while (1) {
     double left = until - flow_opening_now(), most = context ? LOOK_EVERY : 60;
     int found = poll(list, (nfds_t)count, left <= 0 ? 0 : (int)ceil(1000 * fmin(left, most)));
     if (context && flow_interrupted(context)) return flow_fail(FLOW_INTERRUPTED, "interrupted while it waited for the cluster");
+    if (context && !patient && flow_preempted(context)) {
+      return flow_fail(FLOW_INTERRUPTED, "this process is to end and waits for the cluster no more");
+    }
     if (found > 0 || left <= 0) return FLOW_OK;
   }
 }

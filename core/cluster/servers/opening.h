@@ -16,9 +16,9 @@ const char *flow_opening_variable(const char *name);
 /* A connection whose other end vanishes without a word, with its machine, is broken after this many seconds. */
 void        flow_opening_watch(int descriptor, double seconds);
 /* Waits until one of the descriptors has something to do, at most until then (flow_opening_now), in pieces after which the context's
- * interrupt flag is looked at: FLOW_INTERRUPTED. */
+ * interrupt flag is looked at: FLOW_INTERRUPTED. The request to end (flow_preempt) is one, too, unless the caller is patient. */
 struct pollfd;
-flow_status flow_opening_wait(const flow_context *context, struct pollfd *list, int count, double until);
+flow_status flow_opening_wait(const flow_context *context, struct pollfd *list, int count, double until, int patient);
 double      flow_opening_now(void);           /* seconds of a clock that never goes back */
 
 enum { FLOW_OPENING_DEAD_AFTER = 10 };        /* seconds */

@@ -79,7 +79,8 @@ void flow_server_close(flow_server *server)
     while (channel && !server->peers[i].lost && flow_channel_is_open(channel) && !flow_channel_is_sent(channel)
            && flow_opening_now() < until) {
       struct pollfd polled = { .fd = channel->link->descriptor, .events = POLLOUT };
-      if (flow_opening_wait(NULL, &polled, 1, until) != FLOW_OK || flow_channel_advance(channel, &server->opening.secret) != FLOW_OK) break;
+      if (flow_opening_wait(NULL, &polled, 1, until, 1) != FLOW_OK) break;
+      if (flow_channel_advance(channel, &server->opening.secret) != FLOW_OK) break;
     }
     flow_channel_release(channel);
   }
@@ -229,7 +230,8 @@ static flow_status poll_all(flow_server *server, double until)
     const flow_channel *channel = server->peers[i].channel;
     server->polled[i + 1] = (struct pollfd){ .fd = channel->link->descriptor, .events = flow_channel_events(channel) };
   }
-  FLOW_TRY(flow_opening_wait(server->context, server->polled, count + 1, listens ? until : fmin(until, server->listen_after)));
+  double next = listens ? until : fmin(until, server->listen_after);
+  FLOW_TRY(flow_opening_wait(server->context, server->polled, count + 1, next, 0));
   for (int i = 0; i < count; i++) {
     peer *p = &server->peers[i];
     if (!server->polled[i + 1].revents) continue;

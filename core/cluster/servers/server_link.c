@@ -12,15 +12,20 @@
 #include "cluster/servers/opening.h"
 
 enum { YIELDS = 1000 };                       /* of the core to others, before the wait for a server that copies becomes a sleep */
-static const double RETRY_AFTER = 0.1, TELL_EVERY = 5, GREET_WITHIN = 10;          /* seconds */
+/* Seconds. END_AFTER: a process that is to end waits this long for an answer, which may be under way, or come when others have done
+ * something. */
+static const double RETRY_AFTER = 0.1, GREET_WITHIN = 10, END_AFTER = 1, LOOK_EVERY = 0.25;
 
 struct flow_server_link {
   const flow_context *context;
   flow_opening  opening;
-  flow_channel *channel;
+  flow_channel *channel; /* NULL: it is not reached, and no attempt is under way */
+  double greets_until;   /* of an attempt */
+  unsigned attempts;
   int           awaits;                       /* an answer has not come yet */
   int           known;                        /* one has come: who is there is the server of this cluster */
   int           lends;                        /* a descriptor that the server opens, or -1 */
+  char address[FLOW_ADDRESS_SIZE];
   char          name[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];      /* "ps:0 a:2222" */
 };
 
@@ -33,50 +38,50 @@ static flow_status fail_lost(const flow_server_link *link)
                    "backup", link->name, why);
 }
 
-/* Greets. FLOW_IO_ERROR: nobody is there yet. */
-static flow_status try_once(flow_server_link *link, const char *address, unsigned attempt, double until)
+/* Begins an attempt: link->channel greets until link->greets_until. */
+static flow_status begin(flow_server_link *link)
 {
   int descriptor;
-  FLOW_TRY(flow_link_dial(address, attempt, &descriptor));
+  FLOW_TRY(flow_link_dial(link->address, link->attempts++, &descriptor));
   flow_opening_watch(descriptor, FLOW_OPENING_DEAD_AFTER);
-  until = fmin(until, flow_opening_now() + GREET_WITHIN);
-  FLOW_TRY(flow_channel_new(descriptor, 1, link->opening.sealing, until, &link->channel));
+  link->greets_until = flow_opening_now() + GREET_WITHIN;
+  FLOW_TRY(flow_channel_new(descriptor, 1, link->opening.sealing, link->greets_until, &link->channel));
   link->channel->most = INT64_MAX;
-  flow_status status = FLOW_OK;
-  while (status == FLOW_OK && !flow_channel_is_open(link->channel)) {
-    struct pollfd polled = { .fd = descriptor, .events = flow_channel_events(link->channel) };
-    status = flow_opening_wait(link->context, &polled, 1, until);
-    if (status == FLOW_OK && !polled.revents) status = flow_fail(FLOW_IO_ERROR, "it does not answer");
-    if (status == FLOW_OK) status = flow_channel_advance(link->channel, &link->opening.secret);
-  }
-  if (status == FLOW_OK) return FLOW_OK;
-  flow_channel_release(link->channel);
-  link->channel = NULL;
-  return status;
+  return FLOW_OK;
 }
 
-/* Tries until the server is there, every RETRY_AFTER seconds; a line every TELL_EVERY tells what is waited for. Only an unreachable
- * server is tried again: a wrong secret stays wrong. */
-static flow_status dial(flow_server_link *link, const char *address, double within)
+/* Goes on with an attempt. FLOW_IO_ERROR: nobody is there yet. FLOW_TIMED_OUT: the attempt is still under way. */
+static flow_status greet(flow_server_link *link, double until)
 {
-  double until = flow_opening_now() + within, next = flow_opening_now() + TELL_EVERY;
-  for (unsigned attempt = 0;; attempt++) {
-    char line[640];
-    flow_status status = try_once(link, address, attempt, until);
-    if (status == FLOW_OK || status == FLOW_INTERRUPTED || status == FLOW_OUT_OF_MEMORY) return status;
+  while (!flow_channel_is_open(link->channel)) {
+    struct pollfd polled = { .fd = link->channel->link->descriptor, .events = flow_channel_events(link->channel) };
+    FLOW_TRY(flow_opening_wait(link->context, &polled, 1, fmin(until, link->greets_until), 0));
+    if (!polled.revents && flow_opening_now() < link->greets_until) return flow_fail(FLOW_TIMED_OUT, "it has not answered yet");
+    if (!polled.revents) return flow_fail(FLOW_IO_ERROR, "it does not answer");
+    FLOW_TRY(flow_channel_advance(link->channel, &link->opening.secret));
+  }
+  return FLOW_OK;
+}
+
+/* Tries until the server is there, every RETRY_AFTER seconds. Only an unreachable server is tried again: a wrong secret stays wrong. */
+flow_status flow_server_link_reach(flow_server_link *link, double within)
+{
+  double until = flow_opening_now() + within;
+  while (1) {
+    flow_status status = link->channel ? FLOW_OK : begin(link);
+    if (status == FLOW_OK) status = greet(link, until);
+    if (status == FLOW_OK) return FLOW_OK;
+    if (status == FLOW_TIMED_OUT) return flow_fail_prefix(status, "%s: ", link->name);
+    flow_channel_release(link->channel);
+    link->channel = NULL;
+    if (status == FLOW_INTERRUPTED || status == FLOW_OUT_OF_MEMORY) return status;
     if (status != FLOW_IO_ERROR) return flow_fail_prefix(status, "%s: ", link->name);
-    if (flow_opening_now() > until) return flow_fail_prefix(FLOW_TIMED_OUT, "%s did not come within %g s: ", link->name, within);
-    if (flow_opening_now() > next) {
-      snprintf(line, sizeof line, "this process waits for %s: %.300s", link->name, flow_last_error());
-      flow_log(FLOW_LOG_INFO, line);
-      next += TELL_EVERY;
-    }
-    FLOW_TRY(flow_opening_wait(link->context, NULL, 0, flow_opening_now() + RETRY_AFTER));
+    if (flow_opening_now() > until) return flow_fail_prefix(FLOW_TIMED_OUT, "%s: ", link->name);
+    FLOW_TRY(flow_opening_wait(link->context, NULL, 0, flow_opening_now() + RETRY_AFTER, 0));
   }
 }
 
-flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, double within,
-                                  flow_server_link **out)
+flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, flow_server_link **out)
 {
   void *block;
   char name[FLOW_TASK_NAME_SIZE];
@@ -87,9 +92,9 @@ flow_status flow_server_link_open(const flow_context *context, const flow_cluste
   flow_server_link *link = block;
   link->context = context;
   link->lends = -1;
+  snprintf(link->address, sizeof link->address, "%s", address);
   snprintf(link->name, sizeof link->name, "%s %s", flow_task_name(FLOW_JOB_PS, index, name), address);
   flow_status status = flow_opening_read(cluster, &link->opening);
-  if (status == FLOW_OK) status = dial(link, address, within);
   if (status == FLOW_OK) *out = link;
   else flow_server_link_close(link);
   return status;
@@ -111,8 +116,14 @@ void flow_server_link_close(flow_server_link *link)
   flow_free(link);
 }
 
+static flow_status check_reached(const flow_server_link *link)
+{
+  return link->channel ? FLOW_OK : flow_fail(FLOW_INVALID_STATE, "%s was not reached yet", link->name);
+}
+
 flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size)
 {
+  FLOW_TRY(check_reached(link));
   if (bytes == 0) {
     flow_channel_leave_region(link->channel);
     return FLOW_OK;
@@ -125,6 +136,7 @@ flow_status flow_server_link_send(flow_server_link *link, const char *text, int 
                                   int count)
 {
   const flow_pieces list = { pieces, bytes, count };
+  FLOW_TRY(check_reached(link));
   if (link->awaits) return flow_fail(FLOW_INVALID_STATE, "%s has not answered the message before", link->name);
   flow_places into = link->channel->into;
   flow_channel_next(link->channel);
@@ -137,6 +149,7 @@ flow_status flow_server_link_send(flow_server_link *link, const char *text, int 
 flow_status flow_server_link_expect(flow_server_link *link, char *const *at, const int64_t *bytes, int count)
 {
   const flow_places places = { at, bytes, count };
+  FLOW_TRY(check_reached(link));
   if (link->awaits) return flow_fail(FLOW_INVALID_STATE, "%s has not answered the message before", link->name);
   flow_channel_expect(link->channel, &places);
   return FLOW_OK;
@@ -175,20 +188,30 @@ static double look_again(int turns_without)
   return flow_opening_now() + (turns_without < YIELDS ? 0 : 1e-3);
 }
 
+/* What ends a wait in which nothing has come. */
+static flow_status check_wait(const flow_server_link *missing, double within, double until, double heard)
+{
+  const double now = flow_opening_now();
+  if (missing->context && flow_preempted(missing->context) && now - heard > END_AFTER) {
+    return flow_fail(FLOW_INTERRUPTED, "this process is to end and waits for %s no more", missing->name);
+  }
+  return now < until ? FLOW_OK : flow_fail(FLOW_TIMED_OUT, "%s has not answered for %g s", missing->name, within);
+}
+
 /* missing, list: room for `count` entries. While values are streamed through memory the sockets are polled without sleeping. */
 static flow_status await_all(flow_server_link *const *links, int count, double within, flow_server_link **missing, struct pollfd *list)
 {
   int left, turns_without = 0;
-  double until = flow_opening_now() + within;
+  double heard = flow_opening_now(), until = heard + within;
   while ((left = list_missing(links, count, missing, list)) > 0) {
     int any = 0, streams = 0;
     for (int i = 0; i < left; i++) streams |= flow_channel_is_streaming(missing[i]->channel);
-    FLOW_TRY(flow_opening_wait(links[0]->context, list, left, streams ? fmin(until, look_again(turns_without)) : until));
+    double next = streams ? look_again(turns_without) : flow_opening_now() + LOOK_EVERY;
+    FLOW_TRY(flow_opening_wait(links[0]->context, list, left, fmin(until, next), 1));
     for (int i = 0; i < left; i++) FLOW_TRY(advance(missing[i], &list[i], &any));
     turns_without = any ? 0 : turns_without + 1;
-    if (!any && (!streams || flow_opening_now() > until)) {
-      return flow_fail(FLOW_TIMED_OUT, "%s has not answered for %g s", missing[0]->name, within);
-    }
+    if (any) heard = flow_opening_now();
+    else FLOW_TRY(check_wait(missing[0], within, until, heard));
   }
   return FLOW_OK;
 }

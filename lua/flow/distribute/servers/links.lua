@@ -4,6 +4,8 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"
 local host = require "flow.host"
+local log = require "flow.log"
+local script = require "flow.command_line"
 local server_task = require "flow.distribute.servers.task"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -12,7 +14,7 @@ local context = native.context
 local Links = {}
 Links.__index = Links
 local server_links = {}
-local FOR_EVER = math.huge
+local WHAT, FOR_EVER, LOOK_EVERY, TELL_EVERY = "ParameterServerStrategy", math.huge, 0.5, 5      -- seconds
 local out_link, out_bytes, out_count = native.out("flow_server_link"), native.array("char *", 1), native.array("double", 1)
 
 -- What a call of a link has come to; that a server was lost is kept.
@@ -47,6 +49,38 @@ local function await_all(self, take)
   end
 end
 
+-- The chief has ended in order: nobody waits for this process, which ends likewise.
+local function leave(self)
+  self:close()
+  error(setmetatable({ code = 0, text = ("%s: the chief has ended, and so does %s"):format(WHAT, self.name) }, script.Exit), 0)
+end
+
+-- Waits until a server is reached. Meanwhile those before it are asked whether the job is over: they wait for whoever has said hello, and
+-- this server may have ended.
+local function reach(self, server, within)
+  check(C.flow_server_link_open(context, self._resolver._handle, server - 1, out_link))
+  local link, began, told = native.own(out_link, C.flow_server_link_close), C.flow_clock(), 0
+  while true do
+    local passed = C.flow_clock() - began
+    local status = tonumber(C.flow_server_link_reach(link, math.min(LOOK_EVERY, math.max(within - passed, 0))))
+    if status ~= C.FLOW_TIMED_OUT then
+      check(status)
+      self._list[server] = link
+      return
+    end
+    local why = native.string(C.flow_last_error())
+    passed = C.flow_clock() - began
+    if passed >= within then raise("a parameter server did not come within %g s: %s", within, why) end
+    if passed >= told + TELL_EVERY then
+      told = told + TELL_EVERY
+      log.info("%s waits for a parameter server: %s", self.name, why)
+    end
+    for earlier = 1, server - 1 do
+      if self:ask(earlier, { is = "is_done" }).done then leave(self) end
+    end
+  end
+end
+
 -- Says hello to a server as soon as it is reached: until a message has come, the server takes whoever connects for a stranger, and waits
 -- for a few seconds only. rejoins: this process was connected before.
 local function connect(self, within, rejoins)
@@ -54,15 +88,11 @@ local function connect(self, within, rejoins)
                   chief = self.is_chief, cluster = native.text(C.flow_cluster_hash, self._resolver._handle), process = 0,
                   rejoins = rejoins }
   for server = 1, self.count do
-    check(C.flow_server_link_open(context, self._resolver._handle, server - 1, within, out_link))
-    self._list[server] = native.own(out_link, C.flow_server_link_close)
-    send(self, server, hello)
-  end
-  local began = {}
-  await_all(self, function(server, said) began[server] = said.began end)
-  for server, when in ipairs(began) do
-    self.renewed[server] = self.renewed[server] or rejoins and self._began[server] ~= when
-    self._began[server] = when
+    reach(self, server, within)
+    local said = self:ask(server, hello)
+    if said.done then leave(self) end
+    self.renewed[server] = self.renewed[server] or rejoins and self._began[server] ~= said.began
+    self._began[server] = said.began
   end
 end
 

@@ -18,7 +18,7 @@ local context = native.context
 local server_task = { PROTOCOL = 2 }
 
 local LOOK_EVERY, SLACK = 1, 1048576       -- seconds; bytes of messages beside variables
-local LEAVE_WITHIN = 10                    -- seconds for workers to end after the chief
+local LEAVE_WITHIN = 10                    -- seconds for workers to come and to end after the chief has
 local out_tensor, out_variable, out_optimizer = native.out("flow_tensor"), native.out("flow_variable"), native.out("flow_optimizer")
 local answers = {}
 
@@ -235,6 +235,11 @@ function answers.hello(server, peer, message)
   if message.cluster ~= server.cluster then
     return refusal("%s and ps:%d have different clusters in TF_CONFIG", message.name, server.index)
   end
+  server.came[message.name] = true
+  if server.done and not message.chief then
+    peer.left = true
+    return { done = true }
+  end
   for _, other in pairs(server.peers) do
     if other.name == message.name and message.rejoins then forget(server, other)
     elseif other.name == message.name then return refusal("there is a %s already, process %d", message.name, other.process) end
@@ -242,6 +247,9 @@ function answers.hello(server, peer, message)
   peer.name, peer.chief, peer.process = message.name, message.chief, message.process
   return { index = server.index, began = server.began }
 end
+
+-- Whether the chief has ended in order. One that asks has still to reach other servers, which may not be there any more.
+function answers.is_done(server) return { done = server.done } end
 
 -- The chief has done all; or a worker leaves in order.
 function answers.bye(server, peer)
@@ -301,7 +309,15 @@ local function give_up(server, why)
   for _, entry in ipairs(server.waiting) do reply(server, entry.peer, { error = why }) end
 end
 
--- Whether to end: the chief has done all and the others have left, or should have. Raises if the chief was lost and does not come back.
+-- Whether each worker of the cluster was here.
+local function all_came(server)
+  local count = 0
+  for _ in pairs(server.came) do count = count + 1 end
+  return count >= server.trainers
+end
+
+-- Whether to end: the chief has done all, and the others have come and left, or should have. Raises if the chief was lost and does not
+-- come back.
 local function has_ended(server, rejoin_within)
   for _, peer in pairs(server.peers) do
     if peer.chief and not peer.left then server.lost = nil end
@@ -315,7 +331,7 @@ local function has_ended(server, rejoin_within)
   if server.lost and seconds >= (rejoin_within or 0) then
     raise("ps:%d: %s was lost: the job has no chief any more", server.index, server.lost)
   end
-  return server.done and (next(server.peers) == nil or seconds >= LEAVE_WITHIN)
+  return server.done and (next(server.peers) == nil and all_came(server) or seconds >= LEAVE_WITHIN)
 end
 
 local function serve(server, rejoin_within)
@@ -338,8 +354,8 @@ function server_task.run(resolver, rejoin_within, reassign_after)
   check(C.flow_server_open(context, cluster, out))
   local server = { handle = native.own(out, C.flow_server_close), index = resolver.task_id, version = native.string(C.flow_version()),
                    cluster = native.text(C.flow_cluster_hash, cluster), parts = {}, bytes = 0, filled = 0, room = SLACK, optimizers = {},
-                   by_number = {}, optimizer_count = 0, peers = {}, waiting = {}, scopes = {}, lost = nil, done = false, since = nil,
-                   reassign_after = reassign_after, looked = false, trainers = resolver.num_workers }
+                   by_number = {}, optimizer_count = 0, peers = {}, came = {}, waiting = {}, scopes = {}, lost = nil, done = false,
+                   since = nil, reassign_after = reassign_after, looked = false, trainers = resolver.num_workers }
   server.began = ("%s %d"):format(tostring(server.parts), os.time())      -- tells this process from one before
   log.info("ps:%d: listening on %s", server.index, native.string(C.flow_cluster_address(cluster, C.FLOW_JOB_PS, server.index)))
   local ok, problem = pcall(serve, server, rejoin_within)
