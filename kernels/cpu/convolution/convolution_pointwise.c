@@ -1,27 +1,37 @@
 /* convolution_pointwise.c: 1 x 1 convolutions without padding, which are products of matrices: pixels x channels.
  *
- * x, g, y and dx are used where they are. Without a stride the pixels of all images of the chunk are one long row; with
- * one, a row is a row of the output and its pixels' inputs are apart. Every element of y and dx is one sum over channels
- * and every element of dw and db one sum over pixels in order, so that cutting into bands changes no rounding. */
+ * The pixels of all images of the chunk are one long row. x, g, y and dx are used where they are; with a stride the pixels of x that some
+ * output sees are first copied side by side, a band of them at a time, and those of dx back. Every element of y and dx is one sum over
+ * channels and every element of dw and db one sum over pixels in order, so that cutting into bands changes no rounding. */
 #include "cpu/convolution/convolution.h"
 #include "cpu/cost.h"
 
 enum { BAND_BYTES = 32 * 1024,          /* x of a band of the forward pass: inside the first-level cache */
-       LEAST_PIXELS = 48, GRADIENT_PIXELS = 192 };   /* of a band; weights or sums move once per band */
+       LEAST_PIXELS = 48, GRADIENT_PIXELS = 192,     /* of a band; weights or sums move once per band */
+       GATHERED_PIXELS = 64 };          /* of a band that is copied: inside the second-level cache */
 
-/* Rows of the output as they are walked; steps in floats. */
-typedef struct walk {
-  int64_t rows, columns;
-  int64_t x_row_step, x_step, g_row_step;
-} walk;
+static int64_t pixels_of(const flow_geometry *s) { return s->images * s->out[0] * s->out[1]; }
+static int     gathers(const flow_geometry *s) { return s->stride[0] != 1 || s->stride[1] != 1; }
 
-/* How the pixels of y, and of x under them, are walked. */
-static walk walk_of(const flow_geometry *s)
+/* Floats before the input of output pixel p, counted over all images. */
+static int64_t input_of(const flow_geometry *s, int64_t p)
 {
-  if (s->stride[0] == 1 && s->stride[1] == 1)
-    return (walk){ .rows = 1, .columns = s->images * s->out[0] * s->out[1], .x_step = s->channels_in };
-  return (walk){ .rows = s->out[0], .columns = s->out[1], .x_row_step = s->stride[0] * s->in[1] * s->channels_in,
-                 .x_step = s->stride[1] * s->channels_in, .g_row_step = s->out[1] * s->channels_out };
+  int64_t row = p / s->out[1], y = row / s->out[0] * s->in[0] + row % s->out[0] * s->stride[0];
+  return (y * s->in[1] + p % s->out[1] * s->stride[1]) * s->channels_in;
+}
+
+/* The inputs of `count` output pixels from `first` on, side by side; and the way back. */
+static const float *gather(const flow_geometry *s, const float *x, int64_t first, int64_t count, float *to)
+{
+  for (int64_t i = 0; i < count; i++)
+    memcpy(to + i * s->channels_in, x + input_of(s, first + i), (size_t)s->channels_in * sizeof(float));
+  return to;
+}
+
+static void scatter(const flow_geometry *s, const float *from, int64_t first, int64_t count, float *dx)
+{
+  for (int64_t i = 0; i < count; i++)
+    memcpy(dx + input_of(s, first + i), from + i * s->channels_in, (size_t)s->channels_in * sizeof(float));
 }
 
 /* What both the forward pass and the gradient need of a call. */
@@ -75,7 +85,11 @@ size_t FLOW_ISA_NAME(pointwise_shared_bytes)(const flow_call *call)
   return (flow_packed_floats(&s, 0) + (size_t)flow_padded_channels(s.channels_out)) * sizeof(float);
 }
 
-size_t FLOW_ISA_NAME(pointwise_scratch_bytes)(const flow_call *call) { return (void)call, 0; }
+size_t FLOW_ISA_NAME(pointwise_scratch_bytes)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  return gathers(&s) ? (size_t)(GATHERED_PIXELS * s.channels_in) * sizeof(float) : 0;
+}
 
 flow_status FLOW_ISA_NAME(pointwise_prepare)(const flow_call *call)
 {
@@ -88,65 +102,58 @@ flow_status FLOW_ISA_NAME(pointwise_prepare)(const flow_call *call)
   return FLOW_OK;
 }
 
-/* Pixels [first, last) of row `row` of the walk, counted over all images, and channels [begin, end) of the output. */
-static void convolve(const flow_call *call, const flow_geometry *s, const walk *l, int64_t row, int64_t first, int64_t last, int64_t begin,
-                     int64_t end)
+/* Pixels [first, last) and channels [begin, end) of the output. */
+static void convolve(const flow_call *call, const flow_geometry *s, int64_t first, int64_t last, int64_t begin, int64_t end)
 {
   const float *weights = call->shared, *biases = weights + flow_packed_floats(s, 0), *x = call->inputs[0].data;
-  float *y = call->outputs[0].data;
-  x += row / l->rows * s->in[0] * s->in[1] * s->channels_in + row % l->rows * l->x_row_step + first * l->x_step;
-  y += row / l->rows * s->out[0] * s->out[1] * s->channels_out + row % l->rows * l->g_row_step + first * s->channels_out;
-  float floor = s->relu ? 0.0f : -__builtin_inff();
-  multiply(last - first, x, l->x_step, s->channels_in, weights, biases, 1, floor, begin, end, y, s->channels_out);
+  float *y = call->outputs[0].data, floor = s->relu ? 0.0f : -__builtin_inff();
+  int64_t band = gathers(s) ? GATHERED_PIXELS : last - first;
+  for (; first < last && y; first += band) {
+    int64_t pixels = last - first < band ? last - first : band;
+    const float *from = gathers(s) ? gather(s, x, first, pixels, call->scratch) : x + first * s->channels_in;
+    multiply(pixels, from, s->channels_in, s->channels_in, weights, biases, 1, floor, begin, end, y + first * s->channels_out,
+             s->channels_out);
+  }
 }
-
-static int64_t walk_rows(const flow_geometry *s, const walk *l) { return l->x_row_step ? s->images * l->rows : 1; }
 
 flow_status FLOW_ISA_NAME(pointwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  walk l = walk_of(&s);
-  for (int64_t row = 0; row < walk_rows(&s, &l) && call->outputs[0].data; row++)
-    convolve(call, &s, &l, row, 0, l.columns, 0, s.channels_out);
+  convolve(call, &s, 0, pixels_of(&s), 0, s.channels_out);
   return FLOW_OK;
 }
 
-/* With a stride bands are of rows of the walk, else of pixels. Few weights are read by all bands, many by one group. */
-static flow_piece_grid pieces_of(const flow_geometry *s, const walk *l)
+/* Few weights are read by all bands, many by one group. */
+static flow_piece_grid pieces_of(const flow_geometry *s)
 {
   enum { FEW_WEIGHTS = 256 << 10 };
-  int64_t rows = l->x_row_step ? walk_rows(s, l) : l->columns;
-  return flow_cut_pieces(flow_multiply_adds(s), rows, 1, (s->channels_out + BLOCK - 1) / BLOCK,
+  return flow_cut_pieces(flow_multiply_adds(s), pixels_of(s), 1, (s->channels_out + BLOCK - 1) / BLOCK,
                          flow_packed_floats(s, 0) * sizeof(float) <= FEW_WEIGHTS);
 }
 
 int64_t FLOW_ISA_NAME(pointwise_pieces)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  walk l = walk_of(&s);
-  flow_piece_grid pieces = pieces_of(&s, &l);
+  flow_piece_grid pieces = pieces_of(&s);
   return s.images > 0 ? pieces.bands * pieces.groups : 0;
 }
 
 flow_status FLOW_ISA_NAME(pointwise_run_piece)(const flow_call *call, int64_t piece)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  walk l = walk_of(&s);
-  flow_piece_grid pieces = pieces_of(&s, &l);
+  flow_piece_grid pieces = pieces_of(&s);
   int64_t first = piece / pieces.groups * pieces.band, begin = piece % pieces.groups * pieces.group * BLOCK;
-  int64_t rows = l.x_row_step ? walk_rows(&s, &l) : l.columns, last = first + pieces.band < rows ? first + pieces.band : rows;
+  int64_t last = first + pieces.band < pixels_of(&s) ? first + pieces.band : pixels_of(&s);
   int64_t end = begin + pieces.group * BLOCK < s.channels_out ? begin + pieces.group * BLOCK : s.channels_out;
-  if (!call->outputs[0].data) return FLOW_OK;
-  if (!l.x_row_step) convolve(call, &s, &l, 0, first, last, begin, end);
-  else for (int64_t row = first; row < last; row++) convolve(call, &s, &l, row, 0, l.columns, begin, end);
+  convolve(call, &s, first, last, begin, end);
   return FLOW_OK;
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------------------ */
 
 /* shared: the transposed weights, a block of zeros as bias, the positions 0, 1, ... of x's channels.
- * scratch: a band of g, where it must be changed before it is used. */
+ * scratch: a band of g, where it must be changed before it is used, and bands of x and dx, where they are copied. */
 typedef struct shared_view { float *weights, *bias; int64_t *positions; } shared_view;
 
 static shared_view shared_of(const flow_call *call, const flow_geometry *s)
@@ -159,6 +166,8 @@ static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 
 /* Whole vectors of g are read: its pixels are copied apart where the last block of channels is not whole. */
 static int g_copied(const flow_geometry *s) { return s->relu || s->channels_out % VL != 0; }
+
+static int64_t band_pixels(const flow_geometry *s) { return gathers(s) ? GATHERED_PIXELS : GRADIENT_PIXELS; }
 
 int FLOW_ISA_NAME(pointwise_gradient_supports)(const flow_call *call)
 {
@@ -175,7 +184,9 @@ size_t FLOW_ISA_NAME(pointwise_gradient_shared_bytes)(const flow_call *call)
 size_t FLOW_ISA_NAME(pointwise_gradient_scratch_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  return g_copied(&s) ? (size_t)(GRADIENT_PIXELS * flow_padded_channels(s.channels_out)) * sizeof(float) : 0;
+  int64_t floats = g_copied(&s) ? band_pixels(&s) * flow_padded_channels(s.channels_out) : 0;
+  if (gathers(&s)) floats += 2 * band_pixels(&s) * s.channels_in;
+  return (size_t)floats * sizeof(float);
 }
 
 flow_status FLOW_ISA_NAME(pointwise_gradient_prepare)(const flow_call *call)
@@ -222,41 +233,42 @@ static void sum_pixels(int64_t pixels, const float *g, int64_t step, int64_t cha
   }
 }
 
-/* The three gradients of a run of pixels; each of dx, dw, db may be NULL. dx has the steps of x. */
-static void band_gradient(const flow_geometry *s, const shared_view *shared, int64_t pixels, const float *x, int64_t x_step, const float *g,
-                          int64_t g_step, float *dx, float *dw, float *db)
+/* The three gradients of a run of pixels; each of dx, dw, db may be NULL. */
+static void band_gradient(const flow_geometry *s, const shared_view *shared, int64_t pixels, const float *x, const float *g, int64_t g_step,
+                          float *dx, float *dw, float *db)
 {
   if (db) sum_pixels(pixels, g, g_step, s->channels_out, db);
-  flow_pixels range = { .rows = 1, .columns = pixels, .x_step = x_step, .g_step = g_step };
+  flow_pixels range = { .rows = 1, .columns = pixels, .x_step = s->channels_in, .g_step = g_step };
   for (int64_t block = 0; block < s->channels_out && dw; block += BLOCK)
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
   if (dx)
-    multiply(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx, x_step);
+    multiply(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx, s->channels_in);
 }
 
 flow_status FLOW_ISA_NAME(pointwise_gradient_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  walk l = walk_of(&s);
   shared_view shared = shared_of(call, &s);
   const float *g = call->inputs[0].data, *x = call->inputs[1].data, *y = s.relu ? call->inputs[3].data : NULL;
-  float *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data, *scratch = call->scratch;
-  int64_t images = l.x_row_step ? s.images : 1, input = s.in[0] * s.in[1] * s.channels_in, output = s.out[0] * s.out[1] * s.channels_out;
-  int64_t g_step = g_copied(&s) ? flow_padded_channels(s.channels_out) : s.channels_out;
+  float *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
+  int64_t g_step = g_copied(&s) ? flow_padded_channels(s.channels_out) : s.channels_out, band = band_pixels(&s);
+  float *x_band = call->scratch, *dx_band = x_band + (gathers(&s) ? band * s.channels_in : 0);
+  float *g_band = dx_band + (gathers(&s) ? band * s.channels_in : 0);
   if (dw && !call->accumulate) memset(dw, 0, (size_t)(s.channels_in * s.channels_out) * sizeof(float));
   if (db && !call->accumulate) memset(db, 0, (size_t)s.channels_out * sizeof(float));
-  if (dx && l.x_row_step) memset(dx, 0, (size_t)(s.images * input) * sizeof(float));   /* inputs that no output saw */
-  for (int64_t image = 0; image < images; image++)
-    for (int64_t row = 0; row < l.rows; row++)
-      for (int64_t first = 0; first < l.columns; first += GRADIENT_PIXELS) {
-        int64_t pixels = l.columns - first < GRADIENT_PIXELS ? l.columns - first : GRADIENT_PIXELS;
-        int64_t from = image * input + row * l.x_row_step + first * l.x_step;
-        int64_t at = image * output + row * l.g_row_step + first * s.channels_out;
-        const float *gradient = g_copied(&s) ? gradient_band(&s, pixels, g + at, y ? y + at : NULL, scratch) : g + at;
-        band_gradient(&s, &shared, pixels, x + from, l.x_step, gradient, g_step, dx ? dx + from : NULL, dw, db);
-      }
+  if (dx && gathers(&s)) memset(dx, 0, (size_t)(s.images * s.in[0] * s.in[1] * s.channels_in) * sizeof(float)); /* what no output saw */
+  for (int64_t first = 0; first < pixels_of(&s); first += band) {
+    int64_t pixels = pixels_of(&s) - first < band ? pixels_of(&s) - first : band, at = first * s.channels_out;
+    const float *gradient = g_copied(&s) ? gradient_band(&s, pixels, g + at, y ? y + at : NULL, g_band) : g + at;
+    if (gathers(&s)) {
+      band_gradient(&s, &shared, pixels, dw ? gather(&s, x, first, pixels, x_band) : NULL, gradient, g_step, dx ? dx_band : NULL, dw, db);
+      if (dx) scatter(&s, dx_band, first, pixels, dx);
+    } else {
+      band_gradient(&s, &shared, pixels, x + first * s.channels_in, gradient, g_step, dx ? dx + first * s.channels_in : NULL, dw, db);
+    }
+  }
   return FLOW_OK;
 }
 
