@@ -14,10 +14,10 @@
 
 /* Runs shorter than `worth_a_team` gain less from other threads than handing out parts costs. A thread that sleeps takes up to some 100
  * microseconds to wake on a virtual machine, and its first run finds nothing in its caches, so that a trial has runs of `of_trial`
- * together. A trial that takes `too_long` more than was thought has found a busy machine, and ends. The team is tried again after
- * `longest_wait` at the latest, or after LEAST_PATIENCE of its trials if they are longer: what made it slow was perhaps another program,
- * which ends at some time. All in seconds. */
-static const double worth_a_team = 15e-6, of_trial = 600e-6, too_long = 300e-6, longest_wait = 0.15;
+ * together. A run that takes `too_long` more than was thought, the first of a trial `cold` more, has found a busy machine, and ends the
+ * trial. The team is tried again after `longest_wait` at the latest, or after LEAST_PATIENCE of its trials if they are longer: what made it
+ * slow was perhaps another program, which ends at some time. All in seconds. */
+static const double worth_a_team = 15e-6, of_trial = 600e-6, too_long = 300e-6, cold = 900e-6, longest_wait = 0.15;
 
 /* By the usual way a run counts at most as `most_growth` of the mean, so that a single accident does not turn the choice where the two ways
  * are about as fast. What accidents cost counts in `lost`: more than `most_lost` seconds, a slice or two of the scheduler, or than a run
@@ -87,12 +87,13 @@ static void change_to(flow_pace *pace, int team)
  * the trial fails, the next one waits twice as long. */
 static void note_trial(flow_pace *pace, int team, double rows, double each)
 {
-  if (pace->trial == 0) {
+  int first = pace->trial == 0;
+  if (first) {
     pace->trial = runs_of_trial(pace, rows);
     pace->best = each;
   }
   if (each < pace->best) pace->best = each;
-  if ((each - pace->seconds[pace->team]) * rows > too_long) pace->trial = 1;
+  if ((each - pace->seconds[pace->team]) * rows > (first ? cold : too_long)) pace->trial = 1;
   if (--pace->trial > 0) return;
   be_patient(pace, pace->team, 0.5);
   pace->seconds[team] = pace->best;

@@ -93,7 +93,7 @@ static flow_piece_grid pieces_of(const flow_call *call, const flow_geometry *s)
   double multiply_adds = (double)(tiles * (f + 2) * (f + 2)) * (double)(s->channels_in * s->channels_out);
   if (units < least) units = least;
   int64_t blocks = blocks_of(s), unit = blocks < MANY_BLOCKS ? 1 : 2;
-  flow_piece_grid pieces = flow_cut_pieces(multiply_adds, units, least, (blocks + unit - 1) / unit, weights <= MANY_WEIGHTS);
+  flow_piece_grid pieces = flow_cut_pieces(2 * multiply_adds, units, least, (blocks + unit - 1) / unit, weights <= MANY_WEIGHTS);
   pieces.band = (tiles + pieces.bands - 1) / pieces.bands;
   pieces.group *= unit;
   return pieces;
