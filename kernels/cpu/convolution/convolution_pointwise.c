@@ -6,12 +6,21 @@
 #include "cpu/convolution/convolution.h"
 #include "cpu/cost.h"
 
-enum { BAND_BYTES = 32 * 1024,          /* x of a band of the forward pass: inside the first-level cache */
-       LEAST_PIXELS = 48, GRADIENT_PIXELS = 192,     /* of a band; weights or sums move once per band */
-       GATHERED_PIXELS = 64 };          /* of a band that is copied: inside the second-level cache */
+enum {
+  BAND_BYTES = 32 * 1024, /* x of a band of the forward pass: inside the first-level cache */
+  LEAST_PIXELS = 48,
+  GRADIENT_PIXELS = 192, /* of a band; weights or sums move once per band */
+  GATHERED_PIXELS = 64
+}; /* of a band that is copied: inside the second-level cache */
 
-static int64_t pixels_of(const flow_geometry *s) { return s->images * s->out[0] * s->out[1]; }
-static int     gathers(const flow_geometry *s) { return s->stride[0] != 1 || s->stride[1] != 1; }
+static int64_t pixels_of(const flow_geometry *s)
+{
+  return s->images * s->out[0] * s->out[1];
+}
+static int gathers(const flow_geometry *s)
+{
+  return s->stride[0] != 1 || s->stride[1] != 1;
+}
 
 /* Floats before the input of output pixel p, counted over all images. */
 static int64_t input_of(const flow_geometry *s, int64_t p)
@@ -23,8 +32,7 @@ static int64_t input_of(const flow_geometry *s, int64_t p)
 /* The inputs of `count` output pixels from `first` on, side by side; and the way back. */
 static const float *gather(const flow_geometry *s, const float *x, int64_t first, int64_t count, float *to)
 {
-  for (int64_t i = 0; i < count; i++)
-    memcpy(to + i * s->channels_in, x + input_of(s, first + i), (size_t)s->channels_in * sizeof(float));
+  for (int64_t i = 0; i < count; i++) memcpy(to + i * s->channels_in, x + input_of(s, first + i), (size_t)s->channels_in * sizeof(float));
   return to;
 }
 
@@ -167,7 +175,10 @@ static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 /* Whole vectors of g are read: its pixels are copied apart where the last block of channels is not whole. */
 static int g_copied(const flow_geometry *s) { return s->relu || s->channels_out % VL != 0; }
 
-static int64_t band_pixels(const flow_geometry *s) { return gathers(s) ? GATHERED_PIXELS : GRADIENT_PIXELS; }
+static int64_t band_pixels(const flow_geometry *s)
+{
+  return gathers(s) ? GATHERED_PIXELS : GRADIENT_PIXELS;
+}
 
 int FLOW_ISA_NAME(pointwise_gradient_supports)(const flow_call *call)
 {
@@ -243,7 +254,8 @@ static void band_gradient(const flow_geometry *s, const shared_view *shared, int
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
   if (dx)
-    multiply(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx, s->channels_in);
+    multiply(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx,
+             s->channels_in);
 }
 
 flow_status FLOW_ISA_NAME(pointwise_gradient_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
