@@ -235,6 +235,17 @@ describe("model:export", function()
     assert.are.same({ "rose", "tulip" }, signature.class_names)
   end)
 
+  it("takes Keras' format, with any name of the file", function()
+    local folder = support.folder()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
+    model:export(folder .. "/model.onnx")
+    model:export(folder .. "/net.bin", { format = "onnx", verbose = false })
+    assert.equal(support.read(folder .. "/model.onnx"), support.read(folder .. "/net.bin"))
+    assert.matches("export: format is 'onnx', got the string \"tf_saved_model\"",
+      message_of(model.export, model, folder .. "/a", { format = "tf_saved_model" }))
+    assert.is_false(support.exists(folder .. "/a"))
+  end)
+
   it("names what it cannot do", function()
     local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2) }
     assert.is_truthy(message_of(model.export, model, folder .. "/m.pb"):find("a path that ends in .onnx gives an ONNX model", 1, true))

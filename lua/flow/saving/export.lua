@@ -4,8 +4,8 @@
 --   model:export("flowers")         a folder for a server: model.onnx, model.keras and signature.json, which says what goes in and
 --                                   comes out
 --
--- options: inputs = { { shape = {-1, 4}, dtype = "float32", name = "x" }, ... } for a model that does not know its inputs (one
--- written in Lua) or their sizes, class_names = { ... } for signature.json.
+-- options: format = "onnx": the ONNX model, whatever the path ends in; inputs = { { shape = {-1, 4}, dtype = "float32", name = "x" }, ... }
+-- for a model that does not know its inputs (one written in Lua) or their sizes; class_names = { ... } for signature.json.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -168,12 +168,15 @@ local function write_folder(model, folder, options)
     json.encode { name = model.name, inputs = described(inputs), outputs = described(outputs), class_names = class_names } .. "\n")
 end
 
-takes "path, { inputs?, class_names? }"
+takes "path, { format?, inputs?, class_names?, verbose? }"
 function Model:export(path, options)
   path = io.path(path, "export"):gsub("(.)/+$", "%1")
-  local name = path:match("[^/]*$")
-  local ending = name:match("^.+%.(%w+)$")
-  if ending and ending:lower() ~= "onnx" then
+  local name, format = path:match("[^/]*$"), options.format
+  local ending = format == "onnx" or name:match("^.+%.(%w+)$")
+  if format ~= nil and format ~= "onnx" then
+    raise("export: format is 'onnx', got %s; a path without an ending gives a folder that also has model.keras", errors.describe(format))
+  end
+  if ending and ending ~= true and ending:lower() ~= "onnx" then
     raise("export: %q: a path that ends in .onnx gives an ONNX model, one without an ending a folder with model.onnx, model.keras and " ..
       "signature.json", path)
   end
