@@ -38,9 +38,18 @@ static void describe_value(flow_onnx *x, int field, const char *name, const flow
   for (int i = 0; i < 4; i++) flow_message_close(m);
 }
 
-/* Nodes that the outputs depend on. */
-/* Backwards over the nodes, which are in the order of their computation. An input whose value the rule does not read (a shape, say)
- * keeps nothing alive. */
+/* The values that an op's rule reads: inputs of the node, but not one of which only the shape counts. Returns how many. */
+static int values_read(const flow_graph *graph, const flow_node *node, int *values)
+{
+  const flow_onnx_record *record = flow_onnx_of(node->op);
+  int count = 0;
+  if (record->rule == flow_onnx_recurrent) return flow_onnx_recurrent_reads(graph, node, values);
+  for (int i = 0; i < node->input_count; i++)
+    if (!record->reads || record->reads >> i & 1) values[count++] = node->inputs[i];
+  return count;
+}
+
+/* Nodes that the outputs depend on: backwards over the nodes, which are in the order of their computation. */
 static void mark_live(const flow_graph *graph, const int *outputs, int count, char *live)
 {
   for (int i = 0; i < count; i++) {
@@ -48,10 +57,9 @@ static void mark_live(const flow_graph *graph, const int *outputs, int count, ch
     if (v->kind == FLOW_VALUE_RESULT) live[v->node] = 1;
   }
   for (int n = graph->node_count - 1; n >= 0; n--) {
-    unsigned reads = flow_onnx_of(graph->nodes[n].op)->reads;
-    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) {
-      if (reads && !(reads >> i & 1)) continue;
-      const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
+    int values[FLOW_MAX_OPERANDS], reads = live[n] ? values_read(graph, &graph->nodes[n], values) : 0;
+    for (int i = 0; i < reads; i++) {
+      const flow_value *v = &graph->values[values[i]];
       if (v->kind == FLOW_VALUE_RESULT) live[v->node] = 1;
     }
   }

@@ -6,7 +6,7 @@
  *   values.c         a value's form in each layout
  *   nodes.c          nodes, constants and names, of which rules build; fields.h: the field numbers
  *   rules.def        which rule writes which op; an op without one cannot be exported, and is named. table.c: the table of them
- *   elementwise.c movement.c network.c      the rules
+ *   elementwise.c movement.c network.c recurrent.c      the rules
  *
  * Layouts. flowlua's images are {rows, height, width, channels}; ONNX' convolutions and poolings take {rows, channels, height,
  * width}. A value of rank 4 has a form in each layout, made on demand: a rule takes its inputs in the form that
@@ -48,6 +48,8 @@ typedef struct flow_onnx_record {
 
 /* The record of an op; rule NULL: it has no ONNX form. */
 const flow_onnx_record *flow_onnx_of(int op);
+/* The values that the rule of a recurrent op reads, which are not all inputs of the node; returns how many, at most FLOW_MAX_OPERANDS. */
+int flow_onnx_recurrent_reads(const flow_graph *graph, const flow_node *node, int *values);
 
 /* The first failure stays. Returns NULL, for rules that return a name. */
 const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -66,6 +68,8 @@ const char *flow_onnx_result(flow_onnx *x, const flow_node *node, int output, fl
 void        flow_onnx_set(flow_onnx *x, const flow_node *node, int output, flow_onnx_layout layout, const char *name);
 /* The tensor that an input is in every run (a variable, a constant, what was computed of them), contiguous, borrowed; else NULL. */
 flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input);
+/* The same for any value of the graph, by its number. */
+flow_tensor *flow_onnx_static_value(flow_onnx *x, int value);
 /* An axis of {rows, height, width, channels} in a layout. */
 int flow_onnx_axis(int axis, flow_onnx_layout layout);
 

@@ -42,6 +42,7 @@ static flow_tensor *static_tensor(flow_onnx *x, int value)
 }
 
 flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input) { return static_tensor(x, node->inputs[input]); }
+flow_tensor *flow_onnx_static_value(flow_onnx *x, int value) { return static_tensor(x, value); }
 
 /* The name under which a variable or constant is in the file: the variable's own, if no other has it. */
 static const char *stored_name(flow_onnx *x, int value)

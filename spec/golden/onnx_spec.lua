@@ -24,7 +24,7 @@ for _, case in ipairs(golden.manifest.layers) do
 end
 
 -- Ops of layers that have no form in ONNX, which the error of export names.
-local WITHOUT_FORM = { gru = true, lstm = true, simple_rnn = true, slice_gradient = true }
+local WITHOUT_FORM = { slice_gradient = true }
 
 -- What each does to x {3, 6, 6, 4} between 0 and 2 after a convolution, whose values are channels first in the file.
 local formulas = {

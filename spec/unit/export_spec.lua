@@ -64,7 +64,7 @@ local function read(path)
   local onnx = { ir = model[1][1], opset = fields_of(model[8][1])[2][1], nodes = {}, counts = {}, weights = {}, inputs = {}, outputs = {} }
   for i, text in ipairs(graph[1]) do
     local node = fields_of(text)
-    onnx.nodes[i] = { type = node[4][1], inputs = node[1], output = node[2][1] }
+    onnx.nodes[i] = { type = node[4][1], inputs = node[1], output = node[2][1], more = { unpack(node[2], 2) } }
     onnx.counts[node[4][1]] = (onnx.counts[node[4][1]] or 0) + 1
   end
   for _, text in ipairs(graph[5]) do
@@ -92,6 +92,7 @@ local function exported(model, options)
   for _, node in ipairs(onnx.nodes) do
     for _, input in ipairs(node.inputs) do assert.is_true(input == "" or known[input], input) end
     make(node.output)
+    for _, name in ipairs(node.more) do if name ~= "" then make(name) end end
   end
   for _, output in ipairs(onnx.outputs) do assert.is_true(known[output.name]) end
   return onnx
@@ -151,6 +152,30 @@ describe("model:export", function()
     assert.is_true(found.data == bytes(kernel))
   end)
 
+  it("writes LSTM, GRU and SimpleRNN as ONNX' ops, with the weights of the inputs in them", function()
+    local function node_of(layer)
+      local onnx = exported(flow.Sequential { layers.Input { 7, 3 }, layer })
+      for _, node in ipairs(onnx.nodes) do
+        if onnx.weights[node.inputs[3]] then return onnx, node end
+      end
+    end
+    local onnx, node = node_of(layers.LSTM(5))
+    assert.equal("LSTM", node.type)
+    assert.is_nil(onnx.counts.MatMul)                       -- the op multiplies the inputs itself
+    assert.are.same({ 1, 20, 3 }, onnx.weights[node.inputs[2]].shape)
+    assert.are.same({ 1, 20, 5 }, onnx.weights[node.inputs[3]].shape)
+    assert.are.same({ 1, 40 }, onnx.weights[node.inputs[4]].shape)
+    onnx, node = node_of(layers.GRU(4, { return_sequences = true }))
+    assert.equal("GRU", node.type)
+    assert.are.same({ 1, 12, 3 }, onnx.weights[node.inputs[2]].shape)
+    assert.are.same({ "batch", 7, 4 }, onnx.outputs[1].shape)
+    onnx, node = node_of(layers.SimpleRNN(6))
+    assert.equal("RNN", node.type)
+    assert.are.same({ 1, 6, 6 }, onnx.weights[node.inputs[3]].shape)
+    onnx = exported(flow.Sequential { layers.Input({ 7 }, { dtype = "int32" }), layers.Embedding(9, 3, { mask_zero = true }), layers.LSTM(5) })
+    assert.are.same({ nil, 7 }, { onnx.counts.LSTM, onnx.counts.Concat and onnx.counts.MatMul - 1 })      -- a mask: step by step
+  end)
+
   it("knows several inputs and outputs by their names", function()
     local a, b = flow.Input({ 3 }, { name = "a" }), flow.Input({ 3 }, { name = "b", dtype = "int32" })
     local shared = layers.Dense(2, { name = "shared" })
@@ -184,7 +209,7 @@ describe("model:export", function()
       "fused", "casts", "transpose_filters", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy",
       "dropout",
       "random_uniform", "random_normal", "random_truncated_normal", "schedule", "all_reduce", "global_rows", "row_share", "all_gather",
-      "convolution_gradient_relu", "batch_norm_relu", "gather_sum", "simple_rnn", "lstm", "gru", "loop",
+      "convolution_gradient_relu", "batch_norm_relu", "gather_sum", "loop",
       "quantize", "quantize_weights", "quantized_convolution",
     } do without[name] = true end
     local predicts = { slice_gradient = true, convolution_gradient = true, stop_gradient = true }
