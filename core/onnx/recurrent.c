@@ -1,5 +1,5 @@
-/* recurrent.c: LSTM, GRU and simple RNN. The ops here read the products of all gates with the inputs, which the trace makes for all steps at
- * once; ONNX' read the inputs and multiply themselves. So the rule looks for that product and writes its factors. Where there is none the
+/* recurrent.c: LSTM, GRU and simple RNN. The ops here read the products of all gates with the inputs, which the trace makes for all steps
+ * at once; ONNX' read the inputs and multiply themselves. So the rule looks for that product and writes its factors. Where there is none the
  * weights of the inputs are a unit matrix. ONNX' ops know no masks with holes: with a mask each step is written by itself. */
 #include "onnx/onnx.h"
 
@@ -11,7 +11,9 @@ enum { MOST_GATES = 4 };
 static const int lstm_order[MOST_GATES] = { 0, 3, 1, 2 }, usual_order[MOST_GATES] = { 0, 1, 2, 3 };
 
 /* What the products of a node's input 0 are made of: values of the graph; bias and kernel -1 where there are none. */
-typedef struct projection { int x, kernel, bias; } projection;
+typedef struct projection {
+  int x, kernel, bias;
+} projection;
 
 static const flow_node *producer(const flow_graph *graph, int value, int op)
 {
@@ -75,7 +77,8 @@ static const char *turned(flow_onnx *x, const flow_tensor *matrix, int64_t in, i
 }
 
 /* The biases of the inputs and of the state, {gates x units} or NULL, as ONNX has them: {1, 2 x gates x units}. */
-static const char *biases(flow_onnx *x, const flow_tensor *of_input, const flow_tensor *of_state, int gates, int64_t units, const int *order)
+static const char *biases(flow_onnx *x, const flow_tensor *of_input, const flow_tensor *of_state, int gates, int64_t units,
+                          const int *order)
 {
   flow_tensor *tensor;
   float *to = new_weights(x, 2 * gates * units, 0, 2, &tensor);
@@ -125,7 +128,8 @@ static const char *gate_of(flow_onnx *x, const char *from, int64_t units, int ga
 
 #define EMIT(type, a, b) flow_onnx_emit(x, type, NULL, a, b, NULL)
 
-/* The states after one step, in *h and, of LSTM, *c: as the op's doc line says. at: the shares of the inputs, w and bias the recurrent ones. */
+/* The states after one step, in *h and, of LSTM, *c: as the op's doc line says. at: the shares of the inputs; w and bias: the recurrent
+ * ones. */
 static void one_step(flow_onnx *x, const flow_node *node, int64_t units, const char *at, const char *w, const char *bias, const char **h,
                      const char **c)
 {
@@ -143,8 +147,7 @@ static void one_step(flow_onnx *x, const flow_node *node, int64_t units, const c
   const int after = node->attributes.recurrent.reset_after;
   const char *product = EMIT("MatMul", *h, w), *gate[2];
   if (after) product = EMIT("Add", product, bias);
-  for (int i = 0; i < 2; i++)
-    gate[i] = EMIT("Sigmoid", EMIT("Add", gate_of(x, at, units, i), gate_of(x, product, units, i)), NULL);
+  for (int i = 0; i < 2; i++) gate[i] = EMIT("Sigmoid", EMIT("Add", gate_of(x, at, units, i), gate_of(x, product, units, i)), NULL);
   const char *of_state = after ? EMIT("Mul", gate[1], gate_of(x, product, units, 2))
                                : EMIT("MatMul", EMIT("Mul", gate[1], *h), gate_of(x, w, units, 2));
   const char *candidate = EMIT("Tanh", EMIT("Add", gate_of(x, at, units, 2), of_state), NULL);
@@ -195,20 +198,28 @@ FLOW_ONNX_RULE(recurrent)
     return;
   }
   flow_tensor *kernel = p.kernel >= 0 ? flow_onnx_static_value(x, p.kernel) : NULL, *recurrent = flow_onnx_static(x, node, 1);
-  flow_tensor *bias = p.bias >= 0 ? flow_onnx_static_value(x, p.bias) : NULL, *state_bias = gates == 3 ? flow_onnx_static(x, node, 3) : NULL;
-  if (!recurrent || recurrent->dtype != FLOW_FLOAT32 || (p.kernel >= 0 && !kernel) || (p.bias >= 0 && !bias) || (gates == 3 && !state_bias)) {
+  flow_tensor *bias = p.bias >= 0 ? flow_onnx_static_value(x, p.bias) : NULL,
+              *state_bias = gates == 3 ? flow_onnx_static(x, node, 3) : NULL;
+  if (!recurrent || recurrent->dtype != FLOW_FLOAT32 || (p.kernel >= 0 && !kernel) || (p.bias >= 0 && !bias) ||
+      (gates == 3 && !state_bias)) {
     flow_onnx_fail(x, FLOW_UNSUPPORTED, "the op %s has no ONNX form unless its weights are float32 variables", flow_op(node->op)->name);
     return;
   }
   int64_t in = kernel ? kernel->shape[0] : gates * units;
-  const char *inputs[7] = { flow_onnx_transpose(x, flow_onnx_form(x, p.x, FLOW_CHANNELS_LAST), swapped, 3, NULL),
-                            turned(x, kernel, in, gates, units, order), turned(x, recurrent, units, gates, units, order),
-                            biases(x, bias, state_bias, gates, units, order), NULL, first_state(x, node, 2), NULL };
+  const char *inputs[7] = {
+    flow_onnx_transpose(x, flow_onnx_form(x, p.x, FLOW_CHANNELS_LAST), swapped, 3, NULL),
+    turned(x, kernel, in, gates, units, order),
+    turned(x, recurrent, units, gates, units, order),
+    biases(x, bias, state_bias, gates, units, order),
+    NULL,
+    first_state(x, node, 2),
+    NULL
+  };
   if (is_lstm) inputs[6] = first_state(x, node, 3);
   const char *sequence = flow_onnx_name(x, type), *last = is_lstm ? flow_onnx_name(x, "cell") : NULL;
   flow_onnx_begin(x, type, inputs, is_lstm ? 7 : 6, sequence);
   if (x->status == FLOW_OK && last) {
-    flow_message_text(&x->message, NODE_OUTPUT, "");        /* the last h, which is in the sequence */
+    flow_message_text(&x->message, NODE_OUTPUT, ""); /* the last h, which is in the sequence */
     flow_message_text(&x->message, NODE_OUTPUT, last);
   }
   flow_onnx_integer(x, "hidden_size", units);

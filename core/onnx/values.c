@@ -29,7 +29,7 @@ static flow_tensor *held_tensor(flow_onnx *x, int value)
 }
 
 /* The same for a value that is another shape of such a one. */
-static flow_tensor *static_tensor(flow_onnx *x, int value)
+flow_tensor *flow_onnx_static_value(flow_onnx *x, int value)
 {
   int root = flow_graph_root(x->graph, value);
   flow_tensor *tensor = held_tensor(x, root), *view = NULL;
@@ -41,8 +41,7 @@ static flow_tensor *static_tensor(flow_onnx *x, int value)
   return x->status == FLOW_OK ? flow_onnx_keep(x, view) : NULL;
 }
 
-flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input) { return static_tensor(x, node->inputs[input]); }
-flow_tensor *flow_onnx_static_value(flow_onnx *x, int value) { return static_tensor(x, value); }
+flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input) { return flow_onnx_static_value(x, node->inputs[input]); }
 
 /* The name under which a variable or constant is in the file: the variable's own, if no other has it. */
 static const char *stored_name(flow_onnx *x, int value)
@@ -91,7 +90,7 @@ static const char *channels_first(flow_onnx *x, int value, const char *last)
 static const char *static_vector(flow_onnx *x, int value)
 {
   const flow_signature *signature = &x->graph->values[value].signature;
-  flow_tensor *tensor = signature->rank == 1 && !x->names[FLOW_CHANNELS_LAST][value] ? static_tensor(x, value) : NULL, *view = NULL;
+  flow_tensor *tensor = signature->rank == 1 && !x->names[FLOW_CHANNELS_LAST][value] ? flow_onnx_static_value(x, value) : NULL, *view = NULL;
   if (!tensor || x->status != FLOW_OK) return NULL;
   int64_t dims[4] = { 1, tensor->shape[0], 1, 1 }, strides[4];
   flow_contiguous_strides(4, dims, strides);

@@ -172,7 +172,8 @@ describe("model:export", function()
     onnx, node = node_of(layers.SimpleRNN(6))
     assert.equal("RNN", node.type)
     assert.are.same({ 1, 6, 6 }, onnx.weights[node.inputs[3]].shape)
-    onnx = exported(flow.Sequential { layers.Input({ 7 }, { dtype = "int32" }), layers.Embedding(9, 3, { mask_zero = true }), layers.LSTM(5) })
+    onnx = exported(flow.Sequential { layers.Input({ 7 }, { dtype = "int32" }), layers.Embedding(9, 3, { mask_zero = true }),
+      layers.LSTM(5) })
     assert.are.same({ nil, 7 }, { onnx.counts.LSTM, onnx.counts.Concat and onnx.counts.MatMul - 1 })      -- a mask: step by step
   end)
 
@@ -261,7 +262,6 @@ describe("model:export", function()
   end)
 
   it("takes Keras' format, with any name of the file", function()
-    local folder = support.folder()
     local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
     model:export(folder .. "/model.onnx")
     model:export(folder .. "/net.bin", { format = "onnx", verbose = false })
