@@ -16,6 +16,28 @@ function names.camel(name, find)
   return find(class) >= 0 and class or nil
 end
 
+-- The name under which a script defines a function of its own, as f.__name__ in Python: from the line where its source begins; nil: it has
+-- none there.
+function names.of_function(f)
+  local info = debug.getinfo(f, "S")
+  local source, text = info.source, nil
+  if info.what ~= "Lua" then return nil end
+  if source:find("^@") then
+    local file = io.open(source:sub(2), "r")
+    if not file then return nil end
+    for _ = 1, info.linedefined do text = file:read("*l") end
+    file:close()
+  elseif not source:find("^=") then
+    local line = 0
+    for one in (source .. "\n"):gmatch "(.-)\n" do
+      line = line + 1
+      if line == info.linedefined then text = one end
+    end
+  end
+  text = text or ""
+  return text:match("function%s+[%w_.:]-([%a_][%w_]*)%s*%(") or text:match("([%a_][%w_]*)%s*=%s*function%s*%(")
+end
+
 -- The names of records, which name(index) gives up to NULL, and of their classes.
 function names.of_records(name, find)
   local list, index = {}, 0

@@ -201,6 +201,7 @@ function object.class(name, parent, receiver)
   end
   return setmetatable(class, {
     __newindex = function(_, key, value)
+      if key == "__call__" and parent and lookup(parent, "methods", "call") then key = "call" end      -- as Keras names it
       if type(value) == "function" then
         if key == "from_config" then
           define_static(class, key, from_config(value))

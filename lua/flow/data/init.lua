@@ -167,6 +167,7 @@ end
 require "flow.data.slices" (Dataset, make, out)
 require "flow.data.collections" (Dataset, internal, make, out)
 require "flow.data.choice" (Dataset, internal)
+require "flow.data.lua_map" (Dataset, internal)
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
 takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64' }"
@@ -365,14 +366,16 @@ local function with_step(self, step, parallel, in_order)
 end
 
 -- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads. Functions of Lua that
--- layers for strings were given are called by the thread that reads.
+-- layers for strings were given are called by the thread that reads, and so is f, for each element, if it computes with texts or with
+-- sizes that vary (lua_map.lua).
 takes "map_func, num_parallel_calls?, deterministic?: boolean"
 function Dataset:map(f, parallel, in_order)
   need_tensors("map", self)
   if object.is(f, ElementFunction) then return map_with(self, "map", f.handle, parallel, in_order) end
   local dataset, added = self, 0
   while true do
-    local handle, steps, own, again = trace.map_function(f, dataset._specs, self._structure, added)
+    local ok, handle, steps, own, again = pcall(trace.map_function, f, dataset._specs, self._structure, added)
+    if not ok then return internal.has_loose(self._specs) and internal.map_in_lua(self, f, handle) or error(handle, 0) end
     for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
     dataset = with_structure(map_with(dataset, "map", handle, parallel, in_order), own)
     if not again then return dataset end
@@ -383,7 +386,9 @@ end
 -- Keeps the elements for which f gives true, a scalar of dtype bool.
 function Dataset:filter(f)
   need_tensors("filter", self)
-  return map_with(self, "filter", trace.filter_function(f, self._specs, self._structure))
+  local ok, handle = pcall(trace.filter_function, f, self._specs, self._structure)
+  if not ok then return internal.has_loose(self._specs) and internal.filter_in_lua(self, f) or error(handle, 0) end
+  return map_with(self, "filter", handle)
 end
 
 -- Each element becomes the Dataset that f gives for it; cycle_length of them are open and give block_length elements in turn.

@@ -33,7 +33,6 @@ local places = {
     reduce_min = "flow.min(x, axis, keepdims)", reduce_prod = "flow.prod(x, axis, keepdims)",
     activations = "flow.keras.activations has them, and flow itself as functions: flow.relu(x)",
     linalg = "its functions are in flow itself: flow.inv, flow.svd, flow.solve",
-    strings = "layers such as layers.TextVectorization take strings",
     lookup = "layers.StringLookup and layers.IntegerLookup are tables of words and numbers",
     feature_column = "flow.utils.FeatureSpace makes inputs of columns",
     Tensor = "tensors are made by flow.tensor, flow.zeros and flow.random",
@@ -67,7 +66,7 @@ local places = {
     crop_to_bounding_box = CROPS, central_crop = "layers.CenterCrop(height, width)(x)", pad_to_bounding_box = CROPS,
     rgb_to_grayscale = "flow.keras.ops.image.rgb_to_grayscale(x)",
     extract_patches = "flow.keras.ops.image.extract_patches(x, { size = n })",
-    psnr = "flow.psnr(a, b, { max_val = 1 })", decode_jpeg = "flow.image.decode(bytes)", decode_png = "flow.image.decode(bytes)",
+    psnr = "flow.psnr(a, b, { max_val = 1 })",
   },
   ["flow.keras.preprocessing"] = { text = "layers.TextVectorization and layers.StringLookup make numbers of strings" },
   ["flow.config"] = {

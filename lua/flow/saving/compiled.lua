@@ -3,6 +3,8 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
+local names = require "flow.names"
+local custom_objects = require "flow.custom_objects"
 local log = require "flow.log"
 local losses = require "flow.train.losses"
 local metrics = require "flow.train.metrics"
@@ -35,14 +37,21 @@ local function object_entry(module, value)
   return { module = module, class_name = given.class_name, config = given.config, registered_name = json.null }
 end
 
+-- A function of Lua, as Keras writes one: by the name under which it is registered, or defined in its script.
+local function function_entry(module, f)
+  local name = custom_objects.get_registered_name(f) or names.of_function(f)
+  if not name then
+    raise("compile was given a function of Lua that has no name, by which a file holds it: write local function my_%s(y_true, y_pred)",
+      module == "keras.losses" and "loss" or "metric")
+  end
+  return { module = "builtins", class_name = "function", config = name, registered_name = "function" }
+end
+
 -- A loss, a metric, or lists and tables of them by output, as they were given.
 local function described(module, value, class)
   if not value then return json.null end
   if type(value) == "string" or type(value) == "number" then return value end
-  if type(value) == "function" then
-    raise("compile was given a Lua function, which a file cannot hold; compile with an object of flow.%s, or save the weights only",
-      module:match("%.(.*)"))
-  end
+  if type(value) == "function" then return function_entry(module, value) end
   if object.is(value, class) then return object_entry(module, value) end
   if value[1] == nil and next(value) == nil then return json.null end
   local result = value[1] ~= nil and json.list() or {}
@@ -98,7 +107,7 @@ end
 local function read_object(library, value, custom)
   local name = value.class_name
   if custom[name] then return type(custom[name]) == "function" and custom[name] or custom[name](options_of(value.config or {})) end
-  if value.class_name == "function" and type(value.config) == "string" then return value.config end
+  if value.class_name == "function" and type(value.config) == "string" then return custom[value.config] or value.config end
   local ok, class = pcall(function() return library[name] end)
   if not ok then raise("%q is not known", tostring(name)) end
   return class(options_of(value.config or {}, library == metrics))

@@ -7,6 +7,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
 
 local C, raise = native.C, errors.raise
 local signature = require "flow.signature"
@@ -118,6 +119,37 @@ function image.decode(bytes, options)
   native.pressure()
   native.try(C.flow_image_decode, bytes, #bytes, channels, out)
   return native.tensor(out[0])
+end
+
+-- The same under the names of tf.image, which tell no more than what a file may be: the contents say that. channels: 0, as many as it has.
+for _, name in ipairs { "decode_image", "decode_jpeg", "decode_png", "decode_bmp", "decode_gif" } do
+  takes "contents, channels: whole = 0, dtype: string = 'uint8'"
+  image[name] = function(contents, channels, dtype)
+    return image.convert_image_dtype(image.decode(contents, { channels = channels }), dtype)
+  end
+end
+
+-- The largest value of a picture of whole numbers.
+local WHOLE = { uint8 = 255, int8 = 127, int32 = 2 ^ 31 - 1 }
+
+-- A picture in another dtype: whole numbers become floats from 0 to 1 and back, floats stay as they are, as in tf.image.
+takes "picture, dtype: string, saturate: boolean = false"
+function image.convert_image_dtype(picture, dtype, saturate)
+  local x = ops.operand(picture, nil, "flow.image.convert_image_dtype")
+  local from, to = WHOLE[x.dtype], WHOLE[dtype]
+  if x.dtype == dtype then return x end
+  if (x.dtype:find("^u?int") and not from) or (dtype:find("^u?int") and not to) then
+    raise("flow.image.convert_image_dtype: %s to %s is not supported: uint8, int8, int32 and floats are", x.dtype, dtype)
+  end
+  if from and to then
+    if from > to then return ops.floor_divide(x, math.floor((from + 1) / (to + 1))):to(dtype) end
+    return x:to(dtype) * math.floor((to + 1) / (from + 1))
+  end
+  if from then return x:to(dtype) / from end
+  if not to then return x:to(dtype) end
+  x = x * (to + 0.5)
+  if saturate then x = ops.clip(x, 0, to) end
+  return x:to(dtype)
 end
 
 -- Writes {height, width} or {height, width, channels} with values 0 to 255 as .jpg, .jpeg, .png or .bmp.

@@ -406,7 +406,7 @@ function metrics.get(value)
     if index >= 0 then return make(value, index, value) end
     raise("there is no metric %q%s", value, errors.choices(value, all_names()))
   end
-  if type(value) == "function" then return of_function("Metric function", value, "metric") end
+  if type(value) == "function" then return of_function("Metric function", value, names.of_function(value) or "metric") end
   raise("a metric is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
 end
 

@@ -255,6 +255,52 @@ flow.image.decode: A picture from the bytes of a file.
   file:close()
 flow.image.resize: A picture, or a batch of them, in another height and width.
   print(flow.image.resize(flow.zeros { 4, 6, 3 }, { 2, 3 }).shape[1])      --> 2
+flow.image.decode_image: The same with Keras' options; channels = 0, the default, gives as many as the file has.
+  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
+  print(flow.image.decode_image(flow.io.read_file("a.png"), { channels = 1 }).shape[3])      --> 1
+flow.image.decode_jpeg: The same as decode_image.
+  flow.image.save("a.jpg", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
+  print(flow.image.decode_jpeg(flow.io.read_file("a.jpg")).shape[1])      --> 4
+flow.image.decode_png: The same as decode_image.
+  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
+  local paths = flow.data.Dataset.from_tensor_slices(flow.tensor { "a.png" })
+  for x in paths:map(function(path) return flow.image.decode_png(flow.io.read_file(path)) end):iter() do print(x.shape[2]) end      --> 6
+flow.image.decode_bmp: The same as decode_image.
+  flow.image.save("a.bmp", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
+  print(flow.image.decode_bmp(flow.io.read_file("a.bmp")).shape[1])      --> 4
+flow.image.decode_gif: The same as decode_image: the first picture.
+  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
+  print(flow.image.decode_gif(flow.io.read_file("a.png")).shape[1])      --> 4
+flow.image.convert_image_dtype: A picture in another dtype: whole numbers become floats from 0 to 1, and back.
+  print(flow.image.convert_image_dtype(flow.full({ 2, 2, 3 }, 255, { dtype = "uint8" }), "float32"):max():item())      --> 1
+flow.strings.lower: Strings in small letters (of ASCII).
+  print(flow.strings.lower("Ann"))      --> ann
+flow.strings.upper: Strings in capital letters (of ASCII).
+  print(flow.strings.upper { "a", "b" })
+flow.strings.strip: Strings without white space at both ends.
+  print(flow.strings.strip("  a b "))      --> a b
+flow.strings.length: How many bytes, or characters, each string has.
+  print(flow.strings.length("grün", { unit = "UTF8_CHAR" }):item())      --> 4
+flow.strings.substr: Parts of strings: so many bytes, or characters, from a position on, which counts from 1.
+  print(flow.strings.substr("hello", 2, 3))      --> ell
+flow.strings.split: Strings in parts, at white space or at sep; rows of different lengths are filled up with "".
+  print(flow.strings.split({ "a b", "c" }).shape[2])      --> 2
+flow.strings.bytes_split: Strings as their bytes.
+  print(flow.strings.bytes_split("abc")[3])      --> c
+flow.strings.unicode_split: Strings as their characters.
+  print(flow.strings.unicode_split("grün").shape[1])      --> 4
+flow.strings.join: Strings side by side as one each.
+  print(flow.strings.join({ { "a", "b" }, { "c", "d" } }, { separator = "-" })[2])      --> b-d
+flow.strings.reduce_join: The strings along an axis as one.
+  print(flow.strings.reduce_join({ "a", "b", "c" }, { separator = " " }))      --> a b c
+flow.strings.regex_replace: Strings with what matches a regular expression (of RE2) replaced.
+  print(flow.strings.regex_replace("Hello, you!", "[[:punct:]]", ""))      --> Hello you
+flow.strings.regex_full_match: Whether all of each string matches a regular expression.
+  print(flow.strings.regex_full_match({ "a1", "b" }, "[a-z]\\d"))
+flow.strings.to_number: Strings as numbers.
+  print(flow.strings.to_number({ "1", "2.5" }):sum():item())      --> 3.5
+flow.strings.as_string: Numbers as strings.
+  print(flow.strings.as_string({ 1.5, 2 }, { precision = 1 })[2])      --> 2.0
 flow.math.confusion_matrix: How often each label (rows) was predicted as each (columns).
   print(flow.math.confusion_matrix(flow.tensor { 0, 1, 1 }, flow.tensor { 0, 1, 0 }))
 flow.save_npy: Writes a tensor as a .npy file, which NumPy opens.

@@ -2,6 +2,7 @@
 -- negative; numbers of segments, which are identities as labels are, count from 0.
 
 local errors = require "flow.errors"
+local native = require "flow.ffi"
 local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
 local takes = require("flow.signature").takes
@@ -213,13 +214,14 @@ local function block_at(x, starts, shape, what)
   local first, last = {}, {}
   for i, n in ipairs(dims) do
     local start = list[i]
+    if native.is_tensor(start) and not tensor.is_symbolic(start) then start = start:item() end
     if type(start) ~= "number" or start ~= math.floor(start) then
       raise("flow.%s: position %d is %s, expected a whole number", what, i, errors.describe(start))
     end
     if start < 0 then start = n + start + 1 end
     local length = shape[i] == -1 and n - start + 1 or shape[i]
     if length < 0 or n >= 0 and (length > n or start < 1) then
-      raise("flow.%s: %d elements from position %d do not fit in axis %d of %d", what, length, list[i], i, n)
+      raise("flow.%s: %d elements from position %d do not fit in axis %d of %d", what, length, start, i, n)
     end
     if n >= 0 then start = math.min(start, n - length + 1) end
     first[i], last[i] = start, start + length - 1
@@ -227,9 +229,41 @@ local function block_at(x, starts, shape, what)
   return first, last
 end
 
+-- The parts of `starts` that have no value yet, by axis, and starts and a shape with all of those axes.
+local function moving_parts(x, starts, shape)
+  local moving = {}
+  if native.is_tensor(starts) and tensor.is_symbolic(starts) then
+    local parts = {}
+    for i = 1, tools.dims(starts)[1] do parts[i] = starts[i] end
+    starts = parts
+  end
+  if type(starts) ~= "table" or type(shape) ~= "table" then return moving, starts, shape end
+  local fixed, sizes = {}, { unpack(shape) }
+  for i, start in ipairs(starts) do
+    fixed[i] = start
+    if native.is_tensor(start) and tensor.is_symbolic(start) then
+      moving[#moving + 1] = { axis = i, start = start, size = shape[i] }
+      fixed[i], sizes[i] = 1, tools.dims(x)[i]
+    end
+  end
+  return moving, fixed, sizes
+end
+
+-- shape elements from the positions `starts` on, which may be tensors: a block that leaves x is moved so that it is inside, as in Keras.
 takes "x, starts, shape"
 define(function(x, starts, shape)
   x = operand(x, "slice")
+  local moving
+  moving, starts, shape = moving_parts(x, starts, shape)
+  for _, part in ipairs(moving) do
+    local n = tools.dims(x)[part.axis]
+    if n < 0 or part.size < 0 or part.size > n then
+      raise("flow.slice: %d elements from a position that is not known while f is traced do not fit in axis %d", part.size, part.axis)
+    end
+    local start = ops.clip(part.start:to("int32"), 1, n - part.size + 1)
+    x = ops.take(x, ops.add(tensor.arange(0, part.size, 1, { dtype = "int32" }), start), part.axis)
+  end
+  for _, part in ipairs(moving) do shape[part.axis] = part.size end
   local first, last = block_at(x, starts, shape, "slice")
   for axis, n in ipairs(tools.dims(x)) do
     if n < 0 or first[axis] > 1 or last[axis] < n then x = tools.part(x, axis, first[axis], last[axis]) end

@@ -1,0 +1,117 @@
+-- lua_map.lua: functions that ds:map and ds:filter call in Lua, for one element after the other, on the thread that reads: those that no
+-- plan can hold, because they do more with texts, or with components whose sizes vary, than pass them on. They read files, decode pictures,
+-- cut strings and look into tables, on values:
+--
+--   paths:map(function(path, label) return flow.image.resize(flow.image.decode_jpeg(flow.io.read_file(path)), { 64, 64 }), label end)
+--
+-- The dtypes of what they give, and the sizes, are those of the first elements; sizes that differ there may differ later, too.
+
+local errors = require "flow.errors"
+local native = require "flow.ffi"
+local devices = require "flow.devices"
+local elements = require "flow.data.elements"
+local Iterator = require "flow.data.iterator"
+local structure = require "flow.data.structure"
+local tensor = require "flow.tensor"
+local variable = require "flow.tensor.variable"
+local strings = require "flow.tensor.strings"
+
+local C, raise = native.C, errors.raise
+
+local LOOKED_AT = 8      -- elements whose sizes are compared
+
+-- f's results for an element, as components in the structure `own` (nil: as f gives them), and that structure.
+local function results_of(what, dataset, f, components, own)
+  local given, count = structure.pack(dataset._structure, components)
+  local returned = { devices.within(-1, f, unpack(given, 1, count)) }
+  local only = #returned == 1 and returned[1]
+  if type(only) == "table" and not getmetatable(only) and not structure.is_named(only) and not strings.are(only) then returned = only end
+  if #returned == 0 then raise("%s: the function returned nothing", what) end
+  local list, found = structure.flatten(what, returned, own)
+  for i, value in ipairs(list) do
+    if variable.is_variable(value) then list[i] = variable.read(value) end
+    if type(value) == "number" or type(value) == "boolean" then list[i] = tensor.tensor(value) end
+  end
+  if #list > C.FLOW_MAX_COMPONENTS then
+    raise("%s: the function returned %d values, at most %d are possible", what, #list, C.FLOW_MAX_COMPONENTS)
+  end
+  return list, found
+end
+
+-- Adds the sizes of further values to specs: those that differ become -1. is_known: sizes may not differ any more.
+local function join(what, specs, values, is_known)
+  local own = elements.specs_of_values(values)
+  if #own ~= #specs then raise("%s: the function returned %d values for one element and %d for another", what, #specs, #own) end
+  for i, spec in ipairs(own) do
+    local known = specs[i]
+    local fits = spec.dtype == known.dtype and #spec.shape == #known.shape
+    for axis = 1, fits and #spec.shape or 0 do
+      if known.shape[axis] >= 0 and known.shape[axis] ~= spec.shape[axis] then
+        if is_known then fits = false else known.shape[axis] = -1 end
+      end
+    end
+    if not fits then
+      raise("%s: result %d of the function is %s; of the elements before it was %s: give results of one dtype and rank, and sizes that are "
+        .. "always the same, as flow.image.resize makes them, or that vary from the first %d elements on", what, i,
+        elements.spec_text(spec), elements.spec_text(known), LOOKED_AT)
+    end
+  end
+end
+
+-- What f gives of the first elements: specs, and the structure.
+local function look(what, dataset, f)
+  local pass, specs, own = Iterator._open(dataset, true), nil, nil
+  for _ = 1, LOOKED_AT do
+    local components = pass:_components()
+    if not components then break end
+    local values, found = results_of(what, dataset, f, components, own)
+    if specs then join(what, specs, values) else specs, own = elements.specs_of_values(values), found end
+  end
+  pass:close()
+  if not specs then raise("%s: the function is called in Lua, and there is no element that tells what it gives", what) end
+  return specs, own
+end
+
+return function(Dataset, internal)
+  -- The data set of what f gives of each element. problem: why f cannot be traced.
+  function internal.map_in_lua(dataset, f, problem)
+    local ok, specs, own = pcall(look, "map", dataset, f)
+    if not ok then
+      error(("%s; it was called with values, since it cannot be traced: %s"):format(tostring(specs),
+        (tostring(problem):gsub("^.-the function cannot be traced: ", ""))), 0)
+    end
+    return internal.transform({ dataset }, specs, own, dataset:cardinality(), function(pull, give)
+      for components in pull do
+        local values = results_of("map", dataset, f, components, own)
+        join("map", specs, values, true)
+        give(values)
+      end
+    end)
+  end
+
+  -- The data set of the elements for which f gives true.
+  function internal.filter_in_lua(dataset, f)
+    return internal.transform({ dataset }, dataset._specs, dataset._structure, -2, function(pull, give)
+      for components in pull do
+        local kept = results_of("filter", dataset, f, components)[1]
+        if kept.dtype ~= "bool" or #kept.shape > 0 then
+          raise("filter: its function gives true or false, got %s", errors.describe(kept))
+        end
+        if kept:item() then give(components) end
+      end
+    end)
+  end
+
+  -- Whether a plan can hold what f does with every component of these: else f may need to be called in Lua.
+  function internal.has_loose(specs)
+    for _, spec in ipairs(specs) do
+      if spec.dtype == "string" then return true end
+      for axis = 2, #spec.shape do
+        if spec.shape[axis] < 0 then return true end
+      end
+    end
+    return false
+  end
+
+  return Dataset
+end

@@ -1,0 +1,443 @@
+-- regex.lua: regular expressions in the syntax of RE2 (github.com/google/re2/wiki/Syntax), which tf.strings uses, as far as it is common:
+--
+--   literals, . [a-z] [^a-z] [[:punct:]], \d \D \w \W \s \S \b \B, \n \t \r \f \v \a \xHH \x{HHHH}, \ before punctuation
+--   x* x+ x? x{n} x{n,} x{n,m}, also lazy (x*?), x|y, (x), (?:x), (?P<name>x), (?i) (?s) at the start, ^ $ \A \z
+--
+-- Texts are UTF-8; a byte that is none counts as a character. Of several matches at a place the first way to match counts, as in RE2 and
+-- Perl. A match is looked for by trying, which may take long for patterns such as (a*)*b: after LIMIT steps it is an error.
+--
+--   local find = regex.compile("(a+)b")      local first, last, groups = find("xaab", 1)      groups[1] = { first, last }
+
+local errors = require "flow.errors"
+
+local raise = errors.raise
+local byte, sub = string.byte, string.sub
+local regex = {}
+
+local LIMIT = 5e7
+
+---- characters -------------------------------------------------------------------------------------------------------------
+
+-- The character at a position, as a number, and the position after it; nil at the end.
+local function character(text, at)
+  local first = byte(text, at)
+  if not first or first < 0x80 then return first, at + 1 end
+  local more = first >= 0xf0 and 3 or first >= 0xe0 and 2 or first >= 0xc2 and 1 or 0
+  local value = first % 2 ^ (6 - more)
+  for i = 1, more do
+    local following = byte(text, at + i)
+    if not following or following < 0x80 or following > 0xbf then return first, at + 1 end
+    value = value * 64 + following % 64
+  end
+  if more == 0 then return first, at + 1 end
+  return value, at + 1 + more
+end
+regex.character = character
+
+local function encode(value)
+  if value < 0x80 then return string.char(value) end
+  if value < 0x800 then return string.char(0xc0 + math.floor(value / 64), 0x80 + value % 64) end
+  local rest = string.char(0x80 + math.floor(value / 64) % 64, 0x80 + value % 64)
+  if value < 0x10000 then return string.char(0xe0 + math.floor(value / 4096)) .. rest end
+  return string.char(0xf0 + math.floor(value / 262144), 0x80 + math.floor(value / 4096) % 64) .. rest
+end
+
+-- Sets of characters: lists of ranges { first, last }, and whether it is what is not in them.
+local CLASSES = {
+  d = { { 48, 57 } }, w = { { 48, 57 }, { 65, 90 }, { 95, 95 }, { 97, 122 } }, s = { { 9, 10 }, { 12, 13 }, { 32, 32 } },
+}
+local NAMED = {
+  alnum = { { 48, 57 }, { 65, 90 }, { 97, 122 } }, alpha = { { 65, 90 }, { 97, 122 } }, ascii = { { 0, 127 } },
+  blank = { { 9, 9 }, { 32, 32 } },
+  cntrl = { { 0, 31 }, { 127, 127 } }, digit = CLASSES.d, graph = { { 33, 126 } }, lower = { { 97, 122 } }, print = { { 32, 126 } },
+  punct = { { 33, 47 }, { 58, 64 }, { 91, 96 }, { 123, 126 } }, space = { { 9, 13 }, { 32, 32 } }, upper = { { 65, 90 } }, word = CLASSES.w,
+  xdigit = { { 48, 57 }, { 65, 70 }, { 97, 102 } },
+}
+local ESCAPES = { n = 10, t = 9, r = 13, f = 12, v = 11, a = 7 }
+local LAST = 0x10ffff
+
+local function complement(ranges)
+  local sorted, made, at = { unpack(ranges) }, {}, 0
+  table.sort(sorted, function(a, b) return a[1] < b[1] end)
+  for _, range in ipairs(sorted) do
+    if range[1] > at then made[#made + 1] = { at, range[1] - 1 } end
+    at = math.max(at, range[2] + 1)
+  end
+  if at <= LAST then made[#made + 1] = { at, LAST } end
+  return made
+end
+
+local function without_case(ranges)
+  local made = { unpack(ranges) }
+  for _, range in ipairs(ranges) do
+    local low, high = math.max(range[1], 65), math.min(range[2], 90)
+    if low <= high then made[#made + 1] = { low + 32, high + 32 } end
+    low, high = math.max(range[1], 97), math.min(range[2], 122)
+    if low <= high then made[#made + 1] = { low - 32, high - 32 } end
+  end
+  return made
+end
+
+-- A node that matches one character of the ranges.
+local function set_of(ranges)
+  local ascii = {}
+  for _, range in ipairs(ranges) do
+    for value = range[1], math.min(range[2], 127) do ascii[value] = true end
+  end
+  return { kind = "set", ranges = ranges, ascii = ascii }
+end
+
+local function in_set(set, value)
+  if value < 128 then return set.ascii[value] end
+  for _, range in ipairs(set.ranges) do
+    if value >= range[1] and value <= range[2] then return true end
+  end
+  return false
+end
+
+---- patterns to trees --------------------------------------------------------------------------------------------------------
+
+local Parser = {}
+Parser.__index = Parser
+
+function Parser:fail(what) raise("regular expression %q: %s, at position %d", self.text, what, self.at) end
+
+function Parser:take(plain)
+  if sub(self.text, self.at, self.at + #plain - 1) ~= plain then return false end
+  self.at = self.at + #plain
+  return true
+end
+
+-- What follows a backslash: a character, or the ranges of a class.
+function Parser:escape()
+  local letter = sub(self.text, self.at, self.at)
+  self.at = self.at + 1
+  local class = CLASSES[letter:lower()]
+  if class then return nil, letter:lower() == letter and class or complement(class) end
+  if ESCAPES[letter] then return ESCAPES[letter] end
+  if letter == "x" then
+    local digits = self.text:match("^%x%x", self.at)
+    local longer = self.text:match("^{(%x+)}", self.at)
+    if not digits and not longer then self:fail("\\x is followed by two digits, or by digits in braces") end
+    self.at = self.at + (longer and #longer + 2 or 2)
+    return tonumber(longer or digits, 16)
+  end
+  if letter == "" or letter:find("%w") then self:fail(("\\%s is not supported"):format(letter)) end
+  self.at = self.at - 1
+  local value
+  value, self.at = character(self.text, self.at)
+  return value
+end
+
+-- [...], after the bracket.
+function Parser:brackets()
+  local negated, ranges, first = self:take "^", {}, true
+  while first or sub(self.text, self.at, self.at) ~= "]" do
+    first = false
+    if self.at > #self.text then self:fail("a bracket is not closed") end
+    local name = self.text:match("^%[:(%^?%a+):%]", self.at)
+    local low, more
+    if name then
+      local class = NAMED[(name:gsub("^%^", ""))] or self:fail("there is no class [:" .. name .. ":]")
+      self.at, more = self.at + #name + 4, name:find("^%^") and complement(class) or class
+    elseif self:take "\\" then low, more = self:escape()
+    else low, self.at = character(self.text, self.at) end
+    if more then
+      for _, range in ipairs(more) do ranges[#ranges + 1] = range end
+    else
+      local high = low
+      if self.text:find("^%-[^%]]", self.at) then
+        self.at = self.at + 1
+        if self:take "\\" then high = self:escape() or self:fail("a range ends in a character")
+        else high, self.at = character(self.text, self.at) end
+        if high < low then self:fail("a range has its ends in the wrong order") end
+      end
+      ranges[#ranges + 1] = { low, high }
+    end
+  end
+  self.at = self.at + 1
+  if self.flags.i then ranges = without_case(ranges) end
+  return set_of(negated and complement(ranges) or ranges)
+end
+
+function Parser:group()
+  if not self:take "?" then
+    self.groups = self.groups + 1
+    local number = self.groups
+    return { kind = "group", number = number, self:alternatives() }
+  end
+  if self.text:find("^P?<[%w_]+>", self.at) then
+    self.at = self.text:find(">", self.at, true) + 1
+    self.groups = self.groups + 1
+    local number = self.groups
+    return { kind = "group", number = number, self:alternatives() }
+  end
+  local flags, stop = self.text:match("^([is]*)([:)])", self.at)
+  if not flags then self:fail("this kind of group is not supported") end
+  self.at = self.at + #flags + 1
+  local before = self.flags
+  self.flags = { i = before.i or flags:find("i", 1, true) ~= nil, s = before.s or flags:find("s", 1, true) ~= nil }
+  if stop == ")" then
+    self.at = self.at - 1      -- the flags hold for the rest of the group around
+    return { kind = "empty" }
+  end
+  local node = self:alternatives()
+  self.flags = before
+  return node
+end
+
+function Parser:atom()
+  local text = self.text
+  if self:take "(" then
+    local node = self:group()
+    if not self:take ")" then self:fail("a parenthesis is not closed") end
+    return node
+  end
+  if self:take "[" then return self:brackets() end
+  if self:take "." then return set_of(self.flags.s and { { 0, LAST } } or complement { { 10, 10 } }) end
+  if self:take "^" then return { kind = "start" } end
+  if self:take "$" then return { kind = "stop" } end
+  if self:take "\\" then
+    local letter = sub(text, self.at, self.at)
+    local special = ({ A = "start", z = "stop", b = "border", B = "inside" })[letter]
+    if special then
+      self.at = self.at + 1
+      return { kind = special }
+    end
+    local value, ranges = self:escape()
+    ranges = ranges or { { value, value } }
+    return set_of(self.flags.i and without_case(ranges) or ranges)
+  end
+  if text:find("^[*+?]", self.at) then self:fail("there is nothing to repeat") end
+  local value
+  value, self.at = character(text, self.at)
+  return set_of(self.flags.i and without_case { { value, value } } or { { value, value } })
+end
+
+local MOST_REPEATS = 1000      -- as RE2
+
+function Parser:repeated()
+  local node = self:atom()
+  while true do
+    local low, high, length
+    local letter = sub(self.text, self.at, self.at)
+    local counts = self.text:match("^{%d+,?%d*}", self.at)
+    if letter == "*" then low, high, length = 0, math.huge, 1
+    elseif letter == "+" then low, high, length = 1, math.huge, 1
+    elseif letter == "?" then low, high, length = 0, 1, 1
+    elseif counts then
+      local comma
+      low, comma, high = counts:match("^{(%d+)(,?)(%d*)}")
+      low, high, length = tonumber(low), comma == "" and tonumber(low) or tonumber(high) or math.huge, #counts
+      if low > high or low > MOST_REPEATS or high ~= math.huge and high > MOST_REPEATS then self:fail("repeats are at most 1000") end
+    else return node end
+    self.at = self.at + length
+    node = { kind = "repeat", low = low, high = high, lazy = self:take "?", node }
+  end
+end
+
+function Parser:sequence()
+  local list = { kind = "sequence" }
+  while self.at <= #self.text and not self.text:find("^[|)]", self.at) do list[#list + 1] = self:repeated() end
+  return list
+end
+
+function Parser:alternatives()
+  local flags, list = self.flags, { kind = "either", self:sequence() }
+  while self:take "|" do list[#list + 1] = self:sequence() end
+  self.flags = flags
+  return #list == 1 and list[1] or list
+end
+
+---- trees to functions -------------------------------------------------------------------------------------------------------
+
+-- A matcher is f(at) -> the position after the match of all that is left, or nil. state: { text =, groups =, steps = }.
+
+local MAKE = {}
+local function make(node, state, after) return MAKE[node.kind](node, state, after) end
+
+local function count_step(state)
+  state.steps = state.steps + 1
+  if state.steps > LIMIT then raise("the regular expression %q takes too long on a text of %d bytes", state.pattern, #state.text) end
+end
+
+function MAKE.empty(_, _, after) return after end
+
+function MAKE.set(node, state, after)
+  return function(at)
+    local value, following = character(state.text, at)
+    if value and in_set(node, value) then return after(following) end
+  end
+end
+
+function MAKE.start(_, _, after) return function(at) if at == 1 then return after(at) end end end
+function MAKE.stop(_, state, after) return function(at) if at == #state.text + 1 then return after(at) end end end
+
+local WORD = set_of(CLASSES.w)
+local function at_border(text, at)
+  local before, here = at > 1 and byte(text, at - 1), byte(text, at)
+  return (before and WORD.ascii[before] or false) ~= (here and WORD.ascii[here] or false)
+end
+function MAKE.border(_, state, after) return function(at) if at_border(state.text, at) then return after(at) end end end
+function MAKE.inside(_, state, after) return function(at) if not at_border(state.text, at) then return after(at) end end end
+
+function MAKE.sequence(node, state, after)
+  for i = #node, 1, -1 do after = make(node[i], state, after) end
+  return after
+end
+
+function MAKE.either(node, state, after)
+  local ways = {}
+  for i, way in ipairs(node) do ways[i] = make(way, state, after) end
+  return function(at)
+    count_step(state)
+    for i = 1, #ways do
+      local stop = ways[i](at)
+      if stop then return stop end
+    end
+  end
+end
+
+function MAKE.group(node, state, after)
+  local number = node.number
+  local inner = make(node[1], state, function(at)
+    local before = state.groups[number]
+    state.groups[number] = { state.starts[number], at - 1 }
+    local stop = after(at)
+    if not stop then state.groups[number] = before end
+    return stop
+  end)
+  return function(at)
+    local before = state.starts[number]
+    state.starts[number] = at
+    local stop = inner(at)
+    state.starts[number] = before
+    return stop
+  end
+end
+
+-- Of one character: without a call for each.
+local function repeat_set(node, state, after)
+  local set, low, high = node[1], node.low, node.high
+  return function(at)
+    local stops, count, text = { at }, 0, state.text
+    while count < (node.lazy and low or high) do
+      local value, following = character(text, at)
+      if not value or not in_set(set, value) then break end
+      at, count = following, count + 1
+      stops[count + 1] = at
+    end
+    if count < low then return nil end
+    if node.lazy then
+      while true do
+        count_step(state)
+        local stop = after(at)
+        if stop or count >= high then return stop end
+        local value, following = character(text, at)
+        if not value or not in_set(set, value) then return nil end
+        at, count = following, count + 1
+      end
+    end
+    for i = count, low, -1 do
+      count_step(state)
+      local stop = after(stops[i + 1])
+      if stop then return stop end
+    end
+  end
+end
+
+MAKE["repeat"] = function(node, state, after)
+  if node[1].kind == "set" then return repeat_set(node, state, after) end
+  local count, from = 0, nil
+  local one
+  local function try(at)
+    count_step(state)
+    local now, last = count, from
+    local function more()
+      if now >= node.high or at == last then return nil end      -- what matched nothing is not repeated
+      count, from = now + 1, at
+      local stop = one(at)
+      count, from = now, last
+      return stop
+    end
+    local function enough()
+      if now < node.low and at ~= last then return nil end
+      count, from = 0, nil
+      local stop = after(at)
+      count, from = now, last
+      return stop
+    end
+    if node.lazy then return enough() or more() end
+    return more() or enough()
+  end
+  one = make(node[1], state, try)
+  return try
+end
+
+---- what others call ---------------------------------------------------------------------------------------------------------
+
+local compiled, count = {}, 0
+
+-- Two results: f(text, from) -> first, last, groups of the first match from that position on, or nil, where groups[n] is { first, last } of
+-- group n, or nil; and the number of groups. anchored: only a match that begins there and ends at the end of the text.
+function regex.compile(pattern, anchored)
+  local key = (anchored and "=" or "~") .. pattern
+  if compiled[key] then return compiled[key].find, compiled[key].groups end
+  local parser = setmetatable({ text = pattern, at = 1, groups = 0, flags = {} }, Parser)
+  local tree = parser:alternatives()
+  if parser.at <= #pattern then parser:fail("a parenthesis is not open") end
+  local state = { pattern = pattern, text = "", groups = {}, starts = {}, steps = 0 }
+  local match = make(tree, state, function(at) return (not anchored or at == #state.text + 1) and at or nil end)
+  local function find(text, from)
+    state.text, state.steps = text, 0
+    local at = from
+    while at <= #text + 1 do
+      state.groups, state.starts = {}, {}
+      local stop = match(at)
+      if stop then return at, stop - 1, state.groups end
+      if anchored then return nil end
+      local _
+      _, at = character(text, at)
+    end
+  end
+  count = count + 1
+  if count > 64 then compiled, count = {}, 1 end
+  compiled[key] = { find = find, groups = parser.groups }
+  return find, parser.groups
+end
+
+-- The text with matches replaced by `rewrite`, in which \0 to \9 stand for the match and its groups: all of them, or the first one.
+function regex.replace(text, pattern, rewrite, all)
+  local find, groups = regex.compile(pattern)
+  for digit in rewrite:gsub("\\\\", ""):gmatch "\\(.)" do
+    if not tonumber(digit) or tonumber(digit) > groups then
+      raise("regex_replace: \\%s in the rewrite %q: the pattern %q has %d groups", digit, rewrite, pattern, groups)
+    end
+  end
+  local parts, at, last = {}, 1, nil
+  while at <= #text + 1 do
+    local first, stop, found = find(text, at)
+    if not first then break end
+    parts[#parts + 1] = sub(text, at, first - 1)
+    if stop < first and last == first - 1 then      -- nothing, where the match before ended: goes on with the next character
+      if first > #text then at = first break end
+      local _
+      _, at = character(text, first)
+      parts[#parts + 1] = sub(text, first, at - 1)
+      last = nil
+    else
+      parts[#parts + 1] = rewrite:gsub("\\(.)", function(digit)
+        if digit == "\\" then return "\\" end
+        local group = digit == "0" and { first, stop } or found[tonumber(digit)]
+        return group and sub(text, group[1], group[2]) or ""
+      end)
+      at, last = stop + 1, stop
+      if not all then break end
+    end
+  end
+  parts[#parts + 1] = sub(text, at)
+  return table.concat(parts)
+end
+
+regex.encode = encode
+return regex

@@ -1,0 +1,119 @@
+-- ported_names_spec.lua: what programs of Keras users write and other specs do not: names of functions, __call__, positions as tensors.
+require "spec.support.init"
+local flow = require "flow"
+local support = require "spec.support.init"
+local message_of = support.message_of
+local layers = flow.layers
+
+flow.log.sink = function() end
+local x, y = flow.random.normal({ 8, 3 }, { seed = 1 }), flow.random.normal({ 8, 2 }, { seed = 2 })
+
+local function all(dataset)
+  local list = {}
+  for value in dataset:iter() do list[#list + 1] = value:totable() end
+  return list
+end
+
+describe("functions given to compile", function()
+  local function my_loss(y_true, y_pred) return (y_true - y_pred):square():mean() end
+  local largest = function(y_true, y_pred) return (y_true - y_pred):abs():max() end
+  local own = {}
+  function own.distance(y_true, y_pred) return (y_true - y_pred):abs():mean() end
+
+  local function trained(metrics)
+    local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2) }
+    model:compile { optimizer = "sgd", loss = my_loss, metrics = metrics }
+    model:fit(x, y, { verbose = 0 })
+    return model
+  end
+
+  it("are reported by the names that they have in the script", function()
+    local results = trained({ largest, own.distance, function(a, b) return (a - b):mean() end }):evaluate(x, y, { verbose = 0 })
+    local names = {}
+    for name in pairs(results) do names[#names + 1] = name end
+    table.sort(names)
+    assert.same({ "distance", "largest", "loss", "metric" }, names)
+  end)
+
+  it("are kept by these names, and read from custom_objects", function()
+    local path, model = support.folder() .. "/own.keras", trained { largest }
+    model:save(path)
+    local again = flow.load_model(path, { custom_objects = { my_loss = my_loss, largest = largest } })
+    assert.same(model:evaluate(x, y, { verbose = 0 }), again:evaluate(x, y, { verbose = 0 }))
+    assert.is_false(pcall(function() return flow.load_model(path).optimizer end))      -- a warning: it is not compiled
+    local unnamed = trained { (function() return function(a, b) return (a - b):mean() end end)() }
+    assert.truthy(message_of(function() unnamed:save(path) end):find("has no name, by which a file holds it", 1, true))
+  end)
+end)
+
+describe("classes", function()
+  it("may call call() __call__, as Keras does", function()
+    local Warmup = flow.optimizers.schedules.LearningRateSchedule:extend "Warmup"
+    function Warmup:init(steps) self.steps = steps end
+    function Warmup:__call__(step) return flow.minimum(flow.cast(step, "float32") / self.steps, 1) end
+    assert.truthy(math.abs(Warmup(4)(2) - 0.5) < 1e-6)
+    local Sum = flow.regularizers.Regularizer:extend "Sum"
+    function Sum:__call__(w) return w:sum() end
+    assert.equal(3, Sum()(flow.tensor { 1, 2 }):item())
+    local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2, { kernel_regularizer = Sum() }) }
+    model:compile { optimizer = flow.optimizers.SGD(Warmup(4)), loss = "mse" }
+    model:fit(x, y, { verbose = 0 })
+    assert.equal(1, #model.losses)
+  end)
+end)
+
+describe("flow.slice", function()
+  it("takes positions that are tensors, and moves blocks into the tensor where they are not known", function()
+    local t = flow.arange(12):reshape { 3, 4 }
+    assert.same({ { 5, 6 }, { 9, 10 } }, flow.slice(t, { flow.tensor(2, { dtype = "int32" }), 2 }, { 2, 2 }):totable())
+    local cut = flow.fn(function(values, row, column) return flow.slice(values, { row, column }, { 2, 2 }) end)
+    assert.same({ { 5, 6 }, { 9, 10 } }, cut(t, flow.tensor(2, { dtype = "int32" }), flow.tensor(2, { dtype = "int32" })):totable())
+    assert.same({ { 6, 7 }, { 10, 11 } }, cut(t, flow.tensor(3, { dtype = "int32" }), flow.tensor(9, { dtype = "int32" })):totable())
+    local whole = flow.fn(function(values, at) return flow.slice(values, at, { 1, 2 }) end)
+    assert.same({ { 1, 2 } }, whole(t, flow.tensor({ 1, 2 }, { dtype = "int32" })):totable())
+  end)
+end)
+
+describe("functions in ds:map that look at values", function()
+  it("read pictures by their names, and cut them at random places", function()
+    local path, picture = support.folder() .. "/a.png", flow.random.uniform({ 9, 7, 3 }, { maxval = 255, seed = 3 }):to "uint8"
+    flow.image.save(path, picture)
+    local names = flow.data.Dataset.from_tensor_slices { { path, path, path }, { 1, 2, 3 } }
+    local pictures = names:map(function(name, label)
+      local read = flow.image.decode_png(flow.io.read_file(name), { channels = 3 })
+      return flow.image.convert_image_dtype(read, "float32"), label
+    end)
+    local count = 0
+    for x1, label in pictures:iter() do
+      count = count + 1
+      assert.equal(count, label:item())
+      assert.truthy((x1 * 255 - picture):abs():max():item() < 1e-4)
+    end
+    assert.equal(3, count)
+    local crops = pictures:map(function(x1, label)
+      local top = flow.random.randint({}, 1, x1.shape[1] - 3)
+      return flow.slice(x1, { top, 1, 1 }, { 4, 4, 3 }), label
+    end):batch(3)
+    for x1 in crops:iter() do assert.same({ 3, 4, 4, 3 }, x1.shape) end
+    assert.equal("float32", flow.image.convert_image_dtype(flow.ones { 2, 2, 1 }, "float32").dtype)
+    assert.same({ 0, 127, 255 }, flow.image.convert_image_dtype(flow.tensor { 0, 0.5, 1 }, "uint8", true):totable())
+  end)
+
+  it("give strings of any length, and say that results which had one size have another one", function()
+    local ds = flow.data.Dataset.from_generator(function()
+      local i = 0
+      return function()
+        i = i + 1
+        if i <= 12 then return ("word "):rep(i < 10 and 2 or 3) end
+      end
+    end, { output_signature = { { shape = {}, dtype = "string" } } })
+    local words = ds:map(function(text) return flow.strings.split(text) end)
+    assert.same({ { shape = { 2 }, dtype = "string" } }, words.element_spec)
+    local text = message_of(function() all(words) end)
+    assert.truthy(text:find("result 1 of the function is string {3}; of the elements before it was string {2}", 1, true), text)
+    assert.equal(12, #all(ds:map(function(line) return flow.strings.length(line) end)))
+    local varied = flow.data.Dataset.from_tensor_slices { "a", "b c", "d e f g" }:map(function(line) return flow.strings.split(line) end)
+    assert.same({ { shape = { -1 }, dtype = "string" } }, varied.element_spec)
+    assert.same({ { "a" }, { "b", "c" }, { "d", "e", "f", "g" } }, all(varied))
+  end)
+end)
