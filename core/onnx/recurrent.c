@@ -1,6 +1,6 @@
 /* recurrent.c: LSTM, GRU and simple RNN. The ops here read the products of all gates with the inputs, which the trace makes for all steps
- * at once; ONNX' read the inputs and multiply themselves. So the rule looks for that product and writes its factors. Where there is none the
- * weights of the inputs are a unit matrix. ONNX' ops know no masks with holes: with a mask each step is written by itself. */
+ * at once; ONNX' read the inputs and multiply themselves. So the rule looks for that product and writes its factors. Where there is none
+ * the weights of the inputs are a unit matrix. ONNX' ops know no masks with holes: with a mask each step is written by itself. */
 #include "onnx/onnx.h"
 
 #include "onnx/fields.h"

@@ -90,7 +90,8 @@ static const char *channels_first(flow_onnx *x, int value, const char *last)
 static const char *static_vector(flow_onnx *x, int value)
 {
   const flow_signature *signature = &x->graph->values[value].signature;
-  flow_tensor *tensor = signature->rank == 1 && !x->names[FLOW_CHANNELS_LAST][value] ? flow_onnx_static_value(x, value) : NULL, *view = NULL;
+  flow_tensor *tensor = NULL, *view = NULL;
+  if (signature->rank == 1 && !x->names[FLOW_CHANNELS_LAST][value]) tensor = flow_onnx_static_value(x, value);
   if (!tensor || x->status != FLOW_OK) return NULL;
   int64_t dims[4] = { 1, tensor->shape[0], 1, 1 }, strides[4];
   flow_contiguous_strides(4, dims, strides);
