@@ -31,6 +31,21 @@ local function cut(text, most)
   return #text <= most and text or ("%s... (%d bytes)"):format(text:sub(1, most), #text)
 end
 
+-- text with its values. One that should be a number, and is what a user gave instead, is described.
+local function formatted(text, values, count)
+  local ok, result = pcall(string.format, text, unpack(values, 1, count))
+  if ok then return result end
+  local i = 0
+  text = text:gsub("%%[^%a%%]*[%a%%]", function(conversion)
+    if conversion == "%%" then return nil end
+    i = i + 1
+    if type(values[i]) == "number" or conversion:find("[sq]$") and type(values[i]) == "string" then return nil end
+    values[i] = errors.describe(values[i])
+    return "%s"
+  end)
+  return text:format(unpack(values, 1, count))
+end
+
 -- Text, formatted with the further arguments if there are any, with the caller's line in front.
 function errors.text(text, ...)
   local count = select("#", ...)
@@ -39,7 +54,7 @@ function errors.text(text, ...)
     for i = 1, count do
       if type(values[i]) == "string" then values[i] = cut(values[i], MOST_LISTED) end
     end
-    text = text:format(unpack(values, 1, count))
+    text = formatted(text, values, count)
   end
   local position = errors.position()
   return position and position .. ": " .. text or text
@@ -50,8 +65,10 @@ function errors.raise(text, ...)
   error(errors.text(text, ...), 0)
 end
 
--- The length of a list; raises if an entry before the last one is nil. message: with a %d for the position, which counts from `before` on.
+-- The length of a list; raises if it is something else, or if an entry before the last one is nil. message: with a %d for the position,
+-- which counts from `before` on.
 function errors.check_list(what, list, message, before)
+  if type(list) ~= "table" then errors.raise("%s is a list, got %s", what, errors.describe(list)) end
   local count = table.maxn(list)
   for i = 1, count do
     if list[i] == nil then

@@ -155,7 +155,9 @@ function define.of_any(ops, f, name)
     if namespaces[first] then signature.refuse(entry, nil, first) end
     if type(first) == "table" and not getmetatable(first) and signature.is_named(first) then
       local value, list = signature.read(entry, ...)
-      return by_position(op, value, unpack(list or {}))
+      if list == nil then return by_position(op, value) end
+      if type(list) ~= "table" or getmetatable(list) then return by_position(op, value, list) end
+      return by_position(op, value, unpack(list))
     end
     return by_position(op, ...)
   end

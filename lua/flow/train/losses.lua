@@ -184,8 +184,9 @@ local function make(class_name, index, ...)
   if not REDUCTIONS[reduction] then
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
   end
-  if named.dtype and (named.dtype.name or named.dtype) ~= "float32" then
-    raise("%s: losses are computed in float32, not in %s", class_name, errors.describe(named.dtype))
+  local dtype = named.dtype or "float32"
+  if (type(dtype) == "table" and rawget(dtype, "name") or dtype) ~= "float32" then
+    raise("%s: losses are computed in float32, not in %s", class_name, errors.describe(dtype))
   end
   for parameter, kind in pairs(KINDS) do
     if named[parameter] ~= nil and type(named[parameter]) ~= kind then
