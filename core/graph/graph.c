@@ -18,6 +18,7 @@ static void release_graph(void *self)
   for (int i = 0; i < graph->loop_count; i++) flow_loop_release(graph->loops[i]);
   flow_free(graph->loops);
   flow_free(graph->outer_values);
+  flow_free(graph->drawers);
   flow_free(graph->values);
   flow_free(graph->nodes);
   flow_free(graph->inputs);
@@ -105,6 +106,20 @@ flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *valu
   if (tensor->graph != graph)
     return flow_fail(FLOW_INVALID_STATE, "a tensor of one trace is used in another: pass it as an argument instead");
   *value = tensor->value;
+  return FLOW_OK;
+}
+
+flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number)
+{
+  while (graph->outer) graph = graph->outer;
+  for (int i = 0; owner && i < graph->drawer_count; i++)
+    if (graph->drawers[i] == owner) {
+      *number = i;
+      return FLOW_OK;
+    }
+  FLOW_TRY(flow_grow(&graph->drawers, sizeof(const void *), graph->drawer_count + 1, &graph->drawer_capacity));
+  *number = graph->drawer_count;
+  graph->drawers[graph->drawer_count++] = owner;
   return FLOW_OK;
 }
 

@@ -77,6 +77,8 @@ struct flow_graph {
   int           written_out;         /* the loop of such a body is: what a round makes is wanted outside of it */
   int          *outer_values;        /* [input] of such a body: the value of the outer trace that it stands for, or is a row of */
   int           outer_capacity;
+  const void **drawers; /* who drew random numbers, in this order; NULL: a call that is nobody's */
+  int drawer_count, drawer_capacity;
 };
 
 flow_status flow_graph_new(flow_graph **out);
@@ -90,6 +92,10 @@ flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int 
 /* The value of an operand: a symbolic tensor's own, a constant for a concrete one, or, in the body of a loop, an input for one of a trace
  * around it. */
 flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value);
+
+/* A number for the draws of a call, counted in the outermost trace together with those of loops' bodies in it, so that a function that is traced
+ * again has the same ones, whatever its layers are called. owner: it has one number for all its calls in the trace; NULL: a new one. */
+flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number);
 
 /* Appends a node with new RESULT values for its outputs; their indices land in outputs[]. */
 flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,

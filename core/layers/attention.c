@@ -82,7 +82,8 @@ flow_tensor *flow_attention_dropout(flow_expression *e, flow_layer *layer, flow_
 {
   double rate = flow_argument_number(layer->arguments, "dropout");
   if (!training || rate <= 0 || e->status != FLOW_OK) return weights;
-  flow_attributes attributes = { .dropout = { .rate = rate, .seed = flow_layer_seed(e->context, layer), .stream = layer->stream } };
+  flow_layer_draws draws = flow_express_draw(e, layer);
+  flow_attributes attributes = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream } };
   return flow_express(e, FLOW_OP_dropout, weights, NULL, NULL, &attributes);
 }
 

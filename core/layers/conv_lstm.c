@@ -164,7 +164,7 @@ static flow_tensor *input_gates(flow_expression *e, const flow_steps *s, flow_te
   flow_tensor *first = rate > 0 ? flow_steps_slice(e, x, 1, 0, 1) : NULL;
   if (rate > 0) {
     for (int gate = 0; gate < GATES; gate++) {
-      flow_tensor *dropped = e_mul(e, x, flow_steps_dropout(e, layer, first, rate, s->seed, gate));
+      flow_tensor *dropped = e_mul(e, x, flow_steps_dropout(e, s->draws, first, rate, gate));
       parts[gate] = convolve(e, w, merge_steps(e, dropped), gate_of(e, kernel, gate, filters));
     }
     const flow_attributes last = { .axis = { axes_of(layer) + 1 } };
@@ -223,8 +223,7 @@ static void prepare(flow_expression *e, flow_steps *s, flow_tensor *const *given
   double rate = s->training ? flow_steps_rate(s->layer, "recurrent_dropout") : 0;
   r->window = window_of_states(s->layer, states[0]);
   r->kernel = flow_express_variable(e, s->layer->variables[FLOW_RECURRENT_RECURRENT_KERNEL]);
-  for (int gate = 0; gate < GATES && rate > 0; gate++)
-    r->masks[gate] = flow_steps_dropout(e, s->layer, states[0], rate, s->seed, GATES + gate);
+  for (int gate = 0; gate < GATES && rate > 0; gate++) r->masks[gate] = flow_steps_dropout(e, s->draws, states[0], rate, GATES + gate);
 }
 
 /* All steps of the input are convolved as one batch first; the recurrent convolution goes step by step. */
@@ -241,7 +240,7 @@ flow_status flow_conv_lstm_call(flow_context *context, flow_layer *layer, const 
   run r = { .filters = flow_argument_integer(layer->arguments, "filters") };
   flow_steps s = flow_steps_of_call(&e, layer, call, 2);
   int drops = flow_steps_rate(layer, "dropout") > 0 || flow_steps_rate(layer, "recurrent_dropout") > 0;
-  if (s.training && drops) s.seed = flow_layer_seed(context, layer);
+  if (s.training && drops) s.draws = flow_express_draw(&e, layer);
   s.x = input_gates(&e, &s, x, &inputs, r.filters);
   prepare(&e, &s, call->inputs + 1, &r, states);
   s.step = one_step;

@@ -69,12 +69,13 @@ flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t heig
 
 /* ---- random transforms ------------------------------------------------------------------------------------------------------------ */
 
-/* One number for each image of the batch; `index` tells draws of one layer apart. */
-flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, int index, double low, double high)
+/* One number for each image of the batch. */
+flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, double low, double high)
 {
+  flow_layer_draws draws = flow_express_draw(e, layer);
   flow_attributes attributes = { .random = { .rank = 1, .dims = { 1 }, .low = low, .high = high } };
-  attributes.random.stream = layer->stream + (uint64_t)index;
-  attributes.random.seed = flow_layer_seed(e->context, layer);
+  attributes.random.stream = draws.stream;
+  attributes.random.seed = draws.seed;
   return flow_express(e, FLOW_OP_sample_uniform, x, NULL, NULL, &attributes);
 }
 

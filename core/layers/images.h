@@ -31,7 +31,7 @@ flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t heig
 
 /* A number for each image in [low, high), as {n, 1}: the layer's `index`-th one, keyed by its seed and name, the step and the
  * sample. */
-flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, int index, double low, double high);
+flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, double low, double high);
 /* x under the transforms whose first six numbers are given: {n, 1} each, NULL for 0. */
 flow_tensor *flow_images_sample(flow_expression *e, flow_tensor *x, flow_tensor *const transform[6], const flow_attributes *attributes);
 /* fill_mode, interpolation and fill_value of the layer. */

@@ -16,6 +16,7 @@
 #include "layers/masks.h"
 #include "layers/policy.h"
 #include "layers/quantization.h"
+#include "layers/recurrent.h"
 #include "layers/regularizers.h"
 #include "tensor/axis.h"
 
@@ -42,12 +43,26 @@ static flow_status name_failure(const flow_layer *layer, flow_status status)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------ */
 
-uint64_t flow_layer_seed(flow_context *context, flow_layer *layer)
+/* "layers": keeps streams of layers apart from those that programs count from 0. */
+static const uint64_t drawn_by_layers = 0x6c6179657273;
+
+flow_status flow_layer_draw(flow_context *context, flow_layer *layer, flow_layer_draws *draws)
 {
   uint64_t own = (uint64_t)flow_argument_integer(layer->arguments, "seed");
-  if (flow_context_trace(context)) return own;
-  if (flow_argument_is_null(layer->arguments, "seed")) return (uint64_t)flow_context_next_seed(context);
-  return layer->eager_draws++ ? flow_mix(own, layer->eager_draws) : own;
+  flow_graph *graph = flow_context_trace(context);
+  int number = 0;
+  if (graph) FLOW_TRY(flow_graph_draw(graph, flow_recurrent_is_cell(layer) ? layer : NULL, &number));
+  else if (flow_argument_is_null(layer->arguments, "seed")) own = (uint64_t)flow_context_next_seed(context);
+  else if (layer->eager_draws++) own = flow_mix(own, layer->eager_draws);
+  *draws = (flow_layer_draws){ .seed = own, .stream = flow_mix(drawn_by_layers, (uint64_t)number) };
+  return FLOW_OK;
+}
+
+flow_layer_draws flow_express_draw(flow_expression *e, flow_layer *layer)
+{
+  flow_layer_draws draws = { 0 };
+  if (e->status == FLOW_OK) e->status = flow_layer_draw(e->context, layer, &draws);
+  return draws;
 }
 
 static void release_variables(flow_layer *layer)

@@ -66,8 +66,7 @@ struct flow_layer {
   flow_variable          *states[FLOW_LAYER_MOST_OUTPUTS - 1];  /* what a stateful layer keeps between calls; NULL before the first */
   const flow_layer_part  *parts[FLOW_LAYER_MAX_VARIABLES];          /* of each variable; NULL: none */
   int                     build_rank;                   /* shape of the first input at build time */
-  int64_t                 build_shape[FLOW_MAX_RANK];
-  uint64_t                stream;                       /* random stream: from the layer's name */
+  int64_t build_shape[FLOW_MAX_RANK];
   uint64_t                eager_draws;                  /* calls that drew random numbers outside of all traces */
   int                     ended_masks;                  /* whether it said that masks end here */
   int                     quantizing;                   /* flow_quantizing: quantization.h */
@@ -182,8 +181,16 @@ flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank,
 flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
                                const int32_t dilation[2], int32_t padding[4]);
 
-/* Seed of what a call draws. In a trace the layer's own, since each run draws new numbers; an eager call has no run, so it draws one: from the
- * layer's seed and how often it drew, or, without a seed, from the context's random state. */
-uint64_t flow_layer_seed(flow_context *context, flow_layer *layer);
+/* The key of what a call draws, for the attributes of its random ops; draws of one call add small numbers to `stream`. In a trace, where each
+ * run draws new numbers, the seed is the layer's own, and the stream is the call's number among those that draw there: equal programs draw equal
+ * numbers, whatever the layers are called and whatever was made before, and two calls of one layer draw different ones. Only a cell, which is
+ * called for each step of a sequence, has one stream for all its calls. An eager call has no run, so its seed is drawn: from the layer's seed
+ * and how often it drew, or, without a seed, from the context's random state. */
+typedef struct flow_layer_draws {
+  uint64_t seed, stream;
+} flow_layer_draws;
+flow_status flow_layer_draw(flow_context *context, flow_layer *layer, flow_layer_draws *draws);
+/* The same within an expression, whose status says whether that failed. */
+flow_layer_draws flow_express_draw(flow_expression *e, flow_layer *layer);
 
 #endif

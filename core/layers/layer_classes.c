@@ -30,10 +30,6 @@ int flow_layer_class_lookup(const char *name)
   return -1;
 }
 
-/* The same stream in every process and after loading a file. */
-static uint64_t stream_of(const char *name) { return flow_mix(flow_hash_text(FLOW_HASH_BEGIN, name), 0); }
-
-/* The name decides the random stream, so that a layer draws the same numbers in every process that calls it so. */
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out)
 {
   int index = flow_layer_class_lookup(class_name);
@@ -57,7 +53,6 @@ flow_status flow_layer_create(const char *class_name, const char *name, const fl
   layer->class = class;
   layer->arguments = arguments;
   layer->trainable = flow_argument_boolean(arguments, "trainable");
-  layer->stream = stream_of(name);
   layer->name = flow_duplicate_text(name);
   status = layer->name ? FLOW_OK : FLOW_OUT_OF_MEMORY;
   if (status == FLOW_OK && class->check) status = class->check(layer);
@@ -141,6 +136,5 @@ flow_status flow_layer_rename(flow_layer *layer, const char *name)
   if (!copy) return FLOW_OUT_OF_MEMORY;
   flow_free(layer->name);
   layer->name = copy;
-  layer->stream = stream_of(name);
   return FLOW_OK;
 }

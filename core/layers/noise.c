@@ -61,8 +61,11 @@ static flow_tensor *sample_mask(flow_expression *e, const flow_attributes *dropo
  * the same for any number of replicas. */
 flow_status flow_layer_dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, flow_tensor **mask)
 {
-  flow_attributes dropout = { .dropout = { .rate = rate, .seed = flow_layer_seed(e->context, layer), .stream = layer->stream } }, shape;
+  flow_attributes shape;
+  flow_layer_draws draws;
   FLOW_TRY(noise_shape(layer, x, &shape));
+  FLOW_TRY(flow_layer_draw(e->context, layer, &draws));
+  flow_attributes dropout = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream } };
   int by_sample = shape.shape.rank > 0 && shape.shape.dims[0] != 1;
   *mask = by_sample ? sample_mask(e, &dropout, &shape, x) : batch_mask(e, &dropout, &shape, x);
   return FLOW_OK;
@@ -70,12 +73,13 @@ flow_status flow_layer_dropout_mask(flow_expression *e, flow_layer *layer, flow_
 
 /* ---- normal numbers --------------------------------------------------------------------------------------------------------- */
 
-/* Numbers in [0, 1) in the shape of x. `index` tells the layer's streams apart. */
-static flow_tensor *uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, int index, int64_t elements)
+/* Numbers in [0, 1) in the shape of x. */
+static flow_tensor *uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, int64_t elements)
 {
+  flow_layer_draws draws = flow_express_draw(e, layer);
   flow_attributes attributes = { .random = { .rank = 1, .dims = { elements }, .low = 0, .high = 1 } };
-  attributes.random.stream = layer->stream + (uint64_t)index;
-  attributes.random.seed = flow_layer_seed(e->context, layer);
+  attributes.random.stream = draws.stream;
+  attributes.random.seed = draws.seed;
   flow_tensor *flat = flow_express(e, FLOW_OP_sample_uniform, x, NULL, NULL, &attributes);
   return flow_express_reshape_like(e, flat, x);
 }
@@ -94,7 +98,7 @@ flow_status flow_layer_normal_noise(flow_expression *e, flow_layer *layer, doubl
   }
   if (shape->rank < 1) return flow_layer_fail(layer, "the input is a single number, expected a batch");
   if (shape->dtype != FLOW_FLOAT32) *x = flow_express_cast(e, *x, FLOW_FLOAT32);
-  flow_tensor *first = uniform(e, layer, *x, 0, elements), *second = uniform(e, layer, *x, 1, elements);
+  flow_tensor *first = uniform(e, layer, *x, elements), *second = uniform(e, layer, *x, elements);
   if (!second) return FLOW_OK;
   flow_tensor *logarithm = flow_express(e, FLOW_OP_log1p, e_neg(e, first), NULL, NULL, NULL);
   flow_tensor *square = e_mul(e, logarithm, flow_express_number(e, *x, -2 * deviation * deviation));
@@ -112,7 +116,8 @@ flow_status flow_layer_drop_channels(flow_context *context, flow_layer *layer, f
   for (int i = 0; i < x->rank; i++) shape.shape.dims[i] = i == 0 || i == x->rank - 1 ? x->shape[i] : 1;
   flow_expression e = flow_expression_of(context);
   if (!training || rate == 0) return flow_expression_take(&e, x, out);
-  flow_attributes dropout = { .dropout = { .rate = rate, .stream = layer->stream, .seed = flow_layer_seed(context, layer) } };
+  flow_layer_draws draws = flow_express_draw(&e, layer);
+  flow_attributes dropout = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream } };
   flow_tensor *ones = flow_express(&e, FLOW_OP_broadcast_to, flow_express_number(&e, x, 1), NULL, NULL, &shape);
   return flow_expression_take(&e, e_mul(&e, x, flow_express(&e, FLOW_OP_dropout, ones, NULL, NULL, &dropout)), out);
 }

@@ -1,5 +1,5 @@
-/* noise.h: the random numbers of layers that disturb their input in training. They are keyed by the layer's seed and name, the step, the
- * sample and the element, so that replicas and restarts see the same ones. */
+/* noise.h: the random numbers of layers that disturb their input in training. They are keyed by the layer's seed, the call's place among
+ * those that draw, the step, the sample and the element, so that replicas and restarts see the same ones. */
 #ifndef FLOW_LAYERS_NOISE_H
 #define FLOW_LAYERS_NOISE_H
 

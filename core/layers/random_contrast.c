@@ -37,7 +37,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
   if (training && x) {
-    flow_tensor *factor = flow_images_uniform(&e, layer, x, 0, 1 - range[0], 1 + range[1]), *mean = mean_of(&e, x);
+    flow_tensor *factor = flow_images_uniform(&e, layer, x, 1 - range[0], 1 + range[1]), *mean = mean_of(&e, x);
     if (factor) factor = flow_express_reshape(&e, factor, 4, (const int64_t[]){ factor->shape[0], 1, 1, 1 });
     flow_tensor *y = e_add(&e, e_mul(&e, e_sub(&e, x, mean), factor), mean);
     y = e_maximum(&e, y, flow_express_number(&e, x, values[0]));

@@ -23,7 +23,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
   if (training && x) {
     flow_attributes attributes = { .sampling = { .interpolation = FLOW_NEAREST, .fill_mode = FLOW_FILL_NEAREST } };
-    flow_tensor *u = flow_images_uniform(&e, layer, x, 0, 0, 1), *half = flow_express_number(&e, x, 0.5);
+    flow_tensor *u = flow_images_uniform(&e, layer, x, 0, 1), *half = flow_express_number(&e, x, 0.5);
     flow_tensor *flips = flow_express_cast(&e, e_le(&e, u, half), FLOW_FLOAT32);
     flow_tensor *one = flow_express_number(&e, x, 1), *turned = e_sub(&e, one, e_add(&e, flips, flips));      /* 1 or -1 */
     flow_tensor *straight = e_add(&e, e_mul(&e, flips, flow_express_number(&e, x, 0)), one), *transform[6] = { NULL };

@@ -25,7 +25,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
   if (training && x) {
     flow_attributes attributes = flow_images_sampling(layer);
-    flow_tensor *angle = flow_images_uniform(&e, layer, x, 0, range[0] * turn, range[1] * turn);
+    flow_tensor *angle = flow_images_uniform(&e, layer, x, range[0] * turn, range[1] * turn);
     flow_tensor *cosine = e_cos(&e, angle), *sine = e_sin(&e, angle);
     flow_tensor *column = flow_express_number(&e, x, (double)(x->shape[2] - 1) / 2);
     flow_tensor *row = flow_express_number(&e, x, (double)(x->shape[1] - 1) / 2);

@@ -44,8 +44,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
   if (training && x) {
     flow_attributes attributes = flow_images_sampling(layer);
-    flow_tensor *rows = flow_images_uniform(&e, layer, x, 0, 1 + height[0], 1 + height[1]);
-    flow_tensor *columns = same ? rows : flow_images_uniform(&e, layer, x, 1, 1 + width[0], 1 + width[1]);
+    flow_tensor *rows = flow_images_uniform(&e, layer, x, 1 + height[0], 1 + height[1]);
+    flow_tensor *columns = same ? rows : flow_images_uniform(&e, layer, x, 1 + width[0], 1 + width[1]);
     flow_tensor *transform[6] = { NULL };
     if (e.status == FLOW_OK) {
       transform[0] = columns;

@@ -14,8 +14,10 @@ const flow_argument flow_recurrent_options[] = { FLOW_ARGUMENTS_END };
 
 /* ---- building -------------------------------------------------------------------------------------------------------------- */
 
-/* Whether a record is a cell, which reads one step. */
-static int is_cell(const flow_layer *layer) { return strcmp(layer->class->input_names[0], flow_cell_inputs_1[0]) == 0; }
+int flow_recurrent_is_cell(const flow_layer *layer)
+{
+  return layer->class->cell && strcmp(layer->class->input_names[0], flow_cell_inputs_1[0]) == 0;
+}
 
 flow_status flow_cell_check(flow_layer *layer)
 {
@@ -25,7 +27,7 @@ flow_status flow_cell_check(flow_layer *layer)
 
 static flow_status check_input(const flow_layer *layer, const flow_signature *input)
 {
-  if (is_cell(layer)) FLOW_TRY(flow_layer_check_rank(layer, input, 2, "{batch, features}", NULL));
+  if (flow_recurrent_is_cell(layer)) FLOW_TRY(flow_layer_check_rank(layer, input, 2, "{batch, features}", NULL));
   else FLOW_TRY(flow_layer_check_rank(layer, input, 3, "{batch, steps, features}", NULL));
   return flow_layer_check_channels(layer, input, "features");
 }
@@ -51,7 +53,7 @@ flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int c
   FLOW_TRY(flow_layer_add_variable(context, layer, FLOW_RECURRENT_RECURRENT_KERNEL, "recurrent_kernel", "recurrent_initializer", 2, shape,
                                    1));
   FLOW_TRY(add_bias(context, layer));
-  for (int i = 0; i < layer->variable_count && !is_cell(layer); i++) layer->parts[i] = &layer->class->cell->part;
+  for (int i = 0; i < layer->variable_count && !flow_recurrent_is_cell(layer); i++) layer->parts[i] = &layer->class->cell->part;
   return FLOW_OK;
 }
 
@@ -95,11 +97,11 @@ flow_tensor *flow_recurrent_gate(flow_expression *e, const flow_layer *layer, fl
 }
 
 /* A mask of the layer's; that of a cell is the same in all rounds of a loop. */
-static flow_tensor *dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, uint64_t seed, int index)
+static flow_tensor *dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, flow_layer_draws draws, int index)
 {
   if (e->status != FLOW_OK) return NULL;
-  flow_graph *body = is_cell(layer) ? flow_loop_leave(e->context) : NULL;
-  flow_tensor *mask = flow_steps_dropout(e, layer, x, rate, seed, index);
+  flow_graph *body = flow_recurrent_is_cell(layer) ? flow_loop_leave(e->context) : NULL;
+  flow_tensor *mask = flow_steps_dropout(e, draws, x, rate, index);
   flow_loop_return(e->context, body);
   return mask;
 }
@@ -107,7 +109,7 @@ static flow_tensor *dropout_mask(flow_expression *e, flow_layer *layer, flow_ten
 /* The input's share of all gates {n, steps, gates * u}: x . kernel + bias, and what dropout does to it. */
 /* One product for all steps and gates, unless dropout gives each gate a mask of its own: then one for each gate. */
 static flow_tensor *input_gates(flow_expression *e, flow_layer *layer, const flow_recurrent_cell *cell, flow_tensor *x, flow_tensor *bias,
-                                int training, uint64_t seed)
+                                int training, flow_layer_draws draws)
 {
   flow_tensor *kernel = flow_express_variable(e, layer->variables[FLOW_RECURRENT_KERNEL]), *gates = NULL;
   double rate = training ? flow_steps_rate(layer, "dropout") : 0;
@@ -115,7 +117,7 @@ static flow_tensor *input_gates(flow_expression *e, flow_layer *layer, const flo
   int each = rate > 0 && cell->own_masks && flow_argument_number(layer->arguments, "recurrent_dropout") > 0;
   flow_tensor *first = rate > 0 ? flow_steps_slice(e, x, 1, 0, 1) : NULL;
   for (int gate = 0; gate < (each ? cell->gates : 1); gate++) {
-    flow_tensor *dropped = rate > 0 ? e_mul(e, x, dropout_mask(e, layer, first, rate, seed, gate)) : x;
+    flow_tensor *dropped = rate > 0 ? e_mul(e, x, dropout_mask(e, layer, first, rate, draws, gate)) : x;
     flow_tensor *part = each ? flow_steps_slice(e, kernel, 1, gate * units, (gate + 1) * units) : kernel;
     flow_tensor *product = flow_express(e, FLOW_OP_matmul, dropped, part, NULL, NULL);
     gates = gate ? flow_express(e, FLOW_OP_concat, gates, product, NULL, &(flow_attributes){ .axis = { 2 } }) : product;
@@ -176,7 +178,7 @@ static flow_recurrent_weights weights_of(flow_expression *e, const run *r, flow_
   double rate = r->steps.training ? flow_steps_rate(layer, "recurrent_dropout") : 0;
   for (int gate = 0; gate < r->cell->gates; gate++) {
     weights.gates[gate] = flow_steps_slice(e, kernel, 1, gate * r->units, (gate + 1) * r->units);
-    if (rate > 0) weights.masks[gate] = dropout_mask(e, layer, h, rate, r->steps.seed, FLOW_RECURRENT_MOST_GATES + gate);
+    if (rate > 0) weights.masks[gate] = dropout_mask(e, layer, h, rate, r->steps.draws, FLOW_RECURRENT_MOST_GATES + gate);
   }
   return weights;
 }
@@ -212,9 +214,9 @@ static flow_tensor *run_all(flow_expression *e, run *r, flow_tensor *x, flow_ten
   flow_steps *s = &r->steps;
   flow_tensor *bias;
   int drops = flow_steps_rate(s->layer, "dropout") > 0 || flow_steps_rate(s->layer, "recurrent_dropout") > 0;
-  if (s->training && drops) s->seed = flow_layer_seed(e->context, s->layer);
+  if (s->training && drops) s->draws = flow_express_draw(e, s->layer);
   r->bias = read_bias(e, r, x, &bias);
-  s->x = input_gates(e, s->layer, r->cell, x, bias, s->training, s->seed);
+  s->x = input_gates(e, s->layer, r->cell, x, bias, s->training, s->draws);
   flow_steps_begin(e, s, given, s->x, 2, (int64_t[]){ x->shape[0], r->units }, states);
   if (e->status != FLOW_OK) return NULL;
   if (is_fused(r)) return run_op(e, r, states);

@@ -34,6 +34,9 @@ extern const char *const flow_recurrent_inputs_1[], *const flow_recurrent_inputs
 extern const char *const flow_cell_inputs_1[], *const flow_cell_inputs_2[];
 extern const flow_argument flow_recurrent_options[];
 
+/* Whether the layer is a cell, which reads one step. */
+int flow_recurrent_is_cell(const flow_layer *layer);
+
 /* Parameters, in Keras' order, which differs between the layers. */
 #define FLOW_RECURRENT_INITIALIZERS                                        \
   { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },      \

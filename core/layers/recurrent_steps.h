@@ -19,7 +19,7 @@ typedef struct flow_steps {
   int          reverse, training;
   int          has_state;           /* the first ones are not zeros */
   int          loops;               /* several steps are a loop of the plan that is traced */
-  uint64_t     seed;                /* of dropout */
+  flow_layer_draws draws;           /* of dropout */
   /* One step, of which x is the row: states[] become the next ones. self: what the steps of a call have in common. */
   void       (*step)(flow_expression *e, const struct flow_steps *steps, const void *self, flow_tensor *x, flow_tensor **states);
   const void  *self;
@@ -46,7 +46,7 @@ flow_tensor *flow_steps_swapped(flow_expression *e, flow_tensor *x);
 
 /* A rate between 0 and 1; 0: nothing is dropped, which 1 stands for, too, as in Keras. */
 double       flow_steps_rate(const flow_layer *layer, const char *name);
-/* What dropout multiplies x with, one mask for all steps; `index` tells the layer's masks apart. */
-flow_tensor *flow_steps_dropout(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, uint64_t seed, int index);
+/* What dropout multiplies x with, one mask for all steps; `index` tells the call's masks apart. */
+flow_tensor *flow_steps_dropout(flow_expression *e, flow_layer_draws draws, flow_tensor *x, double rate, int index);
 
 #endif

@@ -10,7 +10,6 @@ local x, y = flow.random.normal({ 60, 4 }, { seed = 1 }), flow.random.normal({ 6
 
 local function new_model(width, optimizer)
   local layers = flow.layers
-  flow.clear_session()      -- dropout depends on the name of its layer
   flow.set_random_seed(3)
   local model = flow.Sequential {
     layers.Input { 4 }, layers.Dense(width or 8, { activation = "relu" }), layers.Dropout(0.2), layers.Dense(1),
