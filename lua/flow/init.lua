@@ -126,6 +126,7 @@ return setmetatable(flow, {
   names = function()
     local names = {}
     for name in pairs(parts) do names[#names + 1] = name end
+    for _, name in ipairs(require("flow.tensor.composed").names()) do names[#names + 1] = name end
     return names
   end,
   __index = function(_, name)
@@ -140,6 +141,7 @@ return setmetatable(flow, {
       for _, list in ipairs { flow, parts } do
         for key in pairs(list) do names[key] = true end
       end
+      for _, key in ipairs(require("flow.tensor.composed").names()) do names[key] = true end
       errors.raise("flow has no field %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), names))
     end
     local value = require(part[1])

@@ -16,7 +16,8 @@ local names = require "flow.names"
 local C = native.C
 local texts = {}
 
-local FILES = { "tensors", "layers", "training", "keras", "data", "distribute", "applications", "fields" }
+local FILES = { "tensors", "layers", "training", "keras", "data", "distribute", "applications", "fields", "elements",
+                "computations" }
 
 local records      -- by name: { doc =, example = }
 

@@ -40,6 +40,9 @@ local composed = {}
 
 function composed.has(name) return file_of[name] ~= nil end
 
+-- The names of all, of which none is loaded by that.
+function composed.names() return require("flow.names").sorted(file_of) end
+
 -- The op of this name, nil if no file has it.
 function composed.find(name)
   if not file_of[name] then return nil end
