@@ -19,7 +19,7 @@ typedef struct product_plan {
 } product_plan;
 
 /* Plans by key, for all devices; a handle per device, made at its first plan and kept. cuBLASLt lets threads share a handle, so that the
- * lock covers only its making. */
+ * lock covers its making, and calls with a bias, whose address is written into a descriptor that other threads use, too. */
 static flow_plan_cache plans = FLOW_PLAN_CACHE;
 static struct { pthread_mutex_t lock; cublasLtHandle_t handle; } devices[MOST_DEVICES] = {
   [0 ... MOST_DEVICES - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
@@ -170,20 +170,30 @@ const flow_library_plan *flow_product_plan(const flow_call *call, const flow_lib
 
 /* ---- running -------------------------------------------------------------------------------------------------------------------- */
 
+static flow_status multiply(const flow_call *call, const product_plan *made, cublasLtHandle_t handle, const void *a, const void *b,
+                            const void *bias, void *c, void *workspace)
+{
+  const flow_cublaslt *blas = flow_cuda_cublaslt();
+  const float one = 1, zero = 0;
+  if (bias) FLOW_TRY(set(blas, made->product.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
+  return check(blas, blas->cublasLtMatmul(handle, made->product.product, &one, b, made->product.a, a, made->product.b, &zero, c,
+                                          made->product.c, c, made->product.c, &made->algorithm, workspace, made->general.workspace,
+                                          flow_cuda_stream(call)),
+               "a product cannot be run");
+}
+
 /* Enqueues c = a b (+ bias) on the call's queue. The beginnings of all operands must be multiples of the alignment that the plan was
- * made for. */
+ * made for. The descriptor may be changed again when cublasLtMatmul has returned: it takes parameters of the host by value. */
 flow_status flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias, void *c,
                              void *workspace)
 {
   const product_plan *made = (const product_plan *)plan;
-  const flow_cublaslt *blas = flow_cuda_cublaslt();
-  const float one = 1, zero = 0;
+  int device = flow_cuda_device_index(call);
   cublasLtHandle_t handle;
-  FLOW_TRY(open_device(blas, flow_cuda_device_index(call), &handle));
-  /* A copy: the pointer of the bias is part of the descriptor, which other threads use, too. */
-  cublasLtMatmulDescOpaque_t product = *made->product.product;
-  if (bias) FLOW_TRY(set(blas, &product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
-  return check(blas, blas->cublasLtMatmul(handle, &product, &one, b, made->product.a, a, made->product.b, &zero, c, made->product.c, c,
-                                          made->product.c, &made->algorithm, workspace, plan->workspace, flow_cuda_stream(call)),
-               "a product cannot be run");
+  FLOW_TRY(open_device(flow_cuda_cublaslt(), device, &handle));
+  if (!bias) return multiply(call, made, handle, a, b, bias, c, workspace);
+  pthread_mutex_lock(&devices[device].lock);
+  flow_status status = multiply(call, made, handle, a, b, bias, c, workspace);
+  pthread_mutex_unlock(&devices[device].lock);
+  return status;
 }

@@ -283,14 +283,15 @@ void flow_cudnn_plan_release(const flow_cudnn *cudnn, flow_cudnn_plan *plan)
  * the next. A plan that needs too much workspace counts as not supported. *out is changed on success alone, but for `tried`, which is
  * the caller's count. */
 static cudnnStatus_t make_plan(const flow_cudnn_device *device, cudnnBackendDescriptor_t configuration, const char *json,
-                               flow_cudnn_plan *out)
+                               cudnnHandle_t handle, flow_cudnn_plan *out)
 {
   const flow_cudnn *cudnn = device->cudnn;
   flow_cudnn_plan plan = { 0 };
   cudnnStatus_t status = cudnn->cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan.descriptor);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  status = cudnn->cudnnBackendSetAttribute(plan.descriptor, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                                           &device->properties);
+  status = handle ? cudnn->cudnnBackendSetAttribute(plan.descriptor, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle)
+                  : cudnn->cudnnBackendSetAttribute(plan.descriptor, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                                    &device->properties);
   if (status == CUDNN_STATUS_SUCCESS && json) {
     status = cudnn->cudnnBackendSetAttribute(plan.descriptor, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                                              (int64_t)strlen(json), json);
@@ -346,7 +347,7 @@ static cudnnStatus_t try_mode(const flow_cudnn_graph *g, cudnnBackendDescriptor_
     for (int64_t i = 0; i < count && status != CUDNN_STATUS_SUCCESS; i++) {
       if (notes_of(cudnn, configurations[i]) & refused) continue;
       out->tried++;
-      status = make_plan(device, configurations[i], NULL, out);
+      status = make_plan(device, configurations[i], NULL, NULL, out);
     }
   }
   while (made > 0) cudnn->cudnnBackendDestroyDescriptor(configurations[--made]);
@@ -373,8 +374,18 @@ flow_status flow_cudnn_plan_json(const flow_cudnn *cudnn, const flow_cudnn_plan 
   return get_text(cudnn, plan->descriptor, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, out);
 }
 
+/* With a handle first, as cudnn-frontend does (loadFromJson demands one), and as cuDNN has done longest. Its headers call that deprecated:
+ * where it is refused, and for described devices, the device's properties take its place (NVIDIA's "deviceless ahead-of-time compilation",
+ * from cuDNN 9.8 on). */
 flow_status flow_cudnn_plan_read(const flow_cudnn_device *device, const char *json, flow_cudnn_plan *out)
 {
+  cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
   *out = (flow_cudnn_plan){ 0 };
-  return check(device->cudnn, make_plan(device, NULL, json, out), "the text of a plan is refused");
+  if (device->handle) {
+    pthread_mutex_lock(device->busy);
+    status = make_plan(device, NULL, json, device->handle, out);
+    pthread_mutex_unlock(device->busy);
+  }
+  if (status != CUDNN_STATUS_SUCCESS) status = make_plan(device, NULL, json, NULL, out);
+  return check(device->cudnn, status, "the text of a plan is refused");
 }

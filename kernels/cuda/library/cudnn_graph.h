@@ -6,6 +6,7 @@
 #ifndef FLOW_CUDA_LIBRARY_CUDNN_GRAPH_H
 #define FLOW_CUDA_LIBRARY_CUDNN_GRAPH_H
 
+#include <pthread.h>
 #include "cuda/library/library_functions.h"
 #include "cuda/library/library.h"
 
@@ -34,10 +35,12 @@ void flow_cudnn_pointwise(flow_cudnn_graph *graph, cudnnPointwiseMode_t mode, in
 /* y = x added up along the axes that y does not have, in an order that is always the same. */
 void flow_cudnn_add_up(flow_cudnn_graph *graph, int x, int y);
 
-/* The device that plans are made for. */
+/* The device that plans are made for. handle: its own, which one thread at a time may use, with `busy`; NULL: it is described. */
 typedef struct flow_cudnn_device {
   const flow_cudnn        *cudnn;
   cudnnBackendDescriptor_t properties;
+  cudnnHandle_t            handle;
+  pthread_mutex_t         *busy;
 } flow_cudnn_device;
 
 /* The CUDA device of that index, or one that is described: the JSON that flow_cudnn_device_json gave on a machine that has it. */

@@ -129,6 +129,8 @@ static flow_status open_device(struct device_state *state, int index)
     flow_cudnn_device_close(&state->device);
     return flow_fail(FLOW_UNSUPPORTED, "cuDNN: no handle for gpu:%d: %s", index, cudnn->cudnnGetErrorString(status));
   }
+  state->device.handle = state->handle;
+  state->device.busy = &state->lock;
   state->opened = 1;
   return FLOW_OK;
 }
