@@ -95,6 +95,7 @@ describe("gpu-check in a clean root", function()
     for _, net in ipairs { "mnist", "flowers", "resnet50" } do
       assert.same({ "skipped", "no time left" }, rows["digest-" .. net .. "-bfloat16"])
     end
+    assert.is_not_nil(rows["spec-golden-gradients"], output)
     local logs = support.run(("tar -xzOf %s/out/logs.tar.gz logs/test_cuda_library.log"):format(root))
     assert.equal("ERROR: one is not two\n", logs)
   end)
@@ -108,8 +109,9 @@ describe("gpu-check in a clean root", function()
     end
     assert.same({ "skipped", "python3 has no torch here" }, rows["speed-flowers-torch"])
     assert.same({ "skipped", "ncu is not there" }, rows["profile-flowers"])
-    for _, name in ipairs { "speed-mnist-flowlua-float32-1", "speed-resnet50-flowlua-bfloat16-2", "racecheck-test_cuda_bundle",
-                            "racecheck-test_cuda_reduce", "tensors", "spec-backend-ops", "spec-golden-layers" } do
+    for _, name in ipairs { "speed-mnist-in-turn", "speed-mnist-flowlua-float32-1", "speed-resnet50-flowlua-bfloat16-2",
+                            "racecheck-test_cuda_bundle", "racecheck-test_cuda_reduce", "tensors-deep", "spec-backend-ops",
+                            "spec-golden-layers" } do
       assert.is_not_nil(rows[name], name .. " has no row in\n" .. output)
     end
     assert.matches("the GPU is emulated: no figure is one of a GPU", output)
