@@ -80,16 +80,17 @@ static void a_kernel_is_not_loaded_while_its_thread_captures(void **state)
   void *parameters[2] = { &none, &count };
   good(cudaSetDevice(0));
   good(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const cudaLaunchConfig_t how = { .gridDim = { 1, 1, 1 }, .blockDim = { 256, 1, 1 }, .stream = stream };
   good(cudaLibraryLoadData(&library, flow_cuda_families_fatbin, NULL, NULL, 0, NULL, NULL, 0));
   good(cudaLibraryGetKernel(&kernel, library, "bundle_kernel"));
   good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  is(cudaErrorStreamCaptureUnsupported, cudaLaunchKernel(kernel, (dim3){ 1, 1, 1 }, (dim3){ 256, 1, 1 }, parameters, 0, stream));
+  is(cudaErrorStreamCaptureUnsupported, cudaLaunchKernelExC(&how, kernel, parameters));
   cudaGraph_t graph;
   is(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
   good(cudaFuncGetAttributes(&attributes, kernel));
   assert_int_equal(attributes.maxThreadsPerBlock, BLOCK_THREADS);
   good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  good(cudaLaunchKernel(kernel, (dim3){ 1, 1, 1 }, (dim3){ 256, 1, 1 }, parameters, 0, stream));
+  good(cudaLaunchKernelExC(&how, kernel, parameters));
   good(cudaStreamEndCapture(stream, &graph));
   good(cudaGraphDestroy(graph));
 }

@@ -56,8 +56,7 @@ MAKES(cudaMallocFromPoolAsync, (void **memory, size_t bytes, cudaMemPool_t pool,
 MAKES(cudaMemcpyAsync, (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream),
       (to, from, bytes, kind, stream))
 MAKES(cudaMemsetAsync, (void *to, int value, size_t bytes, cudaStream_t stream), (to, value, bytes, stream))
-MAKES(cudaLaunchKernel, (const void *kernel, dim3 grid, dim3 block, void **parameters, size_t shared, cudaStream_t stream),
-      (kernel, grid, block, parameters, shared, stream))
+MAKES(cudaLaunchKernelExC, (const cudaLaunchConfig_t *how, const void *kernel, void **parameters), (how, kernel, parameters))
 MAKES(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
 MAKES(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags), (stream, event, flags))
 MAKES(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode), (stream, mode))

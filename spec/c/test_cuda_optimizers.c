@@ -1,5 +1,6 @@
 /* test_cuda_optimizers.c: the optimizer ops on the device, with gradients in memory and as products, against the CPU's plain kernels. */
 #include "cuda_runner.h"
+#include "cuda/ops/optimizer/optimizers.h"
 #include "ops/optimizer_layout.h"
 
 typedef struct rule_case { int op; double momentum; int nesterov, amsgrad, centered; } rule_case;
@@ -97,12 +98,24 @@ static void other_dtypes_in_double(void **state)
   try_case(&rules[3], &layouts[3], FLOW_FLOAT32, FLOW_FLOAT64, 0, NO_GUARD);          /* a rate of another dtype */
 }
 
+/* Blocks that are started do several: the emulated device has 4 multiprocessors. Factors of whole vectors and any number of rows. */
+static void more_blocks_than_are_started(void **state)
+{
+  (void)state;
+  static const layout_case many[] = {
+    { 4 * UPDATE_FOURS * BLOCK_THREADS * (4 * UPDATE_BLOCKS + 3) + 5, 0, { { 0 } } },
+    { 56000, 2, { { 8, 9, 160, 164 }, { 26400, 4, 140, 200 } } },
+  };
+  for (size_t l = 0; l < sizeof many / sizeof many[0]; l++)
+    for (int r = 0; r < RULES; r += 3) try_case(&rules[r], &many[l], FLOW_FLOAT32, FLOW_FLOAT32, 0.25, NO_GUARD);
+}
+
 /* Factors of 16 bits beside parameters of float32; with many rows a library multiplies them. */
 static void factors_of_sixteen_bits(void **state)
 {
   (void)state;
-  static const product_case cases[] = { { 3, 7, 24, 33 }, { 4, 64, 16, 8 }, { 4, 65, 16, 8 }, { 1, 300, 9, 5 } };
-  for (int i = 0; i < 8; i++) {
+  static const product_case cases[] = { { 3, 7, 24, 33 }, { 4, 64, 16, 8 }, { 4, 65, 16, 8 }, { 1, 300, 9, 5 }, { 8, 7, 12, 16 } };
+  for (int i = 0; i < 10; i++) {
     const product_case *c = &cases[i / 2];
     int dtype = i % 2 ? FLOW_FLOAT16 : FLOW_BFLOAT16, size = c->first + c->m * c->n + 2;
     flow_attributes attributes = { .optimizer = { .momentum = 0.9, .products = 1, .first = { c->first } } };
@@ -121,6 +134,6 @@ static void factors_of_sixteen_bits(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test(float32_as_the_plain_kernels), cmocka_unit_test(other_dtypes_in_double),
-                                      cmocka_unit_test(factors_of_sixteen_bits) };
+                                      cmocka_unit_test(more_blocks_than_are_started), cmocka_unit_test(factors_of_sixteen_bits) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,12 @@ static cudaError_t find(const void *image, const char *name, cudaKernel_t *kerne
   return cudaLibraryGetKernel(kernel, library, name);
 }
 
+static cudaError_t launch(cudaKernel_t kernel, unsigned grid, unsigned block, void **parameters, cudaStream_t stream)
+{
+  const cudaLaunchConfig_t how = { .gridDim = { grid, 1, 1 }, .blockDim = { block, 1, 1 }, .stream = stream };
+  return cudaLaunchKernelExC(&how, kernel, parameters);
+}
+
 static void kernels_have_names_and_run_as_they_are_launched(void **state)
 {
   (void)state;
@@ -214,14 +220,14 @@ static void kernels_have_names_and_run_as_they_are_launched(void **state)
   is(cudaErrorSymbolNotFound, find(flow_cuda_families_fatbin, "fill", &kernel));
   is(cudaErrorSymbolNotFound, find(flow_cuda_libraries_fatbin, "fill_kernel", &kernel));
   good(find(flow_cuda_families_fatbin, "fill_kernel", &kernel));
-  is(cudaErrorInvalidConfiguration, cudaLaunchKernel(kernel, (dim3){ 0, 1, 1 }, (dim3){ 256, 1, 1 }, parameters, 0, first));
-  is(cudaErrorInvalidConfiguration, cudaLaunchKernel(kernel, (dim3){ 1, 1, 1 }, (dim3){ 512, 1, 1 }, parameters, 0, first));
-  is(cudaErrorInvalidResourceHandle, cudaLaunchKernel(kernel, (dim3){ 1, 1, 1 }, (dim3){ 256, 1, 1 }, parameters, 0, there));
-  good(cudaLaunchKernel(kernel, (dim3){ 2, 1, 1 }, (dim3){ 256, 1, 1 }, parameters, 0, first));      /* each block takes two turns */
+  is(cudaErrorInvalidConfiguration, launch(kernel, 0, 256, parameters, first));
+  is(cudaErrorInvalidConfiguration, launch(kernel, 1, 512, parameters, first));
+  is(cudaErrorInvalidResourceHandle, launch(kernel, 1, 256, parameters, there));
+  good(launch(kernel, 2, 256, parameters, first)); /* each block takes two turns */
   good(cudaMemcpyAsync(found, memory, BYTES, cudaMemcpyDeviceToHost, first));
   for (int i = 0; i < COUNT; i++) assert_float_equal(found[i], 3, 0);
   clear(first);
-  good(cudaLaunchKernel(kernel, (dim3){ 4, 1, 1 }, (dim3){ 128, 1, 1 }, parameters, 0, first));      /* half of the threads are missing */
+  good(launch(kernel, 4, 128, parameters, first)); /* half of the threads are missing */
   good(cudaMemcpyAsync(found, memory, BYTES, cudaMemcpyDeviceToHost, first));
   for (int i = 0; i < COUNT; i++) assert_float_equal(found[i], (i % 256 < 128 ? 3 : 0), 0);
 }
@@ -269,6 +275,47 @@ static void what_is_not_safe_ends_a_capture(void **state)
     }
     is_lost();
   }
+}
+
+/* fill_kernel, which may start before what is before it on the stream ends. */
+static cudaError_t launch_early(cudaKernel_t kernel, cudaStream_t stream)
+{
+  static fill_arguments none;
+  static int64_t count;
+  void *parameters[2] = { &none, &count };
+  cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization };
+  early.val.programmaticStreamSerializationAllowed = 1;
+  const cudaLaunchConfig_t how = { .gridDim = { 1, 1, 1 }, .blockDim = { 256, 1, 1 }, .stream = stream, .attrs = &early, .numAttrs = 1 };
+  return cudaLaunchKernelExC(&how, kernel, parameters);
+}
+
+static void kernels_start_early_after_kernels_that_are_captured_and_nothing_else(void **state)
+{
+  (void)state;
+  cudaGraph_t graph;
+  cudaKernel_t kernel;
+  fill_arguments none = { .bytes = 4 };
+  int64_t count = 0;
+  void *parameters[2] = { &none, &count };
+  good(find(flow_cuda_families_fatbin, "fill_kernel", &kernel));
+  good(launch(kernel, 1, 256, parameters, first));
+  is(cudaErrorUnknown, launch_early(kernel, first)); /* not captured */
+  begin();
+  is(cudaErrorUnknown, launch_early(kernel, first)); /* nothing is before it */
+  clear(first);
+  is(cudaErrorUnknown, launch_early(kernel, first));
+  good(launch(kernel, 1, 256, parameters, first));
+  good(launch_early(kernel, first));
+  good(launch_early(kernel, first));
+  good(cudaEventRecord(event, first));
+  good(cudaStreamWaitEvent(second, event, 0));
+  good(launch(kernel, 1, 256, parameters, second));
+  good(launch(kernel, 1, 256, parameters, first));
+  good(cudaEventRecord(event, second));
+  good(cudaStreamWaitEvent(first, event, 0));
+  is(cudaErrorUnknown, launch_early(kernel, first)); /* after two */
+  good(cudaStreamEndCapture(first, &graph));
+  good(cudaGraphDestroy(graph));
 }
 
 static void *allocate_beside(void *argument)
@@ -430,12 +477,20 @@ static void calls_of_nccl_are_checked(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    test(an_error_is_kept_until_it_is_taken), test(what_is_enqueued_wants_its_device),
-    test(events_are_recorded_on_their_device_and_waited_for_on_any), test(streams_are_ready_some_time),
-    test(pinned_memory_is_read_when_the_copy_is_carried_out), test(memory_in_use_is_not_freed),
-    test(a_pool_is_its_devices_until_it_is_opened), test(a_pool_keeps_what_is_freed_until_it_is_trimmed),
-    test(kernels_have_names_and_run_as_they_are_launched), test(what_is_not_safe_ends_a_capture),
-    test(other_threads_are_not_minded_but_cannot_end_it), test(events_do_not_lead_out_of_a_capture_or_into_it), test(forks_are_joined),
+    test(an_error_is_kept_until_it_is_taken),
+    test(what_is_enqueued_wants_its_device),
+    test(events_are_recorded_on_their_device_and_waited_for_on_any),
+    test(streams_are_ready_some_time),
+    test(pinned_memory_is_read_when_the_copy_is_carried_out),
+    test(memory_in_use_is_not_freed),
+    test(a_pool_is_its_devices_until_it_is_opened),
+    test(a_pool_keeps_what_is_freed_until_it_is_trimmed),
+    test(kernels_have_names_and_run_as_they_are_launched),
+    test(what_is_not_safe_ends_a_capture),
+    test(kernels_start_early_after_kernels_that_are_captured_and_nothing_else),
+    test(other_threads_are_not_minded_but_cannot_end_it),
+    test(events_do_not_lead_out_of_a_capture_or_into_it),
+    test(forks_are_joined),
     test(calls_of_nccl_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

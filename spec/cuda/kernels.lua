@@ -48,6 +48,24 @@ local function in_flight(lines)
   return most, widest
 end
 
+--- The smallest number of instructions for each multiply-add of a loop without branches inside; nil: no loop has 16 of those.
+local function instructions_a_product(lines)
+  local place, least = {}, nil
+  for i, line in ipairs(lines) do
+    local address, code = line:match("^%s+/%*(%x+)%*/%s*(.-)%s*;")
+    if address then place[tonumber(address, 16)] = i end
+    local target = code and code:match("BRA[^;]*0x(%x+)")
+    local from = target and place[tonumber(target, 16)]
+    local products, branches = 0, 0
+    for k = from or i + 1, i do
+      if lines[k]:find("FFMA") then products = products + 1 end
+      if lines[k]:find("BRA") then branches = branches + 1 end
+    end
+    if branches == 1 and products >= 16 then least = math.min(least or math.huge, (i - from + 1) / products) end
+  end
+  return least
+end
+
 local function read_code(path)
   local kernels, lines = {}, nil
   for line in io.lines(path) do
@@ -87,6 +105,7 @@ for name, lines in pairs(read_code(arg[1])) do
   local blocks = blocks_of(resources[name])
   local held = bytes * GPU.block * blocks
   kernels[name] = { registers = resources[name].registers, blocks = blocks, widest = widest, held = held,
+                    products = instructions_a_product(lines),
                     rate = math.min(GPU.rate, held * GPU.multiprocessors / GPU.latency) }
 end
 
@@ -119,16 +138,18 @@ if arg[3] then
       kernel and ("%.1f KB"):format(kernel.held / 1024) or "", sum.seconds * 1e6))
   end
   print("loads under 8 bytes: " .. (#narrow > 0 and table.concat(narrow, ", ") or "none"))
-  print(("%d launches, at most %d turns in one, %.1f us on an H100 by estimate, of which nothing was measured: libraries count as copies")
-    :format(number, launches.turns(list), total * 1e6))
+  print(("%d launches, %d of which start early, at most %d turns in one, %.1f us on an H100 by estimate, of which nothing was measured: " ..
+    "libraries count as copies"):format(number, launches.early(list), launches.turns(list), total * 1e6))
   return
 end
 
 local names = {}
 for name in pairs(kernels) do names[#names + 1] = name end
 table.sort(names)
-print(("%-40s %9s %6s %12s %12s %14s"):format("kernel", "registers", "blocks", "widest load", "in flight", "at most"))
+print(("%-40s %9s %6s %12s %12s %14s %22s"):format("kernel", "registers", "blocks", "widest load", "in flight", "at most",
+  "instructions a product"))
 for _, name in ipairs(names) do
   local k = kernels[name]
-  print(("%-40s %9d %6d %6d bytes %9.1f KB %9.2f TB/s"):format(name, k.registers, k.blocks, k.widest, k.held / 1024, k.rate / 1e12))
+  print(("%-40s %9d %6d %6d bytes %9.1f KB %9.2f TB/s%s"):format(name, k.registers, k.blocks, k.widest, k.held / 1024, k.rate / 1e12,
+    k.products and (" %22.2f"):format(k.products) or ""))
 end

@@ -19,5 +19,5 @@ for _, launch in ipairs(list) do
   print(("%4d%s %5d %-28s %-28s %14.0f %14.0f %14.0f"):format(launch.node, launch.bundled and "*" or " ", launch.turns, launch.op,
     launch.kernel, launch.read, launch.written, launch.own))
 end
-print(("%d launches and copies, at most %d turns in one, %.0f bytes, of which in the ops' own memory %.0f"):format(launches.nodes(list),
-  launches.turns(list), launches.bytes(list), launches.own(list)))
+print(("%d launches and copies, %d of which start early, at most %d turns in one, %.0f bytes, of which in the ops' own memory %.0f"):format(
+  launches.nodes(list), launches.early(list), launches.turns(list), launches.bytes(list), launches.own(list)))

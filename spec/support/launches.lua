@@ -47,13 +47,13 @@ end
 local function is_part_of_plan(kernel) return kernel == "emulated_sums" end
 
 --- The launches and copies of the last recording in a list, in order: { op =, kernel =, count =, node = (its number in the graph, which the
---- launches of a bundle have in common), turns = (of that node, one after the other), read =, written =, own = (bytes of those two in
---- memory of the op's own) }.
+--- launches of a bundle have in common), turns = (of that node, one after the other), early = (whether that node may start before the end
+--- of the one before), read =, written =, own = (bytes of those two in memory of the op's own) }.
 function launches.read(path)
   local list, call, waiting, nodes = {}, nil, {}, 0
   for line in io.lines(path) do
     local launch, copied = parse(line), tonumber(line:match("^copy (%d+)$"))
-    local node, together, turns = line:match("^node (%S+) (%d+) (%d+)$")
+    local node, together, turns, early = line:match("^node (%S+) (%d+) (%d+)(.*)$")
     if line == "recording" then
       list, call, waiting, nodes = {}, nil, {}, 0
     elseif copied then
@@ -70,7 +70,7 @@ function launches.read(path)
       nodes = nodes + 1
       for _ = 1, tonumber(together) do
         local first = table.remove(waiting, 1)
-        first.node, first.turns, first.bundled = nodes, tonumber(turns), node == "bundle"
+        first.node, first.turns, first.bundled, first.early = nodes, tonumber(turns), node == "bundle", early == " early"
       end
     end
   end
@@ -83,6 +83,15 @@ function launches.nodes(list)
   local most = 0
   for _, launch in ipairs(list) do most = math.max(most, launch.node) end
   return most
+end
+
+--- How many launches may start before the one before them ends.
+function launches.early(list)
+  local nodes = {}
+  for _, launch in ipairs(list) do nodes[launch.node] = launch.early or nil end
+  local count = 0
+  for _ in pairs(nodes) do count = count + 1 end
+  return count
 end
 
 --- The most turns that one launch takes, one after the other.

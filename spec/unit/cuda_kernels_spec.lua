@@ -64,6 +64,37 @@ describe("the table of the GPU's kernels", function()
   end)
 end)
 
+describe("the GPU's kernels, by their machine code,", function()
+  it("ask for 48 bytes of a parameter's numbers at once, and multiply a gradient's factors in two instructions for each product", function()
+    local output, status = support.run(("FLOW_BUILD=%s %sscripts/cuda-kernels"):format(build, support.root))
+    if status == 3 then return pending((output:gsub("\n$", ""))) end
+    for kernel, most in pairs { sgd_update_float32 = 1.5, sgd_update_half_floats = 2, adam_update_float32 = 1.5,
+                                adam_update_half_floats = 2 } do
+      local held, products = output:match("\n" .. kernel .. " +%d+ +%d+ +16 bytes +([%d.]+) KB +[%d.]+ TB/s +([%d.]+)\n")
+      assert.is_true(tonumber(held) >= 18, kernel .. " has " .. held .. " KB in flight")      -- 3 TB/s of 132, that take 800 ns
+      assert.is_true(tonumber(products) <= most, kernel .. " takes " .. products .. " instructions")
+    end
+  end)
+
+  it("wait for the kernel before them where they may start early, before they read anything", function()
+    local folder = os.getenv("CUDA_TOOLS")
+    local path = "PATH=" .. (folder and folder .. ":" or "") .. "$PATH"
+    if support.run(path .. " command -v cuobjdump") == "" then return pending("there is no cuobjdump") end
+    local wrong, count = {}, 0
+    for target, families in pairs { sm_80 = "constant", sm_90 = "*", sm_100 = "constant" } do
+      local code = support.run(("for f in %s/cuda/%s.fatbin; do %s cuobjdump --dump-sass -arch %s $f; done | grep -oE '%s'"):format(build,
+        families, path, target, "Function : [a-z0-9_]+|ACQBULK|LDG"))
+      for name, body in (code .. "Function"):gmatch("Function : (%S+)\n([^ ]*)%f[F]") do
+        local wait, read = body:find("ACQBULK"), body:find("LDG")
+        if (wait ~= nil) ~= (target ~= "sm_80") or (wait and read and read < wait) then wrong[#wrong + 1] = name .. " for " .. target end
+        count = count + 1
+      end
+    end
+    assert.same({}, wrong)
+    assert.is_true(count > 150, count .. " kernels")
+  end)
+end)
+
 --- The tables of the file: { net =, kernels = { name = { launches, bytes, widest, in flight } }, narrow =, launches =, turns = }.
 local function read_estimates()
   local list = {}
@@ -77,7 +108,9 @@ local function read_estimates()
       last.kernels[name] = { tonumber(count), tonumber(bytes), widest and tonumber(widest) or rest:match("^%l+"), tonumber(held) }
     end
     if line:find("^loads under 8") then last.narrow = line:match(": (.*)$") end
-    if line:find("^%d+ launches") then last.launches, last.turns = line:match("^(%d+) launches, at most (%d+) turns") end
+    if line:find("^%d+ launches") then
+      last.launches, last.early, last.turns = line:match("^(%d+) launches, (%d+) of which start early, at most (%d+) turns")
+    end
   end
   return list
 end
@@ -103,11 +136,13 @@ describe("spec/cuda/estimates.txt", function()
 
     it("is of today's launches and bytes: " .. limit[1], function()
       if emulated.missing() then return pending(emulated.missing()) end
-      local path, sums, number = support.file("launches", ""), {}, 0
+      local path, sums, number, list = support.file("launches", ""), {}, 0, nil
       local output, status = support.run(("FLOW_BUILD=%s FLOW_LIST_LAUNCHES=%s %sscripts/cuda-launches %s"):format(build, path,
         support.root, limit[1]))
       assert.equal(0, status, output)
-      for _, launch in ipairs(launches.read(path)) do
+      list = launches.read(path)
+      assert.equal(tonumber(found.early), launches.early(list))
+      for _, launch in ipairs(list) do
         local name = launch.bundled and "bundle" or launch.kernel
         local sum = sums[name] or { 0, 0 }
         sums[name] = sum
@@ -119,6 +154,14 @@ describe("spec/cuda/estimates.txt", function()
       assert.same(expected, sums, "scripts/cuda-kernels --write renews the table")
     end)
   end
+
+  it("has no early starts where they are forbidden, or where kernels do not wait for each other", function()
+    if emulated.missing() then return pending(emulated.missing()) end
+    for _, variable in ipairs { "FLOW_CUDA_OVERLAP=0", "FLOW_EMULATED_PTX=80" } do
+      local output = support.run(("%s FLOW_BUILD=%s %sscripts/cuda-launches mnist 64 mixed_bfloat16"):format(variable, build, support.root))
+      assert.matches("\n%d+ launches and copies, 0 of which start early, ", output)
+    end
+  end)
 
   it("is what machine code and counts say: mnist", function()
     local output, status = support.run(("FLOW_BUILD=%s %sscripts/cuda-kernels %s"):format(build, support.root, most[2][1]))

@@ -149,6 +149,7 @@ BODY void store_rounded(int dtype, void *to, int64_t i, double value)
 /* Four elements in one access: `from` and `to` at a multiple of four elements of their own alignment. */
 typedef struct __attribute__((aligned(16))) four_floats { float v[4]; } four_floats;
 typedef struct __attribute__((aligned(8))) four_half_floats { uint16_t v[4]; } four_half_floats;
+typedef struct __attribute__((aligned(8))) two_words { uint32_t at[2]; } two_words;
 typedef struct __attribute__((aligned(4))) four_bytes { uint8_t v[4]; } four_bytes;
 
 #endif

@@ -1,6 +1,7 @@
 /* for_float32.h: BODIES for float32 operands, computed in float. See numbers.h. */
 #define NUMBER float
 #define NUMBER_DTYPE FLOW_FLOAT32
+#define IN_FLOAT 1
 #define NAME(name) name##_float32
 #define IS_NAN(x) isnan(x)
 #define LOAD(p, dtype, i) ((void)(dtype), ((const float *)(p))[i])

@@ -1,6 +1,7 @@
 /* for_half_floats.h: BODIES for floats of 16 bits, with float32 beside them, computed in float. See numbers.h. */
 #define NUMBER float
 #define NUMBER_DTYPE FLOW_FLOAT32
+#define IN_FLOAT 2
 #define NAME(name) name##_half_floats
 #define IS_NAN(x) isnan(x)
 #define LOAD(p, dtype, i) load_half(p, dtype, i)

@@ -1,6 +1,7 @@
 /* for_integers.h: BODIES for integers and bool, computed in int64. See numbers.h. */
 #define NUMBER int64_t
 #define NUMBER_DTYPE FLOW_INT64
+#define IN_FLOAT 0
 #define NAME(name) name##_integers
 #define IS_NAN(x) 0
 #define LOAD(p, dtype, i) load_integer(dtype, p, i)

@@ -1,6 +1,7 @@
 /* for_other.h: BODIES for floats of any size, mixed, computed in double. See numbers.h. */
 #define NUMBER double
 #define NUMBER_DTYPE FLOW_FLOAT64
+#define IN_FLOAT 0
 #define NAME(name) name##_other
 #define IS_NAN(x) isnan(x)
 #define LOAD(p, dtype, i) load_double(dtype, p, i)

@@ -7,7 +7,8 @@
  *   #include "cuda/device/for_other.h"      NAME(x) is x_other: floats of any size, mixed, computed in double
  *   #include "cuda/device/for_integers.h"   NAME(x) is x_integers: integers and bool, computed in int64
  *   #undef BODIES
- * Each defines NUMBER and its dtype NUMBER_DTYPE, NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and
+ * Each defines NUMBER and its dtype NUMBER_DTYPE, IN_FLOAT (1: NUMBER is
+ * float, 2: and operands may have 16 bits), NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and
  * STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and are at a multiple of 16 bytes. */
 #ifndef FLOW_CUDA_DEVICE_NUMBERS_H
 #define FLOW_CUDA_DEVICE_NUMBERS_H

@@ -23,6 +23,8 @@ const flow_device_fault *flow_cuda_verdict(const flow_call *call);
 /* Counters of the call's queue for arrival.h, which its launches use one after the other. */
 enum { FLOW_CUDA_COUNTERS = 4096 };
 uint32_t *flow_cuda_counters(const flow_call *call);
+/* Of the call's device. What is computed must not depend on it. */
+int flow_cuda_multiprocessors(const flow_call *call);
 /* Enqueues a copy inside the device. */
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes);
 /* Makes the device of the call's queue, or the first one where it has none, the thread's current one; `before`: what leave restores. */

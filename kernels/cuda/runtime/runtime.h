@@ -1,5 +1,5 @@
-/* runtime.h: what the files of the CUDA runtime share: runtime_cuda.c (devices, queues, launches), runtime_memory.c (memory and copies),
- * runtime_recording.c (CUDA graphs).
+/* runtime.h: what the files of the CUDA runtime share: runtime_cuda.c (devices, queues, launches),
+ * runtime_kernels.c (images), runtime_memory.c (memory and copies), runtime_recording.c (CUDA graphs).
  *
  * A queue is a stream with memory from a pool of the device's own, so that allocation and release are events on the stream like any
  * other. What kernels find wrong goes to a block of the device's memory, where effects look at it, and which is copied to the host
@@ -18,6 +18,7 @@ typedef struct flow_cuda_device {
   flow_accelerator base;
   flow_traffic     traffic;
   int              opened, multiprocessors;
+  int              overlaps;               /* its kernels wait for the one before, where they are started early */
   cudaMemPool_t    pool;
 } flow_cuda_device;
 
@@ -43,6 +44,7 @@ struct flow_queue {
   uint32_t          *counters;                       /* the device's: arrival.h */
   flow_cuda_staging  staging;
   flow_cuda_capture *capture;                        /* while it is recorded */
+  int                after_kernel;                   /* meanwhile: what was enqueued last is a kernel of ours */
   flow_cuda_bundle  *bundle;                         /* small launches, meanwhile, that go together */
   void             **released;                       /* meanwhile: freed afterwards */
   int                released_count, released_capacity;
@@ -68,6 +70,10 @@ flow_status flow_runtime_synchronize(flow_queue *queue);
 flow_status flow_runtime_wait(flow_queue *queue);
 /* Enqueues the launches that wait to be bundled: before anything else gets to the stream. */
 flow_status flow_runtime_flush(flow_queue *queue);
+
+/* runtime_kernels.c: loads all kernels onto a device that is being opened; what cudaLaunchKernelExC takes for one. */
+flow_status flow_runtime_load_kernels(flow_cuda_device *device);
+const void *flow_runtime_kernel(flow_cuda_kernel kernel);
 
 /* runtime_memory.c */
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out);

@@ -4,34 +4,19 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/runtime/libraries.h"
 #include "cuda/library/library_formulas.h"
-#include "compiled_families.h"
 
 /* The oldest compute capability, ten times major plus minor: Ampere, for which kernels.cu is compiled (FLOW_CUDA_CODE in
  * CMakeLists.txt). */
 enum { LEAST_ARCHITECTURE = 80 };
 
-/* kernels.cu, compiled for each family. */
-#define X(family) extern const unsigned long long flow_cuda_##family##_fatbin[];
-FLOW_CUDA_IMAGES(X)
-#undef X
-static const struct image { const char *name; const unsigned long long *code; } images[] = {
-#define X(family) { #family, flow_cuda_##family##_fatbin },
-  FLOW_CUDA_IMAGES(X)
-#undef X
-};
-enum { IMAGES = sizeof images / sizeof *images };
-
-/* Guards opening: `devices`, `kernels` and `kernels_loaded` are written only under it. A device that is open never changes and is never
- * closed, so that all else reads it without the lock. */
+/* Guards opening: `devices` and what flow_runtime_load_kernels writes are written only under it. A device that is open never changes and is
+ * never closed, so that all else reads it without the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static flow_cuda_device devices[FLOW_CUDA_DEVICES];
-static cudaKernel_t kernels[CUDA_KERNEL_COUNT];         /* of all devices; written before the first is opened */
-static int kernels_loaded;
 
 flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error)
 {
@@ -104,26 +89,40 @@ static unsigned grid_of(flow_cuda_kernel kernel, int64_t count, const flow_cuda_
  * and newer; before that it was 4 KB. The runtime that is linked in refuses drivers older than itself (explain). */
 _Static_assert(CUDART_VERSION >= 12010 && sizeof(bundle_arguments) + sizeof(int64_t) <= 32764, "a driver may take fewer arguments");
 /* Starts a kernel on the queue's stream: `arguments` are read before it returns, so that the caller's copy may go. In a recording it
- * becomes a node of the graph. Errors of kernels that ran earlier may show here, too: CUDA reports them at the next call. */
-static flow_status enqueue(const flow_queue *queue, int op, flow_cuda_kernel kernel, int64_t count, const void *arguments)
+ * becomes a node of the graph, which may be started early where a kernel of ours comes directly before it: "programmatic dependent launch"
+ * of the CUDA programming guide, whose terms kernels.cu keeps. Copies, libraries and other queues are waited for in the usual way. Errors
+ * of kernels that ran earlier may show here, too: CUDA reports them at the next call. */
+static flow_status enqueue(flow_queue *queue, int op, flow_cuda_kernel kernel, int64_t count, const void *arguments)
 {
   const flow_cuda_device *device = queue->device;
   void *parameters[2] = { (void *)(uintptr_t)arguments, &count };
   int before;
   FLOW_TRY(flow_runtime_enter(device, &before));
-  cudaError_t error = cudaLaunchKernel((const void *)kernels[kernel], (dim3){ grid_of(kernel, count, device), 1, 1 },
-                                       (dim3){ BLOCK_THREADS, 1, 1 }, parameters, 0, queue->stream);
+  cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization };
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t how = { .gridDim = { grid_of(kernel, count, device), 1, 1 }, .blockDim = { BLOCK_THREADS, 1, 1 },
+                             .stream = queue->stream, .attrs = &early, .numAttrs = queue->after_kernel && device->overlaps };
+  cudaError_t error = cudaLaunchKernelExC(&how, flow_runtime_kernel(kernel), parameters);
+  queue->after_kernel = queue->capture != NULL;
   flow_runtime_leave(device, before);
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, flow_cuda_op_name(op), error);
 }
 
-/* The launches that wait in the bundle are enqueued as one. Every function that puts something on the stream or orders the stream
- * against another one calls this before, so that the stream's order is that of the calls. */
-flow_status flow_runtime_flush(flow_queue *queue)
+/* Enqueues the launches that wait to be bundled. */
+static flow_status close_bundle(flow_queue *queue)
 {
   flow_cuda_closed closed;
   if (!flow_cuda_bundle_close(queue->bundle, &closed)) return FLOW_OK;
   return enqueue(queue, closed.op, closed.kernel, closed.count, closed.arguments);
+}
+
+/* The launches that wait in the bundle are enqueued as one. Every function that puts something else than a kernel of ours on the stream or
+ * orders the stream against another one calls this before, so that the stream's order is that of the calls. */
+flow_status flow_runtime_flush(flow_queue *queue)
+{
+  flow_status status = close_bundle(queue);
+  queue->after_kernel = 0;
+  return status;
 }
 
 /* Outside a recording every launch goes to the stream at once: the host would gain nothing by holding it back. In a recording a small
@@ -136,7 +135,7 @@ flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int
   if (count <= 0) return FLOW_OK;
   if (small) FLOW_TRY(flow_cuda_bundle_add(&queue->bundle, call, kernel, count, arguments, bytes, &taken));
   if (taken) return FLOW_OK;
-  FLOW_TRY(flow_runtime_flush(queue));
+  FLOW_TRY(close_bundle(queue));
   if (small) FLOW_TRY(flow_cuda_bundle_add(&queue->bundle, call, kernel, count, arguments, bytes, &taken));
   return taken ? FLOW_OK : enqueue(queue, call->op, kernel, count, arguments);
 }
@@ -170,6 +169,8 @@ flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, si
 static const flow_cuda_device *device_of(const flow_call *call) { return call->queue ? call->queue->device : &devices[0]; }
 
 int flow_cuda_device_index(const flow_call *call) { return device_of(call)->base.index; }
+
+int flow_cuda_multiprocessors(const flow_call *call) { return device_of(call)->multiprocessors; }
 
 flow_status flow_cuda_enter(const flow_call *call, int *before) { return flow_runtime_enter(device_of(call), before); }
 
@@ -327,70 +328,6 @@ static int count_devices(char *why, size_t size)
   return 0;
 }
 
-/* Each image holds the kernels of one family: the one that knows the name has it. */
-static cudaError_t find_kernel(const cudaLibrary_t *libraries, const char *name, cudaKernel_t *out)
-{
-  cudaError_t error = cudaErrorSymbolNotFound;
-  for (int i = 0; i < IMAGES && error == cudaErrorSymbolNotFound; i++) error = cudaLibraryGetKernel(out, libraries[i], name);
-  cudaGetLastError();
-  return error;
-}
-
-/* CUDA loads a kernel when it is first used in a context, by default, and none while a stream is captured. */
-static flow_status touch_kernels(const flow_cuda_device *device)
-{
-  struct cudaFuncAttributes unused;
-  for (int i = 0; i < CUDA_KERNEL_COUNT; i++)
-    FLOW_CUDA_TRY(device, "loading a kernel", cudaFuncGetAttributes(&unused, (const void *)kernels[i]));
-  return FLOW_OK;
-}
-
-/* The machine code of a family; DIR/FAMILY.fatbin, if it is there, where FLOW_CUDA_KERNELS is DIR: kernels are tried without linking
- * anew. It stays. */
-static flow_status load_image(const flow_cuda_device *device, const struct image *image, cudaLibrary_t *out)
-{
-  const char *folder = getenv("FLOW_CUDA_KERNELS");
-  char what[256] = "loading the kernels", path[4096] = "";
-  const void *code = image->code;
-  void *block = NULL;
-  if (folder && *folder) snprintf(path, sizeof path, "%s/%s.fatbin", folder, image->name);
-  FILE *file = *path ? fopen(path, "rbe") : NULL;
-  if (file) {
-    long bytes = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
-    rewind(file);
-    flow_status status = flow_alloc_zero((size_t)(bytes > 0 ? bytes : 0) + 1, &block);
-    int whole = status == FLOW_OK && bytes > 0 && fread(block, 1, (size_t)bytes, file) == (size_t)bytes;
-    fclose(file);
-    FLOW_TRY(status);
-    snprintf(what, sizeof what, "loading the kernels of %.200s", path);
-    if (!whole) flow_free(block);
-    if (!whole) return flow_fail(FLOW_INVALID_ARGUMENT, "gpu:%d: %s, which cannot be read", device->base.index, what);
-    code = block;
-  }
-  cudaError_t error = cudaLibraryLoadData(out, code, NULL, NULL, 0, NULL, NULL, 0);
-  if (error != cudaSuccess) flow_free(block);
-  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, what, error);
-}
-
-/* The images are loaded once for all devices, each device then loads the kernels themselves. A part that fails is tried again when the
- * next device is opened; nothing of it is used before. */
-static flow_status load_kernels(const flow_cuda_device *device)
-{
-  static const char *const names[CUDA_KERNEL_COUNT] = {
-#define ELEMENT(name) [CUDA_##name] = #name "_kernel",
-#define BLOCK(name, phases) [CUDA_##name] = #name "_kernel",
-    FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
-#undef ELEMENT
-#undef BLOCK
-  };
-  if (kernels_loaded) return touch_kernels(device);
-  cudaLibrary_t libraries[IMAGES];
-  for (int i = 0; i < IMAGES; i++) FLOW_TRY(load_image(device, &images[i], &libraries[i]));
-  for (int i = 0; i < CUDA_KERNEL_COUNT; i++) FLOW_CUDA_TRY(device, names[i], find_kernel(libraries, names[i], &kernels[i]));
-  kernels_loaded = 1;
-  return touch_kernels(device);
-}
-
 /* The device's pool keeps what is released (a threshold of all bits): memory that went back to the driver would have to be mapped again
  * for the next step. The pool is the device's own, so that a host program's pool keeps its settings. */
 static flow_status make_pool(flow_cuda_device *device)
@@ -432,7 +369,7 @@ static flow_status start_device(flow_cuda_device *device, const struct cudaDevic
 {
   static char isas[FLOW_CUDA_DEVICES][16];
   int index = device->base.index;
-  FLOW_TRY(load_kernels(device));
+  FLOW_TRY(flow_runtime_load_kernels(device));
   FLOW_TRY(make_pool(device));
   device->multiprocessors = properties->multiProcessorCount;
   int found_cudnn = describe(device, properties, isas[index], sizeof isas[index]);

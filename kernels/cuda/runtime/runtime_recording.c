@@ -20,6 +20,7 @@ static flow_status join(flow_queue *queue, flow_cuda_capture *capture)
   }
   capture->queues[capture->count++] = queue;
   queue->capture = capture;
+  queue->after_kernel = 0;
   return FLOW_OK;
 }
 

@@ -203,7 +203,7 @@ cudaError_t emulated_capture_follow(cudaStream_t stream, emulated_capture *captu
 
 void emulated_list_recording(void);
 void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int bundled, const void *arguments, size_t size);
-void emulated_list_node(int kernel, const void *arguments);
+void emulated_list_node(int kernel, const void *arguments, int early);
 void emulated_list_copy(size_t bytes);
 size_t emulated_shared_bytes(const flow_call *call);      /* what the variant that runs it has asked for */
 

@@ -133,16 +133,37 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
   EMULATED_BEGIN();
   cudaError_t error = load(kernel);
   size_t shared = error == cudaSuccess ? ((const struct kernel *)kernel)->shared : 0;
-  *attributes = (struct cudaFuncAttributes){ .sharedSizeBytes = shared, .maxThreadsPerBlock = BLOCK_THREADS };
+  const char *version = getenv("FLOW_EMULATED_PTX"); /* as if the kernels were compiled for that */
+  *attributes = (struct cudaFuncAttributes){
+    .sharedSizeBytes = shared, .maxThreadsPerBlock = BLOCK_THREADS, .ptxVersion = version ? atoi(version) : 90, .binaryVersion = 90
+  };
   return emulated_leave(error);
 }
 
+/* A launch that need not wait for the kernel before it, because it does so itself. Stricter than CUDA: only in a capture, and only where a
+ * kernel of ours is all that it would wait for. Then it waits as others do, which is what kernels.cu comes to. */
+static cudaError_t check_early(const cudaLaunchConfig_t *how)
+{
+  const cudaStream_t stream = how->stream;
+  if (how->numAttrs == 0) return cudaSuccess;
+  if (how->numAttrs != 1 || how->attrs[0].id != cudaLaunchAttributeProgrammaticStreamSerialization) return cudaErrorNotSupported;
+  if (!how->attrs[0].val.programmaticStreamSerializationAllowed) return cudaErrorNotSupported;
+  int alone = stream->capture && stream->tail.count == 1;
+  const emulated_work *before = alone ? &stream->capture->nodes->list[stream->tail.list[0]].work : NULL;
+  if (before && before->kind == WORK_KERNEL && !is_of_library[before->kernel]) return cudaSuccess;
+  return emulated_refuse("hazard: a kernel may start early, but what is before it is no kernel that it waits for");
+}
+
 /* Each kernel has two parameters: its arguments, and how many elements or blocks there are. */
-static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block, void **parameters, size_t shared, cudaStream_t stream)
+static cudaError_t launch(const cudaLaunchConfig_t *how, const struct kernel *kernel, void **parameters)
 {
   enum { MOST_THREADS = 1024 };
+  const dim3 grid = how->gridDim, block = how->blockDim;
+  const size_t shared = how->dynamicSmemBytes;
+  const cudaStream_t stream = how->stream;
   EMULATED_TRY(emulated_check_current(stream));
   EMULATED_TRY(load(kernel));
+  EMULATED_TRY(check_early(how));
   if (grid.x < 1 || grid.x > INT32_MAX || block.x < 1 || block.x > MOST_THREADS || shared > 0) return cudaErrorInvalidConfiguration;
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1) return cudaErrorNotSupported;
   if (block.x > BLOCK_THREADS) return cudaErrorInvalidConfiguration;      /* than kernels.cu promises */
@@ -150,15 +171,15 @@ static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block, vo
   memcpy(&work.count, parameters[1], sizeof work.count);
   if (flow_alloc(kernel->bytes, &work.payload) != FLOW_OK) return cudaErrorMemoryAllocation;
   memcpy(work.payload, parameters[0], kernel->bytes);
-  if (stream->capture) emulated_list_node(work.kernel, work.payload);
+  if (stream->capture) emulated_list_node(work.kernel, work.payload, how->numAttrs > 0);
   work.bounds = emulated_bounds_take(stream, work.kernel, work.payload);
   return emulated_enqueue(stream, &work);
 }
 
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **parameters, size_t shared, cudaStream_t stream)
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *how, const void *kernel, void **parameters)
 {
   EMULATED_BEGIN();
-  return emulated_leave(launch(kernel, grid, block, parameters, shared, stream));
+  return emulated_leave(launch(how, kernel, parameters));
 }
 
 /* ---- carrying out ------------------------------------------------------------------------------------------------------------ */

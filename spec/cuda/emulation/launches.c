@@ -31,6 +31,19 @@ static cudaError_t touch_call(const flow_call *call)
   return cudaSuccess;
 }
 
+/* A library asks for the stream and puts its own kernels there, which wait for what is before them in the usual way. */
+static flow_status take_stream(const flow_call *call, flow_cuda_kernel kernel)
+{
+  static const char is_of_library[CUDA_KERNEL_COUNT] = {
+#define ELEMENT(name) [CUDA_##name] = 1,
+#define BLOCK(name, phases) [CUDA_##name] = 1,
+    EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK)
+#undef ELEMENT
+#undef BLOCK
+  };
+  return is_of_library[kernel] ? flow_runtime_flush(call->queue) : FLOW_OK;
+}
+
 flow_status __wrap_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes)
 {
   const char *op = flow_cuda_op_name(call->op);
@@ -44,7 +57,9 @@ flow_status __wrap_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kern
   emulated_unlock();
   if (error != cudaSuccess) return flow_runtime_fail(call->queue->device, op, error);
   if (call->queue->capture) emulated_list_launch(call, (int)kernel, count, flow_cuda_is_small(call, kernel, count), arguments, bytes);
-  flow_status status = __real_flow_cuda_launch(call, kernel, count, arguments, bytes);
+  flow_status status = take_stream(call, kernel);
+  if (status == FLOW_OK) status = __real_flow_cuda_launch(call, kernel, count, arguments, bytes);
+  if (status == FLOW_OK) status = take_stream(call, kernel);
   if (status == FLOW_OK) return FLOW_OK;
   emulated_lock();
   emulated_bounds_forget(call->queue->stream);

@@ -95,7 +95,7 @@ void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int 
   fclose(file);
 }
 
-void emulated_list_node(int kernel, const void *arguments)
+void emulated_list_node(int kernel, const void *arguments, int early)
 {
   const bundle_arguments *bundle = arguments;
   int launches = 1, turns = 1;
@@ -106,7 +106,7 @@ void emulated_list_node(int kernel, const void *arguments)
     for (int block = 0; bundle->first[block + 1] > bundle->first[block]; block++)
       if (bundle->first[block + 1] - bundle->first[block] > turns) turns = bundle->first[block + 1] - bundle->first[block];
   }
-  fprintf(file, "node %s %d %d\n", names[kernel], launches, turns);
+  fprintf(file, "node %s %d %d%s\n", names[kernel], launches, turns, early ? " early" : "");
   fclose(file);
 }
 

@@ -13,11 +13,19 @@ static int slots_together(const optimizer_arguments *a, int64_t first)
   return together;
 }
 
+static int has_floats(const optimizer_arguments *a)
+{
+  int floats = a->w_dtype == FLOW_FLOAT32;
+  for (int k = 0; k < a->form.slots; k++) floats &= a->slot_dtypes[k] == FLOW_FLOAT32;
+  return floats;
+}
+
 /* Appends a segment whose blocks come after those of the ones before. Returns the number of blocks so far. */
 static int64_t add_segment(optimizer_arguments *a, update_segment s, int64_t blocks)
 {
   if (s.count == 0) return blocks;
   s.first_block = blocks;
+  s.w_floats = s.w_together && has_floats(a);
   a->segments[a->segment_count++] = s;
   if (s.k < 0) return blocks + parts_of(s.count, 4 * UPDATE_FOURS * BLOCK_THREADS);
   return blocks + parts_of(parts_of(s.m, 4) * parts_of(s.n, 4), BLOCK_THREADS);
@@ -171,7 +179,9 @@ static flow_status update(const flow_call *call, const flow_cuda_kernel *kernels
     skipped += s.count;
   }
   blocks = add_segment(&a, segment_in_memory(call, &a, end, size, skipped), blocks);
-  return flow_cuda_launch(call, kernels[flow_cuda_way_of(call)], blocks, &a, sizeof a);
+  a.blocks = blocks;
+  a.started = smaller(blocks, (int64_t)UPDATE_BLOCKS * flow_cuda_multiprocessors(call));
+  return flow_cuda_launch(call, kernels[flow_cuda_way_of(call)], a.started, &a, sizeof a);
 }
 
 #define OPTIMIZER(E, name)                                                                                 \

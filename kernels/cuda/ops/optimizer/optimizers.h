@@ -18,14 +18,18 @@ typedef enum update_rule { FLOW_UPDATES(RULE, ) UPDATE_RULES } update_rule;
 enum {
   UPDATE_SEGMENTS = 9,               /* four products and what is before, between and after them */
   UPDATE_FOURS    = 4,               /* that a thread of a segment in memory updates, one after the other */
-  PRODUCT_RUN     = 256              /* products that are added up before their sum is added to others */
+  PRODUCT_RUN     = 256,             /* products that are added up before their sum is added to others */
+  PRODUCT_AHEAD   = 4,               /* rows of both factors that a thread asks for before it uses the first */
+  UPDATE_BLOCKS   = 3                /* that fit on a multiprocessor together, by their registers */
 };
 
-/* `count` parameters from `first` on, made by blocks first_block and up. k < 0: gradients in memory from `g` on. Else x^T g. */
+/* `count` parameters from `first` on, made by blocks first_block and up, of `blocks` in all. k < 0: gradients in memory from `g` on.
+ * Else x^T g. */
 typedef struct update_segment {
   int64_t     first_block, first, count, k, m, n;
   const void *x, *g;
-  int         x_dtype, g_dtype, x_together, g_together, w_together, unused;
+  int         x_dtype, g_dtype, x_together, g_together, w_together;
+  int         w_floats;              /* w_together, of float32, the slots, too */
 } update_segment;
 
 typedef struct optimizer_arguments {
@@ -37,6 +41,7 @@ typedef struct optimizer_arguments {
   int            w_dtype, slot_dtypes[FLOW_UPDATE_SLOTS], rate_dtype, iterations_dtype, guard_dtype;
   flow_update_form form;
   int            corrected_moments, segment_count;
+  int64_t        blocks, started;    /* a block that is started does every one of `started`, so that few compute the rate */
   update_segment segments[UPDATE_SEGMENTS];
 } optimizer_arguments;
 
