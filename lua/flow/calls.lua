@@ -31,6 +31,7 @@ local KINDS = {
   data = { function() return true end, "data", named = true },
   number = { of_type "number", "a number" },
   numeric = { is_numeric, "a number" },
+  scalar = { function(value) return is_numeric(value) or native.is_tensor(value) end, "a number" },
   positive = { function(value) return type(value) == "number" and value > 0 end, "a number above 0" },
   integer = { whole_from(-huge), "a whole number" },
   whole = { whole_from(0), "a whole number from 0" },

@@ -35,7 +35,8 @@ function names.of_function(f)
     end
   end
   text = text or ""
-  return text:match("function%s+[%w_.:]-([%a_][%w_]*)%s*%(") or text:match("([%a_][%w_]*)%s*=%s*function%s*%(")
+  return text:match("function%s+[%w_.:]-([%a_][%w_]*)%s*%(") or text:match("^%s*local%s+([%a_][%w_]*)%s*=%s*function%s*%(")
+    or text:match("^%s*[%w_.]+%.([%a_][%w_]*)%s*=%s*function%s*%(")
 end
 
 -- The names of records, which name(index) gives up to NULL, and of their classes.

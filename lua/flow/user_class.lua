@@ -5,6 +5,7 @@ local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 
 -- The init of the library's class at the root of a script's classes, which a script's own init may call as Keras' calls super().__init__():
 -- takes the options that every instance has, such as { name = "m" }.
@@ -21,6 +22,28 @@ local function root_init(class_name, assign)
       else errors.raise("%s: name is a string, got %s", object.class_of(self).name, errors.describe(value)) end
     end
   end
+end
+
+local function is_plain(value)
+  local kind = type(value)
+  if kind == "number" or kind == "string" or kind == "boolean" then return true end
+  if kind ~= "table" or getmetatable(value) or #value == 0 or arguments.is_options(value) then return false end
+  for i = 1, #value do
+    if not is_plain(value[i]) then return false end
+  end
+  return true
+end
+
+-- Calls init(self, ...), and keeps what a file can hold of what it was given, by its parameters' names: a class without a get_config of its
+-- own is saved with it, as Keras' classes are.
+local function initialize(self, init, ...)
+  local f, given = signature.unguarded(init), {}
+  for i = 1, select("#", ...) do
+    local name, value = debug.getlocal(f, i + 1), (select(i, ...))
+    if name and is_plain(value) then given[name] = value end
+  end
+  rawset(self, "_given_to_init", given)
+  init(self, ...)
 end
 
 -- A class that extends parent. Class(a, b, { name = "m" }) makes new(Class, name, options) and calls Class.init(self, a, b, ...) if there
@@ -41,7 +64,7 @@ local function extend(parent, class_name, new, taken, assign)
     local self = new(class, options.name or names.auto(class_name), options)
     local init = object.own_init(class)
     if init then
-      init(self, arguments.for_init(class_name, init, ...))
+      initialize(self, init, arguments.for_init(class_name, init, ...))
     elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
       errors.raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
     else

@@ -183,7 +183,7 @@ describe("files of flowlua", function()
     assert.truthy(problem:find("has no variables yet", 1, true), problem)
     model:compile { optimizer = "sgd", loss = function(y, p) return (y - p):square():mean(-1) end }
     problem = message_of(function() model:save(temporary) end)
-    assert.truthy(problem:find("a Lua function, which a file cannot hold", 1, true), problem)
+    assert.truthy(problem:find("a function of Lua that has no name, by which a file holds it", 1, true), problem)
   end)
 
   it("are refused when they do not fit, and the model stays as it was", function()

@@ -46,7 +46,50 @@ describe("functions given to compile", function()
   end)
 end)
 
+describe("return_dict = false", function()
+  it("gives results as a list, in Keras' order", function()
+    local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2) }
+    model:compile { optimizer = "sgd", loss = "mse", metrics = { "mse", "mae" } }
+    local named = model:evaluate(x, y, { verbose = 0 })
+    assert.same({ named.loss, named.mse, named.mae }, model:evaluate(x, y, { verbose = 0, return_dict = false }))
+    assert.same({ named.loss, named.mse, named.mae }, model:test_on_batch(x, y, { return_dict = false }))
+    model:compile { optimizer = "sgd", loss = "mse" }
+    assert.equal(named.loss, model:evaluate(x, y, { verbose = 0, return_dict = false }))
+    assert.equal(named.loss, model:train_on_batch(x, y, { return_dict = false }))
+    local Own = flow.Model:extend "Own"
+    function Own:call(values) return values end
+    function Own:test_step() return { z = flow.tensor(1), b = flow.tensor(2), loss = flow.tensor(3) } end
+    local own = Own()
+    own:compile { loss = "mse" }
+    assert.same({ 3, 2, 1 }, own:evaluate(x, x, { verbose = 0, return_dict = false }))
+  end)
+end)
+
+describe("flow.linspace", function()
+  it("takes ends that are tensors", function()
+    assert.same({ 0, 1, 2 }, flow.linspace(flow.tensor(0), flow.log(flow.tensor(math.exp(2))):round(), 3):totable())
+  end)
+end)
+
 describe("classes", function()
+  it("are saved with what their constructors were given, without a get_config", function()
+    local Tower = layers.Layer:extend "Tower"
+    function Tower:init(units, rates, activation, options)
+      layers.Layer.init(self, options)
+      self.dense, self.second = layers.Dense(units[1]), layers.Dense(units[2], { activation = activation })
+      self.rates = rates or { 0 }
+    end
+    function Tower:call(values) return self.second(self.dense(values)) end
+    local path = support.folder() .. "/tower.keras"
+    local model = flow.Sequential { layers.Input { 3 }, Tower({ 4, 2 }, nil, "relu", { name = "low" }),
+      Tower { units = { 3, 2 }, activation = "tanh" } }
+    assert.same({ 4, 2 }, model.layers[1]:get_config().units)
+    model:save(path)
+    local again = flow.load_model(path, { custom_objects = { Tower = Tower } })
+    assert.same(model:predict(x, { verbose = 0 }):totable(), again:predict(x, { verbose = 0 }):totable())
+    assert.equal("low", again.layers[1].name)
+  end)
+
   it("may call call() __call__, as Keras does", function()
     local Warmup = flow.optimizers.schedules.LearningRateSchedule:extend "Warmup"
     function Warmup:init(steps) self.steps = steps end

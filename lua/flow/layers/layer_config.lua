@@ -17,6 +17,7 @@ function layer_config.of(layer)
     return layer._own_choices and require("flow.layers.own_choices").write(layer, config) or config
   end
   local config = { name = layer.name, trainable = layer._trainable, activity_regularizer = penalties.describe(layer) }
+  for key, value in pairs(rawget(layer, "_given_to_init") or {}) do config[key] = value end
   for key, value in pairs(layer._assignments) do
     local is_plain = type(value) == "number" or type(value) == "string" or type(value) == "boolean"
     if is_plain and key ~= "supports_masking" then config[key] = value end

@@ -201,9 +201,16 @@ function tensor.arange(start, stop, step, options)
   return placed(native.tensor(one[0]), options)
 end
 
+local function number_of(name, value)
+  if not native.is_tensor(value) then return tonumber(value) end
+  if value.size ~= 1 then raise("flow.linspace: %s is a number, got %s", name, errors.describe(value)) end
+  return value:item()
+end
+
 -- num numbers from start to stop; { endpoint = false } leaves stop out.
-takes "start: number, stop: number, num: whole = 50, { dtype?, device?, endpoint: boolean = true }"
+takes "start: scalar, stop: scalar, num: whole = 50, { dtype?, device?, endpoint: boolean = true }"
 function tensor.linspace(start, stop, num, options)
+  start, stop = number_of("start", start), number_of("stop", stop)
   check_dims("flow.linspace", { num })
   local gaps = options.endpoint == false and num or num - 1
   local step = gaps > 0 and (stop - start) / gaps or 0

@@ -328,26 +328,34 @@ function training.check_sample_weight(weights)
   if type(weights) ~= "table" then raise("sample_weight is a tensor or list with a number per sample, got %s", errors.describe(weights)) end
 end
 
--- Refuses return_dict = false, which asks for a list without names: results are a table by name.
-function training.check_return_dict(what, value)
-  if value == nil or value == true then return end
-  raise("%s: return_dict = %s is not supported: results come as a table by name, { loss = ... }", what, errors.describe(value))
+-- Results as return_dict asks for them: a table by name, or, where it is false, a list in Keras' order: the loss, losses of outputs, metrics,
+-- then what else a step returned, by its names. Of one result it is that.
+function training.asked(model, results, return_dict)
+  if return_dict ~= false then return results end
+  local list, others, taken = {}, {}, {}
+  for _, entry in ipairs(model_steps.trackers(model)) do
+    list[#list + 1] = results[entry.key]
+    taken[entry.key] = true
+  end
+  for name in pairs(results) do others[#others + 1] = not taken[name] and name or nil end
+  table.sort(others)
+  for _, name in ipairs(others) do list[#list + 1] = results[name] end
+  return #list == 1 and list[1] or list
 end
 
 local function on_batch(kind)
-  takes "x?: data, y?: data, sample_weight?, class_weight?, { return_dict? }"
+  takes "x?: data, y?: data, sample_weight?, class_weight?, { return_dict: boolean = true }"
   return function(self, x, y, weights, by_class, options)
     training.compiled(self, kind .. "_on_batch")
     if kind == "train" then ownership.adopt(self, "train_on_batch") end
-    training.check_return_dict(kind .. "_on_batch", options.return_dict)
     if by_class then weights = training.class_weights(self, by_class, y, weights) end
     training.reset(self)
     run_batch(self, kind, x, y, weights)
-    return training.results(self, kind)
+    return training.asked(self, training.results(self, kind), options.return_dict)
   end
 end
 
--- { loss =, accuracy = } of this batch.
+-- { loss =, accuracy = } of this batch, or a list with return_dict = false.
 Model.train_on_batch = on_batch("train")
 Model.test_on_batch = on_batch("test")
 

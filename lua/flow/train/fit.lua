@@ -40,7 +40,7 @@ local FIT = "x?: data, y?: data, batch_size?: count, epochs: whole = 1, verbose:
   .. "validation_split: number = 0, validation_data?, shuffle: boolean = true, class_weight?, sample_weight?, initial_epoch: whole = 0, "
   .. "steps_per_epoch?: count, validation_steps?: count, validation_batch_size?: count, validation_freq: count|list = 1"
 local EVALUATE = "x?: data, y?: data, batch_size?: count, verbose: verbosity = 'auto', sample_weight?, steps?: count, callbacks?, "
-  .. "return_dict?"
+  .. "return_dict: boolean = true"
 local PREDICT = "x?: data, batch_size?: count, verbose: verbosity = 'auto', steps?: count, callbacks?"
 
 -- Whether a table with names is data, by the names of a model's inputs or outputs, rather than options: { x = x, epochs = 3 } is options
@@ -56,7 +56,6 @@ end
 
 local function check_call(what, options)
   if options.x == nil then raise("%s: there is no data: x is nil", what) end
-  training.check_return_dict(what, options.return_dict)
 end
 
 ---- data ------------------------------------------------------------------------------------------------------------------------------
@@ -332,7 +331,7 @@ function Model:fit(options)
   return native.defer_interrupts(recovers and recovers:open(open) or open())
 end
 
--- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }
+-- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }, or { loss, accuracy } with return_dict = false
 takes_named(EVALUATE, is_data)
 function Model:evaluate(options)
   check_call("evaluate", options)
@@ -356,7 +355,7 @@ function Model:evaluate(options)
     bar:finish(results)
     return results
   end
-  return native.defer_interrupts(fit_recovery.whole, self, x, evaluate)
+  return training.asked(self, native.defer_interrupts(fit_recovery.whole, self, x, evaluate), options.return_dict)
 end
 
 -- The observer of predict; hooks get the outputs of an execution.
