@@ -24,7 +24,7 @@ end
 local SCRIPT = [[
   local flow = require "flow"
   local strategy = flow.distribute.MultiWorkerMirroredStrategy {
-    %s communication_options = { %s start_within = 8, heartbeat = 0.2, dead_after = 2 },
+    %s communication_options = { %s start_within = 8, heartbeat = 0.2, dead_after = tonumber(os.getenv "DEAD_AFTER" or 10) },
   }
   strategy:reduce("SUM", flow.tensor { 1 })
   if arg[1] then
@@ -143,7 +143,9 @@ describe("a cluster that cannot be", function()
 
   it("does not take back a worker of a generation that is over", function()
     local path, addresses, waits, ready = script(), two_ports(), {}, support.folder() .. "/ready"
-    for index = 0, 1 do waits[index] = start("STEPS=1000 " .. config(addresses, index), path, index == 1 and ready or nil) end
+    for index = 0, 1 do
+      waits[index] = start("DEAD_AFTER=2 STEPS=1000 " .. config(addresses, index), path, index == 1 and ready or nil)
+    end
     local process = wait_for(ready)
     os.execute("kill -STOP " .. process)
     local text, code = waits[0]()
