@@ -30,9 +30,10 @@ static flow_tensor *not_zero(flow_expression *e, flow_tensor *norms)
   return norms ? e_add(e, flow_express_number(e, norms, SMALL), norms) : NULL;
 }
 
+/* max(min(x, most), least): the least where most is below it, as tf.clip_by_value has it. */
 static flow_tensor *between(flow_expression *e, flow_tensor *x, double least, double most)
 {
-  return x ? e_minimum(e, e_maximum(e, x, flow_express_number(e, x, least)), flow_express_number(e, x, most)) : NULL;
+  return x ? e_maximum(e, e_minimum(e, x, flow_express_number(e, x, most)), flow_express_number(e, x, least)) : NULL;
 }
 
 /* w min(|w|, max) / (epsilon + |w|), norms along the axes. */

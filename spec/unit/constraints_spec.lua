@@ -27,6 +27,7 @@ local function norms(model) return model.layers[1].kernel:value():square():sum(1
 describe("constraints", function()
   it("are formulas of Keras, along axes from 1", function()
     same({ { 0.6, 0.1 }, { 0.8, 0.2 } }, constraints.MaxNorm(1)(flow.tensor { { 3, 0.1 }, { 4, 0.2 } }))
+    same({ { 0.54 }, { 0.72 } }, constraints.MinMaxNorm(0.9, 0.5)(flow.tensor { { 3 }, { 4 } }))      -- an empty range: Keras gives 0.9
     same({ { 1, 1 }, { 1, 1 } }, constraints.UnitNorm { axis = 2 }(flow.tensor { { 3, 0 }, { 5, 0 } }) + flow.tensor { { 0, 1 }, { 0, 1 } })
     same({ { 0.6, 0 }, { 0.8, 0 } }, constraints.unit_norm { axis = { 1, 2 } } { { 3, 0 }, { 4, 0 } })
     same({ 0, 2 }, constraints.NonNeg()({ -1, 2 }))
