@@ -3,6 +3,7 @@
 -- The room: flow.utils. May use: tensor, layers, data, distribute, plot.
 
 local native = require "flow.ffi"
+local random = require "flow.tensor.random"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
@@ -122,6 +123,45 @@ function utils.unpack_x_y_sample_weight(data)
     raise("flow.utils.unpack_x_y_sample_weight: data is x, { x }, { x, y } or { x, y, sample_weight }, got %s", errors.describe(data))
   end
   return data[1], data[2], data[3]
+end
+
+---- words -------------------------------------------------------------------------------------------------------------------
+
+-- Pairs of words that stand at most window_size apart in a sequence, with the label 1, and negative_samples times as many of words with
+-- random ones, with the label 0, in random order: as keras.preprocessing.sequence.skipgrams. Words are whole numbers; 0 is left out.
+-- sampling_table[w + 1]: how probably word w is taken. Returns two lists.
+takes("sequence: list, vocabulary_size: count, window_size: whole = 4, negative_samples: number = 1, shuffle: boolean = true, "
+  .. "categorical: boolean = false, sampling_table?: list, seed?: whole")
+function utils.skipgrams(sequence, vocabulary_size, window_size, negative_samples, shuffle, categorical, sampling_table, seed)
+  local draws = 0
+  local function uniform(count)
+    draws = draws + 1
+    return random.uniform({ count }, { seed = seed and seed + draws }):totable()
+  end
+  local couples, labels = {}, {}
+  local function add(word, other, label)
+    couples[#couples + 1] = { word, other }
+    labels[#labels + 1] = categorical and { 1 - label, label } or label
+  end
+  local kept = sampling_table and uniform(#sequence)
+  for i, word in ipairs(sequence) do
+    local is_taken = word ~= 0 and not (kept and sampling_table[word + 1] < kept[i])
+    for j = math.max(1, i - window_size), is_taken and math.min(#sequence, i + window_size) or 0 do
+      if j ~= i and sequence[j] ~= 0 then add(word, sequence[j], 1) end
+    end
+  end
+  local positive = #couples
+  local negative = math.floor(positive * negative_samples)
+  local order, others = negative > 0 and random.permutation(positive, { seed = seed }):totable(), negative > 0 and uniform(negative)
+  for i = 1, negative do
+    add(couples[order[(i - 1) % positive + 1]][1], 1 + math.floor(others[i] * (vocabulary_size - 1)), 0)
+  end
+  if not shuffle or #couples == 0 then return couples, labels end
+  local moved_couples, moved_labels = {}, {}
+  for i, from in ipairs(random.permutation(#couples, { seed = seed }):totable()) do
+    moved_couples[i], moved_labels[i] = couples[from], labels[from]
+  end
+  return moved_couples, moved_labels
 end
 
 -- What a step gets, of its parts.

@@ -65,6 +65,26 @@ describe("return_dict = false", function()
   end)
 end)
 
+describe("skipgrams", function()
+  it("pairs near words, and as many random ones", function()
+    local options = { vocabulary_size = 5, window_size = 2, negative_samples = 0, shuffle = false }
+    local couples, labels = flow.utils.skipgrams({ 3, 0, 1, 2 }, options)
+    assert.same({ { 3, 1 }, { 1, 3 }, { 1, 2 }, { 2, 1 } }, couples)      -- Keras gives these
+    assert.same({ 1, 1, 1, 1 }, labels)
+    for _, categorical in ipairs { false, true } do
+      options = { negative_samples = 2, categorical = categorical, seed = 3 }
+      couples, labels = flow.keras.preprocessing.sequence.skipgrams({ 1, 2, 3 }, 5, options)
+      local near = 0
+      assert.same({ 18, 18 }, { #couples, #labels })
+      for i, couple in ipairs(couples) do
+        assert.truthy(couple[1] >= 1 and couple[1] <= 3 and couple[2] >= 1 and couple[2] <= 4)
+        near = near + (categorical and labels[i][2] or labels[i])
+      end
+      assert.equal(6, near)
+    end
+  end)
+end)
+
 describe("flow.linspace", function()
   it("takes ends that are tensors", function()
     assert.same({ 0, 1, 2 }, flow.linspace(flow.tensor(0), flow.log(flow.tensor(math.exp(2))):round(), 3):totable())

@@ -328,8 +328,8 @@ function training.check_sample_weight(weights)
   if type(weights) ~= "table" then raise("sample_weight is a tensor or list with a number per sample, got %s", errors.describe(weights)) end
 end
 
--- Results as return_dict asks for them: a table by name, or, where it is false, a list in Keras' order: the loss, losses of outputs, metrics,
--- then what else a step returned, by its names. Of one result it is that.
+-- Results as return_dict asks for them: a table by name, or, where it is false, a list in Keras' order: the loss, losses of outputs,
+-- metrics, then what else a step returned, by its names. Of one result it is that.
 function training.asked(model, results, return_dict)
   if return_dict ~= false then return results end
   local list, others, taken = {}, {}, {}
