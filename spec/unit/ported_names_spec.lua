@@ -158,6 +158,12 @@ describe("functions in ds:map that look at values", function()
       return flow.slice(x1, { top, 1, 1 }, { 4, 4, 3 }), label
     end):batch(3)
     for x1 in crops:iter() do assert.same({ 3, 4, 4, 3 }, x1.shape) end
+    local masks = names:map(function(name) return flow.image.resize(flow.image.decode_png(flow.io.read_file(name)), { 3, 3 },
+      { method = "nearest" }) end)
+    for mask in masks:iter() do
+      assert.equal("uint8", mask.dtype)
+      assert.same(picture[{ 2, 2 }]:totable(), mask[{ 1, 1 }]:totable())
+    end
     assert.equal("float32", flow.image.convert_image_dtype(flow.ones { 2, 2, 1 }, "float32").dtype)
     assert.same({ 0, 127, 255 }, flow.image.convert_image_dtype(flow.tensor { 0, 0.5, 1 }, "uint8", true):totable())
   end)

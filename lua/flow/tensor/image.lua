@@ -77,10 +77,17 @@ local function channels_of(what, options)
 end
 
 -- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
--- In a trace, and where antialias asks for it, it is flow.keras.ops.image.resize of floats.
-takes("picture, size, { " .. FIT .. ", antialias: boolean = false }")
+-- In a trace, and where antialias asks for it, it is flow.keras.ops.image.resize of floats. method is interpolation under its name in
+-- tf.image, where "nearest" keeps the picture's dtype.
+takes("picture, size, { " .. FIT .. ", antialias: boolean = false, method?: string }")
 function image.resize(picture, size, options)
   local what = "flow.image.resize"
+  if options.method then
+    if options.interpolation then raise("%s: method is another name of interpolation: give one of them", what) end
+    local resized = image.resize(picture, size, { interpolation = options.method, antialias = options.antialias,
+      crop_to_aspect_ratio = options.crop_to_aspect_ratio, pad_to_aspect_ratio = options.pad_to_aspect_ratio })
+    return options.method:lower() == "nearest" and native.is_tensor(picture) and resized:to(picture.dtype) or resized
+  end
   local height, width = image.check_size(what .. ": the size", size)
   if native.is_tensor(picture) and (options.antialias or tensor.is_symbolic(picture)) then
     return require("flow.tensor.composed.image").resize(picture:to "float32", { height, width }, {
