@@ -82,9 +82,9 @@ describe("the GPU's kernels, by their machine code,", function()
     if support.run(path .. " command -v cuobjdump") == "" then return pending("there is no cuobjdump") end
     local wrong, count = {}, 0
     for target, families in pairs { sm_80 = "constant", sm_90 = "*", sm_100 = "constant" } do
-      local code = support.run(("for f in %s/cuda/%s.fatbin; do %s cuobjdump --dump-sass -arch %s $f; done | grep -oE '%s'"):format(build,
+      local found = support.run(("for f in %s/cuda/%s.fatbin; do %s cuobjdump --dump-sass -arch %s $f; done | grep -oE '%s'"):format(build,
         families, path, target, "Function : [a-z0-9_]+|ACQBULK|LDG"))
-      for name, body in (code .. "Function"):gmatch("Function : (%S+)\n([^ ]*)%f[F]") do
+      for name, body in (found .. "Function"):gmatch("Function : (%S+)\n([^ ]*)%f[F]") do
         local wait, read = body:find("ACQBULK"), body:find("LDG")
         if (wait ~= nil) ~= (target ~= "sm_80") or (wait and read and read < wait) then wrong[#wrong + 1] = name .. " for " .. target end
         count = count + 1
@@ -136,11 +136,11 @@ describe("spec/cuda/estimates.txt", function()
 
     it("is of today's launches and bytes: " .. limit[1], function()
       if emulated.missing() then return pending(emulated.missing()) end
-      local path, sums, number, list = support.file("launches", ""), {}, 0, nil
+      local path, sums, number = support.file("launches", ""), {}, 0
       local output, status = support.run(("FLOW_BUILD=%s FLOW_LIST_LAUNCHES=%s %sscripts/cuda-launches %s"):format(build, path,
         support.root, limit[1]))
       assert.equal(0, status, output)
-      list = launches.read(path)
+      local list = launches.read(path)
       assert.equal(tonumber(found.early), launches.early(list))
       for _, launch in ipairs(list) do
         local name = launch.bundled and "bundle" or launch.kernel

@@ -39,26 +39,43 @@ static void add_operand(emulated_bounds *bounds, const flow_operand *x)
   add(bounds, from, bytes);
 }
 
-static emulated_bounds *bounds_of(const flow_call *call)
+/* Of the variant that wants most of those that support the call: tests run each of them. */
+static size_t most_shared_bytes(const flow_call *call)
+{
+  size_t most = 0;
+  if (!call->shared) return 0;
+  for (const flow_kernel *kernel = flow_cuda_kernels[call->op]; kernel->run; kernel++) {
+    if (!kernel->shared_bytes || (kernel->supports && !kernel->supports(call))) continue;
+    size_t bytes = kernel->shared_bytes(call);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+emulated_bounds *emulated_bounds_of(const flow_call *call)
 {
   void *made;
+  if (!is_wanted()) return NULL;
   size_t most = (size_t)(call->input_count + call->output_count + 2);
   if (flow_alloc_zero(sizeof(emulated_bounds) + most * sizeof(span), &made) != FLOW_OK) return NULL;
   emulated_bounds *bounds = made;
   bounds->op = call->op;
   for (int i = 0; i < call->input_count; i++) add_operand(bounds, &call->inputs[i]);
   for (int i = 0; i < call->output_count; i++) add_operand(bounds, &call->outputs[i]);
-  add(bounds, call->shared, emulated_shared_bytes(call));
+  add(bounds, call->shared, most_shared_bytes(call));
   add(bounds, (const char *)call->scalars, sizeof *call->scalars);
   return bounds;
 }
 
-void emulated_bounds_note(const flow_call *call, int kernel, const void *arguments, size_t bytes)
+void emulated_bounds_note(const flow_call *call, int kernel, const void *arguments, size_t bytes, emulated_bounds *bounds)
 {
   int lane = call->queue->stream->lane;
-  if (!is_wanted()) return;
-  if (flow_grow(&waiting[lane].list, sizeof(noted), waiting[lane].count + 1, &waiting[lane].capacity) != FLOW_OK) return;
-  waiting[lane].list[waiting[lane].count++] = (noted){ kernel, flow_hash(FLOW_HASH_BEGIN, arguments, bytes), bounds_of(call) };
+  if (!is_wanted() ||
+      flow_grow(&waiting[lane].list, sizeof(noted), waiting[lane].count + 1, &waiting[lane].capacity) != FLOW_OK) {
+    flow_free(bounds);
+    return;
+  }
+  waiting[lane].list[waiting[lane].count++] = (noted){ kernel, flow_hash(FLOW_HASH_BEGIN, arguments, bytes), bounds };
 }
 
 void emulated_bounds_forget(cudaStream_t stream)

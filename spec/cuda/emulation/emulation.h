@@ -222,8 +222,10 @@ void emulated_comm_recorded(ncclComm_t comm, int more);      /* operations of it
 
 /* ---- what launches may touch (bounds.c) ---- */
 
-/* Of the call that is about to be launched; nothing, unless FLOW_EMULATED_BOUNDS is 1. */
-void emulated_bounds_note(const flow_call *call, int kernel, const void *arguments, size_t bytes);
+/* What a call may touch; NULL: everything, as unless FLOW_EMULATED_BOUNDS is 1. Without the lock, since it asks libraries for plans. */
+emulated_bounds *emulated_bounds_of(const flow_call *call);
+/* Of the call that is about to be launched, which takes the bounds over. */
+void emulated_bounds_note(const flow_call *call, int kernel, const void *arguments, size_t bytes, emulated_bounds *bounds);
 void emulated_bounds_forget(cudaStream_t stream);            /* launches that were noted and failed */
 /* What was noted of a launch; NULL: nothing, so it may touch everything. The caller's, by flow_free. */
 emulated_bounds *emulated_bounds_take(cudaStream_t stream, int kernel, const void *arguments);

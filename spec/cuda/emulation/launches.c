@@ -2,6 +2,7 @@
  * it. So the linker leads every call of flow_cuda_launch through here first (--wrap): the files that ship know nothing of it. Calls of
  * libraries come along here, too: NVIDIA's use whichever device is current. */
 #include "cuda/emulation/emulation.h"
+#include "base/memory.h"
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/library/library_plans.h"
@@ -51,9 +52,11 @@ flow_status __wrap_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kern
     return flow_fail(FLOW_INTERNAL, "%s: %.0f bytes of arguments are not those of kernel %d", op, (double)bytes, (int)kernel);
   if (count < 0 || count > (int64_t)1 << 46) return flow_fail(FLOW_INTERNAL, "%s: a launch of %lld", op, (long long)count);
   if (count == 0) return FLOW_OK;
+  emulated_bounds *bounds = emulated_bounds_of(call);
   emulated_lock();
   cudaError_t error = touch_call(call);
-  if (error == cudaSuccess) emulated_bounds_note(call, (int)kernel, arguments, bytes);
+  if (error == cudaSuccess) emulated_bounds_note(call, (int)kernel, arguments, bytes, bounds);
+  else flow_free(bounds);
   emulated_unlock();
   if (error != cudaSuccess) return flow_runtime_fail(call->queue->device, op, error);
   if (call->queue->capture) emulated_list_launch(call, (int)kernel, count, flow_cuda_is_small(call, kernel, count), arguments, bytes);
