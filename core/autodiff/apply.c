@@ -8,6 +8,7 @@
  * between them. */
 #include "graph/loop.h"
 #include "autodiff/apply.h"
+#include "autodiff/expression.h"
 #include <string.h>
 
 #include "base/float_state.h"
@@ -226,3 +227,11 @@ flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tens
   for (int i = 1; i < flow_op(op)->outputs; i++) flow_tensor_release(outputs[i]);
   return FLOW_OK;
 }
+
+/* What a policy's formulas cast is loose: see above. */
+static void after_cast(flow_context *context, flow_tensor *cast)
+{
+  if (context->scopes->autocast == cast->dtype) flow_graph_loosen(cast);
+}
+
+const flow_applier flow_applying = { .apply = flow_apply, .after_cast = after_cast };

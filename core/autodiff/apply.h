@@ -2,8 +2,8 @@
  * (eager.c), or by appending a node to the open trace; tapes remember either. Uses base, tensor, ops, graph, plan/passes. Called by
  * every room that computes with tensors: layers, train, models, onnx, and Lua through the C API.
  *
- * Reading order: apply.c (one call), eager.c and eager_device.c (running it), expression.h (formulas), gradients.h and gradient_*.c
- * (rules), autodiff.c (the walk back over a tape), parts.h, variable_ops.c.
+ * Reading order: apply.c (one call), eager.c and eager_device.c (running it), expression.h (formulas), autodiff.c (the walk back over a
+ * tape, by the rules of core/ops/rules), gradient_loop.c, parts.h, variable_ops.c.
  *
  * Whoever calls a function here runs it on its own thread with its own context; a context is for one thread at a time. Tensors that come
  * back are new references unless a comment says that they are borrowed. A function that fails leaves its outputs NULL or as they were,

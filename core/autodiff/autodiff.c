@@ -8,6 +8,7 @@
 #include "graph/tape.h"
 #include "autodiff/gradients.h"
 #include "autodiff/apply.h"
+#include "autodiff/expression.h"
 #include "autodiff/parts.h"
 #include "base/float_state.h"
 #include "graph/variable.h"
@@ -104,9 +105,19 @@ static flow_status step_back(pass *p, int index)
       status = flow_graph_tensor(p->graph, node.outputs[i], &outputs[i]);
       output_gradients[i] = node.outputs[i] < p->value_count ? p->gradients[node.outputs[i]] : NULL;
     }
-    flow_gradient_step step = { .context = p->context, .op = node.op, .input_count = n, .output_count = m,
-                                .attributes = &node.attributes, .inputs = inputs, .outputs = outputs,
-                                .output_gradients = output_gradients, .needed = needed, .input_gradients = input_gradients };
+    flow_gradient_step step = {
+      .applier = &flow_applying,
+      .context = p->context,
+      .op = node.op,
+      .input_count = n,
+      .output_count = m,
+      .attributes = &node.attributes,
+      .inputs = inputs,
+      .outputs = outputs,
+      .output_gradients = output_gradients,
+      .needed = needed,
+      .input_gradients = input_gradients
+    };
     if (status == FLOW_OK) status = flow_gradient_of(node.op)(&step);
     for (int i = 0; i < n; i++) {
       if (status != FLOW_OK || !input_gradients[i] || !needed[i]) flow_tensor_release(input_gradients[i]);

@@ -1,8 +1,4 @@
-/* expression.h: formulas over tensors, for gradient rules and composites.
- *
- * An expression owns every tensor that its calls make, so that formulas nest without a check after each op: after the
- * first failure all further calls return NULL at once, and flow_expression_take reports it. Tensors returned by the
- * calls are borrowed from the expression.
+/* expression.h: formulas (ops/expression.h) of rooms that have a context:
  *
  *   flow_expression e = flow_expression_of(context);
  *   flow_tensor *y = e_mul(&e, x, e_sigmoid(&e, x));
@@ -10,66 +6,13 @@
 #ifndef FLOW_AUTODIFF_EXPRESSION_H
 #define FLOW_AUTODIFF_EXPRESSION_H
 
-#include "ops/op.h"
-#include "autodiff/gradients.h"
+#include "ops/expression.h"
 
-enum { FLOW_EXPRESSION_MOST = 128 };   /* tensors; the longest formula, attention with heads, makes some 70 */
+extern const flow_applier flow_applying; /* by flow_apply: apply.c */
 
-typedef struct flow_expression {
-  flow_context *context;
-  flow_status   status;      /* of the first call that failed */
-  int           count;
-  flow_tensor  *made[FLOW_EXPRESSION_MOST];
-} flow_expression;
-
-static inline flow_expression flow_expression_of(flow_context *context) { return (flow_expression){ .context = context }; }
-
-/* One op with all its outputs, borrowed. */
-void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
-                      flow_tensor **outputs);
-/* One op with one output; b and c are NULL when it takes fewer inputs. */
-flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c, const flow_attributes *attributes);
-
-/* A scalar in the dtype of `like`. */
-flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value);
-flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype);
-/* x in the shape of `like`, which has as many elements, or to which x broadcasts. */
-flow_tensor *flow_express_reshape_like(flow_expression *e, flow_tensor *x, const flow_tensor *like);
-flow_tensor *flow_express_broadcast_like(flow_expression *e, flow_tensor *x, const flow_tensor *like);
-/* The reverse of broadcasting: x summed over the axes along which `like` was repeated, in the shape of `like`. */
-flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_tensor *like);
-
-/* {..., n} as {rows, n}, and whether it can be: a product of two symbolic dimensions has no name. */
-int          flow_express_has_rows(const flow_tensor *x);
-flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x);
-
-/* Ends the expression: *out is a new reference to `result` (one of its tensors or of its inputs), everything made is
- * released. On failure *out is NULL. */
-flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out);
-/* Ends an expression whose results were retained one by one. */
-flow_status flow_expression_end(flow_expression *e);
-/* Ends a gradient rule: each results[i] that is not NULL becomes the gradient of input i. */
-flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results);
-
-/* Elementwise ops as formulas write them: e_NAME(e, x) or e_NAME(e, a, b) for each of ops.def. */
-#define FLOW_EXPRESS_1(name) \
-  static inline flow_tensor *e_##name(flow_expression *e, flow_tensor *x) { return flow_express(e, FLOW_OP_##name, x, NULL, NULL, NULL); }
-#define FLOW_EXPRESS_2(name) \
-  static inline flow_tensor *e_##name(flow_expression *e, flow_tensor *a, flow_tensor *b) \
-  { return flow_express(e, FLOW_OP_##name, a, b, NULL, NULL); }
-#define FLOW_NUMBERS(name, inputs, ...)   FLOW_EXPRESS_##inputs(name)
-#define FLOW_FLOATS(name, inputs, ...)    FLOW_EXPRESS_##inputs(name)
-#define FLOW_CONDITION(name, inputs, ...) FLOW_EXPRESS_##inputs(name)
-#define FLOW_LOGICAL(name, inputs, ...)   FLOW_EXPRESS_##inputs(name)
-#define FLOW_OP(...)
-#include "ops/ops.def"
-#undef FLOW_OP
-#undef FLOW_EXPRESS_1
-#undef FLOW_EXPRESS_2
-
-static inline flow_tensor *e_where(flow_expression *e, flow_tensor *condition, flow_tensor *a, flow_tensor *b)
+static inline flow_expression flow_expression_of(flow_context *context)
 {
-  return flow_express(e, FLOW_OP_where, condition, a, b, NULL);
+  return (flow_expression){ .applier = &flow_applying, .context = context };
 }
 
 #endif

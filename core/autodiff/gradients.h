@@ -1,32 +1,10 @@
-/* gradients.h: the gradient rules that ops.def names. A rule writes one step of reverse differentiation as calls of ops (expression.h), so
- * that it holds in eager mode, in a trace, and can be differentiated again. */
+/* gradients.h: from ops to their gradient rules (ops/gradients.h). */
 #ifndef FLOW_AUTODIFF_GRADIENTS_H
 #define FLOW_AUTODIFF_GRADIENTS_H
 
-#include "ops/rules.h"
-
-/* One step of reverse differentiation. All tensors are concrete (eager) or symbolic (trace): rules just call ops. */
-typedef struct flow_gradient_step {
-  flow_context          *context;
-  int                    op, input_count, output_count;
-  const flow_attributes *attributes;
-  flow_tensor *const    *inputs;
-  flow_tensor *const    *outputs;
-  flow_tensor *const    *output_gradients;   /* NULL where nothing flows back */
-  const int             *needed;             /* needed[i]: somebody wants the gradient of input i */
-  flow_tensor          **input_gradients;    /* the rule's results: new references, NULL = zero. Shape of input i */
-  int                    is_part;            /* a rule's result, too: the gradient of input 0 is zero except for the slice of the attributes,
-                                              * where it is input_gradients[0] (parts.h) */
-} flow_gradient_step;
-typedef flow_status (*flow_gradient_rule)(flow_gradient_step *step);
+#include "ops/gradients.h"
 
 /* The rule of an op; NULL: it is not differentiable, nothing flows back. gradient_table.c */
 flow_gradient_rule flow_gradient_of(int op);
-
-typedef flow_status flow_gradient_function(flow_gradient_step *step);
-#define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) \
-  flow_gradient_function flow_gradient_##gradient;
-#include "ops/ops.def"
-#undef FLOW_OP
 
 #endif

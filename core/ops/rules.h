@@ -1,5 +1,8 @@
 /* rules.h: the rules that ops.def names, declared from there, and what rules share. Internal to core/ops.
  *
+ * The rules are in ops/rules, a file for each family of ops: which shapes and dtypes go in and come out, which rows a row of the result
+ * needs, and what flows back (gradients.h, expression.h). What they share is in shape.c and expression.c.
+ *
  * A shape rule turns input signatures into output signatures or explains why it cannot. It sees neither data nor rows:
  * a dimension -k means k x rows, where rows is the batch size of a run. A rule carries such dimensions along and never
  * guesses a number for them. Inputs come as flow_apply prepared them (counts within the record's arity, casts done);
@@ -13,7 +16,7 @@
 #define FLOW_DIM_INFER INT64_MIN
 #define FLOW_SLICE_ALL (INT64_MAX / 2)
 
-/* ---- the rules: shape_*.c, gradient_*.c, kind.c ------------------------------------------------------------------------ */
+/* ---- the rules: a file of ops/rules for each family ------------------------------------------------------------------ */
 
 typedef flow_status flow_shape_function(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                         flow_signature *outputs);
@@ -48,6 +51,11 @@ flow_status flow_rule_same_dtype(int op, const char *what, int dtype, const flow
 flow_status flow_rule_rank(int op, const char *what, const flow_signature *x, int rank, const char *layout);
 /* The dims of x are `dims`; message names both. */
 flow_status flow_rule_dims(int op, const char *what, const flow_signature *x, int rank, const int64_t *dims);
+
+/* The dims from axis `from` on are numbers, not multiples of rows. */
+flow_status flow_rule_known(int op, const char *what, const flow_signature *x, int from);
+/* An activation that kernels fuse. */
+flow_status flow_rule_activation(int op, int activation);
 
 /* Reduced axes as a bit mask; no axes means all of them. Duplicates and axes out of range fail. */
 flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const flow_signature *x, unsigned *mask);

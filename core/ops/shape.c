@@ -118,6 +118,23 @@ flow_status flow_rule_dims(int op, const char *what, const flow_signature *x, in
   return flow_rule_fail(op, "%s has shape %s, expected %s", what, flow_shape_text(x->rank, x->dims), flow_shape_text(rank, dims));
 }
 
+flow_status flow_rule_known(int op, const char *what, const flow_signature *x, int from)
+{
+  for (int i = from; i < x->rank; i++) {
+    if (x->dims[i] < 0) {
+      return flow_rule_fail(op, "%s %s depends on the number of rows beyond axis 1, expected fixed sizes there", what,
+                            flow_shape_text(x->rank, x->dims));
+    }
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_rule_activation(int op, int activation)
+{
+  if (activation == FLOW_LINEAR || activation == FLOW_RELU) return FLOW_OK;
+  return flow_rule_fail(op, "activation number %d cannot be fused, expected FLOW_LINEAR or FLOW_RELU", activation);
+}
+
 /* Axes may be counted from either end; a mask of bits makes duplicates visible. */
 flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const flow_signature *x, unsigned *mask)
 {

@@ -1,8 +1,5 @@
 /* expression.c: see expression.h. */
-#include "autodiff/expression.h"
-#include "graph/context.h"
-#include "graph/graph.h"
-#include "autodiff/gradients.h"
+#include "ops/expression.h"
 
 #include <string.h>
 
@@ -16,7 +13,7 @@ void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, in
     e->status = flow_fail(FLOW_INTERNAL, "%s: a formula makes more than %d tensors", flow_op(op)->name, FLOW_EXPRESSION_MOST);
     return;
   }
-  e->status = flow_apply(e->context, op, inputs, input_count, attributes, &e->made[e->count]);
+  e->status = e->applier->apply(e->context, op, inputs, input_count, attributes, &e->made[e->count]);
   if (e->status != FLOW_OK) return;
   for (int i = 0; i < output_count; i++) outputs[i] = e->made[e->count + i];
   e->count += output_count;
@@ -44,7 +41,7 @@ flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype)
 {
   if (e->status != FLOW_OK || x->dtype == dtype) return x;
   flow_tensor *cast = flow_express(e, FLOW_OP_cast, x, NULL, NULL, &(flow_attributes){ .cast = { .dtype = dtype } });
-  if (cast && e->context->scopes->autocast == dtype) flow_graph_loosen(cast);
+  if (cast) e->applier->after_cast(e->context, cast);
   return cast;
 }
 
@@ -56,7 +53,10 @@ static flow_attributes shape_of(const flow_tensor *tensor)
   return attributes;
 }
 
-static int same_shape(const flow_tensor *a, const flow_tensor *b) { return flow_shape_equal(a->rank, a->shape, b->rank, b->shape); }
+static int same_shape(const flow_tensor *a, const flow_tensor *b)
+{
+  return flow_shape_equal(a->rank, a->shape, b->rank, b->shape);
+}
 
 flow_tensor *flow_express_reshape_like(flow_expression *e, flow_tensor *x, const flow_tensor *like)
 {
@@ -83,6 +83,14 @@ flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_
   return flow_express_reshape_like(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &reduce), like);
 }
 
+flow_tensor *flow_express_insert_axis(flow_expression *e, flow_tensor *x, int at)
+{
+  if (e->status != FLOW_OK) return NULL;
+  flow_attributes attributes = { .shape = { .rank = x->rank + 1 } };
+  for (int i = 0; i <= x->rank; i++) attributes.shape.dims[i] = i < at ? x->shape[i] : i == at ? 1 : x->shape[i - 1];
+  return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
+}
+
 int flow_express_has_rows(const flow_tensor *x)
 {
   int symbolic = 0;
@@ -98,7 +106,7 @@ flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x)
                           flow_shape_text(x->rank, x->shape));
     return NULL;
   }
-  int64_t rows = 1;   /* negative when one factor is: k x rows again */
+  int64_t rows = 1; /* negative when one factor is: k x rows again */
   for (int i = 0; i < x->rank - 1; i++) rows *= x->shape[i];
   flow_attributes attributes = { .shape = { .rank = 2, .dims = { rows, x->shape[x->rank - 1] } } };
   return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
@@ -123,4 +131,17 @@ flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, f
     step->input_gradients[i] = results[i] ? flow_tensor_retain(results[i]) : NULL;
   }
   return flow_expression_end(e);
+}
+
+flow_status flow_gradient_by(flow_gradient_step *step, int input, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
+                             const flow_attributes *attributes)
+{
+  flow_expression e = flow_gradient_expression(step);
+  return flow_expression_take(&e, flow_express(&e, op, a, b, c, attributes), &step->input_gradients[input]);
+}
+
+/* For gradient ops: silence would be a wrong second derivative. */
+flow_status flow_gradient_unsupported(flow_gradient_step *step)
+{
+  return flow_fail(FLOW_UNSUPPORTED, "%s: second derivatives through this op are not supported", flow_op(step->op)->name);
 }

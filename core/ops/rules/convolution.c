@@ -1,87 +1,12 @@
-/* shape_network.c: shape rules of linear algebra, convolution, pooling, normalization, and losses.
+/* convolution.c: rules of convolution and pooling, also of bytes.
  *
  * Images are NHWC {batch, height, width, channels}, kernels HWIO {height, width, channels in / groups, channels out}.
  * Only the batch may be symbolic where a rule computes with a dimension. */
 #include "ops/byte_range.h"
+#include "ops/expression.h"
 #include "ops/rules.h"
 
-static flow_status check_known(int op, const char *what, const flow_signature *x, int from)
-{
-  for (int i = from; i < x->rank; i++) {
-    if (x->dims[i] < 0) {
-      return flow_rule_fail(op, "%s %s depends on the number of rows beyond axis 1, expected fixed sizes there", what,
-                            flow_shape_text(x->rank, x->dims));
-    }
-  }
-  return FLOW_OK;
-}
-
-/* ---- linear algebra --------------------------------------------------------------------------------------------------- */
-
-/* NumPy's rules: the last two axes multiply, the ones before broadcast; a of rank 1 is a row, b of rank 1 a column, and
- * the axis that was added goes again. Transposing a rank 1 operand changes nothing. */
-flow_status flow_shape_matmul(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                              flow_signature *outputs)
-{
-  (void)input_count;
-  const flow_signature *a = &inputs[0], *b = &inputs[1];
-  FLOW_TRY(flow_rule_same_dtype(op, "b", a->dtype, b));
-  if (a->rank == 0 || b->rank == 0) {
-    return flow_rule_fail(op, "shapes %s and %s: scalars have no rows and columns; use mul", flow_shape_text(a->rank, a->dims),
-                          flow_shape_text(b->rank, b->dims));
-  }
-  int transpose_a = attributes->matmul.transpose_a && a->rank > 1, transpose_b = attributes->matmul.transpose_b && b->rank > 1;
-  int64_t inner_a = a->dims[a->rank - (transpose_a ? 2 : 1)];
-  int64_t inner_b = b->rank == 1 ? b->dims[0] : b->dims[b->rank - (transpose_b ? 1 : 2)];
-  if (inner_a != inner_b) {
-    return flow_rule_fail(op, "a %s%s has %lld columns, b %s%s has %lld rows; these must be equal", flow_shape_text(a->rank, a->dims),
-                          transpose_a ? " transposed" : "", (long long)inner_a, flow_shape_text(b->rank, b->dims),
-                          transpose_b ? " transposed" : "", (long long)inner_b);
-  }
-  flow_signature leading_a = *a, leading_b = *b, out;
-  leading_a.rank = a->rank > 2 ? a->rank - 2 : 0;
-  leading_b.rank = b->rank > 2 ? b->rank - 2 : 0;
-  FLOW_TRY(flow_rule_broadcast(op, &leading_a, &leading_b, &out));
-  out.dtype = a->dtype;
-  if (a->rank > 1) out.dims[out.rank++] = a->dims[a->rank - (transpose_a ? 1 : 2)];
-  if (b->rank > 1) out.dims[out.rank++] = b->dims[b->rank - (transpose_b ? 2 : 1)];
-  flow_extent extent;
-  FLOW_TRY(flow_rule_extent(op, out.rank, out.dims, &extent));
-  outputs[0] = out;
-  return FLOW_OK;
-}
-
-static flow_status check_activation(int op, int activation)
-{
-  if (activation == FLOW_LINEAR || activation == FLOW_RELU) return FLOW_OK;
-  return flow_rule_fail(op, "activation number %d cannot be fused, expected FLOW_LINEAR or FLOW_RELU", activation);
-}
-
-flow_status flow_shape_dense(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                             flow_signature *outputs)
-{
-  (void)input_count;
-  const flow_signature *x = &inputs[0], *w = &inputs[1], *b = &inputs[2];
-  FLOW_TRY(flow_rule_float(op, "x", x));
-  FLOW_TRY(flow_rule_same_dtype(op, "w", x->dtype, w));
-  FLOW_TRY(flow_rule_same_dtype(op, "b", x->dtype, b));
-  FLOW_TRY(check_activation(op, attributes->matmul.activation));
-  FLOW_TRY(flow_rule_rank(op, "w", w, 2, "{inputs, units}"));
-  if (x->rank == 0) return flow_rule_fail(op, "x is a scalar, expected {..., %lld}", (long long)w->dims[0]);
-  if (x->dims[x->rank - 1] != w->dims[0]) {
-    return flow_rule_fail(op, "x %s has %lld values in its last axis, w %s expects %lld", flow_shape_text(x->rank, x->dims),
-                          (long long)x->dims[x->rank - 1], flow_shape_text(2, w->dims), (long long)w->dims[0]);
-  }
-  FLOW_TRY(flow_rule_dims(op, "b", b, 1, &w->dims[1]));
-  flow_signature out = *x;
-  out.dims[out.rank - 1] = w->dims[1];
-  flow_extent extent;
-  FLOW_TRY(flow_rule_extent(op, out.rank, out.dims, &extent));
-  outputs[0] = out;
-  return FLOW_OK;
-}
-
-/* ---- convolution and pooling ------------------------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
 
 /* floor((size + padding - reach) / stride) + 1, where reach is how far a window extends. */
 static flow_status window_count(int op, const char *axis, int64_t size, int64_t padding, int64_t reach, int64_t stride, int64_t *out)
@@ -89,8 +14,10 @@ static flow_status window_count(int op, const char *axis, int64_t size, int64_t 
   int64_t room;
   if (__builtin_add_overflow(size, padding, &room)) return flow_rule_fail(op, "the padded %s overflows", axis);
   if (room < reach) {
-    return flow_rule_fail(op, "Computed output size would be negative: the %s of the input is %lld (%lld with padding), "
-                          "a window spans %lld", axis, (long long)size, (long long)room, (long long)reach);
+    return flow_rule_fail(op,
+                          "Computed output size would be negative: the %s of the input is %lld (%lld with padding), "
+                          "a window spans %lld",
+                          axis, (long long)size, (long long)room, (long long)reach);
   }
   *out = (room - reach) / stride + 1;
   return FLOW_OK;
@@ -107,11 +34,13 @@ static flow_status check_maximum_window(int op, const int32_t size[2], const int
 {
   FLOW_TRY(check_window(op, size, stride));
   if ((int64_t)size[0] * size[1] > 254) {
-    return flow_rule_fail(op, "a pool of {%d, %d} covers %lld cells, at most 254 are possible; for whole images reduce with max",
-                          size[0], size[1], (long long)size[0] * size[1]);
+    return flow_rule_fail(op, "a pool of {%d, %d} covers %lld cells, at most 254 are possible; for whole images reduce with max", size[0],
+                          size[1], (long long)size[0] * size[1]);
   }
   return FLOW_OK;
 }
+
+/* ---- shapes of convolutions -------------------------------------------------------------------------------------- */
 
 static flow_status check_convolution_attributes(int op, const flow_attributes *attributes)
 {
@@ -127,7 +56,7 @@ static flow_status check_convolution_attributes(int op, const flow_attributes *a
     if (padding < 0) return flow_rule_fail(op, "padding %d, expected 0 or more", padding);
   }
   if (attributes->convolution.groups < 1) return flow_rule_fail(op, "%d groups, expected 1 or more", attributes->convolution.groups);
-  FLOW_TRY(check_activation(op, attributes->convolution.activation));
+  FLOW_TRY(flow_rule_activation(op, attributes->convolution.activation));
   if (attributes->convolution.pool[0] == 0) return FLOW_OK;
   return check_maximum_window(op, attributes->convolution.pool, attributes->convolution.pool_stride);
 }
@@ -141,14 +70,14 @@ static flow_status check_channels(int op, int64_t groups, const flow_signature *
   }
   if (w->dims[2] == in / groups) return FLOW_OK;
   return flow_rule_fail(op, "the input %s has %lld channels in %lld group%s, the kernel %s expects %lld in each",
-                        flow_shape_text(4, x->dims), (long long)in, (long long)groups, groups == 1 ? "" : "s",
-                        flow_shape_text(4, w->dims), (long long)w->dims[2]);
+                        flow_shape_text(4, x->dims), (long long)in, (long long)groups, groups == 1 ? "" : "s", flow_shape_text(4, w->dims),
+                        (long long)w->dims[2]);
 }
 
 /* A convolution reads images as fuse.c leaves them: uint8, or float32 beside a kernel of 16 bits. All else has the dtype of the kernel.
  * Output and index of a convolution over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. */
-static flow_status convolved(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *w,
-                             flow_signature *y, flow_signature *index)
+static flow_status convolved(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *w, flow_signature *y,
+                             flow_signature *index)
 {
   static const char *const axes[2] = { "height", "width" };
   int small = flow_dtype_is_float(w->dtype) && w->dtype != FLOW_FLOAT64;
@@ -158,8 +87,8 @@ static flow_status convolved(int op, const flow_attributes *attributes, const fl
   }
   FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
   FLOW_TRY(flow_rule_rank(op, "the kernel", w, 4, "{height, width, channels in / groups, channels out}"));
-  FLOW_TRY(check_known(op, "the input", x, 1));
-  FLOW_TRY(check_known(op, "the kernel", w, 0));
+  FLOW_TRY(flow_rule_known(op, "the input", x, 1));
+  FLOW_TRY(flow_rule_known(op, "the kernel", w, 0));
   FLOW_TRY(check_convolution_attributes(op, attributes));
   FLOW_TRY(check_channels(op, attributes->convolution.groups, x, w));
   int pooled = attributes->convolution.pool[0] > 0;
@@ -225,10 +154,10 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
 
 /* As many outputs as inputs. */
 flow_status flow_shape_transpose_filters(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                                    flow_signature *outputs)
+                                         flow_signature *outputs)
 {
   const char *layout = attributes->transpose_filters.back ? "{channels out, height, width, channels in / groups}"
-                                             : "{height, width, channels in / groups, channels out}";
+                                                          : "{height, width, channels in / groups, channels out}";
   int dtype = attributes->transpose_filters.dtype, first = attributes->transpose_filters.back ? 1 : 3;
   if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT || !flow_dtype_is_float(dtype))
     return flow_rule_fail(op, "the dtype has number %d, expected that of a float", dtype);
@@ -255,6 +184,8 @@ flow_status flow_shape_convolution_gradient_relu(int op, const flow_attributes *
   return FLOW_OK;
 }
 
+/* ---- shapes of pools --------------------------------------------------------------------------------------------- */
+
 /* Height and width after pooling. Padding narrower than the window: so each window holds a real cell. */
 static flow_status pooled_size(int op, const flow_attributes *attributes, const int64_t size[2], int64_t out[2])
 {
@@ -276,7 +207,7 @@ static flow_status pooled_size(int op, const flow_attributes *attributes, const 
 static flow_status pooled(int op, const flow_attributes *attributes, const flow_signature *x, flow_signature *y)
 {
   FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
-  FLOW_TRY(check_known(op, "the input", x, 1));
+  FLOW_TRY(flow_rule_known(op, "the input", x, 1));
   *y = *x;
   FLOW_TRY(pooled_size(op, attributes, &x->dims[1], &y->dims[1]));
   flow_extent extent;
@@ -337,110 +268,7 @@ flow_status flow_shape_average_pool_gradient(int op, const flow_attributes *attr
   return unpooled(op, attributes, &inputs[0], &outputs[0]);
 }
 
-/* ---- normalization, softmax, losses ------------------------------------------------------------------------------------- */
-
-static flow_status check_batch_norm(int op, const flow_attributes *attributes, const flow_signature *x)
-{
-  FLOW_TRY(flow_rule_float(op, "the input", x));
-  if (x->rank < 2) {
-    return flow_rule_fail(op, "the input is %s, expected two or more dimensions {batch, ..., channels}", flow_shape_text(x->rank, x->dims));
-  }
-  if (x->dims[x->rank - 1] < 0) {
-    return flow_rule_fail(op, "the channels of the input %s depend on the number of rows", flow_shape_text(x->rank, x->dims));
-  }
-  double epsilon = attributes->normalization.epsilon;
-  if (!(epsilon >= 0)) return flow_rule_fail(op, "epsilon is %g, expected 0 or more", epsilon);
-  return FLOW_OK;
-}
-
-/* A parameter or statistic: one value a channel, in the dtype of x. */
-static flow_status check_per_channel(int op, const char *what, const flow_signature *x, const flow_signature *parameter)
-{
-  FLOW_TRY(flow_rule_same_dtype(op, what, x->dtype, parameter));
-  return flow_rule_dims(op, what, parameter, 1, &x->dims[x->rank - 1]);
-}
-
-flow_status flow_shape_batch_norm(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                                  flow_signature *outputs)
-{
-  const flow_signature *x = &inputs[0];
-  FLOW_TRY(check_batch_norm(op, attributes, x));
-  FLOW_TRY(check_per_channel(op, "gamma", x, &inputs[1]));
-  FLOW_TRY(check_per_channel(op, "beta", x, &inputs[2]));
-  if (input_count > 3) {
-    FLOW_TRY(flow_rule_same_dtype(op, "what is added", x->dtype, &inputs[3]));
-    FLOW_TRY(flow_rule_dims(op, "what is added", &inputs[3], x->rank, x->dims));
-  }
-  outputs[0] = *x;
-  outputs[1] = outputs[2] = inputs[1];
-  return FLOW_OK;
-}
-
-flow_status flow_shape_batch_norm_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                                           flow_signature *outputs)
-{
-  (void)input_count;
-  const flow_signature *g = &inputs[0], *x = &inputs[1];
-  FLOW_TRY(check_batch_norm(op, attributes, x));
-  FLOW_TRY(flow_rule_same_dtype(op, "the gradient", x->dtype, g));
-  FLOW_TRY(flow_rule_dims(op, "the gradient", g, x->rank, x->dims));
-  FLOW_TRY(check_per_channel(op, "gamma", x, &inputs[2]));
-  FLOW_TRY(check_per_channel(op, "the mean", x, &inputs[3]));
-  FLOW_TRY(check_per_channel(op, "the variance", x, &inputs[4]));
-  outputs[0] = *x;
-  outputs[1] = outputs[2] = inputs[2];
-  return FLOW_OK;
-}
-
-flow_status flow_shape_softmax(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                               flow_signature *outputs)
-{
-  (void)input_count;
-  int axis;
-  FLOW_TRY(flow_rule_float(op, "the input", &inputs[0]));
-  FLOW_TRY(flow_rule_axis(op, attributes->axis.axis, &inputs[0], &axis));
-  outputs[0] = inputs[0];
-  return FLOW_OK;
-}
-
-/* logits {..., classes} and integer labels {...}; *values is one float per label. */
-static flow_status cross_entropy_values(int op, const flow_signature *logits, const flow_signature *labels, flow_signature *values)
-{
-  FLOW_TRY(flow_rule_float(op, "the logits", logits));
-  if (!flow_dtype_is_integer(labels->dtype)) {
-    return flow_rule_fail(op, "the labels are %s, expected integers: the number of each sample's class", flow_dtype_name(labels->dtype));
-  }
-  if (logits->rank == 0 || logits->dims[logits->rank - 1] < 1) {
-    return flow_rule_fail(op, "the logits are %s, expected {..., classes} with one class or more",
-                          flow_shape_text(logits->rank, logits->dims));
-  }
-  FLOW_TRY(flow_rule_dims(op, "the labels", labels, logits->rank - 1, logits->dims));
-  *values = *labels;
-  values->dtype = logits->dtype;
-  return FLOW_OK;
-}
-
-flow_status flow_shape_sparse_cross_entropy(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                                            flow_signature *outputs)
-{
-  (void)attributes; (void)input_count;
-  return cross_entropy_values(op, &inputs[0], &inputs[1], &outputs[0]);
-}
-
-flow_status flow_shape_sparse_cross_entropy_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs,
-                                                     int input_count, flow_signature *outputs)
-{
-  (void)attributes; (void)input_count;
-  const flow_signature *g = &inputs[0], *logits = &inputs[1];
-  flow_signature values;
-  FLOW_TRY(cross_entropy_values(op, logits, &inputs[2], &values));
-  FLOW_TRY(flow_rule_same_dtype(op, "the gradient", logits->dtype, g));
-  FLOW_TRY(flow_rule_dims(op, "the gradient", g, values.rank, values.dims));
-  outputs[0] = *logits;
-  return FLOW_OK;
-}
-
-/* ---- bytes that stand for numbers -------------------------------------------------------------------------------------- */
+/* ---- shapes of bytes that stand for numbers ---------------------------------------------------------------------- */
 
 static flow_status check_range(int op, const char *what, double low, double high)
 {
@@ -462,11 +290,12 @@ flow_status flow_shape_quantize(int op, const flow_attributes *attributes, const
 flow_status flow_shape_quantize_weights(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                         flow_signature *outputs)
 {
-  (void)attributes; (void)input_count;
+  (void)attributes;
+  (void)input_count;
   const flow_signature *w = &inputs[0];
   FLOW_TRY(flow_rule_same_dtype(op, "w", FLOW_FLOAT32, w));
   if (w->rank < 1) return flow_rule_fail(op, "w is a scalar, expected {..., outputs}");
-  FLOW_TRY(check_known(op, "w", w, 0));
+  FLOW_TRY(flow_rule_known(op, "w", w, 0));
   outputs[0] = *w;
   outputs[0].dtype = FLOW_INT8;
   outputs[1] = (flow_signature){ .dtype = FLOW_FLOAT32, .rank = 1, .dims = { w->dims[w->rank - 1] } };
@@ -494,4 +323,106 @@ flow_status flow_shape_quantized_convolution(int op, const flow_attributes *attr
   if (attributes->convolution.low == 0 && attributes->convolution.high == 0) return FLOW_OK;
   outputs[0].dtype = FLOW_UINT8;
   return check_range(op, "y", attributes->convolution.low, attributes->convolution.high);
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+/* One op makes dx, dw and db, since they read the same g; those that nobody needs are left out by the kernel, as nothing reads them. */
+flow_status flow_gradient_convolution(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0], *w = step->inputs[1];
+  if (g == NULL) return FLOW_OK;
+  flow_attributes attributes = *step->attributes;
+  for (int i = 0; i < 2; i++) attributes.convolution.input_size[i] = (int32_t)x->shape[i + 1];
+  flow_expression e = flow_gradient_expression(step);
+  flow_tensor *operands[5] = { g, x, w, step->outputs[0], step->outputs[1] }, *results[3];
+  double scale = attributes.convolution.input_scale;
+  attributes.convolution.input_scale = 0;
+  flow_express_all(&e, FLOW_OP_convolution_gradient, operands, 5, &attributes, results);
+  if (scale != 0) { /* both dx and dw are those of scale * x */
+    if (step->needed[0]) results[0] = e_mul(&e, results[0], flow_express_number(&e, results[0], scale));
+    if (step->needed[1]) results[1] = e_mul(&e, results[1], flow_express_number(&e, results[1], scale));
+  }
+  for (int i = 0; i < step->input_count; i++) {
+    if (!step->needed[i]) results[i] = NULL;
+  }
+  return flow_expression_give(&e, step, results);
+}
+
+/* The second derivative. With m the activation's mask, dx, dw, db are each linear in m g and in the other operand; their
+ * incoming gradients are ux, uw, ub:
+ *   for g: m (conv(ux, w) + conv(x, uw) + ub);  for x: what uw lets through, dx(m g, uw);  for w: dw(m g, ux). */
+flow_status flow_gradient_convolution_gradient(flow_gradient_step *step)
+{
+  flow_tensor *g = step->inputs[0], *x = step->inputs[1], *w = step->inputs[2], *y = step->inputs[3], *index = step->inputs[4];
+  flow_tensor *ux = step->output_gradients[0], *uw = step->output_gradients[1], *ub = step->output_gradients[2];
+  if (step->attributes->convolution.pool[0] > 0) {
+    return flow_fail(FLOW_UNSUPPORTED, "second derivatives of a convolution fused with pooling are not supported; run it eagerly");
+  }
+  int masked = step->attributes->convolution.activation == FLOW_RELU;
+  flow_attributes linear = *step->attributes;
+  linear.convolution.activation = FLOW_LINEAR;
+  linear.convolution.has_bias = 0;
+  flow_expression e = flow_gradient_expression(step);
+  flow_tensor *results[5] = { NULL }, *outputs[3];
+  if (step->needed[0]) {
+    flow_tensor *sum = NULL, *terms[3] = { NULL, NULL, NULL };
+    if (ux) {
+      flow_express_all(&e, FLOW_OP_convolution, (flow_tensor *[]){ ux, w }, 2, &linear, outputs);
+      terms[0] = outputs[0];
+    }
+    if (uw) {
+      flow_express_all(&e, FLOW_OP_convolution, (flow_tensor *[]){ x, uw }, 2, &linear, outputs);
+      terms[1] = outputs[0];
+    }
+    if (ub) terms[2] = flow_express_broadcast_like(&e, ub, g);
+    for (int i = 0; i < 3; i++) {
+      if (terms[i]) sum = sum ? e_add(&e, sum, terms[i]) : terms[i];
+    }
+    results[0] = sum && masked ? e_relu_gradient(&e, sum, y) : sum;
+  }
+  if (masked) g = e_relu_gradient(&e, g, y);
+  if (step->needed[1] && uw) {
+    flow_express_all(&e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ g, x, uw, y, index }, 5, &linear, outputs);
+    results[1] = outputs[0];
+  }
+  if (step->needed[2] && ux) {
+    flow_express_all(&e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ g, ux, w, y, index }, 5, &linear, outputs);
+    results[2] = outputs[1];
+  }
+  return flow_expression_give(&e, step, results);
+}
+
+/* The op has kept which element of a window was its maximum; g goes there. */
+flow_status flow_gradient_max_pool(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
+  if (g == NULL || !step->needed[0] || !flow_dtype_is_float(x->dtype)) return FLOW_OK;
+  flow_attributes attributes = *step->attributes;
+  for (int i = 0; i < 2; i++) attributes.pool.input_size[i] = (int32_t)x->shape[i + 1];
+  return flow_gradient_by(step, 0, FLOW_OP_max_pool_gradient, g, step->outputs[1], NULL, &attributes);
+}
+
+flow_status flow_gradient_average_pool(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
+  if (g == NULL || !step->needed[0]) return FLOW_OK;
+  flow_attributes attributes = *step->attributes;
+  for (int i = 0; i < 2; i++) attributes.pool.input_size[i] = (int32_t)x->shape[i + 1];
+  return flow_gradient_by(step, 0, FLOW_OP_average_pool_gradient, g, NULL, NULL, &attributes);
+}
+
+/* Averaging is linear, and this its transpose: the transpose of that is averaging again. */
+flow_status flow_gradient_average_pool_gradient(flow_gradient_step *step)
+{
+  flow_tensor *u = step->output_gradients[0];
+  if (u == NULL || !step->needed[0]) return FLOW_OK;
+  return flow_gradient_by(step, 0, FLOW_OP_average_pool, u, NULL, NULL, step->attributes);
+}
+
+/* Bytes have no gradient: silence would train the layers before them for nothing. */
+flow_status flow_gradient_quantized(flow_gradient_step *step)
+{
+  return flow_fail(FLOW_UNSUPPORTED, "%s: a quantized layer only predicts: train the float32 model, and quantize it then",
+                   flow_op(step->op)->name);
 }

@@ -1,6 +1,21 @@
-/* shape_optimizer.c: shape rules of optimizers, which are effects without outputs, and of schedules. */
+/* optimizer.c: rules of effects, which have no outputs, and of schedules. */
 #include "ops/optimizer_layout.h"
 #include "ops/rules.h"
+
+/* The value is cast and broadcast to the variable, which keeps its shape. */
+flow_status flow_shape_assign(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)attributes;
+  (void)input_count;
+  (void)outputs;
+  const flow_signature *variable = &inputs[0], *value = &inputs[1];
+  flow_signature common;
+  FLOW_TRY(flow_rule_broadcast(op, variable, value, &common));
+  if (flow_shape_equal(common.rank, common.dims, variable->rank, variable->dims)) return FLOW_OK;
+  return flow_rule_fail(op, "a value of shape %s does not fit a variable of shape %s", flow_shape_text(value->rank, value->dims),
+                        flow_shape_text(variable->rank, variable->dims));
+}
 
 /* Scalars may come as {1} or {1, 1}, as variables of files do. */
 static flow_status check_single(int op, const char *what, int dtype, const flow_signature *x)

@@ -1,8 +1,12 @@
-/* shape_image.c: shape rules of what resizes and samples images, and of random numbers of a sample. */
+/* image.c: rules of what resizes and samples images, linear in the image both, and of random numbers of a sample. */
 #include <math.h>
+
+#include "ops/expression.h"
 #include "ops/rules.h"
 
-enum { MOST_PIXELS = 1 << 24 };        /* along an axis: up to here a float counts them exactly */
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_PIXELS = 1 << 24 }; /* along an axis: up to here a float counts them exactly */
 
 static flow_status check_image(int op, const char *what, const flow_signature *x)
 {
@@ -93,4 +97,34 @@ flow_status flow_shape_sample_uniform(int op, const flow_attributes *attributes,
   if (attributes->random.rank != 1 || attributes->random.dims[0] < 1) return flow_rule_fail(op, "expected one or more numbers a sample");
   const int64_t dims[2] = { inputs[0].dims[0], attributes->random.dims[0] };
   return flow_rule_given_shape(op, FLOW_FLOAT32, 2, dims, &outputs[0]);
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+/* The gradient op needs the size of the image, which g does not have. */
+flow_status flow_gradient_resize(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
+  if (g == NULL || !step->needed[0]) return FLOW_OK;
+  flow_attributes attributes = *step->attributes;
+  for (int i = 0; i < 2; i++) attributes.resize.input_size[i] = (int32_t)x->shape[i + 1];
+  return flow_gradient_by(step, 0, FLOW_OP_resize_gradient, g, NULL, NULL, &attributes);
+}
+
+/* The transpose of the transpose. */
+flow_status flow_gradient_resize_gradient(flow_gradient_step *step)
+{
+  flow_tensor *u = step->output_gradients[0];
+  if (u == NULL || !step->needed[0]) return FLOW_OK;
+  return flow_gradient_by(step, 0, FLOW_OP_resize, u, NULL, NULL, step->attributes);
+}
+
+/* The image's only: the transforms are random numbers, which are not trained. */
+flow_status flow_gradient_sample_image(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0];
+  if (g == NULL) return FLOW_OK;
+  if (step->needed[1]) return flow_fail(FLOW_UNSUPPORTED, "sample_image: gradients of the transforms are not supported");
+  if (!step->needed[0]) return FLOW_OK;
+  return flow_gradient_by(step, 0, FLOW_OP_sample_image_gradient, g, step->inputs[1], NULL, step->attributes);
 }

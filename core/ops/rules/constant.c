@@ -1,0 +1,47 @@
+/* constant.c: rules of what makes tensors from attributes alone, and of numbers that a run knows. */
+#include <math.h>
+
+#include "ops/rules.h"
+
+flow_status flow_shape_fill(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                            flow_signature *outputs)
+{
+  (void)inputs;
+  (void)input_count;
+  return flow_rule_given_shape(op, attributes->fill.dtype, attributes->fill.rank, attributes->fill.dims, &outputs[0]);
+}
+
+flow_status flow_shape_scalar(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)op;
+  (void)attributes;
+  (void)inputs;
+  (void)input_count;
+  outputs[0] = (flow_signature){ .dtype = FLOW_FLOAT32, .rank = 0 };
+  return FLOW_OK;
+}
+
+/* low and high are the range of a uniform distribution, mean and standard deviation of the others. Integers exclude the upper end, so
+ * that the range must not be empty. */
+flow_status flow_shape_random(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)inputs;
+  (void)input_count;
+  double low = attributes->random.low, high = attributes->random.high;
+  FLOW_TRY(flow_rule_given_shape(op, attributes->random.dtype, attributes->random.rank, attributes->random.dims, &outputs[0]));
+  if (!isfinite(low) || !isfinite(high)) return flow_rule_fail(op, "the parameters are %g and %g, expected finite numbers", low, high);
+  if (op != FLOW_OP_random_uniform) {
+    FLOW_TRY(flow_rule_float(op, "the result", &outputs[0]));
+    if (high < 0) return flow_rule_fail(op, "the standard deviation is %g, expected 0 or more", high);
+    return FLOW_OK;
+  }
+  if (outputs[0].dtype == FLOW_BOOL) return flow_rule_fail(op, "the result is bool, expected a float or integer dtype");
+  int integer = flow_dtype_is_integer(outputs[0].dtype);
+  if (integer ? low >= high : low > high) {
+    return flow_rule_fail(op, "the range is %g to %g, expected the lower end first%s", low, high,
+                          integer ? " (the upper end is excluded)" : "");
+  }
+  return FLOW_OK;
+}

@@ -1,0 +1,136 @@
+/* matrix_product.c: rules of products of matrices. */
+#include "ops/expression.h"
+#include "ops/rules.h"
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+/* NumPy's rules: the last two axes multiply, the ones before broadcast; a of rank 1 is a row, b of rank 1 a column, and
+ * the axis that was added goes again. Transposing a rank 1 operand changes nothing. */
+flow_status flow_shape_matmul(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *a = &inputs[0], *b = &inputs[1];
+  FLOW_TRY(flow_rule_same_dtype(op, "b", a->dtype, b));
+  if (a->rank == 0 || b->rank == 0) {
+    return flow_rule_fail(op, "shapes %s and %s: scalars have no rows and columns; use mul", flow_shape_text(a->rank, a->dims),
+                          flow_shape_text(b->rank, b->dims));
+  }
+  int transpose_a = attributes->matmul.transpose_a && a->rank > 1, transpose_b = attributes->matmul.transpose_b && b->rank > 1;
+  int64_t inner_a = a->dims[a->rank - (transpose_a ? 2 : 1)];
+  int64_t inner_b = b->rank == 1 ? b->dims[0] : b->dims[b->rank - (transpose_b ? 1 : 2)];
+  if (inner_a != inner_b) {
+    return flow_rule_fail(op, "a %s%s has %lld columns, b %s%s has %lld rows; these must be equal", flow_shape_text(a->rank, a->dims),
+                          transpose_a ? " transposed" : "", (long long)inner_a, flow_shape_text(b->rank, b->dims),
+                          transpose_b ? " transposed" : "", (long long)inner_b);
+  }
+  flow_signature leading_a = *a, leading_b = *b, out;
+  leading_a.rank = a->rank > 2 ? a->rank - 2 : 0;
+  leading_b.rank = b->rank > 2 ? b->rank - 2 : 0;
+  FLOW_TRY(flow_rule_broadcast(op, &leading_a, &leading_b, &out));
+  out.dtype = a->dtype;
+  if (a->rank > 1) out.dims[out.rank++] = a->dims[a->rank - (transpose_a ? 1 : 2)];
+  if (b->rank > 1) out.dims[out.rank++] = b->dims[b->rank - (transpose_b ? 2 : 1)];
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, out.rank, out.dims, &extent));
+  outputs[0] = out;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_dense(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                             flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *x = &inputs[0], *w = &inputs[1], *b = &inputs[2];
+  FLOW_TRY(flow_rule_float(op, "x", x));
+  FLOW_TRY(flow_rule_same_dtype(op, "w", x->dtype, w));
+  FLOW_TRY(flow_rule_same_dtype(op, "b", x->dtype, b));
+  FLOW_TRY(flow_rule_activation(op, attributes->matmul.activation));
+  FLOW_TRY(flow_rule_rank(op, "w", w, 2, "{inputs, units}"));
+  if (x->rank == 0) return flow_rule_fail(op, "x is a scalar, expected {..., %lld}", (long long)w->dims[0]);
+  if (x->dims[x->rank - 1] != w->dims[0]) {
+    return flow_rule_fail(op, "x %s has %lld values in its last axis, w %s expects %lld", flow_shape_text(x->rank, x->dims),
+                          (long long)x->dims[x->rank - 1], flow_shape_text(2, w->dims), (long long)w->dims[0]);
+  }
+  FLOW_TRY(flow_rule_dims(op, "b", b, 1, &w->dims[1]));
+  flow_signature out = *x;
+  out.dims[out.rank - 1] = w->dims[1];
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, out.rank, out.dims, &extent));
+  outputs[0] = out;
+  return FLOW_OK;
+}
+
+/* ---- batch kinds ------------------------------------------------------------------------------------------------- */
+
+/* Products of matrices that each row of the batch has of its own, small enough for a row's to stay in a core's cache with what is done to
+ * them: larger ones are worth more when they are cut themselves, which few rows of long sequences need. */
+flow_batch_kind flow_kind_matmul(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  enum { MOST_ELEMENTS = 1 << 16, MOST_WORK = 1 << 22 };
+  if (input_count < 2) return FLOW_WHOLE;
+  const flow_signature *a = &inputs[0], *b = &inputs[1];
+  if (a->rank < 3 || a->rank != b->rank || a->dims[0] >= 0 || a->dims[0] != b->dims[0]) return FLOW_WHOLE;
+  double of_a = 1, of_b = 1, columns = (double)b->dims[b->rank - (attributes->matmul.transpose_b ? 2 : 1)];
+  for (int i = 1; i < a->rank; i++) {
+    if (a->dims[i] < 0 || (i < a->rank - 2 && a->dims[i] != b->dims[i])) return FLOW_WHOLE;
+    of_a *= (double)a->dims[i];
+    of_b *= (double)b->dims[i];
+  }
+  return of_a <= MOST_ELEMENTS && of_b <= MOST_ELEMENTS && of_a * columns <= MOST_WORK ? FLOW_MAP : FLOW_WHOLE;
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+/* matmul(a, b), each transposed if its flag says so. */
+static flow_tensor *multiply(flow_expression *e, flow_tensor *a, flow_tensor *b, int transpose_a, int transpose_b)
+{
+  flow_attributes attributes = { .matmul = { .transpose_a = transpose_a, .transpose_b = transpose_b } };
+  return flow_express(e, FLOW_OP_matmul, a, b, NULL, &attributes);
+}
+
+/* With A = a or its transpose, B likewise, and y = A B: dA = g B^T, dB = A^T g; of a transposed operand the transpose is
+ * wanted. Operands of rank 1 become a row and a column first, as in the forward op. */
+flow_status flow_gradient_matmul(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *a = step->inputs[0], *b = step->inputs[1];
+  if (g == NULL) return FLOW_OK;
+  int transpose_a = step->attributes->matmul.transpose_a && a->rank > 1;
+  int transpose_b = step->attributes->matmul.transpose_b && b->rank > 1;
+  flow_expression e = flow_gradient_expression(step);
+  flow_tensor *results[2] = { NULL, NULL };
+  if (b->rank == 1) g = flow_express_insert_axis(&e, g, g->rank);
+  if (a->rank == 1 && e.status == FLOW_OK) g = flow_express_insert_axis(&e, g, g->rank - 1);
+  if (a->rank == 1) a = flow_express_insert_axis(&e, a, 0);
+  if (b->rank == 1) b = flow_express_insert_axis(&e, b, 1);
+  if (e.status == FLOW_OK && step->needed[0]) {
+    flow_tensor *da = transpose_a ? multiply(&e, b, g, transpose_b, 1) : multiply(&e, g, b, 0, !transpose_b);
+    results[0] = flow_express_reshape_like(&e, flow_express_sum_to(&e, da, a), step->inputs[0]);
+  }
+  if (e.status == FLOW_OK && step->needed[1]) {
+    if (b->rank == 2 && !transpose_a && flow_express_has_rows(a)) { /* one long product instead of one a batch and a sum over them */
+      a = flow_express_rows(&e, a);
+      g = flow_express_rows(&e, g);
+    }
+    flow_tensor *db = transpose_b ? multiply(&e, g, a, 1, transpose_a) : multiply(&e, a, g, !transpose_a, 0);
+    results[1] = flow_express_reshape_like(&e, flow_express_sum_to(&e, db, b), step->inputs[1]);
+  }
+  return flow_expression_give(&e, step, results);
+}
+
+/* y = activation(x w + b). */
+flow_status flow_gradient_dense(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0], *w = step->inputs[1];
+  if (g == NULL) return FLOW_OK;
+  flow_expression e = flow_gradient_expression(step);
+  flow_tensor *results[3] = { NULL, NULL, NULL };
+  if (step->attributes->matmul.activation == FLOW_RELU) g = e_relu_gradient(&e, g, step->outputs[0]);
+  if (step->needed[0]) results[0] = multiply(&e, g, w, 0, 1);
+  flow_tensor *rows = step->needed[1] || step->needed[2] ? flow_express_rows(&e, g) : NULL;
+  if (step->needed[1]) results[1] = multiply(&e, flow_express_rows(&e, x), rows, 1, 0);
+  if (step->needed[2]) {
+    results[2] = flow_express(&e, FLOW_OP_sum, rows, NULL, NULL, &(flow_attributes){ .reduce = { .count = 1, .axes = { 0 } } });
+  }
+  return flow_expression_give(&e, step, results);
+}
