@@ -43,9 +43,9 @@ static int values_read(const flow_graph *graph, const flow_node *node, int *valu
 {
   const flow_onnx_record *record = flow_onnx_of(node->op);
   int count = 0;
-  if (record->rule == flow_onnx_recurrent) return flow_onnx_recurrent_reads(graph, node, values);
+  if (record && record->values) return record->values(graph, node, values);
   for (int i = 0; i < node->input_count; i++)
-    if (!record->reads || record->reads >> i & 1) values[count++] = node->inputs[i];
+    if (!record || !record->reads || record->reads >> i & 1) values[count++] = node->inputs[i];
   return count;
 }
 
@@ -103,7 +103,7 @@ static void write_nodes(flow_onnx *x, const char *live)
     const flow_node *node = &x->graph->nodes[n];
     const flow_onnx_record *record = flow_onnx_of(node->op);
     if (!live[n] || compute_now(x, node)) continue;
-    if (record->rule) record->rule(x, node, record->type);
+    if (record) record->rule(x, node, record->type);
     else flow_onnx_fail(x, FLOW_UNSUPPORTED, "the op %s has no ONNX form", flow_op(node->op)->name);
   }
 }

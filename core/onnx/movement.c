@@ -274,3 +274,28 @@ FLOW_ONNX_RULE(broadcast_to)
   const char *input = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), *shape = flow_onnx_shape(x, result_signature(x, node));
   flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), input, shape, NULL);
 }
+
+const flow_onnx_record flow_onnx_movement[] = {
+  FLOW_ONNX(broadcast_to, broadcast_to, "Expand"),
+  FLOW_ONNX(sum, reduce, "ReduceSum"),
+  FLOW_ONNX(prod, reduce, "ReduceProd"),
+  FLOW_ONNX(max, reduce, "ReduceMax"),
+  FLOW_ONNX(min, reduce, "ReduceMin"),
+  FLOW_ONNX(any, reduce_bool, "ReduceMax"),
+  FLOW_ONNX(all, reduce_bool, "ReduceMin"),
+  FLOW_ONNX(logsumexp, reduce, "ReduceLogSumExp"),
+  FLOW_ONNX(argmax, argmax, "ArgMax"),
+  FLOW_ONNX(argmin, argmax, "ArgMin"),
+  FLOW_ONNX(element_count, element_count, NULL),
+  FLOW_ONNX(reshape, reshape, "Reshape"),
+  FLOW_ONNX(transpose, permute, "Transpose"),
+  FLOW_ONNX(concat, concat, "Concat"),
+  FLOW_ONNX(slice, slice, "Slice"),
+  FLOW_ONNX(slice_gradient, pad, "Pad"),
+  FLOW_ONNX(fill, fill, "Expand"),
+  FLOW_ONNX(gather, gather, "Gather"),
+  FLOW_ONNX(argsort, argsort, "TopK"),
+  FLOW_ONNX(cumsum, cumsum, "CumSum"),
+  FLOW_ONNX(take_along, take_along, "GatherElements"),
+  { .rule = NULL },
+};

@@ -164,3 +164,14 @@ FLOW_ONNX_RULE(resize)
   if (interpolation == FLOW_NEAREST) flow_onnx_text(x, "nearest_mode", "round_prefer_ceil");
   flow_onnx_end(x);
 }
+
+const flow_onnx_record flow_onnx_network[] = {
+  FLOW_ONNX(matmul, matmul, "MatMul"),
+  FLOW_ONNX(convolution, convolution, "Conv"),
+  FLOW_ONNX(max_pool, pool, "MaxPool"),
+  FLOW_ONNX(average_pool, pool, "AveragePool"),
+  FLOW_ONNX(resize, resize, "Resize"),
+  /* What Conv2DTranspose computes: of the gradients only that of the image, which reads the upstream gradient and the kernel. */
+  FLOW_ONNX_READS(convolution_gradient, convolution_transpose, "ConvTranspose", 1u << 0 | 1u << 2),
+  { .rule = NULL },
+};

@@ -5,8 +5,8 @@
  *   export.c         from a trace to a file: inputs, live nodes, outputs
  *   values.c         a value's form in each layout
  *   nodes.c          nodes, constants and names, of which rules build; fields.h: the field numbers
- *   rules.def        which rule writes which op; an op without one cannot be exported, and is named. table.c: the table of them
- *   elementwise.c movement.c network.c recurrent.c      the rules
+ *   elementwise.c movement.c network.c recurrent.c      the rules, and at the end of each file which rule writes which op. table.c
+ *                    finds an op's
  *
  * Layouts. flowlua's images are {rows, height, width, channels}; ONNX' convolutions and poolings take {rows, channels, height,
  * width}. A value of rank 4 has a form in each layout, made on demand: a rule takes its inputs in the form that
@@ -41,15 +41,17 @@ typedef struct flow_onnx {
 /* Writes the nodes of one node of the graph. */
 typedef void (*flow_onnx_rule)(flow_onnx *x, const flow_node *node, const char *type);
 typedef struct flow_onnx_record {
+  int op;
   flow_onnx_rule rule;
-  const char    *type;
+  const char *type;                    /* the node's name in ONNX, which the rule gets; NULL: it makes none */
   unsigned       reads;                /* inputs whose values the rule uses, as a mask; 0: all */
+  /* The values of the graph that the rule reads, where these are not the node's inputs: returns how many, at most FLOW_MAX_OPERANDS. */
+  int (*values)(const flow_graph *graph, const flow_node *node, int *values);
 } flow_onnx_record;
 
-/* The record of an op; rule NULL: it has no ONNX form. */
+/* The record of an op; NULL: it has no ONNX form, and cannot be exported. These are ops of training steps, of data pipelines and of what
+ * plans make, random numbers and affine sampling. */
 const flow_onnx_record *flow_onnx_of(int op);
-/* The values that the rule of a recurrent op reads, which are not all inputs of the node; returns how many, at most FLOW_MAX_OPERANDS. */
-int flow_onnx_recurrent_reads(const flow_graph *graph, const flow_node *node, int *values);
 
 /* The first failure stays. Returns NULL, for rules that return a name. */
 const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -99,9 +101,23 @@ const char *flow_onnx_shape(flow_onnx *x, const flow_signature *signature);
 /* Keeps a tensor (takes the reference) until the export ends. */
 flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor);
 
-/* The rules that rules.def names. */
-#define FLOW_ONNX_RULE(name) void flow_onnx_##name(flow_onnx *x, const flow_node *node, const char *type)
-#define FLOW_ONNX(op, rule, type) FLOW_ONNX_RULE(rule);
-#include "onnx/rules.def"
+/* ---- rules ---- */
+
+/* Writes `node` as ONNX nodes, most often one of type `type`. A rule fails by flow_onnx_fail. */
+#define FLOW_ONNX_RULE(name) static void rule_##name(flow_onnx *x, const flow_node *node, const char *type)
+
+/* An op's record in the table at the end of its rule's file; FLOW_ONNX_READS also says which inputs the rule uses. */
+#define FLOW_ONNX(op_, name, type_)                         \
+  {                                                          \
+    .op = FLOW_OP_##op_, .rule = rule_##name, .type = type_ \
+  }
+#define FLOW_ONNX_READS(op_, name, type_, reads_)                            \
+  {                                                                           \
+    .op = FLOW_OP_##op_, .rule = rule_##name, .type = type_, .reads = reads_ \
+  }
+
+/* Each file's ops; the last record has no rule. */
+extern const flow_onnx_record flow_onnx_elementwise[], flow_onnx_movement[], flow_onnx_network[],
+  flow_onnx_recurrent[];
 
 #endif

@@ -41,7 +41,7 @@ static projection projection_of(const flow_graph *graph, const flow_node *node)
   return (projection){ .x = product->inputs[0], .kernel = product->inputs[1], .bias = sum ? sum->inputs[1] : -1 };
 }
 
-int flow_onnx_recurrent_reads(const flow_graph *graph, const flow_node *node, int *values)
+static int values_of(const flow_graph *graph, const flow_node *node, int *values)
 {
   projection p = projection_of(graph, node);
   int count = 0;
@@ -229,3 +229,11 @@ FLOW_ONNX_RULE(recurrent)
   flow_onnx_transpose(x, without_axis(x, sequence, 1, NULL), swapped, 3, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST));
   if (last) without_axis(x, last, 0, flow_onnx_result(x, node, 1, FLOW_CHANNELS_LAST));
 }
+
+#define RECURRENT(op_, type_) { .op = FLOW_OP_##op_, .rule = rule_recurrent, .type = type_, .values = values_of }
+const flow_onnx_record flow_onnx_recurrent[] = {
+  RECURRENT(simple_rnn, "RNN"),
+  RECURRENT(lstm, "LSTM"),
+  RECURRENT(gru, "GRU"),
+  { .rule = NULL },
+};

@@ -1,12 +1,18 @@
-/* table.c: the rules of ops, made from rules.def. */
+/* table.c: finds the rule of an op in the tables of elementwise.c, movement.c, network.c and recurrent.c. */
 #include "onnx/onnx.h"
 
-static const flow_onnx_record records[FLOW_OP_COUNT] = {
-#define FLOW_ONNX(op, rule_, type_) [FLOW_OP_##op] = { .rule = flow_onnx_##rule_, .type = type_ },
-#define FLOW_ONNX_READS(op, rule_, type_, reads_) [FLOW_OP_##op] = { .rule = flow_onnx_##rule_, .type = type_, .reads = reads_ },
-#include "onnx/rules.def"
-};
+const flow_onnx_record *flow_onnx_of(int op)
+{
+  const flow_onnx_record *const tables[] = { flow_onnx_elementwise, flow_onnx_movement, flow_onnx_network, flow_onnx_recurrent };
+  for (int i = 0; i < 4; i++) {
+    for (const flow_onnx_record *record = tables[i]; record->rule; record++) {
+      if (record->op == op) return record;
+    }
+  }
+  return NULL;
+}
 
-const flow_onnx_record *flow_onnx_of(int op) { return &records[op]; }
-
-int flow_onnx_knows(int op) { return op >= 0 && op < FLOW_OP_COUNT && records[op].rule != NULL; }
+int flow_onnx_knows(int op)
+{
+  return flow_onnx_of(op) != NULL;
+}
