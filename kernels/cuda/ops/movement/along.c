@@ -1,6 +1,159 @@
-/* along.c: the ops argsort, cumsum, take_along and take_along_gradient. */
-#include "cuda/ops/movement/along.h"
+/* along.c: kernels of ops along one axis of {outer, n, inner}, whose lines are n elements, `inner` apart: argsort, cumsum, take_along and
+ * the gradient of that. Sums, and additions to one element, are made by one thread in the order of the line; sorting is done by all threads:
+ * runs that are in order become runs twice as long, an element finding its place in the other run by bisection. */
+#ifndef FLOW_CUDA_OPS_ALONG
+#define FLOW_CUDA_OPS_ALONG
 
+#include "cuda/ops/elementwise/elementwise.h"
+#include "cuda/runtime/fault.h"
+
+/* Where line number `line` begins: inner lines one after the other, then the next outer one. */
+BODY int64_t begin_of_line(const view_groups *inner, int64_t n, int64_t line)
+{
+  int64_t outer = group_of(inner, line);
+  return outer * n * inner->size + (line - outer * inner->size);
+}
+
+/* ---- argsort --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct sort_entry {
+  uint64_t key;
+  int64_t position;
+} sort_entry;
+
+typedef struct sort_lines_arguments {
+  const void *x;
+  sort_entry *from, *to; /* line after line */
+  int64_t *y;
+  view_groups n, inner, kept; /* kept: the first ones of a line, for y */
+  int64_t run, base;
+  int32_t dtype, reverse;
+} sort_lines_arguments;
+typedef sort_lines_arguments begin_sort_arguments, merge_sorted_arguments, end_sort_arguments;
+
+/* Numbers whose order is that of the elements: of negative floats all bits are turned round, of others the sign. Both zeros are one key, and
+ * all NaN are above infinity. */
+BODY uint64_t sort_key(int dtype, const void *x, int64_t at)
+{
+  uint64_t bits;
+  if (dtype == FLOW_INT64) return (uint64_t)((const int64_t *)x)[at] ^ (uint64_t)1 << 63;
+  double value = load_double(dtype, x, at);
+  if (value == 0) value = 0;
+  if (value != value) return UINT64_MAX;
+  memcpy(&bits, &value, sizeof bits);
+  return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+BODY void begin_sort(int64_t i, const begin_sort_arguments *a)
+{
+  int64_t line = group_of(&a->n, i), position = i - line * a->n.size;
+  uint64_t key = sort_key(a->dtype, a->x, begin_of_line(&a->inner, a->n.size, line) + position * a->inner.size);
+  a->from[i].key = a->reverse ? ~key : key;
+  a->from[i].position = position;
+}
+
+BODY void merge_sorted(int64_t i, const merge_sorted_arguments *a)
+{
+  int64_t line = group_of(&a->n, i), k = i - line * a->n.size, run = k / a->run, other = (run ^ 1) * a->run;
+  int64_t own = run * a->run, low = other, end = other + a->run < a->n.size ? other + a->run : a->n.size, place = k;
+  const sort_entry *sorted = a->from + line * a->n.size;
+  uint64_t key = sorted[k].key;
+  while (low < end) {
+    int64_t middle = low + (end - low) / 2;
+    if (sorted[middle].key < key || (other < own && sorted[middle].key == key)) low = middle + 1;
+    else end = middle;
+  }
+  if (other < a->n.size) place = (own < other ? own : other) + (k - own) + (low - other);
+  a->to[line * a->n.size + place] = sorted[k];
+}
+
+BODY void end_sort(int64_t i, const end_sort_arguments *a)
+{
+  int64_t line = group_of(&a->kept, i), k = i - line * a->kept.size;
+  a->y[begin_of_line(&a->inner, a->kept.size, line) + k * a->inner.size] = a->from[line * a->n.size + k].position + a->base;
+}
+
+/* ---- cumsum ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct sum_along_arguments {
+  const void *x;
+  void *y;
+  view_groups inner;
+  int64_t n;
+  int32_t dtype, reverse, exclusive, unused;
+} sum_along_arguments;
+typedef sum_along_arguments sum_along_double_arguments, sum_along_integer_arguments;
+
+/* i: a line. Floats are added in double, integers wrap. */
+#define SUM_ALONG(suffix, T, SUM)                                                                   \
+  BODY void sum_along_##suffix(int64_t i, const sum_along_arguments *a)                             \
+  {                                                                                                 \
+    int64_t step = a->reverse ? -a->inner.size : a->inner.size;                                     \
+    int64_t at = begin_of_line(&a->inner, a->n, i) + (a->reverse ? (a->n - 1) * a->inner.size : 0); \
+    SUM sum = 0;                                                                                    \
+    for (int64_t k = 0; k < a->n; k++, at += step) {                                                \
+      SUM next = sum + (SUM)load_##suffix(a->dtype, a->x, at);                                      \
+      store_##suffix(a->dtype, a->y, at, (T)(a->exclusive ? sum : next));                           \
+      sum = next;                                                                                   \
+    }                                                                                               \
+  }
+SUM_ALONG(double, double, double)
+SUM_ALONG(integer, int64_t, uint64_t)
+#undef SUM_ALONG
+
+/* ---- take_along ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct take_along_arguments {
+  const void *x, *indices; /* x: of the gradient g, of the indices' shape */
+  void *y;
+  flow_device_fault *fault;
+  const flow_scalars *scalars;
+  view_groups n, inner;                    /* n: indices of a line */
+  int64_t size, row_indices;               /* elements of a line that indices name; indices of a row of the batch */
+  int32_t element, dtype, index_dtype, op; /* element: bytes */
+} take_along_arguments;
+typedef take_along_arguments add_along_float_arguments, add_along_double_arguments;
+
+/* The index number `at`, or -1 after a fault. */
+BODY int64_t index_along(const take_along_arguments *a, int64_t at)
+{
+  int64_t index = load_integer(a->index_dtype, a->indices, at);
+  if (index >= 0 && index < a->size) return index;
+  raise_fault(a->fault, FAULT_INDEX, a->op, index, a->size, at / a->row_indices, a->scalars);
+  return -1;
+}
+
+BODY void take_along(int64_t i, const take_along_arguments *a)
+{
+  int64_t above = group_of(&a->inner, i), outer = group_of(&a->n, above), index = index_along(a, i);
+  if (index >= 0) move_element(a->element, a->x, (outer * a->size + index) * a->inner.size + (i - above * a->inner.size), a->y, i);
+}
+
+/* i: a line, whose elements are zero before. */
+#define ADD_ALONG(T)                                                                                  \
+  BODY void add_along_##T(int64_t i, const take_along_arguments *a)                                   \
+  {                                                                                                   \
+    int64_t from = begin_of_line(&a->inner, a->n.size, i), to = begin_of_line(&a->inner, a->size, i); \
+    for (int64_t k = 0; k < a->size; k++) store_##T(a->dtype, a->y, to + k * a->inner.size, 0);       \
+    for (int64_t k = 0; k < a->n.size; k++) {                                                         \
+      int64_t at = from + k * a->inner.size, index = index_along(a, at);                              \
+      if (index < 0) continue;                                                                        \
+      int64_t into = to + index * a->inner.size;                                                      \
+      store_##T(a->dtype, a->y, into, load_##T(a->dtype, a->y, into) + load_##T(a->dtype, a->x, at)); \
+    }                                                                                                 \
+  }
+ADD_ALONG(float)
+ADD_ALONG(double)
+#undef ADD_ALONG
+
+#define ALONG_KERNELS(ELEMENT, BLOCK)                                                                              \
+  ELEMENT(begin_sort)                                                                                              \
+  ELEMENT(merge_sorted) ELEMENT(end_sort) ELEMENT(sum_along_double) ELEMENT(sum_along_integer) ELEMENT(take_along) \
+      ELEMENT(add_along_float) ELEMENT(add_along_double)
+
+#endif
+
+#if __INCLUDE_LEVEL__ == 0 /* the launches: families.h */
 #include "cuda/runtime/launch.h"
 #include "cuda/device/view_make.h"
 #include "ops/op.h"
@@ -97,3 +250,5 @@ static flow_status run_take_along_gradient(const flow_call *call, int phase, int
                           sizeof a);
 }
 const flow_kernel flow_cuda_take_along_gradient_kernels[] = { { .variant = "lines", .run = run_take_along_gradient }, { 0 } };
+
+#endif
