@@ -8,7 +8,7 @@ local MODULES = { "callbacks", "config", "constraints", "data", "datasets", "dis
   "losses", "math", "metrics", "mixed_precision", "models", "nn", "optimizers", "plot", "random", "regularizers", "summary", "train",
   "utils" }
 local FUNCTIONS = { "GradientTape", "Input", "Model", "Sequential", "args", "clear_session", "device", "fn", "image_dataset_from_directory",
-  "load_model", "load_safetensors", "profile", "save_safetensors", "set_random_seed", "Variable" }
+  "load_model", "load_safetensors", "profile", "raw_op", "save_safetensors", "set_random_seed", "Variable" }
 
 -- Names that only metatables know: what flow.losses, flow.metrics and flow.callbacks give when they are asked.
 local ASKED = {

@@ -53,6 +53,8 @@ flow.copy: A copy with its elements one after the other in memory.
   print(flow.copy(flow.ones { 2 }))
 flow.stop_gradient: The same values, through which no gradient flows.
   print(flow.stop_gradient(flow.ones { 2 }))
+flow.raw_op: Any op of the library by its name, with a list of inputs and the attributes that its description names.
+  print(flow.raw_op("cumsum", { flow.tensor { 1, 2, 3 } }, { axis = 1, reverse = true }))
 flow.tidy: Calls f and releases every tensor that became garbage meanwhile; returns what f returns.
   print(flow.tidy(function() return flow.ones({ 1000 }):sum():item() end))      --> 1000
 flow.isnan: Where a tensor is not a number, as bool.
