@@ -108,11 +108,11 @@ flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor);
 
 /* An op's record in the table at the end of its rule's file; FLOW_ONNX_READS also says which inputs the rule uses. */
 #define FLOW_ONNX(op_, name, type_)                         \
-  {                                                          \
+  {                                                         \
     .op = FLOW_OP_##op_, .rule = rule_##name, .type = type_ \
   }
 #define FLOW_ONNX_READS(op_, name, type_, reads_)                            \
-  {                                                                           \
+  {                                                                          \
     .op = FLOW_OP_##op_, .rule = rule_##name, .type = type_, .reads = reads_ \
   }
 

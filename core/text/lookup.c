@@ -33,6 +33,7 @@ static flow_status fill_mask(flow_lookup *self, const flow_strings *mask)
   flow_string_reader reader;
   void *block;
   if (!self->options.has_mask) return FLOW_OK;
+  if (!mask) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_lookup_new: has_mask is set, and mask is NULL: pass the token");
   FLOW_TRY(flow_strings_open("the mask token", mask, &reader));
   flow_status status = reader.count == 1 ? FLOW_OK : flow_fail(FLOW_INVALID_ARGUMENT, "one mask token is needed, found %lld",
                                                                (long long)reader.count);

@@ -78,7 +78,7 @@ local parts = {
   device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.tensor.random" },
   Variable = { "flow.tensor.variable", "Variable" }, set_random_seed = { "flow.tensor.random", "set_seed" },
   GradientTape = { "flow.tensor.tape", "GradientTape" }, custom_gradient = { "flow.tensor.tape", "custom_gradient" },
-  fn = { "flow.tensor.fn", "fn" }, raw_op = { "flow.tensor.raw_op", "raw_op" },
+  fn = { "flow.tensor.fn", "fn" }, raw_op = { "flow.tensor.composed.raw_op", "raw_op" },
   profile = { "flow.profile", "profile" }, args = { "flow.command_line", "parse" }, repl = { "flow.repl" },
   frombuffer = { "flow.tensor.memory", "frombuffer" }, save_npy = { "flow.tensor.memory", "save_npy" },
   load_npy = { "flow.tensor.memory", "load_npy" }, load_npz = { "flow.tensor.memory", "load_npz" },

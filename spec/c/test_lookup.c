@@ -31,6 +31,17 @@ static void test_one_hot_takes_whole_strings(void **state)
   flow_lookup_release(lookup);
 }
 
+/* A program that sets has_mask and gives no token is told so. */
+static void test_a_mask_needs_its_token(void **state)
+{
+  (void)state;
+  flow_lookup_options options = { .encode = FLOW_ENCODE_INT, .dtype = FLOW_INT64, .length = -1, .buckets = 4, .has_mask = 1 };
+  flow_lookup *lookup;
+  assert_int_equal(flow_lookup_new(&options, NULL, NULL, NULL, &lookup), FLOW_INVALID_ARGUMENT);
+  assert_non_null(strstr(flow_last_error(), "has_mask is set, and mask is NULL"));
+  assert_null(lookup);
+}
+
 /* Texts that are no whole numbers have a bucket, too, within the range. */
 static void test_remainders_of_any_text(void **state)
 {
@@ -52,6 +63,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     TEST(test_one_hot_takes_whole_strings),
+    TEST(test_a_mask_needs_its_token),
     TEST(test_remainders_of_any_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@ flow_status flow_shape_cumsum(int op, const flow_attributes *attributes, const f
   return FLOW_OK;
 }
 
+/* int64 positions along along.axis, all of them or the first along.size. */
 flow_status flow_shape_argsort(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                flow_signature *outputs)
 {
@@ -48,6 +49,7 @@ static flow_status check_indices(int op, const flow_attributes *attributes, cons
                         flow_shape_text(indices->rank, indices->dims), flow_shape_text(x->rank, x->dims), *axis + 1);
 }
 
+/* x and integer indices that differ along along.axis at most: elements of x, as many as indices. */
 flow_status flow_shape_take_along(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                   flow_signature *outputs)
 {
@@ -62,6 +64,7 @@ flow_status flow_shape_take_along(int op, const flow_attributes *attributes, con
   return FLOW_OK;
 }
 
+/* g and indices of one shape: the gradient of x, along.size long along the axis. */
 flow_status flow_shape_take_along_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                            flow_signature *outputs)
 {
@@ -103,6 +106,7 @@ flow_status flow_gradient_take_along(flow_gradient_step *step)
   return flow_gradient_by(step, 0, FLOW_OP_take_along_gradient, step->output_gradients[0], step->inputs[1], NULL, &back);
 }
 
+/* It adds up what was taken, so what comes back is taken again. */
 flow_status flow_gradient_take_along_gradient(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;

@@ -3,6 +3,7 @@
 
 #include "ops/rules.h"
 
+/* A tensor of fill.dims and fill.dtype. */
 flow_status flow_shape_fill(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                             flow_signature *outputs)
 {
@@ -11,6 +12,7 @@ flow_status flow_shape_fill(int op, const flow_attributes *attributes, const flo
   return flow_rule_given_shape(op, attributes->fill.dtype, attributes->fill.rank, attributes->fill.dims, &outputs[0]);
 }
 
+/* A float32 number that only a run knows, such as how many rows all replicas have. */
 flow_status flow_shape_scalar(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {

@@ -115,6 +115,8 @@ static flow_status convolved(int op, const flow_attributes *attributes, const fl
   return FLOW_OK;
 }
 
+/* x {n, h, w, ci}, w {kh, kw, ci / groups, co} and, with has_bias, b {co}: y, and the index of each window's maximum, which is {0} where no
+ * pool is fused. y has the dtype of w. */
 flow_status flow_shape_convolution(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                    flow_signature *outputs)
 {
@@ -169,6 +171,8 @@ flow_status flow_shape_transpose_filters(int op, const flow_attributes *attribut
   return FLOW_OK;
 }
 
+/* As convolution_gradient, with what is added to dx, if given, and the sums of dx over pixels {ci}. 32 bits at most: plans make it for
+ * layers that train in float32 or 16 bits. */
 flow_status flow_shape_convolution_gradient_relu(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                                  flow_signature *outputs)
 {
@@ -229,6 +233,7 @@ static flow_status unpooled(int op, const flow_attributes *attributes, const flo
   return FLOW_OK;
 }
 
+/* x {n, h, w, c}: y, and in uint8 which cell of each window was its maximum. */
 flow_status flow_shape_max_pool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                 flow_signature *outputs)
 {
@@ -240,6 +245,7 @@ flow_status flow_shape_max_pool(int op, const flow_attributes *attributes, const
   return FLOW_OK;
 }
 
+/* g and index of one shape: dx {n, pool.input_size, c}. */
 flow_status flow_shape_max_pool_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                          flow_signature *outputs)
 {
@@ -251,6 +257,7 @@ flow_status flow_shape_max_pool_gradient(int op, const flow_attributes *attribut
   return unpooled(op, attributes, g, &outputs[0]);
 }
 
+/* x {n, h, w, c}: the same with fewer rows and columns. Floats only, since a mean of integers is none. */
 flow_status flow_shape_average_pool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                     flow_signature *outputs)
 {
@@ -260,6 +267,7 @@ flow_status flow_shape_average_pool(int op, const flow_attributes *attributes, c
   return pooled(op, attributes, &inputs[0], &outputs[0]);
 }
 
+/* g: dx {n, pool.input_size, c}. The size cannot follow from g: several sizes pool to the same. */
 flow_status flow_shape_average_pool_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                              flow_signature *outputs)
 {
@@ -276,6 +284,7 @@ static flow_status check_range(int op, const char *what, double low, double high
   return flow_rule_fail(op, "the range of %s is %.9g to %.9g, expected one around 0 that is 1e-30 to 1e30 wide", what, low, high);
 }
 
+/* float32 x: uint8 of the same shape. Byte 0 is quantization.low, byte 255 quantization.high. */
 flow_status flow_shape_quantize(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                 flow_signature *outputs)
 {
@@ -287,6 +296,7 @@ flow_status flow_shape_quantize(int op, const flow_attributes *attributes, const
   return FLOW_OK;
 }
 
+/* float32 w {..., c}: int8 of the same shape, and a float32 scale for each of the c. */
 flow_status flow_shape_quantize_weights(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                         flow_signature *outputs)
 {
@@ -302,6 +312,8 @@ flow_status flow_shape_quantize_weights(int op, const flow_attributes *attribute
   return FLOW_OK;
 }
 
+/* uint8 x and int8 w, then float32 scales {co}, bias {co} and a residual of y's shape. The number of products a sum has is limited, so
+ * that sums of bytes fit into int32. */
 flow_status flow_shape_quantized_convolution(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                              flow_signature *outputs)
 {
@@ -403,6 +415,7 @@ flow_status flow_gradient_max_pool(flow_gradient_step *step)
   return flow_gradient_by(step, 0, FLOW_OP_max_pool_gradient, g, step->outputs[1], NULL, &attributes);
 }
 
+/* The gradient op needs the size of the image, which g does not have. */
 flow_status flow_gradient_average_pool(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];

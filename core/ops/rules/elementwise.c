@@ -45,6 +45,7 @@ flow_status flow_shape_predicate(int op, const flow_attributes *attributes, cons
   return FLOW_OK;
 }
 
+/* x with cast.dtype, which may be any. */
 flow_status flow_shape_cast(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                             flow_signature *outputs)
 {
@@ -69,6 +70,7 @@ flow_status flow_shape_casts(int op, const flow_attributes *attributes, const fl
   return FLOW_OK;
 }
 
+/* Two inputs of one dtype, whose shapes broadcast as in NumPy. */
 flow_status flow_shape_broadcast(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                  flow_signature *outputs)
 {
@@ -78,6 +80,7 @@ flow_status flow_shape_broadcast(int op, const flow_attributes *attributes, cons
   return flow_rule_broadcast(op, &inputs[0], &inputs[1], &outputs[0]);
 }
 
+/* The same for comparisons and logic: bool. */
 flow_status flow_shape_compare(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                flow_signature *outputs)
 {
@@ -174,6 +177,7 @@ static flow_tensor *cast_x(flow_expression *e, flow_tensor *g, flow_tensor *x, f
   return flow_express_cast(e, g, x->dtype);
 }
 
+/* Nothing flows through a cast from or to integers. */
 flow_status flow_gradient_cast(flow_gradient_step *step)
 {
   int floats = flow_dtype_is_float(step->inputs[0]->dtype) && flow_dtype_is_float(step->outputs[0]->dtype);
@@ -254,6 +258,7 @@ flow_status flow_gradient_relu_gradient(flow_gradient_step *step)
   return flow_expression_take(&e, result, &step->input_gradients[0]);
 }
 
+/* Each value gets g where it was taken and 0 elsewhere; the condition has no gradient. */
 flow_status flow_gradient_where(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *condition = step->inputs[0];

@@ -24,6 +24,7 @@ static flow_status gathered(int op, const flow_signature *table, const flow_sign
   return FLOW_OK;
 }
 
+/* table {n, a, b} and integer indices {i, j}: {i, j, a, b}. */
 flow_status flow_shape_gather(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {
@@ -46,6 +47,7 @@ flow_status flow_shape_gather_sum(int op, const flow_attributes *attributes, con
   return gathered(op, &inputs[0], &first, &outputs[0]);
 }
 
+/* g of the shape that gather gives, indices: the gradient of a table of shape.dims. */
 flow_status flow_shape_gather_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                        flow_signature *outputs)
 {
@@ -69,6 +71,7 @@ flow_status flow_gradient_gather(flow_gradient_step *step)
   return flow_gradient_by(step, 0, FLOW_OP_gather_gradient, g, step->inputs[1], NULL, &attributes);
 }
 
+/* It adds rows of g up, so what comes back is gathered again. */
 flow_status flow_gradient_gather_gradient(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];

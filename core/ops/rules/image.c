@@ -47,6 +47,7 @@ static flow_status resized(int op, const flow_signature *x, const int32_t size[2
   return flow_rule_extent(op, 4, y->dims, &extent);
 }
 
+/* x {n, h, w, c}: {n, resize.size, c}. */
 flow_status flow_shape_resize(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {
@@ -57,6 +58,7 @@ flow_status flow_shape_resize(int op, const flow_attributes *attributes, const f
   return resized(op, &inputs[0], attributes->resize.size, &outputs[0]);
 }
 
+/* g {n, resize.size, c}: dx {n, resize.input_size, c}. */
 flow_status flow_shape_resize_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                        flow_signature *outputs)
 {

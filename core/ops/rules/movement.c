@@ -7,6 +7,7 @@
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
+/* x repeated to shape.dims, which may have more axes in front; a dimension stays, or grows from 1. */
 flow_status flow_shape_broadcast_to(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                     flow_signature *outputs)
 {
@@ -158,6 +159,7 @@ static flow_status sliced_dims(int op, const flow_attributes *attributes, const 
   return FLOW_OK;
 }
 
+/* x[begin:end:step] of every axis. Rows of a batch can be kept as they are only: their number is not known while tracing. */
 flow_status flow_shape_slice(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                              flow_signature *outputs)
 {
@@ -166,6 +168,7 @@ flow_status flow_shape_slice(int op, const flow_attributes *attributes, const fl
   return sliced_dims(op, attributes, &inputs[0], &outputs[0]);
 }
 
+/* g, which is what slice takes out of shape slice.dims: that shape. */
 flow_status flow_shape_slice_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                       flow_signature *outputs)
 {
@@ -246,6 +249,7 @@ flow_status flow_gradient_broadcast_to(flow_gradient_step *step)
   return flow_expression_take(&e, dx, &step->input_gradients[0]);
 }
 
+/* The elements are the same, so g takes the shape of x. */
 flow_status flow_gradient_reshape(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;
@@ -254,6 +258,7 @@ flow_status flow_gradient_reshape(flow_gradient_step *step)
   return flow_expression_take(&e, dx, &step->input_gradients[0]);
 }
 
+/* g with the axes permuted the other way round. */
 flow_status flow_gradient_transpose(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;
@@ -345,6 +350,7 @@ flow_status flow_gradient_slice(flow_gradient_step *step)
   return FLOW_OK;
 }
 
+/* slice_gradient puts g into zeros, so what comes back is the same slice. */
 flow_status flow_gradient_slice_gradient(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;

@@ -26,6 +26,7 @@ static flow_status check_per_channel(int op, const char *what, const flow_signat
   return flow_rule_dims(op, what, parameter, 1, &x->dims[x->rank - 1]);
 }
 
+/* x {batch, ..., c}, gamma {c}, beta {c} and perhaps a residual of x's shape: y, mean {c} and variance {c}. */
 flow_status flow_shape_batch_norm(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                   flow_signature *outputs)
 {
@@ -42,6 +43,7 @@ flow_status flow_shape_batch_norm(int op, const flow_attributes *attributes, con
   return FLOW_OK;
 }
 
+/* g and x {batch, ..., c}, gamma, mean, variance {c}: dx, dgamma, dbeta. */
 flow_status flow_shape_batch_norm_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                            flow_signature *outputs)
 {
@@ -58,6 +60,7 @@ flow_status flow_shape_batch_norm_gradient(int op, const flow_attributes *attrib
   return FLOW_OK;
 }
 
+/* Floats of any shape with an axis axis.axis: the same shape. */
 flow_status flow_shape_softmax(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                flow_signature *outputs)
 {
@@ -86,6 +89,7 @@ static flow_status cross_entropy_values(int op, const flow_signature *logits, co
   return FLOW_OK;
 }
 
+/* logits {..., classes}, labels {...}: a float for each label. */
 flow_status flow_shape_sparse_cross_entropy(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                             flow_signature *outputs)
 {
@@ -94,6 +98,7 @@ flow_status flow_shape_sparse_cross_entropy(int op, const flow_attributes *attri
   return cross_entropy_values(op, &inputs[0], &inputs[1], &outputs[0]);
 }
 
+/* g {...}, logits {..., classes}, labels {...}: the gradient of the logits. */
 flow_status flow_shape_sparse_cross_entropy_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs,
                                                      int input_count, flow_signature *outputs)
 {
@@ -137,6 +142,7 @@ static flow_tensor *sum_along(flow_expression *e, flow_tensor *x, int axis, int 
   return flow_express(e, FLOW_OP_sum, x, NULL, NULL, &attributes);
 }
 
+/* The derivative is written in terms of y, so that x need not be kept. */
 flow_status flow_gradient_softmax(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];
@@ -171,6 +177,7 @@ flow_status flow_gradient_log_softmax(flow_gradient_step *step)
   return flow_expression_take(&e, dx, &step->input_gradients[0]);
 }
 
+/* Of the logits only: labels are integers. */
 flow_status flow_gradient_sparse_cross_entropy(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];

@@ -86,6 +86,7 @@ static flow_status given(int op, const flow_signature *outputs, int count)
   return FLOW_OK;
 }
 
+/* x {n, t, u}, w {u, u}, h {n, u} and perhaps a mask {n, t}: the states after each step {n, t, u}. */
 flow_status flow_shape_simple_rnn(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                   flow_signature *outputs)
 {
@@ -98,6 +99,7 @@ flow_status flow_shape_simple_rnn(int op, const flow_attributes *attributes, con
   return given(op, outputs, 1);
 }
 
+/* g {n, t, u}, w, the sequence {n, t, u} and perhaps a mask: dx {n, t, u}, dh {n, u}. */
 flow_status flow_shape_simple_rnn_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                            flow_signature *outputs)
 {
@@ -111,6 +113,8 @@ flow_status flow_shape_simple_rnn_gradient(int op, const flow_attributes *attrib
   return given(op, outputs, 2);
 }
 
+/* x {n, t, 4u}, w {u, 4u}, h and c {n, u} and perhaps a mask {n, t}: the sequence {n, t, u}, the last c {n, u}, and the history
+ * {n, t, 5u}: four gates and c of each step. */
 flow_status flow_shape_lstm(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                             flow_signature *outputs)
 {
@@ -125,6 +129,7 @@ flow_status flow_shape_lstm(int op, const flow_attributes *attributes, const flo
   return given(op, outputs, 3);
 }
 
+/* g {n, t, u}, the gradient of the last c {n, u}, w, the first c, the history and perhaps a mask: dx {n, t, 4u}, dh and dc {n, u}. */
 flow_status flow_shape_lstm_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                      flow_signature *outputs)
 {
@@ -140,6 +145,8 @@ flow_status flow_shape_lstm_gradient(int op, const flow_attributes *attributes, 
   return given(op, outputs, 3);
 }
 
+/* x {n, t, 3u}, w {u, 3u}, h {n, u}, b {3u} and perhaps a mask {n, t}: the sequence {n, t, u}, and the history {n, t, 4u}: three gates,
+ * and r h or, with reset_after, the candidate's part of h . w. */
 flow_status flow_shape_gru(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                            flow_signature *outputs)
 {
@@ -153,6 +160,8 @@ flow_status flow_shape_gru(int op, const flow_attributes *attributes, const flow
   return given(op, outputs, 2);
 }
 
+/* g {n, t, u}, w, h, the sequence, the history and perhaps a mask: dx {n, t, 3u}, dh {n, u}, and the gradient of h . w, which differs from
+ * dx with reset_after alone. */
 flow_status flow_shape_gru_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                     flow_signature *outputs)
 {

@@ -31,6 +31,7 @@ static flow_status check_not_empty(int op, const flow_signature *x, unsigned mas
   return flow_rule_fail(op, "there is nothing to choose from in shape %s along the reduced axes", flow_shape_text(x->rank, x->dims));
 }
 
+/* sum, prod, max, min, logsumexp over reduce.axes. Sums and products of integers are int64; a largest of nothing is an error. */
 flow_status flow_shape_reduce(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {
@@ -44,6 +45,7 @@ flow_status flow_shape_reduce(int op, const flow_attributes *attributes, const f
   return accumulates ? FLOW_OK : check_not_empty(op, &inputs[0], mask, &outputs[0]);
 }
 
+/* any and all, of any dtype: bool. */
 flow_status flow_shape_reduce_bool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                    flow_signature *outputs)
 {
@@ -55,6 +57,7 @@ flow_status flow_shape_reduce_bool(int op, const flow_attributes *attributes, co
   return FLOW_OK;
 }
 
+/* The int64 position of the largest along one axis, or of all elements where no axis is given. */
 flow_status flow_shape_argmax(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {
@@ -114,6 +117,7 @@ static flow_tensor *reduce_kept(flow_expression *e, int op, flow_tensor *x, cons
   return flow_express(e, op, x, NULL, NULL, &kept);
 }
 
+/* Every element of x adds itself once to its sum: it gets that sum's g. */
 flow_status flow_gradient_sum(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];

@@ -1,6 +1,6 @@
 /* along.c: kernels of ops along one axis of {outer, n, inner}, whose lines are n elements, `inner` apart: argsort, cumsum, take_along and
- * the gradient of that. Sums, and additions to one element, are made by one thread in the order of the line; sorting is done by all threads:
- * runs that are in order become runs twice as long, an element finding its place in the other run by bisection. */
+ * the gradient of that. Sums, and additions to one element, are made by one thread in the order of the line; all threads sort: runs that
+ * are in order become runs twice as long, an element finding its place in the other run by bisection. */
 #ifndef FLOW_CUDA_OPS_ALONG
 #define FLOW_CUDA_OPS_ALONG
 
@@ -31,8 +31,8 @@ typedef struct sort_lines_arguments {
 } sort_lines_arguments;
 typedef sort_lines_arguments begin_sort_arguments, merge_sorted_arguments, end_sort_arguments;
 
-/* Numbers whose order is that of the elements: of negative floats all bits are turned round, of others the sign. Both zeros are one key, and
- * all NaN are above infinity. */
+/* Numbers whose order is that of the elements: of negative floats all bits are turned round, of others the sign. Both zeros are one key,
+ * and all NaN are above infinity. */
 BODY uint64_t sort_key(int dtype, const void *x, int64_t at)
 {
   uint64_t bits;
@@ -146,10 +146,11 @@ ADD_ALONG(float)
 ADD_ALONG(double)
 #undef ADD_ALONG
 
-#define ALONG_KERNELS(ELEMENT, BLOCK)                                                                              \
-  ELEMENT(begin_sort)                                                                                              \
-  ELEMENT(merge_sorted) ELEMENT(end_sort) ELEMENT(sum_along_double) ELEMENT(sum_along_integer) ELEMENT(take_along) \
-      ELEMENT(add_along_float) ELEMENT(add_along_double)
+#define ALONG_KERNELS(ELEMENT, BLOCK)                                                                                 \
+  ELEMENT(begin_sort)                                                                                                 \
+  ELEMENT(merge_sorted)                                                                                               \
+  ELEMENT(end_sort) ELEMENT(sum_along_double) ELEMENT(sum_along_integer) ELEMENT(take_along) ELEMENT(add_along_float) \
+      ELEMENT(add_along_double)
 
 #endif
 

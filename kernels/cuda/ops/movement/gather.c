@@ -154,10 +154,10 @@ GATHER_BODIES(float, float)
 GATHER_BODIES(double, double)
 #undef GATHER_BODIES
 
-#define GATHER_KERNELS(ELEMENT, BLOCK)                                                                                              \
-  ELEMENT(take_rows)                                                                                                                \
-  BLOCK(sort_indices, SORT_PHASES) ELEMENT(merge_runs) ELEMENT(sum_groups_float) ELEMENT(sum_rows_float) ELEMENT(sum_groups_double) \
-      ELEMENT(sum_rows_double)
+#define GATHER_KERNELS(ELEMENT, BLOCK) \
+  ELEMENT(take_rows)                   \
+  BLOCK(sort_indices, SORT_PHASES)     \
+  ELEMENT(merge_runs) ELEMENT(sum_groups_float) ELEMENT(sum_rows_float) ELEMENT(sum_groups_double) ELEMENT(sum_rows_double)
 
 #endif
 
