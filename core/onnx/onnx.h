@@ -117,7 +117,6 @@ flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor);
   }
 
 /* Each file's ops; the last record has no rule. */
-extern const flow_onnx_record flow_onnx_elementwise[], flow_onnx_movement[], flow_onnx_network[],
-  flow_onnx_recurrent[];
+extern const flow_onnx_record flow_onnx_elementwise[], flow_onnx_movement[], flow_onnx_network[], flow_onnx_recurrent[];
 
 #endif

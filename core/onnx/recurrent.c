@@ -230,7 +230,10 @@ FLOW_ONNX_RULE(recurrent)
   if (last) without_axis(x, last, 0, flow_onnx_result(x, node, 1, FLOW_CHANNELS_LAST));
 }
 
-#define RECURRENT(op_, type_) { .op = FLOW_OP_##op_, .rule = rule_recurrent, .type = type_, .values = values_of }
+#define RECURRENT(op_, type_)                                                       \
+  {                                                                                 \
+    .op = FLOW_OP_##op_, .rule = rule_recurrent, .type = type_, .values = values_of \
+  }
 const flow_onnx_record flow_onnx_recurrent[] = {
   RECURRENT(simple_rnn, "RNN"),
   RECURRENT(lstm, "LSTM"),

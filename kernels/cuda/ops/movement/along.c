@@ -146,11 +146,11 @@ ADD_ALONG(float)
 ADD_ALONG(double)
 #undef ADD_ALONG
 
-#define ALONG_KERNELS(ELEMENT, BLOCK)                                                                                 \
-  ELEMENT(begin_sort)                                                                                                 \
-  ELEMENT(merge_sorted)                                                                                               \
-  ELEMENT(end_sort) ELEMENT(sum_along_double) ELEMENT(sum_along_integer) ELEMENT(take_along) ELEMENT(add_along_float) \
-      ELEMENT(add_along_double)
+#define ALONG_KERNELS(ELEMENT, BLOCK) \
+  ELEMENT(begin_sort)                 \
+  ELEMENT(merge_sorted)               \
+  ELEMENT(end_sort)                   \
+  ELEMENT(sum_along_double) ELEMENT(sum_along_integer) ELEMENT(take_along) ELEMENT(add_along_float) ELEMENT(add_along_double)
 
 #endif
 
