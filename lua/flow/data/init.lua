@@ -167,6 +167,7 @@ end
 require "flow.data.slices" (Dataset, make, out)
 require "flow.data.collections" (Dataset, internal, make, out)
 require "flow.data.choice" (Dataset, internal)
+require "flow.data.interleave" (Dataset, internal, make, out, with_structure)
 require "flow.data.lua_map" (Dataset, internal)
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
@@ -254,7 +255,7 @@ local function number(what, name, value, default)
 end
 
 -- nil: on the caller's thread, else a number of threads or AUTOTUNE.
-local function parallel_calls(what, value)
+function internal.parallel_calls(what, value)
   if value == nil then return 0 end
   if type(value) ~= "number" or value ~= math.floor(value) or (value < 1 and value ~= data.AUTOTUNE) then
     raise("%s: num_parallel_calls is a whole number from 1, flow.AUTOTUNE or nil, got %s", what, errors.describe(value))
@@ -280,7 +281,7 @@ end
 
 takes "batch_size: count, drop_remainder: boolean = false, num_parallel_calls?, deterministic?: boolean"
 function Dataset:batch(size, drop_remainder, parallel)
-  parallel_calls("batch", parallel)
+  internal.parallel_calls("batch", parallel)
   return make({ self }, C.flow_dataset_batch, self._handle, size, drop_remainder and 1 or 0, out)
 end
 
@@ -349,7 +350,7 @@ end
 local function map_with(self, what, handle, parallel, in_order)
   local seed = C.flow_function_random(handle) ~= 0 and C.flow_context_next_seed(context) or 0
   native.keep(handle)
-  return make({ self }, C.flow_dataset_map, self._handle, handle, parallel_calls(what, parallel), deterministic(in_order), seed, out)
+  return make({ self }, C.flow_dataset_map, self._handle, handle, internal.parallel_calls(what, parallel), deterministic(in_order), seed, out)
 end
 
 -- The dataset with one component more, which a step of the host makes (flow.tensor.host_calls).
@@ -389,37 +390,6 @@ function Dataset:filter(f)
   local ok, handle = pcall(trace.filter_function, f, self._specs, self._structure)
   if not ok then return internal.has_loose(self._specs) and internal.filter_in_lua(self, f) or error(handle, 0) end
   return map_with(self, "filter", handle)
-end
-
--- Each element becomes the Dataset that f gives for it; cycle_length of them are open and give block_length elements in turn.
--- f runs in Lua, with values, by the thread that reads; num_parallel_calls lets a thread work ahead on every open Dataset.
-takes "map_func, cycle_length?: integer, block_length: count = 1, num_parallel_calls?, deterministic?: boolean"
-function Dataset:interleave(f, cycle, block_length, num_parallel_calls)
-  local what = "interleave"
-  if type(f) ~= "function" then raise("%s: expected a function that returns a Dataset, got %s", what, errors.describe(f)) end
-  local parallel = parallel_calls(what, num_parallel_calls)
-  if cycle == nil or cycle == data.AUTOTUNE then cycle = math.max(C.flow_threads(), 1) end
-  local is_text = {}
-  for i, spec in ipairs(self._specs) do is_text[i] = spec.dtype == "string" end
-  local function dataset_of(values)
-    local packed, count = structure.pack(self._structure, self._window and self._window(values) or values)
-    local made = f(unpack(packed, 1, count))
-    if not data.is(made) then raise("%s: the function returned %s, expected a Dataset", what, errors.describe(made)) end
-    return made
-  end
-  local first = internal.first(self)
-  if not first then return self end      -- nothing to interleave, and nothing to learn the signature from
-  local callback = Iterator._register_function(dataset_of, is_text)
-  local like = dataset_of(first)
-  local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, like._handle, cycle, block_length,
-    parallel ~= 0 and 1 or 0, out)
-  rawset(dataset, "_callback", callback)
-  return with_structure(dataset, like._structure, like._window)
-end
-
--- The Datasets that f gives, one after the other.
-function Dataset:flat_map(f)
-  return self:interleave(f, { cycle_length = 1 })
 end
 
 -- Keeps the elements of the first complete pass, in memory or in the file `path`, where later processes find them; later passes read
