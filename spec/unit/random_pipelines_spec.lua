@@ -47,8 +47,8 @@ local function batches(list, n, drop)
   return new
 end
 
--- TensorFlow's order (InterleaveDatasetOp::GetNextInternal): cycle_length places, block_length elements of each in turn. A place whose source
--- has ended is left for the next one, and gets another source when its turn comes again.
+-- TensorFlow's order (InterleaveDatasetOp::GetNextInternal): cycle_length places, block_length elements of each in turn. A place whose
+-- source has ended is left for the next one, and gets another source when its turn comes again.
 local function interleaved(sources, cycle, block)
   local new, open, count, following, at, taken = {}, {}, 0, 1, 1, 0
   local function advance() at, taken = at % cycle + 1, 0 end
