@@ -72,7 +72,7 @@ describe("workers that never come back", function()
   end)
 
   it("make room for one that stood by, since there are fewer shards than workers; another ends well without a part", function()
-    local text, there = train({ { "" }, { "" }, { "batch@2" }, { "batch@2" } }, "--shards 2", "--kill worker:1@25")
+    local text, there = train({ { "" }, { "" }, { "batch@2" }, { "batch@2" } }, "--shards 2 --epochs 16", "--kill worker:1@25")
     assert.equal(2, there, text)
     expect(text, "stands by: 2 of 4 workers train, since there are 2 shards",
       "training goes on with 2 of 4 workers, from the newest state: worker:0, worker:")

@@ -154,7 +154,7 @@ describe("elements by name", function()
     function own:call(x) return x end      -- luacheck: ignore self
     local other = own()
     other:compile { loss = "mse" }
-    assert.matches("value 1 of an element is given by name, which needs a functional model", message_of(function()
+    assert.matches("component 2 of the dataset is text: map it to numbers first", message_of(function()
       other:fit(dataset)
     end))
   end)
