@@ -40,7 +40,8 @@ return function(Dataset, internal, make, out, with_structure)
       if not internal.is(made) then raise("%s: the function returned %s, expected a Dataset", what, errors.describe(made)) end
       return made
     end
-    local first, like = internal.first(self)
+    local first = internal.first(self)
+    local like
     if first then like = dataset_of(first) else like = of_zeros(self._specs, dataset_of) end
     if not like then return with_structure(make({ self }, C.flow_dataset_take, self._handle, 0, out), self._structure) end
     local callback = Iterator._register_function(dataset_of, is_text)
