@@ -3,7 +3,7 @@
 local flow = require "flow"
 local options = flow.args { alone = false, optimizer = "sgd", epochs = 3, dataset = false, creator = false, norm = false,
   constraint = false, parts = 0,
-                            staleness = -1, steps = 0, kill = "", pause = "" }
+                            staleness = -1, steps = 0, kill = "", pause = "", folder = "", tasks = 1 }
 flow.set_random_seed(3)
 
 local partitioner = options.parts > 0 and flow.distribute.FixedShardsPartitioner(options.parts) or nil
@@ -60,3 +60,4 @@ end
 for _, w in ipairs(model:get_weights()) do sum = sum + w:abs():sum():item() end
 print(("sum %.9g"):format(sum))
 print(("iterations %d"):format(model.optimizer.iterations))
+if options.folder ~= "" then dofile "spec/dist/chief_waits.lua" (options.folder, options.tasks) end

@@ -52,7 +52,8 @@ describe("parameter servers", function()
   end)
 
   it("two workers train the digits, and all have the chief's history and the same weights", function()
-    local text = launch("--workers 2 --parameter-servers 2", "--optimizer adam --epochs 8")
+    local text = launch("--workers 2 --parameter-servers 2",
+      "--optimizer adam --epochs 8 --tasks 2 --folder " .. support.folder())
     assert.is_true(tonumber(said(text, "worker:0", "accuracy")) > 0.95, text)
     for _, word in ipairs { "sum", "loss", "iterations" } do
       assert.equal(said(text, "worker:0", word), said(text, "worker:1", word), text)
@@ -63,7 +64,8 @@ describe("parameter servers", function()
   for victim = 1, 2 do
     it(("a worker that is killed in the middle is started again, and each batch counts: worker:%d"):format(victim), function()
       local text = launch("--workers 3 --parameter-servers 2 --max-restarts 1",
-        ("--optimizer adam --epochs 6 --kill worker:%d --pause %s/killed"):format(victim, support.folder()))
+        ("--optimizer adam --epochs 6 --kill worker:%d --pause %s/killed --tasks 3 --folder %s"):format(victim, support.folder(),
+          support.folder()))
       assert.truthy(text:find(("worker:%d was killed by SIGKILL; it starts again"):format(victim), 1, true), text)
       assert.is_true(tonumber(said(text, "worker:0", "accuracy")) > 0.9, text)
       assert.equal("282", said(text, "worker:0", "iterations"))
@@ -154,9 +156,11 @@ describe("parameter servers", function()
       if strategy.cluster_resolver.is_chief then print("failed " .. tostring(ok) .. " " .. problem:match("has failed: (.*)")) end
       coordinator:schedule(counted, { 10 })
       coordinator:join()
-      print("again " .. count:item())]])
+      print("again " .. count:item())
+      dofile "spec/dist/chief_waits.lua" (arg[1], tonumber(arg[2]))]])
     for workers = 1, 3 do
-      local text, code = support.run(BEGIN .. ("launch --workers %d --parameter-servers 2 %s"):format(workers, path))
+      local text, code = support.run(BEGIN .. ("launch --workers %d --parameter-servers 2 %s -- %s %d"):format(workers, path,
+        support.folder(), workers))
       assert.equal(0, code, text)
       for i = 0, workers - 1 do
         local task = "worker:" .. i
@@ -209,6 +213,7 @@ describe("what cannot be", function()
       local strategy = flow.distribute.ParameterServerStrategy()
       local coordinator = flow.distribute.ClusterCoordinator(strategy)
       local is_chief = strategy.cluster_resolver.is_chief
+      dofile "spec/dist/chief_waits.lua" (arg[1], 2)
       local value = coordinator:schedule(function() return flow.tensor { 5 } end)
       coordinator:join()
       if not is_chief then os.execute "sleep 1" end
@@ -218,7 +223,7 @@ describe("what cannot be", function()
         coordinator:join()
       end
       print "over"]])
-    local text, code = support.run(BEGIN .. ("launch --workers 2 --parameter-servers 1 %s"):format(path))
+    local text, code = support.run(BEGIN .. ("launch --workers 2 --parameter-servers 1 %s -- %s"):format(path, support.folder()))
     assert.equal(0, code, text)
     for i = 0, 1 do
       assert.equal("5", said(text, "worker:" .. i, "first"), text)
@@ -230,6 +235,7 @@ describe("what cannot be", function()
       local flow = require "flow"
       local strategy = flow.distribute.ParameterServerStrategy()
       local is_chief = strategy.cluster_resolver.is_chief
+      dofile "spec/dist/chief_waits.lua" (arg[1], 2)
       if not is_chief then os.execute "sleep 1.5" end
       local coordinator = flow.distribute.ClusterCoordinator(strategy)
       local total = 0
@@ -239,7 +245,7 @@ describe("what cannot be", function()
         total = total + value:fetch():item()
       end
       print("total " .. total)]])
-    local text, code = support.run(BEGIN .. ("launch --workers 2 --parameter-servers 1 %s"):format(path))
+    local text, code = support.run(BEGIN .. ("launch --workers 2 --parameter-servers 1 %s -- %s"):format(path, support.folder()))
     assert.equal(0, code, text)
     for i = 0, 1 do assert.equal("21", said(text, "worker:" .. i, "total"), text) end
   end)

@@ -350,7 +350,8 @@ end
 local function map_with(self, what, handle, parallel, in_order)
   local seed = C.flow_function_random(handle) ~= 0 and C.flow_context_next_seed(context) or 0
   native.keep(handle)
-  return make({ self }, C.flow_dataset_map, self._handle, handle, internal.parallel_calls(what, parallel), deterministic(in_order), seed, out)
+  return make({ self }, C.flow_dataset_map, self._handle, handle, internal.parallel_calls(what, parallel), deterministic(in_order), seed,
+    out)
 end
 
 -- The dataset with one component more, which a step of the host makes (flow.tensor.host_calls).
