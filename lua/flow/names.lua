@@ -16,8 +16,8 @@ function names.camel(name, find)
   return find(class) >= 0 and class or nil
 end
 
--- The name under which a script defines a function of its own, as f.__name__ in Python: from the line where its source begins; nil: it has
--- none there.
+-- The name under which a script defines a function, as f.__name__ in Python. It is read from the source line that begins the function; nil:
+-- that line names none.
 function names.of_function(f)
   local info = debug.getinfo(f, "S")
   local source, text = info.source, nil

@@ -63,8 +63,8 @@ flow_status flow_shape_dense(int op, const flow_attributes *attributes, const fl
 
 /* ---- batch kinds ------------------------------------------------------------------------------------------------- */
 
-/* Products of matrices that each row of the batch has of its own, small enough for a row's to stay in a core's cache with what is done to
- * them: larger ones are worth more when they are cut themselves, which few rows of long sequences need. */
+/* MAP where each row of the batch has matrices of its own, which stay in a core's cache between the ops before and after. Larger matrices
+ * are WHOLE, since they are cut themselves: few rows of long sequences need that. */
 flow_batch_kind flow_kind_matmul(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {
   enum { MOST_ELEMENTS = 1 << 16, MOST_WORK = 1 << 22 };

@@ -267,7 +267,7 @@ ALWAYS_INLINE void few_rows_strip(const int rows, const int vectors, const int l
   const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column) + j;
   float *c = w->c + j;
   vf sum[FEW_ROWS * MOST_STRIP];
-  FLOW_UNROLL(16)
+  FLOW_UNROLL(24)
   for (int i = 0; i < rows * vectors; i++) sum[i] = (vf){ 0 };
   for (int64_t k = 0; k < w->depth; k++) {
     FLOW_UNROLL(16)
@@ -278,7 +278,7 @@ ALWAYS_INLINE void few_rows_strip(const int rows, const int vectors, const int l
       for (int i = 0; i < rows; i++) sum[i * vectors + v] += vf_set(a[i * g->lda + k]) * y;
     }
   }
-  FLOW_UNROLL(16)
+  FLOW_UNROLL(24)
   for (int i = 0; i < rows * vectors; i++) {
     float *to = c + i / vectors * w->ldc + i % vectors * VL;
     if (i % vectors == vectors - 1 && last < VL) vf_store_part(to, sum[i], last);

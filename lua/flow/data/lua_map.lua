@@ -68,7 +68,9 @@ local function look(what, dataset, f)
     if specs then join(what, specs, values) else specs, own = elements.specs_of_values(values), found end
   end
   pass:close()
-  if not specs then raise("%s: the function is called in Lua, and there is no element that tells what it gives", what) end
+  if not specs then
+    raise("%s: the function is called in Lua with values, and the data set has no element from which to learn what it returns", what)
+  end
   return specs, own
 end
 

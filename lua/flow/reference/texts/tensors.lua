@@ -283,7 +283,7 @@ flow.strings.strip: Strings without white space at both ends.
   print(flow.strings.strip("  a b "))      --> a b
 flow.strings.length: How many bytes, or characters, each string has.
   print(flow.strings.length("grün", { unit = "UTF8_CHAR" }):item())      --> 4
-flow.strings.substr: Parts of strings: so many bytes, or characters, from a position on, which counts from 1.
+flow.strings.substr: Parts of strings: a number of bytes, or characters, from a position on; positions count from 1.
   print(flow.strings.substr("hello", 2, 3))      --> ell
 flow.strings.split: Strings in parts, at white space or at sep; rows of different lengths are filled up with "".
   print(flow.strings.split({ "a b", "c" }).shape[2])      --> 2

@@ -28,12 +28,18 @@ end
 
 -- Sets a field; of a list also how long it is.
 local function set(member, key, value)
-  if type(value) ~= "table" then
+  local field = member[key]
+  local is_list, first = pcall(function() return field[0] end)
+  if is_list ~= (type(value) == "table") then
+    raise("flow.raw_op: %s is %s, got %s", key, is_list and "a list of numbers" or "a number", errors.describe(value))
+  end
+  if not is_list then
     member[key] = number_of(key, value)
     return
   end
-  if #value > C.FLOW_MAX_RANK then raise("flow.raw_op: %s has %d entries, at most %d are possible", key, #value, C.FLOW_MAX_RANK) end
-  for i, entry in ipairs(value) do member[key][i - 1] = number_of(key, entry) end
+  local count, most = errors.check_list("flow.raw_op: " .. key, value), native.sizeof(field) / (type(first) == "number" and 4 or 8)
+  if count > most then raise("flow.raw_op: %s has %d entries, at most %d are possible", key, count, most) end
+  for i, entry in ipairs(value) do field[i - 1] = number_of(key, entry) end
   for _, length in ipairs { "rank", "count" } do pcall(function() member[length] = #value end) end
 end
 
@@ -46,7 +52,7 @@ function raw.raw_op(name, inputs, attributes)
   local op, values = C.flow_op_find(name), native.attributes()
   if op < 0 then raise("flow.raw_op: flowlua has no op %q", name) end
   local doc, list = native.string(C.flow_op_doc(op)), {}
-  for i, x in ipairs(inputs) do list[i] = ops.operand(x, nil, "flow.raw_op") end
+  for i = 1, errors.check_list("flow.raw_op: inputs", inputs) do list[i] = ops.operand(inputs[i], nil, "flow.raw_op") end
   local member, member_name = member_of(doc, values)
   for key, value in pairs(attributes or {}) do
     if not member or not pcall(function() return member[key] end) then
