@@ -123,6 +123,16 @@ flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number)
   return FLOW_OK;
 }
 
+flow_status flow_graph_draw_again(flow_graph *graph, const void *owner, int *number)
+{
+  while (graph->outer) graph = graph->outer;
+  FLOW_TRY(flow_grow(&graph->drawers, sizeof(const void *), graph->drawer_count + 1, &graph->drawer_capacity));
+  *number = 0;
+  for (int i = 0; i < graph->drawer_count; i++) *number += graph->drawers[i] == owner;
+  graph->drawers[graph->drawer_count++] = owner;
+  return FLOW_OK;
+}
+
 /* Fills a node's value lists; inputs are checked to exist. */
 static flow_status set_lists(flow_node *node, const int *inputs, int input_count, int output_count)
 {

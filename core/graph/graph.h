@@ -96,6 +96,8 @@ flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *valu
 /* A number for the draws of a call, counted in the outermost trace together with those of loops' bodies in it, so that a function that is traced
  * again has the same ones, whatever its layers are called. owner: it has one number for all its calls in the trace; NULL: a new one. */
 flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number);
+/* The same, counted from 0 for each owner, which is not NULL. */
+flow_status flow_graph_draw_again(flow_graph *graph, const void *owner, int *number);
 
 /* Appends a node with new RESULT values for its outputs; their indices land in outputs[]. */
 flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,

@@ -43,18 +43,19 @@ static flow_status name_failure(const flow_layer *layer, flow_status status)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------ */
 
-/* "layers": keeps streams of layers apart from those that programs count from 0. */
-static const uint64_t drawn_by_layers = 0x6c6179657273;
+/* "layers" and "seeded": keep streams of layers apart from those that programs count from 0, and from those of layers with a seed. */
+static const uint64_t drawn_by_layers = 0x6c6179657273, drawn_by_seeded = 0x736565646564;
 
 flow_status flow_layer_draw(flow_context *context, flow_layer *layer, flow_layer_draws *draws)
 {
   uint64_t own = (uint64_t)flow_argument_integer(layer->arguments, "seed");
   flow_graph *graph = flow_context_trace(context);
-  int number = 0;
-  if (graph) FLOW_TRY(flow_graph_draw(graph, flow_recurrent_is_cell(layer) ? layer : NULL, &number));
-  else if (flow_argument_is_null(layer->arguments, "seed")) own = (uint64_t)flow_context_next_seed(context);
-  else if (layer->eager_draws++) own = flow_mix(own, layer->eager_draws);
-  *draws = (flow_layer_draws){ .seed = own, .stream = flow_mix(drawn_by_layers, (uint64_t)number) };
+  int seeded = !flow_argument_is_null(layer->arguments, "seed"), cell = flow_recurrent_is_cell(layer), number = 0;
+  if (graph && !seeded) FLOW_TRY(flow_graph_draw(graph, cell ? layer : NULL, &number));
+  else if (graph && !cell) FLOW_TRY(flow_graph_draw_again(graph, layer, &number));
+  else if (!graph && !seeded) own = (uint64_t)flow_context_next_seed(context);
+  else if (!graph && layer->eager_draws++) own = flow_mix(own, layer->eager_draws);
+  *draws = (flow_layer_draws){ .seed = own, .stream = flow_mix(seeded ? drawn_by_seeded : drawn_by_layers, (uint64_t)number) };
   return FLOW_OK;
 }
 

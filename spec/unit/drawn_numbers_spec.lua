@@ -90,6 +90,51 @@ describe("what a layer draws in a traced function", function()
     end
   end)
 
+  -- As in Keras, where each layer counts its own draws from its seed.
+  it("is the same for layers with the same seed: call by call, whatever draws between them", function()
+    local function dropout(seed) return layers.Dropout(0.5, { seed = seed }) end
+    local function masks(first, second, between)
+      local function both(y)
+        local function drop(layer) return layer(y, { training = true }) end
+        return drop(first), drop(first), drop(between), drop(second), drop(second)
+      end
+      local list = { both(x) }
+      for _, mask in ipairs { flow.fn(both)(x) } do list[#list + 1] = mask end
+      return list
+    end
+    local same = masks(dropout(3), dropout(3), layers.Dropout(0.5))
+    local other = masks(dropout(3), dropout(4), dropout(3))
+    for first = 1, 6, 5 do      -- eager, traced
+      for i = 0, 1 do
+        assert.equal(0, difference(same[first + i], same[first + 3 + i]))
+        local part = difference(other[first + i], other[first + 3 + i])
+        assert.is_true(part > 0.4 and part < 0.6, tostring(part))
+      end
+      for _, pair in ipairs { { same[first], same[first + 1] }, { same[first], same[first + 2] }, { same[first + 1], same[first + 2] } } do
+        local part = difference(pair[1], pair[2])
+        assert.is_true(part > 0.4 and part < 0.6, tostring(part))
+      end
+      assert.equal(0, difference(other[first], other[first + 2]))
+    end
+    -- a seed of 0 is not the same as none
+    local zero, none = dropout(0), layers.Dropout(0.5)
+    local a, b = flow.fn(function(y) return zero(y, { training = true }), none(y, { training = true }) end)(x)
+    local part = difference(a, b)
+    assert.is_true(part > 0.4 and part < 0.6, tostring(part))
+  end)
+
+  it("is the same for images and their masks that are augmented by layers with one seed", function()
+    local images, labels = layers.RandomFlip { seed = 5 }, layers.RandomFlip { seed = 5 }
+    local batch = flow.random.uniform({ 16, 6, 6, 1 }, { seed = 1 })
+    local function both(y) return images(y, { training = true }), labels(y, { training = true }) end
+    local f = flow.fn(both)
+    for _ = 1, 2 do
+      local a, b = f(batch)
+      assert.equal(0, difference(a, b))
+      assert.is_true(difference(a, batch) > 0)
+    end
+  end)
+
   it("is one mask for all calls of a cell: the steps of a sequence", function()
     local cell = layers.SimpleRNNCell(4, { dropout = 0.5, activation = "linear", kernel_initializer = "ones" })
     local f = flow.fn(function(y)
