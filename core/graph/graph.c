@@ -6,16 +6,24 @@
 #include <string.h>
 #include "tensor/place.h"
 
+/* The last owner is gone: nobody will compute with the graph. */
+static void drop_contents(flow_graph *graph)
+{
+  for (int i = 0; i < graph->value_count; i++) {
+    flow_tensor_release(graph->values[i].tensor);
+    flow_variable_release(graph->values[i].variable);
+    graph->values[i].tensor = NULL;
+    graph->values[i].variable = NULL;
+  }
+  for (int i = 0; i < graph->loop_count; i++) flow_loop_release(graph->loops[i]);
+  graph->version_count = graph->loop_count = 0;
+}
+
 /* For flow_counted: the last reference is gone. */
 static void release_graph(void *self)
 {
   flow_graph *graph = self;
-  for (int i = 0; i < graph->value_count; i++) {
-    flow_tensor_release(graph->values[i].tensor);
-    flow_variable_release(graph->values[i].variable);
-  }
   for (int i = 0; i < graph->node_count; i++) flow_free(graph->nodes[i].inputs);
-  for (int i = 0; i < graph->loop_count; i++) flow_loop_release(graph->loops[i]);
   flow_free(graph->loops);
   flow_free(graph->outer_values);
   flow_free(graph->drawers);
@@ -34,6 +42,7 @@ flow_status flow_graph_new(flow_graph **out)
   FLOW_TRY(flow_alloc_zero(sizeof(flow_graph), &block));
   flow_graph *graph = block;
   flow_counted_init(&graph->counted, release_graph);
+  atomic_init(&graph->owners, 1);
   *out = graph;
   return FLOW_OK;
 }
@@ -41,12 +50,15 @@ flow_status flow_graph_new(flow_graph **out)
 flow_graph *flow_graph_retain(flow_graph *graph)
 {
   flow_counted_retain(&graph->counted);
+  atomic_fetch_add_explicit(&graph->owners, 1, memory_order_relaxed);
   return graph;
 }
 
 void flow_graph_release(flow_graph *graph)
 {
-  if (graph) flow_counted_release(&graph->counted);
+  if (!graph) return;
+  if (atomic_fetch_sub_explicit(&graph->owners, 1, memory_order_acq_rel) == 1) drop_contents(graph);
+  flow_counted_release(&graph->counted);
 }
 
 flow_signature flow_tensor_signature(const flow_tensor *tensor)

@@ -54,6 +54,7 @@ typedef struct flow_graph flow_graph;
 
 struct flow_graph {
   flow_counted  counted;             /* first: tensors hold references without knowing more */
+  _Atomic int   owners;              /* those references that are traces, tapes, loops and plans; the others are of symbolic tensors */
   int           exact;               /* kernels may not trade rounding for speed */
   int           gathers;             /* flow_gathers: the replicas' rows can be put together */
   flow_network  network;             /* over which they are, with FLOW_GATHERS_MESSAGES */
@@ -81,6 +82,8 @@ struct flow_graph {
   int drawer_count, drawer_capacity;
 };
 
+/* Owners are who may compute with the graph. With the last of them the graph gives back its variables, constants and loops: a symbolic tensor
+ * that the host's collector has not found yet keeps the description alone, not the memory of a model. */
 flow_status flow_graph_new(flow_graph **out);
 flow_graph *flow_graph_retain(flow_graph *graph);
 void        flow_graph_release(flow_graph *graph);

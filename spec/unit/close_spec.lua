@@ -54,6 +54,27 @@ describe("model:close()", function()
     end
   end
 
+  it("frees what a script that keeps tensors of its trace would hold", function()
+    local Keep, kept = layers.Layer:extend("Keep"), {}
+    function Keep:call(x) kept[#kept + 1] = x * 2 return x end
+    local function round()
+      local model = flow.Sequential { layers.Input { 64 }, layers.Dense(256), Keep(), layers.Dense(256), layers.Dense(1) }
+      model:compile { optimizer = "adam", loss = "mse" }
+      model:fit(x, y, { epochs = 2, batch_size = 4, verbose = 0 })
+      model:close()
+    end
+    round()
+    collectgarbage() collectgarbage()
+    local before = native.C.flow_live_bytes()
+    for _ = 1, 5 do round() end
+    collectgarbage() collectgarbage()
+    local bytes = native.C.flow_live_bytes() - before
+    assert.truthy(#kept >= 6, "no tensor was kept")
+    assert.truthy(bytes < 5 * 65536, ("%d bytes stay"):format(bytes))
+    local message = support.message_of(function() return kept[1] + 1 end)
+    assert.truthy(message:find("after the trace that it belongs to", 1, true), message)
+  end)
+
   it("makes every later use an error that says so", function()
     local model = makers["a Sequential"]()
     model:compile { optimizer = "adam", loss = "mse" }
