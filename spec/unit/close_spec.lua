@@ -56,7 +56,7 @@ describe("model:close()", function()
 
   it("frees what a script that keeps tensors of its trace would hold", function()
     local Keep, kept = layers.Layer:extend("Keep"), {}
-    function Keep:call(x) kept[#kept + 1] = x * 2 return x end
+    function Keep:call(value) kept[#kept + 1] = value * 2 return value end
     local function round()
       local model = flow.Sequential { layers.Input { 64 }, layers.Dense(256), Keep(), layers.Dense(256), layers.Dense(1) }
       model:compile { optimizer = "adam", loss = "mse" }
