@@ -18,72 +18,66 @@
 #include "ops/op.h"
 
 typedef enum flow_value_kind {
-  FLOW_VALUE_INPUT,    /* given at every run */
-  FLOW_VALUE_CONSTANT, /* a concrete tensor that was captured */
-  FLOW_VALUE_VARIABLE, /* a variable's storage at the start of the run, or, if late, after the effects before it */
-  FLOW_VALUE_RESULT    /* output of a node */
+  FLOW_VALUE_INPUT,      /* given at every run */
+  FLOW_VALUE_CONSTANT,   /* a concrete tensor that was captured */
+  FLOW_VALUE_VARIABLE,   /* a variable's storage at the start of the run, or, if late, after the effects before it */
+  FLOW_VALUE_RESULT      /* output of a node */
 } flow_value_kind;
 
 typedef struct flow_value {
   flow_value_kind kind;
-  flow_signature signature;
-  int node, output;        /* RESULT: who makes it */
-  int late;                /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated
+  flow_signature  signature;
+  int             node, output;     /* RESULT: who makes it */
+  int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated
                                      * in place (advance_updates.h) */
-  int loose;               /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: whoever computes in float32 reads what was
+  int             loose;            /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: whoever computes in float32 reads what was
                                      * cast (flow_graph_wide) */
-  int swallowed;           /* RESULT: is inside a fused op, so nothing flows back to it */
-  flow_tensor *tensor;     /* CONSTANT; any value of an eager tape. A reference */
-  flow_variable *variable; /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
+  int             swallowed;        /* RESULT: is inside a fused op, so nothing flows back to it */
+  flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
+  flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
 } flow_value;
 
 typedef struct flow_node {
-  int op;
-  int input_count, output_count;
-  int *inputs, *outputs; /* values; one block, inputs first */
+  int             op;
+  int             input_count, output_count;
+  int            *inputs, *outputs;   /* values; one block, inputs first */
   flow_attributes attributes;
 } flow_node;
 
-typedef struct flow_reading {
-  flow_variable *variable;
-  int value;
-} flow_reading;
+typedef struct flow_reading { flow_variable *variable; int value; } flow_reading;
 
 /* flow_context_set_network */
-typedef struct flow_network {
-  int workers, gradient_bytes;
-  double rows;
-} flow_network;
+typedef struct flow_network { int workers, gradient_bytes; double rows; } flow_network;
 
-typedef struct flow_loop flow_loop; /* loop.h */
+typedef struct flow_loop flow_loop;      /* loop.h */
 typedef struct flow_graph flow_graph;
 
 struct flow_graph {
-  flow_counted counted; /* first: tensors hold references without knowing more */
-  _Atomic int owners;   /* those references that are traces, tapes, loops and plans; the others are of symbolic tensors */
-  int exact;            /* kernels may not trade rounding for speed */
-  int gathers;          /* flow_gathers: the replicas' rows can be put together */
-  flow_network network; /* over which they are, with FLOW_GATHERS_MESSAGES */
-  int replicas;         /* what is traced is done by this many at the same time, each on its part of the batch; 1: alone */
-  flow_place *place;    /* where it runs, a reference; NULL: on the CPU */
-  int closed;           /* the trace has ended: no node may be added, symbolic tensors are used up */
-  flow_value *values;
-  int value_count, value_capacity;
-  flow_node *nodes;
-  int node_count, node_capacity;
-  int *inputs; /* INPUT values in the order of their creation */
-  int input_count, input_capacity;
-  flow_tensor_index constants; /* the values of tensors that were captured */
-  flow_reading *versions;      /* the value that reading a variable yields now */
-  int version_count, version_capacity;
-  flow_loop **loops; /* those of its nodes; references */
-  int loop_count, loop_capacity;
-  flow_graph *outer;          /* of a loop's body, while it is traced: the trace around it, borrowed */
-  int loop_states, loop_rows; /* of such a body: how many of its inputs are states, and, after them, rows */
-  int loop_gate;              /* of such a body: the input that is its gate, from 1; 0: none */
-  int written_out;            /* the loop of such a body is: what a round makes is wanted outside of it */
-  int *outer_values;          /* [input] of such a body: the value of the outer trace that it stands for, or is a row of */
-  int outer_capacity;
+  flow_counted  counted;             /* first: tensors hold references without knowing more */
+  _Atomic int   owners;              /* those references that are traces, tapes, loops and plans; the others are of symbolic tensors */
+  int           exact;               /* kernels may not trade rounding for speed */
+  int           gathers;             /* flow_gathers: the replicas' rows can be put together */
+  flow_network  network;             /* over which they are, with FLOW_GATHERS_MESSAGES */
+  int           replicas;            /* what is traced is done by this many at the same time, each on its part of the batch; 1: alone */
+  flow_place   *place;               /* where it runs, a reference; NULL: on the CPU */
+  int           closed;              /* the trace has ended: no node may be added, symbolic tensors are used up */
+  flow_value   *values;
+  int           value_count, value_capacity;
+  flow_node    *nodes;
+  int           node_count, node_capacity;
+  int          *inputs;              /* INPUT values in the order of their creation */
+  int           input_count, input_capacity;
+  flow_tensor_index constants;       /* the values of tensors that were captured */
+  flow_reading *versions;            /* the value that reading a variable yields now */
+  int           version_count, version_capacity;
+  flow_loop   **loops;               /* those of its nodes; references */
+  int           loop_count, loop_capacity;
+  flow_graph   *outer;               /* of a loop's body, while it is traced: the trace around it, borrowed */
+  int           loop_states, loop_rows;      /* of such a body: how many of its inputs are states, and, after them, rows */
+  int           loop_gate;           /* of such a body: the input that is its gate, from 1; 0: none */
+  int           written_out;         /* the loop of such a body is: what a round makes is wanted outside of it */
+  int          *outer_values;        /* [input] of such a body: the value of the outer trace that it stands for, or is a row of */
+  int           outer_capacity;
   const void **drawers; /* who drew random numbers, in this order; NULL: a call that is nobody's */
   int drawer_count, drawer_capacity;
 };
@@ -92,11 +86,11 @@ struct flow_graph {
  * that the host's collector has not found yet keeps the description alone, not the memory of a model. */
 flow_status flow_graph_new(flow_graph **out);
 flow_graph *flow_graph_retain(flow_graph *graph);
-void flow_graph_release(flow_graph *graph);
+void        flow_graph_release(flow_graph *graph);
 
 /* Each appends one value and gives its index. */
 flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature, int *value);
-flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value); /* the same tensor gives the same value */
+flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value);   /* the same tensor gives the same value */
 flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value);
 /* The value of an operand: a symbolic tensor's own, a constant for a concrete one, or, in the body of a loop, an input for one of a trace
  * around it. */
@@ -121,8 +115,8 @@ flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *i
  * moves on. */
 flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a, int b, int *output);
 /* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
-flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count, const flow_attributes *attributes,
-                               const flow_signature *output_signatures, int output_count);
+flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count,
+                               const flow_attributes *attributes, const flow_signature *output_signatures, int output_count);
 /* Who reads value v, of the first `count`, reads same[v] in its place. */
 void flow_graph_redirect(flow_graph *graph, const int *same, int count);
 
@@ -133,10 +127,10 @@ flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out);
  * is not exact, and the kernels that will run it compute in float32. Nothing happens to other tensors. */
 void flow_graph_loosen(const flow_tensor *tensor);
 /* The value that a loose tensor was cast from, in the trace of that tensor; -1: it is not loose. */
-int flow_graph_wide(const flow_tensor *tensor);
+int  flow_graph_wide(const flow_tensor *tensor);
 
 /* What reading the variable yields now; -1 if it was not touched yet. */
-int flow_graph_version(const flow_graph *graph, const flow_variable *variable);
+int         flow_graph_version(const flow_graph *graph, const flow_variable *variable);
 flow_status flow_graph_set_version(flow_graph *graph, flow_variable *variable, int value);
 
 flow_signature flow_tensor_signature(const flow_tensor *tensor);
