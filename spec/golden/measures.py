@@ -1,4 +1,4 @@
-"""Losses and metrics of Keras that golden/generate.py does not train with: writes measures.lua. Run with Keras and TensorFlow installed:
+"""Losses and metrics of Keras that golden/generate.py does not train with: writes measures.lua and measures_of_labels.lua. Run with Keras and TensorFlow installed:
     python spec/golden/measures.py
 A loss: values per sample, the mean, and the gradient of the prediction. A metric: the result after each of two updates, the second one with
 weights. Inputs follow the formula of generate.py."""
@@ -34,7 +34,7 @@ BATCH_LOSSES = [
     ("Circle", {"gamma": 10.0, "margin": 0.1, "reduction": "none"}, "classes", (-0.6, 0.6), [6, 5]),
 ]
 BY_NAME = [("crossentropy", [12, 1], "labels"), ("ce", [12, 4], "one_hot"), ("crossentropy", [12, 4], "classes")]
-BINARY, ROWS = ("labels", [12, 1]), ("one_hot", [12, 6])
+BINARY, ROWS, LABELED = ("labels", [12, 1]), ("one_hot", [12, 6]), ("labels", [12, 3])
 METRICS = [
     ("Precision", {}, BINARY), ("Precision", {"thresholds": 0.3}, BINARY), ("Precision", {"thresholds": [0.2, 0.5, 0.8]}, BINARY),
     ("Precision", {"class_id": 2}, ROWS), ("Recall", {}, BINARY), ("Recall", {"class_id": 0, "thresholds": 0.4}, ROWS),
@@ -50,6 +50,15 @@ METRICS = [
     ("F1Score", {}, ROWS), ("F1Score", {"average": "macro", "threshold": 0.5}, ROWS), ("F1Score", {"average": "micro"}, ROWS),
     ("FBetaScore", {"average": "weighted", "beta": 2.0}, ROWS), ("FBetaScore", {"beta": 0.5, "threshold": 0.3}, ("labels", [12, 3])),
     ("LogCoshError", {}, BINARY), ("LogCoshError", {}, ROWS),
+]
+# In a file of their own, measures_of_labels.lua.
+LABEL_METRICS = [
+    ("Precision", {"top_k": 2}, ROWS), ("Recall", {"top_k": 3}, ROWS), ("Recall", {"top_k": 2, "class_id": 1}, ROWS),
+    ("Precision", {"top_k": 2, "thresholds": [0.3, 0.7]}, LABELED),
+    ("AUC", {"multi_label": True}, LABELED), ("AUC", {"multi_label": True, "num_labels": 3, "curve": "PR", "num_thresholds": 20}, LABELED),
+    ("AUC", {"multi_label": True, "label_weights": [0.5, 2.0, 1.0], "summation_method": "minoring"}, LABELED),
+    ("AUC", {"label_weights": [0.5, 2.0, 1.0], "num_thresholds": 10}, LABELED),
+    ("AUC", {"multi_label": True, "thresholds": [0.2, 0.6], "curve": "PR", "summation_method": "majoring"}, LABELED),
 ]
 
 # Metrics of which the predictions are labels, too, or the weights have their own shape: kinds and shapes of both, that of the weights.
@@ -137,8 +146,8 @@ def run_cases(seeds, cases):
                "gradient": number(tf.reshape(tape.gradient(mean, prediction), [-1]))}
 
 
-def run_metrics(seeds):
-    for name, options, (kind, shape) in METRICS:
+def run_metrics(seeds, metrics):
+    for name, options, (kind, shape) in metrics:
         metric, updates, results = getattr(keras.metrics, name)(**options), [], []
         for weighted in (False, True):
             y_true, y = target(seeds, kind, shape)
@@ -167,8 +176,9 @@ def run_weighted(seeds):
 
 def main():
     seeds = Seeds(9000)
-    entries = list(run_losses(seeds)) + list(run_metrics(seeds))
+    entries = list(run_losses(seeds)) + list(run_metrics(seeds, METRICS))
     write_entries("measures", entries + list(run_weighted(Seeds(87000))) + list(run_batch_losses(Seeds(88000))))
+    write_entries("measures_of_labels", list(run_metrics(Seeds(89000), LABEL_METRICS)), script="measures")
 
 
 if __name__ == "__main__":

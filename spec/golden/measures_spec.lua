@@ -2,6 +2,7 @@
 local flow = require "flow"
 local golden = require "spec.support.golden"
 local cases = require "spec.golden.measures"
+for _, case in ipairs(require "spec.golden.measures_of_labels") do cases[#cases + 1] = case end
 
 -- A text for numbers and lists of them, rounded to the precision of the stored ones.
 local function near(expected, found, tolerance, where)

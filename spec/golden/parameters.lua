@@ -126,6 +126,136 @@ return {
     sequence_length sequence_stride sampling_rate batch_size shuffle seed start_index end_index format; to_categorical: x num_classes;
     unpack_x_y_sample_weight: data;
   ]],
+  ["layers"] = [[
+    Activation: activation; ActivityRegularization: l1 l2; AdaptiveAveragePooling1D: output_size data_format; AdaptiveAveragePooling2D:
+    output_size data_format; AdaptiveAveragePooling3D: output_size data_format; AdaptiveMaxPooling1D: output_size data_format;
+    AdaptiveMaxPooling2D: output_size data_format; AdaptiveMaxPooling3D: output_size data_format; AdditiveAttention: use_scale dropout;
+    AlphaDropout: rate noise_shape seed; Attention: use_scale score_mode dropout seed; AugMix: value_range num_chains chain_depth factor
+    alpha all_ops interpolation seed data_format; AutoContrast: value_range; AveragePooling1D: pool_size strides padding data_format
+    name; AveragePooling2D: pool_size strides padding data_format name; AveragePooling3D: pool_size strides padding data_format name;
+    AvgPool1D: pool_size strides padding data_format name; AvgPool2D: pool_size strides padding data_format name; AvgPool3D: pool_size
+    strides padding data_format name; BatchNormalization: axis momentum epsilon center scale beta_initializer gamma_initializer
+    moving_mean_initializer moving_variance_initializer beta_regularizer gamma_regularizer beta_constraint gamma_constraint renorm
+    renorm_clipping renorm_momentum synchronized; Bidirectional: layer merge_mode weights backward_layer; CategoryEncoding: num_tokens
+    output_mode sparse; CenterCrop: height width data_format; Concatenate: axis; ContrastLimitedAdaptiveHistogramEqualization:
+    value_range clip_limit tile_grid_size data_format; Conv1D: filters kernel_size strides padding data_format dilation_rate groups
+    activation use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint
+    bias_constraint; Conv1DTranspose: filters kernel_size strides padding output_padding data_format dilation_rate activation use_bias
+    kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint;
+    Conv2D: filters kernel_size strides padding data_format dilation_rate groups activation use_bias kernel_initializer bias_initializer
+    kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint; Conv2DTranspose: filters kernel_size
+    strides padding output_padding data_format dilation_rate activation use_bias kernel_initializer bias_initializer kernel_regularizer
+    bias_regularizer activity_regularizer kernel_constraint bias_constraint; Conv3D: filters kernel_size strides padding data_format
+    dilation_rate groups activation use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer
+    activity_regularizer kernel_constraint bias_constraint; Conv3DTranspose: filters kernel_size strides padding data_format
+    output_padding dilation_rate activation use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer
+    activity_regularizer kernel_constraint bias_constraint; ConvLSTM1D: filters kernel_size strides padding data_format dilation_rate
+    activation recurrent_activation use_bias kernel_initializer recurrent_initializer bias_initializer unit_forget_bias
+    kernel_regularizer recurrent_regularizer bias_regularizer activity_regularizer kernel_constraint recurrent_constraint
+    bias_constraint dropout recurrent_dropout seed return_sequences return_state go_backwards stateful; ConvLSTM2D: filters kernel_size
+    strides padding data_format dilation_rate activation recurrent_activation use_bias kernel_initializer recurrent_initializer
+    bias_initializer unit_forget_bias kernel_regularizer recurrent_regularizer bias_regularizer activity_regularizer kernel_constraint
+    recurrent_constraint bias_constraint dropout recurrent_dropout seed return_sequences return_state go_backwards stateful; ConvLSTM3D:
+    filters kernel_size strides padding data_format dilation_rate activation recurrent_activation use_bias kernel_initializer
+    recurrent_initializer bias_initializer unit_forget_bias kernel_regularizer recurrent_regularizer bias_regularizer
+    activity_regularizer kernel_constraint recurrent_constraint bias_constraint dropout recurrent_dropout seed return_sequences
+    return_state go_backwards stateful; Convolution1D: filters kernel_size strides padding data_format dilation_rate groups activation
+    use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint
+    bias_constraint; Convolution1DTranspose: filters kernel_size strides padding output_padding data_format dilation_rate activation
+    use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint
+    bias_constraint; Convolution2D: filters kernel_size strides padding data_format dilation_rate groups activation use_bias
+    kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint;
+    Convolution2DTranspose: filters kernel_size strides padding output_padding data_format dilation_rate activation use_bias
+    kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint;
+    Convolution3D: filters kernel_size strides padding data_format dilation_rate groups activation use_bias kernel_initializer
+    bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint; Convolution3DTranspose:
+    filters kernel_size strides padding data_format output_padding dilation_rate activation use_bias kernel_initializer bias_initializer
+    kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint; Cropping1D: cropping; Cropping2D:
+    cropping data_format; Cropping3D: cropping data_format; CutMix: factor seed data_format; Dense: units activation use_bias
+    kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint
+    lora_rank lora_alpha quantization_config; DepthwiseConv1D: kernel_size strides padding depth_multiplier data_format dilation_rate
+    activation use_bias depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer activity_regularizer
+    depthwise_constraint bias_constraint; DepthwiseConv2D: kernel_size strides padding depth_multiplier data_format dilation_rate
+    activation use_bias depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer activity_regularizer
+    depthwise_constraint bias_constraint; Discretization: bin_boundaries num_bins epsilon output_mode sparse dtype name; Dot: axes
+    normalize; Dropout: rate noise_shape seed; ELU: alpha; EinsumDense: equation output_shape activation bias_axes kernel_initializer
+    bias_initializer kernel_regularizer bias_regularizer kernel_constraint bias_constraint lora_rank lora_alpha
+    gptq_unpacked_column_size quantization_config; Embedding: input_dim output_dim embeddings_initializer embeddings_regularizer
+    embeddings_constraint mask_zero weights lora_rank lora_alpha quantization_config; Equalization: value_range bins data_format;
+    Flatten: data_format; FlaxLayer: module method variables; GRU: units activation recurrent_activation use_bias kernel_initializer
+    recurrent_initializer bias_initializer kernel_regularizer recurrent_regularizer bias_regularizer activity_regularizer
+    kernel_constraint recurrent_constraint bias_constraint dropout recurrent_dropout seed return_sequences return_state go_backwards
+    stateful unroll reset_after use_cudnn; GRUCell: units activation recurrent_activation use_bias kernel_initializer
+    recurrent_initializer bias_initializer kernel_regularizer recurrent_regularizer bias_regularizer kernel_constraint
+    recurrent_constraint bias_constraint dropout recurrent_dropout reset_after seed; GaussianDropout: rate seed; GaussianNoise: stddev
+    seed; GlobalAveragePooling1D: data_format keepdims; GlobalAveragePooling2D: data_format keepdims; GlobalAveragePooling3D:
+    data_format keepdims; GlobalAvgPool1D: data_format keepdims; GlobalAvgPool2D: data_format keepdims; GlobalAvgPool3D: data_format
+    keepdims; GlobalMaxPool1D: data_format keepdims; GlobalMaxPool2D: data_format keepdims; GlobalMaxPool3D: data_format keepdims;
+    GlobalMaxPooling1D: data_format keepdims; GlobalMaxPooling2D: data_format keepdims; GlobalMaxPooling3D: data_format keepdims;
+    GroupNormalization: groups axis epsilon center scale beta_initializer gamma_initializer beta_regularizer gamma_regularizer
+    beta_constraint gamma_constraint; GroupQueryAttention: head_dim num_query_heads num_key_value_heads dropout use_bias sliding_window
+    flash_attention kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint
+    bias_constraint use_gate seed; HashedCrossing: num_bins output_mode sparse name dtype; Hashing: num_bins mask_value salt output_mode
+    sparse; Input: shape batch_size dtype sparse ragged batch_shape name tensor optional; InputLayer: shape batch_size dtype sparse
+    ragged batch_shape input_tensor optional name; InputSpec: dtype shape ndim max_ndim min_ndim axes allow_last_axis_squeeze name
+    optional; IntegerLookup: max_tokens num_oov_indices mask_token oov_token vocabulary vocabulary_dtype idf_weights invert output_mode
+    sparse pad_to_max_tokens oov_method salt name; JaxLayer: call_fn init_fn params state seed native_serialization_platforms; LSTM:
+    units activation recurrent_activation use_bias kernel_initializer recurrent_initializer bias_initializer unit_forget_bias
+    kernel_regularizer recurrent_regularizer bias_regularizer activity_regularizer kernel_constraint recurrent_constraint
+    bias_constraint dropout recurrent_dropout seed return_sequences return_state go_backwards stateful unroll use_cudnn; LSTMCell: units
+    activation recurrent_activation use_bias kernel_initializer recurrent_initializer bias_initializer unit_forget_bias
+    kernel_regularizer recurrent_regularizer bias_regularizer kernel_constraint recurrent_constraint bias_constraint dropout
+    recurrent_dropout seed; Lambda: function output_shape mask arguments; Layer: activity_regularizer trainable dtype autocast name;
+    LayerNormalization: axis epsilon center scale beta_initializer gamma_initializer beta_regularizer gamma_regularizer beta_constraint
+    gamma_constraint; LeakyReLU: negative_slope; Masking: mask_value; MaxNumBoundingBoxes: max_number fill_value; MaxPool1D: pool_size
+    strides padding data_format name; MaxPool2D: pool_size strides padding data_format name; MaxPool3D: pool_size strides padding
+    data_format name; MaxPooling1D: pool_size strides padding data_format name; MaxPooling2D: pool_size strides padding data_format
+    name; MaxPooling3D: pool_size strides padding data_format name; MelSpectrogram: fft_length sequence_stride sequence_length window
+    sampling_rate num_mel_bins min_freq max_freq power_to_db top_db mag_exp min_power ref_power; MixUp: alpha data_format seed;
+    MultiHeadAttention: num_heads key_dim value_dim dropout use_bias output_shape attention_axes sliding_window flash_attention
+    kernel_initializer bias_initializer kernel_regularizer bias_regularizer activity_regularizer kernel_constraint bias_constraint
+    use_gate seed; Normalization: axis mean variance invert; PReLU: alpha_initializer alpha_regularizer alpha_constraint shared_axes;
+    Permute: dims; Pipeline: layers name; RMSNormalization: axis epsilon; RNN: cell return_sequences return_state go_backwards stateful
+    unroll zero_output_for_mask; RandAugment: value_range num_ops factor interpolation seed data_format; RandomBrightness: factor
+    value_range seed; RandomColorDegeneration: factor value_range data_format seed; RandomColorJitter: value_range brightness_factor
+    contrast_factor saturation_factor hue_factor seed data_format; RandomContrast: factor value_range seed; RandomCrop: height width
+    seed data_format name; RandomElasticTransform: factor scale interpolation fill_mode fill_value value_range seed data_format;
+    RandomErasing: factor scale fill_value value_range seed data_format; RandomFlip: mode seed data_format; RandomGaussianBlur: factor
+    kernel_size sigma value_range data_format seed; RandomGrayscale: factor data_format seed; RandomHue: factor value_range data_format
+    seed; RandomInvert: factor value_range seed data_format; RandomPerspective: factor scale interpolation fill_value seed data_format;
+    RandomPosterization: factor value_range data_format seed; RandomRotation: factor fill_mode interpolation seed fill_value
+    data_format; RandomSaturation: factor value_range data_format seed; RandomSharpness: factor value_range data_format seed;
+    RandomShear: x_factor y_factor interpolation fill_mode fill_value data_format seed; RandomTranslation: height_factor width_factor
+    fill_mode interpolation seed fill_value data_format; RandomZoom: height_factor width_factor fill_mode interpolation seed fill_value
+    data_format; ReLU: max_value negative_slope threshold; RepeatVector: n; Rescaling: scale offset; Reshape: target_shape; Resizing:
+    height width interpolation crop_to_aspect_ratio pad_to_aspect_ratio fill_mode fill_value antialias data_format; ReversibleEmbedding:
+    input_dim output_dim tie_weights embeddings_initializer embeddings_regularizer embeddings_constraint mask_zero reverse_dtype
+    logit_soft_cap; STFTSpectrogram: mode frame_length frame_step fft_length window periodic scaling padding expand_dims data_format;
+    SeparableConv1D: filters kernel_size strides padding data_format dilation_rate depth_multiplier activation use_bias
+    depthwise_initializer pointwise_initializer bias_initializer depthwise_regularizer pointwise_regularizer bias_regularizer
+    activity_regularizer depthwise_constraint pointwise_constraint bias_constraint; SeparableConv2D: filters kernel_size strides padding
+    data_format dilation_rate depth_multiplier activation use_bias depthwise_initializer pointwise_initializer bias_initializer
+    depthwise_regularizer pointwise_regularizer bias_regularizer activity_regularizer depthwise_constraint pointwise_constraint
+    bias_constraint; SeparableConvolution1D: filters kernel_size strides padding data_format dilation_rate depth_multiplier activation
+    use_bias depthwise_initializer pointwise_initializer bias_initializer depthwise_regularizer pointwise_regularizer bias_regularizer
+    activity_regularizer depthwise_constraint pointwise_constraint bias_constraint; SeparableConvolution2D: filters kernel_size strides
+    padding data_format dilation_rate depth_multiplier activation use_bias depthwise_initializer pointwise_initializer bias_initializer
+    depthwise_regularizer pointwise_regularizer bias_regularizer activity_regularizer depthwise_constraint pointwise_constraint
+    bias_constraint; SimpleRNN: units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer
+    recurrent_regularizer bias_regularizer activity_regularizer kernel_constraint recurrent_constraint bias_constraint dropout
+    recurrent_dropout return_sequences return_state go_backwards stateful unroll seed; SimpleRNNCell: units activation use_bias
+    kernel_initializer recurrent_initializer bias_initializer kernel_regularizer recurrent_regularizer bias_regularizer
+    kernel_constraint recurrent_constraint bias_constraint dropout recurrent_dropout seed; Softmax: axis; Solarization: addition_factor
+    threshold_factor value_range seed; SpatialDropout1D: rate seed name dtype; SpatialDropout2D: rate data_format seed name dtype;
+    SpatialDropout3D: rate data_format seed name dtype; SpectralNormalization: layer power_iterations; StackedRNNCells: cells;
+    StringLookup: max_tokens num_oov_indices mask_token oov_token vocabulary idf_weights invert output_mode pad_to_max_tokens sparse
+    encoding name salt; TFSMLayer: filepath call_endpoint call_training_endpoint trainable name dtype; TextVectorization: max_tokens
+    standardize split ngrams output_mode output_sequence_length pad_to_max_tokens vocabulary idf_weights sparse ragged encoding name;
+    TimeDistributed: layer; TorchModuleWrapper: module name output_shape; UnitNormalization: axis; UpSampling1D: size; UpSampling2D:
+    size data_format interpolation; UpSampling3D: size data_format; Wrapper: layer; ZeroPadding1D: padding data_format; ZeroPadding2D:
+    padding data_format; ZeroPadding3D: padding data_format; add: inputs; average: inputs; concatenate: inputs axis; deserialize: config
+    custom_objects; dot: inputs axes; maximum: inputs; minimum: inputs; multiply: inputs; serialize: layer; subtract: inputs;
+  ]],
   ["losses"] = [[
     BinaryCrossentropy: from_logits label_smoothing axis reduction name dtype; BinaryFocalCrossentropy: apply_class_balancing alpha
     gamma from_logits label_smoothing axis reduction name dtype; CTC: reduction name dtype; CategoricalCrossentropy: from_logits
@@ -184,6 +314,34 @@ return {
     max_to_keep save_on_background save_weights_only; ReduceLROnPlateau: monitor factor patience verbose mode min_delta cooldown min_lr;
     RemoteMonitor: root path field headers send_as_json; SwapEMAWeights: swap_on_epoch; TensorBoard: log_dir histogram_freq write_graph
     write_images write_steps_per_second update_freq profile_batch embeddings_freq embeddings_metadata; TerminateOnNaN: raise_error;
+  ]],
+  ["optimizers"] = [[
+    Adadelta: learning_rate rho epsilon weight_decay clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency
+    loss_scale_factor gradient_accumulation_steps name; Adafactor: learning_rate beta_2_decay epsilon_1 epsilon_2 clip_threshold
+    relative_step weight_decay clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency loss_scale_factor
+    gradient_accumulation_steps name; Adagrad: learning_rate initial_accumulator_value epsilon weight_decay clipnorm clipvalue
+    global_clipnorm use_ema ema_momentum ema_overwrite_frequency loss_scale_factor gradient_accumulation_steps name; Adam: learning_rate
+    beta_1 beta_2 epsilon amsgrad weight_decay clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency
+    loss_scale_factor gradient_accumulation_steps name; AdamW: learning_rate weight_decay beta_1 beta_2 epsilon amsgrad clipnorm
+    clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency loss_scale_factor gradient_accumulation_steps name; Adamax:
+    learning_rate beta_1 beta_2 epsilon weight_decay clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency
+    loss_scale_factor gradient_accumulation_steps name; Ftrl: learning_rate learning_rate_power initial_accumulator_value
+    l1_regularization_strength l2_regularization_strength l2_shrinkage_regularization_strength beta weight_decay clipnorm clipvalue
+    global_clipnorm use_ema ema_momentum ema_overwrite_frequency loss_scale_factor gradient_accumulation_steps name; Lamb: learning_rate
+    beta_1 beta_2 epsilon weight_decay clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency loss_scale_factor
+    gradient_accumulation_steps name; Lion: learning_rate beta_1 beta_2 weight_decay clipnorm clipvalue global_clipnorm use_ema
+    ema_momentum ema_overwrite_frequency loss_scale_factor gradient_accumulation_steps name; LossScaleOptimizer: inner_optimizer
+    initial_scale dynamic_growth_steps name; MultiOptimizer: optimizer_map loss_scale_factor name; Muon: learning_rate adam_beta_1
+    adam_beta_2 adam_weight_decay epsilon weight_decay clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency
+    loss_scale_factor gradient_accumulation_steps name exclude_layers exclude_embeddings muon_a muon_b muon_c adam_lr_ratio momentum
+    ns_steps nesterov rms_rate; Nadam: learning_rate beta_1 beta_2 epsilon weight_decay clipnorm clipvalue global_clipnorm use_ema
+    ema_momentum ema_overwrite_frequency loss_scale_factor gradient_accumulation_steps name; OptimizerMap: default_optimizer
+    optimizer_map; RMSprop: learning_rate rho momentum epsilon centered weight_decay clipnorm clipvalue global_clipnorm use_ema
+    ema_momentum ema_overwrite_frequency loss_scale_factor gradient_accumulation_steps name; SGD: learning_rate momentum nesterov
+    weight_decay clipnorm clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency loss_scale_factor
+    gradient_accumulation_steps name; ScheduleFreeAdamW: learning_rate beta_1 beta_2 epsilon warmup_steps weight_decay clipnorm
+    clipvalue global_clipnorm use_ema ema_momentum ema_overwrite_frequency loss_scale_factor gradient_accumulation_steps name;
+    deserialize: config custom_objects; get: identifier; serialize: optimizer;
   ]],
   ["optimizers.schedules"] = [[
     CosineDecay: initial_learning_rate decay_steps alpha name warmup_target warmup_steps; CosineDecayRestarts: initial_learning_rate

@@ -10,8 +10,8 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 
-MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "random", "utils", "losses", "metrics", "callbacks", "optimizers.schedules",
-           "initializers", "regularizers", "constraints"]
+MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "random", "utils", "layers", "losses", "metrics", "callbacks", "optimizers",
+           "optimizers.schedules", "initializers", "regularizers", "constraints"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

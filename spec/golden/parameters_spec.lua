@@ -6,10 +6,11 @@ local parameters = require "spec.golden.parameters"
 
 -- What is missing here, by function; of all: sparse and ragged tensors, and other frameworks' things. A parameter for which a table with
 -- names is a value has one name.
+local AXES = "input_axes output_axes"
 local MISSING = {
   all = "sparse ragged synchronized",
   array = "x", convert_to_tensor = "x", deserialize = "config name", deserialize_keras_object = "config safe_mode",
-  serialize = "activation constraint initializer learning_rate_schedule loss metric optimizer regularizer", serialize_keras_object = "obj",
+  serialize = "activation constraint initializer layer learning_rate_schedule loss metric optimizer regularizer", serialize_keras_object = "obj",
   custom_object_scope = "custom_objects", CustomObjectScope = "custom_objects",
   clear_session = "free_memory", get_registered_object = "module_objects",
   geomspace = "axis", linspace = "axis retstep", logspace = "axis", one_hot = "axis", shuffle = "axis",
@@ -17,6 +18,10 @@ local MISSING = {
   plot_model = "dpi show_layer_activations show_trainable splines", vectorize = "excluded signature",
   split_dataset = "preferred_backend", timeseries_dataset_from_array = "format", SeedGenerator = "name",
   ["metrics.SparseCategoricalCrossentropy"] = "ignore_class", SparseTopKCategoricalAccuracy = "from_sorted_ids",
+  BatchNormalization = "renorm renorm_clipping renorm_momentum", Input = "optional tensor", InputLayer = "optional input_tensor",
+  Dense = "lora_alpha lora_rank quantization_config", Embedding = "lora_alpha lora_rank quantization_config",
+  GlorotNormal = AXES, GlorotUniform = AXES, HeNormal = AXES, HeUniform = AXES, LecunNormal = AXES, LecunUniform = AXES,
+  VarianceScaling = AXES,
   sparse_categorical_crossentropy = "ignore_class", sparse_top_k_categorical_accuracy = "from_sorted_ids",
 }
 
@@ -32,15 +37,22 @@ local function module_of(path)
   return found
 end
 
+-- Whether the constructor of a class refuses an option of this name as unknown.
+local function is_unknown(class, name)
+  local ok, problem = pcall(class, { [name] = "x" })
+  return not ok and tostring(problem):find(('unknown option "%s"'):format(name), 1, true) ~= nil
+end
+
 local function lacking(path)
   local lines, all = {}, set_of(MISSING.all)
   for name, text in parameters[path]:gmatch "(%S+): ([^;]*);" do
     local ok, f = pcall(function() return module_of(path)[name] end)
-    local entry = ok and type(f) == "function" and signature.entries[f]
+    local entry, is_class = ok and type(f) == "function" and signature.entries[f], ok and type(f) == "table" and name:find "^%u"
     local known, missing = entry and calls.record_of(entry).by_name, set_of(MISSING[path .. "." .. name] or MISSING[name])
     for parameter in text:gmatch "%S+" do
       local excused = all[parameter] or missing[parameter] or false
-      if known and not known[parameter] and not excused then lines[#lines + 1] = name .. ": " .. parameter end
+      local absent = known and not known[parameter] or is_class and is_unknown(f, parameter)
+      if absent and not excused then lines[#lines + 1] = name .. ": " .. parameter end
     end
   end
   table.sort(lines)

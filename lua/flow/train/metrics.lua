@@ -342,7 +342,8 @@ metrics.Metric, metrics.Mean, metrics.Sum = Metric, Mean, Sum
 metrics.RootMeanSquaredError, metrics.Accuracy = RootMeanSquaredError, Accuracy
 -- The classes that have files of their own.
 local FILES = {
-  confusion_metrics = [[Precision Recall TruePositives TrueNegatives FalsePositives FalseNegatives AUC SensitivityAtSpecificity
+  auc = [[AUC]],
+  confusion_metrics = [[Precision Recall TruePositives TrueNegatives FalsePositives FalseNegatives SensitivityAtSpecificity
     SpecificityAtSensitivity PrecisionAtRecall RecallAtPrecision]],
   f_scores = "F1Score FBetaScore",
   iou_metrics = "IoU BinaryIoU MeanIoU OneHotIoU OneHotMeanIoU",
