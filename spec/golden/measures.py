@@ -1,4 +1,5 @@
-"""Losses and metrics of Keras that golden/generate.py does not train with: writes measures.lua and measures_of_labels.lua. Run with Keras and TensorFlow installed:
+"""Losses and metrics of Keras that golden/generate.py does not train with: writes measures.lua and measures_of_labels.lua.
+Run with Keras and TensorFlow installed:
     python spec/golden/measures.py
 A loss: values per sample, the mean, and the gradient of the prediction. A metric: the result after each of two updates, the second one with
 weights. Inputs follow the formula of generate.py."""

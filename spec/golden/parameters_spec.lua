@@ -10,7 +10,8 @@ local AXES = "input_axes output_axes"
 local MISSING = {
   all = "sparse ragged synchronized",
   array = "x", convert_to_tensor = "x", deserialize = "config name", deserialize_keras_object = "config safe_mode",
-  serialize = "activation constraint initializer layer learning_rate_schedule loss metric optimizer regularizer", serialize_keras_object = "obj",
+  serialize = "activation constraint initializer layer learning_rate_schedule loss metric optimizer regularizer",
+  serialize_keras_object = "obj",
   custom_object_scope = "custom_objects", CustomObjectScope = "custom_objects",
   clear_session = "free_memory", get_registered_object = "module_objects",
   geomspace = "axis", linspace = "axis retstep", logspace = "axis", one_hot = "axis", shuffle = "axis",
