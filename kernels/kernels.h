@@ -27,6 +27,7 @@
 typedef struct flow_operand {
   void    *data;                      /* first element; NULL for an output that nothing reads: the kernel skips it */
   int      unused;                    /* an output that nothing reads, known before there is data */
+  int passed_on;                      /* an output that other cores read where it is */
   int      dtype, rank;
   int64_t  shape[FLOW_MAX_RANK];      /* concrete; the row axis is already cut to the chunk */
   int64_t  strides[FLOW_MAX_RANK];    /* elements; contiguous unless the op's record says STRIDED */

@@ -137,6 +137,7 @@ void flow_bind_run(const flow_instance *instance, flow_member *member)
     for (int i = 0; i < entry->input_count + entry->output_count; i++) {
       const flow_binding *b = &entry->bindings[i];
       if (b->mode == FLOW_BIND_WHOLE) operands[i].data = instance->part.bases[b->root];
+      operands[i].passed_on = b->passed_on;
       if (!reshape || b->mode == FLOW_BIND_PARTIAL) continue;
       flow_resolve_shape(&plan->graph->values[b->value].signature, rows_of(instance, b), operands[i].shape);
       flow_contiguous_strides(operands[i].rank, operands[i].shape, operands[i].strides);

@@ -48,6 +48,7 @@ typedef struct flow_binding {
   size_t            row_bytes;        /* bytes per row of the batch */
   size_t            offset;           /* LOCAL: in the member's block; PARTIAL: of slot 0 in the arena */
   size_t            bytes;            /* PARTIAL: of one slot */
+  int passed_on;                      /* ROWS: other cores read it where it is; set by replicas/all_gather.c between runs */
 } flow_binding;
 
 /* One node of the plan, bound. Inputs first, then outputs. */

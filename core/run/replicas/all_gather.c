@@ -75,6 +75,17 @@ static flow_status find_region(flow_replica_set *set)
   return FLOW_OK;
 }
 
+/* Lets the kernels that compute the rows at `root` know whether other cores read them there, so that they take the lines back in time. */
+static void mark_rows(const flow_instance *replica, int root, int passed_on)
+{
+  for (int e = 0; e < replica->plan->order_count; e++) {
+    const flow_entry *entry = &replica->entries[e];
+    flow_binding *outputs = entry->bindings + entry->input_count;
+    for (int i = 0; i < entry->output_count; i++)
+      if (outputs[i].mode == FLOW_BIND_ROWS && outputs[i].root == root) outputs[i].passed_on = passed_on;
+  }
+}
+
 /* Sets, before a run, where each replica computes its rows: inside of the gathered value if the arena was laid out so (place_in_sum in
  * arena.c), wherever that is in this run. */
 flow_status flow_place_gathered(flow_replica_set *set)
@@ -91,6 +102,7 @@ flow_status flow_place_gathered(flow_replica_set *set)
     size_t part = part_of(lead, s, lead->part.gathered_rows);
     int inside = lead->offsets[x] != FLOW_NOT_PLACED && lead->offsets[x] == lead->offsets[y];
     for (int r = 0; r < set->count; r++) {
+      mark_rows(set->replicas[r], x, inside && (set->count > 1 || set->region.number > 0));
       set->replicas[r]->part.bases[y] = rows;
       if (inside) set->replicas[r]->part.bases[x] = rows + place_of(set, r, part);
     }

@@ -29,14 +29,16 @@ typedef struct layout {
   int dots;                         /* few channels: convolution_dots.c */
   size_t  packed;                   /* floats of packed weights */
   size_t  band_floats;              /* scratch: the band, then the ring */
+  int passed_on;                    /* the call's: lines of y are fetched before they are written */
 } layout;
 
-/* How this call is walked, from its shapes alone: pieces, chunks and threads see the same layout. A band has as many rows of y as their
- * input takes BAND_BYTES, at least one. */
+/* How this call is walked, from its shapes alone (passed_on changes no bit): pieces, chunks and threads see the same layout.
+ * A band has as many rows of y as their input takes BAND_BYTES, at least one. */
 static layout layout_of(const flow_call *call)
 {
   layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[0], &call->inputs[1])) };
   const flow_geometry *s = &l.s;
+  l.passed_on = call->outputs[0].passed_on;
   l.pixel = s->depthwise ? flow_padded_channels(s->channels_in) : s->channels_in;
   l.copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.pixel != s->channels_in || s->bytes;
   l.width = s->in[1] + s->before[1] + s->after[1];
@@ -167,6 +169,7 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
     .offsets = offsets,
     .pixel_step = s->stride[1] * l->pixel,
     .ahead = ahead,
+    .passed_on = l->passed_on && !s->pooled,
   };
   flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : l->dots ? flow_dots_row : flow_convolve_row;
   int64_t row_step = s->stride[0] * l->width * l->pixel, y_row = s->result[1] * s->channels_out;

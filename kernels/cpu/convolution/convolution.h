@@ -114,6 +114,7 @@ typedef struct flow_taps {
   const int64_t *offsets;               /* [count] of each run, in floats */
   int64_t pixel_step;                   /* floats between the first taps of neighbouring outputs */
   flow_ahead *ahead;                    /* NULL: nothing is fetched */
+  int passed_on;                        /* the outputs' lines are fetched before they are written */
 } flow_taps;
 
 /* Kernel positions along one axis: first, first + step, ... Negative steps turn the kernel around. */

@@ -8,6 +8,19 @@
 
 enum { PIXELS_1 = 12, PIXELS_2 = REGISTERS == 32 ? 12 : 6, SUMS = 2 * PIXELS_2 };
 
+/* Asks for the lines that the tile after the next one writes. A line that another core has read has to be taken away from it, and stores
+ * wait for that one after the other: with few taps the multiply-adds are over long before. The last lines may be beyond the end of the
+ * outputs: to fetch a line is not an access. */
+ALWAYS_INLINE void own_lines(const int vectors, const int pixels, float *y, int64_t y_step)
+{
+  const float *to = y + 2 * pixels * y_step;
+  FLOW_UNROLL(12)
+  for (int p = 0; p < pixels; p++) {
+    FLOW_UNROLL(2)
+    for (int b = 0; b < vectors; b++) __builtin_prefetch(to + p * y_step + b * VL, 1, 3);
+  }
+}
+
 /* `count` tiles one after the other. vectors and pixels are constants at every call, so that sums stays in registers. */
 ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t count, const flow_taps *taps, const float *x,
                                   const float *weights, const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
@@ -20,6 +33,7 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
     vf sums[SUMS];
     FLOW_UNROLL(24)
     for (int i = 0; i < pixels * vectors; i++) sums[i] = vf_load(bias + i % vectors * VL);
+    if (taps->passed_on) own_lines(vectors, pixels, y, y_step);
     /* Loops that test at their end: the overhead of a tile counts when a kernel has few taps. */
     const float *w = weights, *fetched = flow_fetch_lines(taps->ahead, taps->count * taps->run);
     const int64_t fetch_step = fetched ? FLOW_LINE : 0;
