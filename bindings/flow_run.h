@@ -68,7 +68,8 @@ FLOW_API void        flow_instance_release(flow_instance *instance);
 FLOW_API double      flow_instance_capacity(const flow_instance *instance);
 /* As flow_plan_describe, with the kernels that were chosen for this capacity. */
 FLOW_API int         flow_instance_describe(const flow_instance *instance, char *text, int size);
-/* Keys of the random ops in the next runs: the seed, the number of the step, the number of the first sample. */
+/* Keys of the random ops in the next runs: the seed, the number of the step, the number of the first sample. Programs count the samples of a
+ * step from 0, so that a step draws the same numbers however its batch came. */
 FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample);
 /* Makes an instance, before its first run, that of several replicas: `local` of this process, which share variables and cores, in each of
  * the worker's processes (NULL: this one only; borrowed). A run cuts its rows in contiguous parts of one size, the last ones shorter or
@@ -100,7 +101,7 @@ FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance
                                             const flow_tensor *order, double first, double rows);
 
 /* Runs them in batches of `size` rows, the last one of what is left of `rows`: one after the other as flow_instance_run_rows would, the
- * scalars' step and first_sample counting on. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer also if a worker wished to stop. */
+ * scalars' step counting on. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer also if a worker wished to stop. */
 FLOW_API flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                                const flow_tensor *order, double first, double rows, double size, double *done);
 

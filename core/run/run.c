@@ -288,9 +288,8 @@ static flow_status run_steps(flow_context *context, flow_instance *instance, flo
 }
 
 /* The loop of an epoch: rows first .. first + rows - 1 in batches of `size`, the last one perhaps smaller. *done is how many batches
- * have written their variables, also after a failure. The scalars count on from those that the caller has set: the step by one a batch,
- * the first sample by its rows. Several batches go as one run where the device takes them itself. Ends early, with FLOW_OK, if the
- * workers agreed to stop. */
+ * have written their variables, also after a failure. The step counts on from the one that the caller has set, by one a batch. Several
+ * batches go as one run where the device takes them itself. Ends early, with FLOW_OK, if the workers agreed to stop. */
 flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                       const flow_tensor *order, double first, double rows, double size, double *done)
 {
@@ -306,7 +305,6 @@ flow_status flow_instance_run_batches(flow_context *context, flow_instance *inst
     int steps = takes ? flow_device_run_steps(instance, some, left / some) : 1;
     instance->run->given = before;
     instance->run->given.step += (int64_t)*done;
-    instance->run->given.first_sample += at;
     flow_status status = takes ? run_steps(context, instance, inputs, count, order, (int64_t)first + at, some, steps)
                                : flow_instance_run_rows(context, instance, inputs, count, order, first + (double)at, (double)some);
     if (status != FLOW_OK) *done += instance->run->committed;

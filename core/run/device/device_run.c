@@ -201,7 +201,7 @@ static void run_sections(flow_instance *replica, int member, flow_queue *queue, 
   }
 }
 
-/* Uploads the scalars of each of the run's steps, which are batches one after the other: step and first sample count on. A recording
+/* Uploads the scalars of each of the run's steps, which are batches one after the other: the step counts on. A recording
  * reads them where they are now, so that it can be replayed with others. */
 static flow_status send_batches(const flow_instance *replica, flow_queue *queue)
 {
@@ -211,7 +211,6 @@ static flow_status send_batches(const flow_instance *replica, flow_queue *queue)
   for (int s = 0; s < steps; s++) {
     all[s] = (flow_batch_step){ replica->part.scalars, a->tables.first + s * replica->part.rows };
     all[s].scalars.step += s;
-    all[s].scalars.first_sample += s * replica->part.rows;
   }
   return flow_device_run_functions(a)->upload(queue, a->batches, all, sizeof *all * (size_t)steps);
 }

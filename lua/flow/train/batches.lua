@@ -62,7 +62,7 @@ local function loop(source, instance, seed, step, first, last, watch)
   while batch < last do
     local begin, stop = batch * source.size, min(watch and batch + watch.every() or last, last) * source.size
     local rows = min(stop, source.rows) - begin
-    C.flow_instance_scalars(instance, seed, step + batch - first, begin)
+    C.flow_instance_scalars(instance, seed, step + batch - first, 0)
     local status = tonumber(C.flow_instance_run_batches(context, instance, from, count, permutation, begin, rows, source.size, done))
     batch = batch + done[0]
     if status ~= 0 or C.flow_instance_stop_agreed(instance) ~= 0 then return status, batch - first end

@@ -330,7 +330,7 @@ local function run_step(self, seed, number, outputs)
   end
   if self.step.eager then return 0, run_eagerly(self, element, outputs) end
   local instance = self.step.instance
-  C.flow_instance_scalars(instance, seed, number, self.rows)
+  C.flow_instance_scalars(instance, seed, number, 0)
   local status = tonumber(C.flow_instance_run(context, instance, inputs, self.used, outputs))
   C.flow_element_clear(element)
   if status ~= 0 and C.flow_instance_committed(instance) ~= 0 then return status, C.flow_instance_global_rows(instance) end
@@ -367,7 +367,7 @@ local function run_numbers(self, seed, number)
   n.batches, n.rows = 0, 0
   native.check(C.flow_tensor_copy(native.pointer(n.there), native.pointer(n.order)))
   local instance = self.step.instance
-  C.flow_instance_scalars(instance, seed, number, self.rows)
+  C.flow_instance_scalars(instance, seed, number, 0)
   local order = native.pointer(n.there)
   local status = tonumber(C.flow_instance_run_batches(context, instance, n.tables, self.used, order, 0, rows, n.size, out_done))
   local ran = out_done[0]
