@@ -334,7 +334,8 @@ static flow_tensor *crossentropy(flow_expression *e, const flow_arguments *optio
 #define FROM_LOGITS { "from_logits", FLOW_BOOLEAN, "false", NULL }
 #define SMOOTHING { "label_smoothing", FLOW_NUMBER, "0", NULL }
 #define AXIS { "axis", FLOW_INTEGER, "-1", NULL }
-#define REDUCTION { "reduction", FLOW_TEXT, "sum_over_batch_size", "sum_over_batch_size|mean|sum|none" }      /* done by the caller */
+/* done by the caller */
+#define REDUCTION { "reduction", FLOW_TEXT, "sum_over_batch_size", "sum_over_batch_size|mean|mean_with_sample_weight|sum|none" }
 
 /* In the order of Keras' classes. */
 static const flow_argument no_options[] = { REDUCTION, FLOW_ARGUMENTS_END };

@@ -32,6 +32,17 @@ describe("a loss", function()
       :find("sample_weight {3, 2} has more dimensions than the values {3}", 1, true))
   end)
 
+  it("divides weighted sums by the sum of the weights where asked", function()
+    local loss = losses.MeanSquaredError { reduction = "mean_with_sample_weight" }
+    assert.near(14 / 3, loss(y_true, y_pred):item(), 1e-6)
+    assert.near((1 + 0.5 * 4 + 2 * 9) / 3.5, loss(y_true, y_pred, { 1, 0.5, 2 }):item(), 1e-6)
+    assert.equal(0, loss(y_true, y_pred, { 0, 0, 0 }):item())
+    -- A weight for two values counts once: Keras divides by the sum of the weights as they are given.
+    local pairs_of = losses.MeanAbsoluteError { reduction = "mean_with_sample_weight" }
+    local rows = flow.tensor { { { 1 }, { 2 } }, { { 3 }, { 4 } } }
+    assert.near((1 * 3 + 3 * 7) / 4, pairs_of(flow.zeros { 2, 2, 1 }, rows, { 1, 3 }):item(), 1e-6)
+  end)
+
   it("takes Keras' options by position and by name", function()
     local labels, logits = flow.tensor({ 1 }, { dtype = "int32" }), flow.tensor { { 0, 0 } }
     assert.near(math.log(2), losses.SparseCategoricalCrossentropy(true)(labels, logits):item(), 1e-6)
@@ -61,22 +72,24 @@ describe("a loss", function()
       message_of(function() losses.SparseCategoricalCrossentropy { ignore_class = true } end))
   end)
 
-  it("that leaves a class out, or looks at all labels of a batch, is the same for several replicas", function()
+  it("that leaves a class out, looks at all labels or at the weights of a batch, is the same for several replicas", function()
     local x, y = flow.random.normal({ 10, 3 }, { seed = 1 }), flow.tensor({ 0, 9, 9, 9, 1, 2, 0, 9, 1, 1 }, { dtype = "int32" })
     local signs = flow.tensor { { 1 }, { 0 }, { 1 }, { 0 }, { 0 }, { -1 }, { 1 }, { 1 }, { 0 }, { 1 } }
-    local function train(strategy, loss, outputs, targets)
+    local function train(strategy, loss, outputs, targets, weights)
       flow.set_random_seed(4)
       local model = strategy.scope(function()
         return flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(outputs) }
       end)
       model:compile { optimizer = flow.optimizers.SGD(0.5), loss = loss() }
-      local history = model:fit(x, targets, { epochs = 4, batch_size = 10, shuffle = false, verbose = 0 })
+      local history = model:fit(x, targets, { epochs = 4, batch_size = 10, shuffle = false, verbose = 0, sample_weight = weights })
       return history.history.loss
     end
     local function ignore() return losses.SparseCategoricalCrossentropy { from_logits = true, ignore_class = 9 } end
     flow.config.set_logical_devices("cpu", 4)
     local one, four = flow.distribute.OneDeviceStrategy "cpu", flow.distribute.MirroredStrategy()
-    for _, case in ipairs { { ignore, 3, y }, { losses.Hinge, 1, signs } } do
+    local function weighted() return losses.Huber { reduction = "mean_with_sample_weight" } end
+    local weights = flow.random.uniform { signs.shape[1] }
+    for _, case in ipairs { { ignore, 3, y }, { losses.Hinge, 1, signs }, { weighted, 1, signs, weights } } do
       local expected, found = train(one, unpack(case)), train(four, unpack(case))
       assert.truthy(expected[4] < expected[1])
       for i = 1, 4 do assert.near(expected[i], found[i], 1e-5) end

@@ -28,7 +28,7 @@ end)
 local Loss = object.class("Loss")
 local out = native.out("flow_tensor")
 
-local REDUCTIONS = { sum_over_batch_size = true, mean = true, sum = true, none = true }
+local REDUCTIONS = { sum_over_batch_size = true, mean = true, mean_with_sample_weight = true, sum = true, none = true }
 
 -- Finds a loss by its class name or its function's name: its index in the library's table, its record in batch_losses.lua, or nil.
 local function lookup(name)
@@ -98,11 +98,15 @@ function internal.mask_weights(y_pred, weights, mean, counted)
   return weights * losses.align_weights(kept, weights)
 end
 
--- sum(values * weights) / number of values.
+-- sum(values * weights) / number of values, or, with "mean_with_sample_weight", / sum(weights), which are those of all replicas that share
+-- the batch, and as they were given: a weight that holds for several values counts once.
 local function reduce(values, weights, reduction)
   if weights ~= nil then weights = losses.align_weights(weights, values) end
   if reduction == "none" or not reduction then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
+  if reduction == "mean_with_sample_weight" and weights then
+    weights = weights * ops.divide_no_nan(ops.all_reduce(ops.ones_like(values):sum()), ops.all_reduce(weights:sum()))
+  end
   native.try(C.flow_loss_reduce, context, native.pointer(values), weights and native.pointer(weights) or nil, out)
   return native.tensor(out[0])
 end
@@ -182,7 +186,8 @@ local function make(class_name, index, ...)
   errors.check_options(class_name, named, known)
   local reduction = named.reduction == nil and "sum_over_batch_size" or named.reduction or "none"      -- false: None
   if not REDUCTIONS[reduction] then
-    raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
+    raise("%s: reduction is %s; it is sum_over_batch_size, mean, mean_with_sample_weight, sum or none", class_name,
+      errors.describe(named.reduction))
   end
   local dtype = named.dtype or "float32"
   if (type(dtype) == "table" and rawget(dtype, "name") or dtype) ~= "float32" then
