@@ -4,7 +4,7 @@ local support = require "spec.support.init"
 -- A copy of the sources, where a spec may add what is not allowed.
 local function copy_of_sources()
   local folder = support.folder()
-  local said, status = support.run(("cd %s && cp -r --parents CONTRIBUTING.md core kernels bindings/api lua/flow %s 2>&1")
+  local said, status = support.run(("cd %s && cp -r --parents CONTRIBUTING.md core kernels bindings/api bindings/cli lua/flow %s 2>&1")
     :format(support.root, folder))
   assert.equal(0, status, said)
   return folder
@@ -76,6 +76,12 @@ describe("scripts/rooms", function()
     assert.equal("rooms: lua/flow/callbacks/forgotten_callback.lua: no other file of lua/flow names it: its line in a table is missing " ..
       "(CONTRIBUTING.md)\n", said)
     assert.equal(1, status)
+
+    -- A word like its name in another room, as monitor.lua has it, loads nothing.
+    support.run("rm " .. folder .. "/lua/flow/callbacks/forgotten_callback.lua")
+    support.write(folder .. "/lua/flow/train/metrics/similarity.lua", "-- similarity.lua: in no table.\nreturn {}\n")
+    assert.equal("rooms: lua/flow/train/metrics/similarity.lua: no other file of lua/flow names it: its line in a table is missing " ..
+      "(CONTRIBUTING.md)\n", (rooms(folder, "lua")))
     support.run("rm -rf " .. folder)
   end)
 
