@@ -96,6 +96,16 @@ local function set_losses(model, compiled, loss, weights)
   end
 end
 
+-- The name under which a metric is reported, as in Keras: a weighted one that would have the name of another is "weighted_..." and what has
+-- the name of another even so gets a number. prefix: that of its output.
+local function metric_key(compiled, prefix, name, weighted)
+  local used, key = compiled.metric_keys, prefix .. name
+  if used[key] and weighted then key = prefix .. "weighted_" .. name end
+  local before = used[key]
+  used[key] = (before or 0) + 1
+  return before and key .. "_" .. before or key
+end
+
 -- One output: a list of metrics. Several outputs: an entry for each, by position or by name, which is a metric or a list of them.
 local function add_metrics(model, compiled, what, list, weighted)
   if list == nil then return end
@@ -113,7 +123,7 @@ local function add_metrics(model, compiled, what, list, weighted)
     errors.check_list("compile: " .. what, entries)
     for _, entry in ipairs(entries[1] and entries or {}) do
       local metric = metrics.get(entry)
-      local key = several and names and names[output] .. "_" .. metric.name or metric.name
+      local key = metric_key(compiled, several and names and names[output] .. "_" or "", metric.name, weighted)
       compiled.metrics[#compiled.metrics + 1] = { metric = metric, key = key, output = output, weighted = weighted }
     end
   end
@@ -128,8 +138,8 @@ function Model:compile(options)
   if per_execution == "auto" then per_execution = 1 end      -- a step on its own costs no more here
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
-  local compiled = { given = given, losses = {}, loss_count = 0, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
-                     loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution, run_eagerly = options.run_eagerly }
+  local compiled = { given = given, losses = {}, loss_count = 0, loss_of_each = false, loss_weights = {}, output_losses = {},
+                     metrics = {}, metric_keys = {}, loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution, run_eagerly = options.run_eagerly }
   compiled.optimizer = optimizers.get(options.optimizer)
   if options.auto_scale_loss and self.dtype_policy.name == "mixed_float16"
     and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then

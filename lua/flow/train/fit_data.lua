@@ -90,11 +90,12 @@ function fit_data.read_fit(self, options)
   training.check_sample_weight(options.sample_weight)
   local weights = options.sample_weight
   if options.class_weight then weights = training.class_weights(self, options.class_weight, y, weights) end
-  local data, validation = fit_data.read(self, "fit", x, y, weights), nil
+  local data, validation, _ = fit_data.read(self, "fit", x, y, weights), nil, nil
   if options.validation_data then
     validation = read_validation(self, options.validation_data, options.validation_steps)
   elseif options.validation_split ~= 0 then
     data, validation = split(data, options.validation_split)
+    if options.class_weight then _, validation = split(fit_data.read(self, "fit", x, y), options.validation_split) end      -- for training
   end
   return data, validation, read_fit_options(options, data.rows)
 end
