@@ -204,7 +204,7 @@ describe("evaluate and predict", function()
 end)
 
 describe("as in Keras", function()
-  local points, labels = flow.random.normal({ 10, 2 }, { seed = 1 }), flow.tensor { 0, 1, 1, 0, 1, 0, 0, 1, 1, 0 }
+  local points, classes = flow.random.normal({ 10, 2 }, { seed = 1 }), flow.tensor { 0, 1, 1, 0, 1, 0, 0, 1, 1, 0 }
   local function binary(options)
     local model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1, { activation = "sigmoid", name = "guess" }) }
     model:compile(options)
@@ -214,9 +214,9 @@ describe("as in Keras", function()
   it("a class's weight is for training, not for the part that validates", function()
     local model = binary { optimizer = flow.optimizers.SGD(0), loss = "binary_crossentropy" }
     local how = { validation_split = 0.4, class_weight = { [0] = 1, [1] = 5 }, verbose = 0 }
-    local history = model:fit(points, labels, how).history
+    local history = model:fit(points, classes, how).history
     local function loss(first, last, weights)
-      return model:evaluate(points[{ { first, last } }], labels[{ { first, last } }], { verbose = 0, sample_weight = weights }).loss
+      return model:evaluate(points[{ { first, last } }], classes[{ { first, last } }], { verbose = 0, sample_weight = weights }).loss
     end
     assert.near(loss(7, 10), history.val_loss[1], 1e-6)
     assert.near(loss(1, 6, flow.tensor { 1, 5, 5, 1, 5, 1 }), history.loss[1], 1e-6)
@@ -226,7 +226,7 @@ describe("as in Keras", function()
     local model = binary { loss = "binary_crossentropy", metrics = { "accuracy", flow.metrics.BinaryAccuracy { name = "accuracy" } },
       weighted_metrics = { "accuracy", "mse" } }
     local weights = flow.tensor { 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-    local found = model:evaluate(points, labels, { verbose = 0, sample_weight = weights })
+    local found = model:evaluate(points, classes, { verbose = 0, sample_weight = weights })
     local right = model:predict(points, { verbose = 0 })[1][1]:item() < 0.5 and 1 or 0
     assert.equal(right, found.weighted_accuracy)
     assert.equal(found.accuracy, found.accuracy_1)
@@ -236,7 +236,7 @@ describe("as in Keras", function()
     local two = flow.Model { inputs = input, outputs = { out "a", out "b" } }
     two:compile { loss = "mse", metrics = { { "mae" }, { "mae" } }, weighted_metrics = { {}, { "mae" } } }
     local names = {}
-    for name in pairs(two:evaluate(points, { labels, labels }, { verbose = 0 })) do names[#names + 1] = name end
+    for name in pairs(two:evaluate(points, { classes, classes }, { verbose = 0 })) do names[#names + 1] = name end
     table.sort(names)
     assert.same({ "a_loss", "a_mae", "b_loss", "b_mae", "b_weighted_mae", "loss" }, names)
   end)

@@ -139,7 +139,8 @@ function Model:compile(options)
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
   local compiled = { given = given, losses = {}, loss_count = 0, loss_of_each = false, loss_weights = {}, output_losses = {},
-                     metrics = {}, metric_keys = {}, loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution, run_eagerly = options.run_eagerly }
+                     metrics = {}, metric_keys = {}, loss_tracker = metrics.Mean("loss"),
+                     steps_per_execution = per_execution, run_eagerly = options.run_eagerly }
   compiled.optimizer = optimizers.get(options.optimizer)
   if options.auto_scale_loss and self.dtype_policy.name == "mixed_float16"
     and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then
