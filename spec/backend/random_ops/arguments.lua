@@ -110,9 +110,9 @@ function arguments.array_of(t)
 end
 
 --- Elements that every dtype holds exactly. low, high: of floats and signed integers.
-local function values(s, shape, dtype, low, high)
+local function values(s, shape, dtype, low, high, finite)
   low, high = low or -4, high or 4
-  local special = is_float(dtype) and low < 0 and s.maybe(0.05)
+  local special = is_float(dtype) and low < 0 and not finite and s.maybe(0.05)
   return arrays.build(shape, function()
     if dtype == "bool" then return s.draw(0, 1) end
     if special and s.maybe(0.2) then return s.pick { 0 / 0, 1 / 0, -1 / 0 } end
@@ -121,10 +121,27 @@ local function values(s, shape, dtype, low, high)
   end)
 end
 
---- A random array and its tensor.
-function arguments.input(s, shape, dtypes, low, high)
+--- A random index of one axis: what the user writes and the positions it names.
+function arguments.index(s, n)
+  local kind = s.draw(1, 3)
+  local positions = {}
+  if kind == 1 and n > 0 then
+    local position = s.draw(1, n)
+    return s.maybe(0.5) and position or position - n - 1, { position }, true
+  elseif kind == 2 then
+    for i = 1, n do positions[i] = i end
+    return {}, positions
+  end
+  local from, step = s.draw(1, n + 1), s.draw(1, 3)
+  local to = s.draw(from - 1, n)
+  for i = from, to, step do positions[#positions + 1] = i end
+  return { from, to > 0 and s.maybe(0.3) and to - n - 1 or to, step }, positions
+end
+
+--- A random array and its tensor; finite: without infinities and NaN.
+function arguments.input(s, shape, dtypes, low, high, finite)
   local dtype = s.pick(dtypes)
-  local array = values(s, shape, dtype, low, high)
+  local array = values(s, shape, dtype, low, high, finite)
   return array, to_tensor(s, array, dtype), dtype
 end
 

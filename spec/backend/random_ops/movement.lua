@@ -60,23 +60,6 @@ ops.transpose = function(s)
   return checks
 end
 
---- A random index of one axis: what the user writes and the positions it names.
-local function random_index(s, n)
-  local kind = s.draw(1, 3)
-  local positions = {}
-  if kind == 1 and n > 0 then
-    local position = s.draw(1, n)
-    return s.maybe(0.5) and position or position - n - 1, { position }, true
-  elseif kind == 2 then
-    for i = 1, n do positions[i] = i end
-    return {}, positions
-  end
-  local from, step = s.draw(1, n + 1), s.draw(1, 3)
-  local to = s.draw(from - 1, n)
-  for i = from, to, step do positions[#positions + 1] = i end
-  return { from, to > 0 and s.maybe(0.3) and to - n - 1 or to, step }, positions
-end
-
 ops.index = function(s)
   local a, x, dtype = input(s, s.shape(1), DTYPES)
   local key, lists, shape = {}, {}, {}
@@ -84,7 +67,7 @@ ops.index = function(s)
   for axis, n in ipairs(a.shape) do
     local dropped
     if axis <= count then
-      key[axis], lists[axis], dropped = random_index(s, n)
+      key[axis], lists[axis], dropped = arguments.index(s, n)
     else
       lists[axis] = {}
       for i = 1, n do lists[axis][i] = i end
