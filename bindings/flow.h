@@ -162,8 +162,8 @@ FLOW_API flow_status flow_context_restore(flow_context *context, const char *sta
 FLOW_API void        flow_context_set_exact(flow_context *context, int exact);
 /* What was set. */
 FLOW_API int         flow_context_exact(const flow_context *context);
-/* The dtype in which variables of float32 are read from now on, FLOW_FLOAT32 (the default), FLOW_FLOAT16 or FLOW_BFLOAT16: what a layer's call
- * sets for its duration, and puts back. Returns what it was. */
+/* The dtype in which variables of float32 are read from now on, FLOW_FLOAT32 (the default), FLOW_FLOAT16 or FLOW_BFLOAT16: what a layer's
+ * call sets for its duration, and puts back. Returns what it was. */
 FLOW_API int         flow_context_set_autocast(flow_context *context, int dtype);
 /* Traces that begin from now on are one of `count` replicas' part of a computation: gradients that reach an optimizer are added up over
  * all of them, and so is what variables of the kind FLOW_SUM_ON_READ gain; of FLOW_MEAN_ON_READ the mean is kept. 1, the default: alone. */
@@ -171,7 +171,8 @@ FLOW_API void        flow_context_set_replicas(flow_context *context, int count)
 /* What was set. */
 FLOW_API int         flow_context_replicas(const flow_context *context);
 /* Whether gradients of large matrices may be made of the rows of all replicas at once: their instances are run by flow_instance_run or
- * _run_rows, which divide batches evenly, and all are of this process, or of workers: if flow_worker_shares_memory holds, FLOW_GATHERS_WORKERS. */
+ * _run_rows, which divide batches evenly, and all are of this process, or of workers: if flow_worker_shares_memory holds,
+ * FLOW_GATHERS_WORKERS. */
 typedef enum flow_gathers {
   FLOW_GATHERS_NOT = 0,
   FLOW_GATHERS_LOCAL,
@@ -179,8 +180,9 @@ typedef enum flow_gathers {
   FLOW_GATHERS_MESSAGES        /* they send each other rows, where that takes less time than a sum: flow_context_set_network */
 } flow_gathers;
 FLOW_API void        flow_context_set_gathers(flow_context *context, int gathers);   /* a flow_gathers; default: not */
-/* For FLOW_GATHERS_MESSAGES: among how many workers the replicas are, the rows of a batch that each replica is expected to have (0: rows travel
- * wherever they can), and the bytes in which an element of a gradient travels. The same at all workers, which have to make the same plan. */
+/* For FLOW_GATHERS_MESSAGES: among how many workers the replicas are, the rows of a batch that each replica is expected to have (0: rows
+ * travel wherever they can), and the bytes in which an element of a gradient travels. The same at all workers, which have to make the same
+ * plan. */
 FLOW_API void        flow_context_set_network(flow_context *context, int workers, double rows, int gradient_bytes);
 /* About how many bytes of gradients are added up at once, while more are computed; 0, the default: the library's choice. */
 FLOW_API void        flow_context_set_bucket_bytes(flow_context *context, double bytes);
@@ -191,9 +193,9 @@ FLOW_API void        flow_context_set_blank(flow_context *context, int blank);
 FLOW_API void        flow_interrupt(flow_context *context, int raised);
 /* Whether an interrupt is raised. */
 FLOW_API int         flow_interrupted(const flow_context *context);
-/* This process is to end soon, since its machine is wanted for something else (SIGTERM): batches that run are finished, flow_instance_run_batches
- * stops between two of them with FLOW_INTERRUPTED, nobody waits for workers that are not there, and fit in Lua saves what it has. It is not
- * taken back. May be called from a signal handler and from another thread. */
+/* This process is to end soon, since its machine is wanted for something else (SIGTERM): batches that run are finished,
+ * flow_instance_run_batches stops between two of them with FLOW_INTERRUPTED, nobody waits for workers that are not there, and fit in Lua
+ * saves what it has. It is not taken back. May be called from a signal handler and from another thread. */
 FLOW_API void        flow_preempt(flow_context *context);
 /* Whether it was. */
 FLOW_API int         flow_preempted(const flow_context *context);
@@ -285,7 +287,8 @@ FLOW_API flow_status flow_tensor_write(flow_tensor *tensor, const double *values
 FLOW_API int         flow_tensor_format(const flow_tensor *tensor, char *text, int size);
 /* Rows first..first+count-1 of the permutation `order` (int64, from 0; NULL = identity) out of source into the first
  * rows of `into`: the batch feeder of fit. Same dtype and trailing shape, both contiguous. */
-FLOW_API flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into);
+FLOW_API flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count,
+                                             flow_tensor *into);
 /* Permutes an int64 tensor of rank 1 in place, by Fisher and Yates with numbers of Philox. The same seed gives the same order on
  * every machine. */
 FLOW_API flow_status flow_tensor_shuffle(flow_tensor *order, double seed);
@@ -353,9 +356,9 @@ FLOW_API int         flow_variable_trainable(const flow_variable *variable);
 FLOW_API void        flow_variable_set_trainable(flow_variable *variable, int trainable);
 /* A number that grows with every write outside a plan. */
 FLOW_API double      flow_variable_version(const flow_variable *variable);
-/* 64 bits of the bytes of each variable, by which copies of it can be compared: bytes that differ within eight of them have another hash, others
- * except for one time in 2^64 (XXH64). device: of the copy that a replica on that GPU works with; -1: of the variable itself. 0 for SUM_ON_READ,
- * whose copies differ. Waits for devices. */
+/* 64 bits of the bytes of each variable, by which copies of it can be compared: bytes that differ within eight of them have another hash,
+ * others except for one time in 2^64 (XXH64). device: of the copy that a replica on that GPU works with; -1: of the variable itself. 0 for
+ * SUM_ON_READ, whose copies differ. Waits for devices. */
 FLOW_API flow_status flow_variables_hash(flow_variable *const *variables, int count, int device, uint64_t *hashes);
 /* A new reference to its storage: the tensor sees later writes, until an optimizer moves the variable to its arena or to a
  * device. */

@@ -7,7 +7,8 @@
 /* An element of a dataset: the references belong to whoever got it. Text is a uint8 tensor of rank 1.
  * count 0: the data has ended. count < 0, only from an iterator: it waits for flow_iterator_answer to a question about
  * callback number `callback`, with -1 - count tensors as arguments; `pass` tells passes over the same generator apart.
- * numbers 1, of an iterator that was told to keep rows (flow_iterator_keep_rows): its one tensor, int64 on the host, names rows of the store. */
+ * numbers 1, of an iterator that was told to keep rows (flow_iterator_keep_rows): its one tensor, int64 on the host, names rows of the
+ * store. */
 typedef struct flow_element {
   int32_t      count, callback;
   int64_t      pass, numbers;
@@ -38,7 +39,8 @@ FLOW_API flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_te
 FLOW_API flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
 /* start, start + step, ... before stop, as scalars of the dtype. FLOW_INVALID_ARGUMENT for step 0. */
 FLOW_API flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
-FLOW_API flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out); /* exact for int64 */
+/* exact for int64 */
+FLOW_API flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out);
 /* Records of TFRecord files as texts. num_parallel_reads 0, 1: file by file; n: in turn from n open files, which threads read and
  * check ahead; -1: some. */
 FLOW_API flow_status flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,
@@ -59,14 +61,15 @@ FLOW_API flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, fl
 /* One after the other. FLOW_INVALID_ARGUMENT unless both have as many components, of the same dtypes and ranks. */
 FLOW_API flow_status flow_dataset_concatenate(flow_dataset *first, flow_dataset *second, flow_dataset **out);
 /* Elements index, index + count, index + 2 count, ... of each pass. */
-FLOW_API flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out);   /* count -1: to be set by distribution */
+/* count -1: to be set by distribution */
+FLOW_API flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out);
 /* A thread makes up to `size` elements ahead of whoever asks. */
 FLOW_API flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out);    /* -1: by measured waiting */
 /* What policy distribution takes, and whether parallel stages keep the order (-1: as before). */
 enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
 FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
-/* The part of worker number `index` (from 0) of this many, by the dataset's policy: FILE needs a file for each (FLOW_INVALID_ARGUMENT) and a
- * pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
+/* The part of worker number `index` (from 0) of this many, by the dataset's policy: FILE needs a file for each (FLOW_INVALID_ARGUMENT) and
+ * a pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
 FLOW_API flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
 /* What flow_dataset_with_options has set last; FLOW_SHARD_AUTO if nothing has. The other, below, is 1 then. */
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
@@ -76,18 +79,20 @@ FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
 /* Each row of an element becomes an element. Its components need the same number of rows. */
 FLOW_API flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
 /* Other batches of the same rows. */
-FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);  /* sizes in turn */
+/* sizes in turn */
+FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);
 /* Each element becomes a dataset, which the caller gives when callback number `callback` is asked; they look like `like`. `cycle` of
  * them are open and give `block` elements each in turn; parallel: a thread works ahead on each. */
-FLOW_API flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
-                                             flow_dataset **out);
-FLOW_API flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out);      /* keeps the elements of the first complete pass in memory */
+FLOW_API flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block,
+                                             int parallel, flow_dataset **out);
+/* keeps the elements of the first complete pass in memory */
+FLOW_API flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out);
 /* The same in a file, which appears when it is complete, and serves later processes; PATH.lock names the pass that fills it. */
 FLOW_API flow_status flow_dataset_cache_file(flow_dataset *input, const char *path, flow_dataset **out);
 /* Rows of different sizes: a dimension is as long as the longest row's, or as shapes (dtypes do not count; NULL: none) ask for
  * where that is not -1; values (NULL: zeros): what the rest is filled with. */
-FLOW_API flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values, int count,
-                                               int drop_remainder, flow_dataset **out);
+FLOW_API flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values,
+                                               int count, int drop_remainder, flow_dataset **out);
 /* Elements that the caller gives when flow_iterator_next asks callback number `callback` for them. */
 FLOW_API flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
 /* Elements that the caller makes of those of inputs, with a state for each pass, when flow_iterator_next asks callback number `callback`:
@@ -98,7 +103,8 @@ FLOW_API flow_status flow_dataset_transform(flow_dataset *const *inputs, int inp
                                             int count, double cardinality, flow_dataset **out);
 /* Batches of up to `size` elements, `stride` after each other, which begin `shift` elements after one another: at the end there are smaller
  * ones, unless drop_remainder. */
-FLOW_API flow_status flow_dataset_window(flow_dataset *input, double size, double shift, double stride, int drop_remainder, flow_dataset **out);
+FLOW_API flow_status flow_dataset_window(flow_dataset *input, double size, double shift, double stride, int drop_remainder,
+                                         flow_dataset **out);
 /* The elements before the first one that a flow_function_filter does not keep. */
 FLOW_API flow_status flow_dataset_take_while(flow_dataset *input, flow_function *function, flow_dataset **out);
 /* Leaves out elements that cannot be made, with one warning each if log_warning. */
@@ -107,7 +113,8 @@ FLOW_API flow_status flow_dataset_ignore_errors(flow_dataset *input, int log_war
 FLOW_API flow_status flow_dataset_load(const char *path, flow_dataset **out);
 /* Applies the function to every element, on `calls` threads (0: none, -1: by measured waiting). deterministic 0: in the order
  * in which they are ready, 1: in their order, -1: as the options say. seed: of the function's random numbers. */
-FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out);
+FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed,
+                                      flow_dataset **out);
 
 /* One reference more, and one less (NULL is fine). From any thread: functions are shared and do not change once they are used. */
 FLOW_API flow_function *flow_function_retain(flow_function *function);
@@ -130,7 +137,8 @@ FLOW_API flow_status flow_function_load_text(double most, flow_function **out);
 /* (path, ...) becomes (float32 {samples, channels}, ...) by flow_wave_load. */
 FLOW_API flow_status flow_function_load_wave(double samples, flow_function **out);
 /* (path, ...) becomes (float32 {height, width, channels}, ...) by flow_image_load and flow_image_resize, with interpolation nearest
- * uint8, as TensorFlow's. classes > 0: an int32 label after the path becomes float32 {classes} with a single 1. skip_broken: pictures that cannot be decoded are left out. */
+ * uint8, as TensorFlow's. classes > 0: an int32 label after the path becomes float32 {classes} with a single 1. skip_broken: pictures that
+ * cannot be decoded are left out. */
 FLOW_API flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
                                               int skip_broken, flow_function **out);
 
@@ -138,7 +146,8 @@ FLOW_API flow_status flow_function_load_image(int height, int width, int channel
  * the caller's: its interrupt flag ends waiting. close stops and joins all threads. */
 /* A pass, which has done nothing yet. It keeps the dataset, and borrows the context until it is closed. One caller at a time. */
 FLOW_API flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
-FLOW_API flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);   /* a look that later passes do not notice; restored to a position it is that pass */
+/* a look that later passes do not notice; restored to a position it is that pass */
+FLOW_API flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);
 FLOW_API void        flow_iterator_close(flow_iterator *iterator);   /* and frees it; NULL is fine */
 /* The next element; count 0 at the end. After a failure `out` holds nothing. FLOW_INVALID_STATE: the process has forked since the pass
  * began, and its threads are the parent's. */
@@ -150,8 +159,8 @@ FLOW_API flow_status flow_iterator_skip(flow_iterator *iterator, double count); 
 FLOW_API int         flow_iterator_save(const flow_iterator *iterator, char *text, int size);
 /* Brings an iterator of an equal pipeline, in this process or another, to a saved position. */
 FLOW_API flow_status flow_iterator_restore(flow_iterator *iterator, const char *position);
-/* position: saved by a look (flow_iterator_peek) at an equal pipeline, which may read another part of the data. From here on the random stages of
- * the iterator's dataset draw what those would have drawn from there on. Of an iterator with no element yet. */
+/* position: saved by a look (flow_iterator_peek) at an equal pipeline, which may read another part of the data. From here on the random
+ * stages of the iterator's dataset draw what those would have drawn from there on. Of an iterator with no element yet. */
 FLOW_API flow_status flow_iterator_align(flow_iterator *iterator, const char *position);
 
 typedef struct flow_stage_report {

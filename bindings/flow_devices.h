@@ -6,8 +6,10 @@
 
 /* GPUs that this process can use: the first call looks for them, before that nothing of CUDA is touched. */
 FLOW_API int         flow_gpu_count(void);
-FLOW_API const char *flow_gpu_missing(void);                 /* why there is none, one sentence; "" where there are some; borrowed, static */
-FLOW_API flow_status flow_gpu_describe(int device, const char **description, double *memory_bytes); /* "NVIDIA H200, sm_90, ..."; borrowed, static */
+/* why there is none, one sentence; "" where there are some; borrowed, static */
+FLOW_API const char *flow_gpu_missing(void);
+/* "NVIDIA H200, sm_90, ..."; borrowed, static */
+FLOW_API flow_status flow_gpu_describe(int device, const char **description, double *memory_bytes);
 /* Bytes that tensors could take there now, about; 0: there is no such device. */
 FLOW_API double      flow_gpu_free_memory(int device);
 /* What a GPU was asked for since it was first used. waits: for all work of a context so far; each download waits as well. */
@@ -19,12 +21,14 @@ FLOW_API flow_status flow_context_set_device(flow_context *context, int device);
 /* What was set in the current scopes; -1, the host, at first. */
 FLOW_API int         flow_context_device(const flow_context *context);
 
-FLOW_API flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out); /* zeros */
+/* zeros */
+FLOW_API flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out);
 /* Where its elements are; -1: the host, or nowhere, of a symbolic one. */
 FLOW_API int         flow_tensor_device(const flow_tensor *tensor);
 /* The values on that device: a new reference, to the tensor itself where it is there. Tapes that record see a copy. */
 FLOW_API flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out);
-/* Keeps rows of data sets on a device, at most this many bytes of them: a row comes there when it is met first, and batches are made there. */
+/* Keeps rows of data sets on a device, at most this many bytes of them: a row comes there when it is met first, and batches are made
+ * there. */
 typedef struct flow_row_store flow_row_store;
 FLOW_API flow_status flow_row_store_new(flow_context *context, int device, double most_bytes, flow_row_store **out);
 FLOW_API void        flow_row_store_release(flow_row_store *store);                  /* NULL is fine; iterators that use it keep it */
@@ -44,15 +48,15 @@ FLOW_API flow_status flow_loss_scale_to_device(flow_context *context, flow_loss_
 FLOW_API flow_status flow_device_synchronize(flow_context *context, int device);
 
 /* ---- groups of devices ------------------------------------------------------------------------------------------------------
- * The GPUs on which a process trains one model, a replica on each. Variables are on the first one; the others have copies, which are brought
- * there when they are needed and are kept the same by training on all. Sums over replicas go through the host, or, where they are connected,
- * from device to device, as part of what a step is recorded to. */
+ * The GPUs on which a process trains one model, a replica on each. Variables are on the first one; the others have copies, which are
+ * brought there when they are needed and are kept the same by training on all. Sums over replicas go through the host, or, where they are
+ * connected, from device to device, as part of what a step is recorded to. */
 
 /* devices: their numbers, each once. It belongs to the context. New reference; instances keep one. */
 FLOW_API flow_status flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out);
-/* Before the first instance that uses the group: connects its devices by NCCL, with those of the other workers (NULL: there are none), who all
- * call it. What is in the way, if anything is, lands in `why`, cut at size - 1 bytes, the same on all workers, and is not a failure: sums go
- * through the host then. The worker may be closed before the group is released. */
+/* Before the first instance that uses the group: connects its devices by NCCL, with those of the other workers (NULL: there are none), who
+ * all call it. What is in the way, if anything is, lands in `why`, cut at size - 1 bytes, the same on all workers, and is not a failure:
+ * sums go through the host then. The worker may be closed before the group is released. */
 FLOW_API flow_status flow_device_group_connect(flow_device_group *group, flow_worker *worker, char *why, int size);
 FLOW_API void        flow_device_group_release(flow_device_group *group);                     /* NULL is fine */
 

@@ -1,4 +1,5 @@
-/* flow_files.h: a part of flow.h, which includes it: files: records, named tensors, events, archives, pictures, tables, folders. Types and conventions are explained there. */
+/* flow_files.h: a part of flow.h, which includes it: files: records, named tensors, events, archives, pictures, tables, folders. Types and
+ * conventions are explained there. */
 #ifndef FLOW_FILES_H
 #define FLOW_FILES_H
 
@@ -17,7 +18,8 @@ FLOW_API flow_status flow_example_new(flow_example **out);   /* new reference */
 FLOW_API flow_status flow_example_add_bytes(flow_example *example, const char *name, const void *bytes, double count);   /* one value */
 FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *name, const float *values, double count);
 FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
-FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);   /* returns the whole length, writes if it fits; -1: out of memory */
+/* returns the whole length, writes if it fits; -1: out of memory */
+FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);
 /* The example's own memory; records that were written from it stay. NULL is fine. */
 FLOW_API void        flow_example_release(flow_example *example);
 
@@ -27,11 +29,14 @@ FLOW_API void        flow_example_release(flow_example *example);
  * note is a text with a key, of the group `path` or of the file (path ""); in safetensors notes are the metadata. */
 FLOW_API flow_status flow_tensor_writer_new(flow_tensor_writer **out);   /* new reference */
 FLOW_API void        flow_tensor_writer_release(flow_tensor_writer *writer);
-FLOW_API flow_status flow_tensor_writer_checksums(flow_tensor_writer *writer, int on);   /* safetensors: of each tensor and of names and notes */
+/* safetensors: of each tensor and of names and notes */
+FLOW_API flow_status flow_tensor_writer_checksums(flow_tensor_writer *writer, int on);
 FLOW_API flow_status flow_tensor_writer_group(flow_tensor_writer *writer, const char *path);   /* hdf5: is there even when it is empty */
-FLOW_API flow_status flow_tensor_writer_add(flow_tensor_writer *writer, const char *name, flow_tensor *tensor);   /* keeps a reference: the content counts when it is saved */
+/* keeps a reference: the content counts when it is saved */
+FLOW_API flow_status flow_tensor_writer_add(flow_tensor_writer *writer, const char *name, flow_tensor *tensor);
 FLOW_API flow_status flow_tensor_writer_note(flow_tensor_writer *writer, const char *path, const char *key, const char *text);
-FLOW_API flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer);   /* copies the contents as they are now; on failure some are copied */
+/* copies the contents as they are now; on failure some are copied */
+FLOW_API flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer);
 /* Writes beside `path`, brings it to the disk and renames: after a failure the old file is whole and nothing else is left. */
 FLOW_API flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format);
 
@@ -61,15 +66,18 @@ FLOW_API int         flow_tensor_file_dtype(const flow_tensor_file *file, int in
 FLOW_API int         flow_tensor_file_rank(const flow_tensor_file *file, int index);
 FLOW_API double      flow_tensor_file_dim(const flow_tensor_file *file, int index, int axis);   /* axis from 0 */
 FLOW_API int         flow_tensor_file_has_checksum(const flow_tensor_file *file, int index);
-FLOW_API const char *flow_tensor_file_note_text(const flow_tensor_file *file, const char *path, const char *key);   /* borrowed; NULL: there is none */
+/* borrowed; NULL: there is none */
+FLOW_API const char *flow_tensor_file_note_text(const flow_tensor_file *file, const char *path, const char *key);
 /* Notes and groups are numbered from 0, in the order of the file. */
 FLOW_API int         flow_tensor_file_note_count(const flow_tensor_file *file);
 FLOW_API const char *flow_tensor_file_note_path(const flow_tensor_file *file, int index);   /* borrowed; NULL beyond the end */
 FLOW_API const char *flow_tensor_file_note_key(const flow_tensor_file *file, int index);    /* borrowed; NULL beyond the end */
 FLOW_API int         flow_tensor_file_group_count(const flow_tensor_file *file);
 FLOW_API const char *flow_tensor_file_group_name(const flow_tensor_file *file, int index);   /* path; borrowed; NULL beyond the end */
-FLOW_API flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor **out);   /* new reference; checks the checksum if there is one */
-FLOW_API flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor);   /* same dtype and shape; after a failed read the content is undefined */
+/* new reference; checks the checksum if there is one */
+FLOW_API flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor **out);
+/* same dtype and shape; after a failed read the content is undefined */
+FLOW_API flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor);
 /* Reads all contents and compares them with their checksums, keeping nothing: for those who want to know before they change anything. */
 FLOW_API flow_status flow_tensor_file_verify(flow_tensor_file *file);
 
@@ -82,12 +90,14 @@ FLOW_API flow_status flow_event_writer_new(const char *folder, const char *suffi
 FLOW_API const char *flow_event_writer_path(const flow_event_writer *writer);   /* borrowed */
 /* Events of one tag are a series. A write that fails leaves the file as it was; what waits is tried again with the next event. */
 FLOW_API flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag, double step, double value);
-FLOW_API flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, double step, const char *text, double count);   /* Markdown */
+/* Markdown */
+FLOW_API flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, double step, const char *text, double count);
 /* Of all finite values of the tensor, in buckets of one width from the least to the greatest. */
 FLOW_API flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *tag, double step, flow_tensor *tensor, int buckets);
 /* At most `most` pictures of a contiguous uint8 tensor {count, height, width, 1, 3 or 4}, as PNG. */
 FLOW_API flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag, double step, flow_tensor *images, int most);
-FLOW_API flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count);   /* for the tab Graphs */
+/* for the tab Graphs */
+FLOW_API flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count);
 /* Writes what is kept now, so that TensorBoard sees it. */
 FLOW_API flow_status flow_event_writer_flush(flow_event_writer *writer);
 FLOW_API flow_status flow_event_writer_close(flow_event_writer *writer);        /* no further events */
@@ -95,7 +105,8 @@ FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      
 
 /* ---- a page over event files --------------------------------------------------------------------------------------
  * Pages over HTTP, for GET only, from their own thread, of the event files under a folder, which are read as they grow: / is `page`, the
- * text of an HTML file; /runs, /scalars/TAG, /histograms/TAG, /pictures/TAG and /texts/TAG are JSON. Whoever reaches the address can read it. */
+ * text of an HTML file; /runs, /scalars/TAG, /histograms/TAG, /pictures/TAG and /texts/TAG are JSON. Whoever reaches the address can read
+ * it. */
 
 typedef struct flow_board flow_board;
 
@@ -135,8 +146,9 @@ FLOW_API flow_status flow_image_decode(const void *bytes, double count, int chan
 /* Writes {height, width} or {height, width, 1, 3 or 4} with values 0 to 255 (others than uint8 are rounded and limited); the
  * ending says how: .png .bmp .jpg .jpeg. quality: of JPEG, 1 to 100. */
 FLOW_API flow_status flow_image_save(const char *path, const flow_tensor *image, int quality);
-/* The sound in a WAVE file: float32 {samples, channels}, values from -1 to below 1, as tf.audio.decode_wav: integers of 8, 16, 24 or 32 bits
- * or floats. samples: how many, cut off or filled up with zeros; -1: as many as there are. rate: samples a second; NULL: not wanted. */
+/* The sound in a WAVE file: float32 {samples, channels}, values from -1 to below 1, as tf.audio.decode_wav: integers of 8, 16, 24 or 32
+ * bits or floats. samples: how many, cut off or filled up with zeros; -1: as many as there are. rate: samples a second; NULL: not
+ * wanted. */
 FLOW_API flow_status flow_wave_load(const char *path, double samples, int *rate, flow_tensor **out);
 /* As tf.image.resize, float32: of {height, width, channels} or a batch of them. interpolation: bilinear, nearest, bicubic, area,
  * lanczos3, lanczos5, gaussian, mitchellcubic. fit: 0 stretches, 1 crops to the new aspect ratio, 2 pads with zeros. */
@@ -162,7 +174,8 @@ FLOW_API flow_status flow_remove_file(const char *path);            /* or a link
 FLOW_API flow_status flow_remove_tree(const char *path);            /* a folder and all in it; links in it go, what they lead to stays */
 FLOW_API flow_status flow_rename_path(const char *from, const char *to, int overwrite);
 FLOW_API flow_status flow_copy_file(const char *from, const char *to, int overwrite);
-FLOW_API flow_status flow_write_file(const char *path, const void *bytes, double count);   /* whole: readers see the old content or the new */
+/* whole: readers see the old content or the new */
+FLOW_API flow_status flow_write_file(const char *path, const void *bytes, double count);
 
 /* ---- tables of comma-separated values ------------------------------------------------------------------------------ */
 
@@ -174,7 +187,9 @@ FLOW_API int         flow_csv_columns(const flow_csv *csv);
 FLOW_API double      flow_csv_rows(const flow_csv *csv);
 FLOW_API const char *flow_csv_name(const flow_csv *csv, int column);         /* borrowed; NULL without a header */
 FLOW_API const char *flow_csv_text(const flow_csv *csv, int column, double row);   /* borrowed */
-FLOW_API int         flow_csv_dtype(const flow_csv *csv, int column);        /* of its fields: int64, float32 (empty ones become NaN), -1: text */
-FLOW_API flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out);   /* FLOW_CORRUPT_DATA names the line */
+/* of its fields: int64, float32 (empty ones become NaN), -1: text */
+FLOW_API int         flow_csv_dtype(const flow_csv *csv, int column);
+/* FLOW_CORRUPT_DATA names the line */
+FLOW_API flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out);
 
 #endif

@@ -44,7 +44,8 @@ FLOW_API int         flow_model_input_rank(const flow_model *model, int index);
 /* The size of an axis, from 0; -1: any size will do, as for axis 0, the rows. */
 FLOW_API double      flow_model_input_dim(const flow_model *model, int index, int axis);
 /* Runs the model on any number of rows, 32 at a time; inputs are cast to its dtypes. outputs: flow_model_output_count new references. */
-FLOW_API flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+FLOW_API flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count,
+                                        flow_tensor **outputs);
 /* One step of training on this batch with the loss and the optimizer of the file. loss (may be NULL): before the step. */
 FLOW_API flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
                                       double *loss);

@@ -29,22 +29,23 @@ FLOW_API flow_status flow_trace_constant(flow_context *context, flow_tensor *val
 FLOW_API flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out);
 /* Drops the innermost trace. Without one nothing happens. */
 FLOW_API void        flow_trace_abort(flow_context *context);
-/* Opens the trace of what one round of a loop does, within the innermost one: out[] are its states, in whose place the round gives others, then
- * one row of each tensor in rows[], whose first axis has as many as there are rounds, 1 or more. New references. Tensors of the traces
+/* Opens the trace of what one round of a loop does, within the innermost one: out[] are its states, in whose place the round gives others,
+ * then one row of each tensor in rows[], whose first axis has as many as there are rounds, 1 or more. New references. Tensors of the traces
  * around it may be used in it as they are. Ends with flow_loop_end or flow_trace_abort. */
-FLOW_API flow_status flow_loop_begin(flow_context *context, flow_tensor *const *states, int state_count, flow_tensor *const *rows, int row_count,
-                                     double rounds, flow_tensor **out);
+FLOW_API flow_status flow_loop_begin(flow_context *context, flow_tensor *const *states, int state_count, flow_tensor *const *rows,
+                                     int row_count, double rounds, flow_tensor **out);
 /* Says which input of the loop whose round is traced, counted from 0, the states first, then the rows, is its gate: a bool without axes. In
  * rounds in which it is false the round must give the states back as they are, and zeros besides: such rounds are left out where they can
  * be, and where the gate is a state they are all that follow. */
 FLOW_API flow_status flow_loop_gate(flow_context *context, int input);
-/* Ends it: results[] are the next states, like those before, then what else a round gives. out[], of the trace around it: the last states, then
- * the other results of all rounds, each stacked along a new first axis in the order of the rows. reverse: the first round takes the last row. New
- * references. *written is not 0 where a round writes variables, adds up over replicas, or said flow_loop_write_out: then there is no loop, and nothing in out[]. The
- * trace of the round is gone, if this fails, too. */
-FLOW_API flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, int count, double rounds, int reverse, flow_tensor **out,
-                                   int *written);
-/* Of what the round that is traced makes something is kept to be used after the loop: there is to be none. Nothing outside of such a trace. */
+/* Ends it: results[] are the next states, like those before, then what else a round gives. out[], of the trace around it: the last states,
+ * then the other results of all rounds, each stacked along a new first axis in the order of the rows. reverse: the first round takes the
+ * last row. New references. *written is not 0 where a round writes variables, adds up over replicas, or said flow_loop_write_out: then
+ * there is no loop, and nothing in out[]. The trace of the round is gone, if this fails, too. */
+FLOW_API flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, int count, double rounds, int reverse,
+                                   flow_tensor **out, int *written);
+/* Of what the round that is traced makes something is kept to be used after the loop: there is to be none. Nothing outside of such a
+ * trace. */
 FLOW_API void        flow_loop_write_out(flow_context *context);
 /* Writes what the open trace has computed as an ONNX model, and leaves the trace open. Names of inputs in the order of their creation. */
 FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
@@ -68,13 +69,13 @@ FLOW_API void        flow_instance_release(flow_instance *instance);
 FLOW_API double      flow_instance_capacity(const flow_instance *instance);
 /* As flow_plan_describe, with the kernels that were chosen for this capacity. */
 FLOW_API int         flow_instance_describe(const flow_instance *instance, char *text, int size);
-/* Keys of the random ops in the next runs: the seed, the number of the step, the number of the first sample. Programs count the samples of a
- * step from 0, so that a step draws the same numbers however its batch came. */
+/* Keys of the random ops in the next runs: the seed, the number of the step, the number of the first sample. Programs count the samples of
+ * a step from 0, so that a step draws the same numbers however its batch came. */
 FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample);
 /* Makes an instance, before its first run, that of several replicas: `local` of this process, which share variables and cores, in each of
  * the worker's processes (NULL: this one only; borrowed). A run cuts its rows in contiguous parts of one size, the last ones shorter or
- * empty, one for each replica in the order of workers and replicas. The capacity is that of one part. group: of a plan that runs on a GPU, the
- * devices of the local replicas, of which the plan's is the first; NULL: it runs on the CPU, or there is one. */
+ * empty, one for each replica in the order of workers and replicas. The capacity is that of one part. group: of a plan that runs on a GPU,
+ * the devices of the local replicas, of which the plan's is the first; NULL: it runs on the CPU, or there is one. */
 FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local, flow_device_group *group, flow_worker *worker);
 /* Of several workers. shared 1: all of them give the same rows, and each computes its part; 0, the default: each gives its own rows,
  * or none. The order of samples is that of the workers. */
@@ -90,10 +91,12 @@ FLOW_API int         flow_instance_stop_agreed(const flow_instance *instance);
 FLOW_API int         flow_instance_committed(const flow_instance *instance);
 /* A run with inputs (replicas x count) and outputs (replicas x the plan's) of each local replica apart; a plan without rows, or with
  * rows of its own in each. */
-FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                            flow_tensor **outputs);
 /* Runs the plan on `inputs` (dtypes and shapes of its signature, equal rows). outputs may be NULL; else each becomes a
  * new tensor. A run that fails writes no variable. */
-FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                       flow_tensor **outputs);
 /* The same with rows <= capacity of borrowed, larger input tensors, from row `first` (from 0) on: nothing is copied, and
  * there is no allocation in steady state. order: those rows that its elements name, from element `first` on: int64 {n}, where the
  * inputs are, on the host or all on the plan's device; NULL: in their own order. */
@@ -101,7 +104,8 @@ FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance
                                             const flow_tensor *order, double first, double rows);
 
 /* Runs them in batches of `size` rows, the last one of what is left of `rows`: one after the other as flow_instance_run_rows would, the
- * scalars' step counting on. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer also if a worker wished to stop. */
+ * scalars' step counting on. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer also if
+ * a worker wished to stop. */
 FLOW_API flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                                const flow_tensor *order, double first, double rows, double size, double *done);
 

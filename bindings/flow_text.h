@@ -37,8 +37,9 @@ typedef struct flow_lookup_options {
 typedef struct flow_lookup flow_lookup;            /* a vocabulary and those options: immutable, shared */
 typedef struct flow_token_counts flow_token_counts;      /* how often each token came */
 
-/* vocabulary: its tokens, or NULL; token k becomes k + the number of buckets (+ 1, where a mask has the number 0). weights (float32 {depth},
- * NULL: none): what a row's counts are multiplied by for FLOW_ENCODE_TF_IDF. Returns a new reference; what it was given may be released. */
+/* vocabulary: its tokens, or NULL; token k becomes k + the number of buckets (+ 1, where a mask has the number 0). weights (float32
+ * {depth}, NULL: none): what a row's counts are multiplied by for FLOW_ENCODE_TF_IDF. Returns a new reference; what it was given may be
+ * released. */
 FLOW_API flow_status flow_lookup_new(const flow_lookup_options *options, const flow_strings *mask, const flow_strings *vocabulary,
                                      const flow_tensor *weights, flow_lookup **out);
 /* One reference more, and one less (NULL is fine). From any thread. */

@@ -1,5 +1,5 @@
-/* flow_train.h: a part of flow.h: layers, losses, metrics, optimizers and schedules, which are records: their arguments, defaults and checks
- * can be asked for. Names, defaults and the order of arguments are Keras'.
+/* flow_train.h: a part of flow.h: layers, losses, metrics, optimizers and schedules, which are records: their arguments, defaults and
+ * checks can be asked for. Names, defaults and the order of arguments are Keras'.
  *
  * Layers and optimizers belong to one caller at a time, as contexts do; their variables may be read by others when nobody trains. */
 #ifndef FLOW_TRAIN_H
@@ -63,30 +63,33 @@ FLOW_API flow_status flow_layer_new(const char *class_name, const char *name, co
 FLOW_API void        flow_layer_release(flow_layer *layer);
 /* Borrowed, as long as the layer. */
 FLOW_API const char *flow_layer_name(const flow_layer *layer);
-/* Creates the variables for these input shapes (-1 = batch; rank -1: an input with a name that is not given). Seed: of the initializers that have none of their own. */
-FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
+/* Creates the variables for these input shapes (-1 = batch; rank -1: an input with a name that is not given). Seed: of the initializers
+ * that have none of their own. */
+FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks,
+                                      const int64_t *const *shapes);
 /* Whether it has its variables. */
 FLOW_API int         flow_layer_built(const flow_layer *layer);
 /* The group of layers of this class in a list of layers of Keras' files, "conv2d"; of the second one in the list it is "conv2d_1". Returns
  * the length of the whole text, and writes at most size bytes of it with their zero. */
 FLOW_API int         flow_layer_class_group(const char *class_name, char *text, int size);
-/* Groups of variables in Keras' files, below the group of the layer: number 0 has the layer's own, in "vars", others those of its parts, such
- * as "query_dense/vars". Returns how many variables group number `group` has, the first of which is *first; -1: there is no such group. *name:
- * that of the part, "query", or the layer's. Borrowed. A layer that is NULL has group 0 without variables and name. */
+/* Groups of variables in Keras' files, below the group of the layer: number 0 has the layer's own, in "vars", others those of its parts,
+ * such as "query_dense/vars". Returns how many variables group number `group` has, the first of which is *first; -1: there is no such
+ * group. *name: that of the part, "query", or the layer's. Borrowed. A layer that is NULL has group 0 without variables and name. */
 FLOW_API int         flow_layer_group(const flow_layer *layer, int group, const char **path, const char **name, int *first);
 /* The dtype policy: "float32", "mixed_bfloat16" or "mixed_float16". Borrowed. */
 FLOW_API const char *flow_layer_policy(const flow_layer *layer);
 /* Applies the layer: runs it, or appends it to the open trace. Builds it first if it was not. training: 1 where it behaves as in
  * training. Returns a new reference. */
-FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
+                                     flow_tensor **out);
 /* The same of a class whose inputs have names, flow_layer_class_input: NULL stands for one that is not given. options: of the call, NULL:
  * none. Returns new references in outputs, which has room for flow_layer_class_outputs; those that the options did not ask for are NULL. */
 FLOW_API flow_status flow_layer_call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,
                                            const flow_arguments *options, int training, flow_tensor **outputs);
-/* The mask of what the layer makes of these inputs, whose masks are the entries of masks, NULL: none (of several tensors with names: those of
- * the first argument). *out: a new reference, or NULL: none. */
-FLOW_API flow_status flow_layer_compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks,
-                                             int count, flow_tensor **out);
+/* The mask of what the layer makes of these inputs, whose masks are the entries of masks, NULL: none (of several tensors with names: those
+ * of the first argument). *out: a new reference, or NULL: none. */
+FLOW_API flow_status flow_layer_compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs,
+                                             flow_tensor *const *masks, int count, flow_tensor **out);
 /* Whether the layers of a class hand masks on. */
 FLOW_API int         flow_layer_class_masks(int index);
 /* How many variables it has: trainable ones first, then the others, as Keras stores them. */
@@ -113,14 +116,14 @@ FLOW_API int         flow_layer_regularizes_activity(const flow_layer *layer);
 /* What the last call adds: what activity_regularizer makes of its outputs, divided by the rows of the batch. A scalar, whose reference is
  * the caller's and which is given once; NULL: nothing. */
 FLOW_API flow_tensor *flow_layer_take_activity(flow_layer *layer);
-/* How a layer computes x . kernel: in floats; in bytes, x of one range, which calibration has found; in bytes, x of a range for each row, as
- * Keras' layers of dtype "int8_from_float32" do; in floats, noting the range of x in eager calls. */
+/* How a layer computes x . kernel: in floats; in bytes, x of one range, which calibration has found; in bytes, x of a range for each row,
+ * as Keras' layers of dtype "int8_from_float32" do; in floats, noting the range of x in eager calls. */
 typedef enum flow_quantizing { FLOW_NOT_QUANTIZED = 0, FLOW_QUANTIZED, FLOW_QUANTIZED_BY_ROW, FLOW_CALIBRATING } flow_quantizing;
 
 /* Whether layers of a class can be quantized (flow_layer_quantize). */
 FLOW_API int         flow_layer_class_quantizes(int index);
-/* How the layer computes x . kernel from now on, a flow_quantizing; low and high: the range of its input, of FLOW_QUANTIZED. The kernel stays
- * float32: bytes are made of it when a plan first runs. FLOW_UNSUPPORTED if the class cannot. Traces made before stay as they are. */
+/* How the layer computes x . kernel from now on, a flow_quantizing; low and high: the range of its input, of FLOW_QUANTIZED. The kernel
+ * stays float32: bytes are made of it when a plan first runs. FLOW_UNSUPPORTED if the class cannot. Traces made before stay as they are. */
 FLOW_API flow_status flow_layer_quantize(flow_layer *layer, int quantizing, double low, double high);
 /* What is set; range[0], range[1] (NULL: not wanted): low and high, or, while it calibrates, the range seen so far: 0, 0 if nothing was. */
 FLOW_API int         flow_layer_quantization(const flow_layer *layer, double *range);
@@ -137,21 +140,25 @@ FLOW_API const char *flow_choice_name(int kind, int index);
 FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
 /* The index of a choice by its class name or snake-case name, or -1. */
 FLOW_API int         flow_choice_find(int kind, const char *name);
-/* Keras' config of a choice with these options (NULL: the defaults), JSON: {"module", "class_name", "config", "registered_name"}. Returns the
- * length of the whole text, and writes at most size bytes of it; -1: the name or an option is wrong, as flow_last_error says. */
+/* Keras' config of a choice with these options (NULL: the defaults), JSON: {"module", "class_name", "config", "registered_name"}. Returns
+ * the length of the whole text, and writes at most size bytes of it; -1: the name or an option is wrong, as flow_last_error says. */
 FLOW_API int         flow_choice_config(int kind, const char *name, const flow_arguments *options, char *text, int size);
 
 /* Fills a tensor by an initializer of Keras' name, with the shape of `into`. */
-FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);
+FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed,
+                                     flow_tensor *into);
 
 /* What a regularizer of Keras' name adds to the loss for a tensor of weights: l1 x sum |w| + l2 x sum w^2, a scalar of their dtype; both
  * in eager mode and traces. Options (may be NULL): l1, l2. Returns a new reference. */
-FLOW_API flow_status flow_regularize(flow_context *context, const char *regularizer, const flow_arguments *options, flow_tensor *weights, flow_tensor **out);
+FLOW_API flow_status flow_regularize(flow_context *context, const char *regularizer, const flow_arguments *options, flow_tensor *weights,
+                                     flow_tensor **out);
 
-/* `weights` as a constraint of Keras' name lets them be: both in eager mode and traces. Options (may be NULL): those of its class, axes from
- * 0. Returns a new reference. */
-FLOW_API flow_status flow_constrain(flow_context *context, const char *constraint, const flow_arguments *options, flow_tensor *weights, flow_tensor **out);
-/* What optimizers project a variable onto after each of their updates of it: a constraint of Keras' name; NULL: nothing. Options: as above. */
+/* `weights` as a constraint of Keras' name lets them be: both in eager mode and traces. Options (may be NULL): those of its class, axes
+ * from 0. Returns a new reference. */
+FLOW_API flow_status flow_constrain(flow_context *context, const char *constraint, const flow_arguments *options, flow_tensor *weights,
+                                    flow_tensor **out);
+/* What optimizers project a variable onto after each of their updates of it: a constraint of Keras' name; NULL: nothing. Options: as
+ * above. */
 FLOW_API flow_status flow_variable_set_constraint(flow_variable *variable, const char *constraint, const flow_arguments *options);
 /* It as Keras' config, JSON; empty: there is none. Returns the length of the whole text, and writes at most size bytes of it. */
 FLOW_API int         flow_variable_constraint(const flow_variable *variable, char *text, int size);
@@ -166,7 +173,8 @@ FLOW_API const char *flow_loss_name(int loss);
 /* The names of its options, in the order of Keras' class; NULL: no more. */
 FLOW_API const char *flow_loss_argument(int loss, int argument);
 /* The loss of each sample; options may be NULL. FLOW_INVALID_ARGUMENT says which shapes do not go together. New reference. */
-FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true,
+                                      flow_tensor *y_pred, flow_tensor **out);
 /* The same for metrics. */
 FLOW_API int         flow_metric_find(const char *name);
 /* The same for metrics. */
@@ -174,7 +182,8 @@ FLOW_API const char *flow_metric_name(int metric);
 /* The same for metrics: those of a loss that is a metric include reduction, which metrics do without. */
 FLOW_API const char *flow_metric_argument(int metric, int argument);
 /* What the metric makes of each sample: 0 or 1, where it counts hits. New reference. */
-FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true,
+                                        flow_tensor *y_pred, flow_tensor **out);
 /* sum(values x weights) / number of values; weights may be NULL; an empty batch gives 0. */
 FLOW_API flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
 
@@ -194,10 +203,12 @@ FLOW_API const char *flow_optimizer_class_argument_type(int index, int argument)
 FLOW_API const char *flow_optimizer_class_argument_default(int index, int argument);
 /* An optimizer without slots: they are made for the variables of its first update, or by flow_optimizer_build. FLOW_INVALID_ARGUMENT
  * names a class or an argument that is unknown or out of range. New reference. */
-FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out); /* name NULL: Keras' */
+/* name NULL: Keras' */
+FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
 /* An optimizer whose updates the caller makes, between flow_update_begin and flow_update_end. class_name is copied: it is what messages and
  * the config call it. */
-FLOW_API flow_status flow_optimizer_new_custom(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
+FLOW_API flow_status flow_optimizer_new_custom(const char *class_name, const char *name, const flow_arguments *arguments,
+                                               flow_optimizer **out);
 /* From what flow_optimizer_config wrote, or Keras: schedules included. */
 FLOW_API flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out);
 /* NULL is fine. */
@@ -225,12 +236,13 @@ FLOW_API flow_status flow_optimizer_apply_at(flow_context *context, flow_optimiz
                                              flow_tensor *const *gradients, flow_variable *const *variables, int count);
 /* The same with gradients of flow_loss_scale_loss (scale NULL: of the loss itself): they are divided by the scale; unless all are finite,
  * nothing but the scale is written. */
-FLOW_API flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
-                                                 flow_tensor *const *gradients, flow_variable *const *variables, int count);
+FLOW_API flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale,
+                                                 flow_tensor *rate, flow_tensor *const *gradients,
+                                                 flow_variable *const *variables, int count);
 
 /* An update that the caller makes of an optimizer of flow_optimizer_new_custom, with the arguments of flow_optimizer_apply_scaled: begin
- * divides the gradients by the loss scale, sums them over replicas, accumulates and clips them; the caller computes and assigns; end counts the update and
- * moves the loss scale. What was begun and is not to end is released. */
+ * divides the gradients by the loss scale, sums them over replicas, accumulates and clips them; the caller computes and assigns; end counts
+ * the update and moves the loss scale. What was begun and is not to end is released. */
 typedef struct flow_update flow_update;
 FLOW_API flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                                        flow_tensor *const *gradients, flow_variable *const *variables, int count, flow_update **out);
@@ -274,13 +286,15 @@ FLOW_API flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, 
 /* Dynamic loss scales: doubled after growth_steps updates in a row, halved when an update is skipped (Keras' LossScaleOptimizer). */
 enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };    /* Keras' defaults */
 /* The scale is above 0, growth_steps a whole number from 1: FLOW_INVALID_ARGUMENT says what was given. New reference. */
-FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out); /* name NULL: Keras' */
+/* name NULL: Keras' */
+FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out);
 FLOW_API void        flow_loss_scale_release(flow_loss_scale *scale);      /* NULL is fine */
 /* Borrowed, as long as the scale. */
 FLOW_API const char *flow_loss_scale_name(const flow_loss_scale *scale);
 /* iteration and learning_rate, which stay 0, step_counter (int64), dynamic_scale (float32); borrowed; NULL after them. */
 FLOW_API flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
-FLOW_API flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out); /* loss x scale; new reference */
+/* loss x scale; new reference */
+FLOW_API flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out);
 /* The scale with its optimizer as Keras serializes them, and back: two new references. The first returns the whole length. */
 FLOW_API int         flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size);
 FLOW_API flow_status flow_loss_scale_from_config(const char *text, flow_loss_scale **scale, flow_optimizer **inner);
@@ -301,6 +315,7 @@ FLOW_API void        flow_schedule_release(flow_schedule *schedule);
 FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /* "CosineDecay" */
 /* The rate at a step, as training computes it: rounded to float32. */
 FLOW_API double      flow_schedule_value(const flow_schedule *schedule, double step);
-FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);  /* as Keras serializes it; returns the whole length */
+/* as Keras serializes it; returns the whole length */
+FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);
 
 #endif

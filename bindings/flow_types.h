@@ -41,7 +41,9 @@ typedef enum flow_activation { FLOW_LINEAR = 0, FLOW_RELU } flow_activation;
 typedef enum flow_transposed { FLOW_TRANSPOSED_KERNEL = 1, FLOW_TRANSPOSED_GRADIENT = 2 } flow_transposed;
 
 /* How images are resized and sampled; sampling knows the first two. */
-typedef enum flow_interpolation { FLOW_NEAREST = 0, FLOW_BILINEAR, FLOW_BICUBIC, FLOW_AREA, FLOW_LANCZOS3, FLOW_LANCZOS5 } flow_interpolation;
+typedef enum flow_interpolation {
+  FLOW_NEAREST = 0, FLOW_BILINEAR, FLOW_BICUBIC, FLOW_AREA, FLOW_LANCZOS3, FLOW_LANCZOS5
+} flow_interpolation;
 /* What is outside of an image abcd: dcba|abcd|dcba, abcd|abcd|abcd, kkkk|abcd|kkkk, aaaa|abcd|dddd. */
 typedef enum flow_fill_mode { FLOW_FILL_REFLECT = 0, FLOW_FILL_WRAP, FLOW_FILL_CONSTANT, FLOW_FILL_NEAREST } flow_fill_mode;
 
@@ -53,8 +55,10 @@ typedef union flow_attributes {
   struct { int32_t count; int32_t keepdims; int32_t axes[8]; int32_t base; } reduce; /* axes from 0; count 0 = all axes; argmax adds base */
   struct { int32_t rank; int32_t axes[8]; } transpose;                             /* output axis i is input axis axes[i] */
   struct { int32_t axis; } axis;                                                   /* softmax, concat; -1 is the last */
-  struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;          /* argsort, cumsum, take_along; size: of the gradient's axis, of argsort's */
-  struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice; /* from 0, end exclusive (beyond the end = the end), step >= 1; dims: of the gradient's output */
+  /* argsort, cumsum, take_along; size: of the gradient's axis, of argsort's */
+  struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;
+  /* from 0, end exclusive (beyond the end = the end), step >= 1; dims: of the gradient's output */
+  struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
   struct { int32_t transpose_a, transpose_b, activation; } matmul;                 /* activation: of the fused op `dense` */
   struct {
     int32_t stride[2], dilation[2], padding[4];   /* height, width; top, bottom, left, right */
@@ -67,16 +71,22 @@ typedef union flow_attributes {
     double  input_low, input_high;                /* of quantized_convolution: the range of x; of y, which is float32 where both are 0 */
     double  low, high;
   } convolution;
-  struct { double low, high; } quantization;                                       /* the range of which byte 0 is the low end, 255 the high one */
-  struct { int32_t dtype, back; } transpose_filters;                               /* back: {out, height, width, in} to {height, width, in, out} */
+  /* the range of which byte 0 is the low end, 255 the high one */
+  struct { double low, high; } quantization;
+  /* back: {out, height, width, in} to {height, width, in, out} */
+  struct { int32_t dtype, back; } transpose_filters;
   struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
-  struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;      /* height, width; input_size: of gradients, the forward input's */
+  /* height, width; input_size: of gradients, the forward input's */
+  struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;
   struct { int32_t interpolation, fill_mode; double fill_value; } sampling;         /* FLOW_NEAREST or FLOW_BILINEAR; flow_fill_mode */
   struct { double rate; uint64_t seed, stream; } dropout;                          /* keyed by (seed, stream, step, sample, element) */
-  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random; /* normal: mean low, stddev high */
+  /* normal: mean low, stddev high */
+  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
   struct { double epsilon; int32_t axis; } normalization;
-  struct { int32_t reverse, history, reset_after; } recurrent;                     /* reverse: from the last step to the first; history: outputs what the gradient needs; reset_after: of gru */
-  struct { int32_t number, unused; uint64_t stream; } loop;                         /* made by flow_loop_end: which of its graph's loops; a key of the random ops inside, besides theirs */
+  /* reverse: from the last step to the first; history: outputs what the gradient needs; reset_after: of gru */
+  struct { int32_t reverse, history, reset_after; } recurrent;
+  /* made by flow_loop_end: which of its graph's loops; a key of the random ops inside, besides theirs */
+  struct { int32_t number, unused; uint64_t stream; } loop;
   struct {
     double momentum, beta_1, beta_2, epsilon, rho;
     double weight_decay;                          /* parameters lose weight_decay x learning rate of themselves first */
@@ -86,7 +96,8 @@ typedef union flow_attributes {
   } optimizer;
   struct { int32_t kind; } schedule;                                               /* index of the schedule's class */
   struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
-  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], dtype; } steps[12]; } fused; /* operand i is register i, step s writes register (inputs + s), rounded to dtype */
+  /* operand i is register i, step s writes register (inputs + s), rounded to dtype */
+  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], dtype; } steps[12]; } fused;
 } flow_attributes;
 
 #endif

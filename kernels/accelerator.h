@@ -34,7 +34,8 @@ static inline void flow_traffic_count(flow_traffic *traffic, flow_traffic_kind k
   atomic_fetch_add_explicit(&traffic->counts[kind], by, memory_order_relaxed);
 }
 
-/* What a step that takes its batch itself finds in the device's memory: its scalars, and where in the order, or the tables, its rows begin. */
+/* What a step that takes its batch itself finds in the device's memory: its scalars, and where in the order, or the tables, its rows
+ * begin. */
 typedef struct flow_batch_step { flow_scalars scalars; int64_t first; } flow_batch_step;
 /* Rows of row_bytes each, one after the other. */
 typedef struct flow_batch_table { const void *from; void *to; int64_t rows, row_bytes; } flow_batch_table;
@@ -65,13 +66,14 @@ typedef struct flow_accelerator_functions {
   double      (*free_memory)(const flow_accelerator *self);                                /* bytes that allocate could give now, about */
 
   /* Steps that several devices make together or not at all. Each has votes[2] in its memory, cleared before the first step; the caller
-   * enqueues approve, a sum of votes[0] over `all` of them, and require_approval. Where one has refused data before, or the sum was ended, what
-   * is enqueued after that is refused on each, as by data of its own; the next synchronize fails with FLOW_ABORTED then. */
+   * enqueues approve, a sum of votes[0] over `all` of them, and require_approval. Where one has refused data before, or the sum was ended,
+   * what is enqueued after that is refused on each, as by data of its own; the next synchronize fails with FLOW_ABORTED then. */
   flow_status (*approve)(flow_queue *queue, double *votes);
   flow_status (*require_approval)(flow_queue *queue, double *votes, int all);
 
-  /* Copies rows of each table to where the table's `to` says: rows order[first] to order[first + rows - 1], of `order_count` in the order, or,
-   * where order is NULL, rows first and so on; first is step->first, read on the device. A row that a table does not have is a fault. */
+  /* Copies rows of each table to where the table's `to` says: rows order[first] to order[first + rows - 1], of `order_count` in the order,
+   * or, where order is NULL, rows first and so on; first is step->first, read on the device. A row that a table does not have is a
+   * fault. */
   flow_status (*take_batch)(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
                             int64_t rows, const flow_batch_step *step);
 

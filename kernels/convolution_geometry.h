@@ -1,8 +1,8 @@
 /* convolution_geometry.h: sizes, paddings and channels of a convolution call and of its gradient, for the kernels of all devices.
  *
  * Activations are NHWC, weights HWIO: {kernel height, kernel width, channels in / groups, channels out}; the output
- * channels of a group are neighbours. Plans for some devices turn weights: {channels out, kernel height, kernel width, channels in / groups}.
- * In arrays of two, [0] is height and [1] is width. */
+ * channels of a group are neighbours. Plans for some devices turn weights: {channels out, kernel height, kernel width, channels in /
+ * groups}. In arrays of two, [0] is height and [1] is width. */
 #ifndef FLOW_CONVOLUTION_GEOMETRY_H
 #define FLOW_CONVOLUTION_GEOMETRY_H
 

@@ -62,15 +62,19 @@ typedef struct flow_call {
 typedef struct flow_kernel {
   const char *variant;                                              /* "direct", "plain": shown by describe and profile */
   int         (*supports)(const flow_call *call);                   /* (optional, default: every call) sees shapes, no data */
-  double      (*cost)(const flow_call *call);                       /* (optional, default: the last choice) predicted time of the whole batch and of prepare(), see below */
+  /* (optional, default: the last choice) predicted time of the whole batch and of prepare(), see below */
+  double      (*cost)(const flow_call *call);
   size_t      (*shared_bytes)(const flow_call *call);               /* (optional, default: 0) */
   size_t      (*scratch_bytes)(const flow_call *call);              /* (optional, default: 0) */
-  flow_status (*prepare)(const flow_call *call);                    /* (optional, default: nothing) MAP and REDUCE: once a run, before the first chunk, inputs that carry no rows are whole */
+  /* (optional, default: nothing) MAP and REDUCE: once a run, before the first chunk, inputs that carry no rows are whole */
+  flow_status (*prepare)(const flow_call *call);
   int         phases;                                               /* WHOLE: number of phases, 0 means 1 */
   int64_t     (*parts)(const flow_call *call, int phase);           /* (optional, default: 1) WHOLE */
   flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */
-  int64_t     (*pieces)(const flow_call *call);                     /* (optional, default: 1) MAP: into how many a call of few rows is cut, by shapes alone */
-  flow_status (*run_piece)(const flow_call *call, int64_t piece);   /* with pieces: does one of them; all together do what `run` does, bit by bit */
+  /* (optional, default: 1) MAP: into how many a call of few rows is cut, by shapes alone */
+  int64_t     (*pieces)(const flow_call *call);
+  /* with pieces: does one of them; all together do what `run` does, bit by bit */
+  flow_status (*run_piece)(const flow_call *call, int64_t piece);
 } flow_kernel;
 
 /* What of an op's float operands may be of 16 bits while others are float32; those of 16 bits are of one dtype. */
@@ -90,15 +94,17 @@ typedef struct flow_device {
   const char               *name;        /* "cpu" */
   const char               *isa;         /* "avx2" */
   const flow_kernel *const *kernels;     /* [op] */
-  size_t                    cache_bytes; /* of a core's second-level cache in the smaller ones of its machines: chunks of sums are cut for it */
+  /* of a core's second-level cache in the smaller ones of its machines: chunks of sums are cut for it */
+  size_t                    cache_bytes;
   double                  (*peak)(double count);   /* does about `count` multiply-adds in registers on this thread; how many it were */
   /* Kernels of ops marked VIA_FLOAT take 16-bit floats as they are, compute in float32 or better, and round what they write once. Without
    * it the engine casts around them. */
   int                       half_floats;
-  /* Convolutions are faster with kernels {out, height, width, in} (flow_transposed), which plans turn, all of a step at once: those in groups,
-   * and those whose channels in fill multiples of this many bytes. 0: they are not. They take both in any case. */
+  /* Convolutions are faster with kernels {out, height, width, in} (flow_transposed), which plans turn, all of a step at once: those in
+   * groups, and those whose channels in fill multiples of this many bytes. 0: they are not. They take both in any case. */
   int                       transposed_bytes;
-  const unsigned char      *mixes_half_floats;   /* [op]: flow_half_floats, which casts beside an op its kernels do on their own; NULL: none */
+  /* [op]: flow_half_floats, which casts beside an op its kernels do on their own; NULL: none */
+  const unsigned char      *mixes_half_floats;
 } flow_device;
 
 /* The CPU device for this machine: widest instruction set that it has, or the one that FLOW_ISA names

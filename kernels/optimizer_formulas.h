@@ -1,6 +1,6 @@
-/* optimizer_formulas.h: the optimizers that have an op. What each of them does to a parameter is written once, in optimizer_formulas.inc, which
- * kernels include for each kind of number that they compute with; the numbers that the formulas read are here. Plain C for the kernels of
- * all devices. */
+/* optimizer_formulas.h: the optimizers that have an op. What each of them does to a parameter is written once, in optimizer_formulas.inc,
+ * which kernels include for each kind of number that they compute with; the numbers that the formulas read are here. Plain C for the
+ * kernels of all devices. */
 #ifndef FLOW_OPTIMIZER_FORMULAS_H
 #define FLOW_OPTIMIZER_FORMULAS_H
 

@@ -139,7 +139,8 @@ BODY void weigh_by_kernel(resize_axis *s, int i, int interpolation, double stret
 {
   double inverse = rounded_product(1, 1 / rounded_product(1, (double)s->out / s->in)), at = rounded_product(i + 0.5, inverse), total = 0;
   double reach = rounded_product(resize_radius(interpolation), stretch);
-  int low = clamp_to_axis(ceil(rounded_sum(rounded_sum(at, -reach), -0.5)), s->in), high = clamp_to_axis(floor(rounded_sum(rounded_sum(at, reach), -0.5)), s->in);
+  int low = clamp_to_axis(ceil(rounded_sum(rounded_sum(at, -reach), -0.5)), s->in);
+  int high = clamp_to_axis(floor(rounded_sum(rounded_sum(at, reach), -0.5)), s->in);
   double *w = s->weights + (int64_t)i * s->taps;
   if (high - low >= s->taps) high = low + s->taps - 1;
   s->first[i] = low;

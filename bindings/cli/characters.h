@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Reads the first character of `count` bytes, at least one: returns its bytes, and *code; of a byte that is not UTF-8 (RFC 3629): 1 and -1. */
+/* Reads the first character of `count` bytes, at least one: returns its bytes, and *code; of a byte that is not UTF-8 (RFC 3629): 1 and
+ * -1. */
 size_t characters_read(const char *text, size_t count, long *code);
 
 /* How many columns a terminal takes for it: 0 for control and combining characters, 2 for wide ones (East Asian Width W and F of Unicode's

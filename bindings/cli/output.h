@@ -1,5 +1,5 @@
-/* output.h: what several programs write, brought together on stdout and stderr in whole lines with a prefix each; on a terminal with a table
- * of the programs below them (table.h), or as JSON (events.h). */
+/* output.h: what several programs write, brought together on stdout and stderr in whole lines with a prefix each; on a terminal with a
+ * table of the programs below them (table.h), or as JSON (events.h). */
 #ifndef FLOWLUA_OUTPUT_H
 #define FLOWLUA_OUTPUT_H
 

@@ -19,8 +19,8 @@ typedef struct process_start {
 void  processes_fill_descriptors(void);
 
 /* Starts a program whose stdout and stderr are pipes, whose reading ends do not block; output and errors NULL: it has the caller's. *input:
- * the writing end of its stdin, which does not block, either; -1: there is none. It is killed when the calling thread ends. -1 with errno. A
- * program that cannot be run says so on its stderr and exits with 127. */
+ * the writing end of its stdin, which does not block, either; -1: there is none. It is killed when the calling thread ends. -1 with errno.
+ * A program that cannot be run says so on its stderr and exits with 127. */
 pid_t processes_start(const process_start *start, int *output, int *errors, int *input);
 
 /* Sends a signal to the children of a process, each with its group. */

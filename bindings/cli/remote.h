@@ -1,9 +1,9 @@
 /* remote.h: a task on another machine, which `ssh HOST exec flowlua --remote` starts there.
  *
  * The launcher writes an order to its stdin: "flowlua VERSION BYTES\n" and as many bytes of texts, each with a letter in front and a zero
- * after it: F the folder, E a variable NAME=VALUE, U a variable that is removed, S how many tasks share the machine's cores, A an argument of
- * the program, the program first. After that each byte is the number of a signal for the program. The end of stdin, for whatever reason it
- * comes, kills the program and all that it has started. Secrets are in the order only, never on a command line. */
+ * after it: F the folder, E a variable NAME=VALUE, U a variable that is removed, S how many tasks share the machine's cores, A an argument
+ * of the program, the program first. After that each byte is the number of a signal for the program. The end of stdin, for whatever reason
+ * it comes, kills the program and all that it has started. Secrets are in the order only, never on a command line. */
 #ifndef FLOWLUA_REMOTE_H
 #define FLOWLUA_REMOTE_H
 

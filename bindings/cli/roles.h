@@ -1,5 +1,5 @@
-/* roles.h: what a launch shows of its tasks' lives: rows of the table (table.h), or events (events.h). A task that is mpirun is shown as its
- * ranks. */
+/* roles.h: what a launch shows of its tasks' lives: rows of the table (table.h), or events (events.h). A task that is mpirun is shown as
+ * its ranks. */
 #ifndef FLOWLUA_ROLES_H
 #define FLOWLUA_ROLES_H
 

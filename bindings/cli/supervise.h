@@ -38,17 +38,17 @@ typedef struct supervision {
   enum output_form form;
 } supervision;
 
-/* Starts all tasks and waits for their end; closes the descriptors that the tasks got. A task that decides and fails is started again, without
- * its descriptor, at once or, when it fails again and again, after longer and longer pauses, as long as there were fewer than max_restarts of
- * these; one that SIGTERM has ended is not counted, and of mpirun the whole job starts again. The first that fails after that is told on
- * stderr; the others get kill_after seconds to end, then SIGTERM, then, after as long again, SIGKILL. A signal to this process goes to all, the
- * second one kills them. Returns the exit code of the task that failed first, 128 and the number if a signal ended it; 0: all succeeded.
- * min_workers above 0: a task that decides, other than the first, may fail in the end, if that many are left; when the first one is done,
- * and others were started again, all get kill_after seconds to end. */
+/* Starts all tasks and waits for their end; closes the descriptors that the tasks got. A task that decides and fails is started again,
+ * without its descriptor, at once or, when it fails again and again, after longer and longer pauses, as long as there were fewer than
+ * max_restarts of these; one that SIGTERM has ended is not counted, and of mpirun the whole job starts again. The first that fails after
+ * that is told on stderr; the others get kill_after seconds to end, then SIGTERM, then, after as long again, SIGKILL. A signal to this
+ * process goes to all, the second one kills them. Returns the exit code of the task that failed first, 128 and the number if a signal ended
+ * it; 0: all succeeded. min_workers above 0: a task that decides, other than the first, may fail in the end, if that many are left; when
+ * the first one is done, and others were started again, all get kill_after seconds to end. */
 int supervise(const supervision *wanted);
 
-/* What the second process does. watched: the signals, which are blocked; mask: that of the tasks; lifeline: a pipe that the caller's process
- * has the other end of. */
+/* What the second process does. watched: the signals, which are blocked; mask: that of the tasks; lifeline: a pipe that the caller's
+ * process has the other end of. */
 int supervise_children(const supervision *wanted, const sigset_t *watched, const sigset_t *mask, int lifeline);
 
 #endif

@@ -1,6 +1,6 @@
-/* parts.h: gradients of a value that is read in parts, by slices. The gradient of one slice is zero but in a part of the value; T of them, added
- * up, would cost T times the value. They are kept until the value's gradient is asked for: parts along one axis that do not overlap are then
- * joined into one, the others added up. */
+/* parts.h: gradients of a value that is read in parts, by slices. The gradient of one slice is zero but in a part of the value; T of them,
+ * added up, would cost T times the value. They are kept until the value's gradient is asked for: parts along one axis that do not overlap
+ * are then joined into one, the others added up. */
 #ifndef FLOW_AUTODIFF_PARTS_H
 #define FLOW_AUTODIFF_PARTS_H
 

@@ -1,5 +1,5 @@
-/* counted.h: the first member of a structure with a count of references. Rooms below the structure's own can hold references to it: they need
- * to know neither its type nor how it is released. */
+/* counted.h: the first member of a structure with a count of references. Rooms below the structure's own can hold references to it: they
+ * need to know neither its type nor how it is released. */
 #ifndef FLOW_BASE_COUNTED_H
 #define FLOW_BASE_COUNTED_H
 

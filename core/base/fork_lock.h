@@ -1,5 +1,5 @@
-/* fork_lock.h: a mutex that tells a forked child whether a thread of the parent held it at the fork. That thread does not exist in the child: the
- * first thread there that takes the lock gets a new one, and repairs what it guards. */
+/* fork_lock.h: a mutex that tells a forked child whether a thread of the parent held it at the fork. That thread does not exist in the
+ * child: the first thread there that takes the lock gets a new one, and repairs what it guards. */
 #ifndef FLOW_BASE_FORK_LOCK_H
 #define FLOW_BASE_FORK_LOCK_H
 

@@ -1,5 +1,5 @@
-/* futex.h: sleeping until a number in memory changes, by Linux' futex(2); on other systems by yielding the core. For threads of one process;
- * flow_shared_futex_*, which cost a little more, for processes that share the memory. */
+/* futex.h: sleeping until a number in memory changes, by Linux' futex(2); on other systems by yielding the core. For threads of one
+ * process; flow_shared_futex_*, which cost a little more, for processes that share the memory. */
 #ifndef FLOW_BASE_FUTEX_H
 #define FLOW_BASE_FUTEX_H
 

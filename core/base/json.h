@@ -29,7 +29,10 @@ flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_jso
 flow_status flow_json_read_object(const char *what, const char *text, flow_json **out);
 
 static inline int flow_json_is(const flow_json *json, int kind) { return json && json->kind == kind; }
-static inline int flow_json_is_number(const flow_json *json) { return flow_json_is(json, FLOW_JSON_NUMBER) || flow_json_is(json, FLOW_JSON_REAL); }
+static inline int flow_json_is_number(const flow_json *json)
+{
+  return flow_json_is(json, FLOW_JSON_NUMBER) || flow_json_is(json, FLOW_JSON_REAL);
+}
 static inline int flow_json_is_true(const flow_json *json) { return flow_json_is(json, FLOW_JSON_BOOLEAN) && json->number != 0; }
 static inline int flow_json_is_false(const flow_json *json) { return flow_json_is(json, FLOW_JSON_BOOLEAN) && json->number == 0; }
 
@@ -47,8 +50,8 @@ flow_json *flow_json_make(int kind, double number, const char *text);
 flow_json *flow_json_make_numbers(const double *numbers, int count);
 flow_json *flow_json_copy(const flow_json *json);
 
-/* Adds a value without a parent to an object, or to the end of a list (key NULL). Takes ownership and returns the value. Returns NULL if the
- * value is NULL or there is no memory; then it is released and the tree marked. */
+/* Adds a value without a parent to an object, or to the end of a list (key NULL). Takes ownership and returns the value. Returns NULL if
+ * the value is NULL or there is no memory; then it is released and the tree marked. */
 flow_json *flow_json_put(flow_json *into, const char *key, flow_json *value);
 void       flow_json_remove(flow_json *object, const char *key);
 

@@ -11,8 +11,8 @@
 flow_status flow_alloc(size_t bytes, void **out);
 flow_status flow_alloc_zero(size_t bytes, void **out);
 void        flow_free(void *block);            /* NULL is fine */
-/* Freed blocks of up to 48 MB are kept for the next ones of about the same size: at most 96 MB, the newest ones of the process, and for 5 s if no block
- * of their size is allocated while others are freed. This returns them to the system. All counts treat them as free. */
+/* Freed blocks of up to 48 MB are kept for the next ones of about the same size: at most 96 MB, the newest ones of the process, and for 5 s
+ * if no block of their size is allocated while others are freed. This returns them to the system. All counts treat them as free. */
 void        flow_memory_trim(void);
 
 /* Adds memory of another kind to flow_live_bytes; negative: it was freed. */

@@ -2,8 +2,9 @@
  * exports one const table, `flow_plugin_table`, whose interface number is compared. A plugin links nothing of libflow:
  * what it needs of the core is handed to it in flow_plugin_services.
  *
- * It is looked for in the folder flowlua beside libflow, where installations have it, in libflow's own, where a build has it (a program that
- * has the core linked in: also in ../lib beside it), or in the folder that the environment variable FLOW_PLUGINS names, and only there. */
+ * It is looked for in the folder flowlua beside libflow, where installations have it, in libflow's own, where a build has it (a program
+ * that has the core linked in: also in ../lib beside it), or in the folder that the environment variable FLOW_PLUGINS names, and only
+ * there. */
 #ifndef FLOW_BASE_PLUGIN_H
 #define FLOW_BASE_PLUGIN_H
 

@@ -1,16 +1,17 @@
 /* core/board: a page in browsers over a folder of event files. Uses base, io, tensorboard, data, cluster/monitor.
  *
- * logs.h: what the event files under a folder hold. A run is a folder with such files. Only bytes that were added since the last read are read;
- * scalars are kept in at most FLOW_LOGS_POINTS groups of a curve, with the last, least and greatest value of each, and of everything else only
- * where it is in its file. Files are hostile: a damaged one is read up to the damage, and named; there are bounds for runs, tags and
- * curves. One thread uses it. */
+ * logs.h: what the event files under a folder hold. A run is a folder with such files. Only bytes that were added since the last read are
+ * read; scalars are kept in at most FLOW_LOGS_POINTS groups of a curve, with the last, least and greatest value of each, and of everything
+ * else only where it is in its file. Files are hostile: a damaged one is read up to the damage, and named; there are bounds for runs, tags
+ * and curves. One thread uses it. */
 #ifndef FLOW_BOARD_LOGS_H
 #define FLOW_BOARD_LOGS_H
 
 #include "base/status.h"
 #include "tensorboard/event_reader.h"
 
-enum { FLOW_LOGS_POINTS = 512, FLOW_LOGS_PLACES = 48 };      /* even: groups of a curve; kept histograms, pictures or texts of a tag in a run */
+/* even: groups of a curve; kept histograms, pictures or texts of a tag in a run */
+enum { FLOW_LOGS_POINTS = 512, FLOW_LOGS_PLACES = 48 };
 
 /* A group of values that followed each other; its step, wall, place and value are those of the last. */
 typedef struct flow_logs_point {
@@ -62,7 +63,8 @@ typedef struct flow_logs {
 
 flow_status flow_logs_open(const char *folder, flow_logs *out);
 void        flow_logs_close(flow_logs *logs);      /* also after a failed open */
-/* Looks for files and reads what is new, for about `seconds`; *more: some is left. FLOW_OUT_OF_MEMORY; what is wrong with files is kept with them. */
+/* Looks for files and reads what is new, for about `seconds`; *more: some is left. FLOW_OUT_OF_MEMORY; what is wrong with files is kept
+ * with them. */
 flow_status flow_logs_read(flow_logs *logs, double seconds, int *more);
 
 /* The summary of a tag in the record at `offset` of a file, given to `take` while its bytes are there. FLOW_NOT_FOUND: it is not there. */

@@ -38,7 +38,8 @@ typedef struct flow_environment {
 } flow_environment;
 
 /* The same as flow_cluster_from_environment (flow.h), in an environment of the caller. */
-flow_status flow_cluster_from(const flow_environment *environment, int launchers, const char *task_type, int task_index, flow_cluster **out);
+flow_status flow_cluster_from(const flow_environment *environment, int launchers, const char *task_type, int task_index,
+                              flow_cluster **out);
 
 /* ---- for the files that make clusters ------------------------------------------------------------------------------------------------ */
 

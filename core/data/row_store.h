@@ -13,8 +13,8 @@ flow_row_store *flow_row_store_retain(flow_row_store *store);
 int64_t     flow_rows_that_come_again(const flow_dataset *dataset);
 /* Room for `rows` such elements. 0: they do not fit, or are not rows for a device (texts, unknown shapes). Once. */
 int         flow_row_store_start(flow_row_store *store, const flow_element_spec *spec, int64_t rows);
-/* The batch of these elements, [rows]: their numbers, or, if components have different ones, their tensors on the device. *made 0: not all of
- * them have a place; they must go another way. */
+/* The batch of these elements, [rows]: their numbers, or, if components have different ones, their tensors on the device. *made 0: not all
+ * of them have a place; they must go another way. */
 flow_status flow_row_store_batch(flow_row_store *store, const flow_element *elements, int64_t rows, flow_element *out, int *made);
 
 #endif

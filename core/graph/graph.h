@@ -28,10 +28,10 @@ typedef struct flow_value {
   flow_value_kind kind;
   flow_signature  signature;
   int             node, output;     /* RESULT: who makes it */
-  int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated
-                                     * in place (advance_updates.h) */
-  int             loose;            /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: whoever computes in float32 reads what was
-                                     * cast (flow_graph_wide) */
+  /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated in place (advance_updates.h) */
+  int             late;
+  /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: whoever computes in float32 reads what was cast (flow_graph_wide) */
+  int             loose;
   int             swallowed;        /* RESULT: is inside a fused op, so nothing flows back to it */
   flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
   flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
@@ -82,8 +82,8 @@ struct flow_graph {
   int drawer_count, drawer_capacity;
 };
 
-/* Owners are who may compute with the graph. With the last of them the graph gives back its variables, constants and loops: a symbolic tensor
- * that the host's collector has not found yet keeps the description alone, not the memory of a model. */
+/* Owners are who may compute with the graph. With the last of them the graph gives back its variables, constants and loops: a symbolic
+ * tensor that the host's collector has not found yet keeps the description alone, not the memory of a model. */
 flow_status flow_graph_new(flow_graph **out);
 flow_graph *flow_graph_retain(flow_graph *graph);
 void        flow_graph_release(flow_graph *graph);
@@ -96,8 +96,9 @@ flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int 
  * around it. */
 flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value);
 
-/* A number for the draws of a call, counted in the outermost trace together with those of loops' bodies in it, so that a function that is traced
- * again has the same ones, whatever its layers are called. owner: it has one number for all its calls in the trace; NULL: a new one. */
+/* A number for the draws of a call, counted in the outermost trace together with those of loops' bodies in it, so that a function that is
+ * traced again has the same ones, whatever its layers are called. owner: it has one number for all its calls in the trace; NULL: a new
+ * one. */
 flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number);
 /* The same, counted from 0 for each owner, which is not NULL. */
 flow_status flow_graph_draw_again(flow_graph *graph, const void *owner, int *number);
@@ -123,8 +124,8 @@ void flow_graph_redirect(flow_graph *graph, const int *same, int count);
 /* A tensor for a value: symbolic, or the concrete one of a constant or an eager tape. New reference. */
 flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out);
 
-/* Says of a symbolic tensor that a policy had it rounded: its value is loose from now on if a cast from float32 to bfloat16 made it, its trace
- * is not exact, and the kernels that will run it compute in float32. Nothing happens to other tensors. */
+/* Says of a symbolic tensor that a policy had it rounded: its value is loose from now on if a cast from float32 to bfloat16 made it, its
+ * trace is not exact, and the kernels that will run it compute in float32. Nothing happens to other tensors. */
 void flow_graph_loosen(const flow_tensor *tensor);
 /* The value that a loose tensor was cast from, in the trace of that tensor; -1: it is not loose. */
 int  flow_graph_wide(const flow_tensor *tensor);
@@ -153,7 +154,8 @@ flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const in
 flow_status flow_graph_fuse_quantized(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fold_casts.c: casts to and from 16 bits that kernels do on their own are left out. live[] as above. */
 flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* fuse_images.c: on a device, the images that a model begins with are rounded and scaled where they are copied for convolutions. live[] as above. */
+/* fuse_images.c: on a device, the images that a model begins with are rounded and scaled where they are copied for convolutions. live[] as
+ * above. */
 flow_status flow_graph_fuse_images(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */
 flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
@@ -161,8 +163,8 @@ flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, con
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_batch_norm.c: on a device, normalizations together with the sum and the relu after them. live[] as above. */
 flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are transposed into the layout that it reads by one node. live[]
- * as above. */
+/* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are transposed into the layout that it reads by one
+ * node. live[] as above. */
 flow_status flow_graph_transpose_filters(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* join_casts.c: on a device, the casts of variables to 16 bits are one node. live[] as above. */
 flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);

@@ -1,12 +1,12 @@
 /* loop.h: a loop in a graph is one node, however many rounds it makes. It has its own graph, its body, which was traced once: inputs of
  * the body are the states, one row of each tensor that the loop goes along, and what the body closes over; its results are the next states
- * and what a round gives besides. The node's inputs are the first states, the tensors whose rows they are, and what the body closes over; its
- * outputs are the last states, the results of all rounds, stacked, and the states before each round, stacked, which the gradient needs: it
- * is a loop, too, that goes the other way and computes each round once more (autodiff/gradient_loop.c). What nothing reads is not kept.
+ * and what a round gives besides. The node's inputs are the first states, the tensors whose rows they are, and what the body closes over;
+ * its outputs are the last states, the results of all rounds, stacked, and the states before each round, stacked, which the gradient needs:
+ * it is a loop, too, that goes the other way and computes each round once more (autodiff/gradient_loop.c). What nothing reads is not kept.
  *
- * A loop may have a gate: one of the body's states or rows, a bool without axes. In rounds in which it is false the body gives the states back
- * as they are, and zeros as its other results, so that the host leaves these rounds out; where the gate is a state they are the rest. The
- * gradient of such a loop has the same rounds: the gate is one of its rows.
+ * A loop may have a gate: one of the body's states or rows, a bool without axes. In rounds in which it is false the body gives the states
+ * back as they are, and zeros as its other results, so that the host leaves these rounds out; where the gate is a state they are the rest.
+ * The gradient of such a loop has the same rounds: the gate is one of its rows.
  *
  * Bodies read variables and write none, and hold no sums over replicas: a function that does more is written out, round after round. */
 #ifndef FLOW_GRAPH_LOOP_H
@@ -45,15 +45,15 @@ int         flow_graph_encloses(const flow_graph *outer, const flow_graph *inner
 /* The input of a body that stands for a tensor of a trace around it. */
 flow_status flow_graph_close_over(flow_graph *body, flow_tensor *tensor, int *value);
 
-/* Keys of the random ops in the rounds of a loop: makes the attributes of an op those of the round that takes this row. stream: of the loop's
- * node. Every round draws its own numbers, and draws them again where the gradient computes it again. What all rounds are to have in common
- * is made outside: flow_loop_leave. */
+/* Keys of the random ops in the rounds of a loop: makes the attributes of an op those of the round that takes this row. stream: of the
+ * loop's node. Every round draws its own numbers, and draws them again where the gradient computes it again. What all rounds are to have in
+ * common is made outside: flow_loop_leave. */
 void        flow_loop_key(int op, flow_attributes *attributes, uint64_t stream, int64_t row);
 /* Between the two, ops belong to the trace around the body that is innermost, if one is. */
 flow_graph *flow_loop_leave(flow_context *context);
 void        flow_loop_return(flow_context *context, flow_graph *body);
-/* Appends copies of all nodes of `from`. map[value of from]: that of `to`, which the caller sets for inputs, and -1 for the others. stream: of
- * the node of the loop of which `from` is the body: the copies are those of the round that takes `row`; NULL: as they are. */
+/* Appends copies of all nodes of `from`. map[value of from]: that of `to`, which the caller sets for inputs, and -1 for the others. stream:
+ * of the node of the loop of which `from` is the body: the copies are those of the round that takes `row`; NULL: as they are. */
 flow_status flow_graph_copy_nodes(flow_graph *to, const flow_graph *from, int *map, const uint64_t *stream, int64_t row);
 /* map[value], where constants get one when they are first wanted. */
 flow_status flow_graph_copy_value(flow_graph *to, const flow_graph *from, int *map, int value, int *out);

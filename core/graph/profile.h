@@ -16,8 +16,8 @@ struct flow_profile {
   int                 event_count, event_most;
 };
 
-/* Adds time spent in a variant of an op on inputs of these shapes, and the bytes of its outputs. Returns the number of the entry, -1: memory
- * is short, the time counts as waiting. */
+/* Adds time spent in a variant of an op on inputs of these shapes, and the bytes of its outputs. Returns the number of the entry, -1:
+ * memory is short, the time counts as waiting. */
 int  flow_profile_add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count,
                       double seconds, double bytes);
 /* Keeps when a thread was in the kernel of an entry, if events are kept. */

@@ -49,9 +49,11 @@ int64_t     flow_argument_integer(const flow_arguments *arguments, const char *n
 double      flow_argument_number(const flow_arguments *arguments, const char *name);
 int         flow_argument_boolean(const flow_arguments *arguments, const char *name);
 const char *flow_argument_text(const flow_arguments *arguments, const char *name);
-int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);  /* count; a single number is a list of one */
+/* count; a single number is a list of one */
+int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);
 int         flow_argument_is_list(const flow_arguments *arguments, const char *name);
-int         flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK]);  /* of a nested list; returns the depth, 0: a number */
+/* of a nested list; returns the depth, 0: a number */
+int         flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK]);
 void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);      /* {1, n} of a FLOW_SINGLE */
 void        flow_argument_triple(const flow_arguments *arguments, const char *name, int32_t triple[3]);
 

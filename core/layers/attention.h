@@ -35,8 +35,8 @@ flow_status flow_attention_check_dropout(const flow_layer *layer);
 /* Creates the kernels and biases for inputs in the order of flow_attention_heads_inputs. */
 flow_status flow_attention_build(flow_context *context, flow_layer *layer, const flow_attention_heads *heads,
                                  const flow_signature *inputs);
-/* The call, which attends to `axes`, counted from 0: outputs[0] like the query, outputs[1] the weights {batch, heads, query steps, key steps}
- * where they were asked for. */
+/* The call, which attends to `axes`, counted from 0: outputs[0] like the query, outputs[1] the weights {batch, heads, query steps, key
+ * steps} where they were asked for. */
 flow_status flow_attention_call(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, const int *axes,
                                 int axis_count, const flow_named_call *call, flow_tensor **outputs);
 

@@ -1,6 +1,6 @@
-/* convolution.h: what Conv2D, Conv2DTranspose, DepthwiseConv2D and SeparableConv2D share, and their twins over the steps of sequences, Conv1D
- * and the others: the same functions, which read sequences as images of one row. All have the arguments kernel_size, strides, padding,
- * dilation_rate, activation and use_bias. */
+/* convolution.h: what Conv2D, Conv2DTranspose, DepthwiseConv2D and SeparableConv2D share, and their twins over the steps of sequences,
+ * Conv1D and the others: the same functions, which read sequences as images of one row. All have the arguments kernel_size, strides,
+ * padding, dilation_rate, activation and use_bias. */
 #ifndef FLOW_LAYERS_CONVOLUTION_H
 #define FLOW_LAYERS_CONVOLUTION_H
 

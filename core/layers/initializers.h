@@ -10,8 +10,8 @@ typedef enum flow_distribution {
   FLOW_CONSTANT, FLOW_LISTED, FLOW_UNIFORM, FLOW_NORMAL, FLOW_TRUNCATED_NORMAL, FLOW_IDENTITY, FLOW_ORTHOGONAL
 } flow_distribution;
 
-/* What is drawn: low..high of FLOW_UNIFORM, mean and standard deviation of the normals, low of FLOW_CONSTANT, the option "value" of FLOW_LISTED; what FLOW_IDENTITY and
- * FLOW_ORTHOGONAL are multiplied by. */
+/* What is drawn: low..high of FLOW_UNIFORM, mean and standard deviation of the normals, low of FLOW_CONSTANT, the option "value" of
+ * FLOW_LISTED; what FLOW_IDENTITY and FLOW_ORTHOGONAL are multiplied by. */
 typedef struct flow_initializer_draw { flow_distribution distribution; double low, high; } flow_initializer_draw;
 
 typedef struct flow_initializer {
@@ -27,9 +27,9 @@ const flow_initializer *flow_initializer_record(int index);
 /* Whether it has a seed: "zeros" has none. */
 int                     flow_initializer_is_random(int index);
 
-/* Fills a contiguous tensor of floats {..., columns}, its rows one after the other, with a matrix whose rows or columns, whichever are fewer, are
- * orthonormal, times gain: the orthogonal factor of a matrix of normal numbers, with the signs that make the other factor's diagonal positive
- * (Saxe, McClelland and Ganguli 2014; the signs are Keras'). orthogonal.c */
+/* Fills a contiguous tensor of floats {..., columns}, its rows one after the other, with a matrix whose rows or columns, whichever are
+ * fewer, are orthonormal, times gain: the orthogonal factor of a matrix of normal numbers, with the signs that make the other factor's
+ * diagonal positive (Saxe, McClelland and Ganguli 2014; the signs are Keras'). orthogonal.c */
 flow_status flow_initialize_orthogonal(double gain, uint64_t key, flow_tensor *into);
 /* Normal numbers of a key, from element 4 * block on. */
 void        flow_initializer_normals(uint64_t key, uint64_t block, double values[4]);

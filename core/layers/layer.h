@@ -1,5 +1,6 @@
 /* core/layers: one file a layer. A layer is one record: its arguments with defaults, how it creates variables, how it
- * calls ops. Uses base, tensor, ops, graph and autodiff. Constructors in Lua, summary(), Keras' config and the docs are made from the record.
+ * calls ops. Uses base, tensor, ops, graph and autodiff. Constructors in Lua, summary(), Keras' config and the docs are made from the
+ * record.
  *
  * To add a layer: write core/layers/<name>.c with one `const flow_layer_class flow_layer_<name>` and add its line to
  * layers.def. Nothing else. */
@@ -48,8 +49,8 @@ typedef struct flow_recurrent_cell flow_recurrent_cell;
   { "bias_constraint", FLOW_CONSTRAINT, "null", NULL },                \
   FLOW_LAYER_REST
 
-/* A layer that is inside of this one in Keras, such as the projection of queries: where files keep its variables, "query_dense/vars", and its
- * name, "query". */
+/* A layer that is inside of this one in Keras, such as the projection of queries: where files keep its variables, "query_dense/vars", and
+ * its name, "query". */
 typedef struct flow_layer_part { const char *group, *name; } flow_layer_part;
 
 /* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */
@@ -107,7 +108,8 @@ struct flow_layer_class {
   int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
   unsigned             quantizes;        /* 1 << a flow_quantizing that it can do: quantization.h */
   /* Masks: masks.h says how a layer gets those of its inputs. supports_masking: the output has the mask of the first input, or what
-   * compute_mask gives; else masks end here, with a warning. clears_masks: as in Keras, the inputs have no masks any more after the call. */
+   * compute_mask gives; else masks end here, with a warning. clears_masks: as in Keras, the inputs have no masks any more after the
+   * call. */
   int                  supports_masking, clears_masks;
   /* (optional) masks[i]: of inputs[i], NULL: none. *out: a new reference, or NULL as it is before: none. */
   flow_status (*compute_mask)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
@@ -181,12 +183,12 @@ flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank,
 flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
                                const int32_t dilation[2], int32_t padding[4]);
 
-/* The key of what a call draws, for the attributes of its random ops; draws of one call add small numbers to `stream`. In a trace, where each
- * run draws new numbers, the seed is the layer's own, and the stream is the call's number among those that draw there: equal programs draw equal
- * numbers, whatever the layers are called and whatever was made before, and two calls of one layer draw different ones. The calls of a layer
- * with a seed are counted for that layer: the first calls of two layers with one seed draw the same numbers, as in Keras. Only a cell, which is
- * called for each step of a sequence, has one stream for all its calls. An eager call has no run, so its seed is drawn: from the layer's seed
- * and how often it drew, or, without a seed, from the context's random state. */
+/* The key of what a call draws, for the attributes of its random ops; draws of one call add small numbers to `stream`. In a trace, where
+ * each run draws new numbers, the seed is the layer's own, and the stream is the call's number among those that draw there: equal programs
+ * draw equal numbers, whatever the layers are called and whatever was made before, and two calls of one layer draw different ones. The
+ * calls of a layer with a seed are counted for that layer: the first calls of two layers with one seed draw the same numbers, as in Keras.
+ * Only a cell, which is called for each step of a sequence, has one stream for all its calls. An eager call has no run, so its seed is
+ * drawn: from the layer's seed and how often it drew, or, without a seed, from the context's random state. */
 typedef struct flow_layer_draws {
   uint64_t seed, stream;
 } flow_layer_draws;

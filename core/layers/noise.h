@@ -16,8 +16,8 @@ flow_status flow_layer_check_dropout_rate(flow_layer *layer);
  * {-1, 1, 1, 1} keeps or drops whole images; null: that of x. Borrowed from e. Fails if noise_shape does not fit x. */
 flow_status flow_layer_dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, flow_tensor **mask);
 
-/* The call of a layer that drops whole channels of {batch, ..., channels} with probability rate in training: one mask for all positions of a
- * sample. *out is a new reference. */
+/* The call of a layer that drops whole channels of {batch, ..., channels} with probability rate in training: one mask for all positions of
+ * a sample. *out is a new reference. */
 flow_status flow_layer_drop_channels(flow_context *context, flow_layer *layer, flow_tensor *x, int training, flow_tensor **out);
 /* The config of such a layer: Keras' constructor takes no "trainable". */
 void        flow_layer_config_untrained(const flow_layer *layer, flow_json *object);

@@ -1,6 +1,6 @@
-/* quantization.h: layers that compute x . kernel in bytes: predictions of a model that was trained in float32. Products and sums are those of
- * integers (kernels/quantization.h), biases and activations stay float32. The kernel stays float32, too, and its bytes follow from it; plans make
- * them once and keep them until the kernel changes.
+/* quantization.h: layers that compute x . kernel in bytes: predictions of a model that was trained in float32. Products and sums are those
+ * of integers (kernels/quantization.h), biases and activations stay float32. The kernel stays float32, too, and its bytes follow from it;
+ * plans make them once and keep them until the kernel changes.
  *
  * FLOW_QUANTIZED:        the range of x is the layer's, which calibration has found.
  * FLOW_QUANTIZED_BY_ROW: each row {features} of x has the range of its largest |x|, as Keras' quantize("int8") does for Dense.

@@ -24,7 +24,8 @@ struct flow_recurrent_cell {
   /* The first values of the bias, a new reference, where use_bias is true. */
   flow_status (*bias)(flow_context *context, const flow_layer *layer, int64_t units, flow_tensor **initial);
   /* One step: x[gate] {n, u} is what the input adds, states[] become the next ones, borrowed from e. */
-  void (*step)(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x, flow_tensor **states);
+  void (*step)(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,
+               flow_tensor **states);
 };
 
 extern const flow_recurrent_cell flow_simple_rnn_steps, flow_lstm_steps, flow_gru_steps;

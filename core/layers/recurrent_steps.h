@@ -1,6 +1,6 @@
-/* recurrent_steps.h: what all recurrent layers do with steps, whatever one of them computes: go over them, in a trace by a loop of the plan,
- * leave out those that a mask leaves out, keep states from call to call, and give what return_sequences and return_state ask for. Tensors
- * are borrowed from the expression; those of steps are {n, steps, ...}, states {n, ...}. */
+/* recurrent_steps.h: what all recurrent layers do with steps, whatever one of them computes: go over them, in a trace by a loop of the
+ * plan, leave out those that a mask leaves out, keep states from call to call, and give what return_sequences and return_state ask for.
+ * Tensors are borrowed from the expression; those of steps are {n, steps, ...}, states {n, ...}. */
 #ifndef FLOW_LAYERS_RECURRENT_STEPS_H
 #define FLOW_LAYERS_RECURRENT_STEPS_H
 
@@ -30,7 +30,8 @@ flow_steps   flow_steps_of_call(flow_expression *e, flow_layer *layer, const flo
 /* Fails unless x has one step or more; expected: the shape that the message names. */
 flow_status  flow_steps_check(const flow_layer *layer, const flow_tensor *x, const char *expected);
 
-/* The states to begin with, in the dtype of `like`: those that the caller gave, those that the layer kept, or zeros. rank, dims: of each. */
+/* The states to begin with, in the dtype of `like`: those that the caller gave, those that the layer kept, or zeros. rank, dims: of
+ * each. */
 void         flow_steps_begin(flow_expression *e, flow_steps *s, flow_tensor *const *given, const flow_tensor *like, int rank,
                               const int64_t *dims, flow_tensor **states);
 /* Goes over all steps: states[] become the last ones. Returns the first states of all steps. */

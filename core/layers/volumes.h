@@ -1,6 +1,6 @@
-/* volumes.h: layers over volumes, {batch, depth, height, width, channels}. A window over a volume is one over images for each of its planes:
- * a convolution is the sum of those of the planes, a maximum the largest of theirs. So they run on the ops over images, plane by plane of
- * the window, and take memory for the results of two planes. */
+/* volumes.h: layers over volumes, {batch, depth, height, width, channels}. A window over a volume is one over images for each of its
+ * planes: a convolution is the sum of those of the planes, a maximum the largest of theirs. So they run on the ops over images, plane by
+ * plane of the window, and take memory for the results of two planes. */
 #ifndef FLOW_LAYERS_VOLUMES_H
 #define FLOW_LAYERS_VOLUMES_H
 
@@ -31,9 +31,10 @@ typedef flow_tensor *(*flow_volume_step)(flow_expression *e, flow_layer *layer, 
 flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, const flow_volume_window *window, flow_tensor *x,
                                     flow_volume_step step, flow_tensor **out);
 
-/* The convolution in `groups` of x, padded along its depth, by a kernel {depth, height, width, channels / groups, filters}: the sum of those
- * of the kernel's planes. */
-flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel, int64_t groups);
+/* The convolution in `groups` of x, padded along its depth, by a kernel {depth, height, width, channels / groups, filters}: the sum of
+ * those of the kernel's planes. */
+flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
+                                   int64_t groups);
 
 /* The arguments of a pooling layer, and the attributes of the pooling of a plane. */
 extern const flow_argument flow_volumes_pooling_parameters[];

@@ -3,7 +3,8 @@
  * Uses everything below but data.
  *
  * model.h: reading order: model_read.c (config.json to calls), model_build.c (layers get their variables), model_file.c (variables and
- * files), model_run.c (steps), session.h (callers in several threads), shared_models.c (one model for all callers that open the same file). */
+ * files), model_run.c (steps), session.h (callers in several threads), shared_models.c (one model for all callers that open the same
+ * file). */
 #ifndef FLOW_MODELS_MODEL_H
 #define FLOW_MODELS_MODEL_H
 

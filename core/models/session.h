@@ -39,7 +39,8 @@ void        flow_sharing_release(flow_sharing *sharing);      /* NULL is fine; n
 flow_status flow_sharing_enter(flow_sharing *sharing, const flow_context *context, int writes);
 void        flow_sharing_leave(flow_sharing *sharing, int writes);
 
-/* Both between enter and leave. A runner with memory for `rows` rows of operands like these: of `own`, of the model's idle ones, or made. */
+/* Both between enter and leave. A runner with memory for `rows` rows of operands like these: of `own`, of the model's idle ones, or
+ * made. */
 flow_status flow_runner_take(flow_context *context, flow_model *model, flow_sharing *sharing, flow_runner **own, flow_step_tracer *tracer,
                              flow_step_kind kind, flow_tensor *const *operands, int count, int64_t rows, flow_runner **out);
 /* Back into `own` (a session's list) or, if that is NULL, to the model's idle ones, of which the oldest beyond a bound are released. */

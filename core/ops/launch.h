@@ -21,7 +21,10 @@ const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call
 
 /* A MAP call whose rows are too few for all threads, in pieces: how many there are, and one of them. The pieces depend on shapes alone, and
  * all together do bit by bit what one run does. */
-static inline int64_t flow_count_pieces(const flow_kernel *kernel, const flow_call *call) { return kernel->pieces ? kernel->pieces(call) : 1; }
+static inline int64_t flow_count_pieces(const flow_kernel *kernel, const flow_call *call)
+{
+  return kernel->pieces ? kernel->pieces(call) : 1;
+}
 static inline flow_status flow_run_piece(const flow_kernel *kernel, const flow_call *call, int64_t piece)
 {
   return kernel->pieces ? kernel->run_piece(call, piece) : kernel->run(call, 0, 0, 1);

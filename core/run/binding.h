@@ -18,16 +18,16 @@ void        flow_describe_operand(const flow_instance *instance, const flow_bind
 
 /* Where the variables are in this run. *moved, if not NULL, becomes 1 if one is elsewhere than in the run before. */
 flow_status flow_bind_variables(flow_instance *instance, int *moved);
-/* The bytes of input `index` that a run over `rows` rows reads: *offset where they begin in a contiguous tensor of which the run's rows begin
- * at `first`; 0 for an input without rows. Returns how many they are. */
+/* The bytes of input `index` that a run over `rows` rows reads: *offset where they begin in a contiguous tensor of which the run's rows
+ * begin at `first`; 0 for an input without rows. Returns how many they are. */
 size_t      flow_input_extent(const flow_graph *graph, int index, int64_t first, int64_t rows, size_t *offset);
 /* On the CPU: inputs (contiguous, on the host, borrowed for the run) are read where they are, from row `first` on. */
 void        flow_bind_inputs(flow_instance *instance, flow_tensor *const *inputs, int64_t first);
 /* Gives a member's operands the shapes and addresses that hold for the whole of a run over part.rows rows. By that member, or before it
  * starts. */
 void        flow_bind_run(const flow_instance *instance, flow_member *member);
-/* Points the operands of entry e to rows [first, first + count) of the run and to the partial sums of slot `slot`; what is as long as a chunk
- * is in `local`, the member's own block or the one that members share. By that member. */
+/* Points the operands of entry e to rows [first, first + count) of the run and to the partial sums of slot `slot`; what is as long as a
+ * chunk is in `local`, the member's own block or the one that members share. By that member. */
 void        flow_bind_chunk(const flow_instance *instance, flow_member *member, char *local, int e, int64_t slot, int64_t first,
                             int64_t count);
 

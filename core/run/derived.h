@@ -1,5 +1,5 @@
-/* derived.h: what a prediction computes from variables and constants alone, such as folded, transformed and packed weights, is made once and
- * kept until one of them is written to. Plans that write variables keep nothing.
+/* derived.h: what a prediction computes from variables and constants alone, such as folded, transformed and packed weights, is made once
+ * and kept until one of them is written to. Plans that write variables keep nothing.
  *
  * A value is fixed if it is a variable, a constant, or the result of an op that sees nothing else. Segments whose results are fixed are run
  * once, and so is what a kernel's prepare() makes of inputs without rows that are fixed. */

@@ -8,8 +8,8 @@
 
 /* FLOW_INVALID_ARGUMENT unless `order` can name `rows` rows from its element `first` on. */
 flow_status flow_check_order(const flow_tensor *order, int64_t first, int64_t rows);
-/* Tensors with the rows that `order` (on the host) names from its element `first` on, [graph->input_count]: the run's, until it is called again.
- * Inputs without rows stay. By the caller's thread, which has taken the run. */
+/* Tensors with the rows that `order` (on the host) names from its element `first` on, [graph->input_count]: the run's, until it is called
+ * again. Inputs without rows stay. By the caller's thread, which has taken the run. */
 flow_status flow_gather_on_host(flow_run_state *run, const flow_graph *graph, flow_tensor *const *inputs, const flow_tensor *order,
                                 int64_t first, int64_t rows, flow_tensor *const **out);
 void        flow_release_input_rows(flow_run_state *run, const flow_graph *graph);

@@ -4,9 +4,9 @@
  *   flow_run_state     run_state.h              what belongs to one run: rows, scalars, the verdict
  *   flow_replica_set   replicas/replica_set.h   what instances that divide a batch share: sums, workers, decisions
  *
- * Reading order: instance.h, instance.c, members.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run), run.c
- * (a run as its caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a loop),
- * executor.c (the walk over segments, the verdict, the commit tail). replicas/ divides a batch over several instances and puts their
+ * Reading order: instance.h, instance.c, members.c, chunks.c and arena.c (what is laid out), choose.c (kernels for the rows of a run),
+ * run.c (a run as its caller sees it), binding.c (where operands are in a run), segment.c (slots and chunks), loop_run.c (rounds of a
+ * loop), executor.c (the walk over segments, the verdict, the commit tail). replicas/ divides a batch over several instances and puts their
  * results together; device/ runs a plan on a GPU. Uses base, tensor, ops, graph, plan, transport. Called by the C API, core/models,
  * core/data and core/cluster/worker.
  *
@@ -92,11 +92,12 @@ typedef struct flow_member {
 /* A variable that an effect writes before the run's data has been checked to its end: a copy of it is kept until then. */
 typedef struct flow_undo_record { int value; size_t offset, bytes; } flow_undo_record;
 
-/* Made by flow_instance_new, owned by its caller; those of further replicas belong to the set. The caller's thread lays it out and releases it;
- * during a run the members read it, and write `part` and `members` as run_state.h says. Laid out again only by flow_instance_resize. */
+/* Made by flow_instance_new, owned by its caller; those of further replicas belong to the set. The caller's thread lays it out and releases
+ * it; during a run the members read it, and write `part` and `members` as run_state.h says. Laid out again only by flow_instance_resize. */
 struct flow_instance {
   flow_plan    *plan;
-  flow_place   *place;                 /* where it runs: the plan's, or for replicas another device of the kind; a reference; NULL: the CPU */
+  /* where it runs: the plan's, or for replicas another device of the kind; a reference; NULL: the CPU */
+  flow_place   *place;
   int64_t       capacity;
   flow_entry   *entries;               /* in the plan's order, with the kernels for set_rows rows */
   const flow_kernel **kernels;         /* [class of rows][entry]: of runs with up to 1 << class rows, of any if there is one class only */
@@ -133,8 +134,8 @@ flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
 flow_status flow_instance_set_members(flow_instance *instance, int count);
 void        flow_instance_release_members(flow_instance *instance);
 
-/* chunks.c. Limits of ROWS segment s, and where its chunk-sized values are in a member's block. blocks and block_of: room for all operands of
- * the segment, and for all values. */
+/* chunks.c. Limits of ROWS segment s, and where its chunk-sized values are in a member's block. blocks and block_of: room for all operands
+ * of the segment, and for all values. */
 flow_status flow_size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of);
 
 /* arena.c: lays the values of a new instance out and takes the memory. read[value]: something reads it. */
@@ -151,8 +152,8 @@ int         flow_count_row_classes(const flow_instance *instance);
 /* Chooses the kernel of entry e of segment s for a class and asks it for its memory, for the largest call that it will see. */
 flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue);
 void        flow_set_row_class(flow_instance *instance, int class);
-/* On a device a library makes plans of what ops ask of it, which take up to seconds each and are kept: asks for those of a run of so many rows
- * by all threads at once. What cannot be made is found out by who asks next. */
+/* On a device a library makes plans of what ops ask of it, which take up to seconds each and are kept: asks for those of a run of so many
+ * rows by all threads at once. What cannot be made is found out by who asks next. */
 void        flow_choose_ahead(const flow_instance *instance, int64_t rows, flow_queue *queue);
 /* How `rows` rows are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as many
  * rows as fit, and every thread gets some slots. */

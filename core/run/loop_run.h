@@ -1,6 +1,6 @@
-/* loop_run.h: a loop of a plan on the host: an instance of the plan of its body, which the members of the team run once for each round, as if
- * its segments stood in the plan that holds the loop. What a round makes is made where it belongs: a state where the next round reads it, a
- * result in its row of the stack. Replicas have their own instances.
+/* loop_run.h: a loop of a plan on the host: an instance of the plan of its body, which the members of the team run once for each round, as
+ * if its segments stood in the plan that holds the loop. What a round makes is made where it belongs: a state where the next round reads
+ * it, a result in its row of the stack. Replicas have their own instances.
  *
  * Made, resized and released with the instance that has the entry; a run allocates nothing. */
 #ifndef FLOW_RUN_LOOP_RUN_H

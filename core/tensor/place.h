@@ -34,8 +34,8 @@ flow_status flow_place_synchronize(flow_place *place);
  * caller must not hold a lock. */
 flow_status flow_place_follow(flow_place *place, flow_place *other);
 
-/* An observer of failures while waiting for a place or its bytes: settle gets the status, with flow_last_error() set, and returns the status
- * to fail with. Call watch and unwatch only while no thread waits for the place. */
+/* An observer of failures while waiting for a place or its bytes: settle gets the status, with flow_last_error() set, and returns the
+ * status to fail with. Call watch and unwatch only while no thread waits for the place. */
 typedef struct flow_place_watcher {
   flow_status (*settle)(void *state, flow_place *place, flow_status status);
   void        *state;

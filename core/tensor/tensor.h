@@ -27,8 +27,9 @@ typedef struct flow_storage {
   flow_place *place;           /* whose memory it is, a reference; NULL: the host's. Nothing else may be read through data */
   flow_mirror *mirrors;
   uint64_t    writes;          /* how often it was written to, for mirrors */
-  _Atomic uint64_t content;    /* version of the content, for caches of what follows from it: another number after each write, which no other storage
-                                * has; 0: others than this library have its address, and may write at any time */
+  /* version of the content, for caches of what follows from it: another number after each write, which no other storage has; 0: others than
+   * this library have its address, and may write at any time */
+  _Atomic uint64_t content;
 } flow_storage;
 
 enum { FLOW_TENSOR_MAGIC = 0x464c5754, FLOW_TENSOR_DEAD = 0x44454144 };

@@ -23,11 +23,18 @@ typedef struct flow_event {
 } flow_event;
 
 /* Where the content of a summary is: a tensor, or one of the messages of TensorFlow 1. */
-typedef enum flow_summary_form { FLOW_FORM_NONE, FLOW_FORM_TENSOR, FLOW_FORM_NUMBER, FLOW_FORM_IMAGE, FLOW_FORM_HISTOGRAM } flow_summary_form;
+typedef enum flow_summary_form {
+  FLOW_FORM_NONE,
+  FLOW_FORM_TENSOR,
+  FLOW_FORM_NUMBER,
+  FLOW_FORM_IMAGE,
+  FLOW_FORM_HISTOGRAM
+} flow_summary_form;
 
 typedef struct flow_summary {
   flow_bytes tag;
-  int        kind;           /* flow_summary_kind; UNKNOWN: a tensor whose kind an earlier record of the tag has said, or another plugin's */
+  /* flow_summary_kind; UNKNOWN: a tensor whose kind an earlier record of the tag has said, or another plugin's */
+  int        kind;
   int        form;
   float      number;         /* of FLOW_FORM_NUMBER */
   flow_bytes content;        /* of the other forms */

@@ -37,7 +37,8 @@ void        flow_token_list_clear(flow_token_list *list);
 void        flow_token_list_release(flow_token_list *list);
 /* Adds the tokens of a string: standardize and split are the options of flow_lookup_options. */
 flow_status flow_token_list_add(flow_token_list *list, flow_token string, int standardize, int split);
-/* Puts in place of the tokens what tf.strings.ngrams makes of them: for each width all runs of that many tokens, with a blank between two. */
+/* Puts in place of the tokens what tf.strings.ngrams makes of them: for each width all runs of that many tokens, with a blank between
+ * two. */
 flow_status flow_token_list_join(flow_token_list *list, const int32_t *widths, int count);
 
 #endif

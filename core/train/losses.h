@@ -27,8 +27,8 @@ flow_status flow_loss_run(flow_context *context, const flow_loss *loss, const fl
                           flow_tensor *y_pred, flow_tensor **out);
 /* sum(values x weights) / number of values, 0 of none. weights may be NULL, or have the first axes of the values, or broadcast. */
 flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
-/* What the mask of y_pred makes of the weights of its values, Keras' apply_mask: 0 where it leaves them out, else 1, or, mean, as much more as
- * there are fewer, over all replicas, so that a mean is one over what counts. float32 in the shape of the mask. */
+/* What the mask of y_pred makes of the weights of its values, Keras' apply_mask: 0 where it leaves them out, else 1, or, mean, as much more
+ * as there are fewer, over all replicas, so that a mean is one over what counts. float32 in the shape of the mask. */
 flow_status flow_loss_mask(flow_context *context, flow_tensor *mask, int mean, flow_tensor **out);
 
 /* What formulas share. */

@@ -37,8 +37,8 @@ typedef struct flow_optimizer_class {
   const char   *const *slots;                 /* Keras' names, ended by NULL; for a formula */
   void               (*formula)(flow_formula *f);
   const flow_scalar_state *scalars;           /* ended by a name NULL; NULL: there are none. After the slots in Keras' order of variables */
-  void               (*advance)(flow_formula *f);   /* puts new scalars in the places of the old ones, once an update, before the formula; it
-                                                     * has no gradient, weight and slots */
+  /* puts new scalars in the places of the old ones, once an update, before the formula; it has no gradient, weight and slots */
+  void               (*advance)(flow_formula *f);
   int                  op;                    /* where there is no formula: the op that updates (ops/optimizer_layout.h) */
   /* Slots in Keras' order of variables: this many kinds alternate from variable to variable, each further kind comes after
    * them for all variables. */
@@ -79,7 +79,8 @@ struct flow_optimizer {
   const flow_optimizer_layout *layout;           /* NULL: updates are formulas */
   flow_attributes attributes;                    /* of its ops */
   int64_t         accumulation_steps;            /* 0: every call updates */
-  flow_variable  *learning_rate, *iterations;    /* iterations counts calls; no learning_rate: rates come from the schedule, or from the caller if it is NULL */
+  /* iterations counts calls; no learning_rate: rates come from the schedule, or from the caller if it is NULL */
+  flow_variable  *learning_rate, *iterations;
   flow_schedule  *schedule;
   flow_exclusion *exclusions;
   int             exclusion_count, exclusion_capacity;
@@ -121,8 +122,8 @@ flow_status flow_optimizer_clip_together(flow_context *context, const flow_optim
 /* gradient_buckets.c: the gradients of neighbours in the arena as one flat tensor, summed over replicas. New reference. */
 flow_status flow_optimizer_pack(flow_context *context, flow_tensor *const *gradients, int count, flow_tensor **out);
 
-/* optimizer_config.c: the optimizer as Keras serializes it: {"module": "keras.optimizers", "class_name", "config", "registered_name"}. The caller
- * deletes it; NULL when memory is out. */
+/* optimizer_config.c: the optimizer as Keras serializes it: {"module": "keras.optimizers", "class_name", "config", "registered_name"}. The
+ * caller deletes it; NULL when memory is out. */
 flow_json *flow_optimizer_config_json(const flow_optimizer *optimizer);
 flow_status   flow_optimizer_read(const flow_json *object, flow_optimizer **out);     /* and back; new reference */
 

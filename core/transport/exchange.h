@@ -10,8 +10,8 @@
 
 enum { FLOW_MOST_COLLECTED = 65536, FLOW_MOST_ARRAYS = 4 };      /* bytes that collect hands over at once; arrays that it takes */
 
-/* An array of which every rank has a part of `bytes`: `mine` is this rank's, which may be at its place in `all`, where the parts of all ranks go
- * in their order. */
+/* An array of which every rank has a part of `bytes`: `mine` is this rank's, which may be at its place in `all`, where the parts of all
+ * ranks go in their order. */
 typedef struct flow_gathering { const void *mine; void *all; int64_t bytes; } flow_gathering;
 
 /* Memory that all workers see, from a page's boundary on, with anything in it. munmap gives it back, at any time. */
@@ -23,9 +23,12 @@ typedef struct flow_shared_region {
 typedef struct flow_exchange flow_exchange;
 struct flow_exchange {
   int workers, worker;               /* how many take part; which one this is, from 0 */
-  int shards;                        /* replicas of all workers together, spread by flow_pairwise_begin; 0: each worker has as many as the others */
-  int grows;                         /* nonzero: there may be more workers later, for whom this one pauses in all_gather: it is used, though it may be alone */
-  int gradient_dtype;                /* what gradients travel as: FLOW_FLOAT32, or FLOW_BFLOAT16 or FLOW_FLOAT16, which begin adds up then, too */
+  /* replicas of all workers together, spread by flow_pairwise_begin; 0: each worker has as many as the others */
+  int shards;
+  /* nonzero: there may be more workers later, for whom this one pauses in all_gather: it is used, though it may be alone */
+  int grows;
+  /* what gradients travel as: FLOW_FLOAT32, or FLOW_BFLOAT16 or FLOW_FLOAT16, which begin adds up then, too */
+  int gradient_dtype;
   /* Begins to add up data[0 .. count) over the workers, in place (float32, float64), on the communication thread. No one may touch data
    * until finish has returned. */
   flow_status (*begin)(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket);

@@ -10,7 +10,8 @@ typedef enum flow_group_operation {
 
 /* What was received from others may be anything. */
 typedef struct flow_group_call {
-  int32_t what, detail;                  /* a flow_group_operation; all_reduce: the dtype, broadcast: from where, collect: bytes of a unit in all arrays */
+  /* a flow_group_operation; all_reduce: the dtype, broadcast: from where, collect: bytes of a unit in all arrays */
+  int32_t what, detail;
   int64_t count;                         /* all_reduce: elements, collect: units, else bytes */
 } flow_group_call;
 

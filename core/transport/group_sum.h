@@ -5,8 +5,8 @@
 #include "flow.h"
 #include "tensor/tensor.h"
 
-/* to[i] = the sum of parts[0][i] to parts[ranks - 1][i], which are float32 or float64, or bfloat16 or float16: these are added as float32 and
- * rounded once. `to` may be one of the parts. Copies where there is one part. */
+/* to[i] = the sum of parts[0][i] to parts[ranks - 1][i], which are float32 or float64, or bfloat16 or float16: these are added as float32
+ * and rounded once. `to` may be one of the parts. Copies where there is one part. */
 void flow_sum_ranks(int dtype, void *to, const void *const *parts, int ranks, int64_t bytes);
 
 /* bfloat16 and float16 as float32 and back, to the nearest. What float16 cannot hold becomes its largest number, unless it

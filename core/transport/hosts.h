@@ -1,5 +1,5 @@
-/* hosts.h: ranks of several machines of which some have several ranks: between machines only one rank of each sends and receives. hosts.c is the
- * transport, hosts_open.c how the ranks find out who is where. */
+/* hosts.h: ranks of several machines of which some have several ranks: between machines only one rank of each sends and receives. hosts.c
+ * is the transport, hosts_open.c how the ranks find out who is where. */
 #ifndef FLOW_TRANSPORT_HOSTS_H
 #define FLOW_TRANSPORT_HOSTS_H
 
@@ -12,7 +12,8 @@ typedef struct flow_hosts {
   flow_communicator  base;               /* first: it is what callers hold */
   flow_communicator *near;               /* the ranks of this machine, through memory; NULL: there is one */
   flow_communicator *far;                /* the first ranks of all machines, over TCP; NULL: this is not one */
-  flow_communicator *before, *after;     /* of a first rank, over TCP: this one and that of the machine before, or after; NULL: there is none */
+  /* of a first rank, over TCP: this one and that of the machine before, or after; NULL: there is none */
+  flow_communicator *before, *after;
   int                hosts, host;        /* machines, and which one this is, from 0 */
   int                most;               /* ranks that a machine has at most */
   int               *firsts;             /* [hosts + 1]: the first rank of each */

@@ -8,9 +8,9 @@
 
 #include "transport/transport.h"
 
-/* sockets[size]: connected to every other rank, non-blocking, the caller's; [rank] is -1. keys[size] (NULL: nobody wants them): what both ends
- * of each connection know, which has not gone through it. After a failure, whose sentence begins with "opening the transport NAME: ", all
- * sockets are -1. It fails where some ranks have a seal and others have none. */
+/* sockets[size]: connected to every other rank, non-blocking, the caller's; [rank] is -1. keys[size] (NULL: nobody wants them): what both
+ * ends of each connection know, which has not gone through it. After a failure, whose sentence begins with "opening the transport NAME: ",
+ * all sockets are -1. It fails where some ranks have a seal and others have none. */
 flow_status flow_mesh_connect(const char *name, int rank, int size, const flow_transport_options *options, int *sockets,
                               uint8_t (*keys)[FLOW_LINK_KEY]);
 

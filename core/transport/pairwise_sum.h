@@ -1,5 +1,6 @@
-/* pairwise_sum.h: sums over the ranks of any transport in one fixed order, that of the terms of tensor/pairwise.h: every rank fetches what the
- * others have and adds it up itself. It moves as many bytes more as there are ranks than the transport's own sum, whose order is the transport's. */
+/* pairwise_sum.h: sums over the ranks of any transport in one fixed order, that of the terms of tensor/pairwise.h: every rank fetches what
+ * the others have and adds it up itself. It moves as many bytes more as there are ranks than the transport's own sum, whose order is the
+ * transport's. */
 #ifndef FLOW_TRANSPORT_PAIRWISE_SUM_H
 #define FLOW_TRANSPORT_PAIRWISE_SUM_H
 

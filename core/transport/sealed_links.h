@@ -10,8 +10,9 @@
 
 typedef struct flow_sealed_links flow_sealed_links;
 
-/* sockets[size]: connected, -1: there is none. Each is taken over, and its place gets the local end, non-blocking, the caller's. keys[i]: what
- * both ends of connection i know, and nobody else; dialed[i]: nonzero at one of the two. After a failure the sockets are closed and -1. */
+/* sockets[size]: connected, -1: there is none. Each is taken over, and its place gets the local end, non-blocking, the caller's. keys[i]:
+ * what both ends of connection i know, and nobody else; dialed[i]: nonzero at one of the two. After a failure the sockets are closed and
+ * -1. */
 flow_status flow_sealed_links_start(int size, int *sockets, const uint8_t (*keys)[FLOW_LINK_KEY], const int *dialed,
                                     const flow_link_seal *seal, flow_sealed_links **out);
 /* After the ends were closed. Sends what is on its way, for a second at most. NULL is fine. */

@@ -13,15 +13,15 @@
  *     `local`, `shared`, `tcp` and `hosts` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
  *     other thread at any time between the return of open and the call of close.
- *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whoever else is alive: FLOW_TIMED_OUT
- *     names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR: a peer is lost.
- *     FLOW_ABORTED: somebody called abort; the message has the reason that was given.
+ *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whoever else is
+ *     alive: FLOW_TIMED_OUT names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR: a peer is
+ *     lost. FLOW_ABORTED: somebody called abort; the message has the reason that was given.
  *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and
  *     reason, and the data of the failed call are undefined. On other ranks the same call may have succeeded. What remains is
  *     close, and a new group under another name; with mpi the start of a new job, since MPI cannot take a collective back.
- *   - nccl: data are in the device's memory, and calls but barrier return when they are enqueued on the queue of the options, which can
- *     be recorded meanwhile. After an abort nobody waits for the queue any longer. Recordings that hold its calls are released before close,
- *     which else would not return.
+ *   - nccl: data are in the device's memory, and every call except barrier returns as soon as it is enqueued on the queue of the options.
+ *     That queue may be recorded at the same time. After an abort nobody waits for the queue any longer. Recordings that hold calls of
+ *     the communicator must be released before close: otherwise close does not return.
  *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator as it was; the other ranks wait meanwhile. */
 #ifndef FLOW_TRANSPORT_TRANSPORT_H
 #define FLOW_TRANSPORT_TRANSPORT_H
@@ -114,17 +114,17 @@ flow_status flow_communicator_share(flow_communicator **communicator);
 /* The same for processes that have only a store to meet in (the options' group, store and timeout): *out hands the bytes through memory;
  * NULL: the ranks do not share any, and a transport has to be opened. FLOW_TIMED_OUT names the rank that did not come. */
 flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out);
-/* The same where some of the ranks, which follow each other, share a machine: *out hands the bytes through memory within each machine and over
- * TCP between their first ranks. NULL: no two ranks share one, or all do, or the ranks of one do not follow each other or have no memory together.
- * wanted: if it is 0 in one rank, no rank gets such a group. */
+/* The same where some of the ranks, which follow each other, share a machine: *out hands the bytes through memory within each machine and
+ * over TCP between their first ranks. NULL: no two ranks share one, or all do, or the ranks of one do not follow each other or have no
+ * memory together. wanted: if it is 0 in one rank, no rank gets such a group. */
 flow_status flow_communicator_meet_hosts(int rank, int size, const flow_transport_options *options, int wanted, flow_communicator **out);
 /* How many of the ranks are known to be on this machine, this one among them. */
 int         flow_communicator_neighbours(const flow_communicator *self);
 /* Does it hand the bytes of all ranks through memory that processes share? */
 int         flow_communicator_is_shared(const flow_communicator *self);
 
-/* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. tcp: bfloat16 and float16, too, which are added as float32
- * and rounded once. */
+/* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. tcp: bfloat16 and float16, too, which are added as
+ * float32 and rounded once. */
 flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
 /* data of rank `from` to all others. */
 flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes);

@@ -1,8 +1,8 @@
 /* math.h: elementary functions of whole vectors of floats.
  *
  * exp, log and tanh are within 1.5, sigmoid within 2.5 units in the last place of the exact value for every float, denormal
- * arguments and results included; NaN stays NaN (spec/c/test_network_kernels.c). Range reduction and polynomials as in Cephes' single precision library
- * (S. Moshier, netlib.org/cephes), rearranged so that no lane branches. */
+ * arguments and results included; NaN stays NaN (spec/c/test_network_kernels.c). Range reduction and polynomials as in Cephes' single
+ * precision library (S. Moshier, netlib.org/cephes), rearranged so that no lane branches. */
 #ifndef FLOW_CPU_MATH_H
 #define FLOW_CPU_MATH_H
 

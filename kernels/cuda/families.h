@@ -1,9 +1,9 @@
-/* families.h: every kernel there is. kernels.cu makes the device's entry points of the list, emulation/kernels.c a table of functions, launch.h
- * the numbers by which they are called. The emulated devices have some more, in place of libraries.
+/* families.h: every kernel there is. kernels.cu makes the device's entry points of the list, emulation/kernels.c a table of functions,
+ * launch.h the numbers by which they are called. The emulated devices have some more, in place of libraries.
  *
  * A family is one C file if nobody else needs its bodies: arguments, bodies and the list first, as body.h describes them, and then, in
- * #if __INCLUDE_LEVEL__ == 0, which is true in the C file that the compiler was given and false where this header or kernels.cu includes it,
- * the flow_kernel records of its ops, whose functions fill the arguments in and launch (launch.h). ops/movement/casts.c is a short one.
+ * #if __INCLUDE_LEVEL__ == 0, which is true in the C file that the compiler was given and false where this header or kernels.cu includes
+ * it, the flow_kernel records of its ops, whose functions fill the arguments in and launch (launch.h). ops/movement/casts.c is a short one.
  * If other families use the bodies, they are a header, and the launches a C file of the same name. */
 #ifndef FLOW_CUDA_FAMILIES_H
 #define FLOW_CUDA_FAMILIES_H

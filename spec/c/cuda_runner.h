@@ -81,7 +81,8 @@ static inline void cuda_download(const flow_accelerator *device, flow_queue *que
     if (guarded[i] != CANARY_BYTE || guarded[CUDA_GUARD + copy->bytes + (size_t)i] != CANARY_BYTE)
       fail_msg("%s: writes beside an operand", variant);
   }
-  if (!written && memcmp(copy->first, guarded + CUDA_GUARD, copy->bytes) != 0) fail_msg("%s: writes to an operand that it may only read", variant);
+  if (!written && memcmp(copy->first, guarded + CUDA_GUARD, copy->bytes) != 0)
+    fail_msg("%s: writes to an operand that it may only read", variant);
   memcpy(copy->first, guarded + CUDA_GUARD, copy->bytes);
   free(guarded);
   device->functions->release(queue, copy->allocated);

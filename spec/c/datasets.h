@@ -96,7 +96,13 @@ static inline flow_dataset *range(int count)
   OK(flow_dataset_range(0, count, 1, FLOW_INT64, &out));
   return out;
 }
-#define STAGE(name, call) static inline flow_dataset *name { flow_dataset *out = NULL; flow_status status = call; return made(status, input, out); }
+#define STAGE(name, call)            \
+  static inline flow_dataset *name   \
+  {                                  \
+    flow_dataset *out = NULL;        \
+    flow_status status = call;       \
+    return made(status, input, out); \
+  }
 STAGE(batch(flow_dataset *input, int size, int drop), flow_dataset_batch(input, size, drop, &out))
 STAGE(take(flow_dataset *input, int count), flow_dataset_take(input, count, &out))
 STAGE(shuffle(flow_dataset *input, int size, int seed), flow_dataset_shuffle(input, size, 87654321, seed, 1, &out))

@@ -1,5 +1,5 @@
-/* one_value_store.h: a flow_store (transport/transport.h) of one value, whatever its key: who asks waits until somebody has set it. Between the
- * threads of a process. */
+/* one_value_store.h: a flow_store (transport/transport.h) of one value, whatever its key: who asks waits until somebody has set it. Between
+ * the threads of a process. */
 #ifndef FLOW_SPEC_ONE_VALUE_STORE_H
 #define FLOW_SPEC_ONE_VALUE_STORE_H
 

@@ -13,7 +13,8 @@ static const agreement_number list[] = {
   /* errors */
   VALUE(cudaSuccess) VALUE(cudaErrorInvalidValue) VALUE(cudaErrorMemoryAllocation) VALUE(cudaErrorInvalidConfiguration)
   VALUE(cudaErrorInsufficientDriver) VALUE(cudaErrorNoDevice) VALUE(cudaErrorInvalidDevice) VALUE(cudaErrorInvalidKernelImage)
-  VALUE(cudaErrorInvalidResourceHandle) VALUE(cudaErrorIllegalAddress) VALUE(cudaErrorSymbolNotFound) VALUE(cudaErrorNotReady) VALUE(cudaErrorNotSupported)
+  VALUE(cudaErrorInvalidResourceHandle) VALUE(cudaErrorIllegalAddress) VALUE(cudaErrorSymbolNotFound) VALUE(cudaErrorNotReady)
+  VALUE(cudaErrorNotSupported)
   VALUE(cudaErrorStreamCaptureUnsupported) VALUE(cudaErrorStreamCaptureInvalidated) VALUE(cudaErrorStreamCaptureMerge)
   VALUE(cudaErrorStreamCaptureUnmatched) VALUE(cudaErrorStreamCaptureUnjoined) VALUE(cudaErrorStreamCaptureIsolation)
   VALUE(cudaErrorCapturedEvent) VALUE(cudaErrorStreamCaptureWrongThread) VALUE(cudaErrorUnknown)

@@ -29,7 +29,9 @@ local families = {
 function backend.records()
   local records = {}
   local file = assert(io.open(support.root .. "core/ops/ops.def"))
-  for line in file:lines() do
+  local text = file:read("*a"):gsub(",\n +", ", ")          -- a record each line
+  file:close()
+  for line in text:gmatch("[^\n]+") do
     local name, rest = line:match("^FLOW_OP%((%w+),%s*(.*)$")
     if not name then name, rest = line:match("^FLOW_OP%(([%w_]+),%s*(.*)$") end
     local family, short, more = line:match("^FLOW_(%u+)%(([%w_]+),%s*(.*)$")
@@ -52,7 +54,6 @@ function backend.records()
       records[name or short] = record
     end
   end
-  file:close()
   return records
 end
 

@@ -1,5 +1,6 @@
-/* callers.h: who may be let in by a task that listens, the chief or a parameter server. A caller is a connection that was accepted, before it is known which task
- * it is. Anybody can make as many of them as he likes, so their number is bounded, and the oldest goes when a new one needs its place:
+/* callers.h: who may be let in by a task that listens, the chief or a parameter server. A caller is a connection that was accepted, before
+ * it is known which task it is. Anybody can make as many of them as he likes, so their number is bounded, and the oldest goes when a new
+ * one needs its place:
  *
  *   - Callers from the cluster's own addresses and all others have their own rooms, of the same size.
  *   - One address has at most half of a room, so that who floods it takes its own places away.

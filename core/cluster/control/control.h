@@ -17,8 +17,8 @@ typedef struct flow_control flow_control;
 typedef struct flow_generation { uint64_t number; int source; double step; const int *members; int count; } flow_generation;
 
 /* cluster: borrowed, lives longer. options: as for the protocol; cluster and incarnation are filled in. log: receives one line, on any
- * thread, and calls nothing of the control plane; NULL: nobody. FLOW_INVALID_ARGUMENT without a secret on a network; FLOW_IO_ERROR if the address cannot be
- * listened on. A launcher that has bound the address already says so in FLOW_LISTEN_DESCRIPTOR (link.h). */
+ * thread, and calls nothing of the control plane; NULL: nobody. FLOW_INVALID_ARGUMENT without a secret on a network; FLOW_IO_ERROR if the
+ * address cannot be listened on. A launcher that has bound the address already says so in FLOW_LISTEN_DESCRIPTOR (link.h). */
 flow_status flow_control_open(const flow_cluster *cluster, const flow_environment *environment, const flow_protocol_options *options,
                               void (*log)(void *state, const char *text), void *state, flow_control **out);
 /* Ends the thread and all connections; the others see a lost task, unless goodbye came before. NULL is fine. */
@@ -26,10 +26,10 @@ void        flow_control_close(flow_control *control);
 
 /* Where the caller counts the calls that all tasks make together; NULL: nowhere. To be called before join; outlives the control plane. */
 void        flow_control_count(flow_control *control, const _Atomic uint32_t *calls);
-/* context: its interrupt flag ends waiting; NULL: nothing does. ended: called once for each generation that is aborted, and when hope for one
- * is given up, with the sentence; tick: several times a heartbeat, also after the end, finished: a task that has said goodbye, or ""; it returns why this process
- * cannot go on, which is reported as its own fault, or NULL. On any thread, and they call nothing of the control plane. To be called before
- * join. All outlive the control plane. */
+/* context: its interrupt flag ends waiting; NULL: nothing does. ended: called once for each generation that is aborted, and when hope for
+ * one is given up, with the sentence; tick: several times a heartbeat, also after the end, finished: a task that has said goodbye, or "";
+ * it returns why this process cannot go on, which is reported as its own fault, or NULL. On any thread, and they call nothing of the
+ * control plane. To be called before join. All outlive the control plane. */
 void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
                                const char *(*tick)(void *state, const char *finished), void *state);
 
@@ -39,7 +39,8 @@ const struct flow_control_functions *flow_control_sealing(const flow_control *co
  * others, who went on without this task, have finished. */
 flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out);
 void        flow_control_progress(flow_control *control, double step, const char *doing);
-/* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence that says why it ended, and the task that caused it (-1: none). */
+/* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence that says why it ended, and the task that caused it (-1:
+ * none). */
 flow_status flow_control_check(flow_control *control, int *culprit);
 /* Why the last generation ended. */
 flow_end    flow_control_end(flow_control *control);

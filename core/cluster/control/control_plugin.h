@@ -2,9 +2,9 @@
  *
  * Both ends of a connection send 32 random bytes, then only sealed frames. A direction's key is
  *   BLAKE2b-256(key = BLAKE2b-256(secret), "flowlua control 1" | direction | the dialer's bytes | the accepter's bytes)
- * and a frame XChaCha20-Poly1305 under that key, with the frame's number as nonce. So only a process that knows the secret makes a frame that opens,
- * and none of another connection, direction or place does. Who learns the secret later can read what was recorded: there is no forward
- * secrecy. */
+ * and a frame XChaCha20-Poly1305 under that key, with the frame's number as nonce. So only a process that knows the secret makes a frame
+ * that opens, and none of another connection, direction or place does. Who learns the secret later can read what was recorded: there is no
+ * forward secrecy. */
 #ifndef FLOW_CONTROL_PLUGIN_H
 #define FLOW_CONTROL_PLUGIN_H
 

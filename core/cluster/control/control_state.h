@@ -67,7 +67,8 @@ double      flow_control_now(void);
 void        flow_control_wake(flow_control *control);
 /* Tells the protocol, locked, how many common calls were begun. */
 void        flow_control_take_calls(flow_control *control);
-/* To be called, locked, after each call of the protocol: carries out its actions and lets everybody who waits look again. Returns status. */
+/* To be called, locked, after each call of the protocol: carries out its actions and lets everybody who waits look again. Returns
+ * status. */
 flow_status flow_control_settle(flow_control *control, flow_status status);
 
 #endif

@@ -10,7 +10,13 @@
 
 enum { FLOW_GREETING_SIZE = 8 + FLOW_CONTROL_NONCE, FLOW_MOST_UNSENT = 16 << 20 };     /* bytes that wait for a slow peer */
 
-typedef enum flow_link_phase { FLOW_LINK_CONNECTING = 0, FLOW_LINK_GREETING, FLOW_LINK_OPEN, FLOW_LINK_CLOSING, FLOW_LINK_BROKEN } flow_link_phase;
+typedef enum flow_link_phase {
+  FLOW_LINK_CONNECTING = 0,
+  FLOW_LINK_GREETING,
+  FLOW_LINK_OPEN,
+  FLOW_LINK_CLOSING,
+  FLOW_LINK_BROKEN
+} flow_link_phase;
 
 typedef struct flow_link {
   int      descriptor, number, phase, dialed;      /* number: the protocol's; -1 before the greeting has come */
@@ -44,8 +50,8 @@ flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t 
 /* Listens on an address of this machine. FLOW_IO_ERROR where that cannot be, with the process that has the port already. */
 flow_status flow_link_listen(const char *address, int *descriptor);
 /* number: the descriptor of a socket that a launcher has bound to this address, as text; NULL: there is none. *descriptor: a copy of it, -1
- * if that is not a listening socket with the address's port: then a process inherited the variable, but not the socket. From now on children of
- * this process do not get it. */
+ * if that is not a listening socket with the address's port: then a process inherited the variable, but not the socket. From now on
+ * children of this process do not get it. */
 flow_status flow_link_inherit(const char *number, const char *address, int *descriptor);
 /* Begins to connect; of a name's several addresses with the attempt-th. */
 flow_status flow_link_dial(const char *address, unsigned attempt, int *descriptor);

@@ -12,14 +12,14 @@
  *   - A task is lost when its connection closes without GOODBYE, when nothing is heard of it for dead_after seconds, or when another
  *     process says that it is this task now. The chief names it; every task of the generation gets the same sentence. Who loses the
  *     chief itself names the chief.
- *   - Who slept (was stopped, swapped out) for long accuses nobody: silence of others is counted from the beginning, and a chief that slept for so long
- *     that the others may have given it up names itself.
+ *   - Who slept (was stopped, swapped out) for long accuses nobody: silence of others is counted from the beginning, and a chief that slept
+ *     for so long that the others may have given it up names itself.
  *   - A chief that comes again waits for all tasks, like the first.
  *   - With min_workers a generation may begin without tasks that are not there (protocol_generation.c). Who joins while one is under way
  *     stands by: the next one begins with it, when the program of the chief comes to a place where it can pause.
  *
- * After each call actions are to be fetched until there are none. Where memory is out, an event or join, report, goodbye ends this process's
- * part without further words: the driver closes all connections, and the others see a task that is lost. Not thread-safe. */
+ * After each call actions are to be fetched until there are none. Where memory is out, an event or join, report, goodbye ends this
+ * process's part without further words: the driver closes all connections, and the others see a task that is lost. Not thread-safe. */
 #ifndef FLOW_CLUSTER_CONTROL_PROTOCOL_H
 #define FLOW_CLUSTER_CONTROL_PROTOCOL_H
 
@@ -65,8 +65,8 @@ int         flow_protocol_is_task(const flow_protocol *protocol, int connection)
 flow_status flow_protocol_received(flow_protocol *protocol, double now, int connection, const uint8_t *bytes, size_t count);
 /* Closed by the other side or the network, for the reason `why`; connection -1: DIAL failed. */
 flow_status flow_protocol_closed(flow_protocol *protocol, double now, int connection, const char *why);
-/* Somebody who may be a task that is missing could not be let in: its connection never was the protocol's, since it has another secret, say.
- * Who says that somebody is missing says this, too. */
+/* Somebody who may be a task that is missing could not be let in: its connection never was the protocol's, since it has another secret,
+ * say. Who says that somebody is missing says this, too. */
 void        flow_protocol_turned_away(flow_protocol *protocol, const char *why);
 /* Time has passed; to be called at flow_protocol_wakeup() or any time. */
 flow_status flow_protocol_timer(flow_protocol *protocol, double now);
@@ -74,10 +74,11 @@ double      flow_protocol_wakeup(const flow_protocol *protocol);
 
 /* ---- requests of this process. FLOW_INVALID_STATE: not now --------------------------------------------------------------------------- */
 
-/* The numbers of the tasks that take part in the newest generation, in ascending order; returns how many. They stay until the next STARTED. */
+/* The numbers of the tasks that take part in the newest generation, in ascending order; returns how many. They stay until the next
+ * STARTED. */
 int         flow_protocol_members(const flow_protocol *protocol, const int **members);
-/* Ready for the next generation. step: of the state that this process has (-1: none); signature: of what all tasks have to have in common, as its
- * model ("": nothing, longer ones are cut). STARTED, or FAILED, follows. */
+/* Ready for the next generation. step: of the state that this process has (-1: none); signature: of what all tasks have to have in common,
+ * as its model ("": nothing, longer ones are cut). STARTED, or FAILED, follows. */
 flow_status flow_protocol_join(flow_protocol *protocol, double now, double step, const char *signature);
 /* What heartbeats and messages say of this process from now on. */
 void        flow_protocol_progress(flow_protocol *protocol, double step, const char *doing);
@@ -89,15 +90,15 @@ flow_status flow_protocol_get(flow_protocol *protocol, double now, uint32_t requ
 flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t request, const char *name, double within);
 /* How many calls that all tasks make together this process has begun: tells who is late. */
 void        flow_protocol_calls(flow_protocol *protocol, uint32_t calls);
-/* This process cannot go on: ABORTED follows, with whom the chief holds responsible. Unless it is this process's own fault the chief waits a
- * moment whether another one turns out to be lost. */
+/* This process cannot go on: ABORTED follows, with whom the chief holds responsible. Unless it is this process's own fault the chief waits
+ * a moment whether another one turns out to be lost. */
 flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, flow_fault fault);
 /* Of the chief: whether the next generation would have more tasks than this one, and which task has come; -1: it would not. */
 int         flow_protocol_newcomer(const flow_protocol *protocol);
 /* Of the chief: ends the generation, so that the next one begins with who has come. No-op if nobody has. */
 flow_status flow_protocol_pause(flow_protocol *protocol, double now);
-/* No more work here. DONE follows when all tasks have said so; at once if preempted (this process is to end, though its work is not done), which
- * ends the generation. */
+/* No more work here. DONE follows when all tasks have said so; at once if preempted (this process is to end, though its work is not done),
+ * which ends the generation. */
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted);
 
 /* ---- actions ------------------------------------------------------------------------------------------------------------------------- */

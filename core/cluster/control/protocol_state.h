@@ -4,7 +4,12 @@
 
 #include "cluster/control/protocol.h"
 
-enum { FLOW_PLACE_SIZE = 96, FLOW_SIGNATURE_SIZE = FLOW_MOST_SIGNATURE + 1, FLOW_LIMIT_NAME = FLOW_MOST_NAME + 1, FLOW_LIMIT_TEXT = FLOW_MOST_TEXT + 1 };
+enum {
+  FLOW_PLACE_SIZE = 96,
+  FLOW_SIGNATURE_SIZE = FLOW_MOST_SIGNATURE + 1,
+  FLOW_LIMIT_NAME = FLOW_MOST_NAME + 1,
+  FLOW_LIMIT_TEXT = FLOW_MOST_TEXT + 1
+};
 
 /* How far a task is. Of the chief itself: from WELCOMED on; of a member as it sees itself: all. */
 typedef enum flow_standing {
@@ -64,8 +69,10 @@ struct flow_protocol {
   uint64_t generation;                 /* the newest that this process knows */
   uint32_t calls;
   double   step, asked, deadline;      /* asked, deadline: of the generation that is waited for */
-  double   slept;                      /* a member, with min_workers: it stood still for so long that the others have gone on; 0: it did not */
-  int      stands_by;                  /* a member: a generation is under way without this process, which waits as long as the chief lives */
+  /* a member, with min_workers: it stood still for so long that the others have gone on; 0: it did not */
+  double   slept;
+  /* a member: a generation is under way without this process, which waits as long as the chief lives */
+  int      stands_by;
   char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
   uint32_t requests[FLOW_MOST_REQUESTS];
   int      request_count;              /* not answered yet */
@@ -149,7 +156,7 @@ flow_status flow_chief_pause(flow_protocol *protocol);
 /* When the chief stops waiting for tasks that are not there. */
 double      flow_chief_start_wakeup(const flow_protocol *protocol);
 
-/* ---- protocol_handshake.c ---------------------------------------------------------------------------------------------------------------- */
+/* ---- protocol_handshake.c ------------------------------------------------------------------------------------------------ */
 
 typedef enum flow_mismatch {
   FLOW_FITS = 0,

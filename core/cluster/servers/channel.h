@@ -3,8 +3,8 @@
  * control's links, and memory that processes share, of transport.
  *
  * channel.h: messages over a link (control/link.h). A message is a text, in a frame that is sealed where there is a secret, and bytes after
- * it: numbers of variables, which travel as they are, or are in memory that both processes share. Only the task that sealed the frame can begin a
- * message; the bytes themselves are not sealed, as those of sums are not. In each direction one message is under way at a time.
+ * it: numbers of variables, which travel as they are, or are in memory that both processes share. Only the task that sealed the frame can
+ * begin a message; the bytes themselves are not sealed, as those of sums are not. In each direction one message is under way at a time.
  *
  * Bytes in shared memory can be announced before they are there: the sender copies them in piece after piece and says after each how far it
  * is, and the receiver copies them out meanwhile. */

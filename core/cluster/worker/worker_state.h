@@ -35,7 +35,8 @@ struct flow_worker {
   pthread_mutex_t    lock;                      /* of `aborts` and `devices` */
   int                ended;                     /* a verdict has come: no transport opens any more; by __atomic_store_n */
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
-  struct flow_device_exchange **devices;        /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
+  /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
+  struct flow_device_exchange **devices;
   int                device_count, device_capacity;
   flow_generation    generation;                /* of the control plane: the one that this worker has joined last */
   int                elastic;                   /* generations need not have all workers */
@@ -68,7 +69,8 @@ struct flow_worker {
   int                listener;                  /* bound before the others learn the address; -1: none */
 };
 
-/* Passes on FLOW_OK, and failures that are this process's own. For anything else waits a moment for the control plane's verdict, and fails with that. */
+/* Passes on FLOW_OK, and failures that are this process's own. For anything else waits a moment for the control plane's verdict, and fails
+ * with that. */
 flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 /* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
@@ -91,8 +93,8 @@ void        flow_worker_finish_devices(flow_worker *worker);
 void        flow_worker_leave_devices(flow_worker *worker);
 /* "worker:1: ..." to flow_log. */
 void        flow_worker_log(const flow_worker *worker, int level, const char *text);
-/* To be called several times a heartbeat: a line for the log while this worker waits for long. 1: it waits for a task that has finished, and
- * whose bytes, if it sent any, are not only on their way. */
+/* To be called several times a heartbeat: a line for the log while this worker waits for long. 1: it waits for a task that has finished,
+ * and whose bytes, if it sent any, are not only on their way. */
 int         flow_worker_waits_in_vain(flow_worker *worker, const char *finished);
 /* What comes now, to be the same on all workers; fails on all if it is not. what: a name for messages (worker_announce.c). */
 flow_status flow_worker_announce(flow_worker *worker, flow_worker_call kind, const char *what, int64_t bytes);

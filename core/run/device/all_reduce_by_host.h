@@ -1,6 +1,6 @@
-/* all_reduce_by_host.h: sums over replicas on devices, by way of the host: what a COLLECTIVE entry has left in the device's memory is copied to
- * the host, added up there as that of replicas on the CPU (all_reduce.c), and copied back. What is computed meanwhile follows from where the plan
- * is cut (cuts.h). Every replica's own thread makes all these calls, whether the run has failed or not. */
+/* all_reduce_by_host.h: sums over replicas on devices, by way of the host: what a COLLECTIVE entry has left in the device's memory is
+ * copied to the host, added up there as that of replicas on the CPU (all_reduce.c), and copied back. What is computed meanwhile follows
+ * from where the plan is cut (cuts.h). Every replica's own thread makes all these calls, whether the run has failed or not. */
 #ifndef FLOW_RUN_DEVICE_ALL_REDUCE_BY_HOST_H
 #define FLOW_RUN_DEVICE_ALL_REDUCE_BY_HOST_H
 

@@ -1,4 +1,5 @@
-/* cuts.h: where the entries of an instance on a device are cut: a section, what is between two cuts, is enqueued, and recorded, at one go. */
+/* cuts.h: where the entries of an instance on a device are cut: a section, what is between two cuts, is enqueued, and recorded, at one
+ * go. */
 #ifndef FLOW_RUN_DEVICE_CUTS_H
 #define FLOW_RUN_DEVICE_CUTS_H
 
@@ -8,13 +9,15 @@ typedef struct flow_section {
   int begin, end;      /* entries */
   int needs;           /* the segment whose sum, and all before, has to be there first; -1: none */
   int sum;             /* the segment whose sum goes to the host after this section; -1: none */
-  int waits;           /* it begins the commit tail of several replicas here, and is enqueued only after the body has ended well on all of them:
-                        * what one refuses keeps its own effects from writing, not those of the others */
+  /* it begins the commit tail of several replicas here, and is enqueued only after the body has ended well on all of them: what one refuses
+   * keeps its own effects from writing, not those of the others */
+  int waits;
 } flow_section;
 
 /* The most sections that there can be. */
 static inline int flow_most_sections(const flow_plan *plan) { return plan->segment_count + 1; }
-/* Cuts it; returns how many sections they are. through_host: sums are made there, so that every one of them, and its first reader, is a cut. */
+/* Cuts it; returns how many sections they are. through_host: sums are made there, so that every one of them, and its first reader, is a
+ * cut. */
 int flow_cut_plan(const flow_instance *instance, int through_host, flow_section *sections);
 
 #endif

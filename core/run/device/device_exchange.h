@@ -17,8 +17,9 @@ struct flow_store;
 typedef struct flow_device_ranks {
   int         first, all;             /* the rank of member 0; ranks of all processes */
   const char *name;                   /* of the group, new for each new one */
-  const struct flow_store *store;     /* by which processes find each other (transport/transport.h): member 0's thread asks it, and that of rank 0
-                                       * tells it; NULL: there are no others */
+  /* by which processes find each other (transport/transport.h): member 0's thread asks it, and that of rank 0 tells it; NULL: there are no
+   * others */
+  const struct flow_store *store;
   void      (*fail)(void *state, const char *reason);      /* (optional) tells the other processes that this one cannot go on */
   void      (*left)(void *state, flow_device_exchange *exchange);      /* (optional) it is about to be closed */
   void       *state;

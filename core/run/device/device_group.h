@@ -1,4 +1,5 @@
-/* device_group.h: the devices of a strategy in this process: a place for each replica, and a thread for each but the first, the caller's own.
+/* device_group.h: the devices of a strategy in this process: a place for each replica, and a thread for each but the first, the caller's
+ * own.
  *
  * One thread per device: while one is waited for, the others are given what comes next. */
 #ifndef FLOW_RUN_DEVICE_DEVICE_GROUP_H
@@ -13,7 +14,8 @@ struct flow_device_group {
   int               count;           /* replicas */
   flow_place      **places;
   struct flow_crew *crew;            /* the threads; NULL: not started */
-  struct flow_device_exchange *exchange;      /* how the devices add up among themselves (device_exchange.h); NULL: sums go through the host */
+  /* how the devices add up among themselves (device_exchange.h); NULL: sums go through the host */
+  struct flow_device_exchange *exchange;
 };
 
 flow_device_group *flow_device_group_retain(flow_device_group *group);      /* NULL is fine */

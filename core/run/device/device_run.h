@@ -4,8 +4,8 @@
  * then repeated: it differs in the contents of memory only, scalars included. Where the rows of all batches are on the device a step
  * copies its own there, as its scalars say, and several steps are one recording. Nobody waits: what the body of a plan finds wrong in
  * its data keeps the commit tail from writing, on the device, and is raised by whoever waits next. Only a plan that checks data between its
- * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (all_reduce_by_host.h). Those that the
- * devices make among themselves (device_exchange.h) are part of the recording.
+ * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (all_reduce_by_host.h).
+ * Those that the devices make among themselves (device_exchange.h) are part of the recording.
  *
  * Of several replicas each has a device, its own copies of the variables, and a thread. All do the whole plan, so that the copies stay the
  * same; a failure of one before the commit tail is one of all. */
@@ -32,9 +32,10 @@ void        flow_device_run_give_up(const flow_replica_set *set);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
  * its elements name, from `first` on, of inputs that are on the instance's device as it does. */
 flow_status flow_device_run_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
-/* Steps that take their batches themselves, from tables and an order (NULL: as they are) on the instance's device, so that nothing but scalars
- * comes with them and several can be one recording. Whether that goes with these, in the caller's context and one process's only replica;
- * how many steps of this many rows, of at most this many, go together now; between open, which is in place of bring, and close is the run. */
+/* Steps that take their batches themselves, from tables and an order (NULL: as they are) on the instance's device, so that nothing but
+ * scalars comes with them and several can be one recording. Whether that goes with these, in the caller's context and one process's only
+ * replica; how many steps of this many rows, of at most this many, go together now; between open, which is in place of bring, and close is
+ * the run. */
 int         flow_device_run_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,
                                           const flow_tensor *order);
 int         flow_device_run_steps(const flow_instance *instance, int64_t rows, int64_t most);

@@ -72,7 +72,8 @@ struct flow_replica_set {
 
   /* Rows of all replicas put together: all_gather.c; then workers divide what is made of them: sharded_update.c. */
   int             gathers;             /* the plan does */
-  int             gathers_made;        /* a member's: segments before this one whose rows the workers have put together in the current run */
+  /* a member's: segments before this one whose rows the workers have put together in the current run */
+  int             gathers_made;
   flow_shared_region region;           /* where the workers do; number -1: they cannot share memory */
   int64_t         region_rows;         /* of each replica that it holds */
   int64_t         region_agreed;       /* its number, if all workers said the same when the current run began, else 0 */
@@ -83,9 +84,9 @@ struct flow_replica_set {
 /* A set with `lead` alone; the lead is not retained. */
 flow_status flow_replica_set_new(flow_instance *lead, flow_replica_set **out);
 void        flow_replica_set_release(flow_replica_set *set);      /* NULL is fine */
-/* `local` replicas in this process, of which `instance` becomes the first, and those of the other workers (exchange: borrowed; NULL: there are
- * none). group: their devices, of a plan that runs on one; NULL: it runs on the CPU, or there is one local replica whose sums go through
- * the host. */
+/* `local` replicas in this process, of which `instance` becomes the first, and those of the other workers (exchange: borrowed; NULL: there
+ * are none). group: their devices, of a plan that runs on one; NULL: it runs on the CPU, or there is one local replica whose sums go
+ * through the host. */
 flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_device_group *group, flow_exchange *exchange);
 /* The instance is alone again. */
 void        flow_instance_release_replicas(flow_instance *instance);
@@ -106,12 +107,13 @@ flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *r
 flow_status flow_stage_sums(flow_replica_set *set, const flow_exchange *exchange);
 void        flow_release_sums(flow_replica_set *set);
 void        flow_start_sums(flow_replica_set *set);      /* before a run */
-/* Between barriers of the executor: a member's share of what a COLLECTIVE segment adds up over the local replicas, into the lead's memory. */
+/* Between barriers of the executor: a member's share of what a COLLECTIVE segment adds up over the local replicas, into the lead's
+ * memory. */
 void        flow_add_replicas(const flow_replica_set *set, int segment, int member, int members);
 /* By one member: begins the sum over the workers. */
 void        flow_send_sum(flow_replica_set *set, int segment);
-/* By one member: waits for it and those before, of a failed run for all that are under way. Segments before `end` have run: what they gather
- * and small sums of theirs come, too. */
+/* By one member: waits for it and those before, of a failed run for all that are under way. Segments before `end` have run: what they
+ * gather and small sums of theirs come, too. */
 void        flow_receive_sums(flow_replica_set *set, int segment, int end);
 /* The small sums that are about to travel, as an array to gather; then their sums, in the order of the workers. */
 flow_gathering flow_gather_staged(flow_replica_set *set);
@@ -131,16 +133,16 @@ void        flow_widen_sum(const flow_worker_sum *sum, int dtype, float *gradien
 /* ---- all_gather.c ---- */
 
 int         flow_is_gather(const flow_instance *instance, int segment);
-/* Before a run: finds the memory for what is gathered in it, if they can such that all workers see it, and lets the replicas compute their rows
- * right there. */
+/* Before a run: finds the memory for what is gathered in it, if they can such that all workers see it, and lets the replicas compute their
+ * rows right there. */
 flow_status flow_place_gathered(flow_replica_set *set);
 void        flow_release_region(flow_replica_set *set);
 /* A member's share of putting the rows of the local replicas together, as many of each as of the largest, zeros where one has fewer. */
 void        flow_gather_replicas(const flow_replica_set *set, int segment, int member, int members);
 /* Whether segments [begin, end) gather rows that travel in messages: then staged sums go with them. */
 int         flow_gathers_by_message(const flow_replica_set *set, int begin, int end);
-/* By one member: puts the rows of all workers together that segments [begin, end) gather. staged: with the staged sums; met: all workers have
- * come here, as a sum of theirs shows. */
+/* By one member: puts the rows of all workers together that segments [begin, end) gather. staged: with the staged sums; met: all workers
+ * have come here, as a sum of theirs shows. */
 void        flow_gather_workers(flow_replica_set *set, int begin, int end, int staged, int met);
 
 /* ---- sharded_update.c ---- */

@@ -36,8 +36,8 @@ typedef struct flow_piece_grid {
   int64_t groups, group;                /* the same for blocks of channels */
 } flow_piece_grid;
 
-/* For `rows` rows and `blocks` blocks, both at least 1, that take this many multiply-adds. least_bands: at least as many bands, if there are
- * rows enough. bands_first: as many bands as are wanted before blocks are cut, else the other way around. */
+/* For `rows` rows and `blocks` blocks, both at least 1, that take this many multiply-adds. least_bands: at least as many bands, if there
+ * are rows enough. bands_first: as many bands as are wanted before blocks are cut, else the other way around. */
 static inline flow_piece_grid flow_cut_pieces(double multiply_adds, int64_t rows, int64_t least_bands, int64_t blocks, int bands_first)
 {
   enum { WANTED = 16, LEAST_WORK = 1 << 17 };   /* pieces; multiply-adds of one: a few microseconds */

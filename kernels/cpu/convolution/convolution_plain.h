@@ -57,7 +57,8 @@ static void PLAIN(run)(const flow_call *call, const flow_geometry *s)
   uint8_t *index = call->outputs[1].data;
   int64_t input = s->in[0] * s->in[1] * s->channels_in, output = s->result[0] * s->result[1] * s->channels_out;
   for (int64_t image = 0; image < s->images; image++)
-    PLAIN(forward)(s, call->inputs[0].data, image * input, w, b, y ? y + image * output : NULL, s->pooled && index ? index + image * output : NULL);
+    PLAIN(forward)(s, call->inputs[0].data, image * input, w, b, y ? y + image * output : NULL,
+          s->pooled && index ? index + image * output : NULL);
 }
 
 /* Spreads the gradient g of conv output (row, column, channel) to dx, dw, db; each may be NULL. */

@@ -32,7 +32,8 @@ static inline double flow_winograd_traffic_cost(double bytes, double times)
 /* A whole convolution of this many tiles. kept: without the weights' transform. */
 static inline double flow_winograd_cost(int f, int64_t tiles, int64_t inputs, int64_t outputs, int kept)
 {
-  double planes = (f + 2) * (f + 2), padded = (double)flow_padded_channels(outputs), weights = planes * (double)inputs * padded * sizeof(float);
+  double planes = (f + 2) * (f + 2), padded = (double)flow_padded_channels(outputs),
+         weights = planes * (double)inputs * padded * sizeof(float);
   double chunks = (double)tiles / (double)flow_winograd_chunk(f, inputs, tiles);
   double parts = outputs % VL ? (double)(tiles * f * f) * 15 * PEAK : 0;      /* vectors that are not stored whole */
   double transform = flow_winograd_transform_cost(f, (double)inputs * padded / VL) + flow_winograd_traffic_cost(weights, 1);

@@ -70,8 +70,8 @@ size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs);
 int64_t flow_winograd_chunk(int f, int64_t inputs, int64_t tiles);
 size_t  flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles);
 
-/* The convolution for tiles [first, last) of a range and blocks [begin, end) of output channels. u: as flow_winograd_weights made it for these
- * inputs and outputs; scratch: for all tiles of the range. */
+/* The convolution for tiles [first, last) of a range and blocks [begin, end) of output channels. u: as flow_winograd_weights made it for
+ * these inputs and outputs; scratch: for all tiles of the range. */
 void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t last, int64_t begin,
                             int64_t end, const float *u, const flow_tile_result *result, float *scratch);
 

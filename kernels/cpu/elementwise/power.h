@@ -1,5 +1,5 @@
-/* power.h: x^y of vectors of floats, in double: 2^(y log2 x), whose error of some 1e-10 is far below half a unit in the last place of a float,
- * so that results are those of correct rounding but for the rarest ties. */
+/* power.h: x^y of vectors of floats, in double: 2^(y log2 x), whose error of some 1e-10 is far below half a unit in the last place of a
+ * float, so that results are those of correct rounding but for the rarest ties. */
 #ifndef FLOW_CPU_ELEMENTWISE_POWER_H
 #define FLOW_CPU_ELEMENTWISE_POWER_H
 

@@ -1,8 +1,8 @@
 /* convert.h: storage dtypes in and out of the types that kernels compute in.
  *
  * Kernels compute in five types only, the kinds; every dtype belongs to one of them, and integers of up to 32 bits to WORD, too. Loading
- * widens exactly (but for float64 into FLOAT and 64-bit integers into floats, which round). Storing rounds floats to nearest even, saturates
- * floats to integers (NaN becomes 0), wraps integers to narrower ones and writes bools as 0 or 1. */
+ * widens exactly (but for float64 into FLOAT and 64-bit integers into floats, which round). Storing rounds floats to nearest even,
+ * saturates floats to integers (NaN becomes 0), wraps integers to narrower ones and writes bools as 0 or 1. */
 #ifndef FLOW_CPU_MOVEMENT_CONVERT_H
 #define FLOW_CPU_MOVEMENT_CONVERT_H
 

@@ -1,8 +1,8 @@
 /* recurrent.h: what the kernels of the recurrent cells share: sizes, blocks of rows, and the product of a block's state with the kernel.
  *
  * A row of the batch needs no other row, so a part is a block of rows that goes through all steps on its own: no member waits for another
- * between steps. Phase 0 copies the kernel into panels of PANEL columns, as tiles of gemm_tile.h read them; phase 1 runs the blocks. The state
- * of a block is together in scratch: in the sequence its rows would be far apart, and fall into few sets of the cache.
+ * between steps. Phase 0 copies the kernel into panels of PANEL columns, as tiles of gemm_tile.h read them; phase 1 runs the blocks. The
+ * state of a block is together in scratch: in the sequence its rows would be far apart, and fall into few sets of the cache.
  * Every product is summed in the order of k, so the bits of a row depend on nothing but the row. */
 #ifndef FLOW_CPU_RECURRENT_RECURRENT_H
 #define FLOW_CPU_RECURRENT_RECURRENT_H

@@ -1,6 +1,6 @@
-/* convert.h: elements of any dtype in and out of the types that kernels compute in, as on the CPU (kernels/cpu/movement/convert.h): widening is
- * exact except for float64 into float and 64-bit integers into floats; storing rounds floats to nearest even, saturates floats to integers
- * (NaN becomes 0), wraps integers to narrower ones and writes bools as 0 or 1. */
+/* convert.h: elements of any dtype in and out of the types that kernels compute in, as on the CPU (kernels/cpu/movement/convert.h):
+ * widening is exact except for float64 into float and 64-bit integers into floats; storing rounds floats to nearest even, saturates floats
+ * to integers (NaN becomes 0), wraps integers to narrower ones and writes bools as 0 or 1. */
 #ifndef FLOW_CUDA_DEVICE_CONVERT_H
 #define FLOW_CUDA_DEVICE_CONVERT_H
 

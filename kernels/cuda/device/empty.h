@@ -1,4 +1,5 @@
-/* empty.h: calls of a replica that has no rows of a batch: what is linear in an input without elements is zero, and no library is asked for it. */
+/* empty.h: calls of a replica that has no rows of a batch: what is linear in an input without elements is zero, and no library is asked for
+ * it. */
 #ifndef FLOW_CUDA_DEVICE_EMPTY_H
 #define FLOW_CUDA_DEVICE_EMPTY_H
 

@@ -3,13 +3,13 @@
  * Bodies that serve several dtypes are written once, in FAMILY_bodies.h, and included once per way of computing by
  *   #define BODIES "cuda/ops/FOLDER/FAMILY_bodies.h"
  *   #include "cuda/device/for_float32.h"    NAME(x) is x_float32: float32 operands, computed in float
- *   #include "cuda/device/for_half_floats.h" NAME(x) is x_half_floats: 16-bit floats, also beside float32, computed in float; not every family has them
- *   #include "cuda/device/for_other.h"      NAME(x) is x_other: floats of any size, mixed, computed in double
+ *   #include "cuda/device/for_half_floats.h" NAME(x) is x_half_floats: 16-bit floats, also beside float32, computed in float; not every
+ *   family has them #include "cuda/device/for_other.h"      NAME(x) is x_other: floats of any size, mixed, computed in double
  *   #include "cuda/device/for_integers.h"   NAME(x) is x_integers: integers and bool, computed in int64
  *   #undef BODIES
  * Each defines NUMBER and its dtype NUMBER_DTYPE, IN_FLOAT (1: NUMBER is
- * float, 2: and operands may have 16 bits), NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and
- * STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and are at a multiple of 16 bytes. */
+ * float, 2: and operands may have 16 bits), NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and
+ * LOAD_FOUR and STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and are at a multiple of 16 bytes. */
 #ifndef FLOW_CUDA_DEVICE_NUMBERS_H
 #define FLOW_CUDA_DEVICE_NUMBERS_H
 

@@ -1,7 +1,7 @@
 /* view.h: an operand as it is seen from the positions of an output: element i of the output, in row-major order, goes with element
  * view_offset(view, i) of the operand. Axes are merged wherever memory allows, operand by operand: an operand laid out like the output is
- * one axis of stride 1, a scalar one of stride 0, and neither needs a division. Others need a division for each axis but the first, which is
- * a multiplication where the output has fewer than 2^31 elements. */
+ * one axis of stride 1, a scalar one of stride 0, and neither needs a division. Others need a division for each axis but the first, which
+ * is a multiplication where the output has fewer than 2^31 elements. */
 #ifndef FLOW_CUDA_DEVICE_VIEW_H
 #define FLOW_CUDA_DEVICE_VIEW_H
 

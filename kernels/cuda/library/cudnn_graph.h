@@ -1,8 +1,8 @@
 /* cudnn_graph.h: graphs of cuDNN 9's backend interface, built in few lines, and the plans that come of them.
  *
- * A graph remembers its first failure and ignores what is asked of it after that; the plan reports it. Tensors are named by the numbers that
- * flow_cudnn_tensor returns, which are also the unique ids of their data. Dimensions are always N, C, H, W (filters K, C, R, S): a layout
- * is in the strides. Sums are float32. */
+ * A graph remembers its first failure and ignores what is asked of it after that; the plan reports it. Tensors are named by the numbers
+ * that flow_cudnn_tensor returns, which are also the unique ids of their data. Dimensions are always N, C, H, W (filters K, C, R, S): a
+ * layout is in the strides. Sums are float32. */
 #ifndef FLOW_CUDA_LIBRARY_CUDNN_GRAPH_H
 #define FLOW_CUDA_LIBRARY_CUDNN_GRAPH_H
 

@@ -7,7 +7,8 @@
 
 typedef enum flow_library_direction {
   FLOW_LIBRARY_FORWARD,        /* y = x * w (+ bias) (then relu) */
-  FLOW_LIBRARY_DATA,           /* dx of dy and w (+ addend) (then 0 where x, the result of a relu, is not positive) (and its sums over pixels) */
+  /* dx of dy and w (+ addend) (then 0 where x, the result of a relu, is not positive) (and its sums over pixels) */
+  FLOW_LIBRARY_DATA,
   FLOW_LIBRARY_FILTER          /* dw of x and dy */
 } flow_library_direction;
 
@@ -37,8 +38,8 @@ typedef struct flow_library_product {
 /* What a library's fast algorithms need. Parameters have no gaps between them: a product of some has an alignment of one element. */
 enum { FLOW_LIBRARY_ALIGNMENT = 16 };
 
-/* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is not a formula: 0. Products are read as
- * aligned ones. */
+/* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is not a formula: 0. Products
+ * are read as aligned ones. */
 enum { FLOW_LIBRARY_TEXT = 320 };
 void flow_library_convolution_text(const flow_library_convolution *convolution, char *text, size_t size);
 void flow_library_product_text(const flow_library_product *product, char *text, size_t size);

@@ -1,5 +1,5 @@
-/* library_functions.h: cuDNN and cuBLASLt as cudnn_*.c and cublas_plan.c call them: through tables, since the libraries are opened when they
- * are first used. Their headers check the types of the functions. */
+/* library_functions.h: cuDNN and cuBLASLt as cudnn_*.c and cublas_plan.c call them: through tables, since the libraries are opened when
+ * they are first used. Their headers check the types of the functions. */
 #ifndef FLOW_CUDA_LIBRARY_LIBRARY_FUNCTIONS_H
 #define FLOW_CUDA_LIBRARY_LIBRARY_FUNCTIONS_H
 

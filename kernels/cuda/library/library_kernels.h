@@ -7,7 +7,8 @@
 #include "kernels.h"
 
 #define FLOW_LIBRARY_KERNEL(name, op) \
-  { .variant = name, .supports = flow_library_##op##_supports, .shared_bytes = flow_library_##op##_shared_bytes, .run = flow_library_##op##_run }
+  { .variant = name, .supports = flow_library_##op##_supports, .shared_bytes = flow_library_##op##_shared_bytes, \
+    .run = flow_library_##op##_run }
 #define FLOW_LIBRARY_DECLARE(op) \
   int flow_library_##op##_supports(const flow_call *call); \
   size_t flow_library_##op##_shared_bytes(const flow_call *call); \

@@ -18,8 +18,8 @@ typedef struct flow_plan_cache {
 /* Makes a plan in *plan, which has the cache's plan size and is zero. What it refuses as FLOW_UNSUPPORTED is not asked again. */
 typedef flow_status (*flow_plan_maker)(const void *key, void *plan);
 
-/* The plan of a key, made on first use and kept where it is from then on; NULL where there is none. Two threads never make the same, but may
- * make two at the same time. */
+/* The plan of a key, made on first use and kept where it is from then on; NULL where there is none. Two threads never make the same, but
+ * may make two at the same time. */
 const void *flow_plan_cache_find(flow_plan_cache *cache, const void *key, size_t key_bytes, size_t plan_bytes, flow_plan_maker make);
 
 #endif

@@ -15,10 +15,10 @@
  * There are no legacy stream, no allocations in graphs, and one dimension of blocks and threads.
  * FLOW_EMULATED_GPUS (2), FLOW_EMULATED_MEMORY (bytes of each, 2^30), FLOW_EMULATED_SEED (1) and FLOW_EMULATED_PROTECT=0 (memory stays
  * readable, for debuggers) are read once; FLOW_EMULATED_IDLE=1: kernels do nothing, and new memory is what it was, for who only counts
- * launches and bytes: then a device may have more memory than this machine; FLOW_EMULATED_BOUNDS=1: a kernel touches nothing but what its op
- * was given, to the byte (bounds.c), which takes several times as long; FLOW_EMULATED_SHARED: another process that is told the same has the same devices, as far as
- * their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL. FLOW_EMULATED_ONLY=N: a context on another device than N is refused. Everything happens under one lock; functions here are called with it
- * held unless they say otherwise. */
+ * launches and bytes: then a device may have more memory than this machine; FLOW_EMULATED_BOUNDS=1: a kernel touches nothing but what its
+ * op was given, to the byte (bounds.c), which takes several times as long; FLOW_EMULATED_SHARED: another process that is told the same has
+ * the same devices, as far as their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL. FLOW_EMULATED_ONLY=N: a context on
+ * another device than N is refused. Everything happens under one lock; functions here are called with it held unless they say otherwise. */
 #ifndef FLOW_CUDA_EMULATION_H
 #define FLOW_CUDA_EMULATION_H
 
@@ -31,7 +31,11 @@
 
 enum { EMULATED_DEVICES = 8, EMULATED_LANES = 64, EMULATED_TEXT = 512 };
 
-#define EMULATED_TRY(call) do { cudaError_t emulated_error_ = (call); if (emulated_error_ != cudaSuccess) return emulated_error_; } while (0)
+#define EMULATED_TRY(call)                                       \
+  do {                                                           \
+    cudaError_t emulated_error_ = (call);                        \
+    if (emulated_error_ != cudaSuccess) return emulated_error_;  \
+  } while (0)
 
 /* ---- devices and errors (devices.c) ---- */
 
@@ -137,8 +141,8 @@ void emulated_drop_work(emulated_work *work);      /* what is its own */
 /* Takes over what is the work's own, also when it fails. */
 cudaError_t emulated_add(emulated_lane *lane, const emulated_work *work);
 void emulated_fail_lane(emulated_lane *lane, cudaError_t failure);      /* with the thread's text */
-/* Carries out work, in random turns, until the lane has done this many (-1: until nobody has any left). 0: it cannot be, since ranks have not
- * come yet. */
+/* Carries out work, in random turns, until the lane has done this many (-1: until nobody has any left). 0: it cannot be, since ranks have
+ * not come yet. */
 int  emulated_carry_out(int lane, int64_t position);
 /* The same however long it takes; the lock is given up meanwhile. */
 void emulated_finish(int lane, int64_t position);

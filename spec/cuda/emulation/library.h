@@ -31,7 +31,8 @@ BODY double emulated_dot(const void *x, int64_t x_at, const void *y, int64_t y_a
     for (; k + 4 <= count; k += 4)
       for (int lane = 0; lane < 4; lane++) sums[lane] += emulated_factor(p[k + lane], tf32) * emulated_factor(q[k + lane], tf32);
   }
-  for (; k < count; k++) sums[0] += emulated_factor(float_at(x, dtype, x_at + k), tf32) * emulated_factor(float_at(y, dtype, y_at + k), tf32);
+  for (; k < count; k++)
+    sums[0] += emulated_factor(float_at(x, dtype, x_at + k), tf32) * emulated_factor(float_at(y, dtype, y_at + k), tf32);
   return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 

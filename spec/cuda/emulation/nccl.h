@@ -1,5 +1,5 @@
-/* nccl.h of the emulated CUDA runtime: the part of NCCL's interface that kernels/cuda/runtime/nccl.c uses, under NCCL's names and with its values
- * (spec/c/test_cuda_headers.c). */
+/* nccl.h of the emulated CUDA runtime: the part of NCCL's interface that kernels/cuda/runtime/nccl.c uses, under NCCL's names and with its
+ * values (spec/c/test_cuda_headers.c). */
 #ifndef FLOW_CUDA_EMULATION_NCCL_H
 #define FLOW_CUDA_EMULATION_NCCL_H
 

@@ -93,7 +93,8 @@ BODY void load_eight(const void *x, int dtype, int repeat, int64_t first, int64_
     UNROLL for (int j = 0; j < 4; j++) v[j + 4] = high.v[j];
   } else {
     eight_half_floats half_floats = *(const eight_half_floats *)((const uint16_t *)x + first);
-    UNROLL for (int j = 0; j < 8; j++) v[j] = dtype == FLOW_BFLOAT16 ? bfloat16_to_float(half_floats.v[j]) : half_to_float(half_floats.v[j]);
+    UNROLL for (int j = 0; j < 8; j++)
+      v[j] = dtype == FLOW_BFLOAT16 ? bfloat16_to_float(half_floats.v[j]) : half_to_float(half_floats.v[j]);
   }
 }
 
@@ -206,7 +207,12 @@ enum { FUSED_REGISTER = 16, FUSED_LAST = 254, FUSED_NOWHERE = 255 };
 
 /* op: elementwise_op, or ELEMENTWISE_COUNT: a cast. The result, rounded to dtype, is also FUSED_LAST of the next step. */
 typedef struct fused_step { uint8_t op, a, b, to, dtype; } fused_step;
-typedef struct fused_chain_arguments { view x[FUSED_INPUTS], y; int64_t count; int32_t steps, unused; fused_step step[FUSED_STEPS]; } fused_chain_arguments;
+typedef struct fused_chain_arguments {
+  view x[FUSED_INPUTS], y;
+  int64_t count;
+  int32_t steps, unused;
+  fused_step step[FUSED_STEPS];
+} fused_chain_arguments;
 
 BODY float round_float(int dtype, float value)
 {

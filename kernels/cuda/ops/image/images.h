@@ -1,5 +1,5 @@
-/* images.h: resize, sample_image and their gradients, NHWC. Runs and weights of a resized image's axes are made on the device, by threads of
- * their own. Gradients of resize are gathered: the outputs that an input pixel goes into are neighbours, too. A sampled image's
+/* images.h: resize, sample_image and their gradients, NHWC. Runs and weights of a resized image's axes are made on the device, by threads
+ * of their own. Gradients of resize are gathered: the outputs that an input pixel goes into are neighbours, too. A sampled image's
  * are added one output pixel after the other, by one thread for each image and channel, since any of them may go to any place. */
 #ifndef FLOW_CUDA_OPS_IMAGES_H
 #define FLOW_CUDA_OPS_IMAGES_H
@@ -41,7 +41,8 @@ BODY void resize_weigh(int64_t i, const resize_arguments *a)
   weigh_output(&axis, &a->attributes, (int)(is_row ? i : i - a->rows.out));
 }
 
-/* How many output pixels have a run that ends (reach 1) or begins (reach 0) at or before input pixel `at`: both grow from one to the next. */
+/* How many output pixels have a run that ends (reach 1) or begins (reach 0) at or before input pixel `at`: both grow from one to the
+ * next. */
 BODY int resize_outputs_before(const resize_axis *axis, int at, int reach)
 {
   int low = 0, high = axis->out;

@@ -1,9 +1,10 @@
 /* optimizers.h: what the optimizers do to flat parameters, their slots and gradients. Formulas: optimizer_formulas.inc; weight decay,
  * w -= w weight_decay learning_rate, comes first.
  *
- * Gradients are in memory, or are products x^T g of a layer's input x {k, m} and what came back to it, g {k, n}, that are summed here, tile by
- * tile, and never written; with many rows k a library makes them, in memory. x and g may be of 16 bits. Either is a segment of the parameters with blocks of threads of its own. The learning rate and the number of
- * iterations are read on the device: a recorded step is repeated with others. */
+ * Gradients are in memory, or are products x^T g of a layer's input x {k, m} and what came back to it, g {k, n}, that are summed here, tile
+ * by tile, and never written; with many rows k a library makes them, in memory. x and g may be of 16 bits. Either is a segment of the
+ * parameters with blocks of threads of its own. The learning rate and the number of iterations are read on the device: a recorded step is
+ * repeated with others. */
 #ifndef FLOW_CUDA_OPS_OPTIMIZERS_H
 #define FLOW_CUDA_OPS_OPTIMIZERS_H
 

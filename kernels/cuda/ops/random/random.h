@@ -1,6 +1,6 @@
-/* random.h: kernels of random numbers: the same keys, counters and formulas as the CPU's (kernels/cpu/random/random.c, dropout.c, sample.c), so
- * that a model draws the same numbers wherever it runs: uniform numbers and masks to the bit, normal ones except for the last digits of a
- * double. Seed and step are read on the device: a recorded step can be repeated with others. */
+/* random.h: kernels of random numbers: the same keys, counters and formulas as the CPU's (kernels/cpu/random/random.c, dropout.c,
+ * sample.c), so that a model draws the same numbers wherever it runs: uniform numbers and masks to the bit, normal ones except for the last
+ * digits of a double. Seed and step are read on the device: a recorded step can be repeated with others. */
 #ifndef FLOW_CUDA_OPS_RANDOM_H
 #define FLOW_CUDA_OPS_RANDOM_H
 

@@ -5,8 +5,8 @@
  * every lanes-th element of its output; then the lanes are combined in a fixed order. A long reduction with few outputs is cut into slices
  * whose results, 8 bytes each, a second launch reduces. Lanes and slices follow from shapes, so results do, too.
  *
- * Floats are combined in float for up to REDUCE_RUN elements and then in double: about as fast as float sums, since memory is what they wait
- * for. Four equal numbers add up exactly, and the error of a sum stays below 2e-7 of the sum of magnitudes however long it is. */
+ * Floats are combined in float for up to REDUCE_RUN elements and then in double: about as fast as float sums, since memory is what they
+ * wait for. Four equal numbers add up exactly, and the error of a sum stays below 2e-7 of the sum of magnitudes however long it is. */
 #ifndef FLOW_CUDA_OPS_REDUCE_H
 #define FLOW_CUDA_OPS_REDUCE_H
 
@@ -50,7 +50,8 @@ BODY reduce_place reduce_place_of(int thread, int64_t block, const reduce_argume
     value = (A)(combine(value, other));                                                              \
   }
 
-/* T: what load gives and up to REDUCE_RUN elements are combined in; A: what those are combined in. `together` elements are on their way at a time. */
+/* T: what load gives and up to REDUCE_RUN elements are combined in; A: what those are combined in. `together` elements are on their way at
+ * a time. */
 #define REDUCE_BODY(name, together, T, A, load, store, combine, identity)                            \
   typedef reduce_arguments name##_arguments;                                                         \
   BODY A name##_run(const reduce_arguments *p, const reduce_place *at)                               \
@@ -200,7 +201,7 @@ POSITION_BODY(position_integer, int64_t, load_integer)
 #define REDUCE_KERNELS(ELEMENT, BLOCK)                                                               \
   REDUCE_KERNELS_OF(BLOCK, reduce_sum) REDUCE_KERNELS_OF(BLOCK, reduce_prod)                         \
   REDUCE_KERNELS_OF(BLOCK, reduce_max) REDUCE_KERNELS_OF(BLOCK, reduce_min)                          \
-  REDUCE_FLOAT_KERNELS(BLOCK, reduce_logsumexp) BLOCK(reduce_any, 3) BLOCK(reduce_all, 3)                                                          \
+  REDUCE_FLOAT_KERNELS(BLOCK, reduce_logsumexp) BLOCK(reduce_any, 3) BLOCK(reduce_all, 3)            \
   BLOCK(position_float, 3) BLOCK(position_double, 3) BLOCK(position_integer, 3)
 
 #endif

@@ -14,7 +14,12 @@
 #define FLOW_SCHEDULE_COSINE(x) cosine(x)
 #include "schedule_formulas.h"
 
-typedef struct schedule_rate_arguments { const int64_t *step; const double *parameters; float *y; int32_t kind, unused; } schedule_rate_arguments;
+typedef struct schedule_rate_arguments {
+  const int64_t *step;
+  const double *parameters;
+  float *y;
+  int32_t kind, unused;
+} schedule_rate_arguments;
 
 typedef enum schedule_class {
 #define CLASS(name, formula) SCHEDULE_##formula,
