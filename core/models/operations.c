@@ -306,7 +306,8 @@ static const struct { const char *name, *class_name, *module; } classes[] = {
   { "sub", "Subtract", NULL }, { "mul", "Multiply", NULL }, { "div", "TrueDivide", NULL }, { "pow", "Power", NULL },
   { "eq", "Equal", NULL }, { "ne", "NotEqual", NULL }, { "lt", "Less", NULL }, { "le", "LessEqual", NULL }, { "gt", "Greater", NULL },
   { "ge", "GreaterEqual", NULL }, { "neg", "Negative", NULL }, { "abs", "Absolute", NULL }, { "is_finite", "Isfinite", NULL },
-  { "rsqrt", NULL, "math" }, { "erf", NULL, "math" }, { "logsumexp", NULL, "math" }, { "stop_gradient", NULL, "core" },
+  { "rsqrt", NULL, "math" }, { "erf", NULL, "math" }, { "erfc", NULL, "math" }, { "logsumexp", NULL, "math" },
+  { "stop_gradient", NULL, "core" },
   { "relu", NULL, "nn" }, { "sigmoid", NULL, "nn" }, { "softplus", NULL, "nn" },
 };
 

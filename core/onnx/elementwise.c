@@ -47,6 +47,13 @@ FLOW_ONNX_RULE(shifted)      /* e^x - 1 */
   flow_onnx_emit(x, "Sub", o.result, flow_onnx_emit(x, type, NULL, o.inputs[0], NULL, NULL), flow_onnx_number(x, o.dtype, 1), NULL);
 }
 
+/* ONNX has no erfc: beyond x = 3 the difference has fewer digits than the op. */
+FLOW_ONNX_RULE(erfc)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, "Sub", o.result, flow_onnx_number(x, o.dtype, 1), flow_onnx_emit(x, type, NULL, o.inputs[0], NULL, NULL), NULL);
+}
+
 FLOW_ONNX_RULE(log1p)
 {
   operands o = operands_of(x, node);
@@ -199,6 +206,7 @@ const flow_onnx_record flow_onnx_elementwise[] = {
   FLOW_ONNX(arctan, plain, "Atan"),
   FLOW_ONNX(sigmoid, plain, "Sigmoid"),
   FLOW_ONNX(erf, plain, "Erf"),
+  FLOW_ONNX(erfc, erfc, "Erf"),
   FLOW_ONNX(softplus, plain, "Softplus"),
   FLOW_ONNX(logical_not, logical_not, "Not"),
   FLOW_ONNX(is_finite, is_finite, "IsNaN"),

@@ -34,7 +34,7 @@ for _, entry in ipairs {
   { "exp", -2, 2 }, { "expm1", -2, 2 }, { "log", 0.1, 4 }, { "log1p", -0.5, 3 }, { "sqrt", 0.1, 4 }, { "rsqrt", 0.1, 4 },
   { "arctan", -4, 4 },
   { "reciprocal", 0.5, 3 }, { "sin", -3, 3 }, { "cos", -3, 3 }, { "tan", -1.4, 1.4 }, { "tanh", -4, 4 }, { "sigmoid", -4, 4 },
-  { "erf", -3, 3 },
+  { "erf", -3, 3 }, { "erfc", -3, 6 },
   { "softplus", -4, 4 },
 } do
   add(entry[1], { image(entry[2], entry[3]) })

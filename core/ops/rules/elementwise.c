@@ -167,6 +167,7 @@ GRADIENT_OF_1(arctan, e_div(e, g, e_add(e, NUMBER(1), e_square(e, x))))
 GRADIENT_OF_1(tanh, e_mul(e, g, e_sub(e, NUMBER(1), e_square(e, y))))
 GRADIENT_OF_1(sigmoid, e_mul(e, g, e_mul(e, y, e_sub(e, NUMBER(1), y))))
 GRADIENT_OF_1(erf, e_mul(e, g, e_mul(e, NUMBER(M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))
+GRADIENT_OF_1(erfc, e_mul(e, g, e_mul(e, NUMBER(-M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))
 GRADIENT_OF_1(softplus, e_mul(e, g, e_sigmoid(e, x)))
 GRADIENT_OF_1(copy, g)
 

@@ -5,7 +5,7 @@ local ops = require "flow.tensor.ops"
 
 local FILES = {
   elementwise = [[exp2 log2 log10 cbrt logaddexp logaddexp2 hypot ldexp arcsin arccos arctan2 sinh cosh arcsinh arccosh arctanh deg2rad
-    rad2deg sinc erfc erfinv i0 true_divide fmod trunc fix fabs fmax fmin heaviside isinf isposinf isneginf isreal
+    rad2deg sinc erfinv i0 true_divide fmod trunc fix fabs fmax fmin heaviside isinf isposinf isneginf isreal
     signbit logical_xor isclose allclose nan_to_num real imag conj conjugate angle saturate_cast view nextafter]],
   integers = [[bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_invert bitwise_left_shift left_shift bitwise_right_shift
     right_shift gcd lcm]],

@@ -4,7 +4,7 @@ local flow = require "flow"
 local arrays = require "spec.support.arrays"
 local arguments = require "spec.backend.random_ops.arguments"
 
-ffi.cdef "double erf(double); double expm1(double); double log1p(double);"
+ffi.cdef "double erf(double); double erfc(double); double expm1(double); double log1p(double);"
 
 local DTYPES, NUMBERS, LOW, HIGH = arguments.DTYPES, arguments.NUMBERS, arguments.LOW, arguments.HIGH
 local is_float, float_of, promoted = arguments.is_float, arguments.float_of, arguments.promoted
@@ -39,7 +39,7 @@ for _, entry in ipairs {
   { "cos", math.cos, DTYPES, "float" }, { "tan", math.tan, DTYPES, "float", -1.4, 1.4 },
   { "arctan", math.atan, DTYPES, "float" },
   { "tanh", tanh, DTYPES, "float" }, { "sigmoid", sigmoid, DTYPES, "float" },
-  { "erf", ffi.C.erf, DTYPES, "float" }, { "softplus", softplus, DTYPES, "float" },
+  { "erf", ffi.C.erf, DTYPES, "float" }, { "erfc", ffi.C.erfc, DTYPES, "float" }, { "softplus", softplus, DTYPES, "float" },
   { "logical_not", truth(function(x) return x == 0 end), DTYPES, "bool" }, { "is_finite", truth(finite), DTYPES, "bool" },
   { "isnan", truth(function(x) return x ~= x end), DTYPES, "bool" },
   { "elu", function(x) return x > 0 and x or ffi.C.expm1(x) end, DTYPES, "float" },

@@ -20,7 +20,8 @@
   X(E, sin, 1, F(sine)(a))                    X(E, cos, 1, F(cosine)(a))                                      \
   X(E, tan, 1, F(sine)(a) / F(cosine)(a))     X(E, arctan, 1, F(atan)(a))                                     \
   X(E, tanh, 1, F(tanh)(a))                   X(E, sigmoid, 1, F(sigmoid)(a))                                 \
-  X(E, erf, 1, F(erf)(a))                     X(E, softplus, 1, F(softplus)(a))                               \
+  X(E, erf, 1, F(erf)(a))                     X(E, erfc, 1, F(erfc)(a))                                       \
+  X(E, softplus, 1, F(softplus)(a))                                                                           \
   X(E, add, 2, a + b)                         X(E, sub, 2, a - b)                                             \
   X(E, mul, 2, a * b)                         X(E, div, 2, a / b)                                             \
   X(E, divide_no_nan, 2, b == 0 ? 0 : a / b)  X(E, pow, 2, F(pow)(a, b))                                      \

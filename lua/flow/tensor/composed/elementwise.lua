@@ -81,8 +81,6 @@ end, "sinc")
 
 ---- the error function and Bessel's ----------------------------------------------------------------
 
-of_floats(function(x) return 1 - ops.erf(x) end, "erfc")
-
 local function polynomial(x, coefficients)
   local y = coefficients[1]
   for i = 2, #coefficients do y = y * x + coefficients[i] end
