@@ -52,6 +52,7 @@ typedef struct flow_sink {
   uint64_t written;            /* bytes so far: where the next ones go */
   int      wants_crc;          /* while it is set: crc becomes the CRC-32 of what is written */
   uint32_t crc;
+  int      only_new;           /* set after flow_sink_open: commit fails if a file of this name has come meanwhile, which stays */
 } flow_sink;
 
 flow_status flow_sink_open(const char *path, flow_sink *sink);
@@ -62,5 +63,9 @@ flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, 
  * after a failure the old file is whole, but where only the folder could not be brought to the disk the new one is. */
 flow_status flow_sink_commit(flow_sink *sink);
 void        flow_sink_discard(flow_sink *sink);         /* after a failure; harmless after commit */
+
+/* Renames if nothing has the name `to`: 0, or -1 with errno, EEXIST if something has it. What another process makes at the same moment is
+ * not replaced, except on file systems and kernels that cannot look and rename at once. */
+int         flow_rename_to_free(const char *from, const char *to);
 
 #endif

@@ -148,8 +148,8 @@ static flow_status fail_because_there(const char *action, const char *to)
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s exists; give overwrite = true to replace it", action, to);
 }
 
-/* Linux' renameat2, for which musl has no function, with RENAME_NOREPLACE: sets errno to EEXIST where `to` is there. */
-static int rename_to_free(const char *from, const char *to)
+/* Linux' renameat2, for which musl has no function, with RENAME_NOREPLACE. */
+static int rename_at_once(const char *from, const char *to)
 {
 #ifdef SYS_renameat2
   return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1u << 0);
@@ -159,17 +159,23 @@ static int rename_to_free(const char *from, const char *to)
 #endif
 }
 
+/* EINVAL: the file system has no such rename. Then a link that points nowhere has the name, too, so lstat looks. */
+int flow_rename_to_free(const char *from, const char *to)
+{
+  struct stat facts;
+  if (rename_at_once(from, to) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  if (lstat(to, &facts) != 0) return rename(from, to);
+  errno = EEXIST;
+  return -1;
+}
+
 flow_status flow_rename_path(const char *from, const char *to, int overwrite)
 {
   FLOW_TRY(check_path("rename", from));
   FLOW_TRY(check_path("rename", to));
-  if (!overwrite) {
-    if (rename_to_free(from, to) == 0) return FLOW_OK;
-    if (errno == EEXIST) return fail_because_there("rename", to);
-    if (errno != EINVAL && errno != ENOSYS) return fail_by_errno("rename", from);
-    if (flow_path_kind(to) != FLOW_PATH_NONE) return fail_because_there("rename", to);    /* file systems that cannot do it at once */
-  }
-  return rename(from, to) == 0 ? FLOW_OK : fail_by_errno("rename", from);
+  if ((overwrite ? rename(from, to) : flow_rename_to_free(from, to)) == 0) return FLOW_OK;
+  return !overwrite && errno == EEXIST ? fail_because_there("rename", to) : fail_by_errno("rename", from);
 }
 
 static flow_status copy_bytes(flow_source *source, flow_sink *sink)
@@ -185,8 +191,8 @@ static flow_status copy_bytes(flow_source *source, flow_sink *sink)
   return status;
 }
 
-/* The copy appears whole or not at all (sink.c). Without `overwrite` a file that another process makes between the look
- * and the rename is still replaced: rename has no such form on all file systems. */
+/* The copy appears whole or not at all (sink.c). Without `overwrite` the look at the beginning saves the work, and the sink's rename
+ * decides: another process may make the file while this one copies. */
 flow_status flow_copy_file(const char *from, const char *to, int overwrite)
 {
   FLOW_TRY(check_path("copy", from));
@@ -197,6 +203,7 @@ flow_status flow_copy_file(const char *from, const char *to, int overwrite)
   FLOW_TRY(flow_source_open(from, &source));
   flow_status status = flow_sink_open(to, &sink);
   if (status == FLOW_OK) {
+    sink.only_new = !overwrite;
     status = copy_bytes(&source, &sink);
     if (status == FLOW_OK) status = flow_sink_commit(&sink);
     else flow_sink_discard(&sink);

@@ -260,15 +260,24 @@ static flow_status sync_folder(char *path)
   return status;
 }
 
-/* Order: contents to the disk, then the name, then the folder. A machine that stops in between has the old file, or the new one whole. */
+/* The finished file gets its name. */
+static flow_status name_file(const flow_sink *sink)
+{
+  if ((sink->only_new ? flow_rename_to_free : rename)(sink->temporary, sink->path) == 0) return FLOW_OK;
+  if (!sink->only_new || errno != EEXIST) return fail_by_errno("write", sink->path);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s exists: another process has made it meanwhile; give overwrite = true to replace it",
+                   sink->path);
+}
+
+/* Order: contents to the disk, then the name, then the folder. A machine that stops in between has the old file, or the new one whole. The
+ * file is closed after it has its name, since the lock of the temporary file lasts until then: nobody takes it for a dead writer's. */
 flow_status flow_sink_commit(flow_sink *sink)
 {
   flow_status status = FLOW_OK;
   if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = fail_by_errno("write", sink->path);
   if (status == FLOW_OK) {
-    if (rename(sink->temporary, sink->path) != 0) {       /* before it is closed: the lock lasts until it has its name */
-      status = fail_by_errno("write", sink->path);
-    } else {
+    status = name_file(sink);
+    if (status == FLOW_OK) {
       flow_free(sink->temporary);        /* it has become the file: nothing to remove */
       sink->temporary = NULL;
       status = sync_folder(sink->path);

@@ -15,10 +15,19 @@
 
 /* The program's own fsync, in place of the C library's: counts what is brought to the disk. */
 static int files_synced, folders_synced, fsync_fails;
+/* What another process writes to `path` at that moment; NULL: none does. */
+static const char *written_meanwhile;
 
 int fsync(int descriptor)
 {
   struct stat facts;
+  if (written_meanwhile) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_true(fputs(written_meanwhile, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    written_meanwhile = NULL;
+  }
   if (fsync_fails) {
     errno = EIO;
     return -1;
@@ -61,6 +70,22 @@ static void file_and_folder_are_brought_to_the_disk(void **state)
   fsync_fails = 0;
   expect_text("one");
   assert_int_equal(count_files(), 1);
+}
+
+static void a_copy_leaves_a_file_that_appears_meanwhile(void **state)
+{
+  (void)state;
+  char from[sizeof path + 8];
+  snprintf(from, sizeof from, "%s.from", path);
+  assert_int_equal(flow_write_file(from, "ours", 4), FLOW_OK);
+  written_meanwhile = "theirs";
+  assert_int_equal(flow_copy_file(from, path, 0), FLOW_INVALID_ARGUMENT);
+  assert_non_null(strstr(flow_last_error(), "exists: another process has made it meanwhile; give overwrite = true"));
+  expect_text("theirs");
+  assert_int_equal(count_files(), 2);
+  assert_int_equal(flow_copy_file(from, path, 1), FLOW_OK);
+  expect_text("ours");
+  assert_int_equal(remove(from), 0);
 }
 
 static flow_tensor_writer *large_writer(void)
@@ -225,7 +250,8 @@ static void random_state_goes_on(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    IN_FOLDER(file_and_folder_are_brought_to_the_disk), IN_FOLDER(a_file_limit_leaves_the_old_file),
+    IN_FOLDER(file_and_folder_are_brought_to_the_disk), IN_FOLDER(a_copy_leaves_a_file_that_appears_meanwhile),
+    IN_FOLDER(a_file_limit_leaves_the_old_file),
     IN_FOLDER(a_full_disk_leaves_the_old_file), IN_FOLDER(a_read_only_folder_leaves_the_old_file),
     IN_FOLDER(only_dead_writers_files_are_removed), IN_FOLDER(a_thread_saves), IN_FOLDER(random_state_goes_on),
   };
