@@ -53,6 +53,8 @@ flow_status flow_scopes_new(flow_context *context, flow_scopes **out)
   return FLOW_OK;
 }
 
+/* Coroutines of Lua take turns in one context, each with its own open traces and tapes: the caller enters those of the running one before
+ * any other call. NULL: the context's own. Whoever made scopes releases them before the context. */
 void flow_scopes_enter(flow_context *context, flow_scopes *scopes)
 {
   context->scopes = scopes ? scopes : &context->own;
@@ -117,6 +119,8 @@ flow_status flow_context_restore(flow_context *context, const char *state)
   return FLOW_OK;
 }
 
+/* Relaxed loads and stores in these four: the number is all that is said, and no other memory is read because of it. A lock-free atomic is
+ * also what C11 permits in a signal handler. */
 void flow_interrupt(flow_context *context, int raised)
 {
   atomic_store_explicit(&context->interrupted, raised, memory_order_relaxed);
@@ -146,6 +150,7 @@ int flow_trace_replicas(const flow_context *context)
 
 int flow_tape_depth(const flow_context *context)  { return context->scopes->tape_count; }
 
+/* What the context says now about precision, replicas, the network and the device holds for the whole trace. */
 flow_status flow_trace_begin(flow_context *context)
 {
   flow_scopes *scopes = context->scopes;
@@ -169,6 +174,8 @@ flow_status flow_innermost_trace(flow_context *context, const char *who, flow_gr
   return FLOW_OK;
 }
 
+/* Shapes of a trace are known except for the batch dimension, -1: kernels take any number of rows up to a capacity, and no other size
+ * varies from run to run. */
 flow_status flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   flow_graph *graph;

@@ -47,6 +47,8 @@ flow_status flow_graph_new(flow_graph **out)
   return FLOW_OK;
 }
 
+/* A graph has two counts. `owners` are those who compute with it: traces, tapes and plans; the last of them gives back variables, constants
+ * and loops. `counted` also counts symbolic tensors, which may outlive all owners and then only know shapes. */
 flow_graph *flow_graph_retain(flow_graph *graph)
 {
   flow_counted_retain(&graph->counted);
@@ -54,6 +56,7 @@ flow_graph *flow_graph_retain(flow_graph *graph)
   return graph;
 }
 
+/* Releasing (acq_rel) orders what every owner did with the contents before the last one drops them. */
 void flow_graph_release(flow_graph *graph)
 {
   if (!graph) return;
@@ -121,6 +124,7 @@ flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *valu
   return FLOW_OK;
 }
 
+/* An owner keeps the number that it got first, so that a cell, which is called for each step of a sequence, draws from one stream. */
 flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number)
 {
   while (graph->outer) graph = graph->outer;
@@ -226,6 +230,7 @@ flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a,
   return FLOW_OK;
 }
 
+/* Readers only: outputs of the graph are the caller's list, and nodes whose results nobody reads any more are left for the plan to drop. */
 void flow_graph_redirect(flow_graph *graph, const int *same, int count)
 {
   for (int n = 0; n < graph->node_count; n++) {

@@ -11,6 +11,8 @@ int flow_tape_find(const flow_tape *tape, const flow_tensor *tensor)
   return flow_tensor_index_find(&tape->values, tensor);
 }
 
+/* In a trace a tape is a range of its nodes, [begin, end); eagerly it has a graph of its own, to which ops append. Two references: the tape
+ * may be released by the caller while it records, and by the scopes, when they are closed, while the caller still has it. */
 flow_status flow_tape_begin(flow_context *context, flow_tape **out)
 {
   flow_scopes *scopes = context->scopes;
@@ -36,6 +38,7 @@ flow_status flow_tape_begin(flow_context *context, flow_tape **out)
   return FLOW_OK;
 }
 
+/* Tapes may end in any order: those that began later move down. */
 flow_status flow_tape_end(flow_context *context, flow_tape *tape)
 {
   flow_scopes *scopes = context->scopes;
@@ -83,6 +86,8 @@ flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
   return add_leaf(tape, tensor, NULL, &value);
 }
 
+/* Each reading of a variable is a leaf of its own, of kind VARIABLE, by which gradients with respect to the variable are found. In a trace
+ * the reading is an op of the graph, which needs no leaf. */
 flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor)
 {
   flow_scopes *scopes = context->scopes;

@@ -25,6 +25,7 @@ flow_status flow_variable_new(flow_tensor *initial, const char *name, int traina
   return status;
 }
 
+/* Retains the storage: variables whose parameters an optimizer has put into one arena are views of it. */
 flow_status flow_variable_over(flow_tensor *storage, const char *name, int trainable, int sync, flow_variable **out)
 {
   void *block;
@@ -71,6 +72,7 @@ flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out)
   return FLOW_OK;
 }
 
+/* Waits for the device where the variable is on one. NaN stands for a failure, as the caller gets a plain number. */
 double flow_variable_number(const flow_variable *variable)
 {
   double value = 0;
