@@ -33,10 +33,13 @@ flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_
 
 /* ---- storage --------------------------------------------------------------------------------------------------------- */
 
-static _Atomic uint64_t contents;      /* numbers given to what storages hold */
+/* Numbers given to what storages hold. All threads draw from it, so that no two contents have one number; relaxed, since a number only has
+ * to be new: who reads the bytes of a storage has synchronized with its writer by other means. */
+static _Atomic uint64_t contents;
 
 static uint64_t next_content(void) { return atomic_fetch_add_explicit(&contents, 1, memory_order_relaxed) + 1; }
 
+/* 0 stays 0: memory that was borrowed may change at any time, so nothing may be cached for it. */
 void flow_storage_written(flow_storage *storage)
 {
   storage->writes++;
@@ -70,6 +73,8 @@ static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow
   return FLOW_OK;
 }
 
+/* References, here and below: taking one needs no order of memory, since whoever takes it has one already. Giving one back is acq_rel, so
+ * that what every thread did with the memory comes before the last one frees it. */
 static void storage_release(flow_storage *storage)
 {
   if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) > 1) return;
@@ -161,7 +166,8 @@ flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dt
   return FLOW_OK;
 }
 
-/* The elements of a view reach from *low to *high (both inclusive, relative to its first element). 0 on overflow. */
+/* The elements of a view reach from *low to *high (both inclusive, relative to its first element): the sums of (dimension - 1) * stride
+ * over the axes with negative and with positive strides. 0 on overflow. No dimension is 0. */
 static int view_extent(int rank, const int64_t *shape, const int64_t *strides, int64_t *low, int64_t *high)
 {
   *low = *high = 0;
@@ -174,6 +180,8 @@ static int view_extent(int rank, const int64_t *shape, const int64_t *strides, i
   return 1;
 }
 
+/* What counts is the whole storage, not only the elements that `source` shows: a view of a slice may reach beyond the slice, as windows do
+ * that overlap. The view has the storage alone, so that `source` may be released before it. */
 flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides, int64_t offset, flow_tensor **out)
 {
   *out = NULL;
@@ -207,6 +215,8 @@ flow_tensor *flow_tensor_retain(flow_tensor *tensor)
   return tensor;
 }
 
+/* A tensor that was freed has another magic number until its memory is used again: by that most second releases are found, and do
+ * nothing. */
 void flow_tensor_release(flow_tensor *tensor)
 {
   if (!tensor || tensor->magic != FLOW_TENSOR_MAGIC) return;
@@ -225,7 +235,7 @@ flow_status flow_tensor_set_mask(flow_tensor *tensor, flow_tensor *mask)
   if (mask) FLOW_TRY(flow_check_tensor("flow_tensor_set_mask: mask", mask));
   if (mask && (mask == tensor || mask->mask))
     return flow_fail(FLOW_INVALID_ARGUMENT, "a mask is a separate tensor, which has no mask itself");
-  flow_tensor *before = tensor->mask;
+  flow_tensor *before = tensor->mask;      /* released last: it may be the same one */
   tensor->mask = flow_tensor_retain(mask);
   flow_tensor_release(before);
   return FLOW_OK;

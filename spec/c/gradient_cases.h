@@ -43,6 +43,7 @@ static const gradient_case cases[] = {
   { FLOW_OP_tanh, 1, { D(3, 2) }, .rows = 1 },
   { FLOW_OP_sigmoid, 1, { D(3, 2) }, .low = -3, .high = 3, .rows = 1 },
   { FLOW_OP_erf, 1, { D(3, 2) }, .rows = 1 },
+  { FLOW_OP_erfc, 1, { D(3, 2) }, .rows = 1 },
   { FLOW_OP_softplus, 1, { D(3, 2) }, .low = -3, .high = 3, .rows = 1 },
   { FLOW_OP_cast, 1, { D(3, 2) }, { .cast = { FLOW_FLOAT64 } }, .rows = 1 },
   { FLOW_OP_copy, 1, { D(3, 2) }, .rows = 1 },
