@@ -115,8 +115,8 @@ static flow_status check_alive(flow_shared *self, const work *of, int rank, unsi
 enum { SPIN_ALONE_NANOSECONDS = 1000000 };
 
 /* Longer where every thread of every rank has a core to itself: a core that has slept begins slowly, above all that of a virtual machine.
- * Two workers of one thread on two cores train 2 to 5 % faster than with short spins (scripts/bench --scaling --only RING). Where others need
- * the cores they come first: spin() yields. */
+ * Two workers of one thread on two cores train 2 to 5 % faster than with short spins (scripts/bench --scaling --only RING). Where others
+ * need the cores they come first: spin() yields. */
 static int64_t spin_nanoseconds(const flow_shared *self)
 {
   return flow_core_count() >= self->base.size * flow_team_size() ? SPIN_ALONE_NANOSECONDS : SPIN_NANOSECONDS;

@@ -113,7 +113,7 @@ static const op_case cases[] = {
   { FLOW_OP_tanh, 1, 0, tanh, NULL, NULL, NULL, -3, 3, 2 },
   { FLOW_OP_sigmoid, 1, 0, ref_sigmoid, NULL, NULL, NULL, -9, 9, 3 },
   { FLOW_OP_erf, 1, 0, erf, NULL, NULL, NULL, -5, 5, 6 },
-  { FLOW_OP_erfc, 1, 0, erfc, NULL, NULL, NULL, -5, 9, 1 },
+  { FLOW_OP_erfc, 1, 0, erfc, NULL, NULL, NULL, -5, 9, 4 },
   { FLOW_OP_softplus, 1, 0, ref_softplus, NULL, NULL, NULL, -9, 9, 4 },
   { FLOW_OP_logical_not, 1, 1, ref_not, NULL, int_not, NULL, -2, 2, 0 },
   { FLOW_OP_is_finite, 1, 1, ref_finite, NULL, int_one, NULL, -9, 9, 0 },
