@@ -39,7 +39,7 @@ static void begin(flow_tcp *self, flow_group_operation what, int detail, int64_t
   self->dtype = FLOW_FLOAT32;
   for (int rank = 0; rank < self->base.size; rank++) {
     flow_tcp_peer *of = &self->peers[rank];
-    *of = (flow_tcp_peer){ .socket = of->socket, .piece = of->piece };
+    *of = (flow_tcp_peer){ .socket = of->socket, .window = of->window, .piece = of->piece };
   }
 }
 
@@ -192,6 +192,21 @@ static flow_status take_memory(int rank, int size, const flow_transport_options 
   return size == 1 ? FLOW_OK : flow_alloc(ranks * (size_t)self->piece_bytes, (void **)&self->pieces);
 }
 
+/* Whether both ends of a connection are on this machine: they have the same address, or are within 127.0.0.0/8. */
+static int is_near(int socket)
+{
+  union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+  } own = { 0 }, other = { 0 };
+  socklen_t own_bytes = sizeof own, other_bytes = sizeof other;
+  if (getsockname(socket, &own.any, &own_bytes) != 0 || getpeername(socket, &other.any, &other_bytes) != 0) return 0;
+  if (own.any.sa_family == AF_INET6) return memcmp(&own.v6.sin6_addr, &other.v6.sin6_addr, sizeof own.v6.sin6_addr) == 0;
+  uint32_t from = ntohl(own.v4.sin_addr.s_addr), to = ntohl(other.v4.sin_addr.s_addr);
+  return own.any.sa_family == AF_INET && (from == to || (from >> 24 == IN_LOOPBACKNET && to >> 24 == IN_LOOPBACKNET));
+}
+
 static void send_at_once(const flow_tcp *self)
 {
   int on = 1;
@@ -220,6 +235,8 @@ static flow_status connect_all(flow_tcp *self, const flow_transport_options *opt
   uint8_t (*keys)[FLOW_LINK_KEY] = block;
   flow_status status = flow_mesh_connect("tcp", rank, size, options, self->sockets, keys);
   if (status == FLOW_OK) send_at_once(self);
+  for (int other = 0; other < size && status == FLOW_OK; other++)
+    if (other != rank && is_near(self->sockets[other])) self->peers[other].window = self->piece_bytes;
   if (status == FLOW_OK && keys) status = seal(self, options->seal, (const uint8_t (*)[FLOW_LINK_KEY])keys);
   if (keys) explicit_bzero(keys, bytes);
   flow_free(block);

@@ -19,6 +19,7 @@ typedef struct flow_tcp_head {
 /* A connection, and the message each way of the call under way: head, first, second, and what is gathered. */
 typedef struct flow_tcp_peer {
   int           socket;            /* -1: this rank itself */
+  int64_t window;                  /* within a machine: bytes that may be sent to it before it sends as many; 0: there is no limit */
   flow_tcp_head heard;
   char         *piece;             /* what was received of `added`, from summed on */
   const char   *first, *second;    /* out: to be added up or passed on; ready as far as this rank's own share is */
