@@ -1,4 +1,4 @@
-"""names.py: the public names of Keras whose counterparts spec/golden/names_spec.lua counts.
+"""names.py: the public names of Keras, which spec/golden/names_spec.lua looks for below flow.keras.
 
     python spec/golden/names.py                                       writes spec/golden/names.lua
     flowlua spec/golden/names_spec.lua                                prints the table: how many of them flow has, and which it lacks
@@ -10,7 +10,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 
 MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "ops.numpy", "random", "losses", "metrics", "optimizers", "optimizers.schedules",
-           "initializers", "regularizers", "constraints", "activations", "callbacks"]
+           "initializers", "regularizers", "constraints", "activations", "callbacks", "layers"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -1,27 +1,20 @@
--- names_spec.lua: how many of Keras' public names (names.lua) are below flow.keras, module by module: none gets lost.
+-- names_spec.lua: which of Keras' public names (names.lua) are below flow.keras, module by module: none gets lost.
 -- flowlua spec/golden/names_spec.lua prints the table with what is missing.
 local flow = require "flow"
 
 local folder = debug.getinfo(1, "S").source:match("^@(.*)names_spec%.lua$")
 local names = dofile(folder .. "names.lua")
 
--- The number of names that each module has, or more.
-local PRESENT = {
-  ["activations"] = 31,
-  ["callbacks"] = 13,
-  ["constraints"] = 9,
-  ["initializers"] = 36,
-  ["losses"] = 46,
-  ["metrics"] = 70,
-  ["ops"] = 333,
-  ["ops.image"] = 15,
-  ["ops.linalg"] = 15,
-  ["ops.nn"] = 54,
-  ["ops.numpy"] = 220,
-  ["optimizers"] = 17,
-  ["optimizers.schedules"] = 7,
-  ["random"] = 11,
-  ["regularizers"] = 12,
+-- The names that flow.keras lacks. All others are there: a class or a function whose line in a table was forgotten is named here.
+local MISSING = {
+  ["callbacks"] = "CallbackList OrbaxCheckpoint RemoteMonitor",
+  ["initializers"] = "STFT STFTInitializer stft",
+  ["layers"] = "FlaxLayer InputSpec JaxLayer TFSMLayer TorchModuleWrapper Wrapper",
+  ["ops"] = "eig polar view_as_complex view_as_real",
+  ["ops.image"] = "scale_and_translate",
+  ["ops.linalg"] = "eig",
+  ["ops.nn"] = "polar",
+  ["optimizers"] = "MultiOptimizer OptimizerMap",
 }
 
 local function has(path, name)
@@ -61,8 +54,7 @@ describe("names of Keras", function()
     it("are in flow.keras." .. path, function()
       local all, present, missing = count(path)
       assert.is_true(all > 0)
-      local text = "flow.keras.%s has %d names, it had %d; missing are %s"
-      assert.is_true(present >= PRESENT[path], text:format(path, present, PRESENT[path], table.concat(missing, " ")))
+      assert.equal(MISSING[path] or "", table.concat(missing, " "))
     end)
   end
 end)
