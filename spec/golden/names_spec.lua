@@ -52,7 +52,7 @@ require "spec.support.init"
 describe("names of Keras", function()
   for path in pairs(names) do
     it("are in flow.keras." .. path, function()
-      local all, present, missing = count(path)
+      local all, _, missing = count(path)
       assert.is_true(all > 0)
       assert.equal(MISSING[path] or "", table.concat(missing, " "))
     end)
