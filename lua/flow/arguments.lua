@@ -8,6 +8,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local signature = require "flow.signature"
+local custom_objects = require "flow.custom_objects"
 
 local C, check, raise = native.C, native.check, errors.raise
 local arguments = {}
@@ -132,7 +133,9 @@ function arguments.is_own_choice(value)
   return type(value) == "function" or object.is(value, arguments.Choice) and rawget(value, "_in_lua") or false
 end
 function arguments.has_own_choices(named)
-  if type(named.activation) == "table" then return true end      -- a layer
+  local activation = named.activation
+  if type(activation) == "table" then return true end      -- a layer
+  if type(activation) == "string" and custom_objects.function_of(activation) then return true end
   for _, value in pairs(named) do
     if arguments.is_own_choice(value) then return true end
   end

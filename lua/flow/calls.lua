@@ -143,7 +143,8 @@ local owners = setmetatable({}, { __mode = "k" })
 local BY_NAME = { __index = function(by_name, name) return require("flow.errors.keras_names").find(owners[by_name], name) end }
 local function add_keras_names(record) owners[setmetatable(record.by_name, BY_NAME)] = record end
 
--- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method =, rest = }.
+-- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method =, rest =,
+-- options_by_position = how many of the options may be given by position, too }.
 local record_of
 function record_of(entry)
   if entry.record then return entry.record end
@@ -152,6 +153,7 @@ function record_of(entry)
   if entry.like then      -- another function's, whose first parameter is self here
     local other = record_of(entry.like)
     record.options, record.variadic, record.positional = other.options, other.variadic, { unpack(other.positional, entry.skip + 1) }
+    record.options_by_position = other.options_by_position
     for _, list in ipairs { record.positional, record.options or {} } do
       for _, parameter in ipairs(list) do record.by_name[parameter.name] = parameter end
     end
@@ -163,7 +165,11 @@ function record_of(entry)
     text, record.form = text or entry.text, form
     local head, braces, rest = text:match("^(.-),?%s*{(.*)}[%s,]*(.-)%s*$")
     record.positional = parse_list(head or text, record.by_name)
-    record.options = braces and parse_list(braces, record.by_name) or nil
+    if braces then
+      local by_position = braces:match("^(.-);")
+      record.options = parse_list(braces:gsub(";%s*$", ""):gsub(";", ","), record.by_name)
+      record.options_by_position = by_position and #parse_list(by_position, {}) or 0
+    end
     record.rest = rest and rest ~= "" and rest or nil      -- what follows the options, of functions that read their calls themselves
   else
     record.positional = {}
@@ -328,7 +334,10 @@ local function read_call(record, self, ...)
   local named = count > 0 and ends_in_options(record, values[count], count, self) and values[count]
   if named then values[count], count = nil, count - 1 end
   if record.variadic and count >= n then gather_rest(record, values, n, count, options)
-  elseif count > n then too_many(record, values[count]) end
+  elseif count > n + (record.options_by_position or 0) then too_many(record, values[count])
+  elseif count > n then
+    for i = n + 1, count do options[record.options[i - n].name], values[i] = values[i], nil end
+  end
   if named then spread(record, named, values, options) end
   for i = 1, n do values[i] = checked(record, record.positional[i], values[i]) end
   for _, parameter in ipairs(record.options or {}) do options[parameter.name] = checked(record, parameter, options[parameter.name]) end

@@ -70,6 +70,12 @@ for name, text in pairs { get_registered_name = "obj: any", register_keras_seria
   signature.entries[f] = signature.entry("flow.utils." .. name, f, text)
 end
 
+-- The function that is registered under a name, or that a scope adds.
+function internal.function_of(name)
+  local found = (next(registered) or scopes.own().custom_objects) and internal.all()[name]
+  return type(found) == "function" and found or nil
+end
+
 -- All of them by name; given: a table that goes before.
 function internal.all(given)
   local found = {}

@@ -93,7 +93,7 @@ local parts = {
   audio_dataset_from_directory = { "flow.data.audio_dataset", "from_directory" },
   initializers = { "flow.layers.choices", "initializers" }, regularizers = { "flow.layers.choices", "regularizers" },
   constraints = { "flow.layers.constraints" },
-  io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },
+  io = { "flow.io" }, audio = { "flow.tensor.text.audio" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },
   log = { "flow.tensor.log" },      -- messages, and still the logarithm
   summary = { "flow.callbacks.events" }, utils = { "flow.utils" }, keras = { "flow.keras" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },

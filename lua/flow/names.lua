@@ -16,27 +16,54 @@ function names.camel(name, find)
   return find(class) >= 0 and class or nil
 end
 
--- The name under which a script defines a function, as f.__name__ in Python. It is read from the source line that begins the function; nil:
--- that line names none.
-function names.of_function(f)
-  local info = debug.getinfo(f, "S")
-  local source, text = info.source, nil
-  if info.what ~= "Lua" then return nil end
-  if source:find("^@") then
-    local file = io.open(source:sub(2), "r")
-    if not file then return nil end
-    for _ = 1, info.linedefined do text = file:read("*l") end
-    file:close()
-  elseif not source:find("^=") then
-    local line = 0
-    for one in (source .. "\n"):gmatch "(.-)\n" do
-      line = line + 1
-      if line == info.linedefined then text = one end
-    end
+local of_functions = setmetatable({}, { __mode = "k" })      -- the names that were found, by function
+local own_files = debug.getinfo(1, "S").source:match("^(@.*)names%.lua$")
+
+-- The smallest name that a table has for a function.
+local function key_of(t, f)
+  local found
+  for key, value in next, t do
+    if value == f and type(key) == "string" and (not found or key < found) then found = key end
   end
-  text = text or ""
-  return text:match("function%s+[%w_.:]-([%a_][%w_]*)%s*%(") or text:match("^%s*local%s+([%a_][%w_]*)%s*=%s*function%s*%(")
-    or text:match("^%s*[%w_.]+%.([%a_][%w_]*)%s*=%s*function%s*%(")
+  return found
+end
+
+-- The name of a function among the local variables, parameters and upvalues of a call at this level of the stack, or in a table that one of
+-- them holds.
+local function name_at(level, f)
+  local in_table
+  local function look(name, value)
+    if value == f and name:find "^[%a_]" then return name end
+    if type(value) == "table" then in_table = in_table or key_of(value, f) end
+  end
+  for i = 1, math.huge do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then break end
+    if look(name, value) then return name end
+  end
+  local called = debug.getinfo(level + 1, "f").func
+  for i = 1, math.huge do
+    local name, value = debug.getupvalue(called, i)
+    if not name then break end
+    if look(name, value) then return name end
+  end
+  return in_table
+end
+
+-- The name under which a script has a function, as f.__name__ in Python: of a variable, or of a field, that a function of the script
+-- which runs just now sees, the outermost one first. Once found it stays. nil: there is none, as for one that is written where it is given.
+function names.of_function(f)
+  if of_functions[f] then return of_functions[f] end
+  local levels = {}
+  for level = 2, math.huge do
+    local info = debug.getinfo(level, "S")
+    if not info then break end
+    if info.what ~= "C" and not (own_files and info.source:sub(1, #own_files) == own_files) then levels[#levels + 1] = level end
+  end
+  local found
+  for i = #levels, 1, -1 do found = found or name_at(levels[i], f) end
+  of_functions[f] = found or key_of(_G, f)
+  return of_functions[f]
 end
 
 -- The names of records, which name(index) gives up to NULL, and of their classes.

@@ -265,9 +265,9 @@ end
 
 -- The path of a file that Keras would download: it has to be there, in cache_dir (KERAS_HOME, or .keras in the home folder) below
 -- cache_subdir, packed or not as it is, with the digest file_hash, if that is given.
-takes("fname?: string, origin?: string, { cache_subdir: string = 'datasets', cache_dir?: path, file_hash?: string, "
-  .. "hash_algorithm: string = 'auto', untar?: boolean, extract?: boolean, archive_format?: string, md5_hash?: string, "
-  .. "force_download?: boolean }")
+takes("fname?: string, origin?: string, { untar?: boolean, md5_hash?: string, file_hash?: string, "
+  .. "cache_subdir: string = 'datasets', hash_algorithm: string = 'auto', extract?: boolean, archive_format?: string, cache_dir?: path, "
+  .. "force_download?: boolean; }")
 function utils.get_file(name, origin, options)
   local io, host = require "flow.io", require "flow.host"
   name = name or origin and origin:match("([^/]+)/*$")
@@ -288,7 +288,7 @@ end
 
 -- Draws a model's graph; what is drawn is what model:plot(file) draws.
 takes("model: any, to_file: path = 'model.png', { show_shapes?: boolean, show_dtype?: boolean, show_layer_names?: boolean, " ..
-  "rankdir?: 'TB'|'LR', expand_nested?: boolean }")
+  "rankdir?: 'TB'|'LR', expand_nested?: boolean; }")
 function utils.plot_model(model, file, options)
   if type(model) ~= "table" or type(getmetatable(model)) ~= "table" or not model.layers then
     raise("flow.utils.plot_model: expected a model, got %s", errors.describe(model))

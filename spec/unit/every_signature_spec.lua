@@ -54,7 +54,8 @@ describe("every public function", function()
     assert_refused("123454321", function(entry)
       local record = signature.of(entry.f)
       if not record or record.any or record.variadic or HAND_ON[entry.name] or VARIADIC[entry.name] then return end
-      return with_last(entry, #record.positional + (record.options and 1 or 0) + 1, 123454321)
+      local options = record.options_by_position or 0
+      return with_last(entry, #record.positional + math.max(options, record.options and 1 or 0) + 1, 123454321)
     end)
   end)
 

@@ -144,4 +144,21 @@ function elements.fill(what, element, values, specs)
   return anchors
 end
 
+-- The components of an element of zeros and empty texts, of sizes 1 where they differ.
+function elements.blank(specs)
+  local values = {}
+  for i, spec in ipairs(specs) do
+    local shape, count = {}, 1
+    for axis, size in ipairs(spec.shape) do shape[axis], count = size < 0 and 1 or size, count * math.abs(size) end
+    if spec.dtype ~= "string" then values[i] = tensor.zeros(shape, { dtype = spec.dtype })
+    elseif #shape == 0 then values[i] = ""
+    else
+      local texts = {}
+      for k = 1, count do texts[k] = "" end
+      values[i] = tensor.tensor(texts):reshape(shape)
+    end
+  end
+  return values
+end
+
 return elements

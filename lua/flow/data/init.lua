@@ -31,7 +31,6 @@ local data = signature.module("flow.data", {
   INFINITE_CARDINALITY = -1, UNKNOWN_CARDINALITY = -2, SHARD_HINT = -1, AUTOTUNE = -1,
   AutoShardPolicy = options_of.AutoShardPolicy,
 })
-data.experimental = errors.closed("flow.data.experimental", { AutoShardPolicy = data.AutoShardPolicy, AUTOTUNE = data.AUTOTUNE })
 local internal = signature.internal(data)
 
 local Dataset = object.class("Dataset")
@@ -464,4 +463,5 @@ local record_data, records = require "flow.data.record_data", require "flow.data
 data.TFRecordDataset, data.parse_example = record_data.TFRecordDataset, record_data.parse_example
 data.TFRecordWriter, data.serialize_example = records.TFRecordWriter, records.serialize_example
 data.load_csv, data.TextLineDataset = require "flow.data.tables", require "flow.data.text_lines"
+data.experimental = require "flow.data.experimental" (data)
 return data

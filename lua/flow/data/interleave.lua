@@ -5,20 +5,13 @@ local native = require "flow.ffi"
 local signature = require "flow.signature"
 local Iterator = require "flow.data.iterator"
 local structure = require "flow.data.structure"
-local tensor = require "flow.tensor"
+local elements = require "flow.data.elements"
 
 local C, raise = native.C, errors.raise
 
--- What f gives for an element of zeros, of sizes 1 where they differ; nil if it fails.
+-- What f gives for an element of zeros and empty texts; nil if it fails.
 local function of_zeros(specs, f)
-  local values = {}
-  for i, spec in ipairs(specs) do
-    local shape = {}
-    if spec.dtype == "string" then return nil end
-    for axis, size in ipairs(spec.shape) do shape[axis] = size < 0 and 1 or size end
-    values[i] = tensor.zeros(shape, { dtype = spec.dtype })
-  end
-  local ok, result = pcall(f, values)
+  local ok, result = pcall(f, elements.blank(specs))
   return ok and result or nil
 end
 

@@ -189,6 +189,15 @@ function Iterator:next()
 end
 Iterator._call = Iterator.next
 
+-- The same, as tf.data's iterators: at the end it raises.
+function Iterator:get_next()
+  local function checked(first, ...)
+    if first == nil then raise("get_next: the data set has no more elements: next() returns nil there") end
+    return first, ...
+  end
+  return checked(self:next())
+end
+
 ---- positions and figures -------------------------------------------------------------------------------------------------------------
 
 -- The position as a text: what random stages drew and how many elements were delivered.

@@ -68,10 +68,11 @@ local function look(what, dataset, f)
     if specs then join(what, specs, values) else specs, own = elements.specs_of_values(values), found end
   end
   pass:close()
-  if not specs then
-    raise("%s: the function is called in Lua with values, and the data set has no element from which to learn what it returns", what)
-  end
-  return specs, own
+  if specs then return specs, own end
+  -- There are no elements: it is learnt from empty texts and zeros, if the function takes them.
+  local ok, values, found = pcall(results_of, what, dataset, f, elements.blank(dataset._specs))
+  if ok then return elements.specs_of_values(values), found end
+  return dataset._specs, dataset._structure
 end
 
 return function(Dataset, internal)

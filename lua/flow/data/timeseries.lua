@@ -28,7 +28,7 @@ end
 -- goes with the window that begins at row i. Rows from start_index to before end_index, both counted from 0, take part. Batches, in order
 -- or, with shuffle, in a new one in each pass; batch_size = false: single windows.
 signature.takes("data: data, targets?: data, sequence_length: count, { sequence_stride: count = 1, sampling_rate: count = 1, "
-  .. "batch_size: count|boolean = 128, shuffle: boolean = false, seed?: whole, start_index?: whole, end_index?: count }")
+  .. "batch_size: count|boolean = 128, shuffle: boolean = false, seed?: whole, start_index?: whole, end_index?: count; }")
 local from_array = signature.guard("flow." .. WHAT, function(data, targets, length, options)
   data = ops.operand(data, nil, WHAT)
   local count = data.shape[1]

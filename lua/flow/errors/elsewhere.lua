@@ -114,7 +114,7 @@ local places = {
   },
   ["flow.io"] = { bigquery = BIGQUERY, parse_single_example = EXAMPLE, parse_example = EXAMPLE, FixedLenFeature = EXAMPLE,
     VarLenFeature = EXAMPLE, RaggedFeature = EXAMPLE, TFRecordWriter = WRITER, TFRecordOptions = WRITER },
-  ["flow.data.experimental"] = { make_csv_dataset = TABLE, CsvDataset = TABLE, SqlDataset = TABLE },
+  ["flow.data.experimental"] = { CsvDataset = TABLE, SqlDataset = TABLE },
   ["flow.train"] = { Example = WRITER, Features = WRITER, Feature = WRITER, BytesList = WRITER, Int64List = WRITER, FloatList = WRITER,
     ClusterSpec = "flow.distribute.ClusterResolver { cluster = { worker = {...} }, task = {...} } says who takes part",
   },

@@ -9,6 +9,7 @@ local texts = {
   condition = "pred cond",
   conditions = "condlist",
   cuts = "indices_or_sections",
+  entry = "config name",
   equation = "subscripts",
   f = "fun func function pyfunc",
   high = "x_max", low = "x_min",

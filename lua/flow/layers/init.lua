@@ -10,6 +10,7 @@ local signature = require "flow.signature"
 local symbolic = require "flow.layers.symbolic"
 local Layer = require "flow.layers.layer"
 local several = require "flow.layers.several"
+local legacy_options = require "flow.layers.legacy_options"
 
 local C, raise = native.C, errors.raise
 
@@ -69,7 +70,7 @@ local function define(index)
   local named_inputs = several.record(index)
   if named_inputs then function class.fields._named_inputs() return named_inputs end end
   signature.of_record(class, "flow.layers." .. name, parameters, positional, function(...)
-    local named = arguments.named(name, parameters, positional, ...)
+    local named = legacy_options(name, parameters, arguments.named(name, parameters, positional, ...))
     local axes = named.axis
     for parameter in pairs(AXIS) do
       if named[parameter] ~= nil then named[parameter] = arguments.zero_based(name, parameter, named[parameter]) end

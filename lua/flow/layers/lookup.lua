@@ -116,10 +116,10 @@ end)
 
 signature.takes("max_tokens?: count, num_oov_indices: whole = 1, mask_token?, oov_token = -1, vocabulary?: data, "
   .. "vocabulary_dtype: string = 'int64', idf_weights?, invert: boolean = false, output_mode: string = 'int', sparse: boolean = false, "
-  .. "pad_to_max_tokens: boolean = false, oov_method: 'floormod'|'farmhash' = 'floormod', name?: string, salt?, "
+  .. "pad_to_max_tokens: boolean = false, oov_method: 'floormod'|'farmhash' = 'floormod', salt?, name?: string, "
   .. "{ trainable: boolean = true, dtype?, vocabulary_size? }")
 signature.constructor(IntegerLookup, "flow.layers.IntegerLookup", function(max_tokens, num_oov_indices, mask_token, oov_token, vocabulary,
-    vocabulary_dtype, idf_weights, invert, output_mode, sparse, pad_to_max_tokens, oov_method, name, salt, options)
+    vocabulary_dtype, idf_weights, invert, output_mode, sparse, pad_to_max_tokens, oov_method, salt, name, options)
   if vocabulary_dtype ~= "int64" and vocabulary_dtype ~= "int32" then
     raise("IntegerLookup: vocabulary_dtype is \"int64\" or \"int32\", got %q", vocabulary_dtype)
   end

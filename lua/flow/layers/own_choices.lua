@@ -40,6 +40,8 @@ end
 local function take_activations(class_name, named, found)
   for _, option in ipairs { "activation", "recurrent_activation" } do
     local value = named[option]
+    local own = type(value) == "string" and custom_objects.function_of(value)
+    if own then value, named[option] = own, own end
     local name = type(value) == "function" and activation_name(value)
     if name then named[option] = name
     elseif signature.is_callable(value) and not object.is(value, arguments.Choice) then

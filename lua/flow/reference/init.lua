@@ -123,9 +123,11 @@ function reference.page(item, style)
     lines[#lines + 1] = ""
     lines[#lines + 1] = style("heading", "Takes") .. ", by position or by name:"
     parameter_lines(record.positional, lines)
-    if record.options and #record.options > 0 then
+    local options, by_position = record.options or {}, record.options_by_position or 0
+    parameter_lines({ unpack(options, 1, by_position) }, lines)
+    if #options > by_position then
       lines[#lines + 1] = #record.positional > 0 and "and by name only:" or nil
-      parameter_lines(record.options, lines)
+      parameter_lines({ unpack(options, by_position + 1) }, lines)
     end
   end
   if #others > 0 then

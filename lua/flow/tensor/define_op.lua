@@ -69,11 +69,11 @@ local PLAIN = {
 -- Of an op whose text has options or defaults: a table among the arguments, or one argument too many, is read by the record. f gets nil
 -- where nothing was given.
 local function reading(f, e, positional)
-  local function op(a, b, c, d, x)
+  local function op(a, b, c, d, x, g, h, i, j, k)
     if x ~= nil or type(b) == "table" or type(c) == "table" or type(d) == "table" or b ~= nil and positional < 2
       or c ~= nil and positional < 3 or d ~= nil and positional < 4 then
       if namespaces[a] then signature.refuse(e, nil, a) end
-      a, b, c, d = signature.read(e, a, b, c, d, x)
+      a, b, c, d = signature.read(e, a, b, c, d, x, g, h, i, j, k)
     elseif type(a) == "table" then
       a, b, c, d = sort(e, a, b, c, d)
     end
@@ -93,9 +93,9 @@ end
 
 -- The method of tensors.
 local function method(op, name)
-  return function(a, b, c, d, x)
+  return function(a, b, c, d, x, g, h, i, j, k)
     if not is_tensor(a) then not_a_tensor(name, a) end
-    return op(a, b, c, d, x)
+    return op(a, b, c, d, x, g, h, i, j, k)
   end
 end
 

@@ -156,7 +156,7 @@ function tensor.ones(shape, options)
   return new_by(options, "float32", check_dims("flow.ones", shape), 1)
 end
 
-takes "shape, value, { dtype?, device? }"
+takes "shape, value, { dtype?; device? }"
 function tensor.full(shape, value, options)
   local dims = check_dims("flow.full", shape)
   local kind = type(value)
@@ -171,7 +171,7 @@ function tensor.full(shape, value, options)
 end
 
 -- eye(n [, m [, k]] [, options]): ones on the diagonal, or k above it.
-takes "n: whole, m?: whole, k: integer = 0, { dtype?, device? }"
+takes "n: whole, m?: whole, k: integer = 0, { dtype?; device? }"
 function tensor.eye(n, m, k, options)
   m = m or n
   check_dims("flow.eye", { n, m })
@@ -186,7 +186,7 @@ end
 
 -- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole, int64 of 64-bit
 -- integers.
-takes "start: numeric, stop?: numeric, step?: numeric, { dtype?, device? }"
+takes "start: numeric, stop?: numeric, step?: numeric, { dtype?; device? }"
 function tensor.arange(start, stop, step, options)
   local exact
   start, stop, step, exact = integers.range("flow.arange", start, stop, step or 1)
@@ -207,8 +207,8 @@ local function number_of(name, value)
   return value:item()
 end
 
--- num numbers from start to stop; { endpoint = false } leaves stop out.
-takes "start: scalar, stop: scalar, num: whole = 50, { dtype?, device?, endpoint: boolean = true }"
+-- num numbers from start to stop; { endpoint = false } leaves stop out, { retstep = true } returns the step, too.
+takes "start: scalar, stop: scalar, num: whole = 50, { endpoint: boolean = true, retstep: boolean = false, dtype?; device? }"
 function tensor.linspace(start, stop, num, options)
   start, stop = number_of("start", start), number_of("stop", stop)
   check_dims("flow.linspace", { num })
@@ -219,7 +219,9 @@ function tensor.linspace(start, stop, num, options)
   if gaps > 0 and options.endpoint ~= false then values[num - 1] = stop end
   local t = new(wanted_dtype(options, "float32"), { num })
   check(C.flow_tensor_write(t.p, values, num))
-  return placed(t, options)
+  t = placed(t, options)
+  if options.retstep then return t, step end
+  return t
 end
 
 ---- Lua values to tensors ---------------------------------------------------------------------------------------------------
@@ -275,7 +277,7 @@ local function flatten(value, shape, depth, values, n, path)
 end
 
 -- flow.tensor(number | boolean | nested lists (strings: strings.lua) | numeric cdata array | tensor [, options]): always a copy.
-takes "value?: data, { dtype?, device? }"
+takes "value?: data, { dtype?; device? }"
 function tensor.tensor(value, options)
   local kind = type(value)
   if kind == "cdata" then

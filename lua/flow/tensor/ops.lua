@@ -405,21 +405,22 @@ local function full_like(x, value, options, what)
   end
   return ops.full_raw(x, tensor.raw_shape(x), value, dtype)
 end
-takes "x, { dtype? }"
+takes "x, { dtype?; }"
 define(function(x, options) return full_like(x, 0, options, "flow.zeros_like") end, "zeros_like")
-takes "x, { dtype? }"
+takes "x, { dtype?; }"
 define(function(x, options) return full_like(x, 1, options, "flow.ones_like") end, "ones_like")
-takes "x, value, { dtype? }"
+takes "x, value, { dtype?; }"
 define(function(x, value, options) return full_like(x, value, options, "flow.full_like") end, "full_like")
 
--- one_hot(labels, n): labels from 0 to rows of n with a single 1; a label outside gives zeros.
-takes "labels, num_classes, { dtype = 'float32' }"
+-- one_hot(labels, n): labels from 0 to rows of n with a single 1, along the last or another axis; a label outside gives zeros.
+takes "labels, num_classes, { axis: integer = -1, dtype = 'float32'; }"
 define(function(labels, count, options)
   labels = operand(labels, "int32", "flow.one_hot")
   if type(count) ~= "number" or count < 0 or count % 1 ~= 0 then
     raise("flow.one_hot: num_classes is a whole number from 0, got %s", errors.describe(count))
   end
   local hits = ops.eq(ops.expand_dims(labels, -1), tensor.arange(count))
+  if options and options.axis ~= -1 then hits = ops.moveaxis(hits, -1, options.axis) end
   return cast(hits, options and options.dtype or "float32")
 end, "one_hot")
 

@@ -115,7 +115,7 @@ function random.uniform(shape, options)
 end
 
 -- randint({2, 2}, minval, maxval [, options]): whole numbers, minval <= x < maxval.
-takes "shape, minval: number = 0, maxval: number, { seed?, dtype = 'int32', device? }"
+takes "shape, minval: number = 0, maxval: number, { dtype = 'int32', seed?; device? }"
 function random.randint(shape, minval, maxval, options)
   local what = "flow.random.randint"
   if not (minval < maxval) then raise("%s: needs minval < maxval, got %s and %s", what, tostring(minval), tostring(maxval)) end
@@ -138,18 +138,21 @@ local function traced_order(what, n, options)
 end
 
 -- permutation(n [, { seed = }]): the positions 1 .. n in random order, int64.
-takes "n: whole, { seed? }"
+takes "n: whole, { seed?; }"
 function random.permutation(n, options)
   local what = "flow.random.permutation"
   if C.flow_trace_depth(context) > 0 and n > 0 then return traced_order(what, n, options):to("int64") + 1 end
   return tensor.to_device(drawn_order(what, n, options) + 1, devices.current())
 end
 
--- shuffle(x [, { seed = }]): a copy of x with its rows in random order.
-takes "x, { seed? }"
+-- shuffle(x [, { axis = 1, seed = }]): a copy of x with its rows, or what is along another axis, in random order.
+takes "x, { axis: integer = 1, seed?; }"
 function random.shuffle(x, options)
   local what = "flow.random.shuffle"
   x = ops.operand(x, nil, what)
+  if options.axis ~= 1 then
+    return ops.swapaxes(random.shuffle(ops.swapaxes(x, 1, options.axis), { seed = options.seed }), 1, options.axis)
+  end
   if C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then
     local rows = tensor.raw_shape(x)[1]
     if not rows then raise("%s: a scalar has no rows", what) end

@@ -29,7 +29,7 @@ end
 
 -- Labels from 0, num_samples for each row of logits {batch, classes}: {batch, num_samples}. The class of the largest of logit + Gumbel
 -- noise.
-takes "logits, num_samples: count, { seed?, dtype = 'int32' }"
+takes "logits, num_samples: count, { dtype = 'int32', seed?; }"
 function random.categorical(logits, num_samples, options)
   logits = ops.operand(logits, nil, "flow.random.categorical")
   local shape = require("flow.tensor.shapes").of(tensor.raw_shape(logits))
@@ -64,7 +64,7 @@ end
 local function parameter(value, what) return ops.operand(value, nil, what):to("float32") end
 
 -- Density x^(alpha - 1) e^-x / Gamma(alpha). alpha: a number, or a tensor that broadcasts to the shape.
-takes "shape, alpha, { seed?, dtype = 'float32', device? }"
+takes "shape, alpha, { dtype = 'float32', seed?; device? }"
 function random.gamma(shape, alpha, options)
   return gamma(shape, parameter(alpha, "flow.random.gamma"), draws_of(options)):to(options.dtype)
 end
@@ -75,7 +75,7 @@ local function beta(shape, a, b, next_options)
 end
 
 -- Density proportional to x^(alpha - 1) (1 - x)^(beta - 1).
-takes "shape, alpha, beta, { seed?, dtype = 'float32', device? }"
+takes "shape, alpha, beta, { dtype = 'float32', seed?; device? }"
 function random.beta(shape, a, b, options)
   return beta(shape, parameter(a, "flow.random.beta"), parameter(b, "flow.random.beta"), draws_of(options)):to(options.dtype)
 end
@@ -84,7 +84,7 @@ end
 -- X.4.3), the middle one of as many uniform numbers, a beta variate, says on which side of the probability half of them are; the last few
 -- are drawn.
 local FEW = 16
-takes "shape, counts, probabilities, { seed?, dtype = 'float32', device? }"
+takes "shape, counts, probabilities, { dtype = 'float32', seed?; device? }"
 function random.binomial(shape, counts, probabilities, options)
   local what, next_options = "flow.random.binomial", draws_of(options)
   local n, p = parameter(counts, what), parameter(probabilities, what)
@@ -111,7 +111,7 @@ function random.binomial(shape, counts, probabilities, options)
 end
 
 -- x with each element 0 with a probability of rate, the others divided by 1 - rate; noise_shape: of the mask, 1 where it is repeated.
-takes "x, rate: number, { noise_shape?, seed? }"
+takes "x, rate: number, { noise_shape?, seed?; }"
 function random.dropout(x, rate, options)
   x = ops.operand(x, nil, "flow.random.dropout")
   if not (rate >= 0 and rate < 1) then raise("flow.random.dropout: the rate is from 0 to below 1, got %g", rate) end

@@ -56,5 +56,5 @@ end
 return {
   { name = "ctc", class_name = "CTC", parameters = { "reduction" }, values = ctc },
   { name = "circle", class_name = "Circle", parameters = { "gamma", "margin", "remove_diagonal", "reduction" }, values = circle,
-    more = { "ref_labels", "ref_embeddings" }, counted = function(values) return values:gt(0) end },
+    more = { "ref_labels", "ref_embeddings", "remove_diagonal", "gamma", "margin" }, counted = function(values) return values:gt(0) end },
 }

@@ -264,8 +264,9 @@ local function define(Optimizer)
     rawset(class, "defaults", { learning_rate = 0.001 })
     for _, option in ipairs(own) do list[#list + 1] = option[1] end
     for i = 2, #common do list[#list + 1] = common[i] end
+    list[#list + 1] = "name"
     for _, option in ipairs(last or {}) do list[#list + 1] = option[1] end
-    local known = { name = true }
+    local known = {}
     for _, option in ipairs(list) do known[option] = true end
     for _, part in ipairs { own, last or {} } do
       for _, option in ipairs(part) do

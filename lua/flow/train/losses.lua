@@ -179,9 +179,20 @@ end
 local KINDS = { delta = "number", label_smoothing = "number", from_logits = "boolean", gamma = "number", margin = "number",
                 remove_diagonal = "boolean" }
 
+-- In Keras two of the classes have axis after name.
+local AXIS_LAST = { Dice = true, Tversky = true }
+
+-- The parameters of a class in Keras' order.
+local function with_name(class_name, parameters)
+  local list = { unpack(parameters) }
+  table.insert(list, AXIS_LAST[class_name] and #list or #list + 1, "name")
+  list[#list + 1] = "dtype"
+  return list
+end
+
 local function make(class_name, index, ...)
   local record, parameters = name_of(index), parameters_of(index)
-  local named, known = arguments.named(class_name, parameters, #parameters, ...), { name = true, dtype = true }
+  local named, known = arguments.named(class_name, with_name(class_name, parameters), #parameters + 2, ...), { name = true, dtype = true }
   for _, parameter in ipairs(parameters) do known[parameter] = true end
   errors.check_options(class_name, named, known)
   local reduction = named.reduction == nil and "sum_over_batch_size" or named.reduction or "none"      -- false: None
@@ -230,6 +241,7 @@ function losses.get(value)
     raise("there is no loss %q%s", value, errors.choices(value, all_names()))
   end
   if type(value) == "function" then
+    names.of_function(value)      -- which a file of the model asks for, when the script's functions may have returned
     local class = object.class("Loss function", Loss)
     function class.call(_, y_true, y_pred) return value(losses.same_rank(y_true, y_pred)) end
     return object.new(class, { name = "loss", reduction = "sum_over_batch_size" })
@@ -240,30 +252,28 @@ end
 losses.Loss = Loss
 internal.reduce = reduce
 
-local function with_name(parameters)
-  local list = { unpack(parameters) }
-  list[#list + 1] = "name"
-  list[#list + 1] = "dtype"
-  return list
-end
-
 -- The function flow.losses.huber(y_true, y_pred [, options of the loss]): values for each sample. values(options, y_true, y_pred)
 function internal.function_of(title, names_of_options, values)
   local list = {}
   for _, name in ipairs(names_of_options) do
-    if name ~= "reduction" and name ~= "ignore_class" then list[#list + 1] = name end
+    if name ~= "reduction" then list[#list + 1] = name end
   end
   local text = "y_true, y_pred" .. (list[1] and ", " .. table.concat(list, "?, ") .. "?" or "")
   return signature.guard(title, function(y_true, y_pred, ...)
-    local options
+    local options, ignored
     for i = 1, select("#", ...) do
       local value = (select(i, ...))
-      if value ~= nil then
+      if value ~= nil and list[i] == "ignore_class" then ignored = value
+      elseif value ~= nil then
         options = options or {}
         options[list[i]] = list[i] == "axis" and from_zero(value) or value
       end
     end
-    return values(options, y_true, y_pred)
+    if ignored == nil then return values(options, y_true, y_pred) end
+    local valid = ops.operand(y_true, nil, "y_true"):ne(ignored)
+    local found = values(options, ops.where(valid, y_true, 0), y_pred)
+    if valid.rank == found.rank + 1 then valid = valid:squeeze(-1) end
+    return ops.where(valid, found, 0)
   end, text)
 end
 
@@ -275,10 +285,10 @@ function by_name(name)
   local found
   if name:find("^%u") and (is_table and name == index.class_name or not is_table and name ~= name:upper()) then
     local parameters = parameters_of(index)
-    found = signature.of_record(nil, title, with_name(parameters), #parameters, function(...) return make(name, index, ...) end)
+    found = signature.of_record(nil, title, with_name(name, parameters), #parameters + 2, function(...) return make(name, index, ...) end)
   else
     local list = { unpack(is_table and index.more or {}) }
-    for _, parameter in ipairs(parameters_of(index)) do list[#list + 1] = parameter end
+    for _, parameter in ipairs(list[1] and {} or parameters_of(index)) do list[#list + 1] = parameter end
     found = losses.function_of(title, list, function(options, y_true, y_pred)
       return values_of(index, options and not is_table and arguments.native(name, options) or options, y_true, y_pred)
     end)

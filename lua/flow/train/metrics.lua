@@ -255,15 +255,23 @@ end
 
 local OF_LOSSES = { reduction = true, ignore_class = true }
 
--- The options of the records besides the name, which comes first by position, except in records with k, as in Keras.
+-- The options of the records besides the name, and how many of them Keras takes by position, too.
 local function options_of(index)
-  local list, i = {}, 0
+  local list, i, by_position = {}, 0, nil
   while C.flow_metric_argument(index, i) ~= nil do
     local name = native.string(C.flow_metric_argument(index, i))
-    if not OF_LOSSES[name] then list[#list + 1] = name end
+    if not OF_LOSSES[name] then list[#list + 1] = name
+    elseif name == "ignore_class" then by_position = #list end
     i = i + 1
   end
-  return list
+  return list, by_position or #list
+end
+
+-- The parameters of a class in Keras' order, and how many of them may be given by position.
+local function parameters_of(index)
+  local known, by_position = options_of(index)
+  if known[1] == "k" then return { "k", "name", "dtype" }, 3 end
+  return { "name", "dtype", unpack(known) }, 2 + by_position
 end
 
 function internal.check_name(class_name, name)
@@ -275,7 +283,7 @@ end
 function internal.options(class_name, positional, known, ...)
   local all = { name = true, dtype = true }
   for _, option in ipairs(known) do all[option] = true end
-  local named = errors.check_options(class_name, arguments.named(class_name, positional, #positional, ...), all)
+  local named = errors.check_options(class_name, arguments.named(class_name, positional, positional.count or #positional, ...), all)
   local name = metrics.check_name(class_name, named.name)
   named.name, named.dtype = nil, nil
   return named, name
@@ -291,7 +299,9 @@ end
 local function make(class_name, index, name, ...)
   local record = native.string(C.flow_metric_name(index))
   local known = options_of(index)
-  local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name", "dtype" } or { "name", "dtype" }, known, ...)
+  local parameters, by_position = parameters_of(index)
+  parameters.count = by_position
+  local named, given = metrics.options(class_name, parameters, known, ...)
   name = given or name or record
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records and files count axes from 0
   local config = metrics.config(class_name, name, named)
@@ -420,10 +430,10 @@ function by_name(name)
   local title = "flow.metrics." .. name
   local found
   if name:find("^%u") and name ~= name:upper() then
-    local known = options_of(index)
-    local first = known[1] == "k" and { "k", "name", "dtype" } or { "name", "dtype" }
-    local parameters = known[1] == "k" and first or { "name", "dtype", unpack(known) }
-    found = signature.of_record(nil, title, parameters, #first, function(...) return make(name, index, nil, ...) end)
+    local parameters, by_position = parameters_of(index)
+    found = signature.of_record(nil, title, parameters, by_position, function(...) return make(name, index, nil, ...) end)
+  elseif select(2, options_of(index)) < #options_of(index) then
+    found = losses[name]      -- in Keras the metric's function is the loss's
   else
     found = losses.function_of(title, options_of(index), function(options, y_true, y_pred)
       return values_of(index, options and arguments.native(name, options), y_true, y_pred)

@@ -42,11 +42,11 @@ end
 local function define(index)
   local class_name = native.string(C.flow_optimizer_class_name(index))
   local class = object.class(class_name, Optimizer)
-  local parameters = {}
-  for i = 0, C.flow_optimizer_class_argument_count(index) - 1 do
+  local parameters, count = {}, C.flow_optimizer_class_argument_count(index)
+  for i = 0, count - 1 do
     parameters[i + 1] = native.string(C.flow_optimizer_class_argument(index, i))
   end
-  parameters.first_is_single = true
+  parameters[count + 1], parameters.first_is_single = "name", true
   signature.of_record(class, "flow.optimizers." .. class_name, parameters, #parameters, function(...)
     local named = arguments.named(class_name, parameters, #parameters, ...)
     local name, schedule = named.name, nil
@@ -58,8 +58,8 @@ local function define(index)
       check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
     end
     return self
-  end, function(i) return C.flow_optimizer_class_argument_type(index, i) end,
-    function(i) return C.flow_optimizer_class_argument_default(index, i) end)
+  end, function(i) return i < count and C.flow_optimizer_class_argument_type(index, i) or nil end,
+    function(i) return i < count and C.flow_optimizer_class_argument_default(index, i) or nil end)
   optimizers[class_name] = class
   kinds[#kinds + 1] = class_name:lower()
 end

@@ -175,6 +175,51 @@ flow.TensorSpec: The shape and dtype of a component, for output_signature of fro
 flow.data.load_csv: The columns of a .csv file as tensors by name.
   flow.io.write("a.csv", "x,y\n1,2\n3,4\n")
   print(flow.data.load_csv("a.csv").x)
+flow.data.experimental.make_csv_dataset: Batches of the columns of .csv files, { name = values }, with the label, for ever.
+  flow.io.write("a.csv", "x,y\n1,2\n3,4\n")
+  local ds = flow.data.experimental.make_csv_dataset("a.csv", 2, { label_name = "y", num_epochs = 1, shuffle = false })
+  for x, y in ds:iter() do print(x.x, y) end
+flow.data.experimental.cardinality: The number of elements, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY.
+  print(flow.data.experimental.cardinality(flow.data.Dataset.range(3)))      --> 3
+flow.data.experimental.get_single_element: The only element of a data set.
+  print(flow.data.experimental.get_single_element(flow.data.Dataset.range(1)):item())      --> 0
+flow.data.experimental.shuffle_and_repeat: For apply: shuffle before repeat_.
+  print(flow.data.Dataset.range(3):apply(flow.data.experimental.shuffle_and_repeat(3, 2)):cardinality())      --> 6
+flow.data.experimental.assert_cardinality: For apply: assert_cardinality of data sets.
+  print(flow.data.Dataset.range(3):apply(flow.data.experimental.assert_cardinality(3)):cardinality())      --> 3
+flow.data.experimental.bucket_by_sequence_length: For apply: bucket_by_sequence_length of data sets.
+  local bucket = flow.data.experimental.bucket_by_sequence_length
+  local ds = flow.data.Dataset.from_generator(function() return coroutine.wrap(function()
+    for n = 1, 4 do coroutine.yield(flow.ones { n }) end
+  end) end, { output_signature = flow.TensorSpec({ -1 }, "float32") })
+  for x in ds:apply(bucket(function(x) return x.shape[1] end, { 3 }, { 2, 2 })):iter() do print(x) end
+flow.data.experimental.enumerate_dataset: For apply: enumerate of data sets.
+  print(flow.data.Dataset.range(3):apply(flow.data.experimental.enumerate_dataset(1)):cardinality())      --> 3
+flow.data.experimental.group_by_window: For apply: group_by_window of data sets.
+  local ds = flow.data.Dataset.range(4):apply(flow.data.experimental.group_by_window(function(x) return x % 2 end,
+    function(key, window) return window:batch(2) end, 2))
+  for x in ds:iter() do print(x) end
+flow.data.experimental.ignore_errors: For apply: ignore_errors of data sets.
+  print(flow.data.Dataset.range(3):apply(flow.data.experimental.ignore_errors()) ~= nil)      --> true
+flow.data.experimental.rejection_resample: For apply: rejection_resample of data sets.
+  local ds = flow.data.Dataset.range(4):apply(flow.data.experimental.rejection_resample(function(x) return x % 2 end, { 0.5, 0.5 }))
+  print(ds ~= nil)      --> true
+flow.data.experimental.scan: For apply: scan of data sets.
+  local sums = flow.data.experimental.scan(flow.tensor(0, "int64"), function(sum, x) return sum + x, sum + x end)
+  local ds = flow.data.Dataset.range(3):apply(sums)
+  for x in ds:iter() do print(x:item()) end
+flow.data.experimental.snapshot: For apply: snapshot of data sets.
+  print(flow.data.Dataset.range(3):apply(flow.data.experimental.snapshot("snapshots")) ~= nil)      --> true
+flow.data.experimental.take_while: For apply: take_while of data sets.
+  print(flow.data.Dataset.range(3):apply(flow.data.experimental.take_while(function(x) return x:lt(2) end)) ~= nil)      --> true
+flow.data.experimental.unbatch: For apply: unbatch of data sets.
+  print(flow.data.Dataset.range(4):batch(2):apply(flow.data.experimental.unbatch()) ~= nil)      --> true
+flow.data.experimental.unique: For apply: unique of data sets.
+  print(flow.data.Dataset.range(3):apply(flow.data.experimental.unique()) ~= nil)      --> true
+flow.audio.decode_wav: The sound in a string that holds a WAVE file, float32 {samples, channels}, and samples a second.
+  flow.io.save_wav("tone.wav", flow.tensor { 0, 0.5, -0.5 }, 8000)
+  local sound, rate = flow.audio.decode_wav(flow.io.read_file("tone.wav"))
+  print(sound.shape[1], rate)
 writer:write: Adds a record.
   local writer = flow.data.TFRecordWriter("a.tfrecord")
   writer:write("hello")

@@ -11,9 +11,9 @@ local ops, define, operand = tools.ops, tools.define, tools.operand
 
 ---- values -----------------------------------------------------------------------------------------
 
-tools.create("array", "value: data, { dtype?, device? }", function(value, options) return tensor.tensor(value, options) end)
+tools.create("array", "value: data, { dtype?; device? }", function(value, options) return tensor.tensor(value, options) end)
 -- A tensor of a value; a tensor, of the dtype that is asked for, is returned as it is.
-tools.create("convert_to_tensor", "value: data, { dtype? }", function(value, options)
+tools.create("convert_to_tensor", "value: data, { dtype?; }", function(value, options)
   if type(value) == "cdata" and native.is_tensor(value) then return options.dtype and value:to(options.dtype) or value end
   return tensor.tensor(value, options)
 end)
@@ -23,9 +23,9 @@ define(function(x)
   return tensor.on_host(x):contiguous()
 end, "convert_to_numpy")
 tools.create("empty", "shape..., { dtype?, device? }", function(shape, options) return tensor.zeros(shape, options) end)
-takes "x, { dtype? }"
+takes "x, { dtype?; }"
 define(function(x, options) return ops.zeros_like(x, options or {}) end, "empty_like")
-tools.create("identity", "n: whole, { dtype?, device? }", function(n, options) return tensor.eye(n, nil, 0, options) end)
+tools.create("identity", "n: whole, { dtype?; device? }", function(n, options) return tensor.eye(n, nil, 0, options) end)
 
 define(function(x) return #tools.dims(operand(x, "ndim")) end, "ndim")
 define(function(x) return operand(x, "size").size end, "size")
@@ -233,7 +233,7 @@ end
 triangle("tril", "le")
 triangle("triu", "ge")
 
-tools.create("tri", "n: whole, m?: whole, k: integer = 0, { dtype = 'float32' }", function(n, m, k, options)
+tools.create("tri", "n: whole, m?: whole, k: integer = 0, { dtype = 'float32'; }", function(n, m, k, options)
   return band(n, m or n, "le", k):to(options.dtype)
 end)
 
@@ -281,7 +281,7 @@ define(function(x, k) return diagonal_matrix(ops.flatten(operand(x, "diagflat"))
 
 ---- numbers in a row -------------------------------------------------------------------------------
 
-local SPACE = "start: number, stop: number, num: whole = 50, { dtype?, device?, endpoint: boolean = true%s }"
+local SPACE = "start: number, stop: number, num: whole = 50, { endpoint: boolean = true%s, dtype?; device? }"
 local function space(start, stop, num, options)
   return tensor.linspace(start, stop, num, { dtype = "float64", endpoint = options.endpoint })
 end

@@ -196,7 +196,7 @@ end)
 -- All of f's partial results along an axis: f(x1, x2), f(f(x1, x2), x3), ... f is associative and takes two tensors, or lists of them, of
 -- equally many elements along the axis, and combines element by element. Pairs are combined that are 1, 2, 4, ... apart (Hillis and Steele,
 -- "Data Parallel Algorithms", 1986).
-create("associative_scan", "f: callable, xs, { reverse: boolean = false, axis: integer = 1 }", function(f, xs, options)
+create("associative_scan", "f: callable, xs, { reverse: boolean = false, axis: integer = 1; }", function(f, xs, options)
   local axis = tools.axis(first_of(xs), options.axis, "associative_scan")
   local function part(x, first, last) return map_lists(function(t) return tools.part(t, axis, first, last) end, x) end
   xs = map_lists(function(x)

@@ -10,7 +10,9 @@ local raise = errors.raise
 local ops, operand, floats = tools.ops, tools.operand, tools.floats
 local per_axis, geometry = windows.per_axis, windows.geometry
 
-local WINDOW = "strides?: number|list, padding: 'valid'|'same' = 'valid', data_format: 'channels_last'|'channels_first' = 'channels_last'"
+local STRIDES = "strides?: number|list, padding: 'valid'|'same' = 'valid'"
+local FORMAT = "data_format: 'channels_last'|'channels_first' = 'channels_last'"
+local WINDOW = STRIDES .. ", " .. FORMAT
 
 -- The channels moved to the last axis; back(y) gives y's place to them.
 local function channels_last(x, format)
@@ -83,7 +85,7 @@ local function convolve(x, kernel, options, what)
   end, ops.add, 0)
 end
 
-local CONVOLUTION = ", { " .. WINDOW .. ", dilation_rate?: number|list }"
+local CONVOLUTION = ", { " .. WINDOW .. ", dilation_rate?: number|list; }"
 local function convolution(name, f)
   takes("inputs, kernel" .. CONVOLUTION)
   tools.define_long(function(x, kernel, options)
@@ -111,7 +113,7 @@ end, "separable_conv")
 
 -- The gradient of a convolution by its input: elements with stride - 1 zeros between them, convolved with the kernel turned round. Kernels
 -- are {..., channels out, channels in}.
-takes("inputs, kernel, { " .. WINDOW .. ", output_padding?: number|list, dilation_rate?: number|list }")
+takes("inputs, kernel, { " .. STRIDES .. ", output_padding?: number|list, " .. FORMAT .. ", dilation_rate?: number|list; }")
 tools.define_long(function(x, kernel, options)
   local what = "conv_transpose"
   local back
@@ -152,7 +154,7 @@ end, "conv_transpose")
 ---- pooling ----------------------------------------------------------------------------------------
 
 local function pooling(name, op, combine, outside)
-  takes("inputs, pool_size: number|list, { " .. WINDOW .. " }")
+  takes("inputs, pool_size: number|list, { " .. WINDOW .. "; }")
   tools.define_long(function(x, size, options)
     local back
     x, back = channels_last(op == "average_pool" and floats(x, name) or operand(x, name), options.data_format)
@@ -203,7 +205,7 @@ adaptive("adaptive_max_pool", ops.max)
 local function pair_of(value) return type(value) == "table" and value or { value, value } end
 
 -- Blocks of pictures {batch, channels, height, width} as columns {batch, channels kh kw, blocks}.
-takes "x, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1 }"
+takes "x, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1; }"
 tools.define_long(function(x, kernel, options)
   local pad = pair_of(options.padding)
   x = ops.pad(operand(x, "unfold"), { { 0, 0 }, { 0, 0 }, { pad[1], pad[1] }, { pad[2], pad[2] } })
@@ -214,7 +216,7 @@ tools.define_long(function(x, kernel, options)
 end, "unfold")
 
 -- The other way round: columns added up where blocks overlap.
-takes "x, output_size: number|list, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1 }"
+takes "x, output_size: number|list, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1; }"
 tools.define_long(function(x, output, kernel, options)
   x, output, kernel = floats(x, "fold"), pair_of(output), pair_of(kernel)
   local pad, stride, dilation = pair_of(options.padding), pair_of(options.stride), pair_of(options.dilation)

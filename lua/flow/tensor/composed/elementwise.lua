@@ -163,7 +163,7 @@ define(function(a, b)
 end, "logical_xor")
 
 -- |a - b| <= atol + rtol |b|; equal infinities are close, NaN only with equal_nan.
-takes "a, b, { rtol: number = 1e-5, atol: number = 1e-8, equal_nan: boolean = false }"
+takes "a, b, { rtol: number = 1e-5, atol: number = 1e-8, equal_nan: boolean = false; }"
 define(function(a, b, options)
   options = options or {}
   a, b = pair(a, b, "isclose")
@@ -171,7 +171,7 @@ define(function(a, b, options)
   near = ops.logical_or(ops.logical_and(near, ops.isfinite(b)), ops.eq(a, b))
   return options.equal_nan and ops.logical_or(near, ops.logical_and(ops.isnan(a), ops.isnan(b))) or near
 end, "isclose")
-takes "a, b, { rtol: number = 1e-5, atol: number = 1e-8, equal_nan: boolean = false }"
+takes "a, b, { rtol: number = 1e-5, atol: number = 1e-8, equal_nan: boolean = false; }"
 define(function(a, b, options) return ops.all(ops.isclose(a, b, options)) end, "allclose")
 
 -- NaN and infinities as numbers; without a number for an infinity it is the largest of the dtype.

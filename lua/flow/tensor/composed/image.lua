@@ -39,7 +39,7 @@ end
 ---- colours ----------------------------------------------------------------------------------------
 
 -- The luminance, as one channel: 0.2989 red + 0.587 green + 0.114 blue.
-picture_op("rgb_to_grayscale", "images, { " .. FORMAT .. " }", function(x)
+picture_op("rgb_to_grayscale", "images, { " .. FORMAT .. "; }", function(x)
   local weights = tools.constant({ 0.2989, 0.5870, 0.1140 }, tools.is_float(x) and x.dtype or "float32")
   local grey = ops.sum(x * weights, -1, true)
   return tools.is_float(x) and grey or grey:to(x.dtype)
@@ -51,7 +51,7 @@ local function need_colours(x, what)
 end
 
 -- Hue, saturation and value, each from 0 to 1 (A. Smith, "Color gamut transform pairs", 1978).
-picture_op("rgb_to_hsv", "images, { " .. FORMAT .. " }", function(x)
+picture_op("rgb_to_hsv", "images, { " .. FORMAT .. "; }", function(x)
   need_colours(x, "rgb_to_hsv")
   local c = ops.unstack(x, nil, 4)
   local red, green, blue = c[1], c[2], c[3]
@@ -63,7 +63,7 @@ picture_op("rgb_to_hsv", "images, { " .. FORMAT .. " }", function(x)
   hue = ops.where(ops.eq(range, 0), 0, ops.where(ops.lt(hue, 0), hue + 1, hue))
   return ops.stack({ hue:to(x.dtype), ops.divide_no_nan(range, value), value }, 4)
 end)
-picture_op("hsv_to_rgb", "images, { " .. FORMAT .. " }", function(x)
+picture_op("hsv_to_rgb", "images, { " .. FORMAT .. "; }", function(x)
   need_colours(x, "hsv_to_rgb")
   local c = ops.unstack(x, nil, 4)
   local hue, saturation, value = c[1] * 6, c[2], c[3]
@@ -74,7 +74,7 @@ end)
 ---- borders ----------------------------------------------------------------------------------------
 
 local BORDERS = "images, { top_%s?: whole, left_%s?: whole, bottom_%s?: whole, right_%s?: whole, "
-  .. "target_height?: whole, target_width?: whole, " .. FORMAT .. " }"
+  .. "target_height?: whole, target_width?: whole, " .. FORMAT .. "; }"
 
 -- What is before and after an axis, of three numbers of which two are given: sign is 1 where it is added, -1 where it is cut off.
 local function border(before, after, target, n, sign, what)
@@ -125,7 +125,7 @@ end
 
 -- Pictures of another size {height, width}. crop_to_aspect_ratio and pad_to_aspect_ratio cut borders off, or add some, before.
 local RESIZE = "images, size: list, { interpolation = 'bilinear', antialias: boolean = false, crop_to_aspect_ratio: boolean = false, "
-  .. "pad_to_aspect_ratio: boolean = false, fill_mode: 'constant' = 'constant', fill_value: number = 0, " .. FORMAT .. " }"
+  .. "pad_to_aspect_ratio: boolean = false, fill_mode: 'constant' = 'constant', fill_value: number = 0, " .. FORMAT .. "; }"
 picture_op("resize", RESIZE, function(x, size, options)
   local dtype, height, width = x.dtype, size[1], size[2]
   local h, w = tools.length(x, 2, "resize"), tools.length(x, 3, "resize")
@@ -166,14 +166,14 @@ local function transforms_of(x, transform)
   return transform + ops.zeros_like(first, { dtype = transform.dtype })      -- one for each picture
 end
 local SAMPLE = "interpolation = 'bilinear', fill_mode = 'constant', fill_value: number = 0, " .. FORMAT
-picture_op("affine_transform", "images, transform, { " .. SAMPLE .. " }", function(x, transform, options)
+picture_op("affine_transform", "images, transform, { " .. SAMPLE .. "; }", function(x, transform, options)
   return sampled(x, transforms_of(x, transform), options, "affine_transform")
 end)
 
 -- Moves four points {4, 2} of (x, y), or those of each picture {batch, 4, 2}, to others: the transform that takes end_points to
 -- start_points.
 picture_op("perspective_transform", "images, start_points: data, end_points: data, { interpolation = 'bilinear', fill_value: number = 0, "
-  .. FORMAT .. " }", function(x, from, to, options)
+  .. FORMAT .. "; }", function(x, from, to, options)
   local function points(p)
     p = ops.operand(p, nil, "keras.ops.image.perspective_transform"):to("float64")
     if #tools.dims(p) == 2 then p = ops.expand_dims(p, 1) end
@@ -210,12 +210,12 @@ end
 function internal.blurred(x, size, sigma)
   return ops.depthwise_conv(x, gaussian_kernel(size, sigma, tools.length(x, 4, "gaussian_blur"), x.dtype), { padding = "same" })
 end
-picture_op("gaussian_blur", "images, { kernel_size: number|list = 3, sigma: number|list = 1, " .. FORMAT .. " }", function(x, options)
+picture_op("gaussian_blur", "images, { kernel_size: number|list = 3, sigma: number|list = 1, " .. FORMAT .. "; }", function(x, options)
   return internal.blurred(floats(x, "gaussian_blur"), pair_of(options.kernel_size), pair_of(options.sigma)):to(x.dtype)
 end)
 
 -- How much each channel changes downwards and to the right, {..., channels, 2}: Sobel's windows, over pictures mirrored at their edges.
-takes("images, { " .. FORMAT .. " }")
+takes("images, { " .. FORMAT .. "; }")
 function image.sobel_edges(images, options)
   local x = floats(images, "keras.ops.image.sobel_edges")
   local function edges(across)
@@ -234,7 +234,7 @@ end
 -- The structural similarity of pictures, one number for each pair: 1 where they are equal. Z. Wang, A. Bovik, H. Sheikh, E. Simoncelli,
 -- "Image quality assessment", 2004, over Gaussian windows.
 takes("image1, image2, max_val: number = 1, filter_size: count = 11, filter_sigma: number = 1.5, k1: number = 0.01, k2: number = 0.03, "
-  .. "{ " .. FORMAT .. " }")
+  .. "{ " .. FORMAT .. "; }")
 function image.ssim(image1, image2, max_val, filter_size, filter_sigma, k1, k2, options)
   local what = "keras.ops.image.ssim"
   local a, b = floats(image1, what), floats(image2, what)
@@ -264,12 +264,12 @@ end
 
 -- The pixels under a window of `size` at each of its places, as channels: {batch, rows, columns, height width channels}.
 local PATCHES = "images, size: number|list, { strides?: number|list, dilation_rate: number|list = 1, padding: 'valid'|'same' = 'valid', "
-picture_op("extract_patches", PATCHES .. FORMAT .. " }", function(x, size, options)
+picture_op("extract_patches", PATCHES .. FORMAT .. "; }", function(x, size, options)
   local window = pair_of(size)
   local list = windows.taps(x, window, options.strides or window, options.dilation_rate, options.padding, "extract_patches")
   return ops.concat(list, 4)
 end)
-takes(PATCHES:gsub("images", "volumes") .. FORMAT .. " }")
+takes(PATCHES:gsub("images", "volumes") .. FORMAT .. "; }")
 function image.extract_patches_3d(volumes, size, options)
   local x = tools.operand(volumes, "keras.ops.image.extract_patches_3d")
   local single = #tools.dims(x) == 4
@@ -302,7 +302,7 @@ local PLACES = {
 
 -- The values of x, of any rank, at coordinates {rank, ...}, which count pixels from 0 as those of pictures do; order 0: of the nearest
 -- element, 1: weighted by distance.
-local FILL = "{ fill_mode: 'constant'|'nearest'|'wrap'|'mirror'|'reflect' = 'constant', fill_value: number = 0 }"
+local FILL = "{ fill_mode: 'constant'|'nearest'|'wrap'|'mirror'|'reflect' = 'constant', fill_value: number = 0; }"
 takes("inputs, coordinates, order: whole, " .. FILL)
 function image.map_coordinates(inputs, coordinates, order, options)
   local what = "keras.ops.image.map_coordinates"
@@ -390,7 +390,7 @@ end
 -- Pixels moved by smooth random fields: noise, blurred by sigma, times alpha (P. Y. Simard, D. Steinkraus and J. C. Platt, "Best practices
 -- for convolutional neural networks applied to visual document analysis", 2003).
 local ELASTIC = "images, { alpha: number = 20, sigma: number = 5, interpolation: 'bilinear'|'nearest' = 'bilinear', "
-  .. "fill_mode: 'constant'|'nearest'|'wrap'|'mirror'|'reflect' = 'reflect', fill_value: number = 0, seed?, " .. FORMAT .. " }"
+  .. "fill_mode: 'constant'|'nearest'|'wrap'|'mirror'|'reflect' = 'reflect', fill_value: number = 0, seed?, " .. FORMAT .. "; }"
 picture_op("elastic_transform", ELASTIC, function(x, options)
   local random, dims = require "flow.tensor.random", require("flow.tensor.shapes").of(tools.dims(x))
   local y, count = floats(x, "elastic_transform"), 0

@@ -31,7 +31,7 @@ local function along(v, x, axes)
   return ops.reshape_raw(v, shape)
 end
 
-takes "x, mean, variance, axis: integer, { offset?, scale?, epsilon: number = 0.001 }"
+takes "x, mean, variance, axis: integer, { offset?, scale?, epsilon: number = 0.001; }"
 tools.define_long(function(x, mean, variance, axis, options)
   x = floats(x, "batch_normalization")
   local factor = ops.rsqrt(along(variance, x, axis) + options.epsilon)
@@ -111,7 +111,7 @@ end, "psnr")
 ---- labels -----------------------------------------------------------------------------------------
 
 -- Which of the classes from 0 occur along the last axis, as ones in a vector along `axis`.
-takes "labels, num_classes: count, { axis: integer = -1, dtype = 'float32' }"
+takes "labels, num_classes: count, { axis: integer = -1, dtype = 'float32'; }"
 define(function(labels, classes, options)
   labels = operand(labels, "multi_hot", "int32")
   options = options or {}
@@ -126,7 +126,7 @@ end, "multi_hot")
 -- softmax(query key^T scale + bias) value of {batch, length, heads, size}; a mask {batch, heads, length, length}, or one that broadcasts
 -- to it, says which keys a query sees. Where query has more heads than key and value, groups of heads share theirs.
 takes [[query, key, value, { bias?, mask?, scale?: number, is_causal: boolean = false, flash_attention?: boolean,
-  attn_logits_soft_cap?: number }]]
+  attn_logits_soft_cap?: number; }]]
 tools.define_long(function(query, key, value, options)
   local what = "dot_product_attention"
   query, key, value = floats(query, what), floats(key, what), floats(value, what)
@@ -264,7 +264,7 @@ local function beam_search(row, steps, blank, width, paths)
 end
 
 takes [[inputs, sequence_lengths: data, { strategy: 'greedy'|'beam_search' = 'greedy', beam_width: count = 100, top_paths: count = 1,
-  merge_repeated: boolean = true, mask_index: whole = 0 }]]
+  merge_repeated: boolean = true, mask_index: whole = 0; }]]
 tools.define_long(function(inputs, lengths, options)
   inputs = floats(inputs, "ctc_decode")
   local values = tensor.on_host(inputs):totable()

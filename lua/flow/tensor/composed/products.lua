@@ -102,7 +102,7 @@ define(function(a, b)
 end, "kron")
 
 -- Of vectors of 2 or 3 elements along the last axis, or along the axes named.
-takes "a, b, { axisa = -1, axisb = -1, axisc = -1, axis?: integer }"
+takes "a, b, { axisa = -1, axisb = -1, axisc = -1, axis?: integer; }"
 define(function(a, b, options)
   options = options or {}
   a, b = pair(a, b, "cross")

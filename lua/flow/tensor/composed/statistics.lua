@@ -131,12 +131,12 @@ for _, nan in ipairs { "", "nan" } do
   local left_out = nan == "nan"
   takes "x, axis?: number|list, keepdims: boolean = false"
   define(function(x, axis, keepdims) return quantile(x, 0.5, axis, nil, keepdims, nan .. "median", left_out) end, nan .. "median")
-  takes "x, q: data, axis?: number|list, { method = 'linear', keepdims: boolean = false }"
+  takes "x, q: data, axis?: number|list, { method = 'linear', keepdims: boolean = false; }"
   define(function(x, q, axis, options)
     options = options or {}
     return quantile(x, q, axis, options.method, options.keepdims, nan .. "quantile", left_out)
   end, nan .. "quantile")
-  takes "x, q: data, axis?: number|list, { method = 'linear', keepdims: boolean = false }"
+  takes "x, q: data, axis?: number|list, { method = 'linear', keepdims: boolean = false; }"
   define(function(x, q, axis, options)
     options = options or {}
     local list, single = numbers_of(q, nan .. "percentile")
@@ -178,7 +178,7 @@ nan_reduction("nanstd", function(x, axis, keepdims) return ops.sqrt(ops.nanvar(x
 
 ---- cumulated --------------------------------------------------------------------------------------
 
-takes "x, axis?, { dtype?, reverse: boolean = false, exclusive: boolean = false }"
+takes "x, axis?, { dtype?; reverse: boolean = false, exclusive: boolean = false }"
 define(function(x, axis, options)
   options = options or {}
   x, axis = along(tools.numbers(x, "cumsum"), axis, nil, "cumsum")
@@ -189,7 +189,7 @@ define(function(x, axis, options)
 end, "cumsum")
 
 -- Products of the elements up to each one, by pairs that are 1, 2, 4, ... apart.
-takes "x, axis?, { dtype? }"
+takes "x, axis?, { dtype?; }"
 define(function(x, axis, options)
   x, axis = along(tools.numbers(x, "cumprod"), axis, nil, "cumprod")
   if options and options.dtype then x = x:to(options.dtype) end
@@ -201,9 +201,9 @@ define(function(x, axis, options)
   end
   return x
 end, "cumprod")
-takes "x, axis?, { dtype? }"
+takes "x, axis?, { dtype?; }"
 define(function(x, axis, options) return ops.cumsum(without(floats(x, "nancumsum"), 0), axis, options or {}) end, "nancumsum")
-takes "x, axis?, { dtype? }"
+takes "x, axis?, { dtype?; }"
 define(function(x, axis, options) return ops.cumprod(without(floats(x, "nancumprod"), 1), axis, options or {}) end, "nancumprod")
 
 ---- places in order --------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ define(function(x, bins, range)
 end, "histogram")
 
 -- Whether elements of a are among those of b.
-takes "a, b, { assume_unique: boolean = false, invert: boolean = false }"
+takes "a, b, { assume_unique: boolean = false, invert: boolean = false; }"
 define(function(a, b, options)
   a, b = operand(a, "isin"), ops.flatten(operand(b, "isin"))
   local found = ops.any(ops.eq(ops.expand_dims(a, -1), b), -1)
@@ -295,7 +295,7 @@ end, "isin")
 
 -- The different elements in order, of eager tensors; with options a list: they, the first positions of each, the positions in them of all
 -- elements, how often each occurs.
-takes "x, { sorted: boolean = true, return_index: boolean = false, return_inverse: boolean = false, return_counts: boolean = false }"
+takes "x, { sorted: boolean = true, return_index: boolean = false, return_inverse: boolean = false, return_counts: boolean = false; }"
 define(function(x, options)
   x, options = ops.flatten(operand(x, "unique")), options or {}
   tensor.need_value(x, "unique()")
