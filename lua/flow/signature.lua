@@ -9,12 +9,12 @@
 --   function random.permutation(n, options) ... end
 --
 -- Positional parameters come in order, then, in braces, those that are given by name. Those before a semicolon in the braces may be given
--- by position, too, in their order, the one of Keras or TensorFlow: `{ strides?, padding = 'valid'; device? }`.
--- `name?` may be left out, `name = 3` has a default, `name: kind` is checked (KINDS of calls.lua; 'a'|'b' are texts). A parameter `name...` takes the rest of the positions as a
--- list, or one list. Text after " -- " is the form that the message about one argument too many recommends. Every positional parameter may
--- be given by its name, too. The function gets its positional parameters in order, with defaults, and then, if it has a part in braces,
--- the table of options, with defaults. Without a kind, a default, options or a `...` in its text a function takes the path that costs next
--- to nothing: it is only refused more arguments than it has parameters.
+-- by position, too, in their order, the one of Keras or TensorFlow: `{ strides?, padding = 'valid'; device? }`. `name?` may be left out,
+-- `name = 3` has a default, `name: kind` is checked (KINDS of calls.lua; 'a'|'b' are texts). A parameter `name...` takes the rest of the
+-- positions as a list, or one list. Text after " -- " is the form that the message about one argument too many recommends. Every positional
+-- parameter may be given by its name, too. The function gets its positional parameters in order, with defaults, and then, if it has a part
+-- in braces, the table of options, with defaults. Without a kind, a default, options or a `...` in its text a function takes the path that
+-- costs next to nothing: it is only refused more arguments than it has parameters.
 --
 -- A method (its first parameter is self) is refused another self: model.fit(x) says that a colon belongs there. A function of a module is
 -- refused a module as its first argument: flow:tensor(x) says that a dot belongs there. Methods that users define are checked for self
