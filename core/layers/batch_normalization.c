@@ -227,8 +227,16 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 }
 
 const flow_layer_class flow_layer_batch_normalization = {
-  .name = "BatchNormalization", .positional = 13, .parameters = parameters, .min_inputs = 1, .max_inputs = 2,
-  .input_names = input_names, .options = no_options, .build = build, .call_named = call, .check = check,
+  .name = "BatchNormalization",
+  .positional = 13,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 2,
+  .input_names = input_names,
+  .options = no_options,
+  .build = build,
+  .call_named = call,
+  .check = check,
   .full_precision = 1,
   .supports_masking = 1,
   .doc = "Shifts and scales each channel to mean 0 and variance 1, then by the learned beta and gamma."

@@ -32,6 +32,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_center_crop = {
-  .name = "CenterCrop", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "CenterCrop",
+  .positional = 3,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .call = call,
+  .check = check,
   .doc = "The middle of every image, height by width; smaller images are enlarged."
 };

@@ -11,8 +11,15 @@ static const flow_argument parameters[] = {
 };
 
 const flow_layer_class flow_layer_conv1d = {
-  .name = "Conv1D", .alias = "Convolution1D", .positional = 16, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = flow_plain_convolution_build, .call = flow_plain_convolution_call, .check = flow_plain_convolution_check,
+  .name = "Conv1D",
+  .alias = "Convolution1D",
+  .positional = 16,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_plain_convolution_build,
+  .call = flow_plain_convolution_call,
+  .check = flow_plain_convolution_check,
   .quantizes = 1u << FLOW_QUANTIZED,
   .doc = "activation(cross-correlation of sequences with filters kernels + bias)."
 };

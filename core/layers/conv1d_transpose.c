@@ -12,8 +12,14 @@ static const flow_argument parameters[] = {
 };
 
 const flow_layer_class flow_layer_conv1d_transpose = {
-  .name = "Conv1DTranspose", .alias = "Convolution1DTranspose", .positional = 16, .parameters = parameters, .min_inputs = 1,
-  .max_inputs = 1, .build = flow_transposed_convolution_build, .call = flow_transposed_convolution_call,
+  .name = "Conv1DTranspose",
+  .alias = "Convolution1DTranspose",
+  .positional = 16,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_transposed_convolution_build,
+  .call = flow_transposed_convolution_call,
   .check = flow_transposed_convolution_check,
   .doc = "activation(transposed convolution of sequences with filters kernels + bias): longer sequences."
 };

@@ -45,8 +45,15 @@ flow_status flow_plain_convolution_call(flow_context *context, flow_layer *layer
 }
 
 const flow_layer_class flow_layer_conv2d = {
-  .name = "Conv2D", .alias = "Convolution2D", .positional = 16, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = flow_plain_convolution_build, .call = flow_plain_convolution_call, .check = flow_plain_convolution_check,
+  .name = "Conv2D",
+  .alias = "Convolution2D",
+  .positional = 16,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_plain_convolution_build,
+  .call = flow_plain_convolution_call,
+  .check = flow_plain_convolution_check,
   .quantizes = 1u << FLOW_QUANTIZED,
   .doc = "activation(cross-correlation of images with filters kernels + bias)."
 };

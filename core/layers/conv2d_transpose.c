@@ -89,8 +89,14 @@ flow_status flow_transposed_convolution_call(flow_context *context, flow_layer *
 }
 
 const flow_layer_class flow_layer_conv2d_transpose = {
-  .name = "Conv2DTranspose", .alias = "Convolution2DTranspose", .positional = 16, .parameters = parameters, .min_inputs = 1,
-  .max_inputs = 1, .build = flow_transposed_convolution_build, .call = flow_transposed_convolution_call,
+  .name = "Conv2DTranspose",
+  .alias = "Convolution2DTranspose",
+  .positional = 16,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_transposed_convolution_build,
+  .call = flow_transposed_convolution_call,
   .check = flow_transposed_convolution_check,
   .doc = "activation(transposed convolution of images with filters kernels + bias): larger images."
 };

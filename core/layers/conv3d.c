@@ -56,7 +56,14 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_conv3d = {
-  .name = "Conv3D", .alias = "Convolution3D", .positional = 16, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build,
-  .call = call, .check = check,
+  .name = "Conv3D",
+  .alias = "Convolution3D",
+  .positional = 16,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = build,
+  .call = call,
+  .check = check,
   .doc = "activation(cross-correlation of volumes with filters kernels + bias)."
 };

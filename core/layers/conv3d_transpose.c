@@ -138,7 +138,14 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_conv3d_transpose = {
-  .name = "Conv3DTranspose", .alias = "Convolution3DTranspose", .positional = 16, .parameters = parameters, .min_inputs = 1,
-  .max_inputs = 1, .build = build, .call = call, .check = check,
+  .name = "Conv3DTranspose",
+  .alias = "Convolution3DTranspose",
+  .positional = 16,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = build,
+  .call = call,
+  .check = check,
   .doc = "activation(transposed convolution of volumes with filters kernels + bias): larger volumes."
 };

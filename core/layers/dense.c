@@ -48,8 +48,15 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_dense = {
-  .name = "Dense", .positional = 10, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = build, .call = call, .check = check,
-  .supports_masking = 1, .quantizes = 1u << FLOW_QUANTIZED | 1u << FLOW_QUANTIZED_BY_ROW,
+  .name = "Dense",
+  .positional = 10,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = build,
+  .call = call,
+  .check = check,
+  .supports_masking = 1,
+  .quantizes = 1u << FLOW_QUANTIZED | 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "activation(x . kernel + bias) over the last axis."
 };

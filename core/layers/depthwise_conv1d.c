@@ -11,8 +11,14 @@ static const flow_argument parameters[] = {
 };
 
 const flow_layer_class flow_layer_depthwise_conv1d = {
-  .name = "DepthwiseConv1D", .positional = 15, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = flow_depthwise_convolution_build, .call = flow_depthwise_convolution_call, .check = flow_depthwise_convolution_check,
+  .name = "DepthwiseConv1D",
+  .positional = 15,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_depthwise_convolution_build,
+  .call = flow_depthwise_convolution_call,
+  .check = flow_depthwise_convolution_check,
   .quantizes = 1u << FLOW_QUANTIZED,
   .doc = "activation(every channel of sequences convolved with depth_multiplier kernels of its own + bias)."
 };

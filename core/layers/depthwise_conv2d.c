@@ -42,8 +42,14 @@ flow_status flow_depthwise_convolution_call(flow_context *context, flow_layer *l
 }
 
 const flow_layer_class flow_layer_depthwise_conv2d = {
-  .name = "DepthwiseConv2D", .positional = 15, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .build = flow_depthwise_convolution_build, .call = flow_depthwise_convolution_call, .check = flow_depthwise_convolution_check,
+  .name = "DepthwiseConv2D",
+  .positional = 15,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_depthwise_convolution_build,
+  .call = flow_depthwise_convolution_call,
+  .check = flow_depthwise_convolution_check,
   .quantizes = 1u << FLOW_QUANTIZED,
   .doc = "activation(every channel convolved with depth_multiplier kernels of its own + bias)."
 };

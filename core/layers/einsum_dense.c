@@ -255,7 +255,14 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_einsum_dense = {
-  .name = "EinsumDense", .positional = 14, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .supports_masking = 1,
+  .name = "EinsumDense",
+  .positional = 14,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = build,
+  .call = call,
+  .check = check,
+  .supports_masking = 1,
   .doc = "activation(products of the input and a kernel, summed as an equation says, + bias)."
 };

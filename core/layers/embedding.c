@@ -47,7 +47,15 @@ static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_t
 }
 
 const flow_layer_class flow_layer_embedding = {
-  .name = "Embedding", .positional = 6, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .supports_masking = 1, .compute_mask = compute_mask,
+  .name = "Embedding",
+  .positional = 6,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = build,
+  .call = call,
+  .check = check,
+  .supports_masking = 1,
+  .compute_mask = compute_mask,
   .doc = "A vector of output_dim numbers for each index below input_dim."
 };

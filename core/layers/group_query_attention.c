@@ -51,9 +51,19 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 }
 
 const flow_layer_class flow_layer_group_query_attention = {
-  .name = "GroupQueryAttention", .alias = "GroupedQueryAttention", .group = "grouped_query_attention", .positional = 16,
-  .parameters = parameters, .min_inputs = 2, .max_inputs = 7, .input_names = flow_attention_heads_inputs,
-  .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call, .check = check,
+  .name = "GroupQueryAttention",
+  .alias = "GroupedQueryAttention",
+  .group = "grouped_query_attention",
+  .positional = 16,
+  .parameters = parameters,
+  .min_inputs = 2,
+  .max_inputs = 7,
+  .input_names = flow_attention_heads_inputs,
+  .options = flow_attention_options,
+  .most_outputs = 2,
+  .build = build,
+  .call_named = call,
+  .check = check,
   .supports_masking = 1,
   .doc = "MultiHeadAttention whose heads share those of key and value in groups."
 };

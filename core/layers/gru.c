@@ -50,6 +50,9 @@ const flow_recurrent_cell flow_gru_steps = { .part = { "cell/vars", "gru_cell" }
                                              .op = FLOW_OP_gru, .own_masks = 1, .bias = bias, .step = step };
 
 const flow_layer_class flow_layer_gru = {
-  .name = "GRU", .positional = 24, .parameters = parameters, FLOW_RECURRENT_LAYER(flow_gru_steps, 1),
+  .name = "GRU",
+  .positional = 24,
+  .parameters = parameters,
+  FLOW_RECURRENT_LAYER(flow_gru_steps, 1),
   .doc = "Gated recurrent unit: a state that is mixed with a candidate, step by step."
 };

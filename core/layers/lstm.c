@@ -39,6 +39,9 @@ const flow_recurrent_cell flow_lstm_steps = { .part = { "cell/vars", "lstm_cell"
                                               .op = FLOW_OP_lstm, .own_masks = 1, .bias = bias, .step = step };
 
 const flow_layer_class flow_layer_lstm = {
-  .name = "LSTM", .positional = 24, .parameters = parameters, FLOW_RECURRENT_LAYER(flow_lstm_steps, 2),
+  .name = "LSTM",
+  .positional = 24,
+  .parameters = parameters,
+  FLOW_RECURRENT_LAYER(flow_lstm_steps, 2),
   .doc = "Long short-term memory: a state that gates keep and change, step by step."
 };

@@ -72,8 +72,19 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 }
 
 const flow_layer_class flow_layer_multi_head_attention = {
-  .name = "MultiHeadAttention", .positional = 18, .parameters = parameters, .min_inputs = 2, .max_inputs = 7,
-  .input_names = flow_attention_heads_inputs, .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call,
-  .check = check, .supports_masking = 1, .clears_masks = 1, .regularizes_parts = 1,
+  .name = "MultiHeadAttention",
+  .positional = 18,
+  .parameters = parameters,
+  .min_inputs = 2,
+  .max_inputs = 7,
+  .input_names = flow_attention_heads_inputs,
+  .options = flow_attention_options,
+  .most_outputs = 2,
+  .build = build,
+  .call_named = call,
+  .check = check,
+  .supports_masking = 1,
+  .clears_masks = 1,
+  .regularizes_parts = 1,
   .doc = "For each step of query, what num_heads heads find in value where key is like it."
 };

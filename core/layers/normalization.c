@@ -132,7 +132,15 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_normalization = {
-  .name = "Normalization", .positional = 4, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .read_by_build = read_by_build, .supports_masking = 1,
+  .name = "Normalization",
+  .positional = 4,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = build,
+  .call = call,
+  .check = check,
+  .read_by_build = read_by_build,
+  .supports_masking = 1,
   .doc = "(x - mean) / standard deviation, of given numbers or of data that the layer adapted to."
 };

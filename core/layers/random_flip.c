@@ -37,7 +37,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_random_flip = {
-  .name = "RandomFlip", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .trains_alone = 1,
+  .name = "RandomFlip",
+  .positional = 3,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .trains_alone = 1,
   .call = call,
   .doc = "In training, half of the images mirrored."
 };

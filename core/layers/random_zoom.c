@@ -59,7 +59,13 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_random_zoom = {
-  .name = "RandomZoom", .positional = 7, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .trains_alone = 1,
-  .call = call, .check = check,
+  .name = "RandomZoom",
+  .positional = 7,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .trains_alone = 1,
+  .call = call,
+  .check = check,
   .doc = "In training, every image seen from nearer or farther."
 };

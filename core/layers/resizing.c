@@ -59,6 +59,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_resizing = {
-  .name = "Resizing", .positional = 9, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "Resizing",
+  .positional = 9,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .call = call,
+  .check = check,
   .doc = "Images in another height and width."
 };

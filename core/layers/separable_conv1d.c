@@ -12,8 +12,14 @@ static const flow_argument parameters[] = {
 };
 
 const flow_layer_class flow_layer_separable_conv1d = {
-  .name = "SeparableConv1D", .alias = "SeparableConvolution1D", .positional = 19, .parameters = parameters, .min_inputs = 1,
-  .max_inputs = 1, .build = flow_separable_convolution_build, .call = flow_separable_convolution_call,
+  .name = "SeparableConv1D",
+  .alias = "SeparableConvolution1D",
+  .positional = 19,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_separable_convolution_build,
+  .call = flow_separable_convolution_call,
   .check = flow_separable_convolution_check,
   .doc = "activation(each channel of sequences convolved by itself, then all mixed step by step, + bias)."
 };

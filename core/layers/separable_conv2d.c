@@ -55,8 +55,14 @@ flow_status flow_separable_convolution_call(flow_context *context, flow_layer *l
 }
 
 const flow_layer_class flow_layer_separable_conv2d = {
-  .name = "SeparableConv2D", .alias = "SeparableConvolution2D", .positional = 19, .parameters = parameters, .min_inputs = 1,
-  .max_inputs = 1, .build = flow_separable_convolution_build, .call = flow_separable_convolution_call,
+  .name = "SeparableConv2D",
+  .alias = "SeparableConvolution2D",
+  .positional = 19,
+  .parameters = parameters,
+  .min_inputs = 1,
+  .max_inputs = 1,
+  .build = flow_separable_convolution_build,
+  .call = flow_separable_convolution_call,
   .check = flow_separable_convolution_check,
   .doc = "activation(each channel convolved by itself, then all mixed by a 1 x 1 convolution, + bias)."
 };
