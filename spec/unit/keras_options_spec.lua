@@ -69,6 +69,37 @@ describe("map of no elements that are texts", function()
   end)
 end)
 
+describe("a layer of a script", function()
+  it("is called on tensors by name, in models and on values, and saved so", function()
+    local Sum = layers.Layer:extend "NamedSum"
+    function Sum:init() self.dense = layers.Dense(2, { kernel_initializer = "ones" }) end
+    function Sum:build(shapes) self.seen = shapes.wage end
+    function Sum:call(x, options) return self.dense(x.age) + x.wage * (options.training and 1 or 2) end
+    local layer = Sum()
+    assert.same({ { 5, 5 } }, layer { age = flow.ones { 1, 3 }, wage = flow.ones { 1, 2 } }:totable())
+    assert.same({ 1, 2 }, layer.seen)
+    assert.same({ { 4, 4 } }, layer({ age = flow.ones { 1, 3 }, wage = flow.ones { 1, 2 } }, { training = true }):totable())
+    local inputs = { age = flow.Input({ 3 }, { name = "age" }), wage = flow.Input({ 2 }, { name = "wage" }) }
+    local model = flow.Model { inputs = inputs, outputs = Sum()(inputs) }
+    local path = os.tmpname() .. ".keras"
+    model:save(path)
+    local again = flow.load_model(path, { custom_objects = { NamedSum = Sum } })
+    os.remove(path)
+    local x = { age = flow.arange(6):reshape { 2, 3 }:to "float32", wage = flow.ones { 2, 2 } }
+    assert.same({ { 5, 5 }, { 14, 14 } }, model:predict(x, { verbose = 0 }):totable())
+    assert.same({ { 5, 5 }, { 14, 14 } }, again:predict(x, { verbose = 0 }):totable())
+    model:compile { optimizer = "sgd", loss = "mse" }
+    assert.equal(2, #model:fit(x, flow.zeros { 2, 2 }, { epochs = 2, verbose = 0 }).history.loss)
+  end)
+
+  it("that is a stack whose first layer takes texts is called on an input of texts", function()
+    local encoder = flow.Sequential { layers.StringLookup { vocabulary = { "a", "b" }, num_oov_indices = 0 }, layers.Embedding(2, 3) }
+    local input = flow.Input({}, { dtype = "string" })
+    local model = flow.Model { inputs = input, outputs = encoder(input) }
+    assert.same({ 2, 3 }, model:predict({ "a", "b" }, { verbose = 0 }).shape)
+  end)
+end)
+
 -- What tf.audio.encode_wav makes of [[0.5, -0.25], [-1, 0.999], [0.1, 0.2]] at 16,000 samples a second.
 local SOUND = "RIFF" .. "\48\0\0\0" .. "WAVEfmt " .. "\16\0\0\0" .. "\1\0\2\0" .. "\128\62\0\0" .. "\0\250\0\0" .. "\4\0\16\0" .. "data"
   .. "\12\0\0\0" .. "\0\64\0\224" .. "\0\128\223\127" .. "\205\12\154\25"

@@ -55,8 +55,6 @@ describe("layers refuse", function()
     assert.truthy(problem_of(function() embedding(flow.tensor({ 0, 3 }, { dtype = "int32" })) end):find(
       "index 3 of row 2 is outside 0..2", 1, true))
     assert.truthy(problem_of(function() embedding(flow.tensor { -1 }) end):find("index -1 of row 1 is outside 0..2", 1, true))
-    assert.truthy(problem_of(function() layers.Dense(2, { input_dim = 3 }) end):find(
-      'Dense: unknown option "input_dim"; use layers.Input { n } before this layer. It takes: ', 1, true))
     assert.truthy(problem_of(function() layers.Embedding(0, 2) end):find("input_dim", 1, true))
   end)
 

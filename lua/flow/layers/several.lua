@@ -4,8 +4,9 @@
 -- what was given by position, and then one table of all that was given by name, with training among it:
 --   function Cross:call(query, value, options) ... options.key ... end
 --
--- Such a call is a table: arguments, what was given by position: tensors, or lists of them; options, what was given by name, without
--- training; list, all tensors of both: the arguments', then the options' in the order of their names.
+-- Such a call is a table: arguments, what was given by position: tensors, or lists or tables by name of them; options, what was given by
+-- name, without training; list, all tensors of both: the arguments', then the options' in the order of their names. A layer written in Lua
+-- that is called on one table of tensors by name, layer { age = a, wage = w }, gets that table.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -64,6 +65,15 @@ local function is_operands(value)
   return true
 end
 
+-- A table of them by name.
+local function are_named(value)
+  if type(value) ~= "table" or getmetatable(value) or next(value) == nil then return false end
+  for name, entry in pairs(value) do
+    if type(name) ~= "string" or not is_operand(entry) then return false end
+  end
+  return true
+end
+
 -- What a built-in class says of its calls, by its number: names: each input to its position from 0; arguments: the names, in order, with
 -- one for the entries of a list; options: a set; alone: whether its first input, one tensor, may be enough, and has a mask. nil: its inputs
 -- have no names.
@@ -93,12 +103,12 @@ function several.inputs(names)
 end
 
 -- Whether a layer is called on several tensors, or with more than training beside one: with a mask.
-function several.is_needed(layer, _, options, ...)
+function several.is_needed(layer, inputs, options, ...)
   local named = layer._named_inputs
   if named and not named.alone then return true end
   if not named and layer._takes_mask then return type(options) == "table" and not getmetatable(options) and options.mask ~= nil end
   if not named and (layer._handle or not layer._takes_several) then return false end
-  if select("#", ...) > 0 then return true end
+  if select("#", ...) > 0 or are_named(inputs) then return true end
   if options == nil then return false end
   if type(options) ~= "table" or getmetatable(options) or options[1] ~= nil then return true end
   for name in pairs(options) do
@@ -112,8 +122,12 @@ local sorted_names = require("flow.names").sorted
 -- value with f of each tensor in place of it.
 local function map(value, f)
   if is_operand(value) then return f(value) end
-  if not is_operands(value) then return value end
   local list = {}
+  if are_named(value) then
+    for _, name in ipairs(sorted_names(value)) do list[name] = f(value[name]) end
+    return list
+  end
+  if not is_operands(value) then return value end
   for i, entry in ipairs(value) do list[i] = entry and f(entry) end
   return list
 end
@@ -151,7 +165,8 @@ function several.read(layer, ...)
   local title, count, options = object.title(layer), select("#", ...), {}
   while count > 0 and (select(count, ...)) == nil do count = count - 1 end
   local last = (select(math.max(count, 1), ...))
-  if count > 0 and arguments.is_options(last) then count, options = count - 1, last end
+  local is_first = count == 1 and not layer._named_inputs and are_named(last)
+  if count > 0 and arguments.is_options(last) and not is_first then count, options = count - 1, last end
   while count > 0 and (select(count, ...)) == nil do count = count - 1 end
   if count == 0 and next(options) == nil then raise("%s: called without an input", title) end
   local given, training = { arguments = {}, options = {} }, options.training
@@ -159,7 +174,7 @@ function several.read(layer, ...)
     local value = (select(i, ...))
     if value == nil then raise("%s: argument %d is nil", title, i) end
     local is_plain = not layer._named_inputs and (type(value) == "boolean" or type(value) == "string")
-    local stays = is_plain or symbolic.is(value) or is_operands(value)
+    local stays = is_plain or symbolic.is(value) or is_operands(value) or not layer._named_inputs and are_named(value)
     if stays then given.arguments[i] = value else given.arguments[i] = ops.operand(value, nil, title) end
   end
   if training ~= nil and type(training) ~= "boolean" then
@@ -278,7 +293,9 @@ function several.build(layer, call, shape_of)
     for i, t in ipairs(call.list) do shapes[i] = shape_of(t) end
     for i, value in ipairs(call.arguments) do
       of_arguments[i] = is_operand(value) and shape_of(value) or {}
-      for k, entry in ipairs(is_operands(value) and value or {}) do of_arguments[i][k] = shape_of(entry) end
+      for k, entry in pairs((is_operands(value) or are_named(value)) and value or {}) do
+        of_arguments[i][k] = entry and shape_of(entry)
+      end
     end
     layer:_ensure_built(shapes, #call.list == 1, of_arguments)
   end

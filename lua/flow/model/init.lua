@@ -443,15 +443,14 @@ function Sequential:pop()
   return layer
 end
 
--- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; otherwise the first call does.
-function Sequential:build(shape)
+local function build_sequential(self, shape, dtype)      -- dtype: of the input, nil: float32
   if self._built or #self._children == 0 then return end
   if arguments.is_options(shape) then shape = shape.input_shape end
   if type(shape) ~= "table" or type(shape[1]) ~= "number" then
     raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape))
   end
   local rows = self:_keeps_states() and shape[1] > 0 and shape[1] or nil
-  rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }, { batch_size = rows }))
+  rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }, { batch_size = rows, dtype = dtype }))
   local ok, problem = pcall(connect, self)
   if not ok then
     rawset(self, "_input", false)
@@ -459,10 +458,13 @@ function Sequential:build(shape)
   end
 end
 
+-- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; otherwise the first call does.
+function Sequential:build(shape) build_sequential(self, shape) end
 function Sequential:_meet(data) host_inputs.meet(self, data, connect) end
 
 function Sequential:_call(inputs, options)
   if not symbolic.any(inputs) then self:_meet(inputs) end
+  if symbolic.is(inputs) and inputs.dtype == "string" then build_sequential(self, inputs.shape, "string") end
   return call_graph(self, inputs, options)
 end
 

@@ -57,6 +57,9 @@ local function several_json(call, reference)
   local function value_json(value)
     if symbolic.is(value) then return reference(value) end
     if type(value) ~= "table" then return value end
+    local by_name = {}
+    for name, entry in pairs(value) do by_name[name] = type(name) == "string" and value_json(entry) or nil end
+    if next(by_name) ~= nil then return by_name end
     local list = json.list()
     for i, entry in ipairs(value) do list[i] = entry and value_json(entry) or json.null end
     return list
