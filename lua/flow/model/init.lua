@@ -461,7 +461,6 @@ end
 -- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; otherwise the first call does.
 function Sequential:build(shape) build_sequential(self, shape) end
 function Sequential:_meet(data) host_inputs.meet(self, data, connect) end
-
 function Sequential:_call(inputs, options)
   if not symbolic.any(inputs) then self:_meet(inputs) end
   if symbolic.is(inputs) and inputs.dtype == "string" then build_sequential(self, inputs.shape, "string") end
