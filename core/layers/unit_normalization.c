@@ -17,9 +17,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_dtype_is_float(inputs[0]->dtype) ? inputs[0] : flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
   flow_tensor *squares = flow_express(&e, FLOW_OP_sum, e_square(&e, x), NULL, NULL, &reduce);
-  flow_tensor *inverse = e_rsqrt(&e, squares);
-  if (inverse) inverse = e_minimum(&e, inverse, flow_express_number(&e, inverse, 1e12));
-  return flow_expression_take(&e, e_mul(&e, x, inverse), out);
+  /* The limit is inside, since a minimum of 1 / 0 would have a gradient of 0 times infinity. */
+  if (squares) squares = e_maximum(&e, squares, flow_express_number(&e, squares, 1e-24));
+  return flow_expression_take(&e, e_mul(&e, x, e_rsqrt(&e, squares)), out);
 }
 
 const flow_layer_class flow_layer_unit_normalization = {

@@ -93,6 +93,18 @@ describe("layer constructors", function()
     assert.equal("conv2d", layers.Conv2D(1, 1).name)
   end)
 
+  it("that divide by norms have Keras' gradients for rows of zeros", function()
+    local rows = flow.Variable(flow.tensor { { 0, 0 }, { 3, 4 } })
+    local weights = flow.tensor { { 1, 2 }, { 1, 2 } }
+    for limit, f in pairs { [1e12] = layers.UnitNormalization(), [1e7] = flow.normalize, [1e3] = layers.RMSNormalization() } do
+      local tape = flow.GradientTape()
+      local sum = tape:record(function() return (f(rows:value()) * weights):sum() end)
+      local found = tape:gradient(sum, rows)
+      assert.near(1, found[{ 1, 1 }]:item() / limit, 1e-5)
+      assert.near(2, found[{ 1, 2 }]:item() / limit, 1e-5)
+    end
+  end)
+
   it("name what they were given wrongly", function()
     local function text(...) return message_of(...) end
     assert.truthy(text(function() layers.Dense(3, { unitz = 3 }) end):find('^Dense: unknown option "unitz"; did you mean "units"%?'))

@@ -59,7 +59,7 @@ end, "rms_normalization")
 takes "x, axis: number|list = -1, order: count = 2, epsilon?: number"
 tools.define_long(function(x, axis, order, epsilon)
   x, epsilon = floats(x, "normalize"), epsilon or EPSILON
-  if order == 2 then return x * ops.minimum(ops.rsqrt(ops.sum(ops.square(x), axis, true)), 1 / epsilon) end
+  if order == 2 then return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis, true), epsilon * epsilon)) end
   return x / ops.maximum(ops.norm(x, order, axis, true), epsilon)
 end, "normalize")
 
