@@ -25,6 +25,16 @@ describe("lua/examples after Keras' examples learn:", function()
     assert.truthy(run("mini_gpt.lua", "--sentences 1500 --epochs 5 --write 20", "(%d+) of 20 written sentences are right") > 8)
   end)
 
+  it("masked_words.lua", function()
+    local accuracy, without = run("masked_words.lua", "--sentences 600 --epochs 8", "sentences: (%S+), without what it learnt before (%S+)")
+    assert.truthy(accuracy > without + 0.2)
+  end)
+
+  it("speech.lua", function()
+    local arguments = "--words 120 --epochs 15"
+    assert.truthy(run("speech.lua", arguments, "(%d+) of 100 words are written right") > 2)
+  end)
+
   it("translation.lua", function()
     assert.truthy(run("translation.lua", "--sentences 1500 --epochs 10 --translate 20", "(%d+) of 20 sentences are translated right") > 4)
   end)

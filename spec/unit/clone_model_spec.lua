@@ -36,6 +36,17 @@ describe("clone_model", function()
     end
   end)
 
+  it("finds the classes of a script itself", function()
+    local Mine, Doubled = flow.Model:extend "MineCloned", flow.layers.Layer:extend "DoubledCloned"
+    function Doubled:call(x) return x * 2 end
+    local input = flow.Input { 2 }
+    local model = Mine { inputs = input, outputs = Doubled()(flow.layers.Dense(1)(input)) }
+    local clone = flow.models.clone_model(model)
+    assert.equal("MineCloned", clone.class_name)
+    clone:set_weights(model:get_weights())
+    assert.equal(0, (clone(flow.ones { 3, 2 }) - model(flow.ones { 3, 2 })):abs():max():item())
+  end)
+
   it("asks clone_function for each layer but the inputs and the operations, once", function()
     local seen, model = {}, functional()
     local clone = models.clone_model(model, { clone_function = function(layer)

@@ -45,6 +45,7 @@ function Model.extend(parent, class_name)
   local metatable = getmetatable(class)
   local make, above = metatable.__call, rawget(parent, "of_graph") or parent == Model and Functional or parent
   rawset(class, "of_graph", parent == Sequential and class or object.under(class, above))
+  rawset(rawget(class, "of_graph"), "of_script", class)
   metatable.__call = function(_, first, ...)
     local is_plain = not object.own_init(class) and class.call == Layer.call
     if is_plain and class.add == Sequential.add then return models.sequential(class, first, ...) end
@@ -466,7 +467,6 @@ function Sequential:_call(inputs, options)
   if symbolic.is(inputs) and inputs.dtype == "string" then build_sequential(self, inputs.shape, "string") end
   return call_graph(self, inputs, options)
 end
-
 function Sequential:_infer(list, single, training, as_call)
   if as_call and rawget(self, "inputs") then list, single = { list[1] }, true end
   return rawget(self, "inputs") and infer_graph(self, list, single, training) or symbolic.infer(self, list, single, training)

@@ -396,6 +396,14 @@ end
 
 ---- copies -------------------------------------------------------------------------------------------------------------------------------
 
+-- Adds the classes of a script that a model and its layers are of, by name.
+local function add_own_classes(layer, known)
+  local class, is_model = object.class_of(layer), object.is(layer, models.Model)
+  local own = rawget(class, "of_script") or rawget(class, "in_lua") and class
+  if own and known[layer.class_name] == nil then known[layer.class_name] = own end
+  for _, inner in ipairs(is_model and layer.layers or {}) do add_own_classes(inner, known) end
+end
+
 -- A model like this one with other layers: clone_function(layer) makes each, call_function(layer, ...) calls it; input_tensors are in the
 -- place of its Inputs, in their order; recursive: models inside of it are copied in this way, too. custom: classes by name.
 function config.clone(model, custom, options)
@@ -405,13 +413,16 @@ function config.clone(model, custom, options)
     return config.clone(inner, custom, { clone_function = clone.layer, recursive = true,
       call_function = object.is(inner, models.Functional) and clone.call or nil })
   end
+  local known = {}
+  for name, class in pairs(custom or {}) do known[name] = class end
+  add_own_classes(model, known)
   local before = copies_itself
   copies_itself = true
   local ok, entry = pcall(config.entry, model)
   copies_itself = before
   if not ok then error(entry, 0) end
   entry = json.decode(json.encode(entry))
-  return config.read(entry, { path = "clone_model", custom = custom, calls = 0, clone = clone })
+  return config.read(entry, { path = "clone_model", custom = known, calls = 0, clone = clone })
 end
 
 entries.above.write, entries.above.read = config.entry, config.read
