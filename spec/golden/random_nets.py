@@ -49,7 +49,8 @@ def inputs_of(stem, model):
 # What Keras says of tensors that it gives otherwise: RandomCrop has the size of training, and gives pictures as they are; TextVectorization
 # of {rows, 1} gives {rows, length}; EinsumDense has the axes of "..." in the reverse order, or one of them twice; Dropout
 # of whole numbers is one of floats.
-SAID_WRONGLY = {"RandomCrop": r"\.config\.shape", "TextVectorization": r"\.config\.shape", "EinsumDense": r"\.config\.shape\[", "Dropout": r"\.config\.dtype: int\d+ here, float32 in Keras"}
+SAID_WRONGLY = {"RandomCrop": r"\.config\.shape", "TextVectorization": r"\.config\.shape", "EinsumDense": r"\.config\.shape\[",
+                "Dropout": r"\.config\.dtype: int\d+ here, float32 in Keras"}
 
 
 def settled(problems, classes):

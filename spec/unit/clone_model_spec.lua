@@ -38,7 +38,7 @@ describe("clone_model", function()
 
   it("finds the classes of a script itself", function()
     local Mine, Doubled = flow.Model:extend "MineCloned", flow.layers.Layer:extend "DoubledCloned"
-    function Doubled:call(x) return x * 2 end
+    function Doubled:call(inputs) return inputs * 2 end
     local input = flow.Input { 2 }
     local model = Mine { inputs = input, outputs = Doubled()(flow.layers.Dense(1)(input)) }
     local clone = flow.models.clone_model(model)
