@@ -92,7 +92,7 @@ describe("flow.help", function()
   it("tells what a function takes, by name or by value", function()
     local page = text "flow.one_hot"
     assert.equal(page, text(flow.one_hot))
-    assert.truthy(page:find('flow.one_hot(labels, num_classes, { axis = -1, dtype = "float32" })', 1, true), page)
+    assert.truthy(page:find('flow.one_hot(labels, num_classes, { axis, dtype = "float32" })', 1, true), page)
     assert.truthy(page:find("Labels, counted from 0, as rows with a single 1.", 1, true), page)
     assert.truthy(page:find("print(flow.one_hot(", 1, true), page)
     assert.truthy(text("Dense"):find("kernel_initializer = \"glorot_uniform\": an initializer", 1, true))
