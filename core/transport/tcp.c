@@ -10,6 +10,7 @@
 #define _GNU_SOURCE                /* explicit_bzero */
 #include "transport/tcp.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -207,11 +208,45 @@ static int is_near(int socket)
   return own.any.sa_family == AF_INET && (from == to || (from >> 24 == IN_LOOPBACKNET && to >> 24 == IN_LOOPBACKNET));
 }
 
-static void send_at_once(const flow_tcp *self)
+enum { SEND_BYTES = 16 << 20 }; /* that may wait to be sent, to all ranks together */
+
+/* Bytes that the system gives a connection's send buffer by itself, as it needs more and more; 0: it does not say. */
+static int64_t most_by_itself(void)
 {
-  int on = 1;
-  for (int rank = 0; rank < self->base.size; rank++)
-    if (self->sockets[rank] >= 0) setsockopt(self->sockets[rank], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  long long most = 0;
+  FILE *file = fopen("/proc/sys/net/ipv4/tcp_wmem", "re");
+  if (!file) return 0;
+  if (fscanf(file, "%*d %*d %lld", &most) != 1) most = 0;
+  fclose(file);
+  return most;
+}
+
+/* What to ask for, for the send buffer of one of `ranks` - 1 connections through a network; 0: nothing. What a buffer does not take waits
+ * for the answer to what it took: rows of 5.5 MB, where the system gives 4 MB, reach the other worker a way there and back later. Systems
+ * may give more to those who ask (net.core.wmem_max, doubled), or less, which is why this tries it with a socket of its own. */
+static int find_send_bytes(int ranks)
+{
+  int wanted = SEND_BYTES / (ranks - 1), given = 0;
+  socklen_t bytes = sizeof given;
+  int trial = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (trial < 0) return 0;
+  int asked = setsockopt(trial, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted) == 0;
+  if (!asked || getsockopt(trial, SOL_SOCKET, SO_SNDBUF, &given, &bytes) != 0) given = 0;
+  close(trial);
+  int64_t most = most_by_itself();
+  return most > 0 && given > most ? wanted : 0;
+}
+
+static void set_options(flow_tcp *self)
+{
+  int on = 1, send_bytes = find_send_bytes(self->base.size);
+  for (int rank = 0; rank < self->base.size; rank++) {
+    int connection = self->sockets[rank];
+    if (connection < 0) continue;
+    setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (is_near(connection)) self->peers[rank].window = self->piece_bytes;
+    else if (send_bytes > 0) setsockopt(connection, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
+  }
 }
 
 /* A rank has called those before it. */
@@ -234,9 +269,7 @@ static flow_status connect_all(flow_tcp *self, const flow_transport_options *opt
   if (options->seal) FLOW_TRY(flow_alloc_zero(bytes, &block));
   uint8_t (*keys)[FLOW_LINK_KEY] = block;
   flow_status status = flow_mesh_connect("tcp", rank, size, options, self->sockets, keys);
-  if (status == FLOW_OK) send_at_once(self);
-  for (int other = 0; other < size && status == FLOW_OK; other++)
-    if (other != rank && is_near(self->sockets[other])) self->peers[other].window = self->piece_bytes;
+  if (status == FLOW_OK) set_options(self);
   if (status == FLOW_OK && keys) status = seal(self, options->seal, (const uint8_t (*)[FLOW_LINK_KEY])keys);
   if (keys) explicit_bzero(keys, bytes);
   flow_free(block);
