@@ -49,6 +49,13 @@ describe("tf.data.experimental", function()
   end)
 end)
 
+describe("Discretization", function()
+  it("puts NaN into the last bin, as Keras 3.15 does", function()
+    local layer = layers.Discretization { bin_boundaries = { 0.3, 2 } }
+    assert.same({ 2, 1, 0, 2, 1 }, layer(flow.tensor { 0 / 0, 1, -1, 2, 0.3 }):totable())
+  end)
+end)
+
 describe("an iterator", function()
   it("has get_next, which raises at the end", function()
     local iterator = Dataset.range(1):iter()

@@ -107,7 +107,7 @@ end)
 
 function Discretization.fields.bin_boundaries(self) return self._boundaries or nil end
 
--- The number of boundaries that are not above a value is its bin.
+-- The number of boundaries that are not above a value is its bin; that of NaN, as in Keras, is the last one.
 function Discretization:call(inputs)
   local boundaries, given = self._boundaries, self._given
   if not boundaries then raise("%s has no bins yet: adapt() it to data, or give it bin_boundaries", object.title(self)) end
@@ -116,7 +116,7 @@ function Discretization:call(inputs)
     bins = (inputs:to("float32") * 0):to("int32")
   else
     local limits = tensor.tensor(boundaries, { dtype = "float32" })
-    bins = inputs:to("float32"):expand_dims(-1):ge(limits):to("int32"):sum(-1)
+    bins = inputs:to("float32"):expand_dims(-1):lt(limits):logical_not():to("int32"):sum(-1)
   end
   if given.output_mode == "int" then return bins:to("int32") end
   return encode(bins, given.output_mode, #boundaries + 1)
