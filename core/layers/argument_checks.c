@@ -289,6 +289,10 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
       if (value->kind != VALUE_BOOLEAN) return wrong_type(who, name, parameter, value);
       break;
     case FLOW_PAIR: case FLOW_SINGLE: case FLOW_TRIPLE: case FLOW_SHAPE:
+      if (parameter->type == FLOW_SHAPE && parameter->initial && value->kind == VALUE_BOOLEAN && value->number == 0) { /* None: no axes */
+        argument_value none = { .kind = VALUE_NUMBERS, .numbers = one, .rank = 1 };
+        return flow_arguments_store(result, name, &none);
+      }
       if (value->kind == VALUE_NUMBER && is_integer(value->number)) {
         int count = wanted ? wanted : 1;
         argument_value list = { .kind = VALUE_NUMBERS, .numbers = one, .count = count, .rank = 1, .dims = { count } };
@@ -362,6 +366,14 @@ static flow_status check_name(const char *who, const flow_argument *parameters, 
                    told ? "It takes" : "it takes", parameter_names(parameters, known, sizeof known));
 }
 
+/* Whether a value stands for the default: none, null, or false where nothing is the default, since a table of Lua cannot hold a nil. */
+static int is_nothing(const flow_argument *parameter, const argument_value *value)
+{
+  if (!value || value->kind == VALUE_NULL) return 1;
+  return value->kind == VALUE_BOOLEAN && value->number == 0 && parameter->type != FLOW_BOOLEAN && parameter->initial &&
+         strcmp(parameter->initial, "null") == 0;
+}
+
 /* Puts every parameter into `result`, under "<prefix><name>". */
 /* A choice with options (an initializer) is followed by its own parameters under "<name>.": complete_into calls itself once for them. */
 static flow_status complete_into(const char *who, const char *prefix, const flow_argument *parameters, const flow_arguments *given,
@@ -373,7 +385,7 @@ static flow_status complete_into(const char *who, const char *prefix, const flow
     snprintf(name, sizeof name, "%s%s", prefix, parameter->name);
     const argument_value *value = flow_arguments_value(given, name);
     argument_value initial;
-    if (!value || value->kind == VALUE_NULL) {
+    if (is_nothing(parameter, value)) {
       if (!parameter->initial)
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s: option \"%s\" is missing; it takes: %s", who, name,
                          parameter_names(parameters, known, sizeof known));

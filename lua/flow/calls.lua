@@ -28,7 +28,8 @@ end
 -- Name of a kind -> its test, and how messages name it. A test may raise what it knows better. named: tables with names are values.
 local KINDS = {
   any = { function() return true end, "anything" },
-  data = { function() return true end, "data", named = true },
+  data = { function(value) return value ~= false end, "data", named = true },
+  given = { function(value) return value ~= false end, "anything" },      -- any kind of value, and false stands for none
   number = { of_type "number", "a number" },
   numeric = { is_numeric, "a number" },
   scalar = { function(value) return is_numeric(value) or native.is_tensor(value) end, "a number" },
@@ -292,9 +293,15 @@ local function spread(record, given, values, options)
   end
 end
 
+-- Whether `value` is false where nothing may be given: a table cannot hold a nil, so that false stands for Python's None.
+local function is_nothing(parameter, value)
+  if value ~= false or not parameter.optional or parameter.default ~= nil then return false end
+  return parameter.kind ~= nil and not fits(parameter.kind, false)
+end
+
 -- The value of a parameter, checked, or its default.
 local function checked(record, parameter, value)
-  if value == nil then
+  if value == nil or is_nothing(parameter, value) then
     if parameter.default ~= nil then return parameter.default end
     if parameter.kind and not parameter.optional then
       raise("%s: %s is missing: it is %s", record.title, parameter.name, describe_kind(parameter.kind))

@@ -45,7 +45,6 @@ NETS = {
 USUAL_NETS = ("flowers", "mnist", "resnet20", "mobilenet")
 MODES = ("train", "predict", "predict1")
 USUAL_MODES = ("train", "predict")
-NOT_EXPORTED = ("lstm", "gru")             # their layers have no ONNX form
 
 
 def operations(mode, first, rest):
@@ -104,7 +103,7 @@ def neighbour():
 
 def measure(net, mode, options, peak):
     """One table; the peers, flowlua first."""
-    names = [name for name in options.peers if name not in PREDICTS_ONLY or (mode != "train" and net not in NOT_EXPORTED)]
+    names = [name for name in options.peers if name not in PREDICTS_ONLY or mode != "train"]
     peers = []
     for name in names:
         try:
@@ -126,8 +125,6 @@ def measure(net, mode, options, peak):
         peer.close()
     count = operations(mode, *peers[0].multiply_adds)
     what = {"train": "training", "predict": "prediction at batch 32", "predict1": "prediction of one at a time"}[mode]
-    if mode != "train" and net in NOT_EXPORTED and set(PREDICTS_ONLY) & set(options.peers):
-        print("\n%s cannot be exported, engines that only predict are left out" % net)
     print("\n%s, %s%s: %s; %.0f million operations an image" % (net, what, ", one core busy" if busy else "", NETS[net], count / 1e6))
     print("  %-12s %12s %22s %12s %12s %14s" % ("", "images/s", "slowest..fastest", "flowlua is", "of the peak", "peak memory")
           + ("  99th percentile" if mode == "predict1" else ""))

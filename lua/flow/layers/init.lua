@@ -76,6 +76,7 @@ local function define(index)
       if named[parameter] ~= nil then named[parameter] = arguments.zero_based(name, parameter, named[parameter]) end
     end
     local layer = Layer.from_record(class, named)
+    if axes == false then axes = {} end                   -- None: no axes
     rawset(layer, "_axes", axes or false)                 -- as they were given
     return layer
   end, function(i) return C.flow_layer_class_argument_type(index, i) end,

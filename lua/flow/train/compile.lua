@@ -130,7 +130,7 @@ local function add_metrics(model, compiled, what, list, weighted)
 end
 
 -- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
-takes_named("optimizer = 'rmsprop', loss?: data, loss_weights?: data, metrics?: data, { weighted_metrics?, run_eagerly: boolean = false, "
+takes_named("optimizer = 'rmsprop', loss?: data, loss_weights?: data, metrics?: data, { weighted_metrics?: given, run_eagerly: boolean = false, "
   .. "steps_per_execution: count|'auto' = 1, jit_compile?: boolean|'auto', auto_scale_loss: boolean = true }")
 function Model:compile(options)
   ownership.check(self, "compile")
@@ -355,7 +355,7 @@ function training.asked(model, results, return_dict)
 end
 
 local function on_batch(kind)
-  takes "x?: data, y?: data, sample_weight?, class_weight?, { return_dict: boolean = true }"
+  takes "x?: data, y?: data, sample_weight?: given, class_weight?: given, { return_dict: boolean = true }"
   return function(self, x, y, weights, by_class, options)
     training.compiled(self, kind .. "_on_batch")
     if kind == "train" then ownership.adopt(self, "train_on_batch") end
