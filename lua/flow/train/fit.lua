@@ -38,7 +38,8 @@ local takes_named = require("flow.signature").takes_named
 -- In Keras' order; all may also be given by position.
 local FIT = "x?: data, y?: data, batch_size?: count, epochs: whole = 1, verbose: verbosity = 'auto', callbacks?: given, "
   .. "validation_split: number = 0, validation_data?: given, shuffle: boolean = true, class_weight?: given, "
-  .. "sample_weight?: given, initial_epoch: whole = 0, steps_per_epoch?: count, validation_steps?: count, validation_batch_size?: count, validation_freq: count|list = 1"
+  .. "sample_weight?: given, initial_epoch: whole = 0, steps_per_epoch?: count, validation_steps?: count, "
+  .. "validation_batch_size?: count, validation_freq: count|list = 1"
 local EVALUATE = "x?: data, y?: data, batch_size?: count, verbose: verbosity = 'auto', sample_weight?: given, steps?: count, "
   .. "callbacks?: given, return_dict: boolean = true"
 local PREDICT = "x?: data, batch_size?: count, verbose: verbosity = 'auto', steps?: count, callbacks?: given"
