@@ -98,6 +98,7 @@ local function parse_parameter(text)
       table.insert(parameter.kind.names, kind)
       parameter.kind.named = parameter.kind.named or KINDS[kind] and KINDS[kind].named
       parameter.kind.list = parameter.kind.list or kind == "list"
+      parameter.kind.loose = kind == "given"      -- as without a kind, but for false
     end
   end
   parameter.optional = parameter.optional or default ~= nil
@@ -222,7 +223,7 @@ local function ends_in_options(record, value, count, self)
   if not parameter then return true end
   if record.is_data and parameter.kind and parameter.kind.named then return not record.is_data(self, value, parameter.name) end
   if next(value) == nil then      -- {} is a value where a table may be, or where something must
-    if parameter.kind then return not fits(parameter.kind, value) end
+    if parameter.kind and not parameter.kind.loose then return not fits(parameter.kind, value) end
     return parameter.optional and not parameter.variadic
   end
   if not (parameter.kind and parameter.kind.named) then return true end

@@ -54,6 +54,9 @@ describe("false as None", function()
     assert.equal(1, #history.history.loss)
     assert.truthy(model:evaluate(x, y, { batch_size = false, sample_weight = false, steps = false, callbacks = false, verbose = 0 }).loss)
     assert.same({ 4, 1 }, { unpack(model:predict(x, { batch_size = false, steps = false, callbacks = false, verbose = 0 }).shape) })
+    for _, options in ipairs { {}, { sample_weight = nil }, { sample_weight = false, class_weight = false } } do
+      assert.truthy(model:train_on_batch(x, y, options))
+    end
     assert.truthy(flow.callbacks.EarlyStopping { baseline = false })
   end)
 
