@@ -28,8 +28,9 @@ end
 -- Name of a kind -> its test, and how messages name it. A test may raise what it knows better. named: tables with names are values.
 local KINDS = {
   any = { function() return true end, "anything" },
-  data = { function(value) return value ~= false end, "data", named = true },
+  data = { function() return true end, "data", named = true },
   given = { function(value) return value ~= false end, "anything" },      -- any kind of value, and false stands for none
+  given_data = { function(value) return value ~= false end, "data", named = true },
   number = { of_type "number", "a number" },
   numeric = { is_numeric, "a number" },
   scalar = { function(value) return is_numeric(value) or native.is_tensor(value) end, "a number" },

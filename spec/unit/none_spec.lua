@@ -60,6 +60,13 @@ describe("false as None", function()
     assert.truthy(flow.callbacks.EarlyStopping { baseline = false })
   end)
 
+  it("is a value where one is taken", function()
+    assert.equal("bool", flow.tensor(false).dtype)
+    assert.same({ false, false }, flow.full({ 2 }, false):to("bool"):totable())
+    assert.same({ true, false }, flow.where({ true, false }, true, false):to("bool"):totable())
+    assert.same({ false }, flow.Variable({ false }):value():totable())
+  end)
+
   it("is a list without axes, and an error where a value is needed", function()
     local data = flow.tensor { { 1, 2 }, { 3, 6 } }
     local layer = flow.layers.Normalization { axis = false }

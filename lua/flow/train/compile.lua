@@ -130,7 +130,7 @@ local function add_metrics(model, compiled, what, list, weighted)
 end
 
 -- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
-takes_named("optimizer = 'rmsprop', loss?: data, loss_weights?: data, metrics?: data, { weighted_metrics?: given, "
+takes_named("optimizer = 'rmsprop', loss?: given_data, loss_weights?: given_data, metrics?: given_data, { weighted_metrics?: given, "
   .. "run_eagerly: boolean = false, steps_per_execution: count|'auto' = 1, jit_compile?: boolean|'auto', auto_scale_loss: boolean = true }")
 function Model:compile(options)
   ownership.check(self, "compile")
