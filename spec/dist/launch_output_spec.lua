@@ -207,7 +207,8 @@ describe("what flowlua launch shows", function()
     local _, text, code = on_terminal("--workers 1", "print 'here'", { TERM = "dumb" }, 60, 24)
     assert.equal(0, code)
     assert.equal("[worker:0] here\n", (text:gsub("\r", "")))
-    local folder, path = place "io.stdout:setvbuf('no') print 'ready' io.popen('sleep 60'):read()"
+    -- Until a forked shell runs, Ctrl-C ends what it was forked from alone, and the sleep would begin after it.
+    local folder, path = place "io.stdout:setvbuf('no') local p = io.popen('echo; exec sleep 60') p:read() print 'ready' p:read()"
     local opened = terminal.open({ "sh", "-c", ("cd %s; exec env %s launch --workers 2 %s"):format(folder, support.command, path) },
       { TERM = "xterm" }, 60, 24)
     opened:wait "worker:0  running .*ready.*worker:1  running .*ready"
