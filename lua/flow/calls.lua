@@ -99,7 +99,7 @@ local function parse_parameter(text)
       table.insert(parameter.kind.names, kind)
       parameter.kind.named = parameter.kind.named or KINDS[kind] and KINDS[kind].named
       parameter.kind.list = parameter.kind.list or kind == "list"
-      parameter.kind.loose = kind == "given"      -- as without a kind, but for false
+      parameter.kind.loose = parameter.kind.loose or kind == "given"      -- as without a kind, but for false
     end
   end
   parameter.optional = parameter.optional or default ~= nil

@@ -228,6 +228,17 @@ describe("long sums", function()
     relative(layer.variance:value():sum():item(), o.squares / rows, "variance")
   end)
 
+  it("of no rows are 0 in every column, however many there are", function()
+    for _, dtype in ipairs { "float32", "float64", "float16", "bfloat16", "int32", "uint8", "bool" } do
+      for _, columns in ipairs { 1, 7, 8, 9, 64, 600, 5000 } do
+        local sums = flow.zeros({ 0, columns }, { dtype = dtype }):sum(1)
+        assert.same({ columns }, { unpack(sums.shape) })
+        assert.equal(0, sums:to("float32"):abs():sum():item())
+        assert.same({ 2, columns }, { unpack(flow.zeros({ 2, 0, columns }, { dtype = dtype }):sum(2).shape) })
+      end
+    end
+  end)
+
   it("of integers are exact", function()
     local x = flow.full({ 3000, 1001 }, 2147483647, { dtype = "int32" })
     assert.equal(2147483647 * 3000, x:sum(1)[5]:item())

@@ -73,16 +73,7 @@ function steps.broadcast(s, v)
 end
 
 function steps.reshape(s, v)
-  local left, shape = v.array.n, {}
-  for _ = 1, s.draw(0, 3) do
-    local divisors = {}
-    for d = 1, math.max(left, 1) do
-      if left % d == 0 then divisors[#divisors + 1] = d end
-    end
-    shape[#shape + 1] = s.pick(divisors)
-    left = left / shape[#shape]
-  end
-  shape[#shape + 1] = left
+  local shape = arguments.shape_of(s, v.array.n)
   return value(arrays.reshape(v.array, shape), v.dtype, v.off), function(x) return x:reshape(shape) end
 end
 

@@ -60,6 +60,24 @@ describe("false as None", function()
     assert.truthy(flow.callbacks.EarlyStopping { baseline = false })
   end)
 
+  it("leaves out the options of metrics", function()
+    local truth, guess = flow.tensor { { 1, 0, 1 }, { 0, 1, 1 } }, flow.tensor { { .9, .2, .6 }, { .1, .7, .3 } }
+    local metrics = flow.metrics
+    for name, options in pairs { Precision = { thresholds = false, top_k = false, class_id = false }, Recall = { class_id = false },
+      AUC = { thresholds = false, num_labels = false, label_weights = false }, F1Score = { average = false, threshold = false } } do
+      local with, without = metrics[name](options), metrics[name]()
+      with:update_state(truth, guess)
+      without:update_state(truth, guess)
+      assert.same(without:result(), with:result(), name)
+    end
+    local top = metrics.Precision { thresholds = false, top_k = 1 }
+    top:update_state(truth, guess)
+    assert.equal(1, top:result())
+    local apart = metrics.AUC { multi_label = true }
+    apart:update_state(flow.zeros { 0, 3 }, flow.zeros { 0, 3 })      -- no rows
+    assert.equal(0, apart:result())
+  end)
+
   it("is a value where one is taken", function()
     assert.equal("bool", flow.tensor(false).dtype)
     assert.same({ false, false }, flow.full({ 2 }, false):to("bool"):totable())

@@ -269,10 +269,11 @@ enum { PART_BYTES = 128 << 10, PHASES = 2 };
 
 typedef struct slots { int64_t count, rows; } slots;
 
+/* rows is at least 1, also where the tensor has none: loops go on by it. */
 static slots slots_of(const flow_operand *in)
 {
-  slots cut = { .rows = (in->shape[0] + FLOW_SUM_SLOTS - 1) / FLOW_SUM_SLOTS };
-  if (cut.rows > 0) cut.count = (in->shape[0] + cut.rows - 1) / cut.rows;
+  slots cut = { .rows = in->shape[0] > 0 ? (in->shape[0] + FLOW_SUM_SLOTS - 1) / FLOW_SUM_SLOTS : 1 };
+  cut.count = (in->shape[0] + cut.rows - 1) / cut.rows;
   return cut;
 }
 

@@ -145,6 +145,21 @@ function arguments.input(s, shape, dtypes, low, high, finite)
   return array, to_tensor(s, array, dtype), dtype
 end
 
+-- A shape of one to four dimensions for n elements.
+function arguments.shape_of(s, n)
+  local shape = {}
+  for _ = 1, s.draw(0, 3) do
+    local divisors = {}
+    for d = 1, math.max(n, 1) do
+      if n % d == 0 then divisors[#divisors + 1] = d end
+    end
+    shape[#shape + 1] = s.pick(divisors)
+    n = n / shape[#shape]
+  end
+  shape[#shape + 1] = n
+  return shape
+end
+
 arguments.DTYPES, arguments.FLOATS, arguments.INTEGERS, arguments.NUMBERS = DTYPES, FLOATS, INTEGERS, NUMBERS
 arguments.EPSILON, arguments.LOW, arguments.HIGH = EPSILON, LOW, HIGH
 arguments.is_float, arguments.to_tensor, arguments.values = is_float, to_tensor, values

@@ -11,16 +11,7 @@ local ops = {}
 
 ops.reshape = function(s)
   local a, x, dtype = input(s, s.shape(), DTYPES)
-  local left, shape = a.n, {}
-  for _ = 1, s.draw(0, 3) do
-    local divisors = {}
-    for d = 1, math.max(left, 1) do
-      if left % d == 0 then divisors[#divisors + 1] = d end
-    end
-    shape[#shape + 1] = s.pick(divisors)
-    left = left / shape[#shape]
-  end
-  shape[#shape + 1] = left
+  local shape = arguments.shape_of(s, a.n)
   local asked = { unpack(shape) }
   if s.maybe(0.4) and a.n > 0 then asked[s.draw(1, #asked)] = -1 end
   return { { x:reshape(asked), arrays.reshape(a, shape), dtype, 0, 0 }, { x:flatten(), arrays.reshape(a, { a.n }), dtype, 0, 0 } }

@@ -33,7 +33,7 @@ local function check_labels(options)
   local weights = options.label_weights
   counts.read_whole("AUC", "num_labels", options.num_labels, 1)
   if options.num_labels and not options.multi_label then raise("AUC: num_labels is for multi_label = true") end
-  if weights == nil then return end
+  if not weights then return end
   for i = 1, errors.check_list("AUC: label_weights", weights) do
     if type(weights[i]) ~= "number" or not (weights[i] >= 0) then
       raise("AUC: entry %d of label_weights is %s, expected a number from 0", i, errors.describe(weights[i]))

@@ -35,11 +35,11 @@ end
 
 ---- options -------------------------------------------------------------------------------------------------------------------
 
--- The option thresholds: nil, a number or a list of numbers from 0 to 1.
+-- The option thresholds: nil or false, a number or a list of numbers from 0 to 1.
 function counts.read_thresholds(what, value, default)
   local list = type(value) == "table" and value or { value or default or 0.5 }
   for i, entry in ipairs(list) do
-    if type(entry) ~= "number" or value ~= nil and (entry < 0 or entry > 1) then
+    if type(entry) ~= "number" or value and (entry < 0 or entry > 1) then
       raise("%s: entry %d of thresholds is %s, expected a number from 0 to 1", what, i, errors.describe(entry))
     end
   end
@@ -47,9 +47,9 @@ function counts.read_thresholds(what, value, default)
   return list
 end
 
--- An option that is nil or a whole number from `least`.
+-- An option that is nil, or false, or a whole number from `least`.
 function counts.read_whole(what, name, value, least)
-  if value == nil then return nil end
+  if not value then return nil end
   if type(value) ~= "number" or value < least or value ~= math.floor(value) then
     raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
   end

@@ -19,11 +19,11 @@ return function(metrics)
 
   local function make(class, options, name, beta)
     local what, average, threshold = class.name, options.average, options.threshold
-    if average ~= nil and not AVERAGES[average] then
+    if average and not AVERAGES[average] then
       raise("%s: average is micro, macro, weighted or nil: a number for each class, got %s", what, errors.describe(average))
     end
     if type(beta) ~= "number" or not (beta > 0) then raise("%s: beta is a number above 0, got %s", what, errors.describe(beta)) end
-    if threshold ~= nil and (type(threshold) ~= "number" or not (threshold > 0 and threshold <= 1)) then
+    if threshold and (type(threshold) ~= "number" or not (threshold > 0 and threshold <= 1)) then
       raise("%s: threshold is a number above 0 and up to 1, got %s", what, errors.describe(threshold))
     end
     return metrics.new(class, name, { config = metrics.config(what, name, options), average = average or false, beta = beta,
