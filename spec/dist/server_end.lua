@@ -1,12 +1,12 @@
 -- server_end.lua: a task of server_end_spec.lua. arg[1]: a folder. A chief with MEETS connects to ps:0 alone, waits until the worker of
 -- that name is connected (none: ""), and says goodbye, as a chief that has done all; others construct the strategy and wait for the chief.
--- They write the files `began` and `connected` before and after.
+-- They write the files `began` and `connected` before and after, with the number of their process.
 local flow = require "flow"
 local folder, meets = arg[1], os.getenv "MEETS"
 
 local function write(name)
   local file = assert(io.open(("%s/%s"):format(folder, name), "w"))
-  file:write "1"
+  file:write(io.open("/proc/self/stat"):read "*n")
   file:close()
 end
 

@@ -1,5 +1,5 @@
 -- server_end_spec.lua: how the tasks of a job with parameter servers end: a worker that comes back when the chief has ended ends with it,
--- and SIGTERM ends whoever waits for others. server_end.lua is what the tasks run.
+-- a task that is started when its job has ended says so, and SIGTERM ends whoever waits for others. server_end.lua is what the tasks run.
 local support = require "spec.support.init"
 
 local SCRIPT = support.root .. "spec/dist/server_end.lua"
@@ -48,6 +48,37 @@ describe("when the chief has ended,", function()
       .. "; echo worker $?; wait $server; echo server $?\n cat " .. folder .. "/*:*")
     assert.truthy(text:find("chief 0\nworker 0\nserver 0\n", 1, true), text)
     assert.truthy(text:find("ParameterServerStrategy: the chief has ended, and so does worker:0", 1, true), text)
+  end)
+
+  it("a worker that was lost before and is started again a second later is told so: servers wait for it", function()
+    local folder = support.folder()
+    local start = tasks_of(folder, { "chief:0", "worker:0", "ps:0" })
+    local text = run_shell(start "ps:0" .. " & server=$!\n" .. start "worker:0" .. ([[ & worker=$!
+      while [ ! -s '%s/connected' ]; do sleep 0.05; done; sleep 0.5
+      kill -KILL $(cat '%s/connected'); wait $worker; echo worker $?
+    ]]):format(folder, folder) .. start("chief:0", "MEETS=") .. "; echo chief $?; sleep 1\n" .. start "worker:0"
+      .. "; echo again $?; wait $server; echo server $?\n cat " .. folder .. "/*:*")
+    assert.truthy(text:find("worker 137\nchief 0\nagain 0\nserver 0\n", 1, true), text)
+    assert.truthy(text:find("ParameterServerStrategy: the chief has ended, and so does worker:0", 1, true), text)
+  end)
+end)
+
+describe("a task that is started when its job has ended", function()
+  it("says who did not come, and ends: a parameter server", function()
+    local folder = support.folder()
+    local start = tasks_of(folder, { "chief:0", "worker:0", "ps:0" })
+    local text = run_shell(start("ps:0", "FLOW_START_WITHIN=1") .. "; echo server $?\n cat " .. folder .. "/*:*")
+    assert.truthy(text:find("server 1\n", 1, true), text)
+    assert.truthy(text:find("ps:0: chief:0 127%.0%.0%.1:%d+ did not come within 1 s"), text)
+  end)
+
+  it("says who did not come, and ends: a worker", function()
+    local folder = support.folder()
+    local start = tasks_of(folder, { "chief:0", "worker:0", "ps:0" })
+    local text = run_shell(start("worker:0", "FLOW_START_WITHIN=1") .. "; echo worker $?\n cat " .. folder .. "/*:*")
+    assert.truthy(text:find("worker 1\n", 1, true), text)
+    assert.truthy(text:find("a parameter server did not come within 1 s (is it running", 1, true), text)
+    assert.truthy(text:find("ps:0 127%.0%.0%.1:%d+: Connection refused"), text)
   end)
 end)
 

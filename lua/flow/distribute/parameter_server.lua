@@ -21,7 +21,7 @@ local server_variables = require "flow.distribute.servers.variables"
 local strategies = require "flow.distribute.strategy"
 
 local C, raise = native.C, errors.raise
-local WHAT, REJOIN_WITHIN, REASSIGN_AFTER = "ParameterServerStrategy", 600, 60      -- seconds
+local WHAT, START_WITHIN, REJOIN_WITHIN, REASSIGN_AFTER = "ParameterServerStrategy", 300, 600, 60      -- seconds
 
 local ParameterServer = object.class(WHAT, strategies.Strategy)
 local parameter_server = signature.module "flow.distribute"
@@ -52,8 +52,15 @@ local function rejoin_within(options)
   return restarts and restarts > 0 and (options and options.rejoin_timeout or REJOIN_WITHIN) or nil
 end
 
-local function reassign_after(options)
-  return options and options.reassign_after or tonumber(host.getenv("FLOW_REASSIGN_AFTER") or "") or REASSIGN_AFTER
+local function start_within()
+  local within = communication.times(communication.check(WHAT)).start_within
+  return within > 0 and within or START_WITHIN
+end
+
+-- What a parameter server waits for, and how long (task.lua).
+local function times_of(options)
+  return { start_within = start_within(), rejoin_within = rejoin_within(options),
+           reassign_after = options and options.reassign_after or tonumber(host.getenv("FLOW_REASSIGN_AFTER") or "") or REASSIGN_AFTER }
 end
 
 local function check_partitioner(partitioner)
@@ -65,8 +72,7 @@ end
 -- The variables' side of the connections to all servers, waited for as long as the options of communication say, else 300 seconds.
 local function connect(resolver, partitioner, options)
   local name = ("%s:%d"):format(resolver.task_type, resolver.task_id)
-  local within = communication.times(communication.check(WHAT)).start_within
-  local links = server_links.open(resolver, name, resolver.is_chief, within > 0 and within or 300)
+  local links = server_links.open(resolver, name, resolver.is_chief, start_within())
   return server_variables.new(links, partitioner, options.max_staleness, rejoin_within(options))
 end
 
@@ -83,7 +89,7 @@ function parameter_server.ParameterServerStrategy(given, partitioner, options)
   end
   check_partitioner(partitioner)
   if resolver.task_type == "ps" then
-    server_task.run(resolver, rejoin_within(options), reassign_after(options))
+    server_task.run(resolver, times_of(options))
     error(setmetatable({ code = 0, text = ("%s: the chief has ended, and so does ps:%d"):format(WHAT, resolver.task_id) }, script.Exit), 0)
   end
   local list = { devices.default()[1] }
@@ -124,7 +130,7 @@ function ParameterServer:close() self:_leave(true) end
 -- tf.distribute.Server: Server(resolver):join() serves as the parameter server that this process is, and returns when the chief has ended.
 local Server = object.class("Server")
 
-function Server:join() server_task.run(self._resolver, rejoin_within(), reassign_after()) end
+function Server:join() server_task.run(self._resolver, times_of()) end
 
 signature.takes "cluster_resolver?"
 function parameter_server.Server(given)

@@ -70,7 +70,10 @@ local function reach(self, server, within)
     end
     local why = native.string(C.flow_last_error())
     passed = C.flow_clock() - began
-    if passed >= within then raise("a parameter server did not come within %g s: %s", within, why) end
+    if passed >= within then
+      raise("a parameter server did not come within %g s (is it running, and is that its address? If the job has ended, all tasks have "
+        .. "to start again): %s", within, why)
+    end
     if passed >= told + TELL_EVERY then
       told = told + TELL_EVERY
       log.info("%s waits for a parameter server: %s", self.name, why)

@@ -219,10 +219,12 @@ end
 
 ---- tasks -------------------------------------------------------------------------------------------------------------------------------
 
+-- A worker that was lost may come again, and has not come then.
 local function forget(server, peer)
   server.peers[peer.number] = nil
   work.forget(server, peer)
   if not peer.name or peer.left then return end
+  if server.times.rejoin_within and not peer.chief then server.came[peer.name] = nil end
   log.warning("ps:%d: the connection to %s has ended; what it was given to do goes to others", server.index, peer.name)
   if peer.chief then server.lost = peer.name end
 end
@@ -235,9 +237,8 @@ function answers.hello(server, peer, message)
   if message.cluster ~= server.cluster then
     return refusal("%s and ps:%d have different clusters in TF_CONFIG", message.name, server.index)
   end
-  server.came[message.name] = true
   if server.done and not message.chief then
-    peer.left = true
+    peer.left, server.came[message.name] = true, true
     return { done = true }
   end
   for _, other in pairs(server.peers) do
@@ -245,6 +246,7 @@ function answers.hello(server, peer, message)
     elseif other.name == message.name then return refusal("there is a %s already, process %d", message.name, other.process) end
   end
   peer.name, peer.chief, peer.process = message.name, message.chief, message.process
+  server.came[peer.name] = true
   return { index = server.index, began = server.began }
 end
 
@@ -316,11 +318,16 @@ local function all_came(server)
   return count >= server.trainers
 end
 
--- Whether to end: the chief has done all, and the others have come and left, or should have. Raises if the chief was lost and does not
--- come back.
-local function has_ended(server, rejoin_within)
+-- Whether to end: the chief has done all, and the others have come and left, or should have. Raises if the chief does not come, or was lost
+-- and does not come back.
+local function has_ended(server)
+  local times = server.times
   for _, peer in pairs(server.peers) do
-    if peer.chief and not peer.left then server.lost = nil end
+    if peer.chief and not peer.left then server.lost, server.met = nil, true end
+  end
+  if not server.met and not server.done and C.flow_clock() - server.listens_since >= times.start_within then
+    raise("ps:%d: %s did not come within %g s: is it running? A parameter server of a job that has ended has nothing to do", server.index,
+      server.chief, times.start_within)
   end
   if not (server.done or server.lost) then
     server.since = nil
@@ -328,37 +335,46 @@ local function has_ended(server, rejoin_within)
   end
   server.since = server.since or os.time()
   local seconds = os.time() - server.since
-  if server.lost and seconds >= (rejoin_within or 0) then
+  if server.lost and seconds >= (times.rejoin_within or 0) then
     raise("ps:%d: %s was lost: the job has no chief any more", server.index, server.lost)
   end
   return server.done and (next(server.peers) == nil and all_came(server) or seconds >= LEAVE_WITHIN)
 end
 
-local function serve(server, rejoin_within)
+local function serve(server)
   local event = native.new("flow_server_event")
   repeat
     local status = tonumber(C.flow_server_next(server.handle, LOOK_EVERY, event))
     if status == 0 then take_event(server, event) elseif status ~= C.FLOW_TIMED_OUT then check(status) end
     if server.looked ~= os.time() then
       server.looked = os.time()
-      work.reclaim(server, server.reassign_after)
+      work.reclaim(server, server.times.reassign_after)
       look_at_waiting(server)
     end
-  until has_ended(server, rejoin_within)
+  until has_ended(server)
 end
 
--- Serves until the chief is done. resolver: of cluster.lua, of a task ps. The chief may come back within `rejoin_within` seconds after it
--- was lost; nil: it may not. reassign_after: seconds after which what a worker was given to do goes to others, too.
-function server_task.run(resolver, rejoin_within, reassign_after)
+-- The task that the others call the chief, with its address.
+local function name_of_chief(cluster)
+  local has_one = C.flow_cluster_count(cluster, C.FLOW_JOB_CHIEF) > 0
+  local address = C.flow_cluster_address(cluster, has_one and C.FLOW_JOB_CHIEF or C.FLOW_JOB_WORKER, 0)
+  return ("%s:0 %s"):format(has_one and "chief" or "worker", address ~= nil and native.string(address) or "")
+end
+
+-- Serves until the chief is done. resolver: of cluster.lua, of a task ps. times, in seconds: start_within: in which the chief has to come;
+-- rejoin_within: in which it may come back after it was lost, nil: it may not; reassign_after: after which what a worker was given to do
+-- goes to others, too.
+function server_task.run(resolver, times)
   local cluster, out = resolver._handle, native.out("flow_server")
   check(C.flow_server_open(context, cluster, out))
   local server = { handle = native.own(out, C.flow_server_close), index = resolver.task_id, version = native.string(C.flow_version()),
                    cluster = native.text(C.flow_cluster_hash, cluster), parts = {}, bytes = 0, filled = 0, room = SLACK, optimizers = {},
                    by_number = {}, optimizer_count = 0, peers = {}, came = {}, waiting = {}, scopes = {}, lost = nil, done = false,
-                   since = nil, reassign_after = reassign_after, looked = false, trainers = resolver.num_workers }
+                   since = nil, looked = false, trainers = resolver.num_workers, times = times, met = false,
+                   listens_since = C.flow_clock(), chief = name_of_chief(cluster) }
   server.began = ("%s %d"):format(tostring(server.parts), os.time())      -- tells this process from one before
   log.info("ps:%d: listening on %s", server.index, native.string(C.flow_cluster_address(cluster, C.FLOW_JOB_PS, server.index)))
-  local ok, problem = pcall(serve, server, rejoin_within)
+  local ok, problem = pcall(serve, server)
   give_up(server, ok and "the chief has ended" or tostring(problem))
   native.close(server.handle, C.flow_server_close)
   if not ok then error(problem, 0) end
