@@ -41,9 +41,9 @@ cells.faults = {
   full = "dd if=/dev/zero of=$FOLDER/backup/fill bs=64k",         -- the disk of the backup
   cut_4 = "sleep $DELAY; ip link set e0 down; sleep 4; ip link set e0 up",
   cut_30 = "sleep $DELAY; ip link set e0 down; sleep 30; ip link set e0 up",
-  one_way_30 = "sleep $DELAY; nft -f $FOLDER/one_way; sleep 30; nft flush ruleset",
-  loss_1 = "nft -f $FOLDER/loss_1",
-  loss_5 = "nft -f $FOLDER/loss_5",
+  one_way_30 = "sleep $DELAY; sh $FOLDER/lose out $TASK; sleep 30; sh $FOLDER/lose nothing",
+  loss_1 = "sh $FOLDER/lose 1 $TASK",
+  loss_5 = "sh $FOLDER/lose 5 $TASK",
   slow = "tc qdisc add dev e0 root tbf rate 20mbit burst 32kbit latency 400ms",
 }
 

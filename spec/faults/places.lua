@@ -56,6 +56,22 @@ end
 local function namespace(lane, worker) return ("flow%d_%d"):format(lane, worker) end
 local function address(lane, worker) return ("10.77.%d.%d"):format(lane, worker + 1) end
 
+-- lose PERCENT TASK: that part of the packets that the task sends and gets is lost, drawn at random; lose out TASK: all that it sends; lose
+-- nothing: no more. A packet is dropped where it arrives: a rule where it is sent would tell TCP, which would not have to find out.
+local LOSE = [[
+of=$1 victim=$2 address=10.77.LANE
+for worker in 0 1 2; do
+  from= lost="numgen random mod 100 < $of"
+  [ "$worker" = "$victim" ] || from="ip saddr $address.$((victim + 1))"
+  [ "$of" = out ] && lost=
+  if [ "$of" = nothing ]; then rules="flush ruleset"
+  elif [ "$of$worker" = "out$victim" ]; then continue
+  else rules="table inet faults { chain in { type filter hook input priority 0; iifname e0 $from $lost drop; }; }"
+  fi
+  ip netns exec "flowLANE_$worker" nft "$rules"
+done
+]]
+
 local function take_down(cell, lane)
   for worker = 0, cells.workers(cell) - 1 do
     os.execute(("ip netns del %s 2>/dev/null; ip link del flow%dv%d 2>/dev/null"):format(namespace(lane, worker), lane, worker))
@@ -74,15 +90,9 @@ local function set_up(cell, lane, folder)
     commands[#commands + 1] = ("ip -n %s link set e0 up && ip -n %s link set lo up"):format(name, name)
   end
   assert(os.execute(table.concat(commands, " && ")) == 0, "the namespaces cannot be set up")
-  local rules = {
-    one_way = "drop",                                             -- what it sends is lost, what it gets arrives
-    loss_1 = "numgen random mod 100 < 1 drop", loss_5 = "numgen random mod 100 < 5 drop",
-  }
-  for name, rule in pairs(rules) do
-    local file = assert(io.open(folder .. "/" .. name, "w"))
-    file:write(("table inet faults { chain out { type filter hook output priority 0; oifname \"e0\" %s; }; }\n"):format(rule))
-    file:close()
-  end
+  local file = assert(io.open(folder .. "/lose", "w"))
+  file:write((LOSE:gsub("LANE", lane)))
+  file:close()
 end
 
 -- A worker that comes back is started again as often as it takes, after a third of a second.
