@@ -1,8 +1,10 @@
 /* slow_link.c: two commands, each in a network namespace of its own, between which every packet takes its time. As root, on Linux:
- *   slow_link MILLISECONDS[,MEGABITS] COMMAND COMMAND
- * MEGABITS: a second, each way; else as fast as this program copies packets. The commands are the shell's; the first finds itself at
- * 10.99.0.1, the second at 10.99.0.2. Ends when both have, with status 0 if both did; 3 if such a link cannot be made here, with a
- * sentence that says why. Nothing is left. */
+ *   slow_link MILLISECONDS[,MEGABITS[,PERCENT]] COMMAND COMMAND
+ * MEGABITS: a second, each way; none or 0: as fast as this program copies packets. PERCENT of the packets are lost, each way, drawn from a
+ * fixed seed; at the end a line on stderr tells how many. What is lost is found out by the systems' own TCP: by three acknowledgements
+ * that repeat, after a way there and back, or after its timeout, at least 200 ms, if nothing follows. The commands are the shell's; the
+ * first finds itself at 10.99.0.1, the second at 10.99.0.2. Ends when both have, with status 0 if both did; 3 if such a link cannot be
+ * made here, with a sentence that says why. Nothing is left. */
 #define _GNU_SOURCE                /* unshare, ppoll */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,9 +29,9 @@ enum { MOST_PACKETS = 2048, PACKET = 16384, CANNOT = 3 };      /* more packets t
 typedef struct packet { long long due; int bytes; char data[PACKET]; } packet;
 
 /* One direction, in turns. */
-typedef struct way { packet *packets; unsigned first, end; long long busy_until; } way;
+typedef struct way { packet *packets; unsigned first, end; long long busy_until; unsigned long long random; long count, lost; } way;
 
-typedef struct link { long long delay; double nanoseconds_per_byte; } link_speed;
+typedef struct link { long long delay; double nanoseconds_per_byte, lost; } link_speed;       /* lost: of all packets, from 0 to 1 */
 
 static long long now_nanoseconds(void)
 {
@@ -115,6 +117,18 @@ static void run_end(int end, int socket, const char *command)
 
 /* ---- the link, in the parent ----------------------------------------------------------------------------------------------------- */
 
+/* Whether the next packet is lost: xorshift64 (Marsaglia 2003, "Xorshift RNGs"). */
+static int is_lost(way *self, double part)
+{
+  self->random ^= self->random << 13;
+  self->random ^= self->random >> 7;
+  self->random ^= self->random << 17;
+  int lost = (double)(self->random >> 11) * 0x1p-53 < part;
+  self->count++;
+  self->lost += lost;
+  return lost;
+}
+
 /* A packet is on its way when those before it have gone through the line. */
 static void take_packets(way *self, int from, const link_speed *speed)
 {
@@ -125,6 +139,7 @@ static void take_packets(way *self, int from, const link_speed *speed)
     long long now = now_nanoseconds();
     if (self->busy_until < now) self->busy_until = now;
     self->busy_until += (long long)(next->bytes * speed->nanoseconds_per_byte);
+    if (is_lost(self, speed->lost)) continue;
     next->due = self->busy_until + speed->delay;
     self->end++;
   }
@@ -141,7 +156,8 @@ static void give_packets(way *self, int to, long long now)
 /* Until both children have ended; 0 if both well. */
 static int carry(const int devices[2], const link_speed *speed)
 {
-  way ways[2] = { { .packets = malloc(sizeof(packet) * MOST_PACKETS) }, { .packets = malloc(sizeof(packet) * MOST_PACKETS) } };
+  way ways[2] = { { .packets = malloc(sizeof(packet) * MOST_PACKETS), .random = 88172645463325252ULL },
+                  { .packets = malloc(sizeof(packet) * MOST_PACKETS), .random = 1181783497276652981ULL } };
   int running = ways[0].packets && ways[1].packets ? 2 : 0, failed = running == 0;
   while (running > 0) {
     int status;
@@ -159,8 +175,10 @@ static int carry(const int devices[2], const link_speed *speed)
       failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     }
   }
-  free(ways[0].packets);
-  free(ways[1].packets);
+  for (int i = 0; i < 2; i++) {
+    if (speed->lost > 0) fprintf(stderr, "slow_link: %ld of %ld packets of command %d were lost\n", ways[i].lost, ways[i].count, i + 1);
+    free(ways[i].packets);
+  }
   return failed;
 }
 
@@ -182,6 +200,8 @@ int main(int count, char **arguments)
   }
   char *rest;
   link_speed speed = { .delay = (long long)(strtod(arguments[1], &rest) * 1e6) };
-  if (*rest == ',' && atof(rest + 1) > 0) speed.nanoseconds_per_byte = 8e3 / atof(rest + 1);
+  double megabits = *rest == ',' ? strtod(rest + 1, &rest) : 0;
+  if (megabits > 0) speed.nanoseconds_per_byte = 8e3 / megabits;
+  if (*rest == ',') speed.lost = strtod(rest + 1, &rest) / 100;
   return carry(devices, &speed);
 }

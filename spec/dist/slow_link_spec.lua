@@ -1,5 +1,5 @@
--- slow_link_spec.lua: two workers in network namespaces of their own, between which every packet takes 10 ms (slow_link.c), train to the
--- same bits as over a fast network.
+-- slow_link_spec.lua: two workers in network namespaces of their own, between which every packet takes 10 ms, or some are lost
+-- (slow_link.c), train to the same bits as over a fast network.
 local support = require "spec.support.init"
 
 local link = support.program:match("^(.*/)") .. "slow_link"
@@ -35,16 +35,35 @@ local function run(before, addresses)
   return said, output, code
 end
 
-describe("a slow link", function()
-  it("leaves the bits of a training alone", function()
-    if os.execute(("%q 0 true true 2>/dev/null"):format(link)) ~= 0 then
-      return pending "network namespaces and TUN devices need root and a kernel that has them"
-    end
-    local fast = run("sh %s & sh %s; wait", { "127.0.0.1:23517", "127.0.0.1:23518" })
-    local slow, output, code = run(("%q 10 'sh %%s' 'sh %%s'"):format(link), { "10.99.0.1:2222", "10.99.0.2:2222" })
+local function unavailable()
+  return os.execute(("%q 0 true true 2>/dev/null"):format(link)) ~= 0
+    and "network namespaces and TUN devices need root and a kernel that has them"
+end
+
+describe("the bits of a training are left alone by a link", function()
+  local fast
+  local function check_link(how)
+    fast = fast or run("sh %s & sh %s; wait", { "127.0.0.1:23517", "127.0.0.1:23518" })
+    local said, output, code = run(("%q %s 'sh %%s' 'sh %%s'"):format(link, how), { "10.99.0.1:2222", "10.99.0.2:2222" })
     assert.equal(0, code, output)
-    assert.equal(2, #slow, output)
-    assert.same(fast, slow, output)
-    assert.equal(slow[1], slow[2], output)
+    assert.equal(2, #said, output)
+    assert.same(fast, said, output)
+    assert.equal(said[1], said[2], output)
+    return output
+  end
+
+  it("that is slow", function()
+    if unavailable() then return pending(unavailable()) end
+    check_link "10"
   end)
+
+  for _, percent in ipairs { 1, 5 } do
+    it(("that loses %d %% of the packets"):format(percent), function()
+      if unavailable() then return pending(unavailable()) end
+      local output = check_link(("1,0,%d"):format(percent))
+      local count = 0
+      for lost in output:gmatch "slow_link: (%d+) of %d+ packets" do count = count + lost end
+      assert.is_true(count > 0, output)
+    end)
+  end
 end)
