@@ -216,7 +216,7 @@ void flow_trace_abort(flow_context *context)
 }
 
 /* The input of the op that made `tensor`, for losses that want the logits that went into a softmax. Declared in context.h. */
-flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op)
+flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op, flow_attributes *attributes)
 {
   flow_graph *graph = tensor->graph;
   int value = tensor->value;
@@ -224,5 +224,6 @@ flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int
   const flow_value *v = &graph->values[value];
   if (v->kind != FLOW_VALUE_RESULT || graph->nodes[v->node].op != op) return NULL;
   flow_tensor *input;
+  *attributes = graph->nodes[v->node].attributes;
   return flow_graph_tensor(graph, graph->nodes[v->node].inputs[0], &input) == FLOW_OK ? input : NULL;
 }

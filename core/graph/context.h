@@ -60,7 +60,7 @@ flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, in
 flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor);
 
 /* Input 0 of the op that produced `tensor`, if that op is `op` and a trace or a recording tape knows it; a new reference,
- * or NULL. Losses use it to find the logits that went into a softmax. */
-flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op);
+ * or NULL. Losses use it to find the logits that went into a softmax. *attributes are those of the op, if there is one. */
+flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op, flow_attributes *attributes);
 
 #endif

@@ -25,7 +25,7 @@ int  flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y
 int  flow_express_fit(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred);
 /* The same for labels {...} or {..., 1} and scores {..., classes}; advice ends the message. */
 int  flow_express_label_fit(flow_expression *e, flow_tensor **y_true, const flow_tensor *y_pred, const char *advice);
-/* Fails unless the option axis is the last one of y_pred. */
-void flow_express_check_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *y_pred);
+/* The option axis from 0, of x, or, after a failure, any number. */
+int flow_express_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *x);
 
 #endif

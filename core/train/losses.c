@@ -113,12 +113,28 @@ static flow_tensor *clip(flow_expression *e, flow_tensor *p)
   return e_minimum(e, e_maximum(e, p, flow_express_number(e, p, epsilon)), flow_express_number(e, p, 1 - epsilon));
 }
 
-/* What went into the softmax or sigmoid `op` that made y_pred; y_pred itself from_logits; else NULL. */
+int flow_express_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *x)
+{
+  int64_t axis = flow_argument_integer(options, "axis");
+  if (e->status == FLOW_OK && (axis < -x->rank || axis >= x->rank))
+    flow_express_fail(e, "axis %d is not one of y_pred %s", flow_axis_number((int)axis), flow_tensor_shape_text(x));
+  return (int)(axis < 0 ? axis + x->rank : axis);
+}
+
+/* What went into the softmax or sigmoid `op` that made y_pred, a softmax along the option axis; y_pred itself from_logits; else NULL. */
 static flow_tensor *logits_of(flow_expression *e, const flow_arguments *options, flow_tensor *y_pred, int op)
 {
   if (e->status != FLOW_OK) return NULL;
   int from_logits = flow_argument_boolean(options, "from_logits");
-  flow_tensor *input = flow_producer_input(e->context, y_pred, op);
+  flow_attributes made;
+  flow_tensor *input = flow_producer_input(e->context, y_pred, op, &made);
+  if (input && op == FLOW_OP_softmax && !from_logits) {
+    int axis = flow_express_axis(e, options, y_pred);
+    if (made.axis.axis != axis && made.axis.axis + y_pred->rank != axis) {
+      flow_tensor_release(input);
+      return NULL;
+    }
+  }
   if (input && from_logits && flow_tensor_is_symbolic(y_pred))      /* in a trace, so once and not every step */
     flow_log(FLOW_LOG_WARNING, "a loss with from_logits = true was given the output of a softmax or sigmoid; its input is used");
   if (input) return flow_express_float(e, flow_express_keep(e, FLOW_OK, input));
@@ -134,18 +150,18 @@ static flow_tensor *smooth(flow_expression *e, const flow_arguments *options, fl
   return e_add(e, e_mul(e, labels, flow_express_number(e, labels, 1 - amount)), flow_express_number(e, labels, amount / classes));
 }
 
-void flow_express_check_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *y_pred)
+/* x with that axis as the last one. */
+static flow_tensor *with_axis_last(flow_expression *e, flow_tensor *x, int axis)
 {
-  int64_t axis = flow_argument_integer(options, "axis");
-  if (e->status == FLOW_OK && axis != -1 && axis != y_pred->rank - 1) {
-    flow_express_fail(e, "axis %d is not supported; use -1, the last", flow_axis_number((int)axis));
-    e->status = FLOW_UNSUPPORTED;
-  }
+  flow_attributes order = { .transpose = { .rank = x->rank } };
+  if (e->status != FLOW_OK || axis == x->rank - 1) return x;
+  for (int i = 0; i < x->rank; i++) order.transpose.axes[i] = i < axis ? i : i + 1 < x->rank ? i + 1 : axis;
+  return flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &order);
 }
 
 /* ---- formulas -------------------------------------------------------------------------------------------------------------- */
 
-/* -log(softmax(z)[label]). Of probabilities: q = clip(p), -log(q[label] / sum q). */
+/* -log(softmax(z)[label]). Of probabilities: q = clip(p), -log(q[label] / sum q). Labels have no axis of classes, or one of length 1. */
 static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
                                                     flow_tensor *y_pred)
 {
@@ -154,16 +170,19 @@ static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const fl
     flow_tensor *p = clip(e, flow_express_float(e, y_pred));
     logits = e_log(e, p);
   }
+  int axis = e->status == FLOW_OK ? flow_express_axis(e, options, logits) : 0;
   if (e->status != FLOW_OK) return NULL;
+  if (y_true->rank == logits->rank && y_true->shape[axis] == 1) y_true = with_axis_last(e, y_true, axis);
+  logits = with_axis_last(e, logits, axis);
   if (!flow_express_label_fit(e, &y_true, logits, "; for one-hot labels use categorical_crossentropy")) return NULL;
   if (!flow_dtype_is_integer(y_true->dtype)) y_true = flow_express_cast(e, y_true, FLOW_INT32);
   return flow_express(e, FLOW_OP_sparse_cross_entropy, logits, y_true, NULL, NULL);
 }
 
-/* -sum(y log softmax(z)). Of probabilities: p / sum p, clipped. */
+/* -sum(y log softmax(z)). Of probabilities: p / sum p, clipped. Labels are smoothed by the length of the last axis, as in Keras, whichever
+ * axis has the classes. */
 static flow_tensor *categorical_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
-  static const flow_attributes last = { .axis = { -1 } };
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax), *logarithm;
   if (y_pred->rank < 2) return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
   if (logits) y_pred = logits;
@@ -173,15 +192,15 @@ static flow_tensor *categorical_crossentropy(flow_expression *e, const flow_argu
     return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_crossentropy",
                              flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
   if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
-  flow_express_check_axis(e, options, y_pred);
+  flow_attributes along = { .axis = { flow_express_axis(e, options, y_pred) } };
   y_true = smooth(e, options, y_true, (double)y_pred->shape[y_pred->rank - 1]);
   if (logits) {
-    logarithm = flow_express(e, FLOW_OP_log_softmax, y_pred, NULL, NULL, &last);
+    logarithm = flow_express(e, FLOW_OP_log_softmax, y_pred, NULL, NULL, &along);
   } else {
-    flow_tensor *p = e_div(e, y_pred, flow_express_sum(e, y_pred, -1, 1));
+    flow_tensor *p = e_div(e, y_pred, flow_express_sum(e, y_pred, along.axis.axis, 1));
     logarithm = e_log(e, clip(e, p));
   }
-  return e_neg(e, flow_express_sum(e, e_mul(e, y_true, logarithm), -1, 0));
+  return e_neg(e, flow_express_sum(e, e_mul(e, y_true, logarithm), along.axis.axis, 0));
 }
 
 /* -(y log p + (1 - y) log(1 - p)), with -log(sigmoid(z)) = softplus(-z) of logits, which is stable on both sides. */
@@ -190,7 +209,7 @@ static flow_tensor *binary_crossentropy(flow_expression *e, const flow_arguments
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_sigmoid), *when_true, *when_false;
   if (logits) y_pred = logits;
   if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
-  flow_express_check_axis(e, options, y_pred);
+  int axis = flow_express_axis(e, options, y_pred);
   y_true = smooth(e, options, y_true, 2);
   flow_tensor *one = flow_express_number(e, y_pred, 1);
   if (logits) {
@@ -202,7 +221,7 @@ static flow_tensor *binary_crossentropy(flow_expression *e, const flow_arguments
     when_false = e_neg(e, e_log(e, e_sub(e, one, p)));
   }
   flow_tensor *values = e_add(e, e_mul(e, y_true, when_true), e_mul(e, e_sub(e, one, y_true), when_false));
-  return flow_express_mean(e, values, -1);
+  return flow_express_mean(e, values, axis);
 }
 
 /* sum y log(y / p) along the last axis, both clipped to [1e-7, 1]. */
@@ -273,7 +292,7 @@ static flow_tensor *binary_focal_crossentropy(flow_expression *e, const flow_arg
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_sigmoid);
   if (logits) y_pred = e_sigmoid(e, logits);
   if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
-  flow_express_check_axis(e, options, y_pred);
+  int axis = flow_express_axis(e, options, y_pred);
   y_true = smooth(e, options, y_true, 2);
   flow_tensor *one = flow_express_number(e, y_pred, 1), *not_true = e_sub(e, one, y_true), *p = clip(e, y_pred);
   flow_tensor *entropy = e_neg(e, e_add(e, e_mul(e, y_true, e_log(e, p)), e_mul(e, not_true, e_log(e, e_sub(e, one, p)))));
@@ -284,25 +303,25 @@ static flow_tensor *binary_focal_crossentropy(flow_expression *e, const flow_arg
     flow_tensor *of_true = e_mul(e, y_true, flow_express_number(e, y_pred, alpha));
     values = e_mul(e, values, e_add(e, of_true, e_mul(e, not_true, flow_express_number(e, y_pred, 1 - alpha))));
   }
-  return flow_express_mean(e, values, -1);
+  return flow_express_mean(e, values, axis);
 }
 
 /* alpha (1 - p)^gamma times the cross entropy of each class. */
 static flow_tensor *categorical_focal_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
                                                    flow_tensor *y_pred)
 {
-  static const flow_attributes last = { .axis = { -1 } };
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax);
-  if (logits) y_pred = flow_express(e, FLOW_OP_softmax, logits, NULL, NULL, &last);
+  flow_attributes along = { .axis = { flow_express_axis(e, options, y_pred) } };
+  if (logits) y_pred = flow_express(e, FLOW_OP_softmax, logits, NULL, NULL, &along);
   if (e->status == FLOW_OK && y_pred->rank < 2)
     return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
   if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
-  flow_express_check_axis(e, options, y_pred);
+  int axis = along.axis.axis;
   y_true = smooth(e, options, y_true, (double)y_pred->shape[y_pred->rank - 1]);
-  flow_tensor *p = clip(e, e_div(e, y_pred, flow_express_sum(e, y_pred, -1, 1))), *one = flow_express_number(e, p, 1);
+  flow_tensor *p = clip(e, e_div(e, y_pred, flow_express_sum(e, y_pred, axis, 1))), *one = flow_express_number(e, p, 1);
   flow_tensor *weight = e_pow(e, e_sub(e, one, p), flow_express_number(e, p, flow_argument_number(options, "gamma")));
   weight = e_mul(e, weight, flow_express_number(e, p, flow_argument_number(options, "alpha")));
-  return e_neg(e, flow_express_sum(e, e_mul(e, weight, e_mul(e, y_true, e_log(e, p))), -1, 0));
+  return e_neg(e, flow_express_sum(e, e_mul(e, weight, e_mul(e, y_true, e_log(e, p))), axis, 0));
 }
 
 /* (1 - p[label]^q) / q: cross entropy for q near 0, absolute error for q = 1 (Z. Zhang and M. Sabuncu, 2018). log p[label] is minus the

@@ -1,7 +1,6 @@
 /* metrics.c: Keras' metrics that are means of values. A loss is a metric, too. */
 #include "train/metrics.h"
 #include "train/loss_formulas.h"
-#include "tensor/axis.h"
 
 #include <strings.h>
 
@@ -82,9 +81,27 @@ static flow_tensor *is_in_top(flow_expression *e, const flow_arguments *options,
   return flow_express(e, FLOW_OP_logical_and, valid, near, NULL, NULL);
 }
 
-/* Integer labels {...} or {..., 1}, scores {..., classes}. */
+/* Whether the label is one of the first k of ids {..., n}, which begin with the class of the highest score. */
+static flow_tensor *is_in_sorted(flow_expression *e, const flow_arguments *options, flow_tensor *labels, flow_tensor *ids)
+{
+  if (e->status != FLOW_OK) return NULL;
+  int64_t k = flow_argument_integer(options, "k"), dims[FLOW_MAX_RANK] = { 0 };
+  if (k < 1) return flow_express_fail(e, "k is a whole number from 1, got %lld", (long long)k);
+  for (int i = 0; i < labels->rank; i++) dims[i] = labels->shape[i];
+  dims[labels->rank] = 1;
+  flow_attributes last = { .reduce = { .count = 1, .axes = { ids->rank - 1 } } };
+  labels = flow_express_reshape(e, flow_express_cast(e, labels, ids->dtype), labels->rank + 1, dims);
+  flow_tensor *place = positions(e, ids->shape[ids->rank - 1]), *is_first = e_gt(e, flow_express_number(e, place, (double)k), place);
+  return flow_express(e, FLOW_OP_any, flow_express(e, FLOW_OP_logical_and, e_eq(e, labels, ids), is_first, NULL, NULL), NULL, NULL, &last);
+}
+
+/* Integer labels {...} or {..., 1}, scores {..., classes}, or, from_sorted_ids, classes. */
 static flow_tensor *sparse_top_k(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
+  if (flow_argument_boolean(options, "from_sorted_ids")) {
+    if (!flow_express_label_fit(e, &y_true, y_pred, "")) return NULL;
+    return is_in_sorted(e, options, y_true, y_pred);
+  }
   if (!flow_express_label_fit(e, &y_true, y_pred, "; for one-hot labels use top_k_categorical_accuracy")) return NULL;
   return is_in_top(e, options, y_true, y_pred);
 }
@@ -96,15 +113,6 @@ static flow_tensor *top_k(flow_expression *e, const flow_arguments *options, flo
     return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_top_k_categorical_accuracy",
                              flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
   return is_in_top(e, options, position_of_largest(e, y_true), y_pred);
-}
-
-/* The axis of an option, from 0; of both tensors, which fit. */
-static int axis_of(flow_expression *e, const flow_arguments *options, const flow_tensor *x)
-{
-  int64_t axis = flow_argument_integer(options, "axis");
-  if (e->status == FLOW_OK && (axis < -x->rank || axis >= x->rank))
-    flow_express_fail(e, "axis %d is not one of y_pred %s", flow_axis_number((int)axis), flow_tensor_shape_text(x));
-  return (int)(axis < 0 ? axis + x->rank : axis);
 }
 
 static flow_tensor *mean_along(flow_expression *e, flow_tensor *x, int axis)
@@ -119,7 +127,7 @@ static int correlated(flow_expression *e, const flow_arguments *options, flow_te
   *y_pred = flow_express_float(e, *y_pred);
   *y_true = flow_express_float(e, *y_true);
   if (!flow_express_fit(e, y_true, y_pred)) return 0;
-  *axis = axis_of(e, options, *y_pred);
+  *axis = flow_express_axis(e, options, *y_pred);
   return e->status == FLOW_OK;
 }
 
@@ -153,6 +161,9 @@ static flow_tensor *concordance_correlation(flow_expression *e, const flow_argum
 static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
 static const flow_argument threshold_options[] = { { "threshold", FLOW_NUMBER, "0.5", NULL }, FLOW_ARGUMENTS_END };
 static const flow_argument k_options[] = { { "k", FLOW_INTEGER, "5", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument sparse_k_options[] = {
+  { "k", FLOW_INTEGER, "5", NULL }, { "from_sorted_ids", FLOW_BOOLEAN, "false", NULL }, FLOW_ARGUMENTS_END
+};
 static const flow_argument axis_options[] = { { "axis", FLOW_INTEGER, "-1", NULL }, FLOW_ARGUMENTS_END };
 
 static const flow_metric records[] = {
@@ -161,7 +172,7 @@ static const flow_metric records[] = {
   { "sparse_categorical_accuracy", "SparseCategoricalAccuracy", NULL, no_options, sparse_categorical_accuracy },
   { "categorical_accuracy", "CategoricalAccuracy", NULL, no_options, categorical_accuracy },
   { "top_k_categorical_accuracy", "TopKCategoricalAccuracy", NULL, k_options, top_k },
-  { "sparse_top_k_categorical_accuracy", "SparseTopKCategoricalAccuracy", NULL, k_options, sparse_top_k },
+  { "sparse_top_k_categorical_accuracy", "SparseTopKCategoricalAccuracy", NULL, sparse_k_options, sparse_top_k },
   { "cosine_similarity", "CosineSimilarity", NULL, axis_options, flow_metric_cosine_similarity },
   { "logcosh", "LogCoshError", "log_cosh_error", no_options, flow_loss_log_cosh },
   { "pearson_correlation", "PearsonCorrelation", NULL, axis_options, pearson_correlation },

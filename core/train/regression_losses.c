@@ -74,18 +74,18 @@ flow_tensor *flow_loss_log_cosh(flow_expression *e, const flow_arguments *option
   return flow_express_mean(e, e_sub(e, e_add(e, d, rest), flow_express_number(e, d, log(2))), -1);
 }
 
-/* x / sqrt(max(sum x^2, 1e-12)) along the last axis */
-static flow_tensor *unit_vector(flow_expression *e, flow_tensor *x)
+/* x / sqrt(max(sum x^2, 1e-12)) along the axis */
+static flow_tensor *unit_vector(flow_expression *e, flow_tensor *x, int axis)
 {
-  flow_tensor *square = e_maximum(e, flow_express_sum(e, e_square(e, x), -1, 1), flow_express_number(e, x, 1e-12));
+  flow_tensor *square = e_maximum(e, flow_express_sum(e, e_square(e, x), axis, 1), flow_express_number(e, x, 1e-12));
   return e_mul(e, x, flow_express(e, FLOW_OP_rsqrt, square, NULL, NULL, NULL));
 }
 
 flow_tensor *flow_metric_cosine_similarity(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
-  flow_express_check_axis(e, options, y_pred);
-  return flow_express_sum(e, e_mul(e, unit_vector(e, y_true), unit_vector(e, y_pred)), -1, 0);
+  int axis = flow_express_axis(e, options, y_pred);
+  return flow_express_sum(e, e_mul(e, unit_vector(e, y_true, axis), unit_vector(e, y_pred, axis)), axis, 0);
 }
 
 /* y, or 2 y - 1 where all labels of the batch are 0 or 1: then they stand for -1 and 1. The replicas that share a batch find it out

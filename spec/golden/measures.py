@@ -34,6 +34,25 @@ BATCH_LOSSES = [
     ("Circle", {"remove_diagonal": False}, "classes", (-0.5, 0.5), [7, 4]),
     ("Circle", {"gamma": 10.0, "margin": 0.1, "reduction": "none"}, "classes", (-0.6, 0.6), [6, 5]),
 ]
+# Losses along other axes than the last, and those that leave a class out, with the shape of the predictions.
+AXES = [
+    ("CategoricalCrossentropy", {"axis": 1}, PROBABILITIES, PROBABILITIES, [3, 4, 2]),
+    ("CategoricalCrossentropy", {"axis": 0, "from_logits": True}, "one_hot", NUMBERS, [4, 6]),
+    ("CategoricalCrossentropy", {"axis": -2, "label_smoothing": 0.2}, PROBABILITIES, PROBABILITIES, [3, 4, 2]),
+    ("CategoricalCrossentropy", {"axis": 0, "label_smoothing": 0.2, "from_logits": True}, "one_hot", NUMBERS, [4, 4]),
+    ("CategoricalCrossentropy", {"axis": 0, "reduction": "sum"}, PROBABILITIES, PROBABILITIES, [4, 3]),
+    ("BinaryCrossentropy", {"axis": 1}, "labels", PROBABILITIES, [3, 4, 2]),
+    ("BinaryCrossentropy", {"axis": -3, "from_logits": True, "label_smoothing": 0.1}, "labels", NUMBERS, [2, 3, 2, 2]),
+    ("BinaryFocalCrossentropy", {"axis": 1, "apply_class_balancing": True}, "labels", PROBABILITIES, [3, 4, 2]),
+    ("CategoricalFocalCrossentropy", {"axis": 1, "label_smoothing": 0.1}, PROBABILITIES, PROBABILITIES, [3, 4, 2]),
+    ("CategoricalFocalCrossentropy", {"axis": -2, "from_logits": True, "gamma": 1.5}, PROBABILITIES, NUMBERS, [2, 2, 3, 2]),
+    ("CosineSimilarity", {"axis": 1}, NUMBERS, NUMBERS, [3, 4, 2]), ("CosineSimilarity", {"axis": -3}, NUMBERS, NUMBERS, [2, 3, 2, 2]),
+    ("CosineSimilarity", {"axis": 0, "reduction": "none"}, NUMBERS, NUMBERS, [4, 3]),
+    ("SparseCategoricalCrossentropy", {"axis": 1}, "classes", PROBABILITIES, [3, 4, 5]),
+    ("SparseCategoricalCrossentropy", {"axis": -3, "from_logits": True}, "classes", NUMBERS, [2, 3, 2, 3]),
+    ("SparseCategoricalCrossentropy", {"axis": 1, "ignore_class": 2}, "classes", PROBABILITIES, [3, 4, 5]),
+    ("SparseCategoricalCrossentropy", {"ignore_class": 0, "from_logits": True}, "classes", NUMBERS, [3, 2, 4]),
+]
 BY_NAME = [("crossentropy", [12, 1], "labels"), ("ce", [12, 4], "one_hot"), ("crossentropy", [12, 4], "classes")]
 BINARY, ROWS, LABELED = ("labels", [12, 1]), ("one_hot", [12, 6]), ("labels", [12, 3])
 METRICS = [
@@ -67,6 +86,7 @@ LABEL_METRICS = [
 LABELS, MAPS = (("classes", [12, 5]),) * 2, (("classes", [3, 4, 2, 5]),) * 2
 ONE_HOT, SCORES = (("one_hot", [12, 4]), ((0.0, 1.0), [12, 4])), (("labels", [12]), ((0.0, 1.0), [12]))
 OUTPUTS = (((-2.0, 2.0), [12, 3]),) * 2
+PICTURES, SHARES = (((-2.0, 2.0), [2, 3, 5, 4]),) * 2, ((PROBABILITIES, [2, 3, 5, 4]),) * 2
 WEIGHTED = [
     ("IoU", {"num_classes": 5, "target_class_ids": [0, 2]}, LABELS, [12]),
     ("IoU", {"num_classes": 4, "target_class_ids": [1, 3, 3], "dtype": "float32"}, LABELS, [12]),
@@ -89,6 +109,16 @@ WEIGHTED = [
     ("RecallAtPrecision", {"precision": 0.4}, SCORES, [12]), ("RecallAtPrecision", {"precision": 0.9, "num_thresholds": 3}, SCORES, [12]),
     ("PearsonCorrelation", {}, OUTPUTS, [12]), ("ConcordanceCorrelation", {}, OUTPUTS, [12]),
     ("PearsonCorrelation", {"axis": 0}, OUTPUTS, [3]), ("ConcordanceCorrelation", {"axis": -2}, (((-2.0, 2.0), [2, 5, 3]),) * 2, [2, 3]),
+]
+# In measures_of_labels.lua, too.
+OF_PICTURES = [
+    ("CosineSimilarity", {"axis": 1}, PICTURES, [2, 5]), ("CategoricalCrossentropy", {"axis": 1}, SHARES, [2]),
+    ("CategoricalCrossentropy", {"axis": -3, "label_smoothing": 0.1}, SHARES, [2, 5, 4]), ("BinaryCrossentropy", {}, SHARES, [2]),
+    ("CategoricalAccuracy", {}, SHARES, [2, 3]), ("TopKCategoricalAccuracy", {"k": 2}, SHARES, [2, 3]), ("BinaryAccuracy", {}, SHARES, [2]),
+    ("SparseTopKCategoricalAccuracy", {"k": 2, "from_sorted_ids": True}, (("classes", [3, 4, 6]), ("classes", [3, 4, 3, 6])), [3]),
+    ("SparseCategoricalCrossentropy", {"ignore_class": 2}, (("classes", [3, 4, 5]), (PROBABILITIES, [3, 4, 5])), [3, 4]),
+    ("MeanIoU", {"num_classes": 3, "sparse_y_true": False, "sparse_y_pred": False}, (((0.0, 1.0), [2, 5, 4, 3]),) * 2, [2, 5, 4]),
+    ("OneHotIoU", {"num_classes": 4, "target_class_ids": [1, 2], "axis": -1, "ignore_class": 3}, SHARES, [2, 3, 5]),
 ]
 
 
@@ -125,13 +155,39 @@ def run_batch_losses(seeds):
                                  for name, options, truth, span, shape in BATCH_LOSSES])
 
 
+class AlongLast:
+    """A sparse loss, for which TensorFlow has no other axis than the last one, of predictions that are turned."""
+    def __init__(self, name, axis, options):
+        self.loss, self.axis = getattr(keras.losses, name)(**options), axis
+
+    def __call__(self, y_true, y_pred):
+        return self.loss(y_true, keras.ops.moveaxis(tf.convert_to_tensor(y_pred), self.axis, -1))
+
+    def call(self, y_true, y_pred):
+        return self.loss.call(y_true, keras.ops.moveaxis(tf.convert_to_tensor(y_pred), self.axis, -1))
+
+
+def run_axes(seeds):
+    for name, options, truth, span, shape in AXES:
+        axis, rest = options.get("axis", -1), {key: value for key, value in options.items() if key != "axis"}
+        labels = list(shape)
+        if truth in ("classes", "one_hot"):
+            labels.append(labels.pop(axis))
+        sparse = truth == "classes" and axis != -1
+        loss = AlongLast(name, axis, rest) if sparse else getattr(keras.losses, name)(**options)
+        case = {"loss": name, "options": {**options, "axis": axis + 1 if axis >= 0 else axis}}
+        case |= {"turned": axis} if truth == "one_hot" and axis != -1 else {}
+        yield from run_cases(seeds, [(loss, shape, truth, span, case)], labels)
+
+
 def by_name_cases():
     return [(name, shape, truth, PROBABILITIES, {"loss": name, "by_name": True}) for name, shape, truth in BY_NAME]
 
 
-def run_cases(seeds, cases):
+def run_cases(seeds, cases, labels=None):
     for loss, shape, truth, span, case in cases:
-        y_true, y = target(seeds, truth, shape)
+        y_true, y = target(seeds, truth, labels or shape)
+        y = np.moveaxis(y, -1, case["turned"]) if "turned" in case else y
         y_pred = seeds.uniform(shape, *span)
         prediction = tf.Variable(make(y_pred))
         if "by_name" in case:
@@ -159,8 +215,8 @@ def run_metrics(seeds, metrics):
         yield {"metric": name, "options": options, "updates": updates, "results": results}
 
 
-def run_weighted(seeds):
-    for name, options, ((true_kind, true_shape), (pred_kind, pred_shape)), weights_shape in WEIGHTED:
+def run_weighted(seeds, metrics):
+    for name, options, ((true_kind, true_shape), (pred_kind, pred_shape)), weights_shape in metrics:
         options = dict(options)
         null = options.pop("null", [])
         metric, updates, results = getattr(keras.metrics, name)(**options, **{key: None for key in null}), [], []
@@ -178,8 +234,9 @@ def run_weighted(seeds):
 def main():
     seeds = Seeds(9000)
     entries = list(run_losses(seeds)) + list(run_metrics(seeds, METRICS))
-    write_entries("measures", entries + list(run_weighted(Seeds(87000))) + list(run_batch_losses(Seeds(88000))))
-    write_entries("measures_of_labels", list(run_metrics(Seeds(89000), LABEL_METRICS)), script="measures")
+    write_entries("measures", entries + list(run_weighted(Seeds(87000), WEIGHTED)) + list(run_batch_losses(Seeds(88000))))
+    others = list(run_metrics(Seeds(89000), LABEL_METRICS)) + list(run_axes(Seeds(90000))) + list(run_weighted(Seeds(91000), OF_PICTURES))
+    write_entries("measures_of_labels", others, script="measures")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ end
 local function targets(case)
   local y_true = golden.make(case.y_true)
   if case.truth == "sequences" then return flow.tril(y_true + 1) end
+  if case.turned then return flow.moveaxis(y_true, -1, case.turned + 1) end
   return case.signs and y_true:to("float32") * 2 - 1 or y_true
 end
 

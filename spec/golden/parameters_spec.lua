@@ -18,12 +18,10 @@ local MISSING = {
   jvp = "has_aux", max = "initial", min = "initial", prod = "dtype", unique = "axis fill_value size",
   plot_model = "dpi show_layer_activations show_trainable splines", vectorize = "excluded signature",
   split_dataset = "preferred_backend", timeseries_dataset_from_array = "format", SeedGenerator = "name",
-  ["metrics.SparseCategoricalCrossentropy"] = "ignore_class", SparseTopKCategoricalAccuracy = "from_sorted_ids",
   BatchNormalization = "renorm renorm_clipping renorm_momentum", Input = "optional tensor", InputLayer = "optional input_tensor",
   Dense = "lora_alpha lora_rank quantization_config", Embedding = "lora_alpha lora_rank quantization_config",
   GlorotNormal = AXES, GlorotUniform = AXES, HeNormal = AXES, HeUniform = AXES, LecunNormal = AXES, LecunUniform = AXES,
   VarianceScaling = AXES,
-  sparse_categorical_crossentropy = "ignore_class", sparse_top_k_categorical_accuracy = "from_sorted_ids",
 }
 
 local function set_of(text)

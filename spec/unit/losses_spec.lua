@@ -152,6 +152,45 @@ describe("a metric", function()
     assert.equal(0.25, metric:result())
   end)
 
+  it("leaves out values whose label is ignore_class, whatever the prediction, along any axis", function()
+    local p = flow.tensor { { { 0.2, 0 / 0 }, { 0.5, 0 / 0 }, { 0.3, 0 / 0 } } }
+    local labels = flow.tensor({ { 1, 255 } }, { dtype = "uint8" })
+    local loss = flow.losses.SparseCategoricalCrossentropy { axis = 2, ignore_class = 255 }
+    assert.is_near(-math.log(0.5), loss(labels, p):item(), 1e-6)
+    assert.same({ 0 }, { loss:call(labels, p)[{ 1, 2 }]:item() })
+    assert.equal(0, flow.metrics.sparse_categorical_crossentropy(labels, p, { axis = 2, ignore_class = 255 })[{ 1, 2 }]:item())
+    local metric = flow.metrics.deserialize(flow.metrics.serialize(metrics.SparseCategoricalCrossentropy { axis = 2, ignore_class = 255 }))
+    assert.is_near(-math.log(0.5), metric(labels, p, flow.tensor { { 1, 1 } }), 1e-6)
+  end)
+
+  it("takes the input of a softmax along the loss's axis only", function()
+    local logits, labels = flow.Variable { { 1, 2 }, { 3, 5 } }, flow.tensor { { 1, 0 }, { 0, 1 } }
+    local function loss_of(softmax_axis, loss_axis)
+      local tape = flow.GradientTape()
+      return tape:record(function()
+        return flow.losses.CategoricalCrossentropy { axis = loss_axis }(labels, flow.softmax(logits:value(), softmax_axis))
+      end):item()
+    end
+    local function of(p, axis) return flow.losses.CategoricalCrossentropy { axis = axis }(labels, p):item() end
+    for softmax_axis = 1, 2 do
+      local p = flow.softmax(logits:value(), softmax_axis)
+      for loss_axis = 1, 2 do assert.is_near(of(p, loss_axis), loss_of(softmax_axis, loss_axis), 1e-5) end
+    end
+  end)
+
+  it("weighs a loss that is one number for the batch, as Keras does", function()
+    local loss = flow.losses.Dice()
+    local y, p = flow.tensor { { 1, 0 }, { 0, 1 } }, flow.tensor { { 0.5, 0.25 }, { 0.5, 1 } }
+    assert.is_near(loss(y, p):item() * 2, loss(y, p, flow.tensor { 1, 3 }):item(), 1e-6)
+  end)
+
+  it("measures root_mean_squared_error of values that a mask leaves out, too, as Keras does", function()
+    local p = flow.tensor { { 1, 1 }, { 3, 3 } }
+    p._keras_mask = flow.tensor({ 1, 0 }, { dtype = "bool" })
+    assert.is_near(math.sqrt(5), metrics.RootMeanSquaredError()(flow.zeros { 2, 2 }, p), 1e-6)
+    assert.is_near(1, metrics.MeanSquaredError()(flow.zeros { 2, 2 }, p), 1e-6)
+  end)
+
   it("averages values", function()
     local mean = metrics.Mean("m")
     mean:update_state { 1, 2, 3 }

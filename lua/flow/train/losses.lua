@@ -101,7 +101,10 @@ end
 -- sum(values * weights) / number of values, or, with "mean_with_sample_weight", / sum(weights), which are those of all replicas that share
 -- the batch, and as they were given: a weight that holds for several values counts once.
 local function reduce(values, weights, reduction)
-  if weights ~= nil then weights = losses.align_weights(weights, values) end
+  if weights ~= nil then
+    if values.rank == 0 then values = values * ops.ones_like(ops.operand(weights, "float32", "sample_weight")) end      -- as in Keras
+    weights = losses.align_weights(weights, values)
+  end
   if reduction == "none" or not reduction then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
   if reduction == "mean_with_sample_weight" and weights then
@@ -111,12 +114,28 @@ local function reduce(values, weights, reduction)
   return native.tensor(out[0])
 end
 
+-- values_of(y_true), where labels that are `ignored` are 0 for it and their values are 0 afterwards, whatever they were; and which values
+-- have another label. axis: that of the classes.
+function internal.without_label(ignored, axis, y_true, values_of_labels)
+  local valid = y_true:ne(ignored)
+  local values = values_of_labels(ops.where(valid, y_true, 0))
+  if valid.rank == values.rank + 1 then valid = valid:squeeze(axis) end
+  return ops.where(valid, values, 0), valid
+end
+
+-- A loss's values, and, if it has an ignore_class, which of them count.
+local function values_and_valid(self, y_true, y_pred)
+  local function values(labels) return values_of(self.index, self.options, labels, y_pred) end
+  local ignored = rawget(self, "ignore_class")
+  if not ignored then return values(y_true) end
+  return losses.without_label(ignored, self.axis, ops.operand(y_true, nil, "y_true"), values)
+end
+
 -- As in Keras, values whose label is ignore_class are excluded, also from the divisor of a mean: the other weights are scaled. Replicas
 -- that share a batch sum the number of these values. Returns values and weights.
 local function without_class(self, y_true, y_pred, weights)
-  local valid, mask = y_true:ne(self.ignore_class), y_pred._keras_mask
-  local values = self:call(ops.where(valid, y_true, 0), y_pred)
-  if valid.rank == values.rank + 1 then valid = valid:squeeze(-1) end
+  local mask = y_pred._keras_mask
+  local values, valid = values_and_valid(self, y_true, y_pred)
   if mask then valid = ops.logical_and(valid, mask) end
   valid = valid:to(values.dtype)
   weights = weights == nil and valid or losses.align_weights(weights, values) * valid
@@ -124,7 +143,7 @@ local function without_class(self, y_true, y_pred, weights)
     local total, counted = ops.all_reduce(ops.ones_like(valid):sum()), ops.all_reduce(valid:sum())
     weights = weights * (total / (counted + 1e-7))
   end
-  return values * valid, weights
+  return values, weights
 end
 
 local CALL = signature.entry("loss", function(y_true, y_pred, sample_weight) return y_true, y_pred, sample_weight end, false)
@@ -144,7 +163,7 @@ end
 
 -- Values per sample; classes that extend Loss define their own.
 function Loss:call(y_true, y_pred)
-  return values_of(self.index, self.options, y_true, y_pred)
+  return (values_and_valid(self, y_true, y_pred))
 end
 
 -- The arguments of its constructor, as in Keras' config: axes from 0. A class written in Lua adds its own arguments.
@@ -209,6 +228,7 @@ local function make(class_name, index, ...)
       raise("%s: %s is a %s, got %s", class_name, parameter, kind, errors.describe(named[parameter]))
     end
   end
+  local axis = named.axis or -1
   named.axis = from_zero(named.axis)
   local name, ignored = named.name or record, named.ignore_class
   if ignored ~= nil and type(ignored) ~= "number" then
@@ -221,7 +241,7 @@ local function make(class_name, index, ...)
   for parameter, value in pairs(named) do config[parameter] = value end
   config.ignore_class = ignored
   return object.new(class, { name = name, index = index, reduction = reduction, options = options, ignore_class = ignored,
-                             config = { class_name = class_name, config = config } })
+                             axis = axis, config = { class_name = class_name, config = config } })
 end
 
 local function all_names()
@@ -260,20 +280,20 @@ function internal.function_of(title, names_of_options, values)
   end
   local text = "y_true, y_pred" .. (list[1] and ", " .. table.concat(list, "?, ") .. "?" or "")
   return signature.guard(title, function(y_true, y_pred, ...)
-    local options, ignored
+    local options, ignored, axis = nil, nil, -1
     for i = 1, select("#", ...) do
       local value = (select(i, ...))
       if value ~= nil and list[i] == "ignore_class" then ignored = value
       elseif value ~= nil then
         options = options or {}
-        options[list[i]] = list[i] == "axis" and from_zero(value) or value
+        if list[i] == "axis" then axis, value = value, from_zero(value) end
+        options[list[i]] = value
       end
     end
     if ignored == nil then return values(options, y_true, y_pred) end
-    local valid = ops.operand(y_true, nil, "y_true"):ne(ignored)
-    local found = values(options, ops.where(valid, y_true, 0), y_pred)
-    if valid.rank == found.rank + 1 then valid = valid:squeeze(-1) end
-    return ops.where(valid, found, 0)
+    return (losses.without_label(ignored, axis, ops.operand(y_true, nil, "y_true"), function(labels)
+      return values(options, labels, y_pred)
+    end))
   end, text)
 end
 

@@ -239,8 +239,15 @@ function Mean:_traced_result()
   return ops.where(n:eq(0), 0, variable.read(self.total) / n):to("float32")
 end
 
+-- Values whose label is ignore_class are 0. In Keras, they count as long as there are neither weights nor a mask of the predictions.
 function MeanOfValues:update_state(y_true, y_pred, sample_weight)
-  accumulate(self, self:values(y_true, y_pred), losses.mask_weights(y_pred, sample_weight))
+  local weights, ignored = losses.mask_weights(y_pred, sample_weight), rawget(self, "ignore_class")
+  if not ignored then return accumulate(self, self:values(y_true, y_pred), weights) end
+  local values, valid = losses.without_label(ignored, self.axis, ops.operand(y_true, nil, "y_true"), function(labels)
+    return self:values(labels, y_pred)
+  end)
+  if weights ~= nil then weights = losses.align_weights(weights, values) * valid:to("float32") end
+  accumulate(self, values, weights)
 end
 
 local function values_of(index, options, y_true, y_pred)
@@ -253,25 +260,22 @@ function MeanOfValues:values(y_true, y_pred)
   return values_of(self.index, self.options, y_true, y_pred)
 end
 
-local OF_LOSSES = { reduction = true, ignore_class = true }
-
--- The options of the records besides the name, and how many of them Keras takes by position, too.
+-- The options of the records besides the name. reduction is one of losses only.
 local function options_of(index)
-  local list, i, by_position = {}, 0, nil
+  local list, i = {}, 0
   while C.flow_metric_argument(index, i) ~= nil do
     local name = native.string(C.flow_metric_argument(index, i))
-    if not OF_LOSSES[name] then list[#list + 1] = name
-    elseif name == "ignore_class" then by_position = #list end
+    if name ~= "reduction" then list[#list + 1] = name end
     i = i + 1
   end
-  return list, by_position or #list
+  return list
 end
 
--- The parameters of a class in Keras' order, and how many of them may be given by position.
+-- The parameters of a class in Keras' order.
 local function parameters_of(index)
-  local known, by_position = options_of(index)
-  if known[1] == "k" then return { "k", "name", "dtype" }, 3 end
-  return { "name", "dtype", unpack(known) }, 2 + by_position
+  local known = options_of(index)
+  if known[1] == "k" then return { "k", "name", "dtype", unpack(known, 2) } end
+  return { "name", "dtype", unpack(known) }
 end
 
 function internal.check_name(class_name, name)
@@ -299,14 +303,17 @@ end
 local function make(class_name, index, name, ...)
   local record = native.string(C.flow_metric_name(index))
   local known = options_of(index)
-  local parameters, by_position = parameters_of(index)
-  parameters.count = by_position
-  local named, given = metrics.options(class_name, parameters, known, ...)
+  local named, given = metrics.options(class_name, parameters_of(index), known, ...)
   name = given or name or record
+  local axis, ignored = named.axis or -1, named.ignore_class
+  if ignored ~= nil and type(ignored) ~= "number" then
+    raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
+  end
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records and files count axes from 0
   local config = metrics.config(class_name, name, named)
+  named.ignore_class = nil
   return new_mean(object.class(class_name, MeanOfValues), name, { index = index, options = arguments.native(class_name, named),
-                                                                  config = config })
+                                                                  axis = axis, ignore_class = ignored, config = config })
 end
 
 -- y_true and y_pred as float32 of one rank.
@@ -314,11 +321,11 @@ local function pair(y_true, y_pred)
   return losses.same_rank(ops.operand(y_true, "float32", "y_true"):to("float32"), ops.operand(y_pred, "float32", "y_pred"):to("float32"))
 end
 
--- Squares are averaged; the result is the root.
+-- Squares are averaged; the result is the root. As in Keras, a mask of the predictions does not count.
 local RootMeanSquaredError = object.class("RootMeanSquaredError", MeanOfValues)
-function RootMeanSquaredError:values(y_true, y_pred)
+function RootMeanSquaredError:update_state(y_true, y_pred, sample_weight)
   y_true, y_pred = pair(y_true, y_pred)
-  return ops.square(y_pred - y_true)
+  accumulate(self, ops.square(y_pred - y_true), sample_weight)
 end
 function RootMeanSquaredError:result() return math.sqrt(Mean.result(self)) end
 
@@ -430,9 +437,9 @@ function by_name(name)
   local title = "flow.metrics." .. name
   local found
   if name:find("^%u") and name ~= name:upper() then
-    local parameters, by_position = parameters_of(index)
-    found = signature.of_record(nil, title, parameters, by_position, function(...) return make(name, index, nil, ...) end)
-  elseif select(2, options_of(index)) < #options_of(index) then
+    local parameters = parameters_of(index)
+    found = signature.of_record(nil, title, parameters, #parameters, function(...) return make(name, index, nil, ...) end)
+  elseif C.flow_loss_find(name) >= 0 and native.string(C.flow_metric_name(index)) == "sparse_categorical_crossentropy" then
     found = losses[name]      -- in Keras the metric's function is the loss's
   else
     found = losses.function_of(title, options_of(index), function(options, y_true, y_pred)

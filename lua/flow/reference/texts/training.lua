@@ -211,7 +211,7 @@ flow.metrics.CategoricalAccuracy: The share of rows whose largest prediction is 
 flow.metrics.SparseCategoricalAccuracy: The share of rows whose largest prediction is at the label, a number from 0.
   print(flow.metrics.SparseCategoricalAccuracy()(flow.tensor { 1 }, flow.tensor { { 0.1, 0.9 } }))      --> 1
 flow.metrics.TopKCategoricalAccuracy: The share of rows whose k largest predictions have the 1 of the label among them.
-flow.metrics.SparseTopKCategoricalAccuracy: The share of rows whose k largest predictions have the label among them.
+flow.metrics.SparseTopKCategoricalAccuracy: The share of rows with the label among the k largest; from_sorted_ids: in the first k classes.
   print(flow.metrics.SparseTopKCategoricalAccuracy(1)(flow.tensor { 1 }, flow.tensor { { 0.1, 0.9 } }))      --> 1
 flow.metrics.SparseCategoricalCrossentropy: The mean of -log p[label].
   print(flow.metrics.SparseCategoricalCrossentropy()(flow.tensor { 1 }, flow.tensor { { 0.5, 0.5 } }) < 1)      --> true
