@@ -51,6 +51,8 @@ typedef struct flow_call {
   int                    accumulate;      /* REDUCE: add to the outputs */
   int                    partial;         /* MAP and REDUCE: the rows are a chunk of a slot, in a plan that goes by rows */
   int                    exact;           /* only algorithms that round no worse than the direct one */
+  /* Products may round the float32 numbers that they multiply to bfloat16; not with `exact`. Optimizers: bit i is for the i-th product. */
+  int                    bfloat16;
   int                    kept;            /* what prepare() makes stays from run to run: cost() leaves it out */
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */

@@ -5,7 +5,8 @@
  * cast to float32 before it and its results cast back after it, unless the device's kernels take such floats themselves. A policy
  * (mixed_bfloat16) casts a lot, and most of what it casts is read by such ops again; so its casts are marked `loose` (graph.h), and
  * whoever wants float32 of a loose value reads what was cast instead (flow_graph_wide). Then a chain of layers has no pairs of casts
- * between them. */
+ * between them. Products of such nodes may round what they multiply where the processor gains by that: flow_node's bfloat16, which the
+ * nodes of their gradients get, too. */
 #include "graph/loop.h"
 #include "autodiff/apply.h"
 #include "autodiff/expression.h"
@@ -171,6 +172,7 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
 
   if (graph) {
     status = append_to(graph, op, inputs, count, attributes, results, outputs);
+    if (status == FLOW_OK && half == FLOW_BFLOAT16 && !graph->exact) graph->nodes[graph->node_count - 1].bfloat16 = 1;
   } else {
     status = flow_run_eager(context, op, inputs, count, attributes, results, outputs);
     if (status == FLOW_OK && context->scopes->tape_count)

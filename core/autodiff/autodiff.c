@@ -118,7 +118,9 @@ static flow_status step_back(pass *p, int index)
       .needed = needed,
       .input_gradients = input_gradients
     };
+    int first = p->graph->node_count;
     if (status == FLOW_OK) status = flow_gradient_of(node.op)(&step);
+    for (int i = first; i < p->graph->node_count; i++) p->graph->nodes[i].bfloat16 |= node.bfloat16;
     for (int i = 0; i < n; i++) {
       if (status != FLOW_OK || !input_gradients[i] || !needed[i]) flow_tensor_release(input_gradients[i]);
       else if (step.is_part) status = flow_parts_add(&p->parts, node.inputs[i], input_gradients[i], &node.attributes);

@@ -206,6 +206,7 @@ flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *
   FLOW_TRY(flow_grow(&graph->values, sizeof(flow_value), graph->value_count + output_count, &graph->value_capacity));
   FLOW_TRY(set_lists(&node, inputs, input_count, output_count));
   flow_node *old = &graph->nodes[index];
+  node.bfloat16 = old->bfloat16;
   for (int i = 0; i < output_count; i++) {
     if (i < old->output_count) {
       node.outputs[i] = old->outputs[i];

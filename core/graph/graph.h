@@ -41,6 +41,9 @@ typedef struct flow_node {
   int             op;
   int             input_count, output_count;
   int            *inputs, *outputs;   /* values; one block, inputs first */
+  /* Inputs were bfloat16, or a policy wanted that: products may round the float32 numbers that they multiply to it. Optimizers with
+   * products: bit i is for the i-th of them. */
+  int             bfloat16;
   flow_attributes attributes;
 } flow_node;
 

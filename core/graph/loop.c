@@ -163,6 +163,7 @@ static flow_status copy_node(flow_graph *to, const flow_graph *from, const flow_
   if (status == FLOW_OK && node->op == FLOW_OP_loop) status = adopt(to, flow_loop_of(from, node), &attributes.loop.number);
   if (stream) flow_loop_key(node->op, &attributes, *stream, row);
   if (status == FLOW_OK) status = flow_graph_append_with(to, node->op, inputs, n, &attributes, signatures, m, outputs);
+  if (status == FLOW_OK) to->nodes[to->node_count - 1].bfloat16 = node->bfloat16;
   for (int i = 0; i < m && status == FLOW_OK; i++) map[node->outputs[i]] = outputs[i];
   flow_free(block);
   return status;

@@ -44,7 +44,7 @@ static flow_call describe_call(const flow_instance *instance, int e, int64_t row
     flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
   return (flow_call){ .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                       .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
-                      .exact = instance->plan->graph->exact, .kept = entry->fixed,
+                      .exact = instance->plan->graph->exact, .bfloat16 = node->bfloat16, .kept = entry->fixed,
                       .partial = instance->plan->segments[entry->segment].by_rows, .scalars = &instance->part.scalars };
 }
 

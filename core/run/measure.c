@@ -171,7 +171,8 @@ flow_status flow_instance_measure(const flow_instance *instance, int index, int 
   for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
-                     .exact = instance->plan->graph->exact, .partial = instance->plan->segments[entry->segment].by_rows,
+                     .exact = instance->plan->graph->exact, .bfloat16 = node->bfloat16,
+                     .partial = instance->plan->segments[entry->segment].by_rows,
                      .scalars = &instance->part.scalars };
   flow_status status = FLOW_OK;
   describe(&call, out->shape, sizeof out->shape);

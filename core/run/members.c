@@ -38,7 +38,7 @@ static flow_status make_member(flow_instance *instance, flow_member *member)
       flow_describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
     member->calls[e] = (flow_call){
       .op = node->op, .attributes = entry->attributes, .input_count = entry->input_count, .output_count = entry->output_count,
-      .inputs = operands, .outputs = operands + entry->input_count, .exact = instance->plan->graph->exact,
+      .inputs = operands, .outputs = operands + entry->input_count, .exact = instance->plan->graph->exact, .bfloat16 = node->bfloat16,
       .partial = instance->plan->segments[entry->segment].by_rows,
       .scratch = member->scratch, .scalars = &instance->part.scalars,
       .shared = entry->shared_bytes ? instance->arena + entry->shared_offset : NULL };

@@ -35,6 +35,7 @@ static flow_status rewrite(fusion *f, int index, int made, int op, const int *in
   const flow_node *dead = &f->graph->nodes[f->graph->values[made].node];
   for (int i = 0; i < dead->input_count && f->uses[made] == 0; i++) f->uses[dead->inputs[i]]--;
   f->graph->values[made].swallowed = 1;
+  f->graph->nodes[index].bfloat16 = dead->bfloat16;
   return flow_graph_rewrite(f->graph, index, op, inputs, count, attributes, signatures, flow_op(op)->outputs);
 }
 

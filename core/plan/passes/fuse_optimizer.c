@@ -197,12 +197,14 @@ static flow_status hand_over(fusion *f, int *index, const leaves *l, const char 
   int inputs[FLOW_MAX_OPERANDS], count = f->graph->nodes[*index].input_count, rest = 0, op = f->graph->nodes[*index].op;
   flow_attributes attributes = f->graph->nodes[*index].attributes;
   int64_t offset = 0;
+  int bfloat16 = 0;
   memcpy(inputs, f->graph->nodes[*index].inputs, sizeof(int) * (size_t)count);
   for (int i = 0; i < l->count; i++) {
     flow_signature s = f->graph->values[l->values[i]].signature;
     if (chosen[i]) {
-      int factors[2];
-      memcpy(factors, f->graph->nodes[f->graph->values[l->values[i]].node].inputs, sizeof factors);
+      const flow_node *made = &f->graph->nodes[f->graph->values[l->values[i]].node];
+      int factors[2] = { made->inputs[0], made->inputs[1] };
+      bfloat16 |= made->bfloat16 << attributes.optimizer.products;
       attributes.optimizer.first[attributes.optimizer.products++] = offset;
       for (int k = 0; k < 2; k++) FLOW_TRY(take_factor(f, index, factors[k], l->summed, &inputs[count++]));
     } else {
@@ -211,6 +213,7 @@ static flow_status hand_over(fusion *f, int *index, const leaves *l, const char 
     offset += flow_shape_size(s.rank, s.dims);
   }
   FLOW_TRY(pack_rest(f, index, left, rest, l->summed, &inputs[0]));
+  f->graph->nodes[*index].bfloat16 = bfloat16;
   return flow_graph_rewrite(f->graph, *index, op, inputs, count, &attributes, NULL, 0);
 }
 

@@ -8,12 +8,12 @@
  *
  * A {m, k} is read where it is: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
  * into few sets of the cache. Products with one to three rows are bound by memory and take B where it is, too. */
-#include "cpu/matrix_product/gemm.h"
 #include "cpu/cost.h"
+#include "cpu/matrix_product/gemm_bfloat16.h"
 #include "cpu/matrix_product/gemm_transposed.h"
 
 enum {
-  BLOCK_ROWS = 192, /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
+  BLOCK_ROWS = GEMM_BLOCK_ROWS,
   BLOCK_COLUMNS = 512,
   SMALL_ROWS = 96, /* blocks are halved down to this size ... */
   SMALL_COLUMNS = 128,
@@ -35,17 +35,8 @@ typedef struct plan {
   int64_t rows, columns, depth;            /* of one part */
   int64_t row_blocks, column_blocks, splits;
   int     transposed;                          /* computed as C's transpose: gemm_transposed.h */
+  int     rounded;                             /* A and B are rounded: gemm_bfloat16.c */
 } plan;
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
-/* The block size that cuts n evenly into blocks of at most `size`, a multiple of `unit`. */
-static int64_t even_block(int64_t n, int64_t size, int64_t unit)
-{
-  int64_t each = blocks_of(n, blocks_of(n, size));
-  return blocks_of(each, unit) * unit;
-}
 
 /* A matrix times one column is computed as one row times the transposed matrix: C is in memory the same. */
 static plan transpose_column(const gemm *g)
@@ -75,7 +66,7 @@ static plan transpose_column(const gemm *g)
 /* Whether A is small enough to be packed whole by every part, and B long enough for that not to weigh. */
 static int turns(const gemm *g)
 {
-  int64_t packed = blocks_of(g->m, PANEL) * PANEL * g->k;
+  int64_t packed = gemm_blocks_of(g->m, PANEL) * PANEL * g->k;
   return g->transpose_b && !g->transpose_a && !g->bias && !g->relu && g->m > FEW_ROWS && g->k > 0 && g->n >= 8 * g->m &&
          packed <= (int64_t)BLOCK_ROWS * DEPTH && !g->exact;
 }
@@ -90,7 +81,7 @@ static int64_t parts_worth(const gemm *g, int64_t m)
 /* Ranges of k, when C has `blocks` blocks and `wanted` parts are wanted. */
 static int64_t splits_for(const gemm *g, int64_t wanted, int64_t blocks)
 {
-  int64_t splits = min64(blocks_of(wanted, blocks), g->k / SPLIT_DEPTH);
+  int64_t splits = gemm_min(gemm_blocks_of(wanted, blocks), g->k / SPLIT_DEPTH);
   return splits < 1 ? 1 : splits;
 }
 
@@ -104,24 +95,26 @@ static plan make_plan(const gemm *original)
   plan p = transpose_column(original);
   const gemm *g = &p.g;
   int64_t rows = BLOCK_ROWS, columns = BLOCK_COLUMNS, wanted = parts_worth(g, g->m);
-  while (blocks_of(g->m, rows) * blocks_of(g->n, columns) < wanted) {
+  while (gemm_blocks_of(g->m, rows) * gemm_blocks_of(g->n, columns) < wanted) {
     if (columns > SMALL_COLUMNS && (g->n > SMALL_COLUMNS || rows <= SMALL_ROWS)) columns /= 2;
     else if (rows > SMALL_ROWS) rows /= 2;
     else break;
   }
-  if (turns(g)) {
+  p.rounded = g->bfloat16 && !g->exact && g->m > FEW_ROWS && bfloat16_available();
+  if (turns(g) && !p.rounded) {
     p.transposed = 1;
     rows = g->m;
-    columns = even_block(g->n, blocks_of(g->n, wanted), TRANSPOSED_ROWS);
+    columns = gemm_even_block(g->n, gemm_blocks_of(g->n, wanted), TRANSPOSED_ROWS);
   }
-  p.rows = even_block(g->m, rows, TILE_ROWS);
-  p.columns = even_block(g->n, columns, p.transposed ? TRANSPOSED_ROWS : PANEL);
-  p.row_blocks = blocks_of(g->m, p.rows);
-  p.column_blocks = blocks_of(g->n, p.columns);
+  p.rows = gemm_even_block(g->m, rows, TILE_ROWS);
+  p.columns = gemm_even_block(g->n, columns, p.transposed ? TRANSPOSED_ROWS : PANEL);
+  p.row_blocks = gemm_blocks_of(g->m, p.rows);
+  p.column_blocks = gemm_blocks_of(g->n, p.columns);
   p.splits = p.transposed ? 1 : splits_for(g, wanted, p.row_blocks * p.column_blocks);
-  if (g->exact) p.splits = splits_for(g, parts_worth(g, EXACT_ROWS), blocks_of(g->n, SMALL_COLUMNS));
-  p.depth = blocks_of(g->k, p.splits);
-  if (g->k > 0) p.splits = blocks_of(g->k, p.depth);
+  if (g->exact) p.splits = splits_for(g, parts_worth(g, EXACT_ROWS), gemm_blocks_of(g->n, SMALL_COLUMNS));
+  p.depth = gemm_blocks_of(g->k, p.splits);
+  if (p.rounded) p.depth += p.depth % 2;       /* ranges of whole pairs */
+  if (g->k > 0) p.splits = gemm_blocks_of(g->k, p.depth);
   return p;
 }
 
@@ -129,7 +122,7 @@ int64_t gemm_parts(const gemm *g, int phase)
 {
   if (g->m == 0 || g->n == 0) return 0;
   plan p = make_plan(g);
-  if (phase == 1) return p.splits > 1 ? blocks_of(g->m, SUM_ROWS) : 0;
+  if (phase == 1) return p.splits > 1 ? gemm_blocks_of(g->m, SUM_ROWS) : 0;
   return p.row_blocks * p.column_blocks * p.splits;
 }
 
@@ -140,9 +133,9 @@ size_t gemm_shared_bytes(const gemm *g)
   if (g->exact) return p.splits > 1 ? (size_t)p.splits * (size_t)g->m * (size_t)g->n * sizeof(float) : 0;
   /* Fewer rows may be split more often. Only the smallest blocks are: m rows have at least m / most of them, in each of the blocks of
    * columns, so that splits <= WANTED_PARTS / (m / most * column blocks) + 1. */
-  int64_t most = SMALL_ROWS + TILE_ROWS, m = min64(g->m, most * WANTED_PARTS);
+  int64_t most = SMALL_ROWS + TILE_ROWS, m = gemm_min(g->m, most * WANTED_PARTS);
   if (p.g.m != g->m) m = g->m, most = g->m;            /* one row of g->m columns */
-  int64_t floats = min64(m * min64(g->k / SPLIT_DEPTH, WANTED_PARTS), most * WANTED_PARTS / blocks_of(g->n, SMALL_COLUMNS) + m);
+  int64_t floats = gemm_min(m * gemm_min(g->k / SPLIT_DEPTH, WANTED_PARTS), most * WANTED_PARTS / gemm_blocks_of(g->n, SMALL_COLUMNS) + m);
   return g->k >= 2 * SPLIT_DEPTH ? (size_t)floats * (size_t)g->n * sizeof(float) : 0;
 }
 
@@ -159,93 +152,42 @@ double gemm_cost(const gemm *g)
   plan p = make_plan(g);
   double m = (double)p.g.m, n = (double)p.g.n, k = (double)p.g.k, bytes = (m * n + m * k + n * k) * (double)sizeof(float);
   if (p.g.m <= FEW_ROWS) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
-  double width = (double)(p.transposed ? p.g.n : blocks_of(p.g.n, PANEL) * PANEL);
-  return flow_cost_arithmetic(m * width * k, 0.9) + flow_cost_cached(bytes) + flow_cost_cached(p.splits > 1 ? m * n * p.splits * 8.0 : 0);
+  double width = (double)(p.transposed ? p.g.n : gemm_blocks_of(p.g.n, PANEL) * PANEL);
+  double share = p.rounded ? 1.5 : 0.9;      /* twice as many products an instruction */
+  return flow_cost_arithmetic(m * width * k, share) + flow_cost_cached(bytes) + flow_cost_cached(p.splits > 1 ? m * n * p.splits * 8.0 : 0);
 }
 
 /* ---- a block of C --------------------------------------------------------------------------------------------------- */
-
-typedef struct block {
-  int64_t      row, rows, column, columns, k, depth;
-  float       *c;          /* of the block: C itself or a partial sum */
-  int64_t      ldc;
-  const float *bias;       /* of the block's columns */
-  int          relu;
-} block;
-
-/* op(A)[i][k] and op(B)[k][j]. */
-static const float *a_at(const gemm *g, int64_t i, int64_t k) { return g->a + (g->transpose_a ? k * g->lda + i : i * g->lda + k); }
-static const float *b_at(const gemm *g, int64_t k, int64_t j) { return g->b + (g->transpose_b ? j * g->ldb + k : k * g->ldb + j); }
-
-/* The part of B that is packed after panel j of step k: the next panel, or the first one of the next step. */
-static region next_panel(const gemm *g, const block *w, int64_t k, int64_t depth, int64_t j)
-{
-  if (j + PANEL < w->columns) {
-    j += PANEL;
-  } else {
-    j = 0;
-    k += depth;
-    depth = min64(depth, w->depth - k);
-  }
-  int64_t columns = min64(PANEL, w->columns - j);
-  region r = { .at = b_at(g, w->k + k, w->column + j), .ld = g->ldb, .rows = depth, .floats = columns };
-  if (g->transpose_b) {
-    r.rows = columns;
-    r.floats = depth;
-  }
-  if (depth <= 0) r.rows = 0;
-  return r;
-}
-
-/* The part of A that is read after step k: the next step, or, where k is done in one, the next block of rows. */
-static region next_rows(const gemm *g, const block *w, int64_t k, int64_t depth)
-{
-  int64_t row = w->row, rows = w->rows;
-  if (depth == w->depth) {
-    row += rows;
-    rows = min64(rows, g->m - row);
-  } else {
-    k += depth;
-    depth = min64(depth, w->depth - k);
-  }
-  region r = { .at = a_at(g, row, w->k + k), .ld = g->lda, .rows = rows, .floats = depth };
-  if (g->transpose_a) {
-    r.rows = depth;
-    r.floats = rows;
-  }
-  if (rows <= 0 || depth <= 0) r.rows = 0;
-  return r;
-}
 
 /* One block of C by tiles. For each step of k and each panel of B: the panel is packed (or, where few tiles would share the copy, the
  * first tile packs while it computes), then `count` tiles of nearly equal height use it from the first-level cache. While a tile
  * computes, the lines that are needed next are asked for: next_b is the next panel of B, next_a the rows of A for the next step; at_once
  * says how many of their rows each tile fetches, so that all have been asked for when the last tile is done. Bias and relu belong to the
  * last step of k only. */
-static void block_tiled(const gemm *g, const block *w, float *scratch)
+static void block_tiled(const gemm *g, const gemm_block *w, float *scratch)
 {
   float *panel = scratch, *packed = scratch + DEPTH * PANEL;
-  int64_t step = even_block(w->depth, DEPTH, 1);
-  int start[BLOCK_ROWS / TILE_ROWS + 1], count = (int)blocks_of(w->rows, TILE_ROWS);
+  int64_t step = gemm_even_block(w->depth, DEPTH, 1);
+  int start[BLOCK_ROWS / TILE_ROWS + 1], count = (int)gemm_blocks_of(w->rows, TILE_ROWS);
   for (int t = 0; t <= count; t++) start[t] = (int)w->rows * t / count;   /* tiles of nearly equal rows: short ones are slow */
   for (int64_t k = 0; k < w->depth; k += step) {
-    int64_t depth = min64(step, w->depth - k);
+    int64_t depth = gemm_min(step, w->depth - k);
     int last = k + depth == w->depth;
-    region next_a = next_rows(g, w, k, depth);
-    next_a.at_once = blocks_of(next_a.rows, count * blocks_of(w->columns, PANEL));
-    if (g->transpose_a) pack_a(a_at(g, w->row, w->k + k), g->lda, depth, start, count, packed);
+    region next_a = gemm_next_rows(g, w, k, depth);
+    next_a.at_once = gemm_blocks_of(next_a.rows, count * gemm_blocks_of(w->columns, PANEL));
+    if (g->transpose_a) pack_a(gemm_a_at(g, w->row, w->k + k), g->lda, depth, start, count, packed);
     for (int64_t j = 0; j < w->columns; j += PANEL) {
-      int64_t columns = min64(PANEL, w->columns - j);
-      region next_b = next_panel(g, w, k, depth, j);
-      next_b.at_once = blocks_of(next_b.rows, count);
-      const float *b = b_at(g, w->k + k, w->column + j);
+      int64_t columns = gemm_min(PANEL, w->columns - j);
+      region next_b = gemm_next_panel(g, w, k, depth, j);
+      next_b.at_once = gemm_blocks_of(next_b.rows, count);
+      const float *b = gemm_b_at(g, w->k + k, w->column + j);
       /* Packing weighs where few tiles share it: there the first tile packs. Otherwise its misses would be in the way. */
       int64_t in_place = !g->transpose_b && columns == PANEL && w->rows <= SMALL_ROWS ? g->ldb : 0;
       if (!in_place) (g->transpose_b ? pack_columns : pack_rows)(b, g->ldb, depth, columns, panel);
       epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
       for (int t = 0; t < count; t++) {
         int i = start[t], rows = start[t + 1] - i;
-        const float *a = g->transpose_a ? packed + t * TILE_ROWS * depth : a_at(g, w->row + i, w->k + k);
+        const float *a = g->transpose_a ? packed + t * TILE_ROWS * depth : gemm_a_at(g, w->row + i, w->k + k);
         float *c = w->c + i * w->ldc + j;
         /* Lines of the next rows of B side by side, one after the other: all at once they would queue up. */
         enum { LINE = 64 / sizeof(float), LINES = PANEL / LINE };
@@ -260,11 +202,44 @@ static void block_tiled(const gemm *g, const block *w, float *scratch)
   }
 }
 
+/* The same of A and B rounded to bfloat16, both of which are packed, since that is where they are rounded. */
+static void block_rounded(const gemm *g, const gemm_block *w, void *scratch)
+{
+  bfloat16_pair *panel = scratch, *packed = panel + DEPTH * PANEL;
+  int64_t step = gemm_even_block(w->depth, 2 * DEPTH, 2);
+  int start[BLOCK_ROWS / TILE_ROWS + 1], count = (int)gemm_blocks_of(w->rows, TILE_ROWS);
+  for (int t = 0; t <= count; t++) start[t] = (int)w->rows * t / count;
+  for (int64_t k = 0; k < w->depth; k += step) {
+    int64_t depth = gemm_min(step, w->depth - k), pairs = bfloat16_pairs(depth);
+    int64_t a_row = g->transpose_a ? 1 : bfloat16_stack_step(depth), a_step = g->transpose_a ? TILE_ROWS : 1;
+    int last = k + depth == w->depth;
+    region next_a = gemm_next_rows(g, w, k, depth);
+    next_a.at_once = gemm_blocks_of(next_a.rows, count * gemm_blocks_of(w->columns, PANEL));
+    const float *a = gemm_a_at(g, w->row, w->k + k);
+    if (g->transpose_a) bfloat16_pack_stacks(a, g->lda, depth, start, count, packed);
+    else bfloat16_pack_stack(a, g->lda, depth, w->rows, packed);
+    for (int64_t j = 0; j < w->columns; j += PANEL) {
+      int64_t columns = gemm_min(PANEL, w->columns - j);
+      region next_b = gemm_next_panel(g, w, k, depth, j);
+      next_b.at_once = gemm_blocks_of(next_b.rows, count);
+      const float *b = gemm_b_at(g, w->k + k, w->column + j);
+      (g->transpose_b ? bfloat16_pack_columns : bfloat16_pack_rows)(b, g->ldb, depth, columns, panel);
+      epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
+      for (int t = 0; t < count; t++) {
+        const bfloat16_pair *stack = packed + (g->transpose_a ? t * pairs * TILE_ROWS : start[t] * a_row);
+        fetch_some(&next_b);
+        fetch_some(&next_a);
+        bfloat16_tile(start[t + 1] - start[t], columns, pairs, stack, a_row, a_step, panel, w->c + start[t] * w->ldc + j, w->ldc, &e);
+      }
+    }
+  }
+}
+
 /* `vectors` vectors of each of `rows` rows of C over all of k, of which the last has `last` lanes. `rows`, `vectors` and whether `last` is
  * less than VL are known to the compiler, so that all sums stay in registers. */
-ALWAYS_INLINE void few_rows_strip(const int rows, const int vectors, const int last, const gemm *g, const block *w, int64_t j)
+ALWAYS_INLINE void few_rows_strip(const int rows, const int vectors, const int last, const gemm *g, const gemm_block *w, int64_t j)
 {
-  const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column) + j;
+  const float *a = gemm_a_at(g, w->row, w->k), *b = gemm_b_at(g, w->k, w->column) + j;
   float *c = w->c + j;
   vf sum[FEW_ROWS * MOST_STRIP];
   FLOW_UNROLL(24)
@@ -288,7 +263,7 @@ ALWAYS_INLINE void few_rows_strip(const int rows, const int vectors, const int l
 
 /* A few rows of C, B {k, n} where it is: strips of columns, each walked down all rows of B. In a part that is one strip wide the lines of
  * B are read in the order in which they lie in memory. */
-ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *w)
+ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const gemm_block *w)
 {
   int64_t j = 0, n = w->columns;
 #define STRIPS(vectors) \
@@ -304,22 +279,22 @@ ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *
 
 /* A few rows of C, B {n, k} where it is: every element is a scalar product of two rows, four columns at a time. A lane adds up STRETCH
  * products before it adds them to what it has, so that millions of them cost few digits. */
-ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const block *w)
+ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const gemm_block *w)
 {
   enum { STRETCH = 256 };
-  const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column);
+  const float *a = gemm_a_at(g, w->row, w->k), *b = gemm_b_at(g, w->k, w->column);
   float *c = w->c;
   int64_t whole = w->depth / VL * VL;
   for (int64_t j = 0; j < w->columns; j += 4) {
-    int64_t together = min64(4, w->columns - j);
+    int64_t together = gemm_min(4, w->columns - j);
     const float *column[4];
     FLOW_UNROLL(4)
-    for (int v = 0; v < 4; v++) column[v] = b + (j + min64(v, together - 1)) * g->ldb;
+    for (int v = 0; v < 4; v++) column[v] = b + (j + gemm_min(v, together - 1)) * g->ldb;
     vf sum[FEW_ROWS][4], all[FEW_ROWS][4];
     FLOW_UNROLL(12)
     for (int i = 0; i < rows * 4; i++) all[i / 4][i % 4] = (vf){ 0 };
     for (int64_t begin = 0; begin < whole; begin += STRETCH * VL) {
-      int64_t end = min64(whole, begin + STRETCH * VL);
+      int64_t end = gemm_min(whole, begin + STRETCH * VL);
       FLOW_UNROLL(12)
       for (int i = 0; i < rows * 4; i++) sum[i / 4][i % 4] = (vf){ 0 };
       for (int64_t k = begin; k < end; k += VL) {
@@ -343,7 +318,7 @@ ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const bloc
 }
 
 /* Rows and the layout of B as constants, so that the compiler unrolls each case. */
-static void block_few_rows(const gemm *g, const block *w)
+static void block_few_rows(const gemm *g, const gemm_block *w)
 {
   switch (w->rows * 2 + g->transpose_b) {
   case 2: few_rows_by_rows(1, g, w); break;
@@ -372,15 +347,15 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
 {
   const gemm *g = &p->g;
   if (p->transposed) {
-    block_transposed(g, part * p->columns, min64(p->columns, g->n - part * p->columns), scratch);
+    block_transposed(g, part * p->columns, gemm_min(p->columns, g->n - part * p->columns), scratch);
     return;
   }
   int64_t split = part % p->splits, column_block = part / p->splits % p->column_blocks;
   int64_t row_block = part / p->splits / p->column_blocks;
-  block w = { .row = row_block * p->rows, .column = column_block * p->columns, .k = split * p->depth };
-  w.rows = min64(p->rows, g->m - w.row);
-  w.columns = min64(p->columns, g->n - w.column);
-  w.depth = min64(p->depth, g->k - w.k);
+  gemm_block w = { .row = row_block * p->rows, .column = column_block * p->columns, .k = split * p->depth };
+  w.rows = gemm_min(p->rows, g->m - w.row);
+  w.columns = gemm_min(p->columns, g->n - w.column);
+  w.depth = gemm_min(p->depth, g->k - w.k);
   w.ldc = p->splits > 1 ? g->n : g->ldc;
   w.c = (p->splits > 1 ? partial + split * g->m * g->n : g->c) + w.row * w.ldc + w.column;
   const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
@@ -388,7 +363,8 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
   if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
     w.bias = bias;
     w.relu = relu;
-    block_tiled(g, &w, scratch);
+    if (p->rounded) block_rounded(g, &w, scratch);
+    else block_tiled(g, &w, scratch);
     return;
   }
   if (w.depth > 0) block_few_rows(g, &w);
@@ -403,7 +379,7 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
 static void run_sum(const plan *p, int64_t part, const float *partial)
 {
   const gemm *g = &p->g;
-  int64_t last = min64((part + 1) * SUM_ROWS, g->m);
+  int64_t last = gemm_min((part + 1) * SUM_ROWS, g->m);
   for (int64_t i = part * SUM_ROWS; i < last; i++) {
     float *c = g->c + i * g->ldc;
     memcpy(c, partial + i * g->n, (size_t)g->n * sizeof(float));

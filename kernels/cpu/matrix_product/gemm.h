@@ -23,6 +23,7 @@ typedef struct gemm {
   const float *bias;          /* {n}; may be NULL */
   int          relu;
   int          exact;         /* the bits of a row of C do not depend on m */
+  int          bfloat16;      /* A and B may be rounded to bfloat16; not if exact */
 } gemm;
 
 enum { GEMM_PHASES = 2 };

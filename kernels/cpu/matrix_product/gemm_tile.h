@@ -1,20 +1,9 @@
-/* gemm_tile.h: the innermost pieces of gemm.c: copying of panels of B and stacks of A, and the tiles that multiply them.
- *
- * Sizes: TILE_ROWS x 2 accumulators, two vectors of B and one broadcast fill the registers; a panel of DEPTH x PANEL takes
- * half of the first-level cache. */
+/* gemm_tile.h: the innermost pieces of gemm.c: copying of panels of B and stacks of A, and the tiles that multiply them. */
 #ifndef FLOW_CPU_MATRIX_PRODUCT_GEMM_TILE_H
 #define FLOW_CPU_MATRIX_PRODUCT_GEMM_TILE_H
 
+#include "cpu/matrix_product/gemm_block.h"
 #include "cpu/matrix_product/transpose.h"
-
-#if defined(FLOW_ISA_AVX512)
-enum { TILE_ROWS = 8, DEPTH = 160 };
-#elif defined(FLOW_ISA_AVX2)
-enum { TILE_ROWS = 6, DEPTH = 256 };
-#else
-enum { TILE_ROWS = 6, DEPTH = 512 };
-#endif
-enum { PANEL = 2 * VL };
 
 /* ---- packing ---------------------------------------------------------------------------------------------------- */
 
@@ -67,16 +56,6 @@ static inline void pack_a(const float *a, int64_t lda, int64_t depth, const int 
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
-
-/* What happens to a tile of C around the sum over this step of k. */
-typedef struct epilogue {
-  int          add;       /* start from C, not from 0 */
-  const float *bias;      /* of the tile's PANEL columns; NULL: none */
-  int          relu;
-  float        scale;     /* the sum is multiplied by it before all else; 0: it is not */
-  const float *ahead;     /* what else is asked for on the way, a line with each step of k; NULL: nothing */
-  int64_t      ahead_step;   /* floats from line to line */
-} epilogue;
 
 #define EACH_SUM(statement)                             \
   do {                                                  \

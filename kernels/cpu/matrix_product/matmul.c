@@ -1,7 +1,7 @@
 /* matmul.c: the ops matmul (NumPy's rules: the last two axes are matrices, leading axes broadcast) and dense
- * (act(x w + b)). Variants: tiled (float32, gemm.h), doubles (float64, matmul_doubles.c), plain (every dtype, loops); tiled and plain each
- * for a whole batch and for a chunk of its rows. */
-#include "cpu/matrix_product/gemm.h"
+ * (act(x w + b)). Variants: tiled (float32, gemm.h), bfloat16 (the same, rounded: gemm_bfloat16.h), doubles (float64, matmul_doubles.c),
+ * plain (every dtype, loops); all but doubles each for a whole batch and for a chunk of its rows. */
+#include "cpu/matrix_product/gemm_bfloat16.h"
 #include "ops/matrix_product.h"
 #include "tensor/tensor.h"
 
@@ -14,13 +14,17 @@ static int is_float32(const flow_call *call)
   return 1;
 }
 
-static int supports_tiled(const flow_call *call) { return is_float32(call) && !call->partial; }
+/* Which of the two names a call gets; gemm.c does what differs. */
+static int is_rounded(const flow_call *call) { return call->bfloat16 && !call->exact && bfloat16_available(); }
+
+static int supports_tiled(const flow_call *call)    { return is_float32(call) && !call->partial && !is_rounded(call); }
+static int supports_bfloat16(const flow_call *call) { return is_float32(call) && !call->partial && is_rounded(call); }
 
 /* Matrix number `matrix` of the batch as a product for gemm.h. Sizes are those of all matrices; only the pointers differ. */
 static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
 {
   return (gemm){
-    .exact = call->exact,
+    .exact = call->exact, .bfloat16 = is_rounded(call),
     .m = p->m, .n = p->n, .k = p->k, .transpose_a = p->transpose_a, .transpose_b = p->transpose_b,
     .lda = p->lda, .ldb = p->ldb, .ldc = p->n, .relu = p->relu, .bias = p->bias,
     .a = (const float *)p->a + a_offset(p, matrix), .b = (const float *)p->b + b_offset(p, matrix),
@@ -90,7 +94,8 @@ static flow_status tiled_run(const flow_call *call, int phase, int64_t begin, in
 /* Chunks of rows, where each row of the batch has matrices of its own (flow_kind_matmul): one matrix after the other, while what is done
  * to them before and after is in the cache. A matrix gets the bits that it gets alone. */
 static int is_chunk(const flow_call *call) { return call->partial; }
-static int supports_tiled_chunk(const flow_call *call) { return is_float32(call) && is_chunk(call); }
+static int supports_tiled_chunk(const flow_call *call)    { return is_float32(call) && is_chunk(call) && !is_rounded(call); }
+static int supports_bfloat16_chunk(const flow_call *call) { return is_float32(call) && is_chunk(call) && is_rounded(call); }
 
 static size_t chunk_sums_bytes(const flow_call *call)
 {
@@ -252,9 +257,12 @@ int64_t     FLOW_ISA_NAME(matmul_doubles_parts)(const flow_call *call, int phase
 
 static int supports_doubles(const flow_call *call) { return !is_chunk(call) && FLOW_ISA_NAME(matmul_doubles_supports)(call); }
 
-#define TILED                                                                                                        \
-  { .variant = "tiled", .supports = supports_tiled, .cost = tiled_cost, .shared_bytes = tiled_shared_bytes,          \
+#define TILED(name)                                                                                                  \
+  { .variant = #name, .supports = supports_##name, .cost = tiled_cost, .shared_bytes = tiled_shared_bytes,           \
     .scratch_bytes = tiled_scratch_bytes, .phases = GEMM_PHASES, .parts = tiled_parts, .run = tiled_run }
+#define TILED_CHUNK(name)                                                                                            \
+  { .variant = #name, .supports = supports_##name##_chunk, .cost = tiled_cost, .scratch_bytes = chunk_scratch_bytes, \
+    .run = chunk_run, .pieces = chunk_pieces, .run_piece = chunk_run_piece }
 #define DOUBLES                                                                                                      \
   { .variant = "doubles", .supports = supports_doubles, .cost = FLOW_ISA_NAME(matmul_doubles_cost),                  \
     .scratch_bytes = FLOW_ISA_NAME(matmul_doubles_scratch_bytes), .parts = FLOW_ISA_NAME(matmul_doubles_parts),      \
@@ -262,17 +270,13 @@ static int supports_doubles(const flow_call *call) { return !is_chunk(call) && F
 #define PLAIN { .variant = "plain", .parts = plain_parts, .run = plain_run }
 
 const flow_kernel FLOW_KERNELS(matmul)[] = {
-  TILED,
-  { .variant = "tiled",
-    .supports = supports_tiled_chunk,
-    .cost = tiled_cost,
-    .scratch_bytes = chunk_scratch_bytes,
-    .run = chunk_run,
-    .pieces = chunk_pieces,
-    .run_piece = chunk_run_piece },
+  TILED(tiled),
+  TILED(bfloat16),
+  TILED_CHUNK(tiled),
+  TILED_CHUNK(bfloat16),
   DOUBLES,
   { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
   PLAIN,
   { 0 }
 };
-const flow_kernel FLOW_KERNELS(dense)[] = { TILED, DOUBLES, PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(dense)[] = { TILED(tiled), TILED(bfloat16), DOUBLES, PLAIN, { 0 } };

@@ -9,6 +9,7 @@
  * the tiles of the next block: while tiles multiply, the processor's prefetchers, which see linear streams, run ahead. */
 #include "cpu/optimizer/optimizer_products.h"
 #include "cpu/elementwise/fetch.h"
+#include "cpu/matrix_product/gemm_bfloat16.h"
 #include "cpu/matrix_product/gemm_tile.h"
 
 enum {
@@ -33,6 +34,8 @@ typedef struct product {
   int64_t      rows, columns;        /* of a block */
   int64_t      column_blocks, blocks, together, panels;
   int64_t      packed;               /* floats before its panels in `shared` */
+  int          rounded;              /* x and g are rounded to bfloat16: panels have pairs of numbers */
+  int64_t      depth;                /* k, in numbers or pairs, of as many bytes */
 } product;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -51,6 +54,8 @@ static product describe_product(const flow_call *call, int i)
     p.x += row;
     p.first += row * p.n;
   }
+  p.rounded = (call->bfloat16 >> i & 1) && bfloat16_available();
+  p.depth = p.rounded ? bfloat16_pairs(p.k) : p.k;
   if (p.m == 0 || p.n == 0) return p;
   int64_t most = p.k >= LONG ? LONG_COLUMNS : BLOCK_COLUMNS;
   p.columns = blocks_of(blocks_of(p.n, blocks_of(p.n, most)), PANEL) * PANEL;
@@ -70,7 +75,7 @@ double products_cost(const flow_call *call)
   double cost = update_cost(call);
   for (int i = 0; i < product_count(call); i++) {
     product p = describe_product(call, i);
-    cost += flow_cost_arithmetic((double)p.m * (double)(p.panels * PANEL) * (double)p.k, 0.85);
+    cost += flow_cost_arithmetic((double)p.m * (double)(p.panels * PANEL) * (double)p.k, p.rounded ? 1.4 : 0.85);
     cost += flow_cost_cached((double)p.k * (double)(p.m + p.n) * (double)sizeof(float));
   }
   return cost;
@@ -83,7 +88,7 @@ size_t products_shared_bytes(const flow_call *call)
   size_t floats = 0;
   for (int i = 0; i < product_count(call); i++) {
     product p = describe_product(call, i);
-    floats += (size_t)(p.panels * p.k * PANEL);
+    floats += (size_t)(p.panels * p.depth * PANEL);
   }
   return floats * sizeof(float);
 }
@@ -156,23 +161,26 @@ static void run_errand(errand *e)
   if (e->rows > 0) update_rows(e, e->at_once);
 }
 
-/* c = the block of x^T g, or, with a scale, c += scale x^T g. */
-/* Tiles of a block over all of k, DEPTH at a time; before each tile one errand is run. */
-static void multiply_block(const product *p, const block *b, errand *beside, const float *panels, float scale, float *c, int64_t ldc,
-                           float *packed)
+/* c = the block of x^T g, or, with a scale, c += scale x^T g: tiles over all of k, DEPTH at a time; before each tile one errand is run. */
+static void multiply_block(const product *p, const block *b, errand *beside, const void *panels, float scale, float *c, int64_t ldc,
+                           void *packed)
 {
   int start[MOST_TILES + 1], count = (int)blocks_of(b->rows, TILE_ROWS);
   for (int t = 0; t <= count; t++) start[t] = (int)b->rows * t / count;
-  for (int64_t k = 0; k < p->k; k += DEPTH) {
-    int64_t depth = min64(DEPTH, p->k - k);
+  for (int64_t k = 0; k < p->depth; k += DEPTH) {
+    int64_t depth = min64(DEPTH, p->depth - k);
     epilogue e = { .add = k > 0 || scale != 0, .scale = scale };
-    pack_a(p->x + k * p->ld + b->row, p->ld, depth, start, count, packed);
+    if (p->rounded) bfloat16_pack_stacks(p->x + 2 * k * p->ld + b->row, p->ld, min64(2 * depth, p->k - 2 * k), start, count, packed);
+    else pack_a(p->x + k * p->ld + b->row, p->ld, depth, start, count, packed);
     for (int64_t j = 0; j < b->columns; j += PANEL) {
-      const float *panel = panels + ((b->column + j) / PANEL * p->k + k) * PANEL;
+      const float *panel = (const float *)panels + ((b->column + j) / PANEL * p->depth + k) * PANEL;
       for (int t = 0; t < count; t++) {
+        const float *stack = (const float *)packed + t * TILE_ROWS * depth;
+        float *to = c + start[t] * ldc + j;
+        int rows = start[t + 1] - start[t];
         run_errand(beside);
-        tiles[start[t + 1] - start[t]][1](depth, packed + t * TILE_ROWS * depth, 0, NULL, 0, (float *)panel, c + start[t] * ldc + j, ldc,
-                                          &e);
+        if (p->rounded) bfloat16_tile(rows, PANEL, depth, (const void *)stack, 1, TILE_ROWS, (const void *)panel, to, ldc, &e);
+        else tiles[rows][1](depth, stack, 0, NULL, 0, (float *)panel, to, ldc, &e);
       }
     }
   }
@@ -182,7 +190,7 @@ static void multiply_block(const product *p, const block *b, errand *beside, con
 static errand plan_errand(const product *p, const update *u, const block *b, const block *next)
 {
   errand e = { .update = u };
-  int64_t calls = blocks_of(b->rows, TILE_ROWS) * blocks_of(b->columns, PANEL) * blocks_of(p->k, DEPTH);
+  int64_t calls = blocks_of(b->rows, TILE_ROWS) * blocks_of(b->columns, PANEL) * blocks_of(p->depth, DEPTH);
   if (!next || calls == 0) return e;
   if (updates_in_tiles(p, u))
     e.parameters = (region){ .at = u->w + p->first + next->row * p->n + next->column, .ld = p->n, .rows = next->rows,
@@ -238,11 +246,15 @@ static void run_pack(const flow_call *call, int64_t part)
   for (int i = 0; i < product_count(call); i++) {
     product p = describe_product(call, i);
     if (part < p.panels) {
-      pack_rows(p.g + part * PANEL, p.n, p.k, min64(PANEL, p.n - part * PANEL), panels + part * p.k * PANEL);
+      const float *g = p.g + part * PANEL;
+      int64_t columns = min64(PANEL, p.n - part * PANEL);
+      float *panel = panels + part * p.depth * PANEL;
+      if (p.rounded) bfloat16_pack_rows(g, p.n, p.k, columns, (void *)panel);
+      else pack_rows(g, p.n, p.k, columns, panel);
       return;
     }
     part -= p.panels;
-    panels += p.panels * p.k * PANEL;
+    panels += p.panels * p.depth * PANEL;
   }
 }
 
@@ -259,7 +271,7 @@ static void run_update(const flow_call *call, const update *u, int64_t part)
       return;
     }
     part -= parts;
-    packed += p.panels * p.k * PANEL;
+    packed += p.panels * p.depth * PANEL;
   }
   for (int i = 0; i <= product_count(call); i++) {
     range_before(call, i, &first, &last, &skipped);

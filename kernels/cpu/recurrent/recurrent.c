@@ -3,7 +3,8 @@
  *   lstm        i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of x + h . w;  c = f c + i g;  h = o tanh(c)    (Hochreiter, Schmidhuber 1997)
  *   gru         z, r = sigmoid of x + h . w + b;  k = tanh(x + r (h . w + b)), or tanh(x + (r h) . w);  h = z h + (1 - z) k
  *               (Cho et al. 2014)
- * A step whose mask is 0 leaves h and c as they are. Variants: blocks (float32, recurrent.h), plain (recurrent_plain.c). */
+ * A step whose mask is 0 leaves h and c as they are. Variants: blocks (float32, recurrent.h), bfloat16 (the same with rounded products),
+ * plain (recurrent_plain.c). */
 #include "cpu/recurrent/recurrent.h"
 #include "cpu/recurrent/recurrent_plain.h"
 
@@ -12,7 +13,7 @@
 /* A kept row (its mask is 0) keeps h; its product is computed all the same, since a tile has several rows. */
 static void simple_rnn_step(const flow_call *call, const block *b, int64_t t)
 {
-  multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width);
+  multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width, b->stack);
   for (int64_t i = 0; i < b->rows; i++) {
     if (is_kept(&b->r, b->first + i, t)) continue;
     float *h = b->h + i * b->state;
@@ -29,7 +30,7 @@ static void simple_rnn_step(const flow_call *call, const block *b, int64_t t)
 static void lstm_step(const flow_call *call, const block *b, int64_t t)
 {
   int64_t units = b->r.units;
-  multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width);
+  multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width, b->stack);
   for (int64_t row = 0; row < b->rows; row++) {
     int kept = is_kept(&b->r, b->first + row, t);
     float *h = b->h + row * b->state, *c = b->c + row * b->state;
@@ -124,10 +125,10 @@ static void gru_step(const flow_call *call, const block *b, int64_t t)
 {
   const int after = call->attributes->recurrent.reset_after;
   if (!after) take_x(call, b, t);
-  multiply(&b->w, !after, b->rows, b->h, b->state, b->p, b->width);
+  multiply(&b->w, !after, b->rows, b->h, b->state, b->p, b->width, b->stack);
   if (!after) {
     for (int64_t row = 0; row < b->rows; row++) gru_reset(b, row);
-    multiply(&b->candidate, 1, b->rows, b->c, b->state, b->p + 2 * b->r.units, b->width);
+    multiply(&b->candidate, 1, b->rows, b->c, b->state, b->p + 2 * b->r.units, b->width, b->stack);
   }
   for (int64_t row = 0; row < b->rows; row++) {
     if (after) gru_after(call, b, t, row);
@@ -162,6 +163,6 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   return FLOW_OK;
 }
 
-const flow_kernel FLOW_KERNELS(simple_rnn)[] = { BLOCKS(run), PLAIN, { 0 } };
-const flow_kernel FLOW_KERNELS(lstm)[] = { BLOCKS(run), PLAIN, { 0 } };
-const flow_kernel FLOW_KERNELS(gru)[] = { BLOCKS(run), PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(simple_rnn)[] = { BLOCKS(blocks, run), BLOCKS(bfloat16, run), PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(lstm)[] = { BLOCKS(blocks, run), BLOCKS(bfloat16, run), PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(gru)[] = { BLOCKS(blocks, run), BLOCKS(bfloat16, run), PLAIN, { 0 } };

@@ -9,6 +9,7 @@
 
 #include "cpu/cost.h"
 #include "cpu/math.h"
+#include "cpu/matrix_product/gemm_bfloat16.h"
 #include "cpu/matrix_product/gemm_tile.h"
 
 /* Where the operands of an op are; gradients read w transposed. */
@@ -50,28 +51,38 @@ static inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) 
 
 /* ---- products --------------------------------------------------------------------------------------------------------- */
 
-/* A matrix {depth, columns} in panels. */
-typedef struct packed { int64_t depth, columns; float *panels; } packed;
+/* A matrix {depth, columns} in panels. rounded: to pairs of bfloat16 numbers, of which a panel has half as many. */
+typedef struct packed { int64_t depth, columns; int rounded; float *panels; } packed;
 
 static inline int64_t panel_count(const packed *p) { return (p->columns + PANEL - 1) / PANEL; }
-static inline int64_t packed_floats(int64_t depth, int64_t columns) { return depth * round_up(columns, PANEL); }
+static inline int64_t panel_floats(const packed *p) { return (p->rounded ? bfloat16_pairs(p->depth) : p->depth) * PANEL; }
+static inline int64_t packed_floats(const packed *p) { return panel_count(p) * panel_floats(p); }
 
 static inline void pack_panel(const packed *p, const float *b, int64_t ldb, int transposed, int64_t panel)
 {
   int64_t first = panel * PANEL, columns = p->columns - first < PANEL ? p->columns - first : PANEL;
-  float *to = p->panels + first * p->depth;
-  if (transposed) pack_columns(b + first * ldb, ldb, p->depth, columns, to);
-  else pack_rows(b + first, ldb, p->depth, columns, to);
+  const float *from = b + (transposed ? first * ldb : first);
+  float *to = p->panels + panel * panel_floats(p);
+  if (p->rounded) (transposed ? bfloat16_pack_columns : bfloat16_pack_rows)(from, ldb, p->depth, columns, (bfloat16_pair *)to);
+  else (transposed ? pack_columns : pack_rows)(from, ldb, p->depth, columns, to);
 }
 
-/* c[rows] = a[rows] . p, or, with add, c[rows] += a[rows] . p; rows of c have room for whole panels. */
-static inline void multiply(const packed *p, int add, int64_t rows, const float *a, int64_t lda, float *c, int64_t ldc)
+/* c[rows] = a[rows] . p, or, with add, c[rows] += a[rows] . p; rows of c have room for whole panels. stack: where a is rounded to, rows of
+ * bfloat16_stack_step(depth). */
+static inline void multiply(const packed *p, int add, int64_t rows, const float *a, int64_t lda, float *c, int64_t ldc, void *stack)
 {
   const epilogue e = { .add = add };
+  const int64_t step = bfloat16_stack_step(p->depth), pairs = bfloat16_pairs(p->depth);
+  if (p->rounded) bfloat16_pack_stack(a, lda, p->depth, rows, stack);
   for (int64_t panel = 0; panel < panel_count(p); panel++) {
+    float *from = p->panels + panel * panel_floats(p);
     for (int64_t row = 0; row < rows; row += TILE_ROWS) {
-      int64_t count = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
-      tiles[count][0](p->depth, a + row * lda, lda, NULL, 0, p->panels + panel * PANEL * p->depth, c + row * ldc + panel * PANEL, ldc, &e);
+      int count = (int)(rows - row < TILE_ROWS ? rows - row : TILE_ROWS);
+      float *to = c + row * ldc + panel * PANEL;
+      if (p->rounded)
+        bfloat16_tile(count, PANEL, pairs, (bfloat16_pair *)stack + row * step, step, 1, (bfloat16_pair *)from, to, ldc, &e);
+      else
+        tiles[count][0](p->depth, a + row * lda, lda, NULL, 0, from, to, ldc, &e);
     }
   }
 }
@@ -85,7 +96,13 @@ typedef struct block {
   int64_t   first, rows;                    /* of the batch */
   int64_t   state, width;                   /* floats from row to row of h and c, and of p; the last panel reaches beyond the gates */
   float    *h, *c, *p;
+  void     *stack;                          /* multiply() */
 } block;
+
+/* Which of the two names a call gets; multiply() does what differs. */
+static inline int is_rounded(const flow_call *call) { return call->bfloat16 && bfloat16_available(); }
+static inline int supports_blocks(const flow_call *call)   { return call->outputs[0].dtype == FLOW_FLOAT32 && !is_rounded(call); }
+static inline int supports_bfloat16(const flow_call *call) { return call->outputs[0].dtype == FLOW_FLOAT32 && is_rounded(call); }
 
 /* How w is packed: for products with the state of all gates, or, where the reset comes first, of two gates, with the candidate's columns
  * apart. */
@@ -94,14 +111,15 @@ static inline block block_of(const flow_call *call)
   block b = { .r = recurrent_of(call) };
   int64_t units = b.r.units, gates = b.r.cell.gates * units, of_w = b.r.resets_before ? 2 * units : gates;
   float *panels = call->shared;
+  const int rounded = is_rounded(call);
   if (b.r.cell.transposed) {
-    b.w = (packed){ of_w, units, panels };
-    b.candidate = (packed){ gates - of_w, gates > of_w ? units : 0, panels };
+    b.w = (packed){ of_w, units, rounded, panels };
+    b.candidate = (packed){ gates - of_w, gates > of_w ? units : 0, rounded, panels };
   } else {
-    b.w = (packed){ units, of_w, panels };
-    b.candidate = (packed){ units, gates - of_w, panels };
+    b.w = (packed){ units, of_w, rounded, panels };
+    b.candidate = (packed){ units, gates - of_w, rounded, panels };
   }
-  if (panels) b.candidate.panels += packed_floats(b.w.depth, b.w.columns);
+  if (panels) b.candidate.panels += packed_floats(&b.w);
   b.state = round_up(units, PANEL);
   b.width = gates + PANEL;
   return b;
@@ -117,19 +135,17 @@ static inline int64_t block_rows(const block *b)
   return rows < least ? least : rows;
 }
 
-static inline int supports_blocks(const flow_call *call) { return call->outputs[0].dtype == FLOW_FLOAT32; }
-
 static inline double blocks_cost(const flow_call *call)
 {
   recurrent r = recurrent_of(call);
   double values = (double)r.rows * (double)r.steps * (double)r.units * r.cell.gates;
-  return flow_cost_arithmetic(values * (double)r.units, 0.5) + flow_cost_cached(values * 40);
+  return flow_cost_arithmetic(values * (double)r.units, is_rounded(call) ? 0.8 : 0.5) + flow_cost_cached(values * 40);
 }
 
 static inline size_t blocks_shared_bytes(const flow_call *call)
 {
   block b = block_of(call);
-  return (size_t)(packed_floats(b.w.depth, b.w.columns) + packed_floats(b.candidate.depth, b.candidate.columns)) * sizeof(float);
+  return (size_t)(packed_floats(&b.w) + packed_floats(&b.candidate)) * sizeof(float);
 }
 
 static inline int64_t scratch_floats(const block *b) { return block_rows(b) * (2 * b->state + b->width); }
@@ -137,7 +153,8 @@ static inline int64_t scratch_floats(const block *b) { return block_rows(b) * (2
 static inline size_t blocks_scratch_bytes(const flow_call *call)
 {
   block b = block_of(call);
-  return (size_t)scratch_floats(&b) * sizeof(float);
+  int64_t stack = b.w.rounded ? block_rows(&b) * bfloat16_stack_step(b.w.depth) : 0;      /* w is deeper than the candidate */
+  return (size_t)scratch_floats(&b) * sizeof(float) + (size_t)stack * sizeof(bfloat16_pair);
 }
 
 static inline int64_t blocks_parts(const flow_call *call, int phase)
@@ -166,6 +183,7 @@ static inline void start_block(const flow_call *call, block *b, int64_t part, co
   b->h = call->scratch;
   b->c = b->h + most * b->state;
   b->p = b->c + most * b->state;
+  b->stack = b->h + scratch_floats(b);
   memset(b->h, 0, (size_t)scratch_floats(b) * sizeof(float));
   for (int64_t i = 0; i < b->rows; i++) {
     if (h) copy_floats(b->h + i * b->state, (const float *)h->data + (b->first + i) * units, units);
@@ -186,8 +204,8 @@ static inline void give_state(const block *b, const flow_operand *output, const 
     copy_floats((float *)output->data + (b->first + i) * b->r.units, state + i * b->state, b->r.units);
 }
 
-#define BLOCKS(run_function)                                                                                                      \
-  { .variant = "blocks", .supports = supports_blocks, .cost = blocks_cost, .shared_bytes = blocks_shared_bytes,                    \
+#define BLOCKS(name, run_function)                                                                                                \
+  { .variant = #name, .supports = supports_##name, .cost = blocks_cost, .shared_bytes = blocks_shared_bytes,                       \
     .scratch_bytes = blocks_scratch_bytes, .phases = 2, .parts = blocks_parts, .run = run_function }
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------------ */

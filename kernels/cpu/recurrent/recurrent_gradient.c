@@ -49,7 +49,7 @@ static void simple_rnn_back(const flow_call *call, const block *b, int64_t s)
     memset(dh, 0, (size_t)units * sizeof(float));
   }
   give(b, &call->outputs[0], t);
-  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state, b->stack);
 }
 
 /* With the history's i, f, g, o and c: `above` is the gradient of h, `through` that of c. dh is cleared before the product adds what
@@ -80,7 +80,7 @@ static void lstm_back(const flow_call *call, const block *b, int64_t s)
     memset(dh, 0, (size_t)units * sizeof(float));
   }
   give(b, &call->outputs[0], t);
-  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state, b->stack);
 }
 
 /* reset_after: x's gradient of the candidate is dk, that of its inner product dk r; so dx and the gates' gradients, which make the
@@ -115,7 +115,7 @@ static void gru_after_back(const flow_call *call, const block *b, int64_t s)
     }
   }
   give(b, &call->outputs[2], t);
-  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state, b->stack);
 }
 
 /* The candidate first; c = the gradient of r h, from which that of the reset gate follows. */
@@ -133,7 +133,7 @@ static void gru_before_back(const flow_call *call, const block *b, int64_t s)
       store_lanes(d + 2 * units + j, kept ? vf_set(0.0f) : vf_load(dh + j) * (one - z) * (one - k * k), units - j);
     }
   }
-  multiply(&b->candidate, 1, b->rows, b->p + 2 * units, b->width, b->c, b->state);
+  multiply(&b->candidate, 1, b->rows, b->p + 2 * units, b->width, b->c, b->state, b->stack);
   for (int64_t row = 0; row < b->rows; row++) {
     const float *history = at(b, &call->inputs[4], row, t, 4 * units);
     const float *h = before(b, &call->inputs[3], &call->inputs[2], row, s, units, 0), *dc = b->c + row * b->state;
@@ -152,7 +152,7 @@ static void gru_before_back(const flow_call *call, const block *b, int64_t s)
     }
   }
   give(b, &call->outputs[0], t);
-  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state);
+  multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state, b->stack);
 }
 
 /* ---- all steps ---------------------------------------------------------------------------------------------------------------- */
@@ -188,6 +188,6 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   return FLOW_OK;
 }
 
-const flow_kernel FLOW_KERNELS(simple_rnn_gradient)[] = { BLOCKS(run), PLAIN, { 0 } };
-const flow_kernel FLOW_KERNELS(lstm_gradient)[] = { BLOCKS(run), PLAIN, { 0 } };
-const flow_kernel FLOW_KERNELS(gru_gradient)[] = { BLOCKS(run), PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(simple_rnn_gradient)[] = { BLOCKS(blocks, run), BLOCKS(bfloat16, run), PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(lstm_gradient)[] = { BLOCKS(blocks, run), BLOCKS(bfloat16, run), PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(gru_gradient)[] = { BLOCKS(blocks, run), BLOCKS(bfloat16, run), PLAIN, { 0 } };

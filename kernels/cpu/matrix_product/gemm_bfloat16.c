@@ -1,0 +1,183 @@
+/* gemm_bfloat16.c: see gemm_bfloat16.h. */
+#include "cpu/matrix_product/gemm_bfloat16.h"
+#include "cpu/matrix_product/transpose.h"
+
+#if defined(FLOW_ISA_AVX512)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512bf16"))), apply_to = function)
+#else
+#pragma GCC target("avx512bf16")
+#endif
+
+typedef bfloat16_pair pair;
+
+int bfloat16_available(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+/* ---- packing ---------------------------------------------------------------------------------------------------- */
+
+/* The lanes below n. */
+ALWAYS_INLINE __mmask16 lanes(int64_t n) { return n >= VL ? (__mmask16)-1 : n <= 0 ? 0 : (__mmask16)((1u << n) - 1); }
+
+/* VL pairs along k: p[0] to p[n - 1], then zeros. */
+ALWAYS_INLINE __m512i along(const float *p, int64_t n)
+{
+  __m512 low = _mm512_maskz_loadu_ps(lanes(n), p), high = _mm512_maskz_loadu_ps(lanes(n - VL), p + VL);
+  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+/* VL pairs of two rows of k. Lanes that are not in `even` or `odd` are zeros. */
+ALWAYS_INLINE __m512i across(const float *row, int64_t ld, __mmask16 even, __mmask16 odd)
+{
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3,
+                                         18, 2, 17, 1, 16, 0);
+  __m512 low = _mm512_maskz_loadu_ps(even, row), high = _mm512_maskz_loadu_ps(odd, row + ld);
+  return _mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}
+
+ALWAYS_INLINE void store(pair *to, __m512i pairs) { _mm512_storeu_si512(to, pairs); }
+
+void bfloat16_pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, pair *panel)
+{
+  const __mmask16 first = lanes(columns), second = lanes(columns - VL);
+  for (int64_t k = 0; k < depth; k += 2, panel += PANEL) {
+    const __mmask16 odd = k + 1 < depth ? (__mmask16)-1 : 0;
+    store(panel, across(b + k * ldb, ldb, first, first & odd));
+    store(panel + VL, across(b + k * ldb + VL, ldb, second, second & odd));
+  }
+}
+
+void bfloat16_pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t columns, pair *panel)
+{
+  int64_t pairs = bfloat16_pairs(depth);
+  for (int64_t j = 0; j < PANEL; j += VL)
+    for (int64_t p = 0; p < pairs; p += VL) {
+      vf r[VL];
+      FLOW_UNROLL(16)
+      for (int i = 0; i < VL; i++)
+        r[i] = j + i < columns ? (vf)along(b + (j + i) * ldb + 2 * p, depth - 2 * p) : (vf){ 0 };
+      vf_transpose(r);
+      for (int64_t i = 0; i < gemm_min(VL, pairs - p); i++) store(panel + (p + i) * PANEL + j, (__m512i)r[i]);
+    }
+}
+
+void bfloat16_pack_stack(const float *a, int64_t lda, int64_t depth, int64_t rows, pair *packed)
+{
+  const int64_t ld = bfloat16_stack_step(depth);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t k = 0; k < depth; k += 2 * VL) store(packed + i * ld + k / 2, along(a + i * lda + k, depth - k));
+}
+
+void bfloat16_pack_stacks(const float *a, int64_t lda, int64_t depth, const int *start, int count, pair *packed)
+{
+  enum { AHEAD = 12 };
+  pair row[GEMM_BLOCK_ROWS + VL + TILE_ROWS] = { 0 };
+  int64_t pairs = bfloat16_pairs(depth);
+  int rows = start[count];
+  for (int64_t p = 0; p < pairs; p++) {
+    const float *from = a + 2 * p * lda;
+    for (int i = 0; i < rows; i += VL) {
+      __mmask16 even = lanes(rows - i);
+      __builtin_prefetch(from + AHEAD * lda + i);
+      __builtin_prefetch(from + (AHEAD + 1) * lda + i);
+      store(row + i, across(from + i, lda, even, 2 * p + 1 < depth ? even : 0));
+    }
+    for (int t = 0; t < count; t++) memcpy(packed + (t * pairs + p) * TILE_ROWS, row + start[t], TILE_ROWS * sizeof(pair));
+  }
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------------------------ */
+
+/* C[rows][PANEL] (+)= A[rows][pairs] panel[pairs][PANEL]. a_row, a_step: from row to row and from pair to pair of A. */
+ALWAYS_INLINE void tile(const int rows, int64_t pairs, const pair *a, int64_t a_row, int64_t a_step, const pair *panel, float *c,
+                        int64_t ldc, const epilogue *e)
+{
+  __m512 sum[TILE_ROWS][2];
+  FLOW_UNROLL(8)
+  for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
+  for (int64_t p = 0; p < pairs; p++, a += a_step, panel += PANEL) {
+    __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel), b1 = (__m512bh)_mm512_loadu_si512(panel + VL);
+    FLOW_UNROLL(8)
+    for (int i = 0; i < rows; i++) {
+      __m512bh x = (__m512bh)_mm512_set1_epi32((int)a[i * a_row]);
+      sum[i][0] = _mm512_dpbf16_ps(sum[i][0], b0, x);
+      sum[i][1] = _mm512_dpbf16_ps(sum[i][1], b1, x);
+    }
+  }
+  const vf scale = vf_set(e->scale == 0 ? 1 : e->scale);
+  FLOW_UNROLL(8)
+  for (int i = 0; i < rows; i++) {
+    FLOW_UNROLL(2)
+    for (int v = 0; v < 2; v++) {
+      float *to = c + i * ldc + v * VL;
+      vf result = (vf)sum[i][v] * scale;
+      if (e->add) result += vf_load(to);
+      if (e->bias) result += vf_load(e->bias + v * VL);
+      vf_store(to, e->relu ? vf_relu(result) : result);
+    }
+  }
+}
+
+typedef void (*tile_function)(int64_t pairs, const pair *a, int64_t a_row, int64_t a_step, const pair *panel, float *c, int64_t ldc,
+                              const epilogue *e);
+
+#define TILE(rows)                                                                                                              \
+  static void tile_##rows(int64_t pairs, const pair *a, int64_t a_row, int64_t a_step, const pair *panel, float *c, int64_t ldc, \
+                          const epilogue *e)                                                                                    \
+  {                                                                                                                             \
+    tile(rows, pairs, a, a_row, a_step, panel, c, ldc, e);                                                                      \
+  }
+TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) TILE(7) TILE(8)
+static const tile_function tiles[TILE_ROWS + 1] = { NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6, tile_7, tile_8 };
+
+/* Fewer than PANEL columns go through a buffer, so that nothing beside C is touched. */
+void bfloat16_tile(int rows, int64_t columns, int64_t pairs, const pair *a, int64_t a_row, int64_t a_step, const pair *panel, float *c,
+                   int64_t ldc, const epilogue *e)
+{
+  if (columns == PANEL) {
+    tiles[rows](pairs, a, a_row, a_step, panel, c, ldc, e);
+    return;
+  }
+  float buffer[TILE_ROWS * PANEL] = { 0 }, bias[PANEL] = { 0 };
+  epilogue inner = { .add = e->add, .relu = e->relu, .scale = e->scale };
+  if (e->bias) {
+    memcpy(bias, e->bias, (size_t)columns * sizeof(float));
+    inner.bias = bias;
+  }
+  for (int64_t i = 0; e->add && i < rows; i++) memcpy(buffer + i * PANEL, c + i * ldc, (size_t)columns * sizeof(float));
+  tiles[rows](pairs, a, a_row, a_step, panel, buffer, PANEL, &inner);
+  for (int64_t i = 0; i < rows; i++) memcpy(c + i * ldc, buffer + i * PANEL, (size_t)columns * sizeof(float));
+}
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#else
+int bfloat16_available(void) { return 0; }
+
+/* Nobody calls these. */
+void bfloat16_pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, bfloat16_pair *panel)
+{
+  (void)b, (void)ldb, (void)depth, (void)columns, (void)panel;
+}
+
+void bfloat16_pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t columns, bfloat16_pair *panel)
+{
+  (void)b, (void)ldb, (void)depth, (void)columns, (void)panel;
+}
+
+void bfloat16_pack_stack(const float *a, int64_t lda, int64_t depth, int64_t rows, bfloat16_pair *packed)
+{
+  (void)a, (void)lda, (void)depth, (void)rows, (void)packed;
+}
+
+void bfloat16_pack_stacks(const float *a, int64_t lda, int64_t depth, const int *start, int count, bfloat16_pair *packed)
+{
+  (void)a, (void)lda, (void)depth, (void)start, (void)count, (void)packed;
+}
+
+void bfloat16_tile(int rows, int64_t columns, int64_t pairs, const bfloat16_pair *a, int64_t a_row, int64_t a_step,
+                   const bfloat16_pair *panel, float *c, int64_t ldc, const epilogue *e)
+{
+  (void)rows, (void)columns, (void)pairs, (void)a, (void)a_row, (void)a_step, (void)panel, (void)c, (void)ldc, (void)e;
+}
+#endif
