@@ -140,6 +140,22 @@ describe("a layer", function()
     assert.equal(15, dense:count_params())
   end)
 
+  it("has nil for a variable that its options leave out, as Keras has None", function()
+    local function built(layer, shape)
+      layer:build(shape)
+      return layer
+    end
+    assert.is_nil(built(layers.Dense(3, { use_bias = false }), { 2, 4 }).bias)
+    assert.is_nil(built(layers.Conv2DTranspose(3, 2, { use_bias = false }), { 2, 4, 4, 1 }).bias)
+    local normalized = built(layers.BatchNormalization { center = false, scale = false }, { 2, 4 })
+    assert.same({}, { normalized.gamma, normalized.beta })
+    assert.is_nil(built(layers.LayerNormalization { center = false }, { 2, 4 }).beta)
+    for _, name in ipairs { "gamma", "embeddings" } do
+      local text = message_of(function() return built(layers.Dense(3), { 2, 4 })[name] end)
+      assert.truthy(text:find("has no " .. name, 1, true), text)
+    end
+  end)
+
   it("is built by hand once", function()
     local dense = layers.Dense(3)
     dense:build { -1, 4 }
