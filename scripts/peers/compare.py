@@ -43,14 +43,18 @@ NETS = {
     "transformer": "two Transformer blocks of width 128, 4 heads, inside 512, on 128 words, batch 32, Adam",
 }
 USUAL_NETS = ("flowers", "mnist", "resnet20", "mobilenet")
-MODES = ("train", "predict", "predict1")
+MODES = ("train", "train-bfloat16", "predict", "predict1")
 USUAL_MODES = ("train", "predict")
+
+
+def is_training(mode):
+    return mode.startswith("train")
 
 
 def operations(mode, first, rest):
     """Floating point operations for one image by the textbook. Training: forward, gradient of weights and, except for the first
     layer, gradient of inputs."""
-    return 2 * (2 * first + 3 * rest) if mode == "train" else 2 * (first + rest)
+    return 2 * (2 * first + 3 * rest) if is_training(mode) else 2 * (first + rest)
 
 
 class PeerEnded(Exception):
@@ -103,7 +107,7 @@ def neighbour():
 
 def measure(net, mode, options, peak):
     """One table; the peers, flowlua first."""
-    names = [name for name in options.peers if name not in PREDICTS_ONLY or mode != "train"]
+    names = [name for name in options.peers if name not in PREDICTS_ONLY or not is_training(mode)]
     peers = []
     for name in names:
         try:
@@ -124,7 +128,7 @@ def measure(net, mode, options, peak):
     for peer in peers:
         peer.close()
     count = operations(mode, *peers[0].multiply_adds)
-    what = {"train": "training", "predict": "prediction at batch 32", "predict1": "prediction of one at a time"}[mode]
+    what = {"train": "training", "train-bfloat16": "training in bfloat16", "predict": "prediction at batch 32", "predict1": "prediction of one at a time"}[mode]
     print("\n%s, %s%s: %s; %.0f million operations an image" % (net, what, ", one core busy" if busy else "", NETS[net], count / 1e6))
     print("  %-12s %12s %22s %12s %12s %14s" % ("", "images/s", "slowest..fastest", "flowlua is", "of the peak", "peak memory")
           + ("  99th percentile" if mode == "predict1" else ""))
@@ -187,7 +191,8 @@ def main():
     parser.add_argument("--net", default="usual", type=list_of(NETS, {"usual": USUAL_NETS, "all": NETS}),
                         help="usual, all, or some of %s, separated by commas" % ", ".join(NETS))
     parser.add_argument("--mode", default="both", type=list_of(MODES, {"both": USUAL_MODES, "all": MODES}),
-                        help="train, predict, both, or predict1: one at a time, with the 99th percentile of its time")
+                        help="train, predict, both, train-bfloat16: under mixed_bfloat16, or predict1: one at a time, with the 99th "
+                             "percentile of its time")
     parser.add_argument("--json", help="a file to which the figures are added: scripts/peers/record.py describes it")
     parser.add_argument("--busy", action="store_true", help="while another program keeps one core busy")
     parser.add_argument("--windows", type=int, default=5)

@@ -5,6 +5,7 @@ local net, mode, seconds, threads = arg[1], arg[2], tonumber(arg[3]), tonumber(a
 flow.config.set_threads(threads)
 
 flow.set_random_seed(1)
+if mode == "train-bfloat16" then flow.mixed_precision.set_global_policy "mixed_bfloat16" end
 
 -- Multiply-adds of the forward pass per image, of the first layer with a kernel and of all others: each element of a kernel is
 -- used once for every pixel or step of the layer's output, and of a recurrent layer's input. After words there is no such first layer:
@@ -45,6 +46,7 @@ local y = classes and flow.random.uniform({ rows }, { maxval = classes, dtype = 
 local modes = {}
 
 function modes.train(epochs) model:fit(x, y, { batch_size = batch, epochs = epochs, shuffle = false, verbose = 0 }) end
+modes["train-bfloat16"] = modes.train
 
 function modes.predict(passes)
   for _ = 1, passes do model:predict(x, { batch_size = 32, verbose = 0 }) end

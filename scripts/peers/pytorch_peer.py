@@ -19,7 +19,7 @@ if net in TEXTS:
     x = torch.randint(0, 20000, (rows, *shape))
 times = []
 
-if mode == "train":
+if mode.startswith("train"):
     optimizer = optimizer(model.parameters())
     y = torch.randint(0, classes, (rows,)) if classes else x
     loss = nn.functional.cross_entropy if classes else nn.functional.mse_loss
@@ -31,8 +31,10 @@ if mode == "train":
             hits = torch.zeros((), dtype=torch.int64)
             for images, labels in batches:
                 optimizer.zero_grad(set_to_none=True)
-                output = model(images)
-                loss(output, labels).backward()
+                with torch.autocast("cpu", torch.bfloat16, enabled=mode == "train-bfloat16"):
+                    output = model(images)
+                    error = loss(output, labels)
+                error.backward()
                 optimizer.step()
                 if classes:
                     hits += (output.detach().argmax(1) == labels).sum()

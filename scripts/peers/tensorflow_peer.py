@@ -9,13 +9,15 @@ from conversation import BATCHES, answer, one_by_one
 
 net, mode, seconds, threads = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
 tf.config.threading.set_intra_op_parallelism_threads(threads)
+if mode == "train-bfloat16":
+    tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")
 model, shape, classes, batch = nets.NETS[net]()
 rows = batch * BATCHES.get(net, 20)
 x = nets.data(net, rows, shape)
 times = []
 predict = tf.function(lambda images: model(images, training=False))
 
-if mode == "train":
+if mode.startswith("train"):
     y = np.random.default_rng(2).integers(0, classes, rows) if classes else x
     data = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch).cache().prefetch(2)
 
