@@ -50,21 +50,21 @@ static void keep_message(const char *text, size_t length)
   last_message[length] = '\0';
 }
 
-/* The message and the fields of this thread become these. */
-static void write_message(const flow_error_fields *fields, const char *format, va_list arguments)
+flow_status flow_fail_list(flow_status status, const flow_error_fields *fields, const char *format, va_list arguments)
 {
+  static const flow_error_fields unknown = FLOW_ERROR_UNKNOWN;
   char text[FLOW_MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
   vsnprintf(text, sizeof text, format, arguments);
   keep_message(text, strlen(text));
-  last_fields = *fields;
+  last_fields = fields ? *fields : unknown;
+  return status;
 }
 
 flow_status flow_fail(flow_status status, const char *format, ...)
 {
-  static const flow_error_fields unknown = FLOW_ERROR_UNKNOWN;
   va_list arguments;
   va_start(arguments, format);
-  write_message(&unknown, format, arguments);
+  flow_fail_list(status, NULL, format, arguments);
   va_end(arguments);
   return status;
 }
@@ -73,7 +73,7 @@ flow_status flow_fail_with(flow_status status, flow_error_fields fields, const c
 {
   va_list arguments;
   va_start(arguments, format);
-  write_message(&fields, format, arguments);
+  flow_fail_list(status, &fields, format, arguments);
   va_end(arguments);
   return status;
 }

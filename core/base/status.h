@@ -8,6 +8,8 @@
 #ifndef FLOW_BASE_STATUS_H
 #define FLOW_BASE_STATUS_H
 
+#include <stdarg.h>
+
 #include "flow.h"
 
 enum { FLOW_MESSAGE_SIZE = 1024 };
@@ -25,6 +27,8 @@ flow_status flow_fail(flow_status status, const char *format, ...) __attribute__
 /* The same with fields; and the fields of this thread's last failure. */
 flow_status flow_fail_with(flow_status status, flow_error_fields fields, const char *format, ...) __attribute__((format(printf, 3, 4)));
 flow_error_fields flow_error_fields_now(void);
+/* The same for a function that takes a format and `...` itself, as vprintf for printf. fields: NULL: none is known. */
+flow_status flow_fail_list(flow_status status, const flow_error_fields *fields, const char *format, va_list arguments);
 
 /* Adds a field to the failure that was just written: return flow_fail_field(flow_fail(...), FLOW_ERROR_ROW, row). Returns `status`. */
 flow_status flow_fail_field(flow_status status, flow_error_field field, double value);

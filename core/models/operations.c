@@ -21,13 +21,13 @@ static const char *own_name(const flow_operation *operation)
 
 flow_tensor *flow_operation_fail(flow_operation_call *call, flow_status status, const char *format, ...)
 {
-  char text[256];
   va_list arguments;
+  if (call->e.status != FLOW_OK) return NULL;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  flow_fail_list(status, NULL, format, arguments);
   va_end(arguments);
   const char *name = call->operation->class_name ? call->operation->class_name : own_name(call->operation);
-  if (call->e.status == FLOW_OK) call->e.status = flow_fail(status, "%s: %s", name, text);
+  call->e.status = flow_fail_prefix(status, "%s: ", name);
   return NULL;
 }
 

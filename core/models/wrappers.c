@@ -15,12 +15,11 @@
 
 flow_status flow_wrapper_fail(const flow_model_part *part, const char *format, ...)
 {
-  char text[256];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  flow_status status = flow_fail_list(FLOW_UNSUPPORTED, NULL, format, arguments);
   va_end(arguments);
-  return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": %s", part->class_name, part->name, text);
+  return flow_fail_prefix(status, "%s \"%s\": ", part->class_name, part->name);
 }
 
 /* NULL: null, or not there. */

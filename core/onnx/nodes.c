@@ -17,13 +17,11 @@ int flow_onnx_dtype(int dtype)
 
 const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format, ...)
 {
-  char text[512];
   va_list arguments;
   if (x->status != FLOW_OK) return NULL;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  x->status = flow_fail_list(status, NULL, format, arguments);
   va_end(arguments);
-  x->status = flow_fail(status, "%s", text);
   return NULL;
 }
 

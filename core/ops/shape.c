@@ -1,18 +1,16 @@
 /* shape.c: what shape rules share: messages, element counts with a symbolic batch, axes, broadcasting. */
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "ops/rules.h"
 #include "tensor/axis.h"
 
 flow_status flow_rule_fail(int op, const char *format, ...)
 {
-  char message[768];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(message, sizeof message, format, arguments);
+  flow_status status = flow_fail_list(FLOW_INVALID_ARGUMENT, NULL, format, arguments);
   va_end(arguments);
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s", flow_op(op)->name, message);
+  return flow_fail_prefix(status, "%s: ", flow_op(op)->name);
 }
 
 /* Checks the product of the sizes before it can overflow, also of a shape that has a 0 in it: the other sizes may be multiplied

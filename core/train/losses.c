@@ -8,20 +8,17 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- what formulas share ------------------------------------------------------------------------------------------------- */
 
 flow_tensor *flow_express_fail(flow_expression *e, const char *format, ...)
 {
-  char message[512];
   va_list arguments;
   if (e->status != FLOW_OK) return NULL;
   va_start(arguments, format);
-  vsnprintf(message, sizeof message, format, arguments);
+  e->status = flow_fail_list(FLOW_INVALID_ARGUMENT, NULL, format, arguments);
   va_end(arguments);
-  e->status = flow_fail(FLOW_INVALID_ARGUMENT, "%s", message);
   return NULL;
 }
 
