@@ -33,7 +33,12 @@ static void config(const flow_layer *layer, flow_json *config)
 }
 
 const flow_layer_class flow_layer_activity_regularization = {
-  .name = "ActivityRegularization", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
-  .check = check, .config = config, .supports_masking = 1,
+  .name = "ActivityRegularization",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
+  .check = check,
+  .config = config,
+  .supports_masking = 1,
   .doc = "Its input, whose size it adds to the loss."
 };

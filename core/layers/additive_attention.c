@@ -8,8 +8,6 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-static flow_status check(flow_layer *layer) { return flow_attention_check_dropout(layer); }
-
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -33,8 +31,11 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 }
 
 const flow_layer_class flow_layer_additive_attention = {
-  .name = "AdditiveAttention", .positional = 2, .parameters = parameters, .min_inputs = 2, .max_inputs = 6,
-  .input_names = flow_attention_inputs, .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call,
-  .check = check, .supports_masking = 1,
+  .name = "AdditiveAttention",
+  .positional = 2,
+  .parameters = parameters,
+  .input_names = flow_attention_inputs,
+  FLOW_ATTENTION_LAYER,
+  .check = flow_attention_check_dropout,
   .doc = "Attention with a learned sum of tanh(query + key) in place of the product."
 };

@@ -32,7 +32,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_alpha_dropout = {
-  .name = "AlphaDropout", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "AlphaDropout",
+  .positional = 3,
+  .parameters = parameters,
+  .call = call,
   .check = flow_layer_check_noise_rate,
   .supports_masking = 1,
   .doc = "In training, sets a share rate of the values to the least value of selu, then restores mean and variance of all."

@@ -26,7 +26,7 @@ typedef enum flow_argument_type {
 
 /* One parameter of a record. `initial` is the default as text ("0.001", "true", "valid", "2,2"); "null" = none;
  * NULL = the caller must give it. `choices`: for text, the allowed values separated by "|", or NULL; one that begins with
- * "!" is known to Keras and refused as unsupported. */
+ * "!" is known to Keras and refused as unsupported. For the integers of a layer: ">0", or NULL; flow_layer_create checks it. */
 typedef struct flow_argument {
   const char        *name;
   flow_argument_type type;

@@ -23,7 +23,7 @@ enum { LEFT_OUT = -1000000000 };
 
 /* ---- pieces -------------------------------------------------------------------------------------------------------------- */
 
-flow_status flow_attention_check_dropout(const flow_layer *layer)
+flow_status flow_attention_check_dropout(flow_layer *layer)
 {
   double rate = flow_argument_number(layer->arguments, "dropout");
   return rate >= 0 && rate <= 1 ? FLOW_OK : flow_layer_fail(layer, "dropout must be between 0 and 1, found %.15g", rate);

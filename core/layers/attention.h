@@ -10,6 +10,10 @@
 extern const flow_argument flow_attention_options[];
 extern const char *const   flow_attention_heads_inputs[];
 
+/* What the records have in common: query and value must be given, and the weights are a second output. */
+#define FLOW_ATTENTION_LAYER \
+  .min_inputs = 2, .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call, .supports_masking = 1
+
 /* The last parameters of both layers with heads. */
 #define FLOW_ATTENTION_PROJECTIONS                                    \
   { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL }, \
@@ -31,7 +35,7 @@ typedef struct flow_attention_heads {
 } flow_attention_heads;
 
 /* Keras' check of argument "dropout". */
-flow_status flow_attention_check_dropout(const flow_layer *layer);
+flow_status flow_attention_check_dropout(flow_layer *layer);
 /* Creates the kernels and biases for inputs in the order of flow_attention_heads_inputs. */
 flow_status flow_attention_build(flow_context *context, flow_layer *layer, const flow_attention_heads *heads,
                                  const flow_signature *inputs);

@@ -12,8 +12,6 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-static flow_status check(flow_layer *layer) { return flow_attention_check_dropout(layer); }
-
 static int is_concat(const flow_layer *layer) { return strcmp(flow_argument_text(layer->arguments, "score_mode"), "concat") == 0; }
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
@@ -45,8 +43,11 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 }
 
 const flow_layer_class flow_layer_attention_layer = {
-  .name = "Attention", .positional = 4, .parameters = parameters, .min_inputs = 2, .max_inputs = 6, .input_names = flow_attention_inputs,
-  .options = flow_attention_options, .most_outputs = 2, .build = build, .call_named = call, .check = check,
-  .supports_masking = 1,
+  .name = "Attention",
+  .positional = 4,
+  .parameters = parameters,
+  .input_names = flow_attention_inputs,
+  FLOW_ATTENTION_LAYER,
+  .check = flow_attention_check_dropout,
   .doc = "Of a list {query, value, key}: for each query, the mean of the values weighted by how its keys fit."
 };

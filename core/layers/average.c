@@ -12,7 +12,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_average = {
-  .name = "Average", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 1, .max_inputs = FLOW_MERGE_MOST, .call = call,
-  .supports_masking = 1, .compute_mask = flow_merge_masks,
-  .doc = "The mean of a list of inputs, element by element."
+  .name = "Average", FLOW_MERGE_LAYER, .doc = "The mean of a list of inputs, element by element."
 };

@@ -8,7 +8,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_average_pooling1d = {
-  .name = "AveragePooling1D", .alias = "AvgPool1D", .positional = 4, .parameters = flow_pooling_steps_parameters,
-  .min_inputs = 1, .max_inputs = 1, .call = call, .check = flow_pooling_check,
+  .name = "AveragePooling1D",
+  .alias = "AvgPool1D",
+  .positional = 4,
+  .parameters = flow_pooling_steps_parameters,
+  .call = call,
+  .check = flow_pooling_check,
   .doc = "The mean of each window of steps; padding does not count."
 };

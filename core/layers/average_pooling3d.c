@@ -43,7 +43,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_average_pooling3d = {
-  .name = "AveragePooling3D", .alias = "AvgPool3D", .positional = 4, .parameters = flow_volumes_pooling_parameters,
-  .min_inputs = 1, .max_inputs = 1, .call = call, .check = flow_pooling_check,
+  .name = "AveragePooling3D",
+  .alias = "AvgPool3D",
+  .positional = 4,
+  .parameters = flow_volumes_pooling_parameters,
+  .call = call,
+  .check = flow_pooling_check,
   .doc = "The mean of each window of depth, height and width; padding does not count."
 };

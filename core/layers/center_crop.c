@@ -3,17 +3,8 @@
 #include "layers/images.h"
 
 static const flow_argument parameters[] = {
-  { "height", FLOW_INTEGER, NULL, NULL },
-  { "width", FLOW_INTEGER, NULL, NULL },
-  FLOW_IMAGE_DATA_FORMAT,
-  FLOW_LAYER_COMMON
+  { "height", FLOW_INTEGER, NULL, ">0" }, { "width", FLOW_INTEGER, NULL, ">0" }, FLOW_IMAGE_DATA_FORMAT, FLOW_LAYER_COMMON
 };
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "height", "width", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
@@ -35,9 +26,6 @@ const flow_layer_class flow_layer_center_crop = {
   .name = "CenterCrop",
   .positional = 3,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .call = call,
-  .check = check,
   .doc = "The middle of every image, height by width; smaller images are enlarged."
 };

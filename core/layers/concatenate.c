@@ -73,7 +73,12 @@ static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_t
 }
 
 const flow_layer_class flow_layer_concatenate = {
-  .name = "Concatenate", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = INT_MAX, .call = call,
-  .supports_masking = 1, .compute_mask = compute_mask,
+  .name = "Concatenate",
+  .positional = 1,
+  .parameters = parameters,
+  .max_inputs = INT_MAX,
+  .call = call,
+  .supports_masking = 1,
+  .compute_mask = compute_mask,
   .doc = "A list of inputs joined along axis."
 };

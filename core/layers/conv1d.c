@@ -2,12 +2,8 @@
 #include "layers/convolution.h"
 
 static const flow_argument parameters[] = {
-  { "filters", FLOW_INTEGER, NULL, NULL },
-  FLOW_CONVOLUTION_STEPS("valid|same|causal"),
-  FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_SINGLE, "1", NULL },
-  { "groups", FLOW_INTEGER, "1", NULL },
-  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
+  { "filters", FLOW_INTEGER, NULL, ">0" },     FLOW_CONVOLUTION_STEPS("valid|same|causal"), FLOW_LAYER_DATA_FORMAT,
+  { "dilation_rate", FLOW_SINGLE, "1", ">0" }, { "groups", FLOW_INTEGER, "1", ">0" },       FLOW_LAYER_KERNEL_AND_BIAS("kernel")
 };
 
 const flow_layer_class flow_layer_conv1d = {
@@ -15,8 +11,6 @@ const flow_layer_class flow_layer_conv1d = {
   .alias = "Convolution1D",
   .positional = 16,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = flow_plain_convolution_build,
   .call = flow_plain_convolution_call,
   .check = flow_plain_convolution_check,

@@ -2,24 +2,17 @@
  * output. kernel {steps, filters, channels}, bias {filters}. */
 #include "layers/convolution.h"
 
-static const flow_argument parameters[] = {
-  { "filters", FLOW_INTEGER, NULL, NULL },
-  FLOW_CONVOLUTION_STEPS("valid|same"),
-  { "output_padding", FLOW_ABSENT, "null", NULL },
-  FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_SINGLE, "1", NULL },
-  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
-};
+static const flow_argument parameters[] = { { "filters", FLOW_INTEGER, NULL, ">0" },         FLOW_CONVOLUTION_STEPS("valid|same"),
+                                            { "output_padding", FLOW_ABSENT, "null", NULL }, FLOW_LAYER_DATA_FORMAT,
+                                            { "dilation_rate", FLOW_SINGLE, "1", ">0" },     FLOW_LAYER_KERNEL_AND_BIAS("kernel") };
 
 const flow_layer_class flow_layer_conv1d_transpose = {
   .name = "Conv1DTranspose",
   .alias = "Convolution1DTranspose",
   .positional = 16,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = flow_transposed_convolution_build,
   .call = flow_transposed_convolution_call,
-  .check = flow_transposed_convolution_check,
+  .check = flow_convolution_check,
   .doc = "activation(transposed convolution of sequences with filters kernels + bias): longer sequences."
 };

@@ -1,27 +1,13 @@
 /* conv2d_transpose.c: Conv2DTranspose: the transpose of a convolution, which makes images larger: every pixel adds a kernel to the
  * output. kernel {kh, kw, filters, channels}, bias {filters}. It is the gradient of the convolution that leads back from the output
  * to the input, by the same op. */
-#include <string.h>
-
 #include "layers/convolution.h"
 
-static const flow_argument parameters[] = {
-  { "filters", FLOW_INTEGER, NULL, NULL },
-  FLOW_CONVOLUTION_WINDOW,
-  { "output_padding", FLOW_ABSENT, "null", NULL },
-  FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_PAIR, "1,1", NULL },
-  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
-};
+static const flow_argument parameters[] = { { "filters", FLOW_INTEGER, NULL, ">0" },         FLOW_CONVOLUTION_WINDOW,
+                                            { "output_padding", FLOW_ABSENT, "null", NULL }, FLOW_LAYER_DATA_FORMAT,
+                                            { "dilation_rate", FLOW_PAIR, "1,1", ">0" },     FLOW_LAYER_KERNEL_AND_BIAS("kernel") };
 
 enum { KERNEL, BIAS };
-
-flow_status flow_transposed_convolution_check(flow_layer *layer)
-{
-  static const char *const positive[] = { "filters", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
-  return flow_convolution_check(layer);
-}
 
 flow_status flow_transposed_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
@@ -35,35 +21,32 @@ flow_status flow_transposed_convolution_build(flow_context *context, flow_layer 
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
-/* Height and width of the output: in * stride with "same" padding, without it the smallest size that all kernels fit into. */
+/* Height and width of the output. */
 static flow_status output_size(const flow_layer *layer, const flow_signature *input, const flow_attributes *attributes, int64_t size[2])
 {
   int32_t window[2];
-  int same = strcmp(flow_argument_text(layer->arguments, "padding"), "same") == 0;
   flow_argument_pair(layer->arguments, "kernel_size", window);
   for (int i = 0; i < 2; i++) {
-    int64_t stride = attributes->convolution.stride[i], reach = (int64_t)attributes->convolution.dilation[i] * (window[i] - 1) + 1;
     if (input->dims[1 + i] < 1)
       return flow_layer_fail(layer, "height and width of the input %s must be known and positive",
                              flow_shape_text(input->rank, input->dims));
-    if (__builtin_mul_overflow(input->dims[1 + i], stride, &size[i]) || size[i] > INT32_MAX || reach > INT32_MAX)
+    size[i] = flow_convolution_transposed_length(layer, input->dims[1 + i], window[i], attributes->convolution.stride[i],
+                                                 attributes->convolution.dilation[i]);
+    if (size[i] < 0)
       return flow_layer_fail(layer, "the output of the input %s would be too large", flow_shape_text(input->rank, input->dims));
-    if (!same && reach > stride) size[i] += reach - stride;
   }
   return FLOW_OK;
 }
 
-/* convolution_gradient takes (g, x, w, y, index) and gives dx first: g is the layer's input, x only lends its shape, y and index are
- * read where a pooling is fused, which there is not here. */
 flow_status flow_transposed_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
                                              flow_tensor **out)
 {
   (void)count; (void)training;
-  flow_tensor *x = inputs[0], *outputs[3] = { NULL }, *index = NULL;
+  flow_tensor *x = inputs[0];
   flow_signature input = flow_signature_of(x), images = flow_sequences_signature(&input);
   flow_attributes attributes = { .convolution = { .groups = 1 } };
   int32_t window[2];
-  int64_t size[2], none = 0;
+  int64_t size[2];
   FLOW_TRY(flow_convolution_check_input(layer, &input));
   flow_argument_pair(layer->arguments, "kernel_size", window);
   flow_argument_pair(layer->arguments, "strides", attributes.convolution.stride);
@@ -74,18 +57,10 @@ flow_status flow_transposed_convolution_call(flow_context *context, flow_layer *
   FLOW_TRY(flow_layer_padding(layer, &output, window, attributes.convolution.stride, attributes.convolution.dilation,
                               attributes.convolution.padding));
   for (int i = 0; i < 2; i++) attributes.convolution.input_size[i] = (int32_t)size[i];
-  flow_attributes shape = { .shape = { .rank = 4, .dims = { x->shape[0], size[0], size[1], filters } } };
   flow_expression e = flow_expression_of(context);
   flow_tensor *kernel = flow_convolution_kernel(&e, layer, KERNEL, window, filters);
-  x = flow_sequences_to_images(&e, x);
-  if (kernel && x && x->dtype != kernel->dtype) x = flow_express_cast(&e, x, kernel->dtype);
-  flow_tensor *zero = kernel ? flow_express_number(&e, kernel, 0) : NULL;
-  flow_tensor *image = flow_express(&e, FLOW_OP_broadcast_to, zero, NULL, NULL, &shape);      /* only its shape is read */
-  flow_status status = flow_tensor_new(FLOW_UINT8, 1, &none, &index);
-  index = flow_express_keep(&e, status, index);
-  if (e.status == FLOW_OK)
-    flow_express_all(&e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ x, image, kernel, x, index }, 5, &attributes, outputs);
-  return flow_expression_take(&e, flow_sequences_like_input(&e, flow_layer_end(&e, layer, BIAS, outputs[0]), inputs[0]), out);
+  flow_tensor *y = flow_convolution_transpose(&e, flow_sequences_to_images(&e, x), kernel, &attributes);
+  return flow_expression_take(&e, flow_sequences_like_input(&e, flow_layer_end(&e, layer, BIAS, y), inputs[0]), out);
 }
 
 const flow_layer_class flow_layer_conv2d_transpose = {
@@ -93,10 +68,8 @@ const flow_layer_class flow_layer_conv2d_transpose = {
   .alias = "Convolution2DTranspose",
   .positional = 16,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = flow_transposed_convolution_build,
   .call = flow_transposed_convolution_call,
-  .check = flow_transposed_convolution_check,
+  .check = flow_convolution_check,
   .doc = "activation(transposed convolution of images with filters kernels + bias): larger images."
 };

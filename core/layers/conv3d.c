@@ -1,15 +1,14 @@
 /* conv3d.c: Conv3D: cross-correlation over depth, height and width; kernel {kd, kh, kw, channels / groups, filters}, bias {filters}. It is
  * the sum of the convolutions of the planes of the kernel. */
+#include "layers/convolution.h"
 #include "layers/volumes.h"
 
 static const flow_argument parameters[] = {
-  { "filters", FLOW_INTEGER, NULL, NULL },
-  { "kernel_size", FLOW_TRIPLE, NULL, NULL },
-  { "strides", FLOW_TRIPLE, "1,1,1", NULL },
-  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  { "filters", FLOW_INTEGER, NULL, ">0" },
+  FLOW_VOLUMES_WINDOW,
   FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_TRIPLE, "1,1,1", NULL },
-  { "groups", FLOW_INTEGER, "1", NULL },
+  { "dilation_rate", FLOW_TRIPLE, "1,1,1", ">0" },
+  { "groups", FLOW_INTEGER, "1", ">0" },
   FLOW_LAYER_KERNEL_AND_BIAS("kernel")
 };
 
@@ -17,11 +16,7 @@ enum { KERNEL, BIAS };
 
 static flow_status check(flow_layer *layer)
 {
-  static const char *const positive[] = { "filters", "groups", "kernel_size", "strides", "dilation_rate", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
-  int64_t filters = flow_argument_integer(layer->arguments, "filters"), groups = flow_argument_integer(layer->arguments, "groups");
-  if (filters % groups != 0)
-    return flow_layer_fail(layer, "filters %lld cannot be divided into %lld groups", (long long)filters, (long long)groups);
+  FLOW_TRY(flow_convolution_check_groups(layer));
   return flow_volumes_check_strides(layer);
 }
 
@@ -30,13 +25,11 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   (void)count;
   FLOW_TRY(flow_layer_check_rank(layer, inputs, 5, "{batch, depth, height, width, channels}", NULL));
   FLOW_TRY(flow_layer_check_channels(layer, inputs, "channels"));
-  int64_t channels = inputs->dims[4], groups = flow_argument_integer(layer->arguments, "groups");
-  int64_t filters = flow_argument_integer(layer->arguments, "filters");
+  int64_t channels, filters = flow_argument_integer(layer->arguments, "filters");
+  FLOW_TRY(flow_convolution_group_channels(layer, inputs, &channels));
   int32_t size[3];
-  if (channels % groups != 0)
-    return flow_layer_fail(layer, "%lld input channels cannot be divided into %lld groups", (long long)channels, (long long)groups);
   flow_argument_triple(layer->arguments, "kernel_size", size);
-  const int64_t shape[] = { size[0], size[1], size[2], channels / groups, filters };
+  const int64_t shape[] = { size[0], size[1], size[2], channels, filters };
   FLOW_TRY(flow_layer_add_variable(context, layer, KERNEL, "kernel", "kernel_initializer", 5, shape, 1));
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
@@ -60,8 +53,6 @@ const flow_layer_class flow_layer_conv3d = {
   .alias = "Convolution3D",
   .positional = 16,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = build,
   .call = call,
   .check = check,

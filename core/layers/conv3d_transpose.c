@@ -1,29 +1,19 @@
 /* conv3d_transpose.c: Conv3DTranspose: the transpose of a convolution, which makes volumes larger: every voxel adds a kernel to the output.
  * kernel {kd, kh, kw, filters, channels}, bias {filters}. It is the sum of what the planes of the kernel give, each of which transposes a
  * convolution of images and puts its results at the depths that it reaches. */
-#include <string.h>
-
+#include "layers/convolution.h"
 #include "layers/volumes.h"
 
 static const flow_argument parameters[] = {
-  { "filters", FLOW_INTEGER, NULL, NULL },
-  { "kernel_size", FLOW_TRIPLE, NULL, NULL },
-  { "strides", FLOW_TRIPLE, "1,1,1", NULL },
-  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  { "filters", FLOW_INTEGER, NULL, ">0" },
+  FLOW_VOLUMES_WINDOW,
   FLOW_LAYER_DATA_FORMAT,
   { "output_padding", FLOW_ABSENT, "null", NULL },
-  { "dilation_rate", FLOW_TRIPLE, "1,1,1", NULL },
+  { "dilation_rate", FLOW_TRIPLE, "1,1,1", ">0" },
   FLOW_LAYER_KERNEL_AND_BIAS("kernel")
 };
 
 enum { KERNEL, BIAS };
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "filters", "kernel_size", "strides", "dilation_rate", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
-  return flow_volumes_check_strides(layer);
-}
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
@@ -38,11 +28,9 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
-/* The output's shape: input * stride with "same" padding, without it the smallest size that all kernels fit into. */
 static flow_status shape_output(const flow_layer *layer, const flow_signature *input, flow_signature *output)
 {
   int32_t size[3], stride[3], dilation[3];
-  int same = strcmp(flow_argument_text(layer->arguments, "padding"), "same") == 0;
   const char *text = flow_shape_text(input->rank, input->dims);
   FLOW_TRY(flow_volumes_check(layer, input));
   flow_argument_triple(layer->arguments, "kernel_size", size);
@@ -51,11 +39,9 @@ static flow_status shape_output(const flow_layer *layer, const flow_signature *i
   *output = (flow_signature){ .dtype = FLOW_FLOAT32, .rank = 5, .dims = { input->dims[0] } };
   output->dims[4] = flow_argument_integer(layer->arguments, "filters");
   for (int i = 0; i < 3; i++) {
-    int64_t reach = (int64_t)dilation[i] * (size[i] - 1) + 1, *length = &output->dims[1 + i];
     if (input->dims[1 + i] < 1) return flow_layer_fail(layer, "depth, height and width of the input %s must be known and positive", text);
-    if (__builtin_mul_overflow(input->dims[1 + i], (int64_t)stride[i], length) || *length > INT32_MAX || reach > INT32_MAX)
-      return flow_layer_fail(layer, "the output of the input %s would be too large", text);
-    if (!same && reach > stride[i]) *length += reach - stride[i];
+    output->dims[1 + i] = flow_convolution_transposed_length(layer, input->dims[1 + i], size[i], stride[i], dilation[i]);
+    if (output->dims[1 + i] < 0) return flow_layer_fail(layer, "the output of the input %s would be too large", text);
   }
   return FLOW_OK;
 }
@@ -64,7 +50,7 @@ static flow_status shape_output(const flow_layer *layer, const flow_signature *i
 static flow_tensor *transpose_images(flow_expression *e, flow_layer *layer, const flow_signature *output, const flow_volume_window *window,
                                      int plane, flow_tensor *images)
 {
-  const int64_t all = INT64_MAX / 2, none = 0;
+  const int64_t all = INT64_MAX / 2;
   flow_attributes attributes = { .convolution = { .groups = 1 } };
   for (int i = 0; i < 2; i++) {
     attributes.convolution.stride[i] = window->stride[1 + i];
@@ -74,20 +60,10 @@ static flow_tensor *transpose_images(flow_expression *e, flow_layer *layer, cons
   for (int i = 0; i < 4; i++) attributes.convolution.padding[i] = window->padding[2 + i];
   flow_attributes slice = { .slice = { .rank = 5, .begin = { plane }, .end = { plane + 1, all, all, all, all },
                                        .step = { 1, 1, 1, 1, 1 } } };
-  flow_tensor *kernel = flow_express_variable(e, layer->variables[KERNEL]), *outputs[3] = { NULL }, *index = NULL;
-  if (!kernel || !images) return NULL;
-  const int64_t *dims = kernel->shape + 1;
-  kernel = flow_express_reshape(e, flow_express(e, FLOW_OP_slice, kernel, NULL, NULL, &slice), 4, dims);
+  flow_tensor *kernel = flow_express_variable(e, layer->variables[KERNEL]);
   if (!kernel) return NULL;
-  if (images->dtype != kernel->dtype) images = flow_express_cast(e, images, kernel->dtype);
-  flow_attributes shape = { .shape = { .rank = 4, .dims = { images->shape[0], output->dims[2], output->dims[3], output->dims[4] } } };
-  flow_tensor *zero = flow_express_number(e, kernel, 0);
-  flow_tensor *image = flow_express(e, FLOW_OP_broadcast_to, zero, NULL, NULL, &shape);      /* only its shape is read */
-  flow_status status = flow_tensor_new(FLOW_UINT8, 1, &none, &index);
-  index = flow_express_keep(e, status, index);
-  if (e->status == FLOW_OK)
-    flow_express_all(e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ images, image, kernel, images, index }, 5, &attributes, outputs);
-  return outputs[0];
+  kernel = flow_express_reshape(e, flow_express(e, FLOW_OP_slice, kernel, NULL, NULL, &slice), 4, kernel->shape + 1);
+  return flow_convolution_transpose(e, images, kernel, &attributes);
 }
 
 /* y {n, depth, height, width, filters} at the depths of the output that plane `plane` takes its planes to; those outside are left out.
@@ -142,10 +118,8 @@ const flow_layer_class flow_layer_conv3d_transpose = {
   .alias = "Convolution3DTranspose",
   .positional = 16,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = build,
   .call = call,
-  .check = check,
+  .check = flow_volumes_check_strides,
   .doc = "activation(transposed convolution of volumes with filters kernels + bias): larger volumes."
 };

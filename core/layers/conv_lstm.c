@@ -23,8 +23,6 @@ static int axes_of(const flow_layer *layer)
 
 flow_status flow_conv_lstm_check(flow_layer *layer)
 {
-  static const char *const positive[] = { "filters", "kernel_size", "strides", "dilation_rate", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
   return axes_of(layer) == 3 ? flow_volumes_check_strides(layer) : flow_convolution_check(layer);
 }
 

@@ -1,13 +1,14 @@
 /* convolution.c: see convolution.h. */
 #include "layers/convolution.h"
+
+#include <string.h>
+
 #include "layers/quantization.h"
 
 enum { KERNEL, BIAS };
 
 flow_status flow_convolution_check(flow_layer *layer)
 {
-  static const char *const positive[] = { "kernel_size", "strides", "dilation_rate", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
   int32_t stride[2], dilation[2];
   flow_argument_pair(layer->arguments, "strides", stride);
   flow_argument_pair(layer->arguments, "dilation_rate", dilation);
@@ -24,6 +25,21 @@ flow_status flow_convolution_check_depthwise(flow_layer *layer, const char *kind
   flow_argument_pair(layer->arguments, "strides", stride);
   if (stride[0] == stride[1] || flow_layer_is_over_steps(layer, "strides")) return FLOW_OK;
   return flow_layer_fail(layer, "strides {%d, %d} of a %s convolution must be equal", stride[0], stride[1], kind);
+}
+
+flow_status flow_convolution_check_groups(const flow_layer *layer)
+{
+  int64_t filters = flow_argument_integer(layer->arguments, "filters"), groups = flow_argument_integer(layer->arguments, "groups");
+  if (filters % groups == 0) return FLOW_OK;
+  return flow_layer_fail(layer, "filters %lld cannot be divided into %lld groups", (long long)filters, (long long)groups);
+}
+
+flow_status flow_convolution_group_channels(const flow_layer *layer, const flow_signature *input, int64_t *channels)
+{
+  int64_t all = input->dims[input->rank - 1], groups = flow_argument_integer(layer->arguments, "groups");
+  *channels = all / groups;
+  if (all % groups == 0) return FLOW_OK;
+  return flow_layer_fail(layer, "%lld input channels cannot be divided into %lld groups", (long long)all, (long long)groups);
 }
 
 flow_status flow_convolution_check_input(const flow_layer *layer, const flow_signature *input)
@@ -76,4 +92,32 @@ flow_status flow_convolution_call(flow_context *context, flow_layer *layer, flow
   if (flow_quantization_applies(layer, images, kernel)) y = flow_quantization_convolve(&e, layer, images, kernel, &attributes);
   else y = flow_express_first(&e, FLOW_OP_convolution, images, kernel, &attributes);
   return flow_expression_take(&e, flow_sequences_like_input(&e, flow_layer_end(&e, layer, BIAS, y), x), out);
+}
+
+/* ---- transposed ---------------------------------------------------------------------------------------------------- */
+
+int64_t flow_convolution_transposed_length(const flow_layer *layer, int64_t length, int64_t kernel, int64_t stride, int64_t dilation)
+{
+  int64_t reach = dilation * (kernel - 1) + 1, result;
+  int same = strcmp(flow_argument_text(layer->arguments, "padding"), "same") == 0;
+  if (__builtin_mul_overflow(length, stride, &result) || result > INT32_MAX || reach > INT32_MAX) return -1;
+  return same || reach <= stride ? result : result + reach - stride;
+}
+
+/* The op convolution_gradient takes (g, x, w, y, index) and gives dx first: g is the layer's input, of x only the shape is read, and y and
+ * index are read only where a pooling is fused. */
+flow_tensor *flow_convolution_transpose(flow_expression *e, flow_tensor *x, flow_tensor *kernel, const flow_attributes *attributes)
+{
+  const int32_t *size = attributes->convolution.input_size;
+  const int64_t none = 0;
+  flow_tensor *outputs[3] = { NULL }, *index = NULL;
+  if (!x || !kernel) return NULL;
+  flow_attributes shape = { .shape = { .rank = 4, .dims = { x->shape[0], size[0], size[1], kernel->shape[2] } } };
+  if (x->dtype != kernel->dtype) x = flow_express_cast(e, x, kernel->dtype);
+  flow_tensor *image = flow_express(e, FLOW_OP_broadcast_to, flow_express_number(e, kernel, 0), NULL, NULL, &shape);
+  flow_status status = flow_tensor_new(FLOW_UINT8, 1, &none, &index);
+  index = flow_express_keep(e, status, index);
+  if (e->status == FLOW_OK)
+    flow_express_all(e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ x, image, kernel, x, index }, 5, attributes, outputs);
+  return outputs[0];
 }

@@ -21,6 +21,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_cropping1d = {
-  .name = "Cropping1D", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
-  .doc = "Sequences without steps at their ends."
+  .name = "Cropping1D", .positional = 1, .parameters = parameters, .call = call, .doc = "Sequences without steps at their ends."
 };

@@ -23,6 +23,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_cropping2d = {
-  .name = "Cropping2D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
-  .doc = "Images without rows and columns at their borders."
+  .name = "Cropping2D", .positional = 2, .parameters = parameters, .call = call, .doc = "Images without rows and columns at their borders."
 };

@@ -25,6 +25,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_cropping3d = {
-  .name = "Cropping3D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "Cropping3D",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
   .doc = "Volumes without planes, rows and columns at their borders."
 };

@@ -3,18 +3,9 @@
 #include "layers/layer.h"
 #include "layers/quantization.h"
 
-static const flow_argument parameters[] = {
-  { "units", FLOW_INTEGER, NULL, NULL },
-  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
-};
+static const flow_argument parameters[] = { { "units", FLOW_INTEGER, NULL, ">0" }, FLOW_LAYER_KERNEL_AND_BIAS("kernel") };
 
 enum { KERNEL, BIAS };
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "units", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
 
 static flow_status check_input(const flow_layer *layer, const flow_signature *input)
 {
@@ -51,11 +42,8 @@ const flow_layer_class flow_layer_dense = {
   .name = "Dense",
   .positional = 10,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = build,
   .call = call,
-  .check = check,
   .supports_masking = 1,
   .quantizes = 1u << FLOW_QUANTIZED | 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "activation(x . kernel + bias) over the last axis."

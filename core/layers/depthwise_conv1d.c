@@ -4,9 +4,9 @@
 
 static const flow_argument parameters[] = {
   FLOW_CONVOLUTION_STEPS("valid|same"),
-  { "depth_multiplier", FLOW_INTEGER, "1", NULL },
+  { "depth_multiplier", FLOW_INTEGER, "1", ">0" },
   FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_SINGLE, "1", NULL },
+  { "dilation_rate", FLOW_SINGLE, "1", ">0" },
   FLOW_LAYER_KERNEL_AND_BIAS("depthwise")
 };
 
@@ -14,8 +14,6 @@ const flow_layer_class flow_layer_depthwise_conv1d = {
   .name = "DepthwiseConv1D",
   .positional = 15,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = flow_depthwise_convolution_build,
   .call = flow_depthwise_convolution_call,
   .check = flow_depthwise_convolution_check,

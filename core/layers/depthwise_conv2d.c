@@ -5,9 +5,9 @@
 
 static const flow_argument parameters[] = {
   FLOW_CONVOLUTION_WINDOW,
-  { "depth_multiplier", FLOW_INTEGER, "1", NULL },
+  { "depth_multiplier", FLOW_INTEGER, "1", ">0" },
   FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_PAIR, "1,1", NULL },
+  { "dilation_rate", FLOW_PAIR, "1,1", ">0" },
   FLOW_LAYER_KERNEL_AND_BIAS("depthwise")
 };
 
@@ -15,8 +15,6 @@ enum { KERNEL, BIAS };
 
 flow_status flow_depthwise_convolution_check(flow_layer *layer)
 {
-  static const char *const positive[] = { "depth_multiplier", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
   return flow_convolution_check_depthwise(layer, "depthwise");
 }
 
@@ -45,8 +43,6 @@ const flow_layer_class flow_layer_depthwise_conv2d = {
   .name = "DepthwiseConv2D",
   .positional = 15,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = flow_depthwise_convolution_build,
   .call = flow_depthwise_convolution_call,
   .check = flow_depthwise_convolution_check,

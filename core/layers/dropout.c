@@ -30,7 +30,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_dropout = {
-  .name = "Dropout", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "Dropout",
+  .positional = 3,
+  .parameters = parameters,
+  .call = call,
   .check = flow_layer_check_dropout_rate,
   .supports_masking = 1,
   .doc = "In training, zeroes a share rate of the values and scales the others by 1 / (1 - rate)."

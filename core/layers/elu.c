@@ -19,7 +19,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_elu = {
-  .name = "ELU", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "ELU",
+  .positional = 1,
+  .parameters = parameters,
+  .call = call,
   .supports_masking = 1,
   .doc = "x, or alpha * (e^x - 1) where x is negative."
 };

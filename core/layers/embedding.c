@@ -4,8 +4,8 @@
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
-  { "input_dim", FLOW_INTEGER, NULL, NULL },
-  { "output_dim", FLOW_INTEGER, NULL, NULL },
+  { "input_dim", FLOW_INTEGER, NULL, ">0" },
+  { "output_dim", FLOW_INTEGER, NULL, ">0" },
   { "embeddings_initializer", FLOW_INITIALIZER, "random_uniform", NULL },
   { "embeddings_regularizer", FLOW_REGULARIZER, "null", NULL },
   { "embeddings_constraint", FLOW_CONSTRAINT, "null", NULL },
@@ -13,12 +13,6 @@ static const flow_argument parameters[] = {
   { "activity_regularizer", FLOW_REGULARIZER, "null", NULL },
   FLOW_LAYER_REST
 };
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "input_dim", "output_dim", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
@@ -50,11 +44,8 @@ const flow_layer_class flow_layer_embedding = {
   .name = "Embedding",
   .positional = 6,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = build,
   .call = call,
-  .check = check,
   .supports_masking = 1,
   .compute_mask = compute_mask,
   .doc = "A vector of output_dim numbers for each index below input_dim."

@@ -19,6 +19,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_flatten = {
-  .name = "Flatten", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
-  .doc = "Each sample as one row."
+  .name = "Flatten", .positional = 1, .parameters = parameters, .call = call, .doc = "Each sample as one row."
 };

@@ -22,7 +22,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_gaussian_dropout = {
-  .name = "GaussianDropout", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "GaussianDropout",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
   .check = flow_layer_check_noise_rate,
   .supports_masking = 1,
   .doc = "In training, multiplies by normal noise of mean 1 and variance rate / (1 - rate)."

@@ -26,7 +26,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_gaussian_noise = {
-  .name = "GaussianNoise", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "GaussianNoise",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
+  .check = check,
   .supports_masking = 1,
   .doc = "In training, adds normal noise of deviation stddev."
 };

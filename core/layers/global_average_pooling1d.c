@@ -31,8 +31,14 @@ static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_t
 }
 
 const flow_layer_class flow_layer_global_average_pooling1d = {
-  .name = "GlobalAveragePooling1D", .alias = "GlobalAvgPool1D", .positional = 2, .parameters = flow_pooling_global_parameters,
-  .min_inputs = 1, .max_inputs = 2, .input_names = input_names, .options = no_options, .call_named = call,
-  .supports_masking = 1, .compute_mask = compute_mask,
+  .name = "GlobalAveragePooling1D",
+  .alias = "GlobalAvgPool1D",
+  .positional = 2,
+  .parameters = flow_pooling_global_parameters,
+  .input_names = input_names,
+  .options = no_options,
+  .call_named = call,
+  .supports_masking = 1,
+  .compute_mask = compute_mask,
   .doc = "The mean of each feature over the steps."
 };

@@ -10,7 +10,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_global_average_pooling2d = {
-  .name = "GlobalAveragePooling2D", .alias = "GlobalAvgPool2D", .positional = 2, .parameters = flow_pooling_global_parameters,
-  .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "GlobalAveragePooling2D",
+  .alias = "GlobalAvgPool2D",
+  .positional = 2,
+  .parameters = flow_pooling_global_parameters,
+  .call = call,
   .doc = "The mean of each channel over height and width."
 };

@@ -11,7 +11,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_global_max_pooling1d = {
-  .name = "GlobalMaxPooling1D", .alias = "GlobalMaxPool1D", .positional = 2, .parameters = flow_pooling_global_parameters,
-  .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "GlobalMaxPooling1D",
+  .alias = "GlobalMaxPool1D",
+  .positional = 2,
+  .parameters = flow_pooling_global_parameters,
+  .call = call,
   .doc = "The largest value of each feature over the steps."
 };

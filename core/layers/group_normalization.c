@@ -87,7 +87,13 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_group_normalization = {
-  .name = "GroupNormalization", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .full_precision = 1, .supports_masking = 1,
+  .name = "GroupNormalization",
+  .positional = 11,
+  .parameters = parameters,
+  .build = build,
+  .call = call,
+  .check = check,
+  .full_precision = 1,
+  .supports_masking = 1,
   .doc = "Groups of channels of each sample with mean 0 and variance 1, then scaled and shifted by channel."
 };

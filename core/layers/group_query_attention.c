@@ -3,22 +3,18 @@
 #include "layers/attention.h"
 
 static const flow_argument parameters[] = {
-  { "head_dim", FLOW_INTEGER, NULL, NULL },
-  { "num_query_heads", FLOW_INTEGER, NULL, NULL },
-  { "num_key_value_heads", FLOW_INTEGER, NULL, NULL },
+  { "head_dim", FLOW_INTEGER, NULL, ">0" },
+  { "num_query_heads", FLOW_INTEGER, NULL, ">0" },
+  { "num_key_value_heads", FLOW_INTEGER, NULL, ">0" },
   { "dropout", FLOW_NUMBER, "0", NULL },
   { "use_bias", FLOW_BOOLEAN, "true", NULL },
-  { "sliding_window", FLOW_INTEGER, "null", NULL },
+  { "sliding_window", FLOW_INTEGER, "null", ">0" },
   { "flash_attention", FLOW_ABSENT, "null", NULL },
   FLOW_ATTENTION_PROJECTIONS
 };
 
 static flow_status check(flow_layer *layer)
 {
-  static const char *const positive[] = { "head_dim", "num_query_heads", "num_key_value_heads", NULL };
-  static const char *const window[] = { "sliding_window", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
-  if (!flow_argument_is_null(layer->arguments, "sliding_window")) FLOW_TRY(flow_layer_check_positive(layer, window));
   long long of_query = flow_argument_integer(layer->arguments, "num_query_heads");
   long long of_key = flow_argument_integer(layer->arguments, "num_key_value_heads");
   if (of_query % of_key != 0)
@@ -56,14 +52,8 @@ const flow_layer_class flow_layer_group_query_attention = {
   .group = "grouped_query_attention",
   .positional = 16,
   .parameters = parameters,
-  .min_inputs = 2,
-  .max_inputs = 7,
   .input_names = flow_attention_heads_inputs,
-  .options = flow_attention_options,
-  .most_outputs = 2,
-  .build = build,
-  .call_named = call,
+  FLOW_ATTENTION_LAYER,
   .check = check,
-  .supports_masking = 1,
   .doc = "MultiHeadAttention whose heads share those of key and value in groups."
 };

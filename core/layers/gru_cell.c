@@ -2,11 +2,8 @@
 #include "layers/recurrent.h"
 
 static const flow_argument parameters[] = {
-  { "units", FLOW_INTEGER, NULL, NULL },
-  { "activation", FLOW_ACTIVATION, "tanh", NULL },
-  { "recurrent_activation", FLOW_ACTIVATION, "sigmoid", NULL },
-  { "use_bias", FLOW_BOOLEAN, "true", NULL },
-  FLOW_RECURRENT_INITIALIZERS,
+  { "units", FLOW_INTEGER, NULL, ">0" },
+  FLOW_RECURRENT_GATES,
   FLOW_RECURRENT_REGULARIZERS,
   FLOW_RECURRENT_DROPOUTS,
   { "reset_after", FLOW_BOOLEAN, "true", NULL },

@@ -12,7 +12,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_identity = {
-  .name = "Identity", .positional = 0, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
-  .supports_masking = 1,
-  .doc = "Its input."
+  .name = "Identity", .positional = 0, .parameters = parameters, .call = call, .supports_masking = 1, .doc = "Its input."
 };

@@ -95,6 +95,16 @@ flow_tensor *flow_images_sample(flow_expression *e, flow_tensor *x, flow_tensor 
   return flow_express(e, FLOW_OP_sample_image, x, joined, NULL, attributes);
 }
 
+flow_status flow_images_change_in_training(flow_context *context, flow_layer *layer, flow_tensor *input, int training,
+                                           flow_images_change change, flow_tensor **out)
+{
+  FLOW_TRY(flow_images_check(layer, input));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *x = flow_images_batch(&e, input, 1);
+  if (training && x) x = change(&e, layer, x);
+  return flow_expression_take(&e, flow_images_like_input(&e, x, input), out);
+}
+
 flow_attributes flow_images_sampling(const flow_layer *layer)
 {
   static const char *const modes[] = { "reflect", "wrap", "constant", "nearest" };

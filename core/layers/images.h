@@ -37,6 +37,12 @@ flow_tensor *flow_images_sample(flow_expression *e, flow_tensor *x, flow_tensor 
 /* fill_mode, interpolation and fill_value of the layer. */
 flow_attributes flow_images_sampling(const flow_layer *layer);
 
+/* What a layer does to images {n, height, width, channels} of float32 in training; borrowed from e, whose status says whether it failed. */
+typedef flow_tensor *(*flow_images_change)(flow_expression *e, flow_layer *layer, flow_tensor *x);
+/* The call of a layer that changes images in training and else gives them back, as float32. *out is a new reference. */
+flow_status flow_images_change_in_training(flow_context *context, flow_layer *layer, flow_tensor *input, int training,
+                                           flow_images_change change, flow_tensor **out);
+
 /* A factor that is one number f or two, as {lower, upper}: f stands for {-f, f}, or {least, f} if -f is less than least. */
 flow_status  flow_images_factor(const flow_layer *layer, const char *name, double least, double most, double range[2]);
 

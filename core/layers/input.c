@@ -78,7 +78,12 @@ static void config(const flow_layer *layer, flow_json *object)
 }
 
 const flow_layer_class flow_layer_input = {
-  .name = "InputLayer", .alias = "Input", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
-  .call = call, .check = check, .config = config,
+  .name = "InputLayer",
+  .alias = "Input",
+  .positional = 3,
+  .parameters = parameters,
+  .call = call,
+  .check = check,
+  .config = config,
   .doc = "Shape and dtype of a model's input; the batch is not counted in shape."
 };

@@ -24,14 +24,13 @@
 
 flow_status flow_layer_fail(const flow_layer *layer, const char *format, ...)
 {
-  char message[1024];
   va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
   flow_error_fields fields = FLOW_ERROR_UNKNOWN;
   fields.owner = layer;
-  return flow_fail_with(FLOW_INVALID_ARGUMENT, fields, "%s \"%s\": %s", layer->class->name, layer->name, message);
+  va_start(arguments, format);
+  flow_status status = flow_fail_list(FLOW_INVALID_ARGUMENT, &fields, format, arguments);
+  va_end(arguments);
+  return flow_fail_prefix(status, "%s \"%s\": ", layer->class->name, layer->name);
 }
 
 /* Puts the layer in front of an op's message; flow_layer_fail has already done so for the layer's own. */
@@ -86,16 +85,32 @@ void flow_layer_destroy(flow_layer *layer)
   flow_free(layer);
 }
 
+int flow_layer_named_inputs(const flow_layer_class *class)
+{
+  int count = 0;
+  while (class->input_names && class->input_names[count]) count++;
+  return count;
+}
+
+static int least_inputs(const flow_layer_class *class)
+{
+  return class->min_inputs ? class->min_inputs : 1;
+}
+
+static int most_inputs(const flow_layer_class *class)
+{
+  if (class->input_names) return flow_layer_named_inputs(class);
+  return class->max_inputs ? class->max_inputs : 1;
+}
+
 /* Counts of tensors, or of inputs with names up to the last one that is given. */
 static flow_status check_input_count(const flow_layer *layer, int count)
 {
-  const flow_layer_class *class = layer->class;
-  if (count >= class->min_inputs && count <= class->max_inputs) return FLOW_OK;
-  if (class->min_inputs == class->max_inputs)
-    return flow_layer_fail(layer, "takes %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s", count);
-  if (count > class->max_inputs) return flow_layer_fail(layer, "takes a list of at most %d inputs, found %d", class->max_inputs, count);
-  return flow_layer_fail(layer, "takes a list of at least %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s",
-                         count);
+  int least = least_inputs(layer->class), most = most_inputs(layer->class);
+  if (count >= least && count <= most) return FLOW_OK;
+  if (least == most) return flow_layer_fail(layer, "takes %d input%s, found %d", least, least == 1 ? "" : "s", count);
+  if (count > most) return flow_layer_fail(layer, "takes a list of at most %d inputs, found %d", most, count);
+  return flow_layer_fail(layer, "takes a list of at least %d input%s, found %d", least, least == 1 ? "" : "s", count);
 }
 
 int flow_layer_outputs(const flow_layer_class *class) { return class->most_outputs ? class->most_outputs : 1; }
@@ -103,13 +118,6 @@ int flow_layer_outputs(const flow_layer_class *class) { return class->most_outpu
 int flow_layer_outputs_of(const flow_layer *layer)
 {
   return layer->class->outputs ? layer->class->outputs(layer) : flow_layer_outputs(layer->class);
-}
-
-int flow_layer_named_inputs(const flow_layer_class *class)
-{
-  int count = 0;
-  while (class->input_names && class->input_names[count]) count++;
-  return count;
 }
 
 int flow_layer_find_input(const flow_layer_class *class, const char *name, int entry)
@@ -130,8 +138,8 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
   if (layer->built) return FLOW_OK;
   FLOW_TRY(check_input_count(layer, count));
   if (layer->class->input_names) {
-    for (int i = 0; i < layer->class->max_inputs; i++) named[i] = i < count ? inputs[i] : (flow_signature){ .rank = -1 };
-    for (int i = 0; i < layer->class->min_inputs; i++)
+    for (int i = 0; i < most_inputs(layer->class); i++) named[i] = i < count ? inputs[i] : (flow_signature){ .rank = -1 };
+    for (int i = 0; i < least_inputs(layer->class); i++)
       if (named[i].rank < 0) return flow_layer_fail(layer, "the input %s is missing", layer->class->input_names[i]);
     inputs = named;
   }
@@ -152,7 +160,7 @@ static flow_status call_named(flow_context *context, flow_layer *layer, flow_ten
                               int training, flow_tensor **outputs)
 {
   flow_arguments *options;
-  for (int i = 0; i < layer->class->min_inputs; i++)
+  for (int i = 0; i < least_inputs(layer->class); i++)
     if (!inputs[i]) return flow_layer_fail(layer, "the input %s is missing", layer->class->input_names[i]);
   FLOW_TRY(flow_arguments_complete(layer->class->name, layer->class->options, given, &options));
   flow_named_call call = { .inputs = inputs, .options = options, .training = training };
@@ -404,21 +412,6 @@ flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature
 {
   int fits = !layer->built || (input->rank == layer->build_rank && input->dims[axis] == layer->build_shape[axis]);
   return fits ? FLOW_OK : flow_layer_fail_built(layer, input);
-}
-
-/* Null counts as 0 and fails: records name arguments that have a number by then. */
-flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names)
-{
-  for (; *names; names++) {
-    const double *values;
-    double number = flow_argument_number(layer->arguments, *names);
-    int count = flow_argument_list(layer->arguments, *names, &values);
-    if (count == 0) values = &number, count = 1;
-    for (int i = 0; i < count; i++)
-      if (values[i] < 1 || values[i] > INT32_MAX)
-        return flow_layer_fail(layer, "%s must be greater than 0, found %.15g", *names, values[i]);
-  }
-  return FLOW_OK;
 }
 
 flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank, int *axis)

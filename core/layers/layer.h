@@ -86,7 +86,8 @@ struct flow_layer_class {
   const char          *alias;            /* or NULL */
   int                  positional;       /* how many arguments may be given by position */
   const flow_argument *parameters;       /* ended by one whose name is NULL */
-  int                  min_inputs, max_inputs;
+  int min_inputs;                        /* 0: one */
+  int max_inputs;                        /* 0: one, or the number of input_names */
   /* (optional, default: no variables) Checks the input shapes (-1: batch) and creates variables. */
   flow_status (*build)(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
   /* Runs the layer's ops; *out is a new reference. */
@@ -174,8 +175,6 @@ flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature
 flow_status flow_layer_sort_axes(flow_layer *layer);
 /* Says that the layer was built for another shape. */
 flow_status flow_layer_fail_built(const flow_layer *layer, const flow_signature *input);
-/* Fails unless each argument (NULL ends the list) is positive; pairs count both numbers. */
-flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names);
 /* Axis argument `name` as an index from 0 into a shape of this rank. */
 flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank, int *axis);
 /* top, bottom, left, right of argument "padding" ("valid", "causal", or "same": the extra cell at the bottom and the right), for images; of

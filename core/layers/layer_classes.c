@@ -30,6 +30,27 @@ int flow_layer_class_lookup(const char *name)
   return -1;
 }
 
+/* The argument is a number, or a list of numbers, from 1 to INT32_MAX. */
+static flow_status check_positive(const flow_layer *layer, const char *name)
+{
+  const double *values;
+  double none = 0;
+  int count = flow_argument_list(layer->arguments, name, &values);
+  if (count == 0) values = &none, count = 1;
+  for (int i = 0; i < count; i++)
+    if (values[i] < 1 || values[i] > INT32_MAX) return flow_layer_fail(layer, "%s must be greater than 0, found %.15g", name, values[i]);
+  return FLOW_OK;
+}
+
+/* What flow_arguments_complete leaves to the layer: bounds of numbers, then what its record checks. */
+static flow_status check_arguments(flow_layer *layer)
+{
+  for (const flow_argument *p = layer->class->parameters; p->name; p++)
+    if (p->choices && strcmp(p->choices, ">0") == 0 && !flow_argument_is_null(layer->arguments, p->name))
+      FLOW_TRY(check_positive(layer, p->name));
+  return layer->class->check ? layer->class->check(layer) : FLOW_OK;
+}
+
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out)
 {
   int index = flow_layer_class_lookup(class_name);
@@ -55,7 +76,7 @@ flow_status flow_layer_create(const char *class_name, const char *name, const fl
   layer->trainable = flow_argument_boolean(arguments, "trainable");
   layer->name = flow_duplicate_text(name);
   status = layer->name ? FLOW_OK : FLOW_OUT_OF_MEMORY;
-  if (status == FLOW_OK && class->check) status = class->check(layer);
+  if (status == FLOW_OK) status = check_arguments(layer);
   if (status != FLOW_OK) {
     flow_layer_destroy(layer);
     return status;
@@ -124,7 +145,7 @@ flow_status flow_layer_change(flow_layer *layer, const flow_arguments *given)
   flow_arguments_release(merged);
   if (status != FLOW_OK) return status;
   layer->arguments = complete;
-  if (class->check) status = class->check(layer);
+  status = check_arguments(layer);
   if (status != FLOW_OK) layer->arguments = before;
   flow_arguments_release(status == FLOW_OK ? before : complete);
   return status;

@@ -66,7 +66,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_layer_normalization = {
-  .name = "LayerNormalization", .positional = 4, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .supports_masking = 1,
+  .name = "LayerNormalization",
+  .positional = 4,
+  .parameters = parameters,
+  .build = build,
+  .call = call,
+  .check = check,
+  .supports_masking = 1,
   .doc = "Each sample with mean 0 and variance 1 along axis, then scaled and shifted."
 };

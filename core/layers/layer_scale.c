@@ -4,18 +4,10 @@
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
-  { "init_values", FLOW_NUMBER, NULL, NULL },
-  { "projection_dim", FLOW_INTEGER, NULL, NULL },
-  FLOW_LAYER_COMMON
+  { "init_values", FLOW_NUMBER, NULL, NULL }, { "projection_dim", FLOW_INTEGER, NULL, ">0" }, FLOW_LAYER_COMMON
 };
 
 static const char *const read_by_build[] = { "init_values", NULL };
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "projection_dim", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
 
 static flow_status check_input(const flow_layer *layer, const flow_signature *input)
 {
@@ -48,7 +40,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_layer_scale = {
-  .name = "LayerScale", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .read_by_build = read_by_build,
+  .name = "LayerScale",
+  .positional = 2,
+  .parameters = parameters,
+  .build = build,
+  .call = call,
+  .read_by_build = read_by_build,
   .doc = "Each channel times a weight of its own, which begins as init_values."
 };

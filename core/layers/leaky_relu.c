@@ -25,7 +25,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_leaky_relu = {
-  .name = "LeakyReLU", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "LeakyReLU",
+  .positional = 1,
+  .parameters = parameters,
+  .call = call,
+  .check = check,
   .supports_masking = 1,
   .doc = "x, or negative_slope * x where x is negative."
 };

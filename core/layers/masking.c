@@ -40,6 +40,11 @@ static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_t
 }
 
 const flow_layer_class flow_layer_masking = {
-  .name = "Masking", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .supports_masking = 1,
-  .compute_mask = compute_mask, .doc = "Lets layers after it leave out the steps whose features are all mask_value."
+  .name = "Masking",
+  .positional = 1,
+  .parameters = parameters,
+  .call = call,
+  .supports_masking = 1,
+  .compute_mask = compute_mask,
+  .doc = "Lets layers after it leave out the steps whose features are all mask_value."
 };

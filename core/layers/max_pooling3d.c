@@ -42,7 +42,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_max_pooling3d = {
-  .name = "MaxPooling3D", .alias = "MaxPool3D", .positional = 4, .parameters = flow_volumes_pooling_parameters,
-  .min_inputs = 1, .max_inputs = 1, .call = call, .check = flow_pooling_check,
+  .name = "MaxPooling3D",
+  .alias = "MaxPool3D",
+  .positional = 4,
+  .parameters = flow_volumes_pooling_parameters,
+  .call = call,
+  .check = flow_pooling_check,
   .doc = "The largest value of each window of depth, height and width."
 };

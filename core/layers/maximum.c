@@ -4,14 +4,9 @@
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)training;
-  flow_expression e = flow_expression_of(context);
-  flow_tensor *result;
-  FLOW_TRY(flow_merge(layer, &e, inputs, count, FLOW_OP_maximum, "compared", &result));
-  return flow_expression_take(&e, result, out);
+  return flow_merge_call(context, layer, inputs, count, FLOW_OP_maximum, "compared", out);
 }
 
 const flow_layer_class flow_layer_maximum = {
-  .name = "Maximum", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 1, .max_inputs = FLOW_MERGE_MOST, .call = call,
-  .supports_masking = 1, .compute_mask = flow_merge_masks,
-  .doc = "The largest of a list of inputs, element by element."
+  .name = "Maximum", FLOW_MERGE_LAYER, .doc = "The largest of a list of inputs, element by element."
 };

@@ -78,3 +78,12 @@ flow_status flow_merge(const flow_layer *layer, flow_expression *e, flow_tensor 
   }
   return FLOW_OK;
 }
+
+flow_status flow_merge_call(flow_context *context, const flow_layer *layer, flow_tensor *const *inputs, int count, int op, const char *verb,
+                            flow_tensor **out)
+{
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *result;
+  FLOW_TRY(flow_merge(layer, &e, inputs, count, op, verb, &result));
+  return flow_expression_take(&e, result, out);
+}

@@ -3,28 +3,17 @@
 #include "layers/attention.h"
 
 static const flow_argument parameters[] = {
-  { "num_heads", FLOW_INTEGER, NULL, NULL },
-  { "key_dim", FLOW_INTEGER, NULL, NULL },
-  { "value_dim", FLOW_INTEGER, "null", NULL },
-  { "dropout", FLOW_NUMBER, "0", NULL },
-  { "use_bias", FLOW_BOOLEAN, "true", NULL },
-  { "output_shape", FLOW_SHAPE, "null", NULL },
-  { "attention_axes", FLOW_SHAPE, "null", NULL },
-  { "sliding_window", FLOW_INTEGER, "null", NULL },
-  { "flash_attention", FLOW_ABSENT, "null", NULL },
-  FLOW_ATTENTION_PROJECTIONS
+  { "num_heads", FLOW_INTEGER, NULL, ">0" },        { "key_dim", FLOW_INTEGER, NULL, ">0" },
+  { "value_dim", FLOW_INTEGER, "null", ">0" },      { "dropout", FLOW_NUMBER, "0", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },       { "output_shape", FLOW_SHAPE, "null", ">0" },
+  { "attention_axes", FLOW_SHAPE, "null", NULL },   { "sliding_window", FLOW_INTEGER, "null", ">0" },
+  { "flash_attention", FLOW_ABSENT, "null", NULL }, FLOW_ATTENTION_PROJECTIONS
 };
 
 static flow_status check(flow_layer *layer)
 {
-  int own_values = !flow_argument_is_null(layer->arguments, "value_dim");
-  const char *const positive[] = { "num_heads", "key_dim", own_values ? "value_dim" : NULL, NULL };
-  static const char *const window[] = { "sliding_window", NULL }, *const output[] = { "output_shape", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
-  if (!own_values)      /* as Keras' get_config says */
+  if (flow_argument_is_null(layer->arguments, "value_dim")) /* as Keras' get_config says */
     FLOW_TRY(flow_arguments_set_number(layer->arguments, "value_dim", flow_argument_integer(layer->arguments, "key_dim")));
-  if (!flow_argument_is_null(layer->arguments, "sliding_window")) FLOW_TRY(flow_layer_check_positive(layer, window));
-  if (!flow_argument_is_null(layer->arguments, "output_shape")) FLOW_TRY(flow_layer_check_positive(layer, output));
   return flow_attention_check_dropout(layer);
 }
 
@@ -75,15 +64,9 @@ const flow_layer_class flow_layer_multi_head_attention = {
   .name = "MultiHeadAttention",
   .positional = 18,
   .parameters = parameters,
-  .min_inputs = 2,
-  .max_inputs = 7,
   .input_names = flow_attention_heads_inputs,
-  .options = flow_attention_options,
-  .most_outputs = 2,
-  .build = build,
-  .call_named = call,
+  FLOW_ATTENTION_LAYER,
   .check = check,
-  .supports_masking = 1,
   .clears_masks = 1,
   .regularizes_parts = 1,
   .doc = "For each step of query, what num_heads heads find in value where key is like it."

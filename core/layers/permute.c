@@ -32,6 +32,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_permute = {
-  .name = "Permute", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "Permute",
+  .positional = 1,
+  .parameters = parameters,
+  .call = call,
+  .check = check,
   .doc = "The axes of each sample in the order dims, which counts from 1."
 };

@@ -2,16 +2,16 @@
 #include "layers/pooling.h"
 
 const flow_argument flow_pooling_parameters[] = {
-  { "pool_size", FLOW_PAIR, "2,2", NULL },
-  { "strides", FLOW_PAIR, "null", NULL },       /* null: pool_size */
+  { "pool_size", FLOW_PAIR, "2,2", ">0" },
+  { "strides", FLOW_PAIR, "null", ">0" }, /* null: pool_size */
   { "padding", FLOW_TEXT, "valid", "valid|same" },
   FLOW_LAYER_DATA_FORMAT,
   FLOW_LAYER_COMMON
 };
 
 const flow_argument flow_pooling_steps_parameters[] = {
-  { "pool_size", FLOW_SINGLE, "2", NULL },
-  { "strides", FLOW_SINGLE, "null", NULL },
+  { "pool_size", FLOW_SINGLE, "2", ">0" },
+  { "strides", FLOW_SINGLE, "null", ">0" },
   { "padding", FLOW_TEXT, "valid", "valid|same" },
   FLOW_LAYER_DATA_FORMAT,
   FLOW_LAYER_COMMON
@@ -26,13 +26,10 @@ const flow_argument flow_pooling_global_parameters[] = {
 /* strides becomes pool_size where it is null, as Keras stores it. */
 flow_status flow_pooling_check(flow_layer *layer)
 {
-  static const char *const positive[] = { "pool_size", "strides", NULL };
-  if (flow_argument_is_null(layer->arguments, "strides")) {
-    const double *size;
-    int count = flow_argument_list(layer->arguments, "pool_size", &size);
-    FLOW_TRY(flow_arguments_set_numbers(layer->arguments, "strides", size, count));
-  }
-  return flow_layer_check_positive(layer, positive);
+  const double *size;
+  if (!flow_argument_is_null(layer->arguments, "strides")) return FLOW_OK;
+  int count = flow_argument_list(layer->arguments, "pool_size", &size);
+  return flow_arguments_set_numbers(layer->arguments, "strides", size, count);
 }
 
 flow_status flow_pooling_call(flow_context *context, const flow_layer *layer, int op, flow_tensor *x, flow_tensor **out)

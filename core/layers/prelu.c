@@ -43,7 +43,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_prelu = {
-  .name = "PReLU", .positional = 4, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
+  .name = "PReLU",
+  .positional = 4,
+  .parameters = parameters,
+  .build = build,
+  .call = call,
   .supports_masking = 1,
   .doc = "x, or a learned multiple of x where x is negative."
 };

@@ -26,28 +26,31 @@ static flow_tensor *mean_of(flow_expression *e, flow_tensor *x)
 }
 
 /* (x - mean) factor + mean, with the mean of each image and channel, within value_range. */
+static flow_tensor *change_contrast(flow_expression *e, flow_layer *layer, flow_tensor *x)
+{
+  double range[2];
+  const double *values;
+  if ((e->status = flow_images_factor(layer, "factor", 0, 1, range)) != FLOW_OK) return NULL;
+  flow_argument_list(layer->arguments, "value_range", &values);
+  flow_tensor *factor = flow_images_uniform(e, layer, x, 1 - range[0], 1 + range[1]), *mean = mean_of(e, x);
+  if (factor) factor = flow_express_reshape(e, factor, 4, (const int64_t[]){ factor->shape[0], 1, 1, 1 });
+  flow_tensor *y = e_add(e, e_mul(e, e_sub(e, x, mean), factor), mean);
+  y = e_maximum(e, y, flow_express_number(e, x, values[0]));
+  return e_minimum(e, y, flow_express_number(e, x, values[1]));
+}
+
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;
-  double range[2];
-  const double *values;
-  FLOW_TRY(flow_images_factor(layer, "factor", 0, 1, range));
-  FLOW_TRY(flow_images_check(layer, inputs[0]));
-  flow_argument_list(layer->arguments, "value_range", &values);
-  flow_expression e = flow_expression_of(context);
-  flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
-  if (training && x) {
-    flow_tensor *factor = flow_images_uniform(&e, layer, x, 1 - range[0], 1 + range[1]), *mean = mean_of(&e, x);
-    if (factor) factor = flow_express_reshape(&e, factor, 4, (const int64_t[]){ factor->shape[0], 1, 1, 1 });
-    flow_tensor *y = e_add(&e, e_mul(&e, e_sub(&e, x, mean), factor), mean);
-    y = e_maximum(&e, y, flow_express_number(&e, x, values[0]));
-    x = e_minimum(&e, y, flow_express_number(&e, x, values[1]));
-  }
-  return flow_expression_take(&e, flow_images_like_input(&e, x, inputs[0]), out);
+  return flow_images_change_in_training(context, layer, inputs[0], training, change_contrast, out);
 }
 
 const flow_layer_class flow_layer_random_contrast = {
-  .name = "RandomContrast", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .trains_alone = 1,
-  .call = call, .check = check,
+  .name = "RandomContrast",
+  .positional = 3,
+  .parameters = parameters,
+  .trains_alone = 1,
+  .call = call,
+  .check = check,
   .doc = "In training, the contrast of every image changed by a random factor."
 };

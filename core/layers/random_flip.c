@@ -11,37 +11,33 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-/* A flip is a transform of the sampling op: x' = -x + (width - 1) where the image's number is at most one half, else x' = x. One number
- * decides both directions of an image, as in Keras. */
+/* A flip is a transform of the sampling op: x' = -x + (width - 1) where the image's number is at most one half, else x' = x. */
+static flow_tensor *flip(flow_expression *e, flow_layer *layer, flow_tensor *x)
+{
+  const char *mode = flow_argument_text(layer->arguments, "mode");
+  int horizontal = strncmp(mode, "horizontal", 10) == 0, vertical = strcmp(mode, "horizontal") != 0;
+  flow_attributes attributes = { .sampling = { .interpolation = FLOW_NEAREST, .fill_mode = FLOW_FILL_NEAREST } };
+  flow_tensor *u = flow_images_uniform(e, layer, x, 0, 1), *half = flow_express_number(e, x, 0.5);
+  flow_tensor *flips = flow_express_cast(e, e_le(e, u, half), FLOW_FLOAT32);
+  flow_tensor *one = flow_express_number(e, x, 1), *turned = e_sub(e, one, e_add(e, flips, flips)); /* 1 or -1 */
+  flow_tensor *straight = e_add(e, e_mul(e, flips, flow_express_number(e, x, 0)), one), *transform[6] = { NULL };
+  transform[0] = horizontal ? turned : straight;
+  transform[4] = vertical ? turned : straight;
+  if (horizontal) transform[2] = e_mul(e, flips, flow_express_number(e, x, (double)(x->shape[2] - 1)));
+  if (vertical) transform[5] = e_mul(e, flips, flow_express_number(e, x, (double)(x->shape[1] - 1)));
+  return flow_images_sample(e, x, transform, &attributes);
+}
+
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;
-  const char *mode = flow_argument_text(layer->arguments, "mode");
-  int horizontal = strncmp(mode, "horizontal", 10) == 0, vertical = strcmp(mode, "horizontal") != 0;
-  FLOW_TRY(flow_images_check(layer, inputs[0]));
-  flow_expression e = flow_expression_of(context);
-  flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
-  if (training && x) {
-    flow_attributes attributes = { .sampling = { .interpolation = FLOW_NEAREST, .fill_mode = FLOW_FILL_NEAREST } };
-    flow_tensor *u = flow_images_uniform(&e, layer, x, 0, 1), *half = flow_express_number(&e, x, 0.5);
-    flow_tensor *flips = flow_express_cast(&e, e_le(&e, u, half), FLOW_FLOAT32);
-    flow_tensor *one = flow_express_number(&e, x, 1), *turned = e_sub(&e, one, e_add(&e, flips, flips));      /* 1 or -1 */
-    flow_tensor *straight = e_add(&e, e_mul(&e, flips, flow_express_number(&e, x, 0)), one), *transform[6] = { NULL };
-    transform[0] = horizontal ? turned : straight;
-    transform[4] = vertical ? turned : straight;
-    if (horizontal) transform[2] = e_mul(&e, flips, flow_express_number(&e, x, (double)(x->shape[2] - 1)));
-    if (vertical) transform[5] = e_mul(&e, flips, flow_express_number(&e, x, (double)(x->shape[1] - 1)));
-    x = flow_images_sample(&e, x, transform, &attributes);
-  }
-  return flow_expression_take(&e, flow_images_like_input(&e, x, inputs[0]), out);
+  return flow_images_change_in_training(context, layer, inputs[0], training, flip, out);
 }
 
 const flow_layer_class flow_layer_random_flip = {
   .name = "RandomFlip",
   .positional = 3,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .trains_alone = 1,
   .call = call,
   .doc = "In training, half of the images mirrored."

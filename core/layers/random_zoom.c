@@ -32,38 +32,31 @@ static flow_tensor *offset(flow_expression *e, flow_tensor *zoom, int64_t size)
 }
 
 /* Factors for height and width, the same one where width_factor is not given; above 1 the image becomes smaller. */
+static flow_tensor *zoom(flow_expression *e, flow_layer *layer, flow_tensor *x)
+{
+  double height[2], width[2];
+  int same = flow_argument_is_null(layer->arguments, "width_factor");
+  if ((e->status = factor_of(layer, "height_factor", height)) != FLOW_OK) return NULL;
+  if (!same && (e->status = factor_of(layer, "width_factor", width)) != FLOW_OK) return NULL;
+  flow_attributes attributes = flow_images_sampling(layer);
+  flow_tensor *rows = flow_images_uniform(e, layer, x, 1 + height[0], 1 + height[1]);
+  flow_tensor *columns = same ? rows : flow_images_uniform(e, layer, x, 1 + width[0], 1 + width[1]);
+  if (e->status != FLOW_OK) return NULL;
+  flow_tensor *right = offset(e, columns, x->shape[2]), *down = offset(e, rows, x->shape[1]);
+  flow_tensor *transform[6] = { columns, NULL, right, NULL, rows, down };
+  return flow_images_sample(e, x, transform, &attributes);
+}
+
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;
-  double height[2], width[2];
-  int same = flow_argument_is_null(layer->arguments, "width_factor");
-  FLOW_TRY(factor_of(layer, "height_factor", height));
-  if (!same) FLOW_TRY(factor_of(layer, "width_factor", width));
-  FLOW_TRY(flow_images_check(layer, inputs[0]));
-  flow_expression e = flow_expression_of(context);
-  flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
-  if (training && x) {
-    flow_attributes attributes = flow_images_sampling(layer);
-    flow_tensor *rows = flow_images_uniform(&e, layer, x, 1 + height[0], 1 + height[1]);
-    flow_tensor *columns = same ? rows : flow_images_uniform(&e, layer, x, 1 + width[0], 1 + width[1]);
-    flow_tensor *transform[6] = { NULL };
-    if (e.status == FLOW_OK) {
-      transform[0] = columns;
-      transform[2] = offset(&e, columns, x->shape[2]);
-      transform[4] = rows;
-      transform[5] = offset(&e, rows, x->shape[1]);
-    }
-    x = flow_images_sample(&e, x, transform, &attributes);
-  }
-  return flow_expression_take(&e, flow_images_like_input(&e, x, inputs[0]), out);
+  return flow_images_change_in_training(context, layer, inputs[0], training, zoom, out);
 }
 
 const flow_layer_class flow_layer_random_zoom = {
   .name = "RandomZoom",
   .positional = 7,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .trains_alone = 1,
   .call = call,
   .check = check,

@@ -19,12 +19,6 @@ int flow_recurrent_is_cell(const flow_layer *layer)
   return layer->class->cell && strcmp(layer->class->input_names[0], flow_cell_inputs_1[0]) == 0;
 }
 
-flow_status flow_cell_check(flow_layer *layer)
-{
-  static const char *const positive[] = { "units", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
-
 static flow_status check_input(const flow_layer *layer, const flow_signature *input)
 {
   if (flow_recurrent_is_cell(layer)) FLOW_TRY(flow_layer_check_rank(layer, input, 2, "{batch, features}", NULL));

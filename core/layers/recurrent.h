@@ -43,6 +43,9 @@ int flow_recurrent_is_cell(const flow_layer *layer);
   { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },      \
   { "recurrent_initializer", FLOW_INITIALIZER, "orthogonal", NULL },       \
   { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL }
+#define FLOW_RECURRENT_GATES                                                                                     \
+  { "activation", FLOW_ACTIVATION, "tanh", NULL }, { "recurrent_activation", FLOW_ACTIVATION, "sigmoid", NULL }, \
+      { "use_bias", FLOW_BOOLEAN, "true", NULL }, FLOW_RECURRENT_INITIALIZERS
 #define FLOW_RECURRENT_REGULARIZERS                                        \
   { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },                \
   { "recurrent_regularizer", FLOW_REGULARIZER, "null", NULL },             \
@@ -70,15 +73,13 @@ int flow_recurrent_is_cell(const flow_layer *layer);
   FLOW_LAYER_REST
 
 /* What the records of layers and of cells have in common. states: 1 or 2. */
-#define FLOW_RECURRENT_LAYER(steps, states)                                                                              \
-  .min_inputs = 1, .max_inputs = 2 + states, .input_names = flow_recurrent_inputs_##states, .most_outputs = 1 + states,  \
-  .options = flow_recurrent_options, .build = flow_recurrent_build, .call_named = flow_recurrent_call,                   \
-  .check = flow_cell_check, .outputs = flow_recurrent_outputs, .config = flow_recurrent_config, .cell = &steps,     \
-  .supports_masking = 1, .compute_mask = flow_recurrent_mask
-#define FLOW_RECURRENT_CELL(steps, states)                                                                               \
-  .min_inputs = 1, .max_inputs = 1 + states, .input_names = flow_cell_inputs_##states, .most_outputs = 1 + states,       \
-  .options = flow_recurrent_options, .build = flow_recurrent_build, .call_named = flow_cell_call,                        \
-  .check = flow_cell_check, .cell = &steps
+#define FLOW_RECURRENT_LAYER(steps, states)                                                                                             \
+  .input_names = flow_recurrent_inputs_##states, .most_outputs = 1 + states, .options = flow_recurrent_options,                         \
+  .build = flow_recurrent_build, .call_named = flow_recurrent_call, .outputs = flow_recurrent_outputs, .config = flow_recurrent_config, \
+  .cell = &steps, .supports_masking = 1, .compute_mask = flow_recurrent_mask
+#define FLOW_RECURRENT_CELL(steps, states)                                                                                                \
+  .input_names = flow_cell_inputs_##states, .most_outputs = 1 + states, .options = flow_recurrent_options, .build = flow_recurrent_build, \
+  .call_named = flow_cell_call, .cell = &steps
 
 /* Variables of a layer; the bias is there if use_bias says so. */
 enum { FLOW_RECURRENT_KERNEL, FLOW_RECURRENT_RECURRENT_KERNEL, FLOW_RECURRENT_BIAS };
@@ -89,7 +90,6 @@ flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int c
 flow_status flow_recurrent_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs);
 /* A cell's call, one step: outputs[0] is the first state, then come all states. */
 flow_status flow_cell_call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs);
-flow_status flow_cell_check(flow_layer *layer);
 /* One, or, with return_state, the states, too. */
 int         flow_recurrent_outputs(const flow_layer *layer);
 /* A flow_layer_class's compute_mask: of sequences that of the input, else none. */

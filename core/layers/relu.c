@@ -39,7 +39,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_relu = {
-  .name = "ReLU", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "ReLU",
+  .positional = 3,
+  .parameters = parameters,
+  .call = call,
+  .check = check,
   .supports_masking = 1,
   .doc = "max(x, 0), with an optional cap, slope below the threshold, and threshold."
 };

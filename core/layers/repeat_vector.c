@@ -2,16 +2,7 @@
 #include "layers/express.h"
 #include "layers/layer.h"
 
-static const flow_argument parameters[] = {
-  { "n", FLOW_INTEGER, NULL, NULL },
-  FLOW_LAYER_COMMON
-};
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "n", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
+static const flow_argument parameters[] = { { "n", FLOW_INTEGER, NULL, ">0" }, FLOW_LAYER_COMMON };
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
@@ -27,6 +18,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_repeat_vector = {
-  .name = "RepeatVector", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .doc = "Each sample's vector n times."
+  .name = "RepeatVector", .positional = 1, .parameters = parameters, .call = call, .doc = "Each sample's vector n times."
 };

@@ -21,7 +21,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_rescaling = {
-  .name = "Rescaling", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "Rescaling",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
   .supports_masking = 1,
   .doc = "x * scale + offset in float32."
 };

@@ -49,6 +49,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_reshape = {
-  .name = "Reshape", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "Reshape",
+  .positional = 1,
+  .parameters = parameters,
+  .call = call,
+  .check = check,
   .doc = "Each sample under target_shape; one dimension may be -1: inferred."
 };

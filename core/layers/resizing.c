@@ -3,8 +3,8 @@
 #include "layers/images.h"
 
 static const flow_argument parameters[] = {
-  { "height", FLOW_INTEGER, NULL, NULL },
-  { "width", FLOW_INTEGER, NULL, NULL },
+  { "height", FLOW_INTEGER, NULL, ">0" },
+  { "width", FLOW_INTEGER, NULL, ">0" },
   { "interpolation", FLOW_TEXT, "bilinear", "nearest|bilinear|bicubic|lanczos3|lanczos5" },
   { "crop_to_aspect_ratio", FLOW_BOOLEAN, "false", NULL },
   { "pad_to_aspect_ratio", FLOW_BOOLEAN, "false", NULL },
@@ -17,8 +17,6 @@ static const flow_argument parameters[] = {
 
 static flow_status check(flow_layer *layer)
 {
-  static const char *const positive[] = { "height", "width", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
   if (flow_argument_boolean(layer->arguments, "crop_to_aspect_ratio") && flow_argument_boolean(layer->arguments, "pad_to_aspect_ratio"))
     return flow_layer_fail(layer, "only one of crop_to_aspect_ratio and pad_to_aspect_ratio can be true");
   return FLOW_OK;
@@ -59,12 +57,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_resizing = {
-  .name = "Resizing",
-  .positional = 9,
-  .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
-  .call = call,
-  .check = check,
-  .doc = "Images in another height and width."
+  .name = "Resizing", .positional = 9, .parameters = parameters, .call = call, .check = check, .doc = "Images in another height and width."
 };

@@ -4,8 +4,8 @@
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
-  { "input_dim", FLOW_INTEGER, NULL, NULL },
-  { "output_dim", FLOW_INTEGER, NULL, NULL },
+  { "input_dim", FLOW_INTEGER, NULL, ">0" },
+  { "output_dim", FLOW_INTEGER, NULL, ">0" },
   { "tie_weights", FLOW_BOOLEAN, "true", NULL },
   { "embeddings_initializer", FLOW_INITIALIZER, "random_uniform", NULL },
   { "embeddings_regularizer", FLOW_REGULARIZER, "null", NULL },
@@ -24,8 +24,6 @@ enum { TABLE, REVERSE };
 
 static flow_status check(flow_layer *layer)
 {
-  static const char *const positive[] = { "input_dim", "output_dim", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
   if (flow_argument_is_null(layer->arguments, "logit_soft_cap") || flow_argument_number(layer->arguments, "logit_soft_cap") > 0)
     return FLOW_OK;
   return flow_layer_fail(layer, "logit_soft_cap must be greater than 0");
@@ -80,7 +78,15 @@ static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_t
 }
 
 const flow_layer_class flow_layer_reversible_embedding = {
-  .name = "ReversibleEmbedding", .positional = 9, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .input_names = input_names,
-  .options = options, .build = build, .call_named = call, .check = check, .supports_masking = 1, .compute_mask = compute_mask,
+  .name = "ReversibleEmbedding",
+  .positional = 9,
+  .parameters = parameters,
+  .input_names = input_names,
+  .options = options,
+  .build = build,
+  .call_named = call,
+  .check = check,
+  .supports_masking = 1,
+  .compute_mask = compute_mask,
   .doc = "An Embedding that also goes back, with reverse = true: a score for each index."
 };

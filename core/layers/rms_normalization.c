@@ -43,7 +43,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_rms_normalization = {
-  .name = "RMSNormalization", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
-  .check = check, .full_precision = 1,
+  .name = "RMSNormalization",
+  .positional = 2,
+  .parameters = parameters,
+  .build = build,
+  .call = call,
+  .check = check,
+  .full_precision = 1,
   .doc = "Each sample divided by the root of the mean of its squares along axis, then scaled."
 };

@@ -4,10 +4,10 @@
 #include "layers/convolution.h"
 
 static const flow_argument parameters[] = {
-  { "filters", FLOW_INTEGER, NULL, NULL },
+  { "filters", FLOW_INTEGER, NULL, ">0" },
   FLOW_CONVOLUTION_STEPS("valid|same"),
   FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_SINGLE, "1", NULL },
+  { "dilation_rate", FLOW_SINGLE, "1", ">0" },
   FLOW_CONVOLUTION_SEPARABLE
 };
 
@@ -16,8 +16,6 @@ const flow_layer_class flow_layer_separable_conv1d = {
   .alias = "SeparableConvolution1D",
   .positional = 19,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = flow_separable_convolution_build,
   .call = flow_separable_convolution_call,
   .check = flow_separable_convolution_check,

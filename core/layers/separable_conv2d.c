@@ -4,10 +4,10 @@
 #include "layers/convolution.h"
 
 static const flow_argument parameters[] = {
-  { "filters", FLOW_INTEGER, NULL, NULL },
+  { "filters", FLOW_INTEGER, NULL, ">0" },
   FLOW_CONVOLUTION_WINDOW,
   FLOW_LAYER_DATA_FORMAT,
-  { "dilation_rate", FLOW_PAIR, "1,1", NULL },
+  { "dilation_rate", FLOW_PAIR, "1,1", ">0" },
   FLOW_CONVOLUTION_SEPARABLE
 };
 
@@ -15,8 +15,6 @@ enum { DEPTHWISE, POINTWISE, BIAS };
 
 flow_status flow_separable_convolution_check(flow_layer *layer)
 {
-  static const char *const positive[] = { "filters", "depth_multiplier", NULL };
-  FLOW_TRY(flow_layer_check_positive(layer, positive));
   return flow_convolution_check_depthwise(layer, "separable");
 }
 
@@ -59,8 +57,6 @@ const flow_layer_class flow_layer_separable_conv2d = {
   .alias = "SeparableConvolution2D",
   .positional = 19,
   .parameters = parameters,
-  .min_inputs = 1,
-  .max_inputs = 1,
   .build = flow_separable_convolution_build,
   .call = flow_separable_convolution_call,
   .check = flow_separable_convolution_check,

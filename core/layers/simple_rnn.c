@@ -2,7 +2,7 @@
 #include "layers/recurrent.h"
 
 static const flow_argument parameters[] = {
-  { "units", FLOW_INTEGER, NULL, NULL },
+  { "units", FLOW_INTEGER, NULL, ">0" },
   { "activation", FLOW_ACTIVATION, "tanh", NULL },
   { "use_bias", FLOW_BOOLEAN, "true", NULL },
   FLOW_RECURRENT_INITIALIZERS,

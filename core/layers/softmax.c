@@ -39,7 +39,12 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 }
 
 const flow_layer_class flow_layer_softmax = {
-  .name = "Softmax", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 2, .input_names = input_names,
-  .options = no_options, .call_named = call, .supports_masking = 1,
+  .name = "Softmax",
+  .positional = 1,
+  .parameters = parameters,
+  .input_names = input_names,
+  .options = no_options,
+  .call_named = call,
+  .supports_masking = 1,
   .doc = "e^x / sum of e^x along axis."
 };

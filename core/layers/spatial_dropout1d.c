@@ -18,8 +18,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_spatial_dropout1d = {
-  .name = "SpatialDropout1D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
-  .check = flow_layer_check_dropout_rate, .config = flow_layer_config_untrained,
+  .name = "SpatialDropout1D",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
+  .check = flow_layer_check_dropout_rate,
+  .config = flow_layer_config_untrained,
   .supports_masking = 1,
   .doc = "In training, zeroes a share rate of the channels and scales the others by 1 / (1 - rate)."
 };

@@ -23,7 +23,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_unit_normalization = {
-  .name = "UnitNormalization", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "UnitNormalization",
+  .positional = 1,
+  .parameters = parameters,
+  .call = call,
   .supports_masking = 1,
   .doc = "Each sample divided by its L2 norm along axis."
 };

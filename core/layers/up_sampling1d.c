@@ -1,16 +1,7 @@
 /* up_sampling1d.c: UpSampling1D: every step size times, one after the other. */
 #include "layers/sequences.h"
 
-static const flow_argument parameters[] = {
-  { "size", FLOW_INTEGER, "2", NULL },
-  FLOW_LAYER_COMMON
-};
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "size", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
+static const flow_argument parameters[] = { { "size", FLOW_INTEGER, "2", ">0" }, FLOW_LAYER_COMMON };
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
@@ -29,6 +20,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_up_sampling1d = {
-  .name = "UpSampling1D", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .doc = "Sequences with every step size times."
+  .name = "UpSampling1D", .positional = 1, .parameters = parameters, .call = call, .doc = "Sequences with every step size times."
 };

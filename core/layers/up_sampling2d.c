@@ -4,17 +4,11 @@
 #include "layers/images.h"
 
 static const flow_argument parameters[] = {
-  { "size", FLOW_PAIR, "2,2", NULL },
+  { "size", FLOW_PAIR, "2,2", ">0" },
   FLOW_IMAGE_DATA_FORMAT,
   { "interpolation", FLOW_TEXT, "nearest", "nearest|bilinear|bicubic|lanczos3|lanczos5" },
   FLOW_LAYER_COMMON
 };
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "size", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
@@ -36,6 +30,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_up_sampling2d = {
-  .name = "UpSampling2D", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .doc = "Images size times as high and wide."
+  .name = "UpSampling2D", .positional = 3, .parameters = parameters, .call = call, .doc = "Images size times as high and wide."
 };

@@ -1,17 +1,7 @@
 /* up_sampling3d.c: UpSampling3D: volumes size times as deep, high and wide: planes, rows and columns are repeated. */
 #include "layers/volumes.h"
 
-static const flow_argument parameters[] = {
-  { "size", FLOW_TRIPLE, "2,2,2", NULL },
-  FLOW_LAYER_DATA_FORMAT,
-  FLOW_LAYER_COMMON
-};
-
-static flow_status check(flow_layer *layer)
-{
-  static const char *const positive[] = { "size", NULL };
-  return flow_layer_check_positive(layer, positive);
-}
+static const flow_argument parameters[] = { { "size", FLOW_TRIPLE, "2,2,2", ">0" }, FLOW_LAYER_DATA_FORMAT, FLOW_LAYER_COMMON };
 
 /* Each voxel is repeated along three further axes, which are then joined with its own. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
@@ -36,6 +26,5 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_up_sampling3d = {
-  .name = "UpSampling3D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .doc = "Volumes size times as deep, high and wide."
+  .name = "UpSampling3D", .positional = 2, .parameters = parameters, .call = call, .doc = "Volumes size times as deep, high and wide."
 };

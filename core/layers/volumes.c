@@ -4,14 +4,14 @@
 #include <string.h>
 
 const flow_argument flow_volumes_pooling_parameters[] = {
-  { "pool_size", FLOW_TRIPLE, "2,2,2", NULL },      /* AveragePooling3D of Keras has no default */
-  { "strides", FLOW_TRIPLE, "null", NULL },       /* null: pool_size */
+  { "pool_size", FLOW_TRIPLE, "2,2,2", ">0" }, /* AveragePooling3D of Keras has no default */
+  { "strides", FLOW_TRIPLE, "null", ">0" },    /* null: pool_size */
   { "padding", FLOW_TEXT, "valid", "valid|same" },
   FLOW_LAYER_DATA_FORMAT,
   FLOW_LAYER_COMMON
 };
 
-flow_status flow_volumes_check_strides(const flow_layer *layer)
+flow_status flow_volumes_check_strides(flow_layer *layer)
 {
   int32_t stride[3], dilation[3];
   flow_argument_triple(layer->arguments, "strides", stride);

@@ -7,6 +7,13 @@
 #include "layers/express.h"
 #include "layers/layer.h"
 
+/* Parameters of a convolution. */
+#define FLOW_VOLUMES_WINDOW                                                              \
+  { "kernel_size", FLOW_TRIPLE, NULL, ">0" }, { "strides", FLOW_TRIPLE, "1,1,1", ">0" }, \
+  {                                                                                      \
+    "padding", FLOW_TEXT, "valid", "valid|same"                                          \
+  }
+
 /* The arguments of a convolution or pooling; padding: depth, height and width, before and after. */
 typedef struct flow_volume_window {
   int32_t size[3], stride[3], dilation[3], padding[6];
@@ -14,7 +21,7 @@ typedef struct flow_volume_window {
 } flow_volume_window;
 
 /* Fails if strides and dilation_rate are both greater than 1 somewhere. */
-flow_status flow_volumes_check_strides(const flow_layer *layer);
+flow_status flow_volumes_check_strides(flow_layer *layer);
 /* Fails unless x is a volume whose depth is known. */
 flow_status flow_volumes_check(const flow_layer *layer, const flow_signature *input);
 /* size: the name of the argument, "kernel_size" or "pool_size". */

@@ -20,6 +20,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_zero_padding1d = {
-  .name = "ZeroPadding1D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "ZeroPadding1D",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
   .doc = "Sequences with steps of zeros before and after them."
 };

@@ -21,6 +21,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_zero_padding2d = {
-  .name = "ZeroPadding2D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .name = "ZeroPadding2D",
+  .positional = 2,
+  .parameters = parameters,
+  .call = call,
   .doc = "Images with rows and columns of zeros around them."
 };

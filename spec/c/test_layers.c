@@ -56,7 +56,7 @@ static void every_record_is_complete(void **state)
     if (class->alias) assert_int_equal(flow_layer_class_find(class->alias), i);
     assert_true(class->doc && class->doc[0]);
     assert_true(class->call || class->call_named);
-    assert_true(class->min_inputs >= 1 && class->max_inputs >= class->min_inputs);
+    assert_true(class->max_inputs == 0 || (!class->input_names && class->max_inputs >= class->min_inputs));
     assert_in_range(class->positional, 0, flow_layer_class_argument_count(i));
     for (int j = 0; j < flow_layer_class_argument_count(i); j++) {
       const char *name = flow_layer_class_argument(i, j);
