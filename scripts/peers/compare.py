@@ -128,7 +128,8 @@ def measure(net, mode, options, peak):
     for peer in peers:
         peer.close()
     count = operations(mode, *peers[0].multiply_adds)
-    what = {"train": "training", "train-bfloat16": "training in bfloat16", "predict": "prediction at batch 32", "predict1": "prediction of one at a time"}[mode]
+    what = {"train": "training", "train-bfloat16": "training in bfloat16", "predict": "prediction at batch 32",
+            "predict1": "prediction of one at a time"}[mode]
     print("\n%s, %s%s: %s; %.0f million operations an image" % (net, what, ", one core busy" if busy else "", NETS[net], count / 1e6))
     print("  %-12s %12s %22s %12s %12s %14s" % ("", "images/s", "slowest..fastest", "flowlua is", "of the peak", "peak memory")
           + ("  99th percentile" if mode == "predict1" else ""))
