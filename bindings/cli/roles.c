@@ -30,7 +30,7 @@ int roles_prepare(output *out, supervised_task *tasks, int count)
 {
   int rows = 0;
   for (int i = 0; i < count; i++) rows += rows_of(&tasks[i]);
-  out->writers = calloc((size_t)rows, sizeof *out->writers);
+  out->writers = calloc((size_t)rows + 1, sizeof *out->writers); /* of 0 elements it might be NULL */
   if (!out->writers) return 0;
   for (int i = 0; i < count; i++) {
     for (int row = 0; row < rows_of(&tasks[i]); row++) out->writers[out->writer_count++] = row_of(&tasks[i], row);

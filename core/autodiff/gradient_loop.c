@@ -179,7 +179,7 @@ flow_status flow_gradient_loop(flow_gradient_step *step)
   const flow_graph *graph = step->outputs[0]->graph;
   flow_loop *loop = flow_loop_retain(graph->loops[step->attributes->loop.number]);
   int inputs = step->input_count, outputs = step->output_count;
-  size_t most = (size_t)(inputs + outputs + 1);
+  size_t most = (size_t)inputs + (size_t)outputs + 1;
   void *block;
   flow_status status = flow_alloc_zero(sizeof(flow_tensor *) * 10 * most, &block);
   if (status != FLOW_OK) {
