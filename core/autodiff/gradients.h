@@ -4,7 +4,7 @@
 
 #include "ops/gradients.h"
 
-/* The rule of an op; NULL: it is not differentiable, nothing flows back. gradient_table.c */
+/* The gradient rule of an op; NULL: the op is not differentiable, and its inputs get no gradient. gradient_table.c */
 flow_gradient_rule flow_gradient_of(int op);
 
 #endif

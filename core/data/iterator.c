@@ -168,9 +168,9 @@ void flow_iterator_close(flow_iterator *iterator)
 
 /* ---- elements ---------------------------------------------------------------------------------------------------------------- */
 
-/* The next element, by the thread that runs the first cursor. */
-/* After a restore, or a skip, `to_skip` elements are left out first. If the data ends before, `delivered` is corrected to what there
- * was. An element that failed counts as delivered: a restored pass goes on after it. */
+/* The next element, by the thread that runs the first cursor. After a restore, or a skip, `to_skip` elements are left out first. If the
+ * data ends before, `delivered` is corrected to what there was. An element that failed counts as delivered: a restored pass goes on
+ * after it. */
 static flow_status produce(flow_iterator *iterator, flow_element *out)
 {
   if (!iterator->top) FLOW_TRY(flow_cursor_new(iterator, iterator->dataset, 0, &iterator->top));
@@ -234,8 +234,8 @@ int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
 /* What is done with the draws of a position. */
 typedef enum reading { CHECK, GO_ON, ALIGN } reading;
 
-/* Reads the draws after the header: to go on with that pass, or for the passes after it; 0 if the text is not what save writes. */
-/* Purposes: CHECK reads and changes nothing. GO_ON is for a restored pass: it draws the same numbers, and datasets count at least as
+/* Reads the draws after the header: to go on with that pass, or for the passes after it; 0 if the text is not what save writes.
+ * Purposes: CHECK reads and changes nothing. GO_ON is for a restored pass: it draws the same numbers, and datasets count at least as
  * far. ALIGN is for a later pass of another process: datasets get the seeds and counters of the saved one. */
 static int read_draws(flow_iterator *iterator, const char *text, reading purpose)
 {

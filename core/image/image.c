@@ -150,8 +150,8 @@ static flow_status decode_gif(const unsigned char *bytes, size_t count, int want
   return functions->decode_gif(bytes, count, reserve, &target);
 }
 
-/* decode_rows: NULL if the decoder makes the whole picture at once. With it, the channels are the wanted ones. */
-/* Told by the first bytes, in this order. */
+/* decode_rows: NULL if the decoder makes the whole picture at once. With it, the channels are the wanted ones. Told by the first bytes,
+ * in this order. */
 typedef struct format {
   const char *magic;
   size_t length;

@@ -122,8 +122,8 @@ static void make_row(flow_resizer *r)
   for (int64_t i = 0; i < n; i++) ((unsigned char *)r->to)[at + i] = (unsigned char)row[i];
 }
 
-/* `lines` is the address of line number `first`, the others follow `stride` elements apart. */
-/* Makes all rows of the output whose lines are there, and stops at the first that needs more. */
+/* `lines` is the address of line number `first`, the others follow `stride` elements apart. Makes all rows of the output whose lines are
+ * there, and stops at the first that needs more. */
 static void make_rows(flow_resizer *r, const void *lines, int64_t stride, int first, int count)
 {
   const flow_fitting *f = &r->fitting;

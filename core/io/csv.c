@@ -349,9 +349,8 @@ static void found_wrong(conversion *c, int row)
   while (row < first && !atomic_compare_exchange_weak(&c->wrong, &first, row)) continue;
 }
 
-/* Rows [begin, end), at most ROWS_AT_ONCE. */
-/* Fields become doubles (or int64) on the stack first, so that one conversion writes all of them in the column's dtype. A wrong field
- * ends this part; the lowest wrong row of all parts is reported, whichever thread finds it. */
+/* Rows [begin, end), at most ROWS_AT_ONCE. Fields become doubles (or int64) on the stack first, so that one conversion writes all of
+ * them in the column's dtype. A wrong field ends this part; the lowest wrong row of all parts is reported, whichever thread finds it. */
 static void convert_rows(conversion *c, int begin, int end)
 {
   union { double numbers[ROWS_AT_ONCE]; int64_t whole[ROWS_AT_ONCE]; } of;

@@ -196,8 +196,8 @@ static void stop_deflating(flow_record_sink *sink)
   sink->coding = FLOW_PLAIN;
 }
 
-/* Brings `count` bytes into the file, through the deflater if there is one; flush: Z_NO_FLUSH, or Z_FINISH at the end. */
-/* zlib takes at most 32 bits of input at a time, hence the pieces of 1 GB. */
+/* Brings `count` bytes into the file, through the deflater if there is one; flush: Z_NO_FLUSH, or Z_FINISH at the end. zlib takes at
+ * most 32 bits of input at a time, hence the pieces of 1 GB. */
 static flow_status put(flow_record_sink *sink, const void *bytes, uint64_t count, int flush)
 {
   if (sink->coding == FLOW_PLAIN) return flow_sink_write(&sink->sink, bytes, count);

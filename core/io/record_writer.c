@@ -64,8 +64,8 @@ static flow_status check_example(const char *function, const flow_example *examp
                    example ? "was released" : "is NULL");
 }
 
-/* The feature of that name, new or of that kind. */
-/* Features are looked for one by one: an example has a few. *out is borrowed until the next feature is added. */
+/* The feature of that name, new or of that kind. Features are looked for one by one: an example has a few. *out is borrowed until the
+ * next feature is added. */
 static flow_status feature_of(const char *function, flow_example *example, const char *name, flow_feature_kind kind, feature **out)
 {
   FLOW_TRY(check_example(function, example));

@@ -166,8 +166,8 @@ static flow_status take_checksums(flow_tensor_file *file)
   return FLOW_OK;
 }
 
-/* `block` is the length, the header, and a NUL. */
-/* The checksum was made while its own digits were 0, so they are set to 0 for the comparison and put back. */
+/* `block` is the length, the header, and a NUL. The checksum was made while its own digits were 0, so they are set to 0 for the
+ * comparison and put back. */
 static flow_status check_header_checksum(const flow_tensor_file *file, char *block, uint64_t bytes)
 {
   enum { START = sizeof checksum_start - 1 };

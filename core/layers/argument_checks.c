@@ -158,9 +158,8 @@ static flow_status wrong_type(const char *who, const char *name, const flow_argu
                    value_text(value, found, sizeof found));
 }
 
-/* Stores the choice that `value` names (case does not count, as in Keras), spelled as the record spells it. */
-/* parameter->choices: "valid|same|!full", of which those with "!" are known to Keras and not supported: they get another message than a
- * misspelled one. */
+/* Stores the choice that `value` names (case does not count, as in Keras), spelled as the record spells it. parameter->choices:
+ * "valid|same|!full", of which those with "!" are known to Keras and not supported: they get another message than a misspelled one. */
 static flow_status store_choice(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                 flow_arguments *result)
 {
@@ -374,8 +373,8 @@ static int is_nothing(const flow_argument *parameter, const argument_value *valu
          strcmp(parameter->initial, "null") == 0;
 }
 
-/* Puts every parameter into `result`, under "<prefix><name>". */
-/* A choice with options (an initializer) is followed by its own parameters under "<name>.": complete_into calls itself once for them. */
+/* Puts every parameter into `result`, under "<prefix><name>". A choice with options (an initializer) is followed by its own parameters
+ * under "<name>.": complete_into calls itself once for them. */
 static flow_status complete_into(const char *who, const char *prefix, const flow_argument *parameters, const flow_arguments *given,
                                  flow_arguments *result)
 {

@@ -47,8 +47,7 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
-/* The size of the normalized axis; *axis counts from 0. */
-/* Also of every call: the batch cannot be the axis. */
+/* The size of the normalized axis; *axis counts from 0. Also of every call: the batch cannot be the axis. */
 static flow_status check_input(const flow_layer *layer, const flow_signature *input, int *axis, int64_t *size)
 {
   FLOW_TRY(flow_layer_axis(layer, "axis", input->rank, axis));

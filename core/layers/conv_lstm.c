@@ -205,8 +205,8 @@ static flow_status check_states(const flow_layer *layer, flow_tensor *const *giv
   return FLOW_OK;
 }
 
-/* The first states, which are like the gates of one step, and what all steps have in common. */
-/* The states have the spatial sizes that the inputs' convolution gives. */
+/* The first states, which are like the gates of one step, and what all steps have in common. The states have the spatial sizes that the
+ * inputs' convolution gives. */
 static void prepare(flow_expression *e, flow_steps *s, flow_tensor *const *given, run *r, flow_tensor **states)
 {
   int64_t dims[FLOW_MAX_RANK];

@@ -56,8 +56,8 @@ static flow_tensor *normalize(flow_expression *e, flow_tensor *x, int axis)
   return e_mul(e, x, flow_express(e, FLOW_OP_rsqrt, squares, NULL, NULL, NULL));
 }
 
-/* {batch, others, axis}: what is left of the shape, and the summed axis, at the end. */
-/* With several other axes of which one is unknown their product is unknown, too. */
+/* {batch, others, axis}: what is left of the shape, and the summed axis, at the end. With several other axes of which one is unknown
+ * their product is unknown, too. */
 static flow_tensor *as_rows(flow_expression *e, flow_tensor *x, int axis)
 {
   flow_attributes order = { .transpose = { .rank = x->rank } };

@@ -169,7 +169,6 @@ static flow_status call_named(flow_context *context, flow_layer *layer, flow_ten
   return status;
 }
 
-/* In the dtype of the layer's policy: so are the inputs, and the variables as they are read. */
 /* The dtype of the policy is in force while the class runs: variables are read in it (autocast), inputs are cast, outputs are cast last.
  * What was in force before is put back whatever happens, since layers call layers. */
 static flow_status call_class(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count,

@@ -29,8 +29,8 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
-/* kept: a bit for each axis of the input that has its own values; dims: the input's shape with 1 for the others. */
-/* The axes must have known sizes; the batch may be one of them. */
+/* kept: a bit for each axis of the input that has its own values; dims: the input's shape with 1 for the others. The axes must have
+ * known sizes; the batch may be one of them. */
 static flow_status kept_axes(const flow_layer *layer, const flow_signature *input, unsigned *kept, int64_t dims[FLOW_MAX_RANK])
 {
   const double *axes;

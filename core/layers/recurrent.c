@@ -100,8 +100,8 @@ static flow_tensor *dropout_mask(flow_expression *e, flow_layer *layer, flow_ten
   return mask;
 }
 
-/* The input's share of all gates {n, steps, gates * u}: x . kernel + bias, and what dropout does to it. */
-/* One product for all steps and gates, unless dropout gives each gate a mask of its own: then one for each gate. */
+/* The input's share of all gates {n, steps, gates * u}: x . kernel + bias, and what dropout does to it. One product for all steps and
+ * gates, unless dropout gives each gate a mask of its own: then one for each gate. */
 static flow_tensor *input_gates(flow_expression *e, flow_layer *layer, const flow_recurrent_cell *cell, flow_tensor *x, flow_tensor *bias,
                                 int training, flow_layer_draws draws)
 {
@@ -136,8 +136,8 @@ static int is_usual(const flow_layer *layer, const char *name, const char *activ
   return !chosen || strcmp(chosen, activation) == 0;
 }
 
-/* Whether the cell's op does it. */
-/* The ops know Keras' default activations and no recurrent dropout; everything else is done step by step from ops. */
+/* Whether the cell's op does it. The ops know Keras' default activations and no recurrent dropout; everything else is done step by step
+ * from ops. */
 static int is_fused(const run *r)
 {
   const flow_layer *layer = r->steps.layer;
@@ -145,8 +145,7 @@ static int is_fused(const run *r)
   return is_usual(layer, "activation", "tanh") && (r->cell->gates == 1 || is_usual(layer, "recurrent_activation", "sigmoid"));
 }
 
-/* By the op: states[] become the last ones; returns the sequence of h. */
-/* history: what the gradient needs is kept only in training. */
+/* By the op: states[] become the last ones; returns the sequence of h. history: what the gradient needs is kept only in training. */
 static flow_tensor *run_op(flow_expression *e, const run *r, flow_tensor **states)
 {
   const flow_steps *s = &r->steps;

@@ -102,10 +102,9 @@ static flow_status make_layer(flow_context *context, const flow_model_call *call
   return status;
 }
 
-/* Makes the layer of a call, and finds what it gives. The error is that of the first attempt. */
-/* Attempts, in order: stand-ins alone; with sizes of other operands; with larger stand-ins. Only FLOW_INVALID_ARGUMENT, which a size may
- * have caused, is followed by another attempt, and the first one's message is the one that is kept, since it names the sizes of the
- * file. */
+/* Makes the layer of a call, and finds what it gives. The error is that of the first attempt. Attempts, in order: stand-ins alone; with
+ * sizes of other operands; with larger stand-ins. Only FLOW_INVALID_ARGUMENT, which a size may have caused, is followed by another
+ * attempt, and the first one's message is the one that is kept, since it names the sizes of the file. */
 static flow_status build_call(flow_context *context, const flow_model_call *call, flow_signature *signatures, flow_tensor **values)
 {
   flow_signature *results = &signatures[call->result];
@@ -142,8 +141,8 @@ static flow_status build_by_call(flow_context *context, flow_model *model)
   return status;
 }
 
-/* All sizes are known: one trace of all calls. */
-/* The outputs are not looked at: layers made their variables on the way, and that is all that is wanted. */
+/* All sizes are known: one trace of all calls. The outputs are not looked at: layers made their variables on the way, and that is all
+ * that is wanted. */
 static flow_status build_at_once(flow_context *context, flow_model *model)
 {
   flow_tensor *inputs[FLOW_MODEL_MOST_TENSORS] = { NULL }, *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL };

@@ -54,9 +54,8 @@ static const char *class_of(const flow_model_part *part)
   return part->layer ? part->layer->class->name : part->kind == FLOW_PART_FUNCTIONAL ? "Functional" : part->class_name;
 }
 
-/* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. */
-/* Groups are numbered by class as Keras does it: dense, dense_1, ... among the children of one part; parts of a wrapper are named by
- * their field. */
+/* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. Groups are numbered by class as Keras does
+ * it: dense, dense_1, ... among the children of one part; parts of a wrapper are named by their field. */
 static flow_status walk_part(walker *w, const flow_model_part *part, int length)
 {
   const char *slash = length ? "/" : "", *list = part->wrapper ? part->wrapper->list : "layers";

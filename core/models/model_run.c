@@ -138,9 +138,9 @@ static flow_status add_penalties(flow_context *context, const flow_model_part *p
   return FLOW_OK;
 }
 
-/* Loss, gradients and the optimizer's update, as effects of the open trace. */
-/* Everything that Keras' train_step does: forward on a tape, loss by rows, masked and averaged, plus what layers and regularizers add,
- * scaled if there is a loss scale; then gradients and the update. Only the loss is an output of the step; the update is an effect. */
+/* Loss, gradients and the optimizer's update, as effects of the open trace. Everything that Keras' train_step does: forward on a tape,
+ * loss by rows, masked and averaged, plus what layers and regularizers add, scaled if there is a loss scale; then gradients and the
+ * update. Only the loss is an output of the step; the update is an effect. */
 static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
 {
   flow_tensor *outputs[FLOW_MODEL_MOST_TENSORS] = { NULL }, *values = NULL, *weights = NULL, *target = NULL, *activity = NULL;
@@ -180,8 +180,7 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
   return status;
 }
 
-/* A flow_step_tracer. */
-/* Rows are -1, so that the plan serves any number; other sizes are those of the operands. */
+/* A flow_step_tracer. Rows are -1, so that the plan serves any number; other sizes are those of the operands. */
 static flow_status trace_step(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *given, int count,
                               flow_plan **plan)
 {

@@ -40,9 +40,8 @@ static flow_tensor *cumulated_sum(flow_operation_call *call)
   return flow_express(E, FLOW_OP_cumsum, x, NULL, NULL, &attributes);
 }
 
-/* By pairs that are 1, 2, 4, ... apart. */
-/* Hillis and Steele's scan ("Data parallel algorithms", 1986): after the round with distance d each element is the product of the 2 d
- * elements up to it. log2(n) rounds of whole tensors instead of n steps. */
+/* By pairs that are 1, 2, 4, ... apart. Hillis and Steele's scan ("Data parallel algorithms", 1986): after the round with distance d
+ * each element is the product of the 2 d elements up to it. log2(n) rounds of whole tensors instead of n steps. */
 static flow_tensor *cumulated_product(flow_operation_call *call)
 {
   flow_tensor *x = as_numbers(call);
@@ -67,8 +66,8 @@ static flow_tensor *sorted(flow_operation_call *call)
   return flow_express(E, FLOW_OP_take_along, x, flow_express(E, FLOW_OP_argsort, x, NULL, NULL, &attributes), NULL, &attributes);
 }
 
-/* What stands at or below the k-th diagonal, or at and above it. */
-/* A constant of columns minus rows is compared with k: kept where it is <= k (Tril) or >= k (Triu). */
+/* What stands at or below the k-th diagonal, or at and above it. A constant of columns minus rows is compared with k: kept where it is
+ * <= k (Tril) or >= k (Triu). */
 static flow_tensor *triangle(flow_operation_call *call)
 {
   flow_tensor *x = X, *distances = NULL;

@@ -266,9 +266,8 @@ static int64_t capacity_for(int64_t rows)
   return capacity;
 }
 
-/* For training, which is alone and whose memory is large, one runner serves all batches up to the largest. */
-/* An own runner first, then an idle one. *plan is set where neither is there: the runner is then made without the lock, since that takes
- * memory and time. */
+/* For training, which is alone and whose memory is large, one runner serves all batches up to the largest. An own runner first, then an
+ * idle one. *plan is set where neither is there: the runner is then made without the lock, since that takes memory and time. */
 static void pick(flow_sharing *sharing, flow_runner **own, const flow_model_step *step, int64_t rows, flow_plan **plan,
                         int64_t *capacity, flow_runner **out)
 {

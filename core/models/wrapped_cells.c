@@ -56,8 +56,8 @@ typedef struct rnn {
   int                      states, zeroes;      /* zeroes: outputs that the mask leaves out are 0, else those of the step before */
 } rnn;
 
-/* A cell, or several: *output and after[] are borrowed from e. */
-/* A list of cells (StackedRNNCells) passes its output from one to the next; states are in the order of the cells. */
+/* A cell, or several: *output and after[] are borrowed from e. A list of cells (StackedRNNCells) passes its output from one to the next;
+ * states are in the order of the cells. */
 static void run_cell(const rnn *r, flow_expression *e, const flow_model_part *cell, flow_tensor *x, flow_tensor *const *states,
                      flow_tensor **output, flow_tensor **after)
 {

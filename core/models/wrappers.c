@@ -176,8 +176,8 @@ flow_status flow_wrapper_run(const flow_wrapper_call *call)
 
 enum { CONCAT, SUM, MULTIPLY, AVERAGE, NO_MERGE };
 
-/* -1: not known. */
-/* Keras' merge_mode: null keeps both outputs apart (NO_MERGE); a config without it is an old one, whose default was "concat". */
+/* Keras' merge_mode: null keeps both outputs apart (NO_MERGE); a config without it is an old one, whose default was "concat". -1: it is
+ * not known. */
 static int merge_mode(const flow_model_part *part)
 {
   static const char *const names[] = { "concat", "sum", "mul", "ave" };
@@ -325,8 +325,8 @@ static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_
   return status;
 }
 
-/* All steps as rows of one batch. */
-/* {batch, steps, ...} as {batch * steps, ...}: one call instead of one for each step, where rows do not depend on each other. */
+/* All steps as rows of one batch. {batch, steps, ...} as {batch * steps, ...}: one call instead of one for each step, where rows do not
+ * depend on each other. */
 static flow_status run_together(const flow_wrapper_call *call, flow_tensor *x)
 {
   flow_expression e = flow_expression_of(call->context);

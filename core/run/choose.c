@@ -26,8 +26,8 @@ int flow_count_row_classes(const flow_instance *instance)
   return count;
 }
 
-/* The class of rows that a run belongs to. */
-/* The first class whose upper limit, 1 << class rows, is not exceeded; the last class has no limit but the capacity. */
+/* The class of rows that a run belongs to: the first class whose upper limit, 1 << class rows, is not exceeded; the last class has no
+ * limit but the capacity. */
 static int class_of(const flow_instance *instance, int64_t rows)
 {
   int class = 0;

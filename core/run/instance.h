@@ -73,7 +73,7 @@ typedef struct flow_stage {
   int     lasting;                     /* entries with prepare() of which derived.h keeps what that makes */
   int     fixed;                       /* all that the segment makes is kept: derived.h */
   size_t  local_bytes;
-  int     collective;                  /* it is a sum over replicas, or their rows put together */
+  int collective;                      /* a sum over replicas, or a gather of their rows */
   int     waits_for;                   /* the last COLLECTIVE segment before whose result it is the first to read, or -1 */
 } flow_stage;
 
@@ -124,7 +124,7 @@ struct flow_instance {
   flow_replica_set *set;               /* never NULL: that of one replica where it is alone */
 };
 
-/* flow_instance_new at a place of its own. set: the replicas that it is to be the next one of; NULL: it leads a new set, and is alone. */
+/* flow_instance_new at `place`. set: the replicas that the instance joins as the next one; NULL: it is the only one of a new set. */
 flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_replica_set *set, flow_instance **out);
 /* Lays the same instance out for another capacity, by the caller's thread between runs. After a failure its capacity is 0, nothing of
  * its memory is left, and every run fails with FLOW_OUT_OF_MEMORY. */
@@ -152,8 +152,8 @@ int         flow_count_row_classes(const flow_instance *instance);
 /* Chooses the kernel of entry e of segment s for a class and asks it for its memory, for the largest call that it will see. */
 flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue);
 void        flow_set_row_class(flow_instance *instance, int class);
-/* On a device a library makes plans of what ops ask of it, which take up to seconds each and are kept: asks for those of a run of so many
- * rows by all threads at once. What cannot be made is found out by who asks next. */
+/* Asks a device's library, by all threads at once, for the plans that the ops of a run of `rows` rows need: making one takes up to
+ * seconds, and the library keeps it. A plan that cannot be made does not fail here; the op that needs it does. */
 void        flow_choose_ahead(const flow_instance *instance, int64_t rows, flow_queue *queue);
 /* How `rows` rows are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as many
  * rows as fit, and every thread gets some slots. */

@@ -54,7 +54,7 @@ static share begin_share(flow_instance *instance, flow_member *own, int member, 
   return (share){ .instance = instance, .member = member, .members = members, .step = ++own->step, .parts = parts };
 }
 
-/* Takes the next part of those of `of` in this step, of which it has `count`. Returns -1: they are taken. */
+/* Takes the next of the `count` parts that belong to member `of` in this step; -1: all are taken. */
 static int64_t claim_part(flow_member *of, int64_t step, int64_t count)
 {
   int64_t seen = atomic_load_explicit(&of->claimed, memory_order_relaxed);
@@ -66,7 +66,7 @@ static int64_t claim_part(flow_member *of, int64_t step, int64_t count)
   }
 }
 
-/* The number of the part that the member is to do next; -1: all are taken. */
+/* The part that the member does next; -1: all are taken. */
 static int64_t next_part(share *s)
 {
   for (; s->turn < s->members; s->turn++) {

@@ -103,9 +103,8 @@ static flow_status add(flow_event_writer *writer, flow_message *event)
   return write_pending(writer);
 }
 
-/* Makes the file, with a name that no other writer takes. */
-/* The name has the second, the host, the process and a number, as TensorFlow's: TensorBoard sorts a run's files by it, and two writers
- * in one second differ. O_APPEND: each write goes to the end. */
+/* Makes the file, with a name that no other writer takes. The name has the second, the host, the process and a number, as TensorFlow's:
+ * TensorBoard sorts a run's files by it, and two writers in one second differ. O_APPEND: each write goes to the end. */
 static flow_status create(flow_event_writer *writer, const char *folder, const char *suffix)
 {
   static _Atomic unsigned writers;
@@ -122,7 +121,6 @@ static flow_status create(flow_event_writer *writer, const char *folder, const c
   return writer->descriptor < 0 ? fail_write(writer) : FLOW_OK;
 }
 
-/* The first record of a file. */
 /* The first event of every file, by which readers know how the others are written. */
 static flow_status write_version(flow_event_writer *writer)
 {

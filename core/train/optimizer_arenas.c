@@ -50,8 +50,7 @@ static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const in
   return flow_tensor_view(flat, rank, shape, strides, offset, out);
 }
 
-/* A variable whose storage is such a part. */
-/* FLOW_MIRRORED: each replica keeps its copy, and updates are the same on all. */
+/* A variable whose storage is such a part. FLOW_MIRRORED: each replica keeps its copy, and updates are the same on all. */
 static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, const char *owner, const char *what,
                                  flow_variable **out)
 {
@@ -163,9 +162,9 @@ static flow_status make_homes(const arena *a, flow_tensor **parts)
   return status;
 }
 
-/* Makes an arena for variables that have none here. Nothing moves before everything is there. */
-/* Order: everything that may fail for lack of memory first, then variables move into their homes one after the other, each old storage
- * being freed at once. Variables that another optimizer has adopted stay where they are: only their slots are here. */
+/* Makes an arena for variables that have none here. Nothing moves before everything is there. Order: everything that may fail for lack
+ * of memory first, then variables move into their homes one after the other, each old storage being freed at once. Variables that
+ * another optimizer has adopted stay where they are: only their slots are here. */
 static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
   arena *a;

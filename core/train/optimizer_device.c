@@ -35,8 +35,8 @@ static flow_status move_parts(flow_optimizer *optimizer, const flow_storage *fro
   return FLOW_OK;
 }
 
-/* Moves what `member` is in. */
-/* The whole storage is copied once, whichever of its parts comes first; later parts find themselves there already. */
+/* Moves what `member` is in. The whole storage is copied once, whichever of its parts comes first; later parts find themselves there
+ * already. */
 static flow_status move_storage(flow_optimizer *optimizer, const flow_tensor *member, flow_place *place)
 {
   flow_storage *from = member->storage;

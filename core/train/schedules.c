@@ -93,8 +93,8 @@ const char *flow_schedule_class_argument(int index, int argument)
 
 /* ---- life ----------------------------------------------------------------------------------------------------------------- */
 
-/* The arguments as a formula reads them, written to `numbers` unless it is NULL; returns how many. */
-/* The form that schedule_formulas.h reads, on every device. */
+/* The arguments as a formula reads them, written to `numbers` unless it is NULL; returns how many. The form that schedule_formulas.h
+ * reads, on every device. */
 static int list_numbers(const flow_schedule *schedule, double *numbers)
 {
   const flow_arguments *arguments = schedule->arguments;

@@ -1,8 +1,8 @@
-/* communication.h: the communication thread of a worker: sums that go on while the caller computes, in the order in which they were
- * begun (transport/exchange.h).
+/* communication.h: the communication thread of a worker: it makes sums while the caller computes, in the order in which they were begun
+ * (transport/exchange.h).
  *
- * One thread at a time uses a flow_communication and what belongs to it. After the first failure nothing is carried out any more:
- * everything begun later, and what was begun but not carried out, fails with that status and reason. */
+ * One thread at a time uses a flow_communication and what belongs to it. After the first failure no sum is made any more: those that
+ * were begun and not made, and all later ones, fail with its status and reason. */
 #ifndef FLOW_TRANSPORT_COMMUNICATION_H
 #define FLOW_TRANSPORT_COMMUNICATION_H
 
@@ -13,7 +13,8 @@ typedef struct flow_communication flow_communication;
 /* Starts the thread. The communicator is the caller's; until stop has returned nobody else may use it, but anybody may abort it.
  * pairwise: sums are made in the order of pairwise_sum.h, not in that of the transport. */
 flow_status flow_communication_start(flow_communicator *communicator, int pairwise, flow_communication **out);
-/* Carries out what was begun, or waits until it has failed (flow_communicator_abort shortens that), and ends the thread. NULL is fine. */
+/* Makes the sums that were begun, or waits until they have failed (flow_communicator_abort shortens that), and ends the thread. NULL is
+ * fine. */
 void        flow_communication_stop(flow_communication *self);
 
 /* Lives as long as `self`. Its begin waits while more than 64 sums are under way, and takes no memory. */

@@ -1,8 +1,8 @@
-/* exchange.h: how what instances add up reaches other processes. An interface that communication.c implements and core/run uses, which
- * knows nothing of sockets.
+/* exchange.h: sums of instances over processes: an interface that core/run uses, which knows nothing of sockets, and communication.c
+ * implements.
  *
- * All workers (processes) begin the same sums in the same order. One thread at a time uses an exchange. After a failure everything
- * that follows fails with the first reason. */
+ * All workers (processes) begin the same sums in the same order. One thread at a time uses an exchange. After a failure everything that
+ * follows fails with the first reason. */
 #ifndef FLOW_TRANSPORT_EXCHANGE_H
 #define FLOW_TRANSPORT_EXCHANGE_H
 
@@ -25,9 +25,9 @@ struct flow_exchange {
   int workers, worker;               /* how many take part; which one this is, from 0 */
   /* replicas of all workers together, spread by flow_pairwise_begin; 0: each worker has as many as the others */
   int shards;
-  /* nonzero: there may be more workers later, for whom this one pauses in all_gather: it is used, though it may be alone */
+  /* nonzero: workers may join later, and this one pauses for them in all_gather; so the exchange is used even by a single worker */
   int grows;
-  /* what gradients travel as: FLOW_FLOAT32, or FLOW_BFLOAT16 or FLOW_FLOAT16, which begin adds up then, too */
+  /* the dtype in which gradients are sent: FLOW_FLOAT32, or FLOW_BFLOAT16 or FLOW_FLOAT16, which begin then takes, too */
   int gradient_dtype;
   /* Begins to add up data[0 .. count) over the workers, in place (float32, float64), on the communication thread. No one may touch data
    * until finish has returned. */
@@ -38,10 +38,10 @@ struct flow_exchange {
   flow_status (*all_gather)(flow_exchange *self, const void *mine, int64_t bytes, void *all);
   /* The same of several arrays, which have the same sizes at all workers and travel together. */
   flow_status (*gather)(flow_exchange *self, const flow_gathering *arrays, int count);
-  /* (optional: where the workers share memory) Of each of `count` arrays, which are made of units of `unit` bytes, every worker w has made
-   * units [first[w], first[w + 1]), and gets all others, in place. count * unit is at most FLOW_MOST_COLLECTED, count FLOW_MOST_ARRAYS.
-   * Nobody returns before all have called: where there are no units they meet. After a failure received[w] is how many units are there from
-   * the start of worker w's part, in all arrays; the rest is as it was. */
+  /* (optional: where the workers share memory) Each of `count` arrays consists of units of `unit` bytes. Every worker w has made units
+   * [first[w], first[w + 1]) and gets all others, in place. count * unit is at most FLOW_MOST_COLLECTED, count FLOW_MOST_ARRAYS. No
+   * worker returns before all have called; with no units it is a barrier. After a failure received[w] is the number of units that have
+   * arrived from the start of worker w's part, in all arrays; the rest is as it was. */
   flow_status (*collect)(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received);
   /* (optional, as collect) *out: this many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
   flow_status (*share_region)(flow_exchange *self, int64_t bytes, flow_shared_region *out);

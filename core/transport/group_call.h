@@ -1,4 +1,4 @@
-/* group_call.h: what ranks show each other of a call, so that those who do not agree find out: for transports that show it. */
+/* group_call.h: what ranks tell each other about a call, so that they find out when their calls differ; for transports that send it. */
 #ifndef FLOW_TRANSPORT_GROUP_CALL_H
 #define FLOW_TRANSPORT_GROUP_CALL_H
 

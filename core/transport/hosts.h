@@ -6,7 +6,7 @@
 #include "base/failure.h"
 #include "transport/transport.h"
 
-enum { FLOW_HOSTS_SMALL = 16384 };       /* bytes of a sum that every rank makes itself */
+enum { FLOW_HOSTS_SMALL = 16384 }; /* of a sum: up to as many bytes every rank adds up itself */
 
 typedef struct flow_hosts {
   flow_communicator  base;               /* first: it is what callers hold */

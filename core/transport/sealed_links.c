@@ -110,9 +110,8 @@ static int read_far(const flow_sealed_links *self, sealed_link *link)
 static int sends_out(const sealed_link *link) { return link->out_at < link->out_count; }
 static int sends_near(const sealed_link *link) { return link->plain_at < link->plain_count; }
 
-/* Moves what can be moved. */
-/* Both ways by turns, so that neither waits for the other. A link whose two ends are over, or that failed, is closed; the rank sees its
- * socket end. */
+/* Moves what can be moved. Both ways by turns, so that neither waits for the other. A link whose two ends are over, or that failed, is
+ * closed; the rank sees its socket end. */
 static void pump(const flow_sealed_links *self, sealed_link *link)
 {
   int going = 1;

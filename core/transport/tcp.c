@@ -221,9 +221,10 @@ static int64_t most_by_itself(void)
   return most;
 }
 
-/* What to ask for, for the send buffer of one of `ranks` - 1 connections through a network; 0: nothing. What a buffer does not take waits
- * for the answer to what it took: rows of 5.5 MB, where the system gives 4 MB, reach the other worker a way there and back later. Systems
- * may give more to those who ask (net.core.wmem_max, doubled), or less, which is why this tries it with a socket of its own. */
+/* The size to request for the send buffer of each of `ranks` - 1 connections through a network; 0: the system's own is as large. Bytes
+ * that the buffer has no room for are sent only when earlier ones are acknowledged: 5.5 MB through a buffer of 4 MB take a round trip
+ * longer. A request is granted up to net.core.wmem_max (doubled), which may be more or less than a buffer that is not requested gets; so
+ * this tries it with a socket. */
 static int find_send_bytes(int ranks)
 {
   int wanted = SEND_BYTES / (ranks - 1), given = 0;

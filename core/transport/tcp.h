@@ -19,7 +19,7 @@ typedef struct flow_tcp_head {
 /* A connection, and the message each way of the call under way: head, first, second, and what is gathered. */
 typedef struct flow_tcp_peer {
   int           socket;            /* -1: this rank itself */
-  int64_t window;                  /* within a machine: bytes that may be sent to it before it sends as many; 0: there is no limit */
+  int64_t window;                  /* within a machine: bytes that may be sent to it before as many have come from it; 0: no limit */
   flow_tcp_head heard;
   char         *piece;             /* what was received of `added`, from summed on */
   const char   *first, *second;    /* out: to be added up or passed on; ready as far as this rank's own share is */
@@ -53,7 +53,7 @@ typedef struct flow_tcp {
 /* Carries out the call that said, share and peers describe. Returns when all bytes were sent and received, or with the first failure;
  * after one the group is of no further use. */
 flow_status flow_tcp_exchange(flow_tcp *self);
-/* Any thread. Whoever waits at one of the connections, here or elsewhere, sees that they have ended. */
+/* Ends the connections: whoever waits at one of them, in this process or another, sees that. Any thread may call it. */
 void        flow_tcp_let_go(const flow_tcp *self);
 
 #endif

@@ -99,7 +99,7 @@ end
 
 ---- lists -----------------------------------------------------------------------------------------------------------
 
--- Names of the devices that are there, of one kind or of all (nil); what: who asks.
+-- Names of the devices that are there, of one kind or of all (nil); what: the caller, as messages name it.
 function devices.physical(what, kind)
   kind = kind_of(what, kind)
   local list = kind ~= "gpu" and { "cpu:0" } or {}

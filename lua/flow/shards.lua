@@ -15,7 +15,7 @@ local shards = {}
 local MOST = 256      -- replicas of a process
 local count = nil
 
--- nil: strategies have a replica for each device. what: who asks. Only before the first strategy is made.
+-- nil: strategies have a replica for each device. what: the caller, as messages name it. Only before the first strategy is made.
 function shards.set(what, wanted)
   local number = type(wanted) == "number" and wanted or -1
   local fraction = math.frexp(number)

@@ -26,14 +26,16 @@ void        flow_control_close(flow_control *control);
 
 /* Where the caller counts the calls that all tasks make together; NULL: nowhere. To be called before join; outlives the control plane. */
 void        flow_control_count(flow_control *control, const _Atomic uint32_t *calls);
-/* context: its interrupt flag ends waiting; NULL: nothing does. ended: called once for each generation that is aborted, and when hope for
- * one is given up, with the sentence; tick: several times a heartbeat, also after the end, finished: a task that has said goodbye, or "";
- * it returns why this process cannot go on, which is reported as its own fault, or NULL. On any thread, and they call nothing of the
- * control plane. To be called before join. All outlive the control plane. */
+/* What the control plane tells the process. To be called before join; all that is passed outlives the control plane. The functions are
+ * called on any thread, and must not call the control plane.
+ *
+ * context: its interrupt flag ends waiting; NULL: nothing does. ended: called with a sentence once for each generation that is aborted,
+ * and when there is no hope of another one. tick: called several times per heartbeat, also after the end; finished: a task that has said
+ * goodbye, or "". It returns why this process cannot go on, which is reported as its own fault, or NULL. */
 void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
                                const char *(*tick)(void *state, const char *finished), void *state);
 
-/* What messages are sealed by (control_plugin.h), for those who seal more; NULL: nothing, there is no secret. */
+/* What seals messages (control_plugin.h), for rooms that seal more; NULL: there is no secret, and nothing is sealed. */
 const struct flow_control_functions *flow_control_sealing(const flow_control *control);
 /* Waits for the next generation, which may be over when this returns: flow_control_check tells. FLOW_NOT_FOUND: there is none, since the
  * others, who went on without this task, have finished. */
@@ -44,11 +46,11 @@ void        flow_control_progress(flow_control *control, double step, const char
 flow_status flow_control_check(flow_control *control, int *culprit);
 /* Why the last generation ended. */
 flow_end    flow_control_end(flow_control *control);
-/* Whether the chief, which this process is, has been joined by a task with which the next generation would be larger. Takes no lock. */
+/* On the chief: whether a task has called with which the next generation would be larger. Takes no lock. */
 int         flow_control_has_newcomer(const flow_control *control);
 /* Ends the generation, so that the next one begins with it. */
 flow_status flow_control_pause(flow_control *control);
-/* Whether there will be no generation any more. */
+/* Whether no further generation will begin. */
 int         flow_control_has_ended(flow_control *control);
 /* Waits at most this many seconds for the end of the generation; 1: it is over. */
 int         flow_control_await_end(flow_control *control, double within);
@@ -58,17 +60,18 @@ flow_status flow_control_get(flow_control *control, const char *key, double with
 flow_status flow_control_barrier(flow_control *control, const char *name, double within);
 /* As flow_protocol_report. */
 flow_status flow_control_report(flow_control *control, const char *what, flow_fault fault);
-/* A task as this process knows it now. known: the numbers are; of others only the chief knows them, as the last heartbeat brought them. */
+/* A task as this process knows it now. known: whether calls, step and silent are known; of other tasks only the chief knows them, from
+ * the last heartbeat. */
 typedef struct flow_task_view {
   char        name[FLOW_TASK_NAME_SIZE], address[FLOW_ADDRESS_SIZE], doing[FLOW_DOING_SIZE];
   const char *state;               /* "running", "not there", ...; static */
   int         known;
-  uint32_t    calls;               /* that all make together, as many as it has begun */
+  uint32_t calls;                  /* how many of the calls that all tasks make together it has begun */
   double      step, silent;        /* silent: seconds since it was heard */
 } flow_task_view;
 /* The first `room` tasks, in the protocol's order; returns how many there are. self: this process's place; generation: the newest. */
 int         flow_control_tasks(flow_control *control, flow_task_view *tasks, int room, int *self, uint64_t *generation);
-/* Waits until all have said so; at once if preempted. */
+/* Says goodbye and waits until all tasks have said it; returns at once if preempted. */
 flow_status flow_control_goodbye(flow_control *control, int preempted);
 
 #endif

@@ -258,8 +258,7 @@ static void take_shared(flow_channel *channel)
   }
 }
 
-/* Takes what was read: a frame, or bytes. */
-/* Of what was read: the rest of a message's bytes if one has begun, else a frame. */
+/* Takes what was read: a frame, or bytes. Of what was read: the rest of a message's bytes if one has begun, else a frame. */
 static flow_status take_read(flow_channel *channel)
 {
   const uint8_t *contents;

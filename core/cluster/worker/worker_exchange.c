@@ -55,9 +55,8 @@ void flow_worker_note_waiting(flow_worker *worker)
   atomic_store_explicit(&worker->waiting_since, flow_now_nanoseconds(), memory_order_relaxed);
 }
 
-/* Who computes for long is alive, and is waited for; but not in silence. */
-/* By the control plane's thread. finished: a task that has said goodbye, or "". Bytes that it sent before may still be on their way, so
- * a few looks and seconds pass before the wait is in vain. */
+/* Who computes for long is alive, and is waited for; but not in silence. By the control plane's thread. finished: a task that has said
+ * goodbye, or "". Bytes that it sent before may still be on their way, so a few looks and seconds pass before the wait is in vain. */
 int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
 {
   char text[100];

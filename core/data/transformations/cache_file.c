@@ -194,8 +194,8 @@ static flow_status write_start(cache_cursor *at)
   return status;
 }
 
-/* Begins to fill, unless another pass does. */
-/* If another pass (of this or another process) holds the lock, this one computes and says so once; at->filling is then NULL. */
+/* Begins to fill, unless another pass does. If another pass (of this or another process) holds the lock, this one computes and says so
+ * once; at->filling is then NULL. */
 static flow_status start_filling(cache_cursor *at)
 {
   static const char ending[] = ".lock";

@@ -65,8 +65,7 @@ static const flow_dataset_class class = {
   .release = release,
 };
 
-/* Number of batches that `rows` rows give. */
-/* Whole rounds of all sizes, then the batches that the rest fills. */
+/* Number of batches that `rows` rows give. Whole rounds of all sizes, then the batches that the rest fills. */
 static int64_t count_batches(const rebatch *self, int64_t rows)
 {
   int64_t total = 0, batches = 0;

@@ -266,9 +266,9 @@ static flow_status read_message(flow_hdf5_reader *reader, int type, int flags, p
 
 typedef struct chunk { uint64_t address, bytes; } chunk;
 
-/* Reads the messages of one part of a header; parts that it continues in are added to the list. */
-/* Messages of one block. The list of blocks grows by continuation messages; it is bounded (MOST_CHUNKS), and each block is paid from the
- * budget, so that blocks which refer to each other end. */
+/* Reads the messages of one part of a header; parts that it continues in are added to the list. Messages of one block. The list of
+ * blocks grows by continuation messages; it is bounded (MOST_CHUNKS), and each block is paid from the budget, so that blocks which refer
+ * to each other end. */
 static flow_status read_chunk(flow_hdf5_reader *reader, chunk where, chunk *chunks, int *chunk_count, flow_hdf5_object *object)
 {
   unsigned char *block;

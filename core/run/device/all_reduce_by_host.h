@@ -14,9 +14,9 @@ char       *flow_device_sum(const flow_device_sums *sums, int segment);
 
 /* Before the first section of a run. */
 void flow_device_sums_start(flow_device_sums *sums);
-/* After a section that ends with a sum; copies: a queue for what does not wait for what is enqueued later. */
+/* After a section that ends with a sum. copies: a queue whose copies do not wait for what is enqueued on `queue` later. */
 void flow_device_sums_begin(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue, flow_queue *copies);
-/* Before a section that needs sums: up to that of the segment they are enqueued to be back at the device. */
+/* Before a section that needs sums: enqueues the copies back to the device of all sums up to that of `segment`. */
 void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
                              flow_queue *copies);
 

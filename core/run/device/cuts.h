@@ -16,8 +16,8 @@ typedef struct flow_section {
 
 /* The most sections that there can be. */
 static inline int flow_most_sections(const flow_plan *plan) { return plan->segment_count + 1; }
-/* Cuts it; returns how many sections they are. through_host: sums are made there, so that every one of them, and its first reader, is a
- * cut. */
+/* Cuts the entries and returns the number of sections. through_host: sums are made on the host, so that there is a cut at every sum and
+ * at its first reader. */
 int flow_cut_plan(const flow_instance *instance, int through_host, flow_section *sections);
 
 #endif

@@ -57,8 +57,8 @@ int64_t flow_device_exchange_generation(const flow_device_exchange *self) { retu
 
 /* ---- how the ranks find each other ------------------------------------------------------------------------------------------------ */
 
-/* What rank 0 leaves (NCCL's id) for the members here: from its own thread, or from member 0's, who asks the store of all processes. The
- * threads of one process then need no store: they wait for `there`. */
+/* What rank 0 publishes (NCCL's id), for the members of this process: set by rank 0's own thread, or by member 0's, which reads it from
+ * the store of all processes. The other threads need no store: they wait for `there`. */
 typedef struct meeting {
   pthread_mutex_t lock;
   pthread_cond_t  changed;
@@ -70,7 +70,7 @@ typedef struct meeting {
 
 typedef struct asker { meeting *meeting; int member; } asker;
 
-/* The first word counts: 1 with the bytes, or -1: nobody is to wait any longer. */
+/* The first call counts: 1 with the bytes, or -1, after which no thread waits any longer. */
 static void tell(meeting *m, int there, const void *bytes, size_t count)
 {
   pthread_mutex_lock(&m->lock);
@@ -137,7 +137,7 @@ typedef struct opening {
   char                  group[96];
 } opening;
 
-/* The member's queue, and no votes yet, whatever the device still does with those before. */
+/* Sets the member's queue and begins without votes, whatever the device still does with those of the run before. */
 static flow_status make_member(flow_place *place, member *m)
 {
   const flow_accelerator_functions *f = functions_of(place);

@@ -17,8 +17,8 @@ struct flow_store;
 typedef struct flow_device_ranks {
   int         first, all;             /* the rank of member 0; ranks of all processes */
   const char *name;                   /* of the group, new for each new one */
-  /* by which processes find each other (transport/transport.h): member 0's thread asks it, and that of rank 0 tells it; NULL: there are no
-   * others */
+  /* by which processes find each other (transport/transport.h): rank 0's thread writes to it, member 0's thread reads; NULL: there are
+   * no others */
   const struct flow_store *store;
   void      (*fail)(void *state, const char *reason);      /* (optional) tells the other processes that this one cannot go on */
   void      (*left)(void *state, flow_device_exchange *exchange);      /* (optional) it is about to be closed */
@@ -33,24 +33,24 @@ int         flow_device_exchange_ranks(const flow_device_exchange *self);
 
 /* Before a run. What was aborted is opened again where this process is alone; else the run fails with the reason. */
 flow_status flow_device_exchange_prepare(flow_device_exchange *self);
-/* Changes with every opening: recordings of another one are of no use. */
+/* Changes with every opening. Recordings of an earlier generation cannot be used. */
 int64_t     flow_device_exchange_generation(const flow_device_exchange *self);
 
-/* By member's thread, before it enqueues a run. step_by_step: it waits for each sum before it enqueues more, as the first time: CUDA loads
- * kernels when they are launched first, may wait for the device meanwhile, and keeps other threads from loading theirs. */
+/* By member's thread, before it enqueues a run. step_by_step: it waits for each sum before it enqueues more, as in the first run: CUDA
+ * loads a kernel when it is first launched, may wait for the device meanwhile, and keeps other threads from loading theirs. */
 void        flow_device_exchange_start(flow_device_exchange *self, int member, int step_by_step);
 /* By member's thread, with its place locked; queue: the place's. data in place; float32 or float64. */
 flow_status flow_device_exchange_sum(flow_device_exchange *self, int member, flow_queue *queue, int dtype, void *data, int64_t count);
 /* What is enqueued on the queue from now on finds all sums made. */
 flow_status flow_device_exchange_join(flow_device_exchange *self, int member, flow_queue *queue);
-/* What is enqueued from now on is carried out by all members, or, where one has refused data, by none. */
+/* What is enqueued from now on is carried out by all members, or by none if one of them has refused its data. */
 flow_status flow_device_exchange_vote(flow_device_exchange *self, int member, flow_queue *queue);
 
-/* From any thread: no device waits any longer, here; all later calls fail with the first reason. */
+/* From any thread. No device of this process waits any longer; all later calls fail with the first reason. */
 void        flow_device_exchange_abort(flow_device_exchange *self, const char *reason);
-/* The same of a member that has failed: the other processes are told. */
+/* The same for a member that has failed: the other processes are told. */
 void        flow_device_exchange_fail(flow_device_exchange *self, const char *reason);
-/* No call of ranks->fail and ranks->left comes any more. */
+/* From now on ranks->fail and ranks->left are not called. */
 void        flow_device_exchange_detach(flow_device_exchange *self);
 /* After a run that failed, or before the end: waits for all members, and forgets what they found wrong. */
 void        flow_device_exchange_settle(flow_device_exchange *self);

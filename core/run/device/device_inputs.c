@@ -12,7 +12,7 @@
 #include "run/input_rows.h"
 #include "run/replicas/replica_set.h"
 
-/* From the host: up on the queue of copies, which may be at it while the last run still computes, and from there to where runs read. */
+/* From the host: uploaded on the queue of copies, perhaps while the last run still computes, and then copied to where runs read it. */
 static flow_status bring_from_host(flow_device_run *a, int input, const char *host, size_t bytes)
 {
   const flow_accelerator_functions *f = flow_device_run_functions(a);
@@ -26,7 +26,7 @@ static flow_status bring_from_host(flow_device_run *a, int input, const char *ho
   return status;
 }
 
-/* Both ways: the copy comes after what makes the tensor, and whoever changes the tensor next comes after the copy. */
+/* Orders the two places both ways: the copy waits for what makes the tensor, and what changes the tensor next waits for the copy. */
 static flow_status bring_from_device(flow_device_run *a, int input, flow_place *home, const char *data, size_t bytes)
 {
   FLOW_TRY(flow_place_follow(a->place, home));
@@ -34,8 +34,8 @@ static flow_status bring_from_device(flow_device_run *a, int input, flow_place *
   return flow_place_follow(home, a->place);
 }
 
-/* Rows order[first .. first + rows) of a table on the plan's device. All three may have places of their own there; the copies wait for
- * them and they for the copies. */
+/* Rows order[first .. first + rows) of a table on the plan's device. Table, order and run may belong to three places of that device: the
+ * copies wait for what was enqueued on each, and what is enqueued there later waits for the copies. */
 static flow_status bring_gathered(flow_device_run *a, int input, const flow_tensor *table, const flow_tensor *order, int64_t first,
                                   int64_t rows)
 {
@@ -92,7 +92,7 @@ static flow_status copy_across(flow_place *from, const char *data, flow_tensor *
   return status;
 }
 
-/* Enqueued, not waited for: whoever reads the output does that. */
+/* Enqueued and not waited for: that is left to the reader of the output. */
 flow_status flow_device_run_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset)
 {
   flow_place *place = instance->device->place;

@@ -15,34 +15,35 @@
 #include "run/instance.h"
 #include "tensor/place.h"
 
-/* What an instance on a device needs beyond the arena; before its calls are made. */
+/* Makes what an instance on a device needs beyond the arena. To be called before the calls of its entries are made. */
 flow_status flow_device_run_new(flow_instance *instance);
 void        flow_device_run_release(flow_instance *instance);      /* NULL in instance->device is fine */
 
-/* Cuts the entries again (cuts.h), after it became one of several replicas or none; recordings are made again. */
+/* Cuts the entries again (cuts.h) after the instance became one of several replicas, or the only one again; recordings are made again. */
 void        flow_device_run_cut(flow_instance *instance);
 
-/* How the devices of this replica and the others add up among themselves; NULL: through the host, or there are no others. */
+/* How this replica's device sums with those of the others; NULL: through the host, or there are no others. */
 struct flow_device_exchange *flow_device_run_exchange(const flow_instance *replica);
 
 /* Where variables are for the replicas, and whether the recordings know them there. Before the rows are divided. */
 flow_status flow_device_run_bind_variables(flow_replica_set *set);
-/* A run that others have begun, too, does not go on here: their devices are not to wait for this one's. Nothing on the CPU. */
+/* For a run that other replicas have begun, too, and that does not go on here: their devices stop waiting for this one's. Does nothing
+ * on the CPU. */
 void        flow_device_run_give_up(const flow_replica_set *set);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
  * its elements name, from `first` on, of inputs that are on the instance's device as it does. */
 flow_status flow_device_run_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
-/* Steps that take their batches themselves, from tables and an order (NULL: as they are) on the instance's device, so that nothing but
- * scalars comes with them and several can be one recording. Whether that goes with these, in the caller's context and one process's only
- * replica; how many steps of this many rows, of at most this many, go together now; between open, which is in place of bring, and close is
- * the run. */
+/* Steps that take their batches themselves, from tables on the instance's device, in an order (NULL: as they are). Only scalars are
+ * uploaded for such a step, and several of them can be one recording. open_tables takes the place of bring; the run is between it and
+ * close_tables. takes_batches: whether these inputs allow that, in the caller's context; the instance must be the only replica of a
+ * single process. steps: how many steps of `rows` rows, at most `most`, can run together now. */
 int         flow_device_run_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,
                                           const flow_tensor *order);
 int         flow_device_run_steps(const flow_instance *instance, int64_t rows, int64_t most);
 flow_status flow_device_run_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first,
                                         int steps);
 flow_status flow_device_run_close_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order);
-/* Launches and copies, of a step, of the largest recording; 0: nothing is recorded yet. */
+/* How many launches and copies a step of the largest recording has; 0: nothing is recorded yet. */
 int         flow_device_run_nodes(const flow_instance *instance);
 /* flow_execute on the device. */
 flow_status flow_device_run_execute(flow_replica_set *set);

@@ -28,7 +28,7 @@ end
 -- Whether GPUs add up among themselves where they can: by name, or by default.
 function classes.goes_by_nccl(value) return value == nil or object.is(value, NcclAllReduce) end
 
--- Whether value is what cross_device_ops takes; what: who asks.
+-- Whether value is what cross_device_ops takes; what: the caller, as messages name it.
 function classes.check(what, value)
   if value == nil or object.is(value, CrossDeviceOps) then return end
   raise("%s: cross_device_ops is flow.distribute.NcclAllReduce(), HierarchicalCopyAllReduce() or ReductionToOneDevice(), got %s", what,

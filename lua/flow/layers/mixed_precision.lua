@@ -20,7 +20,7 @@ local NAMES = { "float32", "mixed_bfloat16", "mixed_float16" }
 
 local made = {}
 
--- The policy of a name or of itself. what: who asks.
+-- The policy of a name or of itself. what: the caller, as messages name it.
 function internal.policy(what, policy)
   if object.is(policy, Policy) then return policy end
   if type(policy) ~= "string" then raise("%s: a policy is a text such as \"mixed_bfloat16\", got %s", what, errors.describe(policy)) end

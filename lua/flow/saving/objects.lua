@@ -57,7 +57,7 @@ local function of_function(what, f)
   return registered and { module = "builtins", class_name = "function", config = name, registered_name = name } or name
 end
 
--- What a file says of an object. what: who asks, for messages.
+-- What a file says of an object. what: the caller, as messages name it.
 function objects.write(what, value)
   if type(value) == "function" then return of_function(what, value) end
   if type(value) ~= "table" then

@@ -15,7 +15,7 @@ local one = native.out("flow_tensor")
 
 integers.is = native.is_int64
 
--- The int64_t of an int64_t, a uint64_t or a whole number; raises if there is none. what: who asks.
+-- The int64_t of an int64_t, a uint64_t or a whole number; raises if there is none. what: the caller, as messages name it.
 function integers.of(value, what)
   if type(value) == "number" then
     if value ~= math.floor(value) or math.abs(value) >= 2 ^ 63 then
