@@ -11,6 +11,13 @@
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"
 
+/* The kernels call AddressSanitizer's functions for each access. In a build with it these are its own, not those of bounds.c. */
+#if defined(__SANITIZE_ADDRESS__)
+#define only_watched() skip()
+#else
+#define only_watched() ((void)0)
+#endif
+
 enum { COUNT = 100, ROOM = 5 * COUNT };
 
 static const flow_accelerator *device;
@@ -80,6 +87,7 @@ static void what_an_op_has_it_may_touch(void **state)
 static void a_write_beside_it_is_told(void **state)
 {
   (void)state;
+  only_watched();
   good(fill_from(memory, COUNT + 1));
   is_told("out of bounds: fill writes 4 bytes, of which the last is 4 bytes beside what it was given");
   good(fill_from(memory - 2, COUNT));
@@ -89,6 +97,7 @@ static void a_write_beside_it_is_told(void **state)
 static void a_read_beside_it_is_told(void **state)
 {
   (void)state;
+  only_watched();
   good(copy(COUNT + 3, COUNT + 3));
   is_told("out of bounds: abs reads 4 bytes");
   good(copy(COUNT, COUNT - 1));
@@ -100,6 +109,7 @@ static void recordings_are_watched_too(void **state)
 {
   flow_recording *recording;
   (void)state;
+  only_watched();
   for (int over = 0; over < 2; over++) {
     good(device->functions->record_begin(queue));
     good(fill_from(memory, COUNT));

@@ -8,6 +8,7 @@
 #include "cpu/math.h"
 
 typedef int64_t power_bits __attribute__((vector_size(sizeof(vd))));
+typedef uint64_t power_words __attribute__((vector_size(sizeof(vd))));      /* the same where sums may wrap */
 
 #define V(number) ((number) - (vd){ 0 })
 
@@ -31,7 +32,7 @@ ALWAYS_INLINE vd vd_log2(vd x)
   return e + s * p * V(2 * 1.44269504088896340736);
 }
 
-/* 2^t for |t| < 1000: t = n + r with a whole n, and the series of e^(r ln 2), |r ln 2| < 0.347, up to the tenth power. */
+/* 2^t for |t| < 1000, else some number: t = n + r with a whole n, and the series of e^(r ln 2), |r ln 2| < 0.347, up to the tenth power. */
 ALWAYS_INLINE vd vd_exp2(vd t)
 {
   vd shifted = t + V(0x1.8p52), r = (t - (shifted - V(0x1.8p52))) * V(0.693147180559945309417);
@@ -46,7 +47,7 @@ ALWAYS_INLINE vd vd_exp2(vd t)
   p = p * r + V(1.0 / 2);
   p = p * r + V(1.0);
   p = p * r + V(1.0);
-  return (vd)((power_bits)p + ((power_bits)shifted << 52));
+  return (vd)((power_words)p + ((power_words)shifted << 52));
 }
 
 #undef V
