@@ -59,7 +59,8 @@ typedef union flow_attributes {
   struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;
   /* from 0, end exclusive (beyond the end = the end), step >= 1; dims: of the gradient's output */
   struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
-  struct { int32_t transpose_a, transpose_b, activation; } matmul;                 /* activation: of the fused op `dense` */
+  /* activation: of the fused op `dense`; swapped: made by plans of the CPU, flow_swapped, what lies in memory as {..., rows, k, columns} */
+  struct { int32_t transpose_a, transpose_b, activation, swapped; } matmul;
   struct {
     int32_t stride[2], dilation[2], padding[4];   /* height, width; top, bottom, left, right */
     int32_t groups, activation;                   /* activation: flow_activation, applied after the bias */

@@ -171,6 +171,8 @@ flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, cons
 flow_status flow_graph_transpose_filters(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* join_casts.c: on a device, the casts of variables to 16 bits are one node. live[] as above. */
 flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* fold_transposes.c: on the CPU, products read and write attention's heads where they lie. live[] as above. */
+flow_status flow_graph_fold_transposes(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_gather.c: on the CPU, sums of gathered rows read them in the table. live[] as above. */
 flow_status flow_graph_fuse_gathers(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */

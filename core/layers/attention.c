@@ -348,12 +348,12 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   int64_t queries[FLOW_MAX_RANK], keys[FLOW_MAX_RANK], group[2] = { heads->key_heads, heads->heads / heads->key_heads };
   int head_axis = p.rank - 2 - p.attended, grouped = group[1] > 1;
   flow_tensor *gate = flow_argument_boolean(layer->arguments, "use_gate") ? project(&e, layer, OF_GATE, 1, query) : NULL;
-  flow_tensor *q = split(&e, project(&e, layer, OF_QUERY, 1, query), &p, heads->heads, heads->key_dim, queries);
+  flow_tensor *q = project(&e, layer, OF_QUERY, 1, query);
+  q = split(&e, e_mul(&e, q, flow_express_number(&e, q, 1 / sqrt((double)heads->key_dim))), &p, heads->heads, heads->key_dim, queries);
   flow_tensor *k = split(&e, project(&e, layer, OF_KEY, 1, key), &p, heads->key_heads, heads->key_dim, keys);
   flow_tensor *v = split(&e, project(&e, layer, OF_VALUE, 1, value), &p, heads->key_heads, heads->value_dim, keys);
   if (e.status != FLOW_OK) return flow_expression_end(&e);
   const int64_t all_queries = product_of(queries, p.attended), all_keys = product_of(keys, p.attended);
-  q = e_mul(&e, q, flow_express_number(&e, q, 1 / sqrt((double)heads->key_dim)));
   q = replace(&e, q, head_axis + 1, p.attended, &all_queries, 1);
   k = replace(&e, k, head_axis + 1, p.attended, &all_keys, 1);
   v = replace(&e, v, head_axis + 1, p.attended, &all_keys, 1);

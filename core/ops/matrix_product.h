@@ -6,7 +6,7 @@
 #include "kernels.h"
 #include "ops/op.h"
 
-/* A product of matrices: `matrices` of them, each {m, k} . {k, n}. Pointers are borrowed from the call. C is packed. */
+/* A product of matrices: `matrices` of them, each {m, k} . {k, n}. Pointers are borrowed from the call. */
 typedef struct product {
   int64_t     matrices, m, n, k;
   int         transpose_a, transpose_b;
@@ -17,16 +17,32 @@ typedef struct product {
   int         batch_rank;                       /* leading axes of C, */
   int64_t     batch[FLOW_MAX_RANK];             /* their sizes, */
   int64_t     a_step[FLOW_MAX_RANK], b_step[FLOW_MAX_RANK];   /* and the elements between matrices along each; 0: broadcast */
+  int64_t     ldc, c_step[FLOW_MAX_RANK];
 } product;
 
+/* attributes.matmul.swapped: an operand {..., k, rows, columns}, of rank 4 or more, lies in memory as {..., rows, k, columns}: rows of k
+ * matrices side by side. The operands' shapes are those in memory. */
+typedef enum flow_swapped { FLOW_SWAPPED_A = 1, FLOW_SWAPPED_B = 2, FLOW_SWAPPED_C = 4 } flow_swapped;
+
+/* The matrices of an operand: their rows as stored, and elements from one row to the next. */
+static inline int64_t matrix_rows(const flow_operand *x, int swapped) { return x->shape[x->rank - (swapped ? 3 : 2)]; }
+static inline int64_t matrix_row_step(const flow_operand *x, int swapped)
+{
+  return x->shape[x->rank - 1] * (swapped ? x->shape[x->rank - 2] : 1);
+}
+
 /* Elements between matrices of an operand along the leading axes of C. */
-static inline void batch_steps(const flow_operand *x, int batch_rank, int64_t *step)
+static inline void batch_steps(const flow_operand *x, int batch_rank, int swapped, int64_t *step)
 {
   int own = x->rank > 2 ? x->rank - 2 : 0;
   int64_t next = x->rank >= 2 ? x->shape[x->rank - 1] * x->shape[x->rank - 2] : 0;
   for (int axis = batch_rank - 1; axis >= 0; axis--) {
     int of_x = axis - (batch_rank - own);
-    step[axis] = of_x < 0 || x->shape[of_x] == 1 ? 0 : next;
+    if (swapped && axis == batch_rank - 1) {      /* `next` is a row of all matrices so far */
+      step[axis] = x->shape[x->rank - 2] == 1 ? 0 : x->shape[x->rank - 1];
+    } else {
+      step[axis] = of_x < 0 || x->shape[of_x] == 1 ? 0 : next;
+    }
     if (of_x >= 0) next *= x->shape[of_x];
   }
 }
@@ -44,6 +60,7 @@ static inline int64_t batch_offset(const product *p, const int64_t *step, int64_
 }
 static inline int64_t a_offset(const product *p, int64_t matrix) { return batch_offset(p, p->a_step, matrix); }
 static inline int64_t b_offset(const product *p, int64_t matrix) { return batch_offset(p, p->b_step, matrix); }
+static inline int64_t c_offset(const product *p, int64_t matrix) { return batch_offset(p, p->c_step, matrix); }
 
 /* What a call of matmul multiplies. A vector counts as one row of A or one column of B, as in NumPy; its transposition is ignored. Where
  * all matrices of A meet the same B they become one tall matrix: one large product instead of many small ones. */
@@ -53,18 +70,29 @@ static inline product describe_matmul(const flow_call *call)
   product p = { .a = a->data, .b = b->data, .c = c->data, .matrices = 1 };
   p.transpose_a = a->rank >= 2 && call->attributes->matmul.transpose_a;
   p.transpose_b = b->rank >= 2 && call->attributes->matmul.transpose_b;
-  int64_t a_rows = a->rank >= 2 ? a->shape[a->rank - 2] : 1, b_columns = b->rank >= 2 ? b->shape[b->rank - 1] : 1;
-  p.lda = a->shape[a->rank - 1];
-  p.ldb = b_columns;
-  p.m = p.transpose_a ? p.lda : a_rows;
-  p.k = p.transpose_a ? a_rows : p.lda;
-  p.n = p.transpose_b ? b->shape[b->rank - 2] : b_columns;
+  const int swapped = call->attributes->matmul.swapped;
+  const int swapped_a = swapped & FLOW_SWAPPED_A, swapped_b = swapped & FLOW_SWAPPED_B, swapped_c = swapped & FLOW_SWAPPED_C;
+  int64_t a_rows = a->rank >= 2 ? matrix_rows(a, swapped_a) : 1, a_columns = a->shape[a->rank - 1];
+  int64_t b_columns = b->rank >= 2 ? b->shape[b->rank - 1] : 1;
+  p.lda = a->rank >= 2 ? matrix_row_step(a, swapped_a) : a_columns;
+  p.ldb = b->rank >= 2 ? matrix_row_step(b, swapped_b) : b_columns;
+  p.m = p.transpose_a ? a_columns : a_rows;
+  p.k = p.transpose_a ? a_rows : a_columns;
+  p.n = p.transpose_b ? matrix_rows(b, swapped_b) : b_columns;
+  p.ldc = swapped_c ? matrix_row_step(c, 1) : p.n;
   int rank = a->rank > b->rank ? a->rank : b->rank;
   p.batch_rank = rank > 2 ? rank - 2 : 0;
-  for (int axis = 0; axis < p.batch_rank; axis++) p.matrices *= p.batch[axis] = c->shape[axis];
-  batch_steps(a, p.batch_rank, p.a_step);
-  batch_steps(b, p.batch_rank, p.b_step);
-  if (!p.transpose_a && p.matrices > 1 && b_offset(&p, p.matrices - 1) == 0) {   /* one B: the matrices A are one tall matrix */
+  for (int axis = 0; axis < p.batch_rank; axis++)
+    p.matrices *= p.batch[axis] = c->shape[swapped_c && axis == p.batch_rank - 1 ? c->rank - 2 : axis];
+  batch_steps(a, p.batch_rank, swapped_a, p.a_step);
+  batch_steps(b, p.batch_rank, swapped_b, p.b_step);
+  int64_t matrix = p.m * p.n;
+  for (int axis = p.batch_rank - 1; axis >= 0 && !swapped_c; axis--) {      /* c may have fewer axes: those of vectors are gone */
+    p.c_step[axis] = matrix;
+    matrix *= p.batch[axis];
+  }
+  if (swapped_c) batch_steps(c, p.batch_rank, 1, p.c_step);
+  if (!p.transpose_a && !swapped && p.matrices > 1 && b_offset(&p, p.matrices - 1) == 0) {   /* one B: the matrices A are one tall matrix */
     int folds = 1;
     for (int axis = 0; axis < p.batch_rank; axis++) folds &= p.b_step[axis] == 0 && (p.a_step[axis] != 0 || p.batch[axis] == 1);
     if (folds) {
@@ -85,7 +113,7 @@ static inline product describe_dense(const flow_call *call)
   p.k = w->shape[0];
   p.n = w->shape[1];
   p.lda = p.k;
-  p.ldb = p.n;
+  p.ldb = p.ldc = p.n;
   p.relu = call->attributes->matmul.activation == FLOW_RELU;
   return p;
 }

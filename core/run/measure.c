@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "convolution_geometry.h"
+#include "ops/matrix_product.h"
 
 /* A measurement repeats the call until at least `shortest` seconds have passed, which is far above the clock's resolution and what its
  * reading costs; the minimum of REPETITIONS such means counts, since other programs only ever make a run longer. Once `enough` seconds
@@ -18,7 +19,8 @@ static double matrix_work(const flow_call *call)
 {
   const flow_operand *a = &call->inputs[0], *y = &call->outputs[0];
   double depth = (double)a->shape[a->rank - 1];
-  if (call->op == FLOW_OP_matmul && call->attributes->matmul.transpose_a && a->rank > 1) depth = (double)a->shape[a->rank - 2];
+  if (call->op == FLOW_OP_matmul && call->attributes->matmul.transpose_a && a->rank > 1)
+    depth = (double)matrix_rows(a, call->attributes->matmul.swapped & FLOW_SWAPPED_A);
   return (double)flow_shape_size(y->rank, y->shape) * depth;
 }
 
@@ -136,7 +138,7 @@ static flow_status measure(const flow_kernel *kernel, flow_call *call, flow_meas
 }
 
 /* The shapes of the first three inputs, which is what tells calls of one op apart. */
-static void describe(const flow_call *call, char *text, int size)
+static void describe_shapes(const flow_call *call, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
   text[0] = 0;
@@ -175,7 +177,7 @@ flow_status flow_instance_measure(const flow_instance *instance, int index, int 
                      .partial = instance->plan->segments[entry->segment].by_rows,
                      .scalars = &instance->part.scalars };
   flow_status status = FLOW_OK;
-  describe(&call, out->shape, sizeof out->shape);
+  describe_shapes(&call, out->shape, sizeof out->shape);
   out->variant = kernel->variant;
   out->chosen = kernel == entry->kernel;
   out->supported = !kernel->supports || kernel->supports(&call);

@@ -1,8 +1,19 @@
 /* matrix_product.c: rules of products of matrices. */
 #include "ops/expression.h"
+#include "ops/matrix_product.h"
 #include "ops/rules.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+/* What an operand is whose rows lie before its last leading axis in memory (flow_swapped), and the other way round. */
+static flow_signature unswapped(flow_signature x, int swapped)
+{
+  if (!swapped) return x;
+  int64_t rows = x.dims[x.rank - 3];
+  x.dims[x.rank - 3] = x.dims[x.rank - 2];
+  x.dims[x.rank - 2] = rows;
+  return x;
+}
 
 /* NumPy's rules: the last two axes multiply, the ones before broadcast; a of rank 1 is a row, b of rank 1 a column, and
  * the axis that was added goes again. Transposing a rank 1 operand changes nothing. */
@@ -10,7 +21,12 @@ flow_status flow_shape_matmul(int op, const flow_attributes *attributes, const f
                               flow_signature *outputs)
 {
   (void)input_count;
-  const flow_signature *a = &inputs[0], *b = &inputs[1];
+  const int swapped = attributes->matmul.swapped, known = FLOW_SWAPPED_A | FLOW_SWAPPED_B | FLOW_SWAPPED_C;
+  if (swapped && (inputs[0].rank < 4 || inputs[1].rank != inputs[0].rank || swapped & ~known))
+    return flow_rule_fail(op, "swapped is %d with operands of %d and %d axes; it is a sum of 1, 2 and 4, for four axes or more", swapped,
+                          inputs[0].rank, inputs[1].rank);
+  const flow_signature first = unswapped(inputs[0], swapped & FLOW_SWAPPED_A), second = unswapped(inputs[1], swapped & FLOW_SWAPPED_B);
+  const flow_signature *a = &first, *b = &second;
   FLOW_TRY(flow_rule_same_dtype(op, "b", a->dtype, b));
   if (a->rank == 0 || b->rank == 0) {
     return flow_rule_fail(op, "shapes %s and %s: scalars have no rows and columns; use mul", flow_shape_text(a->rank, a->dims),
@@ -33,7 +49,7 @@ flow_status flow_shape_matmul(int op, const flow_attributes *attributes, const f
   if (b->rank > 1) out.dims[out.rank++] = b->dims[b->rank - (transpose_b ? 2 : 1)];
   flow_extent extent;
   FLOW_TRY(flow_rule_extent(op, out.rank, out.dims, &extent));
-  outputs[0] = out;
+  outputs[0] = unswapped(out, swapped & FLOW_SWAPPED_C);
   return FLOW_OK;
 }
 
@@ -69,7 +85,9 @@ flow_batch_kind flow_kind_matmul(const flow_attributes *attributes, const flow_s
 {
   enum { MOST_ELEMENTS = 1 << 16, MOST_WORK = 1 << 22 };
   if (input_count < 2) return FLOW_WHOLE;
-  const flow_signature *a = &inputs[0], *b = &inputs[1];
+  const int swapped = attributes->matmul.swapped;
+  const flow_signature first = unswapped(inputs[0], swapped & FLOW_SWAPPED_A), second = unswapped(inputs[1], swapped & FLOW_SWAPPED_B);
+  const flow_signature *a = &first, *b = &second;
   if (a->rank < 3 || a->rank != b->rank || a->dims[0] >= 0 || a->dims[0] != b->dims[0]) return FLOW_WHOLE;
   double of_a = 1, of_b = 1, columns = (double)b->dims[b->rank - (attributes->matmul.transpose_b ? 2 : 1)];
   for (int i = 1; i < a->rank; i++) {
@@ -95,6 +113,9 @@ flow_status flow_gradient_matmul(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *a = step->inputs[0], *b = step->inputs[1];
   if (g == NULL) return FLOW_OK;
+  if (step->attributes->matmul.swapped)
+    return flow_fail(FLOW_UNSUPPORTED, "matmul: a product of swapped axes, as plans make them, has no gradient; transpose its operands "
+                     "instead");
   int transpose_a = step->attributes->matmul.transpose_a && a->rank > 1;
   int transpose_b = step->attributes->matmul.transpose_b && b->rank > 1;
   flow_expression e = flow_gradient_expression(step);

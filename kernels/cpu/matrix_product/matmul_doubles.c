@@ -60,7 +60,7 @@ typedef struct task { const product *p; int64_t row_step, k_step, depth; int fir
 /* rows x PANEL sums from element c on, of which `columns` are stored. */
 ALWAYS_INLINE void tile(const int rows, const task *t, const double *a, const double *panel, const double *bias, double *c, int64_t columns)
 {
-  const int64_t row_step = t->row_step, k_step = t->k_step, n = t->p->n;
+  const int64_t row_step = t->row_step, k_step = t->k_step, n = t->p->ldc;
   vd sums[TILE_ROWS][2];
   double y[PANEL] = { 0 };
   for (int r = 0; r < rows; r++) {
@@ -96,7 +96,7 @@ static void run_part(const product *p, int64_t part, double *panels)
   int64_t column = block / row_parts(p) * PART_COLUMNS, columns = at_most(p->n - column, PART_COLUMNS);
   const double *a = (const double *)p->a + a_offset(p, matrix), *bias = p->bias ? (const double *)p->bias + column : NULL;
   const double *b = (const double *)p->b + b_offset(p, matrix) + column * (p->transpose_b ? p->ldb : 1);
-  double *c = (double *)p->c + matrix * p->m * p->n + column;
+  double *c = (double *)p->c + c_offset(p, matrix) + column;
   task t = { .p = p, .row_step = p->transpose_a ? 1 : p->lda, .k_step = p->transpose_a ? p->lda : 1 };
   for (int64_t k = 0; k == 0 || k < p->k; k += BLOCK_K) {
     t.depth = at_most(p->k - k, BLOCK_K);
@@ -107,8 +107,8 @@ static void run_part(const product *p, int64_t part, double *panels)
       int64_t n = at_most(columns - first, PANEL), row = begin;
       const double *panel = panels + first * BLOCK_K, *from = a + k * t.k_step, *own_bias = bias ? bias + first : NULL;
       for (; row + TILE_ROWS <= end; row += TILE_ROWS)
-        tile(TILE_ROWS, &t, from + row * t.row_step, panel, own_bias, c + row * p->n + first, n);
-      for (; row < end; row++) tile(1, &t, from + row * t.row_step, panel, own_bias, c + row * p->n + first, n);
+        tile(TILE_ROWS, &t, from + row * t.row_step, panel, own_bias, c + row * p->ldc + first, n);
+      for (; row < end; row++) tile(1, &t, from + row * t.row_step, panel, own_bias, c + row * p->ldc + first, n);
     }
   }
 }

@@ -12,7 +12,7 @@ static void NAME(const product *p, int64_t begin, int64_t end)
     int64_t matrix = row / p->m, i = row % p->m;
     const ELEMENT *a = (const ELEMENT *)p->a + a_offset(p, matrix) + (p->transpose_a ? i : i * p->lda);
     const ELEMENT *b = (const ELEMENT *)p->b + b_offset(p, matrix), *bias = p->bias;
-    ELEMENT *c = (ELEMENT *)p->c + row * p->n;
+    ELEMENT *c = (ELEMENT *)p->c + c_offset(p, matrix) + i * p->ldc;
     int64_t a_step = p->transpose_a ? p->lda : 1;
     for (int64_t j0 = 0; j0 < p->n; j0 += COLUMNS) {
       int64_t columns = p->n - j0 < COLUMNS ? p->n - j0 : COLUMNS;

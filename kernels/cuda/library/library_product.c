@@ -29,6 +29,7 @@ static int read_formula(const flow_call *call, flow_library_product *out)
   product p = describe(call);
   int dtype = call->inputs[0].dtype, result = call->outputs[0].dtype;
   memset(out, 0, sizeof *out);
+  if (call->op == FLOW_OP_matmul && call->attributes->matmul.swapped) return 0;      /* only plans of the CPU have it */
   if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT16 && dtype != FLOW_BFLOAT16) return 0;
   if (call->inputs[1].dtype != dtype || (result != dtype && result != FLOW_FLOAT32)) return 0;
   if (call->op == FLOW_OP_dense && (call->inputs[2].dtype != dtype || result != dtype)) return 0;      /* a wider result has a wider bias */

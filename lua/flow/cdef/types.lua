@@ -36,7 +36,7 @@ typedef union flow_attributes {
  struct { int32_t axis; } axis;
  struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;
  struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
- struct { int32_t transpose_a, transpose_b, activation; } matmul;
+ struct { int32_t transpose_a, transpose_b, activation, swapped; } matmul;
  struct {
  int32_t stride[2], dilation[2], padding[4];
  int32_t groups, activation;

@@ -378,9 +378,15 @@ local with_dims = require "flow.tensor.shape_ops" { ops = ops, define = define, 
 takes "a, b, { transpose_a?: boolean, transpose_b?: boolean }"
 define(function(a, b, options)
   a, b = operands(a, b, "flow.matmul")
-  if options and options.transpose_a then a = ops.swapaxes(a, -1, -2) end
-  if options and options.transpose_b then b = ops.swapaxes(b, -1, -2) end
-  return apply2(ids.matmul, a, b)
+  if not options then return apply2(ids.matmul, a, b) end
+  local attributes = native.attributes()
+  for name, factor in pairs { transpose_a = a, transpose_b = b } do
+    if options[name] and rank_of(factor) < 2 then
+      raise("flow.matmul: %s needs a factor of two axes or more, got shape {%s}", name, table.concat(factor.shape, ", "))
+    end
+    attributes.matmul[name] = options[name] and 1 or 0
+  end
+  return apply2(ids.matmul, a, b, attributes)
 end, "matmul")
 
 -- A traced stand-in for a concrete tensor while a trace is open, so that ops on it may use the batch's rows.

@@ -61,6 +61,9 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   return a.slices > 1 ? flow_cuda_launch(call, kernel[1], a.matrices * a.m * a.n, &a, sizeof a) : FLOW_OK;
 }
 
-#define TILES { .variant = "tiles", .shared_bytes = shared_bytes, .run = run }
+/* Only plans of the CPU swap axes in memory (flow_swapped). */
+static int supports(const flow_call *call) { return call->op != FLOW_OP_matmul || !call->attributes->matmul.swapped; }
+
+#define TILES { .variant = "tiles", .supports = supports, .shared_bytes = shared_bytes, .run = run }
 const flow_kernel flow_cuda_matmul_kernels[] = { FLOW_LIBRARY_PRODUCT, TILES, { 0 } };
 const flow_kernel flow_cuda_dense_kernels[] = { FLOW_LIBRARY_PRODUCT, TILES, { 0 } };

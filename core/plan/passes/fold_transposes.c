@@ -1,0 +1,75 @@
+/* fold_transposes.c: products read and write heads where they lie, as rows of {batch, steps, heads, channels}:
+ *
+ *   transpose(x), of the two axes before the last one;  matmul(t, b)  ->  matmul(x, b), swapped (flow_swapped), for either operand
+ *   matmul(a, b), its only reader transposes so                       ->  matmul(a, b), written so
+ *
+ * Attention transposes queries, keys and values that way and its result back, and the gradients of all of them again. The same bits, since
+ * only steps in memory change; a matrix of one column is left alone, whose sums are cut by how it lies. Runs when a plan for the CPU is
+ * made, after gradients were taken. */
+#include "ops/matrix_product.h"
+#include "plan/passes/fusion.h"
+
+/* Whether the node swaps the two axes before the last one of four or more, and leaves all others where they are. */
+static int swaps(const flow_graph *graph, const flow_node *node)
+{
+  const flow_signature *x = &graph->values[node->inputs[0]].signature;
+  if (node->op != FLOW_OP_transpose || x->rank < 4 || x->dims[x->rank - 1] < 2) return 0;
+  for (int axis = 0; axis < x->rank; axis++) {
+    int from = axis == x->rank - 3 ? axis + 1 : axis == x->rank - 2 ? axis - 1 : axis;
+    if (node->attributes.transpose.axes[axis] != from) return 0;
+  }
+  return 1;
+}
+
+static int is_wide(const flow_graph *graph, const flow_node *matmul)
+{
+  if (matmul->op != FLOW_OP_matmul) return 0;
+  int rank = graph->values[matmul->inputs[0]].signature.rank;
+  return rank >= 4 && rank == graph->values[matmul->inputs[1]].signature.rank;
+}
+
+static void read_swapped(flow_graph *graph, flow_node *matmul)
+{
+  for (int i = 0; i < 2; i++) {
+    const flow_value *value = &graph->values[matmul->inputs[i]];
+    const int bit = i ? FLOW_SWAPPED_B : FLOW_SWAPPED_A;
+    if (value->kind != FLOW_VALUE_RESULT || matmul->attributes.matmul.swapped & bit) continue;
+    const flow_node *maker = &graph->nodes[value->node];
+    if (!swaps(graph, maker)) continue;
+    matmul->inputs[i] = maker->inputs[0];
+    matmul->attributes.matmul.swapped |= bit;
+  }
+}
+
+/* The product that makes what `transpose` takes alone writes what that would give. */
+static void write_swapped(flow_graph *graph, const flow_node *transpose, const int *readers, const char *returned, int *same)
+{
+  if (!swaps(graph, transpose) || returned[transpose->outputs[0]]) return;
+  const flow_value *value = &graph->values[transpose->inputs[0]];
+  if (value->kind != FLOW_VALUE_RESULT || readers[transpose->inputs[0]] != 1) return;
+  flow_node *matmul = &graph->nodes[value->node];
+  if (!is_wide(graph, matmul) || matmul->attributes.matmul.swapped & FLOW_SWAPPED_C) return;
+  matmul->attributes.matmul.swapped |= FLOW_SWAPPED_C;
+  graph->values[transpose->inputs[0]].signature = graph->values[transpose->outputs[0]].signature;
+  same[transpose->outputs[0]] = transpose->inputs[0];
+}
+
+flow_status flow_graph_fold_transposes(flow_graph *graph, const char *live, const int *outputs, int output_count)
+{
+  int values = graph->value_count;
+  void *block;
+  if (graph->place) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero((2 * sizeof(int) + 1) * (size_t)(values + 1), &block));
+  int *readers = block, *same = readers + values + 1;
+  char *returned = (char *)(same + values + 1);
+  for (int n = 0; n < graph->node_count; n++)
+    if (live[n] && is_wide(graph, &graph->nodes[n])) read_swapped(graph, &graph->nodes[n]);
+  flow_graph_count_live_uses(graph, live, outputs, output_count, readers);
+  for (int v = 0; v < values; v++) same[v] = v;
+  for (int i = 0; i < output_count; i++) returned[outputs[i]] = 1;
+  for (int n = 0; n < graph->node_count; n++)
+    if (live[n]) write_swapped(graph, &graph->nodes[n], readers, returned, same);
+  flow_graph_redirect(graph, same, values);
+  flow_free(block);
+  return FLOW_OK;
+}
