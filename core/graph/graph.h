@@ -76,10 +76,10 @@ struct flow_graph {
   flow_loop   **loops;               /* those of its nodes; references */
   int           loop_count, loop_capacity;
   flow_graph   *outer;               /* of a loop's body, while it is traced: the trace around it, borrowed */
-  int           loop_states, loop_rows;      /* of such a body: how many of its inputs are states, and, after them, rows */
-  int           loop_gate;           /* of such a body: the input that is its gate, from 1; 0: none */
-  int           written_out;         /* the loop of such a body is: what a round makes is wanted outside of it */
-  int          *outer_values;        /* [input] of such a body: the value of the outer trace that it stands for, or is a row of */
+  int loop_states, loop_rows;        /* of a loop's body: how many inputs are states, and how many, after them, are rows */
+  int loop_gate;                     /* of a loop's body: the input that is its gate, from 1; 0: none */
+  int written_out;                   /* of a loop's body: its loop is written out, since what a round makes is wanted outside */
+  int *outer_values;                 /* [input] of a loop's body: the value of the outer trace that it is, or is a row of */
   int           outer_capacity;
   const void **drawers; /* who drew random numbers, in this order; NULL: a call that is nobody's */
   int drawer_count, drawer_capacity;
