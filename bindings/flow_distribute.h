@@ -95,6 +95,8 @@ FLOW_API const char *flow_worker_name(const flow_worker *worker, int rank);
 FLOW_API const char *flow_worker_engine(const flow_worker *worker);
 /* whether all workers are on one machine and hand bytes through memory */
 FLOW_API int         flow_worker_shares_memory(const flow_worker *worker);
+/* whether all workers compute with the same instructions; else FLOW_GATHERS_MESSAGES would let their variables drift apart */
+FLOW_API int         flow_worker_computes_alike(const flow_worker *worker);
 /* What the others see of this worker: heartbeats and failures tell it. */
 FLOW_API void        flow_worker_progress(flow_worker *worker, double step, const char *doing);
 /* FLOW_OK while all are there; else FLOW_ABORTED with who is not. Waits for nothing. */

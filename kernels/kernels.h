@@ -112,6 +112,8 @@ typedef struct flow_device {
 /* The CPU device for this machine: widest instruction set that it has, or the one that FLOW_ISA names
  * ("avx512", "avx2", "plain"). Chosen once per process. */
 const flow_device *flow_cpu_device(void);
+/* What, besides shapes, decides how results are rounded: "avx2", "avx512 and bfloat16". */
+const char        *flow_cpu_arithmetic(void);
 /* A particular build; NULL if this machine cannot run it. For tests. */
 const flow_device *flow_cpu_device_for(const char *isa);
 

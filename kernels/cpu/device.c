@@ -23,6 +23,7 @@ double flow_cpu_plain_peak(double count);
 
 #if FLOW_HAVE_X86
 double flow_cpu_avx2_peak(double count), flow_cpu_avx512_peak(double count);
+int    flow_cpu_avx512_bfloat16_available(void);      /* matrix_product/gemm_bfloat16.h */
 #define FLOW_OP(name, ...) extern const flow_kernel flow_cpu_avx2_##name##_kernels[], flow_cpu_avx512_##name##_kernels[];
 #include "ops/ops.def"
 #undef FLOW_OP
@@ -95,4 +96,13 @@ const flow_device *flow_cpu_device(void)
   if (device) return device;
   const flow_device *mine = choose();
   return atomic_compare_exchange_strong(&chosen, &device, mine) ? mine : device;
+}
+
+const char *flow_cpu_arithmetic(void)
+{
+  const flow_device *device = flow_cpu_device();
+#if FLOW_HAVE_X86
+  if (device->kernels == avx512_kernels && flow_cpu_avx512_bfloat16_available()) return "avx512 and bfloat16";
+#endif
+  return device->isa;
 }

@@ -271,6 +271,7 @@ flow_status flow_worker_connect(flow_worker *worker, double step)
     FLOW_TRY(flow_worker_explain(worker, flow_communicator_share(&worker->communicator)));      /* it owns what is aborted until now */
     FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
   }
+  FLOW_TRY(flow_worker_explain(worker, flow_worker_compare_arithmetic(worker)));
   name_engine(worker);
   int rounds = strcmp(worker->communicator->transport->name, "tcp") == 0 && !worker->pairwise;
   worker->exchange.gradient_dtype = rounds ? worker->gradient_dtype : FLOW_FLOAT32;

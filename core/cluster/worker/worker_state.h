@@ -32,6 +32,7 @@ struct flow_worker {
   flow_control      *control;                   /* NULL: a single worker */
   flow_communicator *communicator;
   flow_communication *communication;            /* its thread */
+  int                unlike;                    /* the workers do not compute with the same instructions: worker_arithmetic.c */
   pthread_mutex_t    lock;                      /* of `aborts` and `devices` */
   int                ended;                     /* a verdict has come: no transport opens any more; by __atomic_store_n */
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
@@ -91,6 +92,8 @@ flow_store  flow_worker_transport_store(flow_worker *worker);
 /* connect_devices.c: waits for what GPUs that add up with other workers' still do; lets go of them, who can add up no more. */
 void        flow_worker_finish_devices(flow_worker *worker);
 void        flow_worker_leave_devices(flow_worker *worker);
+/* worker_arithmetic.c: fills in `unlike`, once worker->communicator is open, and warns, on the first worker, if they are. */
+flow_status flow_worker_compare_arithmetic(flow_worker *worker);
 /* "worker:1: ..." to flow_log. */
 void        flow_worker_log(const flow_worker *worker, int level, const char *text);
 /* To be called several times a heartbeat: a line for the log while this worker waits for long. 1: it waits for a task that has finished,

@@ -147,6 +147,10 @@ void        flow_gather_workers(flow_replica_set *set, int begin, int end, int s
 
 /* ---- sharded_update.c ---- */
 
+/* What the kernels of this process round by, "avx2": workers make a gradient of gathered factors, each on its own, only if all have the
+ * same. */
+const char *flow_replica_arithmetic(void);
+
 /* Whether this worker does a part of entry e, an update with products, only; the part of a worker. */
 int         flow_is_sharded(const flow_replica_set *set, int e);
 flow_shard  flow_shard_of(const flow_replica_set *set, int e, int worker);

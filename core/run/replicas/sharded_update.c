@@ -14,6 +14,8 @@
 _Static_assert(FLOW_MOST_SHARDED_COLUMNS * sizeof(float) * (1 + FLOW_MAX_SLOT_KINDS) <= FLOW_MOST_COLLECTED,
                "a row that workers divide is more than an exchange hands over at once");
 
+const char *flow_replica_arithmetic(void) { return flow_cpu_arithmetic(); }
+
 int flow_is_sharded(const flow_replica_set *set, int e)
 {
   const flow_instance *lead = set->lead;

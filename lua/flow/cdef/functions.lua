@@ -403,6 +403,7 @@ return [[
 ;flow_worker_task=int flow_worker_task(const flow_worker *,int);flow_worker_name=const char *flow_worker_name(const flow_worker *,int)
 ;flow_worker_engine=const char *flow_worker_engine(const flow_worker *)
 ;flow_worker_shares_memory=int flow_worker_shares_memory(const flow_worker *)
+;flow_worker_computes_alike=int flow_worker_computes_alike(const flow_worker *)
 ;flow_worker_progress=void flow_worker_progress(flow_worker *,double,const char *);flow_worker_check=int flow_worker_check(flow_worker *)
 ;flow_worker_broadcast=int flow_worker_broadcast(flow_worker *,void *,double)
 ;flow_worker_broadcast_from=int flow_worker_broadcast_from(flow_worker *,int,void *,double)

@@ -103,7 +103,8 @@ local function gathers_of(p)
   if not p or p.count == 1 or p.device >= 0 or p.pairwise or rawget(p, "apart") then return C.FLOW_GATHERS_NOT end
   if p.workers == 1 then return C.FLOW_GATHERS_LOCAL end
   if p.factors == false then return C.FLOW_GATHERS_NOT end
-  return C.flow_worker_shares_memory(p.worker) ~= 0 and C.FLOW_GATHERS_WORKERS or C.FLOW_GATHERS_MESSAGES
+  if C.flow_worker_shares_memory(p.worker) ~= 0 then return C.FLOW_GATHERS_WORKERS end
+  return C.flow_worker_computes_alike(p.worker) ~= 0 and C.FLOW_GATHERS_MESSAGES or C.FLOW_GATHERS_NOT
 end
 
 -- For batches of `rows` rows of all replicas (nil: unknown), how many of them each is expected to have where that decides how
