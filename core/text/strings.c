@@ -245,6 +245,6 @@ flow_status flow_token_list_join(flow_token_list *list, const int32_t *widths, i
     }
   }
   list->count -= tokens;
-  memmove(list->spans, list->spans + 2 * tokens, sizeof *list->spans * 2 * (size_t)list->count);
+  if (list->count > 0) memmove(list->spans, list->spans + 2 * tokens, sizeof *list->spans * 2 * (size_t)list->count);
   return FLOW_OK;
 }
