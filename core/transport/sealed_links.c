@@ -153,7 +153,7 @@ static void *run(void *argument)
   while (list_polled(self, end_at != 0) || end_at == 0) {
     int64_t left = end_at == 0 ? -1 : (end_at - flow_now_nanoseconds()) / 1000000;
     if (end_at != 0 && left <= 0) break;
-    if (poll(self->polled, (nfds_t)(1 + 2 * self->size), (int)left) < 0 && errno != EINTR) break;
+    if (poll(self->polled, 1 + 2 * (nfds_t)self->size, (int)left) < 0 && errno != EINTR) break;
     if (self->polled[0].revents) end_at = flow_now_nanoseconds() + LAST_MILLISECONDS * (int64_t)1000000;
     for (int i = 0; i < self->size; i++) {
       if (self->links[i].near >= 0 && (self->polled[1 + 2 * i].revents || self->polled[2 + 2 * i].revents)) pump(self, &self->links[i]);

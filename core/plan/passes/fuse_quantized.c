@@ -12,7 +12,6 @@
  *
  * BatchNormalization by its moving averages is such a product and sum; a relu with a maximum is the minimum. A node that another
  * node also reads stays. Runs when a plan is made, before other fusions. */
-#include <string.h>
 
 #include "plan/passes/fusion.h"
 
@@ -139,6 +138,12 @@ static flow_status fuse_quantize(fusion *f, int *index)
   return replace(f, *index, made, &attributes, convolution->inputs[2], terms_of(convolution));
 }
 
+static int same_range(const flow_node *a, const flow_node *b)
+{
+  return a->attributes.quantization.low == b->attributes.quantization.low &&
+         a->attributes.quantization.high == b->attributes.quantization.high;
+}
+
 /* If two nodes quantize the same value to the same range, readers of the second one read the first. */
 static void join(fusion *f)
 {
@@ -148,8 +153,8 @@ static void join(fusion *f)
     for (int m = 0; m < n; m++) {
       const flow_node *other = &f->graph->nodes[m];
       if (!f->live[m] || other->op != FLOW_OP_quantize || other->inputs[0] != node->inputs[0] ||
-          f->same[other->outputs[0]] != other->outputs[0] ||
-          memcmp(&other->attributes.quantization, &node->attributes.quantization, sizeof node->attributes.quantization) != 0) continue;
+          f->same[other->outputs[0]] != other->outputs[0] || !same_range(other, node))
+        continue;
       f->same[node->outputs[0]] = other->outputs[0];
       f->uses[other->outputs[0]] += f->uses[node->outputs[0]];
       f->uses[node->outputs[0]] = 0;
