@@ -1,10 +1,8 @@
 /* control.c: what a network may bring to the control plane: bytes become frames, frames messages, messages events of a chief (two
  * members' connections) or of a member. The first byte says whose; the next two how many of the following ones come over the first
  * connection.
- * sources: core/cluster/control/frame.c core/cluster/control/message.c core/cluster/control/protocol.c
- * sources: core/cluster/control/protocol_chief.c core/cluster/control/protocol_member.c
- * sources: core/cluster/control/protocol_store.c core/cluster/cluster.c core/cluster/cluster_json.c core/cluster/cluster_environment.c
- * sources: core/cluster/cluster_slurm.c core/cluster/address.c
+ * sources: core/cluster/control/frame.c core/cluster/control/message.c core/cluster/control/protocol*.c
+ * sources: core/cluster/cluster*.c core/cluster/address.c
  */
 #include "fuzz.h"
 #include <string.h>
