@@ -37,15 +37,19 @@ typedef struct member {
 
 static member members[TASKS];
 
-static inline int free_port(void)
+/* Ports that are free now, each another one. */
+static inline void find_ports(int ports[TASKS])
 {
-  struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-  socklen_t size = sizeof address;
-  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-  assert_int_equal(bind(descriptor, (struct sockaddr *)&address, size), 0);
-  assert_int_equal(getsockname(descriptor, (struct sockaddr *)&address, &size), 0);
-  close(descriptor);
-  return ntohs(address.sin_port);
+  int descriptors[TASKS];
+  for (int i = 0; i < TASKS; i++) {
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof address;
+    descriptors[i] = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(descriptors[i], (struct sockaddr *)&address, size), 0);
+    assert_int_equal(getsockname(descriptors[i], (struct sockaddr *)&address, &size), 0);
+    ports[i] = ntohs(address.sin_port);
+  }
+  for (int i = 0; i < TASKS; i++) close(descriptors[i]);
 }
 
 static inline const char *get_secret(const void *state, const char *name)
@@ -76,7 +80,7 @@ static inline void begin(const char *secret)
 {
   int ports[TASKS];
   memset(members, 0, sizeof members);
-  for (int i = 0; i < TASKS; i++) ports[i] = free_port();
+  find_ports(ports);
   for (int i = 0; i < TASKS; i++) {
     char text[300];
     snprintf(text, sizeof text, "{\"cluster\":{\"worker\":[\"127.0.0.1:%d\",\"127.0.0.1:%d\",\"127.0.0.1:%d\"]},"

@@ -412,6 +412,30 @@ static void test_garbage(void **state)
   expect_words(all.told[1][FLOW_ACTION_ABORTED].text, "worker:1 c:1 lost its connection (a message of the unknown kind 255)");
 }
 
+/* The next generation would have the number 0. */
+static void test_impossible_generation(void **state)
+{
+  (void)state;
+  send_to(0, 1, &(flow_control_message){ .kind = FLOW_MESSAGE_PING, .generation = UINT64_MAX, .name = "" });
+  expect_words(all.told[2][FLOW_ACTION_ABORTED].text, "worker:0 b:1 lost its connection (a message PING of ");
+  expect_words(all.told[2][FLOW_ACTION_ABORTED].text, " bytes is damaged)");
+}
+
+/* A generation of this task alone, whose newest state another one is said to have. */
+static void test_start_without_source(void **state)
+{
+  (void)state;
+  static uint8_t bytes[FLOW_MOST_MESSAGE];
+  const flow_control_message start = { .kind = FLOW_MESSAGE_START, .generation = 2, .task = 2, .value = (const uint8_t *)"\1\0\0",
+                                       .bytes = 4 };
+  send_to(1, 0, &(flow_control_message){ .kind = FLOW_MESSAGE_ABORT, .generation = 1, .task = 2, .text = "lost" });
+  assert_int_equal(flow_protocol_join(all.task[1], all.now, 3, "m"), FLOW_OK);
+  assert_int_equal(flow_protocol_received(all.task[1], all.now, 0, bytes, flow_control_write(&start, bytes)), FLOW_OK);
+  pump();
+  assert_int_equal(all.told[1][FLOW_ACTION_STARTED].count, 1);
+  assert_true(all.told[1][FLOW_ACTION_CLOSE].count > 0);
+}
+
 /* What the chief answers to a process that says that it is worker:0, too. */
 static int answer_to_twin(int connection, uint64_t incarnation)
 {
@@ -459,7 +483,8 @@ int main(void)
     IN_GENERATION(test_own_fault), IN_GENERATION(test_late_task), IN_GENERATION(test_step_of_lost_task), IN_GENERATION(test_finished_task),
     IN_GENERATION(test_abort_ends_requests),
     IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted), IN_GENERATION(test_preempted_chief), IN_GENERATION(test_stale_messages),
-    IN_GENERATION(test_wrong_part), IN_GENERATION(test_garbage), IN_GENERATION(test_twin),
+    IN_GENERATION(test_wrong_part), IN_GENERATION(test_garbage), IN_GENERATION(test_impossible_generation),
+    IN_GENERATION(test_start_without_source), IN_GENERATION(test_twin),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

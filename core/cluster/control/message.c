@@ -7,6 +7,8 @@
 
 #include "base/bytes.h"
 
+#define MOST_GENERATION ((uint64_t)1 << 53)      /* no cluster comes so far: a larger number would leave none for the next one */
+
 enum { REQUEST = 1, TASK = 2, GENERATION = 4, INCARNATION = 8, STEP = 16, SECONDS = 32, NAME = 64, EXTRA = 128, TEXT = 256, VALUE = 512 };
 
 static const struct { const char *name; unsigned fields; } kinds[FLOW_MESSAGE_KINDS] = {
@@ -148,6 +150,7 @@ flow_status flow_control_read(const uint8_t *bytes, size_t count, flow_control_m
   if (fields & REQUEST) read.request = (uint32_t)take_number(&in, 4);
   if (fields & TASK) read.task = (int32_t)take_number(&in, 4);
   if (fields & GENERATION) read.generation = take_number(&in, 8);
+  if (read.generation > MOST_GENERATION) in.broken = 1;
   if (fields & INCARNATION) read.incarnation = take_number(&in, 8);
   if (fields & STEP) read.step = take_real(&in);
   if (fields & SECONDS) read.seconds = take_real(&in);

@@ -81,19 +81,22 @@ int flow_protocol_members(const flow_protocol *protocol, const int **members)
   return protocol->member_count;
 }
 
-/* Which tasks take part, from START's list, which must be in ascending order and have this task in it. An empty list stands for all. */
+/* Which tasks take part, from START's list, which must be in ascending order and have this task in it, and the one that has the newest
+ * state. An empty list stands for all. */
 static flow_status read_members(flow_protocol *protocol, const flow_control_message *start)
 {
-  int members = start->bytes > 0 ? (int)(start->bytes / NUMBER) : protocol->tasks, last = -1, found = 0;
+  int members = start->bytes > 0 ? (int)(start->bytes / NUMBER) : protocol->tasks, last = -1, found = 0, has_source = 0;
   int whole = start->bytes % NUMBER == 0 && members <= protocol->tasks;
   for (int i = 0; i < members && whole; i++) {
     uint64_t task = start->bytes > 0 ? flow_little_endian(start->value + i * NUMBER, NUMBER) : (uint64_t)i;
     whole = task < (uint64_t)protocol->tasks && (int)task > last;
     last = whole ? (int)task : last;
     found |= last == protocol->self;
+    has_source |= last == start->task;
     protocol->members[i] = last;
   }
   if (!whole || !found) return flow_fail(FLOW_CORRUPT_DATA, "starts a generation of tasks that there are not, or without this one");
+  if (!has_source) return flow_fail(FLOW_CORRUPT_DATA, "starts a generation without the task whose state is the newest");
   protocol->member_count = members;
   return FLOW_OK;
 }
