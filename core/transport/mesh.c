@@ -19,6 +19,7 @@
 enum {
   MOST_GUESTS = 64,                /* that have not said who they are */
   LOOK_MILLISECONDS = 100,         /* how often the flag `ended` is looked at */
+  AGAIN_AFTER = 50000000,          /* nanoseconds, as a rank may be slow, and who has its port now may hang up at once */
   TOKEN = 16, ADDRESS = INET6_ADDRSTRLEN + 16,
 };
 
@@ -46,6 +47,7 @@ typedef struct guest {
   int      greeted;                /* of one that is called: it was shown the token */
   greeting heard;
   size_t   bytes;
+  int64_t  again;                  /* on the clock: when a rank without a connection is called */
 } guest;
 
 typedef struct mesh {
@@ -258,8 +260,8 @@ static void keep_connection(mesh *self, guest *from, int peer)
 
 /* ---- those before this rank ---------------------------------------------------------------------------------------------------- */
 
-/* Begins a connection to a rank before this one; the loop goes on with it. One that fails on the way is begun again until the time is
- * over. */
+/* Begins a connection to a rank before this one; the loop goes on with it. One that fails on the way is begun again (call_later) until the
+ * time is over. */
 static flow_status call(mesh *self, int peer)
 {
   const card *whom = &self->cards[peer];
@@ -273,6 +275,22 @@ static flow_status call(mesh *self, int peer)
   return done == 0 || errno == EINPROGRESS ? FLOW_OK : fail_call(self, peer, errno);
 }
 
+static flow_status call_later(guest *of)
+{
+  hang_up(of);
+  of->again = flow_now_nanoseconds() + AGAIN_AFTER;
+  return FLOW_OK;
+}
+
+static flow_status call_again(mesh *self)
+{
+  int64_t now = flow_now_nanoseconds();
+  for (int peer = 0; peer < self->rank; peer++) {
+    if (self->connected[peer] < 0 && self->calls[peer].socket < 0 && now >= self->calls[peer].again) FLOW_TRY(call(self, peer));
+  }
+  return FLOW_OK;
+}
+
 /* Refused or unreachable ends the opening: the rank has said where it listens, so that it must be gone or a firewall is in between.
  * Other errors are tried again. */
 static flow_status go_on_calling(mesh *self, int peer, short events)
@@ -282,12 +300,12 @@ static flow_status go_on_calling(mesh *self, int peer, short events)
   socklen_t length = sizeof reason;
   getsockopt(made->socket, SOL_SOCKET, SO_ERROR, &reason, &length);
   if (reason == ECONNREFUSED || reason == EHOSTUNREACH || reason == ENETUNREACH) return fail_call(self, peer, reason);
-  if (reason != 0) return call(self, peer);
+  if (reason != 0) return call_later(made);
   if ((events & POLLOUT) && !made->greeted) made->greeted = greet(self, made->socket, peer);
   if (!(events & (POLLIN | POLLHUP | POLLERR))) return FLOW_OK;
-  if (!hear(made)) return call(self, peer);
+  if (!hear(made)) return call_later(made);
   if (made->bytes < sizeof made->heard) return FLOW_OK;
-  if (!is_right(self, &made->heard, peer)) return call(self, peer);
+  if (!is_right(self, &made->heard, peer)) return call_later(made);
   keep_connection(self, made, peer);
   return FLOW_OK;
 }
@@ -386,9 +404,9 @@ static flow_status run(mesh *self)
 {
   FLOW_TRY(open_port(self));
   FLOW_TRY(exchange_cards(self));
-  for (int peer = 0; peer < self->rank; peer++) FLOW_TRY(call(self, peer));
   while (find_missing(self) >= 0) {
     FLOW_TRY(check_time(self));
+    FLOW_TRY(call_again(self));
     FLOW_TRY(wait(self));
   }
   return FLOW_OK;
