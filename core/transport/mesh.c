@@ -17,10 +17,11 @@
 #include "base/memory.h"
 
 enum {
-  MOST_GUESTS = 64,                /* that have not said who they are */
-  LOOK_MILLISECONDS = 100,         /* how often the flag `ended` is looked at */
-  AGAIN_AFTER = 50000000,          /* nanoseconds, as a rank may be slow, and who has its port now may hang up at once */
-  TOKEN = 16, ADDRESS = INET6_ADDRSTRLEN + 16,
+  MOST_GUESTS = 64,        /* that have not said who they are */
+  LOOK_MILLISECONDS = 100, /* how often the flag `ended` is looked at */
+  AGAIN_AFTER = 50000000,  /* nanoseconds, as a rank may be slow, and who has its port now may hang up at once */
+  TOKEN = 16,
+  ADDRESS = INET6_ADDRSTRLEN + 16,
 };
 
 static const char greeting_begins[8] = { 'f', 'l', 'o', 'w', 'd', 'a', 't', 'a' };
@@ -47,7 +48,7 @@ typedef struct guest {
   int      greeted;                /* of one that is called: it was shown the token */
   greeting heard;
   size_t   bytes;
-  int64_t  again;                  /* on the clock: when a rank without a connection is called */
+  int64_t again; /* on the clock: when a rank without a connection is called */
 } guest;
 
 typedef struct mesh {

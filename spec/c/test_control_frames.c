@@ -2,7 +2,7 @@
  * state, as they are, cut, twice, in another order, too long, of another generation, with any numbers, or followed by the end of the
  * connection. Whoever hears them neither crashes nor stops to answer others, and keeps no descriptor and no memory. FLOW_CASES: how many
  * such talks are drawn, of each of the two. */
-#define _GNU_SOURCE                /* accept4 */
+#define _GNU_SOURCE /* accept4 */
 #include "control_members.h"
 
 #include <dirent.h>
@@ -46,9 +46,14 @@ static int count_descriptors(void)
 
 /* ---- a raw end of a connection ------------------------------------------------------------------------------------------------------- */
 
-typedef struct raw { int socket, gone; uint64_t number; flow_control_session *session; const flow_seal *seal; } raw;
+typedef struct raw {
+  int socket, gone;
+  uint64_t number;
+  flow_control_session *session;
+  const flow_seal *seal;
+} raw;
 
-static const flow_control_functions *sealing;      /* NULL: plain */
+static const flow_control_functions *sealing; /* NULL: plain */
 
 static void send_bytes(raw *self, const void *bytes, size_t count)
 {
@@ -73,7 +78,8 @@ static int greet(raw *self, int socket, int dialed)
   if (!receive_bytes(self, peer, sizeof peer)) return 0;
   if (!sealing) return 1;
   assert_int_equal(sealing->open((const uint8_t *)SECRET, strlen(SECRET), dialed, dialed ? own + 8 : peer + 8, dialed ? peer + 8 : own + 8,
-                                 &self->session), FLOW_OK);
+                                 &self->session),
+                   FLOW_OK);
   self->seal = sealing->outgoing(self->session);
   return 1;
 }
@@ -135,8 +141,17 @@ static flow_control_message any_message(int right)
   const uint32_t sizes[] = { 0, 1, 4, 7, 8, 12, 4096, FLOW_MOST_VALUE };
   for (int i = 0; i < 16; i++) value[i] = (uint8_t)draw(4);
   flow_control_message message = {
-    .kind = 1 + (int)draw(FLOW_MESSAGE_KINDS - 1), .request = (uint32_t)draw(5), .task = (int32_t)draw(4), .generation = 1, .step = 1,
-    .seconds = 0.05, .name = "b", .extra = "j", .text = "1", .value = value, .bytes = sizes[draw(sizeof sizes / sizeof *sizes)],
+    .kind = 1 + (int)draw(FLOW_MESSAGE_KINDS - 1),
+    .request = (uint32_t)draw(5),
+    .task = (int32_t)draw(4),
+    .generation = 1,
+    .step = 1,
+    .seconds = 0.05,
+    .name = "b",
+    .extra = "j",
+    .text = "1",
+    .value = value,
+    .bytes = sizes[draw(sizeof sizes / sizeof *sizes)],
   };
   if (right) return message;
   if (draw(2)) message.generation = any_generation();
@@ -202,9 +217,16 @@ static void say_hello(raw *self, int task, uint64_t incarnation)
   flow_cluster_hash(members[0].cluster, hash, sizeof hash);
   flow_text_add(&list, "process 1 on h\n");
   flow_cluster_list(members[0].cluster, &list);
-  say(self, &(flow_control_message){ .kind = FLOW_MESSAGE_HELLO, .request = FLOW_PROTOCOL_VERSION, .task = task, .incarnation = incarnation,
-                                     .name = hash, .extra = "j", .text = "1", .value = (const uint8_t *)value,
-                                     .bytes = (uint32_t)strlen(value) });
+  say(self, &(flow_control_message){
+                .kind = FLOW_MESSAGE_HELLO,
+                .request = FLOW_PROTOCOL_VERSION,
+                .task = task,
+                .incarnation = incarnation,
+                .name = hash,
+                .extra = "j",
+                .text = "1",
+                .value = (const uint8_t *)value,
+                .bytes = (uint32_t)strlen(value) });
 }
 
 /* The chief's program (crashes: it goes to a barrier): it joins, as often as a generation ends, until it is interrupted. */
@@ -353,7 +375,7 @@ static void talk(void (*one)(flow_context *context, uint64_t seed), int usual)
 {
   flow_context *context;
   assert_int_equal(flow_context_new(&context), FLOW_OK);
-  one(context, 1);                                        /* what is taken once per process */
+  one(context, 1); /* what is taken once per process */
   const double bytes = flow_live_bytes();
   const int descriptors = count_descriptors(), count = cases(usual);
   signal(SIGALRM, end_program);
@@ -410,7 +432,10 @@ static void test_sealed_member(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_chief), cmocka_unit_test(test_member), cmocka_unit_test(test_sealed_chief), cmocka_unit_test(test_sealed_member),
+    cmocka_unit_test(test_chief),
+    cmocka_unit_test(test_member),
+    cmocka_unit_test(test_sealed_chief),
+    cmocka_unit_test(test_sealed_member),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,8 +152,18 @@ static void test_messages(void **state)
   static uint8_t bytes[FLOW_MOST_MESSAGE + 1], again[FLOW_MOST_MESSAGE];
   for (int kind = 1; kind < FLOW_MESSAGE_KINDS; kind++) {
     const flow_control_message message = {
-      .kind = kind, .request = 4000000000u, .task = -5, .generation = 1ull << 53, .incarnation = 1ull << 63, .step = -1.5, .seconds = 1e300,
-      .name = "name", .extra = "", .text = "text \xc3\xa4", .value = (const uint8_t *)"\0v\0", .bytes = 3,
+      .kind = kind,
+      .request = 4000000000u,
+      .task = -5,
+      .generation = 1ull << 53,
+      .incarnation = 1ull << 63,
+      .step = -1.5,
+      .seconds = 1e300,
+      .name = "name",
+      .extra = "",
+      .text = "text \xc3\xa4",
+      .value = (const uint8_t *)"\0v\0",
+      .bytes = 3,
     };
     flow_control_message read;
     size_t count = flow_control_write(&message, bytes);

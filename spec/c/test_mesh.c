@@ -87,11 +87,11 @@ static void waits_without_spinning(void **state)
 
 /* Hangs up on whoever calls, until its listener is shut; its address is what the card of rank 0 says. */
 typedef struct other {
-  pthread_t          thread;
-  int                listener, calls;
+  pthread_t thread;
+  int listener, calls;
   struct sockaddr_in address;
-  unsigned char      card[CARD];
-  size_t             bytes;
+  unsigned char card[CARD];
+  size_t bytes;
 } other;
 
 static void *hang_up(void *argument)

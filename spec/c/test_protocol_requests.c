@@ -426,8 +426,9 @@ static void test_start_without_source(void **state)
 {
   (void)state;
   static uint8_t bytes[FLOW_MOST_MESSAGE];
-  const flow_control_message start = { .kind = FLOW_MESSAGE_START, .generation = 2, .task = 2, .value = (const uint8_t *)"\1\0\0",
-                                       .bytes = 4 };
+  const flow_control_message start = {
+    .kind = FLOW_MESSAGE_START, .generation = 2, .task = 2, .value = (const uint8_t *)"\1\0\0", .bytes = 4
+  };
   send_to(1, 0, &(flow_control_message){ .kind = FLOW_MESSAGE_ABORT, .generation = 1, .task = 2, .text = "lost" });
   assert_int_equal(flow_protocol_join(all.task[1], all.now, 3, "m"), FLOW_OK);
   assert_int_equal(flow_protocol_received(all.task[1], all.now, 0, bytes, flow_control_write(&start, bytes)), FLOW_OK);
@@ -478,13 +479,25 @@ int main(void)
 {
 #define IN_GENERATION(test) cmocka_unit_test_setup_teardown(test, begin, end)
   const struct CMUnitTest tests[] = {
-    IN_GENERATION(test_newest_state), IN_GENERATION(test_store), IN_GENERATION(test_store_is_emptied),
-    IN_GENERATION(test_limits), IN_GENERATION(test_barrier),
-    IN_GENERATION(test_own_fault), IN_GENERATION(test_late_task), IN_GENERATION(test_step_of_lost_task), IN_GENERATION(test_finished_task),
+    IN_GENERATION(test_newest_state),
+    IN_GENERATION(test_store),
+    IN_GENERATION(test_store_is_emptied),
+    IN_GENERATION(test_limits),
+    IN_GENERATION(test_barrier),
+    IN_GENERATION(test_own_fault),
+    IN_GENERATION(test_late_task),
+    IN_GENERATION(test_step_of_lost_task),
+    IN_GENERATION(test_finished_task),
     IN_GENERATION(test_abort_ends_requests),
-    IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted), IN_GENERATION(test_preempted_chief), IN_GENERATION(test_stale_messages),
-    IN_GENERATION(test_wrong_part), IN_GENERATION(test_garbage), IN_GENERATION(test_impossible_generation),
-    IN_GENERATION(test_start_without_source), IN_GENERATION(test_twin),
+    IN_GENERATION(test_goodbyes),
+    IN_GENERATION(test_preempted),
+    IN_GENERATION(test_preempted_chief),
+    IN_GENERATION(test_stale_messages),
+    IN_GENERATION(test_wrong_part),
+    IN_GENERATION(test_garbage),
+    IN_GENERATION(test_impossible_generation),
+    IN_GENERATION(test_start_without_source),
+    IN_GENERATION(test_twin),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-#define MOST_GENERATION ((uint64_t)1 << 53)      /* no cluster comes so far: a larger number would leave none for the next one */
+#define MOST_GENERATION ((uint64_t)1 << 53) /* no cluster comes so far: a larger number would leave none for the next one */
 
 enum { REQUEST = 1, TASK = 2, GENERATION = 4, INCARNATION = 8, STEP = 16, SECONDS = 32, NAME = 64, EXTRA = 128, TEXT = 256, VALUE = 512 };
 
