@@ -114,6 +114,9 @@ FLOW_API flow_status flow_worker_barrier(flow_worker *worker, const char *name);
 FLOW_API flow_status flow_worker_agree(flow_worker *worker, const char *what, const char *text);
 /* How many calls the workers have begun together, steps of training included: it tells places of a program that all run. */
 FLOW_API double      flow_worker_calls(const flow_worker *worker);
+/* Whether the chief has begun a common call to which this worker has not come yet, or has said goodbye: it publishes nothing more in this
+ * place of the program. It is known a heartbeat later. Of the chief, and a single worker, 0. */
+FLOW_API int flow_worker_chief_is_ahead(flow_worker *worker);
 /* Leaves a text of at most 65536 bytes for all workers, in place of what was there under this key; waits for the chief's control plane, not
  * for the others. "": takes it away. All keys and texts together have a limit of 4 MiB: FLOW_INVALID_STATE. */
 FLOW_API flow_status flow_worker_publish(flow_worker *worker, const char *key, const char *text);

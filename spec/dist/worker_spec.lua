@@ -71,7 +71,7 @@ describe("a cluster of workers", function()
     end
     text = run("other_step", 3, 0)
     for rank = 0, 2 do
-      check_failure(text, rank, "invalid state", 5, "^worker:0 [%d.:]+ begins a step of training, worker:1 [%d.:]+ compares the opti")
+      check_failure(text, rank, "invalid state", 5, "^worker:0 [%d.:]+ begins a step, worker:1 [%d.:]+ compares the opti")
     end
   end)
 

@@ -120,6 +120,15 @@ flow_end flow_control_end(flow_control *control)
   return end;
 }
 
+int flow_control_chief_is_ahead(flow_control *control)
+{
+  enter(control);
+  flow_control_take_calls(control);
+  int ahead = flow_protocol_chief_is_ahead(control->protocol);
+  pthread_mutex_unlock(&control->lock);
+  return ahead;
+}
+
 int flow_control_has_newcomer(const flow_control *control) { return atomic_load(&control->newcomer); }
 
 flow_status flow_control_pause(flow_control *control)

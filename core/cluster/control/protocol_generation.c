@@ -107,6 +107,8 @@ flow_status flow_protocol_started(flow_protocol *protocol, const flow_control_me
   protocol->standing = FLOW_RUNNING;
   protocol->joining = protocol->stands_by = 0;
   protocol->slept = 0;
+  protocol->chief_calls = 0;
+  protocol->chief_finished = 0;
   protocol->obstacle[0] = '\0';
   protocol->generation = start->generation;
   const flow_action action = { .kind = FLOW_ACTION_STARTED, .task = start->task, .generation = start->generation, .step = start->step };

@@ -129,19 +129,30 @@ flow_status flow_member_received(flow_protocol *protocol, const flow_control_mes
   case FLOW_MESSAGE_RETRY: return hang_up(protocol, message->text);
   case FLOW_MESSAGE_REFUSE: return finish(protocol, FLOW_ACTION_FAILED, message->text);
   case FLOW_MESSAGE_START: return start(protocol, message);
-  case FLOW_MESSAGE_PING: return FLOW_OK;
+  case FLOW_MESSAGE_PING:
+    if (message->generation == protocol->generation) protocol->chief_calls = message->request;
+    return FLOW_OK;
   case FLOW_MESSAGE_ABORT: return leave_generation(protocol, message);
   case FLOW_MESSAGE_RESULT:
     if (message->generation != protocol->generation) return FLOW_OK;
     return flow_protocol_answered(protocol, message->request, status_of(message->task), message->text, message->value, message->bytes);
   case FLOW_MESSAGE_FINISHED:
-    if (message->generation == protocol->generation) flow_protocol_finished(protocol, message->task);
+    if (message->generation != protocol->generation) return FLOW_OK;
+    protocol->chief_finished |= message->task == 0;
+    flow_protocol_finished(protocol, message->task);
     return FLOW_OK;
   case FLOW_MESSAGE_FAREWELL:
     return protocol->standing == FLOW_FINISHED || protocol->stands_by ? finish(protocol, FLOW_ACTION_DONE, "") : FLOW_OK;
   case FLOW_MESSAGE_STANDBY: return stand_by(protocol, message);
   default: return hang_up(protocol, "sends what only members send");
   }
+}
+
+/* The difference is taken in 32 bits, so that it is right after counters wrap around. */
+int flow_protocol_chief_is_ahead(const flow_protocol *protocol)
+{
+  if (protocol->self == 0 || protocol->standing != FLOW_RUNNING) return 0;
+  return protocol->chief_finished || (int32_t)(protocol->chief_calls - protocol->calls) > 0;
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------------------------- */

@@ -73,6 +73,8 @@ struct flow_protocol {
   double   slept;
   /* a member: a generation is under way without this process, which waits as long as the chief lives */
   int      stands_by;
+  uint32_t chief_calls; /* a member: that the chief had begun when it was heard last */
+  int chief_finished;   /* a member: the chief has said GOODBYE */
   char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
   uint32_t requests[FLOW_MOST_REQUESTS];
   int      request_count;              /* not answered yet */

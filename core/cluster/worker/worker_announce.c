@@ -29,7 +29,7 @@ static void describe(flow_text *text, const flow_worker *worker, int rank)
   const flow_announcement *call = &worker->announcements[rank];
   flow_text_add(text, "%s ", flow_worker_name(worker, rank));
   switch (call->magic == MAGIC ? call->kind : 0) {
-  case FLOW_CALL_STEP: flow_text_add(text, "begins a step of training"); break;
+  case FLOW_CALL_STEP: flow_text_add(text, "begins a step"); break;
   case FLOW_CALL_BROADCAST: flow_text_add(text, "broadcasts %.0f bytes", (double)call->bytes); break;
   case FLOW_CALL_GATHER: flow_text_add(text, "gathers %.0f bytes", (double)call->bytes); break;
   case FLOW_CALL_AGREE: flow_text_add(text, "compares the %.15s", call->what); break;

@@ -26,6 +26,11 @@ static flow_status name_of(const char *function, const flow_worker *worker, cons
 
 double flow_worker_calls(const flow_worker *worker) { return worker ? (double)worker->calls : 0; }
 
+int flow_worker_chief_is_ahead(flow_worker *worker)
+{
+  return worker && worker->control && flow_control_chief_is_ahead(worker->control);
+}
+
 flow_status flow_worker_publish(flow_worker *worker, const char *key, const char *text)
 {
   char name[FLOW_MOST_NAME + 1];

@@ -410,7 +410,7 @@ return [[
 ;flow_worker_all_gather=int flow_worker_all_gather(flow_worker *,const void *,double,void *)
 ;flow_worker_barrier=int flow_worker_barrier(flow_worker *,const char *)
 ;flow_worker_agree=int flow_worker_agree(flow_worker *,const char *,const char *)
-;flow_worker_calls=double flow_worker_calls(const flow_worker *)
+;flow_worker_calls=double flow_worker_calls(const flow_worker *);flow_worker_chief_is_ahead=int flow_worker_chief_is_ahead(flow_worker *)
 ;flow_worker_publish=int flow_worker_publish(flow_worker *,const char *,const char *)
 ;flow_worker_lookup=int flow_worker_lookup(flow_worker *,const char *,double,char *,int)
 ;flow_worker_rejoin=int flow_worker_rejoin(flow_worker *,double);flow_worker_has_grown=int flow_worker_has_grown(flow_worker *)

@@ -35,9 +35,9 @@ local POLICY = data.AutoShardPolicy
 local function batch_rows(what, dataset)
   local rows = C.flow_dataset_batch_rows(dataset._handle)
   if rows > 0 then return rows end
-  local first = data.peek(dataset)
+  local first = data.first(dataset)
   if first == nil then raise("%s: the data set is empty", what) end
-  return native.is_tensor(first) and first.shape[1] or #first
+  return native.is_tensor(first[1]) and first[1].shape[1] or #first[1]
 end
 
 local function need_batches(what, dataset)

@@ -1,16 +1,16 @@
 -- saving.lua: who writes a file when several workers run the same program.
 --
 --   One path on all workers: the chief writes, the others wait until the file is there, and fail if the chief's writing failed.
---   A worker that names a path of its own writes it itself.
+--   A worker that names a path of its own writes it itself, also where the chief saves nothing.
 --   The chief never waits: a program that saves on the chief only is fine. Once the cluster has ended (strategy:close(), a lost worker),
 --   every worker writes by itself.
 --
 -- All workers have the same values, so it does not matter whose are written. Before the chief writes it publishes the path, by its number
 -- among the paths of this place of the program: between two calls that all workers make together, such as two steps. Another worker looks
 -- for its path among those that the chief has published in the same place, after the last one it found. If there are only other ones,
--- the path is its own; if there are none, it waits for the next. So a chief that saves more than the others is understood, with one
--- doubt: where it saves one path alone, and then one with the others, who come earlier take that for their own. Then two workers write
--- one file, the same content, each in whole (a temporary file that is renamed).
+-- the path is its own; if there are none, it waits for the next, until the chief is in a later place: then it is its own, too. So a chief
+-- that saves more than the others is understood, with one doubt: where it saves one path alone, and then one with the others, who come
+-- earlier take that for their own. Then two workers write one file, the same content, each in whole (a temporary file that is renamed).
 --
 --   saving.once(worker, path, f)      f() writes. Returns what f returned, on all workers: a text or nil; and whether this one called f
 --   saving.check_shared(worker, folder, what), check_seen(worker, path, what)     warn where workers do not see what the chief writes
@@ -108,7 +108,22 @@ end
 
 ---- the others --------------------------------------------------------------------------------------------------------------------------
 
--- The place and number of the chief's write of this path; nil: it writes other ones.
+local LOOK_EVERY = 0.5      -- seconds
+
+-- The path that the chief writes next in this place, under this key; nil: none, the chief has gone on. Raises if it stays here and writes
+-- nothing.
+local function await_begun(worker, key, path)
+  local until_then = C.flow_clock() + worker.timeout
+  repeat
+    local goes_on = C.flow_worker_chief_is_ahead(worker.handle) ~= 0      -- what it has published before is there now
+    local found = lookup(worker, key, goes_on and 0 or LOOK_EVERY)
+    if found or goes_on then return found end
+  until C.flow_clock() >= until_then
+  raise("%s is to be saved, but the chief has saved nothing for %g s: save on all workers, with one path or each with its own, or on "
+    .. "the chief only", path, worker.timeout)
+end
+
+-- The place and number of the chief's write of this path; nil: it writes other ones, or none.
 local function find(worker, kind, path)
   local counter, place = counter_of(worker, kind)
   local latest = tonumber(lookup(worker, key_of(kind, place, "begun"), 0) or 0)
@@ -122,11 +137,8 @@ local function find(worker, kind, path)
     counter.seen = counter.seen + 1
     return nil
   end
-  local found = lookup(worker, key_of(kind, place, "begun", latest + 1), worker.timeout)
-  if not found then
-    raise("%s is to be saved, but the chief has saved nothing for %g s: save on all workers, with one path or each with its own, or on "
-      .. "the chief only", path, worker.timeout)
-  end
+  local found = await_begun(worker, key_of(kind, place, "begun", latest + 1), path)
+  if not found then return nil end
   counter.seen = latest + 1
   if found == path then return place, counter.seen end
 end
