@@ -372,4 +372,21 @@ describe("clipping and weight decay", function()
       .. "rmsprop/b_average_gradient",
       names(optimizers.RMSprop { momentum = 0.5, centered = true }))
   end)
+
+  it("are read from a file with one slot, where there is a schedule and one variable", function()
+    local function new(kernel)
+      local model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1, { use_bias = false, kernel_initializer = kernel }) }
+      local rate = optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+      model:compile { loss = "mse", optimizer = optimizers.SGD { learning_rate = rate, momentum = 0.9 } }
+      return model
+    end
+    local model, x, y = new "ones", flow.tensor { { 1, 2 }, { 3, 4 } }, flow.zeros { 2, 1 }
+    for _ = 1, 3 do model:train_on_batch(x, y) end
+    local path = support.folder() .. "/one.keras"
+    model:save(path)
+    local again = flow.load_model(path)
+    assert.equal(3, again.optimizer.iterations)
+    assert.equal(model:train_on_batch(x, y).loss, again:train_on_batch(x, y).loss)
+    assert.same(model:get_weights()[1]:totable(), again:get_weights()[1]:totable())
+  end)
 end)

@@ -217,7 +217,7 @@ local function match_optimizer(file, model, list)
   optimizer = inner or optimizer
   local count = stored_count(file, path)
   if count == 0 then return end
-  if count > 2 then optimizer:build(model.trainable_variables) end
+  if count > #optimizer.variables then optimizer:build(model.trainable_variables) end
   local variables = optimizer.variables
   if count < #variables then variables = first(variables, count) end      -- saved before the first step: the slots are zero
   try_match(file, path, "the optimizer", variables, list)
