@@ -315,6 +315,8 @@ FLOW_API void        flow_schedule_release(flow_schedule *schedule);
 FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /* "CosineDecay" */
 /* The rate at a step, as training computes it: rounded to float32. */
 FLOW_API double      flow_schedule_value(const flow_schedule *schedule, double step);
+/* The same of a step that is an int64 scalar, concrete or symbolic; *out: a new reference to a float32 scalar. */
+FLOW_API flow_status flow_schedule_rate(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out);
 /* as Keras serializes it; returns the whole length */
 FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);
 

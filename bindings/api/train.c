@@ -52,6 +52,14 @@ flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_te
   return flow_loss_mean(context, values, weights, out);
 }
 
+flow_status flow_schedule_rate(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out)
+{
+  if (!context || !schedule || !out)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_schedule_rate: %s is NULL", !context ? "context" : schedule ? "out" : "schedule");
+  FLOW_TRY(flow_check_tensor("flow_schedule_rate: step", step));
+  return flow_schedule_apply(context, schedule, step, out);
+}
+
 int flow_metric_find(const char *name) { return name ? flow_metric_lookup(name) : -1; }
 
 const char *flow_metric_name(int metric) { return metric >= 0 && metric < flow_metric_total() ? flow_metric_record(metric)->name : NULL; }

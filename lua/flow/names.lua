@@ -114,12 +114,24 @@ function names.ordered(t)
   end
 end
 
+local named_as = {}      -- by the names of classes: the class after which their objects are named just now
+
 -- The next free automatic name of a class.
 function names.auto(class)
-  local base = names.snake(class)
+  local base = names.snake(named_as[class] or class)
   local count = counters[base] or 0
   counters[base] = count + 1
   return count == 0 and base or base .. "_" .. count
+end
+
+-- f(...), in which names.auto(class) names an object as one of `other`.
+function names.instead(class, other, f, ...)
+  local earlier = named_as[class]
+  named_as[class] = other
+  local found = { pcall(f, ...) }
+  named_as[class] = earlier
+  if not found[1] then error(found[2], 0) end
+  return found[2]
 end
 
 -- Counting starts again, as after keras.backend.clear_session().

@@ -194,10 +194,9 @@ function object.class(name, parent, receiver)
     __call = function(self, ...) return self:_call(...) end,
     __tostring = function(self) return object.title(self) end,
   }
-  local ancestor = class
-  while ancestor do      -- the guards of methods look here for their class
-    class.metatable[ancestor] = true
-    ancestor = ancestor.parent
+  class.metatable[class] = true      -- the guards of methods look here for their class
+  for key in pairs(parent and parent.metatable or {}) do
+    if type(key) == "table" then class.metatable[key] = true end
   end
   return setmetatable(class, {
     __newindex = function(_, key, value)

@@ -77,4 +77,4 @@ local function extend(parent, class_name, new, taken, assign)
   return class
 end
 
-return extend
+return setmetatable({ initialize = initialize }, { __call = function(_, ...) return extend(...) end })

@@ -148,4 +148,26 @@ describe("callbacks", function()
     assert.truthy(message_of(function() return callbacks.Histroy end):find('flow.callbacks has no "Histroy"', 1, true))
     assert.truthy(message_of(function() linear():fit(x, y, { callbacks = "x" }) end):find("callbacks is a list", 1, true))
   end)
+
+  it("may have Keras' other names of hooks, are given their model by a method, and call what they extend", function()
+    local seen = {}
+    local Old = callbacks.Callback:extend "Old"
+    function Old:on_batch_begin(batch) seen[#seen + 1] = "begin " .. batch end
+    function Old:on_batch_end(batch, logs)
+      callbacks.Callback.on_batch_end(self, batch, logs)
+      seen[#seen + 1] = "end " .. batch
+    end
+    function Old:on_epoch_end(epoch, logs) callbacks.Callback.on_epoch_end(self, epoch, logs) end
+    function Old:set_model(model)
+      callbacks.Callback.set_model(self, model)
+      seen[#seen + 1] = "model"
+    end
+    function Old:set_params(params) seen[#seen + 1] = "epochs " .. params.epochs end
+    local Both = Old:extend "Both"
+    function Both:on_train_batch_end() seen[#seen + 1] = "own end" end
+    local model = linear()
+    model:fit(x, y, { batch_size = 4, epochs = 1, verbose = 0, callbacks = { Old(), Both() } })
+    assert.same({ "model", "epochs 1", "model", "epochs 1" }, { unpack(seen, 1, 4) })
+    assert.same({ "begin 0", "begin 0", "end 0", "own end" }, { unpack(seen, 5, 8) })
+  end)
 end)

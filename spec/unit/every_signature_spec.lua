@@ -14,7 +14,8 @@ local HAND_ON = { ["flow.device"] = true, ["flow.tidy"] = true, ["flow.profile"]
 local VARIADIC = { ["flow.io.join"] = true }
 -- Their last argument is a table of names that users choose.
 local ANY_NAMES = { ["flow.train.Checkpoint"] = true, ["flow.data.parse_example"] = true, ["flow.data.serialize_example"] = true,
-  ["flow.args"] = true, ["flow.image_dataset_from_directory"] = true, ["flow.save_safetensors"] = true }
+  ["flow.args"] = true, ["flow.image_dataset_from_directory"] = true, ["flow.save_safetensors"] = true,
+  ["flow.metrics.MeanMetricWrapper"] = true }
 
 --- All functions refuse what arguments(entry) gives them, a list of lists of arguments or nil, with a message that names the caller's line
 --- and then has the pattern `wanted`.

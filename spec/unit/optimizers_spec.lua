@@ -125,7 +125,7 @@ describe("optimizers that look at single variables", function()
     says("Adafactor: learning_rate is -1, expected a number of at least 0", function() optimizers.Adafactor(-1) end)
     says("Ftrl: learning_rate_power is 1, expected a number of at most 0", function() optimizers.Ftrl { learning_rate_power = 1 } end)
     says("Ftrl: l1_regularization_strength is -1", function() optimizers.Ftrl { l1_regularization_strength = -1 } end)
-    says("Lamb: its update is part of the library", function() optimizers.Lamb:extend "Mine" end)
+    says("LossScaleOptimizer wraps an optimizer: extend that one's class", function() optimizers.LossScaleOptimizer:extend "Mine" end)
   end)
 
   it("are found by name in any case, and made again from their configs, in which None is false", function()

@@ -220,6 +220,7 @@ return [[
 ;flow_schedule_retain=flow_schedule *flow_schedule_retain(flow_schedule *);flow_schedule_release=void flow_schedule_release(flow_schedule *)
 ;flow_schedule_class=const char *flow_schedule_class(const flow_schedule *)
 ;flow_schedule_value=double flow_schedule_value(const flow_schedule *,double)
+;flow_schedule_rate=int flow_schedule_rate(flow_context *,const flow_schedule *,flow_tensor *,flow_tensor **)
 ;flow_schedule_config=int flow_schedule_config(const flow_schedule *,char *,int)
 ;flow_model_load=int flow_model_load(flow_context *,const char *,flow_model **)
 ;flow_model_share=int flow_model_share(flow_context *,const char *,flow_model **)

@@ -10,6 +10,7 @@ local custom_objects = require "flow.custom_objects"
 local object = require "flow.object"
 local json = require "flow.json"
 local layers = require "flow.layers"
+local extended = require "flow.extended"
 local Layer = require "flow.layers.layer"
 local own_choices = require "flow.layers.own_choices"
 local quantization = require "flow.layers.quantization"
@@ -86,7 +87,8 @@ end
 
 -- The entry of a layer, not of a model.
 function entries.write(layer)
-  local make = layer._handle and record_entry or layers._in_lua(layer.class_name) == object.class_of(layer) and own_entry or custom_entry
+  local is_record, is_ours = layer._handle and not rawget(layer, "_extended"), layers._in_lua(layer.class_name) == object.class_of(layer)
+  local make = is_record and record_entry or is_ours and own_entry or custom_entry
   local entry = make(layer)
   entry.build_config = entries.build_config(layer)
   if make ~= own_entry then entry.quantization = quantization.describe(layer) end      -- those inside of it have their own entries
@@ -162,6 +164,14 @@ local function build_shape(entry)
   return plain(shape)
 end
 
+-- What the constructor of a class written in Lua takes. Arguments of a class of the library that it extends are as the library takes them.
+local function options_of(class, content)
+  local options, base = entries.options(content), extended.base(class)
+  if not base or C.flow_layer_class_find(base.name) < 0 then return options end
+  for _, name in ipairs { "axis", "axes", "attention_axes" } do options[name] = axes_of(content[name]) end
+  return options
+end
+
 -- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do.
 local function build_custom(layer, shape)
   if not shape or layer._built then return end
@@ -176,7 +186,7 @@ function entries.read(entry, reader)
   local class_name = entries.text_field(entry, "class_name", reader.path)
   local content, custom = entries.table_field(entry, "config", reader.path), entries.custom_class(entry, reader)
   if custom then
-    local made = custom.from_config(entries.options(content))
+    local made = custom.from_config(options_of(custom, content))
     build_custom(made, build_shape(entry))
     return quantization.restore(made, entry.quantization, reader.path)
   elseif layers._in_lua(class_name) then
@@ -194,7 +204,7 @@ end
 -- A layer of a class from its config.
 function entries.of_class(class, content)
   local is_ours = layers._in_lua(class.name) == class or rawget(layers, class.name) == class
-  if not is_ours then return class(entries.options(content)) end
+  if not is_ours then return class(options_of(class, content)) end
   return entries.read({ class_name = class.name, config = content }, { path = class.name .. ".from_config", custom = {}, calls = 0 })
 end
 
@@ -225,7 +235,9 @@ end
 ---- copies -----------------------------------------------------------------------------------------------------------------------
 
 local function add_classes(layer, custom)
-  if not layer._handle then custom[layer.class_name] = not layers._in_lua(layer.class_name) and object.class_of(layer) or nil end
+  if not layer._handle or rawget(layer, "_extended") then
+    custom[layer.class_name] = not layers._in_lua(layer.class_name) and object.class_of(layer) or nil
+  end
   for _, child in ipairs(layer._children) do add_classes(child, custom) end
   return custom
 end

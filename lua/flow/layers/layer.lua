@@ -71,6 +71,7 @@ function Layer.from_record(class, named)
   end
   if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
   named.dtype = named.dtype or mixed_precision.global_policy().name
+  require "flow.layers.own.serialized" (named)
   local options = { name = named.name, trainable = named.trainable }
   local weights = class.name == "Embedding" and named.weights or nil      -- Keras' argument of it
   named.input_shape, named.name, named.weights = nil, nil, not weights and named.weights or nil
@@ -105,7 +106,10 @@ end
 
 -- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
 -- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
+-- Of a class of the library: own/extended.lua.
 function Layer.extend(parent, class_name)
+  local of_library = require("flow.layers.own.extended").class(Layer, parent, class_name)
+  if of_library then return of_library end
   return require "flow.user_class" (parent, class_name, function(class, name, options)
     local self = object.new(class):_prepare(class_name, setmetatable({ name = name }, { __index = options }))
     rawset(self, "input_shape_given", options.input_shape or false)
@@ -135,7 +139,7 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
   for i, shape in ipairs(named or shapes) do built_for[i] = batch_shape(named and shape.shape or shape, self) end
   rawset(self, "_input_shape", single and built_for[1] or built_for)
   rawset(self, "_named_shapes", named or of_arguments and {} or false)
-  if self._handle then
+  if self._handle and (rawget(self, "_building") or not rawget(self, "_own_build")) then
     build_native(self, shapes)                                 -- as they are, for what an error says
     local made = {}
     for i = 1, C.flow_layer_variable_count(self._handle) do made[i] = variable.wrap(C.flow_layer_variable(self._handle, i - 1)) end
@@ -226,7 +230,7 @@ local function run_several(self, call, training) return finished(self, several.r
 
 -- Runs the built layer on a tensor or a list of tensors, or for a call on several tensors (several.lua).
 function Layer:_run(inputs, list, training, call)
-  if not self._handle then return require("flow.layers.own.calls").run(self, inputs, list, training, call) end
+  if not self._handle or rawget(self, "_own_call") then return require("flow.layers.own.calls").run(self, inputs, list, training, call) end
   if call then return run_several(self, call, training) end
   local named = self._named_inputs
   if not named or named.outputs == 1 then return run_native(self, list, training) end
@@ -244,7 +248,7 @@ function Layer.fields._trains_alone() return false end      -- called by itself:
 
 -- Whether it hands the masks of its inputs on; the mask of its output from that of its inputs: masks.lua.
 function Layer.fields.supports_masking(self)
-  if self._handle then return C.flow_layer_class_masks(C.flow_layer_class_find(self.class_name)) ~= 0 end
+  if self._handle then return C.flow_layer_class_masks(C.flow_layer_class_find(self._record_name)) ~= 0 end
   return self.compute_mask ~= Layer.compute_mask
 end
 takes "inputs, mask?"
@@ -253,8 +257,8 @@ function Layer:compute_mask(inputs, mask)
   return require("flow.layers.masks").compute(self, inputs, mask)
 end
 
-takes "inputs, options"
-function Layer:call()
+function Layer:call(...)
+  if self._handle then return require("flow.layers.own.extended").call(self, run_native, ...) end
   raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
 end
 
@@ -421,6 +425,8 @@ function Layer.fields.dtype(self) return self._policy.variable_dtype end
 function Layer.fields.dtype_policy(self) return self._policy end
 function Layer.fields.name(self) return self._title end      -- of a built-in layer
 function Layer.fields.class_name(self) return object.class_of(self).name end
+-- The class of the library that a built-in layer is of, or that its class extends.
+function Layer.fields._record_name(self) return require("flow.extended").base(object.class_of(self)).name end
 function Layer.fields.trainable(self) return self._trainable end
 
 -- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...

@@ -34,7 +34,7 @@ function layer_config.find(layer, key)
 end
 
 local function has_argument(layer, name)
-  local class = C.flow_layer_class_find(layer.class_name)
+  local class = C.flow_layer_class_find(layer._record_name)
   for i = 0, C.flow_layer_class_argument_count(class) - 1 do
     if native.string(C.flow_layer_class_argument(class, i)) == name then return true end
   end

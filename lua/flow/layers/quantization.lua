@@ -20,7 +20,7 @@ local range = native.array("double", 2)
 
 -- Whether a layer is one that can be quantized.
 function quantization.can(layer)
-  return layer._handle and C.flow_layer_class_quantizes(C.flow_layer_class_find(layer.class_name)) ~= 0
+  return layer._handle and not rawget(layer, "_own_call") and C.flow_layer_class_quantizes(C.flow_layer_class_find(layer._record_name)) ~= 0
 end
 
 -- Sets how a layer computes, by a name of flow_quantizing without its prefix; low and high: of its input.

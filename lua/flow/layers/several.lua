@@ -107,7 +107,7 @@ function several.is_needed(layer, inputs, options, ...)
   local named = layer._named_inputs
   if named and not named.alone then return true end
   if not named and layer._takes_mask then return type(options) == "table" and not getmetatable(options) and options.mask ~= nil end
-  if not named and (layer._handle or not layer._takes_several) then return false end
+  if not named and (layer._handle and not rawget(layer, "_own_call") or not layer._takes_several) then return false end
   if select("#", ...) > 0 or are_named(inputs) then return true end
   if options == nil then return false end
   if type(options) ~= "table" or getmetatable(options) or options[1] ~= nil then return true end
@@ -253,7 +253,8 @@ local function by_name(layer, call)
   return list
 end
 
-local function run_native(layer, call, training)
+-- Runs a layer of the library; its results, or the only one.
+function several.run_native(layer, call, training)
   local record, list = layer._named_inputs, by_name(layer, call)
   local pointers, plain = native.array("flow_tensor *", record.count), {}
   for name, value in pairs(call.options) do
@@ -315,7 +316,7 @@ end
 
 -- Runs the built layer.
 function several.run(layer, call, training)
-  if layer._handle then return run_native(layer, call, training) end
+  if layer._handle and not rawget(layer, "_own_call") then return several.run_native(layer, call, training) end
   return several.noted(layer, layer:call(unpack(several.unpacked(call, training))))
 end
 

@@ -231,7 +231,7 @@ function symbolic.infer(layer, list, single, training, as_call)
   end
   local function call(filled) return trace_call(layer, filled, single, training, as_call) end
   if not symbolic.has_unknown(list) then return call(list) end
-  local in_c, first_problem = layer._handle or rawget(layer, "_operation")
+  local in_c, first_problem = layer._handle and not rawget(layer, "_own_call") or rawget(layer, "_operation")
   local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, { in_c and STAND_INS[2] or FINE, {} } }
   attempts[#attempts + 1] = { ROWS, {} }
   for _, attempt in ipairs(attempts) do
@@ -245,7 +245,7 @@ end
 
 -- The inputs of a layer with what it is told of their masks, if it is written in Lua.
 function symbolic.with_masks(layer, inputs, list)
-  if layer._handle or rawget(layer, "_operation") then return list end
+  if layer._handle and not rawget(layer, "_own_call") or rawget(layer, "_operation") then return list end
   local result = {}
   for i, input in ipairs(list) do
     local mask = inputs[i]._keras_mask

@@ -29,7 +29,7 @@ end
 
 local function object_entry(module, value)
   local given = rawget(value, "config")
-  if not given and rawget(object.class_of(value), "in_lua") then return own_entry(value) end
+  if rawget(object.class_of(value), "in_lua") then return own_entry(value) end
   if not given then
     raise("the %s %q is a function of Lua, which a file cannot hold; compile with an object of flow.%s, or save the weights only",
       module == "keras.losses" and "loss" or "metric", tostring(value.name), module:match("%.(.*)"))

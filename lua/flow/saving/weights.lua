@@ -108,7 +108,7 @@ function walk(path, layer, visit, seen, file_has)
   local places = {}
   local is_graph = object.is(layer, models.Sequential) or object.is(layer, models.Functional)
   if is_graph then add_list(places, join(path, "layers"), listed(layer)) end
-  if not layer._handle and not object.is(layer, layers.InputLayer) then
+  if (not layer._handle or rawget(layer, "_extended")) and not object.is(layer, layers.InputLayer) then
     add_fields(places, path, layer, object.is(layer, models.Model) and not is_graph and layer._children)
   end
   walk_places(places, visit, seen, file_has)

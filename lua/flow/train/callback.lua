@@ -15,7 +15,7 @@ local arguments = require "flow.arguments"
 local workers = require "flow.distribute.model_workers"
 local saving = require "flow.distribute.saving"
 
-local raise = errors.raise
+local raise, takes = errors.raise, signature.takes
 local callback = {}
 
 local HOOKS = {}
@@ -27,6 +27,9 @@ HOOKS[#HOOKS + 1] = "on_epoch_end"
 
 local Callback = object.class("Callback")
 for _, hook in ipairs(HOOKS) do Callback[hook], Callback.settable[hook] = false, true end
+-- What Keras calls the hooks of training batches, too: those of a class that does not define on_train_batch_begin or on_train_batch_end.
+local OLD_HOOKS = { on_batch_begin = "on_train_batch_begin", on_batch_end = "on_train_batch_end" }
+for hook in pairs(OLD_HOOKS) do Callback[hook], Callback.settable[hook] = false, true end
 Callback.model = false
 Callback.params = false
 Callback.get_state = false
@@ -60,6 +63,20 @@ local function callable(class, name)
     return self
   end
   return class
+end
+
+-- A run begins: it gives its callbacks their model and its parameters.
+takes "model"
+function Callback:set_model(model) rawset(self, "model", model) end
+takes "params"
+function Callback:set_params(params) rawset(self, "params", params) end
+
+-- Callback.on_epoch_end(self, epoch, logs) and the others do nothing, as super().on_epoch_end(epoch, logs) in Python.
+local of_class = getmetatable(Callback).__index
+getmetatable(Callback).__index = function(class, key)
+  local found = of_class(class, key)
+  if found == false and type(key) == "string" and key:find "^on_" then return function() end end
+  return found
 end
 
 -- Makes a user's class of callbacks.
@@ -118,6 +135,11 @@ function List:add(member)
   rawset(member, "model", self.model)
   rawset(member, "params", self.params)
   rawset(member, "_list", self)
+  for old, hook in pairs(OLD_HOOKS) do
+    if not member[hook] and member[old] then rawset(member, hook, member[old]) end
+  end
+  member:set_model(self.model)
+  member:set_params(self.params)
   self.members[#self.members + 1] = member
   return member
 end

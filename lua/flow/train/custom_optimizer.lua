@@ -25,6 +25,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local variable = require "flow.tensor.variable"
 local user_class = require "flow.user_class"
+local extended = require "flow.extended"
 local schedules = require "flow.train.schedules"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -85,12 +86,15 @@ local function define(Optimizer)
     return self
   end
 
+  -- parent: Optimizer, a class of the library, or one that extends such a class.
   function Optimizer.extend(parent, class_name)
-    if parent == Optimizer then parent = Custom end
-    local above = parent
-    while above and above ~= Custom and not rawget(above, "of_keras") do above = above.parent end
-    if above ~= Custom then
-      raise("%s: its update is part of the library: extend flow.optimizers.Optimizer, and write update_step()", parent.name)
+    if parent == Optimizer then parent = Custom
+    elseif rawget(parent, "in_formulas") then parent = parent.in_formulas()
+    elseif not object.descends(parent, Custom) and not rawget(parent, "in_lua") then
+      raise("%s wraps an optimizer: extend that one's class, or flow.optimizers.Optimizer, and write update_step()", parent.name)
+    end
+    if extended.base(parent) ~= Custom then
+      return extended.class(parent, class_name, common, function(class) return object.new(class) end)
     end
     return user_class(parent, class_name, new, common)
   end
@@ -105,10 +109,16 @@ local function define(Optimizer)
       variable.is_variable(v) and ("variable %q"):format(v.name) or errors.describe(v))
   end
 
+  -- initializer: a name, an object of flow.initializers or a function of the shape.
   local function add(self, shape, dtype, initializer, name, device)
-    local initial = tensor.zeros(shape, { dtype = dtype })
-    if initializer ~= "zeros" then      -- tensors of integers begin with zeros, too
-      check(C.flow_initialize(context, initializer, nil, C.flow_context_next_seed(context), initial.p))
+    local initial
+    if type(initializer) ~= "string" then
+      initial = require "flow.layers.initial_value" (object.title(self) .. ": " .. name, initializer, shape, dtype)
+    else
+      initial = tensor.zeros(shape, { dtype = dtype })
+      if initializer ~= "zeros" then      -- tensors of integers begin with zeros, too
+        check(C.flow_initialize(context, initializer, nil, C.flow_context_next_seed(context), initial.p))
+      end
     end
     local made = variable.Variable(initial, { name = self.name .. "/" .. name, trainable = false })
     if device then native.try(C.flow_variable_to_device, context, made.handle, device) end
@@ -116,7 +126,7 @@ local function define(Optimizer)
     return made
   end
 
-  takes "shape: list, initializer: string = 'zeros', { dtype?, name: string = 'variable' }"
+  takes "shape: list, initializer = 'zeros', { dtype?, name: string = 'variable' }"
   function Custom:add_variable(shape, initializer, options)
     return add(self, shape, options.dtype, initializer, options.name)
   end
@@ -131,7 +141,7 @@ local function define(Optimizer)
   end
 
   -- A variable with the shape and dtype of another one, on its device.
-  takes "reference_variable, name: string = 'var', initializer: string = 'zeros'"
+  takes "reference_variable, name: string = 'var', initializer = 'zeros'"
   function Custom:add_variable_from_reference(reference, name, initializer)
     if not variable.is_variable(reference) then
       raise("%s: add_variable_from_reference takes a variable, got %s", object.title(self), errors.describe(reference))
@@ -142,7 +152,7 @@ local function define(Optimizer)
   end
 
   -- A list of such variables, one for each of a list; with a list of names, a list for each name.
-  takes "trainable_variables: list, name, initializer: string = 'zeros'"
+  takes "trainable_variables: list, name, initializer = 'zeros'"
   function Custom:add_optimizer_variables(variables, name, initializer)
     local list, result = type(name) == "table" and name or { name }, {}
     for k = 1, #list do result[k] = {} end
@@ -258,8 +268,9 @@ local function define(Optimizer)
   -- Makes one of Keras' optimizers that is written in Lua because its update needs norms, shapes or products of single variables. own: its
   -- options, { name, default, kind } in Keras' order; kind is number, integer, boolean, list, or "number?", for which false means None. The
   -- options in `last` come after those that every optimizer takes. All are fields of its objects. defaults: of common options that differ.
-  function Custom._of_keras(class_name, own, last, defaults)
-    local class, list, kinds = object.class(class_name, Custom), { "learning_rate", first_is_single = true }, {}
+  -- parent: Custom, if it is left out.
+  function Custom._of_keras(class_name, own, last, defaults, parent)
+    local class, list, kinds = object.class(class_name, parent or Custom), { "learning_rate", first_is_single = true }, {}
     rawset(class, "of_keras", true)
     rawset(class, "defaults", { learning_rate = 0.001 })
     for _, option in ipairs(own) do list[#list + 1] = option[1] end

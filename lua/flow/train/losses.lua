@@ -11,6 +11,7 @@ local names = require "flow.names"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.replica_ops"
 local extend = require "flow.user_class"
+local extended = require "flow.extended"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -173,8 +174,13 @@ function Loss:get_config()
   return config
 end
 
+local COMMON = { name = true, reduction = true, dtype = true }      -- what every class takes
+
 -- Makes a class of losses written in Lua: its call(y_true, y_pred) returns values per sample. reduction is one of its fields.
 function Loss.extend(parent, class_name)
+  if extended.base(parent) ~= Loss then
+    return extended.class(parent, class_name, COMMON, function(class) return object.new(class) end)
+  end
   return extend(parent, class_name, function(class, name) return object.new(class, { name = name, reduction = "sum_over_batch_size" }) end)
 end
 
@@ -209,7 +215,10 @@ local function with_name(class_name, parameters)
   return list
 end
 
-local function make(class_name, index, ...)
+-- class: that of the loss, or its name.
+local function make(class, index, ...)
+  class = type(class) == "string" and object.class(class, Loss) or class
+  local class_name = class.name
   local record, parameters = name_of(index), parameters_of(index)
   local named, known = arguments.named(class_name, with_name(class_name, parameters), #parameters + 2, ...), { name = true, dtype = true }
   for _, parameter in ipairs(parameters) do known[parameter] = true end
@@ -235,7 +244,6 @@ local function make(class_name, index, ...)
     raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
   end
   named.reduction, named.name, named.ignore_class, named.dtype = nil, nil, nil, nil
-  local class = object.class(class_name, Loss)
   local options = type(index) == "table" and named or arguments.native(class_name, named)
   local config = { name = name, reduction = reduction }
   for parameter, value in pairs(named) do config[parameter] = value end
@@ -305,7 +313,8 @@ function by_name(name)
   local found
   if name:find("^%u") and (is_table and name == index.class_name or not is_table and name ~= name:upper()) then
     local parameters = parameters_of(index)
-    found = signature.of_record(nil, title, with_name(name, parameters), #parameters + 2, function(...) return make(name, index, ...) end)
+    found = object.class(name, Loss)
+    signature.of_record(found, title, with_name(name, parameters), #parameters + 2, function(...) return make(found, index, ...) end)
   else
     local list = { unpack(is_table and index.more or {}) }
     for _, parameter in ipairs(list[1] and {} or parameters_of(index)) do list[#list + 1] = parameter end

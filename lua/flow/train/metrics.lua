@@ -16,6 +16,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local losses = require "flow.train.losses"
 local extend = require "flow.user_class"
+local extended = require "flow.extended"
 local step_share = require "flow.tensor.step_share"
 
 local C, raise = native.C, errors.raise
@@ -79,7 +80,7 @@ function internal.new(class, name, fields)
   rawset(self, "variables", {})
   rawset(self, "result", function(metric)
     if step_share.in_step() then return setmetatable({ metric = metric }, Pending) end
-    return class.result(metric)
+    return object.class_of(metric).result(metric)
   end)
   return self
 end
@@ -153,8 +154,13 @@ function internal.number(metric)
     and ("a list of %d"):format(#value) or errors.describe(value))
 end
 
--- A class of metrics written in Lua; its init() makes the variables.
+local COMMON = { name = true, dtype = true }      -- what every class takes
+
+-- A class of metrics written in Lua; its init() makes the variables, or, where it extends a class of the library, calls that one's.
 function Metric.extend(parent, class_name)
+  if extended.base(parent) ~= Metric then
+    return extended.class(parent, class_name, COMMON, function(class) return object.new(class) end)
+  end
   return extend(parent, class_name, function(class, name) return metrics.new(class, name) end)
 end
 
@@ -300,8 +306,10 @@ function internal.config(class_name, name, options)
   return { class_name = class_name, config = config }
 end
 
-local function make(class_name, index, name, ...)
-  local record = native.string(C.flow_metric_name(index))
+-- A metric of the library's table. class: its class, or the name of one.
+local function make(class, index, name, ...)
+  class = type(class) == "string" and object.class(class, MeanOfValues) or class
+  local class_name, record = class.name, native.string(C.flow_metric_name(index))
   local known = options_of(index)
   local named, given = metrics.options(class_name, parameters_of(index), known, ...)
   name = given or name or record
@@ -312,8 +320,8 @@ local function make(class_name, index, name, ...)
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records and files count axes from 0
   local config = metrics.config(class_name, name, named)
   named.ignore_class = nil
-  return new_mean(object.class(class_name, MeanOfValues), name, { index = index, options = arguments.native(class_name, named),
-                                                                  axis = axis, ignore_class = ignored, config = config })
+  return new_mean(class, name, { index = index, options = arguments.native(class_name, named), axis = axis, ignore_class = ignored,
+                                 config = config })
 end
 
 -- y_true and y_pred as float32 of one rank.
@@ -401,16 +409,26 @@ local function all_names()
   return list
 end
 
-local function of_function(class_name, f, name)
-  local class = object.class(class_name, MeanOfValues)
-  function class.values(_, y_true, y_pred) return f(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")) end
-  return new_mean(class, name)
+-- The mean of fn(y_true, y_pred), which returns values for each sample; what else is given by name is a table, fn(y_true, y_pred, options).
+-- It cannot be saved.
+local MeanMetricWrapper = object.class("MeanMetricWrapper", MeanOfValues)
+function MeanMetricWrapper:values(y_true, y_pred)
+  return self._fn(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), self._fn_options or nil)
 end
 
--- The mean of fn(y_true, y_pred), which returns values for each sample. It cannot be saved.
-takes "fn: callable, name?: text, { dtype? }"
-function metrics.MeanMetricWrapper(fn, name)
-  return of_function("MeanMetricWrapper", fn, name or names.auto("MeanMetricWrapper"))
+takes("fn: callable, name?: text, { dtype?, options of fn }", true)
+signature.constructor(MeanMetricWrapper, "flow.metrics.MeanMetricWrapper", function(...)
+  local given = arguments.named("MeanMetricWrapper", { "fn", "name", "dtype" }, 3, ...)
+  local fn, name = given.fn, metrics.check_name("MeanMetricWrapper", given.name)
+  signature.check_callable("MeanMetricWrapper: fn", fn)
+  given.fn, given.name, given.dtype = nil, nil, nil
+  local fields = { _fn = fn, _fn_options = next(given) ~= nil and given or false }
+  return new_mean(MeanMetricWrapper, name or names.auto("MeanMetricWrapper"), fields)
+end)
+metrics.MeanMetricWrapper = MeanMetricWrapper
+
+local function of_function(f, name)
+  return new_mean(object.class("Metric function", MeanMetricWrapper), name, { _fn = f, _fn_options = false })
 end
 
 -- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
@@ -424,7 +442,7 @@ function metrics.get(value)
     if index >= 0 then return make(value, index, value) end
     raise("there is no metric %q%s", value, errors.choices(value, all_names()))
   end
-  if type(value) == "function" then return of_function("Metric function", value, names.of_function(value) or "metric") end
+  if type(value) == "function" then return of_function(value, names.of_function(value) or "metric") end
   raise("a metric is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
 end
 
@@ -438,7 +456,8 @@ function by_name(name)
   local found
   if name:find("^%u") and name ~= name:upper() then
     local parameters = parameters_of(index)
-    found = signature.of_record(nil, title, parameters, #parameters, function(...) return make(name, index, nil, ...) end)
+    found = object.class(name, MeanOfValues)
+    signature.of_record(found, title, parameters, #parameters, function(...) return make(found, index, nil, ...) end)
   elseif C.flow_loss_find(name) >= 0 and native.string(C.flow_metric_name(index)) == "sparse_categorical_crossentropy" then
     found = losses[name]      -- in Keras the metric's function is the loss's
   else

@@ -60,6 +60,7 @@ local function define(index)
     return self
   end, function(i) return i < count and C.flow_optimizer_class_argument_type(index, i) or nil end,
     function(i) return i < count and C.flow_optimizer_class_argument_default(index, i) or nil end)
+  signature.entries[class].named = function(...) return arguments.named(class_name, parameters, #parameters, ...) end
   optimizers[class_name] = class
   kinds[#kinds + 1] = class_name:lower()
 end
@@ -322,6 +323,37 @@ function in_lua(name)
   return class
 end
 
+-- Classes of scripts that extend a record of the library: their parent is a class that has its update in Lua, which the record's class is
+-- above of. What it says of build() and update_step() the record's class says of their objects, too.
+for i = 0, index - 1 do
+  local class, made = optimizers[native.string(C.flow_optimizer_class_name(i))], nil
+  rawset(class, "in_formulas", function()
+    if made then return made end
+    made = require "flow.train.optimizers_in_lua.formulas" (class.name, function(name, own, last, defaults)
+      return Custom._of_keras(name, own, last, defaults, object.under(Custom, class))
+    end)
+    local make, read, name = getmetatable(made).__call, signature.entries[class], class().name
+    getmetatable(made).__call = function(_, ...)
+      local given = read.named(...)
+      given.name = given.name or name
+      return make(made, given)
+    end
+    object.static(class, "init", function(_, self, ...) return made.init(self, ...) end)
+    takes "variables"
+    function class:build(variables)
+      if rawget(self, "_own") then return made.build(self, variables) end
+      return Optimizer.build(self, variables)
+    end
+    takes "gradient, variable, learning_rate"
+    function class:update_step(gradient, v, rate)
+      if rawget(self, "_own") then return made.update_step(self, gradient, v, rate) end
+      raise("%s: update_step() is for classes that extend it, local Mine = flow.optimizers.%s:extend \"Mine\"", object.title(self),
+        class.name)
+    end
+    return made
+  end)
+end
+
 ---- the loss scale --------------------------------------------------------------------------------------------------------------------
 
 -- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): take gradients of scale_loss(loss). apply_gradients divides them
@@ -361,7 +393,7 @@ function LossScaleOptimizer:build(variables) self.inner_optimizer:build(variable
 function LossScaleOptimizer:to_json()
   local inner = self.inner_optimizer:to_json()      -- refuses what a file cannot hold
   local text = native.text(function(scale, into, size) return C.flow_loss_scale_config(scale, self.handle, into, size) end, self._scale)
-  if not object.is(self.inner_optimizer, Custom) then return text end
+  if not rawget(self.inner_optimizer, "_own") then return text end
   local described = json.decode(text)
   described.config.inner_optimizer = json.decode(inner)
   return json.encode(described)

@@ -14,6 +14,7 @@ local signature = require "flow.signature"
 local json = require "flow.json"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
+local extended = require "flow.extended"
 
 local C, check, raise = native.C, native.check, errors.raise
 local takes = signature.takes
@@ -21,7 +22,7 @@ local takes = signature.takes
 local schedules = signature.module "flow.optimizers.schedules"
 local internal = signature.internal(schedules)
 local LearningRateSchedule = object.class("LearningRateSchedule")
-local out = native.out("flow_schedule")
+local out, out_rate = native.out("flow_schedule"), native.out("flow_tensor")
 
 -- schedule(step) is the rate before update step + 1, a number.
 function LearningRateSchedule:_call(step)
@@ -37,21 +38,38 @@ function LearningRateSchedule:to_json()
 end
 
 -- The config alone, as a table without null values.
-function LearningRateSchedule:get_config()
-  local config = {}
-  for name, value in pairs(json.decode(self:to_json()).config) do
-    if value ~= json.null then config[name] = value end
-  end
-  return config
-end
+function LearningRateSchedule:get_config() return json.decode(self:to_json()).config end
 object.static(LearningRateSchedule, "from_config", function(class, config) return class(config) end)
 
 ---- built-in -------------------------------------------------------------------------------------------------------------------
 
 local Builtin = object.class("BuiltinSchedule", LearningRateSchedule)
 
-function Builtin:_number(step) return C.flow_schedule_value(self.handle, step) end
-function Builtin:to_json() return native.text(C.flow_schedule_config, self.handle) end
+-- Classes of scripts that extend one compute the rate in Lua.
+function Builtin:_number(step)
+  if not internal.is_builtin(self) then return LearningRateSchedule._number(self, step) end
+  return C.flow_schedule_value(self.handle, step)
+end
+-- The rate at a whole step, a number or a scalar, as a float32 scalar: for classes that extend this one.
+takes "step"
+function Builtin:call(step)
+  native.try(C.flow_schedule_rate, native.context, self.handle, native.pointer(ops.operand(step, nil, "step"):to("int64")), out_rate)
+  return native.tensor(out_rate[0])
+end
+
+function Builtin:to_json()
+  if not internal.is_builtin(self) then return LearningRateSchedule.to_json(self) end
+  return native.text(C.flow_schedule_config, self.handle)
+end
+
+-- Of a class that extends it: the arguments of the library's.
+function Builtin:get_config()
+  local config = {}
+  for name, value in pairs(json.decode(native.text(C.flow_schedule_config, self.handle)).config) do
+    if value ~= json.null then config[name] = value end
+  end
+  return config
+end
 
 local function define(index)
   local class_name = native.string(C.flow_schedule_class_name(index))
@@ -96,6 +114,9 @@ end
 -- A class written in Lua. Warmup(a, { b = 1 }) calls Warmup.init(self, a, { b = 1 }) if there is one; without init a table of
 -- options becomes fields.
 function LearningRateSchedule.extend(parent, class_name)
+  if extended.base(parent) ~= LearningRateSchedule then
+    return extended.class(parent, class_name, {}, function(class) return object.new(class) end)
+  end
   return require "flow.user_class" (parent, class_name, function(class, _, options)
     return object.new(class, { name = options.name })
   end)
@@ -104,6 +125,6 @@ end
 schedules.LearningRateSchedule = LearningRateSchedule
 
 function internal.is(value) return object.is(value, LearningRateSchedule) end
-function internal.is_builtin(value) return object.is(value, Builtin) end
+function internal.is_builtin(value) return object.is(value, Builtin) and not rawget(object.class_of(value), "in_lua") end
 
 return schedules

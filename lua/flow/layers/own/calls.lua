@@ -21,7 +21,7 @@ local function run(layer, inputs, training, call)
     result = several.noted(layer, layer:call(inputs, { training = training, mask = previous }))
   end
   masks.pass(layer, call and call.arguments[1] or inputs, previous, result)
-  if layer._activity then penalties.add_activity(layer, result) end
+  if layer._activity and not layer._handle then penalties.add_activity(layer, result) end
   return result
 end
 

@@ -76,7 +76,7 @@ end
 -- One step: the output and the list of next states.
 function cells.run(cell, x, states, training)
   if object.is(cell, Layer) then cell:_ensure_built({ tensor.raw_shape(x) }, true) end
-  if rawget(cell, "_handle") then
+  if rawget(cell, "_handle") and not rawget(cell, "_own_call") then
     local results = several.run(cell, { arguments = { x, states }, options = {} }, training)
     return results[1], { unpack(results, 2) }
   end

@@ -56,7 +56,7 @@ local ARITHMETIC = { [ops.add] = true, [ops.sub] = true, [ops.mul] = true, [ops.
 -- Whether a layer computes each row by itself, and what it adds to the loss, too.
 local function is_by_rows(layer, training)
   if layer:_keeps_states() then return false end
-  if layer._handle then
+  if layer._handle and not rawget(layer, "_own_call") then
     for i = 0, training and layer._trainable and C.flow_layer_variable_count(layer._handle) - 1 or -1 do
       if C.flow_variable_trainable(C.flow_layer_variable(layer._handle, i)) == 0 then return false end      -- statistics of a batch
     end
@@ -77,7 +77,7 @@ end
 local function takes_mask(layer, rank)
   local named = layer._named_inputs
   if named then return named.names.mask ~= nil and rank > 1 end
-  if layer._handle then return false end
+  if layer._handle and not rawget(layer, "_own_call") then return false end
   return layer._takes_mask and rank > 1 or layer.supports_masking
 end
 

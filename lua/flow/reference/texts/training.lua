@@ -403,6 +403,10 @@ flow.callbacks.SwapEMAWeights: Evaluates and saves with the moving averages of a
   flow.callbacks.SwapEMAWeights()
 flow.callbacks.ProgbarLogger: Draws the bar of fit; fit adds it by itself.
   flow.callbacks.ProgbarLogger()
+callback:set_model: Takes the model of a run, before on_train_begin; callbacks of your own may define it.
+  flow.callbacks.Callback:extend("Tell").set_model = function(self, model) print(self, model) end
+callback:set_params: Takes the parameters of a run, epochs, steps and verbose, before on_train_begin.
+  flow.callbacks.Callback:extend("Tell").set_params = function(self, params) print(self, params.epochs) end
 callback:on_train_begin: Called before the first epoch.
   flow.callbacks.LambdaCallback { on_train_begin = function() print("begin") end }
 callback:on_train_end: Called after the last epoch.

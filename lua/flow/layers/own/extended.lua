@@ -1,0 +1,48 @@
+-- extended.lua: classes of layers that extend one of the library's: flow.layers.Dropout:extend("MCDropout"). Dropout.call(self, x, options)
+-- is what the library's layer computes, Dropout.build(self, shape) makes its variables.
+
+local object = require "flow.object"
+local native = require "flow.ffi"
+local signature = require "flow.signature"
+local extended = require "flow.extended"
+local ops = require "flow.tensor.ops"
+local scopes = require "flow.scopes"
+local several = require "flow.layers.several"
+
+local own_extended = {}
+
+local COMMON = { name = true, trainable = true, dtype = true, activity_regularizer = true }
+
+-- Whether its class has a call or a build of its own, in place of those of the library.
+local function look(layer, class, base)
+  rawset(layer, "_extended", true)
+  rawset(layer, "_own_call", class.call ~= base.call or nil)
+  rawset(layer, "_own_build", class.build ~= base.build or nil)
+end
+
+-- A class that extends parent; nil if no layer of the library is above it.
+function own_extended.class(Layer, parent, class_name)
+  local base = extended.base(parent)
+  if not (signature.namespaces[base] or ""):find "^flow%.layers%." or base == Layer then return nil end
+  return extended.class(parent, class_name, COMMON, function(class) return object.new(class):_prepare(class.name, { name = "?" }) end, look)
+end
+
+-- What the library's layer computes, whatever class extends it: as a call of it.
+function own_extended.call(layer, run_native, inputs, options, ...)
+  if layer._named_inputs then
+    local call, training = several.read(layer, inputs, options, ...)
+    if training == nil then training = scopes.own().training or false end
+    local results = several.run_native(layer, call, training)
+    if layer._named_inputs.names["states[1]"] then return results[1], { unpack(results, 2) } end      -- a cell
+    return several.spread(layer, results)
+  end
+  local training = options and options.training
+  if training == nil then training = scopes.own().training or false end
+  local list = {}
+  if several.is_single(inputs) then list[1] = ops.operand(inputs, nil, layer.name)
+  else for i = 1, #inputs do list[i] = ops.operand(inputs[i], nil, layer.name) end end
+  local outputs = run_native(layer, list, training)
+  return native.is_tensor(outputs) and outputs or several.spread(layer, outputs)
+end
+
+return own_extended
