@@ -297,6 +297,7 @@ flow_status flow_server_share(flow_server *server, int number, double bytes, con
 {
   peer *p = find(server, number);
   if (!p || p->lost) return FLOW_OK;
+  if (!(bytes >= 0 && bytes < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "a peer offers a region of %g bytes", bytes);
   FLOW_TRY(flow_channel_open_region(p->channel, (int64_t)bytes, where));
   p->channel->streams = 1;               /* who asks for values has nothing else to do; who serves many does not wait for one */
   return FLOW_OK;
@@ -304,6 +305,6 @@ flow_status flow_server_share(flow_server *server, int number, double bytes, con
 
 void flow_server_limit(flow_server *server, double bytes)
 {
-  server->most = (int64_t)bytes;
+  server->most = bytes >= 0 && bytes < 0x1p53 ? (int64_t)bytes : (int64_t)1 << 53;
   for (int i = 0; i < server->count; i++) server->peers[i].channel->most = server->most;
 }

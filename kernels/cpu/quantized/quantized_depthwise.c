@@ -19,8 +19,9 @@ static int64_t cells_of(const flow_geometry *s) { return s->kernel[0] * s->kerne
 
 int FLOW_ISA_NAME(quantized_depthwise_supports)(const flow_call *call)
 {
+  if (!AVAILABLE) return 0;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  return AVAILABLE && s.groups == s.channels_in && s.groups == s.channels_out && s.groups > 1;
+  return s.groups == s.channels_in && s.groups == s.channels_out && s.groups > 1;
 }
 
 double FLOW_ISA_NAME(quantized_depthwise_cost)(const flow_call *call)

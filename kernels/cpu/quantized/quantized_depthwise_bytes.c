@@ -62,9 +62,10 @@ static shared_view shared_of(const flow_call *call, const layout *l)
 
 int FLOW_ISA_NAME(quantized_depthwise_bytes_supports)(const flow_call *call)
 {
+  if (!AVAILABLE) return 0;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   int sizes = s.groups == s.channels_in && s.groups == s.channels_out && s.groups > 1 && s.out[0] > 0 && s.out[1] > 0;
-  return AVAILABLE && sizes && call->input_count < 5;          /* no residual */
+  return sizes && call->input_count < 5;          /* no residual */
 }
 
 double FLOW_ISA_NAME(quantized_depthwise_bytes_cost)(const flow_call *call)
