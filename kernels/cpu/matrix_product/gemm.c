@@ -7,7 +7,8 @@
  *   tile      TILE_ROWS x PANEL of C in registers: per step of k two vectors of B and TILE_ROWS broadcasts of A
  *
  * A {m, k} is read where it is: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
- * into few sets of the cache. Products with one to three rows are bound by memory and take B where it is, too. */
+ * into few sets of the cache. Products with one to three rows are bound by memory and take B where it is, too, unless they are rounded
+ * (gemm_bfloat16.h): a row has the same factors in a batch of any size. */
 #include "cpu/cost.h"
 #include "cpu/matrix_product/gemm_bfloat16.h"
 #include "cpu/matrix_product/gemm_transposed.h"
@@ -41,7 +42,8 @@ typedef struct plan {
 /* A matrix times one column is computed as one row times the transposed matrix: C is in memory the same. */
 static plan transpose_column(const gemm *g)
 {
-  plan p = { .g = *g, .bias_step = 1 };
+  plan p = { .g = *g, .bias_step = 1, .rounded = g->bfloat16 && !g->exact && bfloat16_available() };
+  if (p.rounded) return p;
   if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1) && !g->exact) {
     p.g.m = 1;
     p.g.n = g->m;
@@ -100,7 +102,6 @@ static plan make_plan(const gemm *original)
     else if (rows > SMALL_ROWS) rows /= 2;
     else break;
   }
-  p.rounded = g->bfloat16 && !g->exact && g->m > FEW_ROWS && bfloat16_available();
   if (turns(g) && !p.rounded) {
     p.transposed = 1;
     rows = g->m;
@@ -151,7 +152,7 @@ double gemm_cost(const gemm *g)
   if (g->m == 0 || g->n == 0) return 0;
   plan p = make_plan(g);
   double m = (double)p.g.m, n = (double)p.g.n, k = (double)p.g.k, bytes = (m * n + m * k + n * k) * (double)sizeof(float);
-  if (p.g.m <= FEW_ROWS) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
+  if (p.g.m <= FEW_ROWS && !p.rounded) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
   double width = (double)(p.transposed ? p.g.n : gemm_blocks_of(p.g.n, PANEL) * PANEL);
   double share = p.rounded ? 1.5 : 0.9;      /* twice as many products an instruction */
   return flow_cost_arithmetic(m * width * k, share) + flow_cost_cached(bytes) + flow_cost_cached(p.splits > 1 ? m * n * p.splits * 8.0 : 0);
@@ -360,7 +361,7 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
   w.c = (p->splits > 1 ? partial + split * g->m * g->n : g->c) + w.row * w.ldc + w.column;
   const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
   int relu = p->splits == 1 && g->relu;
-  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
+  if (w.depth > 0 && (p->rounded || w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
     w.bias = bias;
     w.relu = relu;
     if (p->rounded) block_rounded(g, &w, scratch);

@@ -9,6 +9,7 @@
 --   FLOW_MODULES            with many tasks: a descriptor of lua/flow's modules, translated once (launch_modules.lua)
 --   FLOW_MAX_RESTARTS       with --max-restarts: that workers wait for one that is lost (distribute/recovery.lua)
 --   FLOW_MIN_WORKERS        with --min-workers
+--   FLOW_LAUNCHED           that nobody is started again once the chief is done
 -- Under mpirun only FLOW_THREADS and FLOW_STATUS_PORT: the ranks know each other by MPI. On other machines (cli/launch_hosts.lua) the tasks
 -- bind their addresses themselves.
 
@@ -194,6 +195,7 @@ local function environment_of(options, task, cluster, secret)
     FLOW_MAX_RESTARTS = options.max_restarts > 0 and tostring(options.max_restarts) or nil,
     FLOW_STATUS_PORT = options.status_port ~= "" and options.status_port or nil,
     FLOW_MIN_WORKERS = options.min_workers > 0 and tostring(options.min_workers) or nil,
+    FLOW_LAUNCHED = "1",
   }
 end
 

@@ -59,7 +59,8 @@ end
 
 -- What a parameter server waits for, and how long (task.lua).
 local function times_of(options)
-  return { start_within = start_within(), rejoin_within = rejoin_within(options),
+  local within = rejoin_within(options)
+  return { start_within = start_within(), rejoin_within = within, waits_for_lost = within and not host.getenv "FLOW_LAUNCHED",
            reassign_after = options and options.reassign_after or tonumber(host.getenv("FLOW_REASSIGN_AFTER") or "") or REASSIGN_AFTER }
 end
 

@@ -49,15 +49,28 @@ local function await_all(self, take)
   end
 end
 
--- The chief has ended in order: nobody waits for this process, which ends likewise.
-local function leave(self)
+-- The chief has ended in order: this process ends likewise, and says so to every server, each of which waits for the workers that it has
+-- lost. A server that is not there any more is not waited for.
+local function leave(self, hello)
+  for server = 1, self.count do
+    pcall(function()
+      if not self._list[server] then
+        check(C.flow_server_link_open(context, self._resolver._handle, server - 1, out_link))
+        local link = native.own(out_link, C.flow_server_link_close)
+        check(C.flow_server_link_reach(link, LOOK_EVERY))
+        self._list[server] = link
+        self:ask(server, hello)
+      end
+      self:ask(server, { is = "bye" })
+    end)
+  end
   self:close()
   error(setmetatable({ code = 0, text = ("%s: the chief has ended, and so does %s"):format(WHAT, self.name) }, script.Exit), 0)
 end
 
 -- Waits until a server is reached. Meanwhile those before it are asked whether the job is over: they wait for whoever has said hello, and
 -- this server may have ended.
-local function reach(self, server, within)
+local function reach(self, server, within, hello)
   check(C.flow_server_link_open(context, self._resolver._handle, server - 1, out_link))
   local link, began, told = native.own(out_link, C.flow_server_link_close), C.flow_clock(), 0
   while true do
@@ -79,7 +92,7 @@ local function reach(self, server, within)
       log.info("%s waits for a parameter server: %s", self.name, why)
     end
     for earlier = 1, server - 1 do
-      if self:ask(earlier, { is = "is_done" }).done then leave(self) end
+      if self:ask(earlier, { is = "is_done" }).done then leave(self, hello) end
     end
   end
 end
@@ -91,9 +104,9 @@ local function connect(self, within, rejoins)
                   chief = self.is_chief, cluster = native.text(C.flow_cluster_hash, self._resolver._handle), process = 0,
                   rejoins = rejoins }
   for server = 1, self.count do
-    reach(self, server, within)
+    reach(self, server, within, hello)
     local said = self:ask(server, hello)
-    if said.done then leave(self) end
+    if said.done then leave(self, hello) end
     self.renewed[server] = self.renewed[server] or rejoins and self._began[server] ~= said.began
     self._began[server] = said.began
   end
@@ -116,7 +129,7 @@ function Links:reopen(within)
 end
 
 function Links:close()
-  for _, link in ipairs(self._list) do native.close(link, C.flow_server_link_close) end
+  for _, link in pairs(self._list) do native.close(link, C.flow_server_link_close) end      -- some may be missing
   self._list = {}
 end
 

@@ -224,7 +224,7 @@ local function forget(server, peer)
   server.peers[peer.number] = nil
   work.forget(server, peer)
   if not peer.name or peer.left then return end
-  if server.times.rejoin_within and not peer.chief then server.came[peer.name] = nil end
+  if server.times.waits_for_lost and not peer.chief then server.came[peer.name] = nil end
   log.warning("ps:%d: the connection to %s has ended; what it was given to do goes to others", server.index, peer.name)
   if peer.chief then server.lost = peer.name end
 end
@@ -362,7 +362,8 @@ local function name_of_chief(cluster)
 end
 
 -- Serves until the chief is done. resolver: of cluster.lua, of a task ps. times, in seconds: start_within: in which the chief has to come;
--- rejoin_within: in which it may come back after it was lost, nil: it may not; reassign_after: after which what a worker was given to do
+-- rejoin_within: in which it may come back after it was lost, nil: it may not; waits_for_lost: whether workers may come back, too, when the
+-- chief is done; reassign_after: after which what a worker was given to do
 -- goes to others, too.
 function server_task.run(resolver, times)
   local cluster, out = resolver._handle, native.out("flow_server")
