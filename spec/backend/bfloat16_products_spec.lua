@@ -144,8 +144,9 @@ describe("products in bfloat16", function()
       end
       for i, exact in ipairs(results.float32) do
         local found = results.mixed_bfloat16[i]
-        local largest = math.max(exact:abs():max():item(), 1e-3)
-        assert.is_true((found - exact):abs():max():item() <= 0.04 * largest,
+        -- Gradients are sums over rows and steps, whose terms may cancel.
+        local tolerance = 0.04 * exact:abs():max():item() + 2 ^ -8 * math.sqrt(rows * steps)
+        assert.is_true((found - exact):abs():max():item() <= tolerance,
                        ("number %d: %s of %d units, result %d"):format(number, kind, units, i))
       end
     end

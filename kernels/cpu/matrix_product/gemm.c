@@ -7,8 +7,9 @@
  *   tile      TILE_ROWS x PANEL of C in registers: per step of k two vectors of B and TILE_ROWS broadcasts of A
  *
  * A {m, k} is read where it is: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
- * into few sets of the cache. Products with one to three rows are bound by memory and take B where it is, too, unless they are rounded
- * (gemm_bfloat16.h): a row has the same factors in a batch of any size. */
+ * into few sets of the cache. Products with one to three rows are bound by memory and take B where it is, too.
+ *
+ * Rounded products (gemm_bfloat16.h) are so whatever their size: a row has the same factors in a batch of any number of rows. */
 #include "cpu/cost.h"
 #include "cpu/matrix_product/gemm_bfloat16.h"
 #include "cpu/matrix_product/gemm_transposed.h"
@@ -22,7 +23,7 @@ enum {
   WANTED_PARTS = 16,   /* ... until there are this many parts: enough for any team, each still worth its ticket */
   PART_WORK = 1 << 20, /* multiplications that a part should have at least */
   SPLIT_DEPTH = 512,   /* shortest range of k that is worth a partial sum */
-  FEW_ROWS = 3,
+  FEW_ROWS = BFLOAT16_FEW_ROWS,
   MOST_STRIP = REGISTERS / 2, /* vectors of few rows that are summed side by side */
   SLOW_ROWS = 16,             /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
   EXACT_ROWS = 32             /* as which m counts where an exact product is split */
@@ -152,7 +153,7 @@ double gemm_cost(const gemm *g)
   if (g->m == 0 || g->n == 0) return 0;
   plan p = make_plan(g);
   double m = (double)p.g.m, n = (double)p.g.n, k = (double)p.g.k, bytes = (m * n + m * k + n * k) * (double)sizeof(float);
-  if (p.g.m <= FEW_ROWS && !p.rounded) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
+  if (p.g.m <= FEW_ROWS) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
   double width = (double)(p.transposed ? p.g.n : gemm_blocks_of(p.g.n, PANEL) * PANEL);
   double share = p.rounded ? 1.5 : 0.9;      /* twice as many products an instruction */
   return flow_cost_arithmetic(m * width * k, share) + flow_cost_cached(bytes) + flow_cost_cached(p.splits > 1 ? m * n * p.splits * 8.0 : 0);
@@ -319,8 +320,13 @@ ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const gemm
 }
 
 /* Rows and the layout of B as constants, so that the compiler unrolls each case. */
-static void block_few_rows(const gemm *g, const gemm_block *w)
+static void block_few_rows(const gemm *g, const gemm_block *w, int rounded, void *scratch)
 {
+  if (rounded) {
+    bfloat16_few_rows((int)w->rows, w->depth, w->columns, gemm_a_at(g, w->row, w->k), g->lda, gemm_b_at(g, w->k, w->column), g->ldb,
+                      g->transpose_b, w->c, w->ldc, scratch);
+    return;
+  }
   switch (w->rows * 2 + g->transpose_b) {
   case 2: few_rows_by_rows(1, g, w); break;
   case 3: few_rows_by_columns(1, g, w); break;
@@ -361,14 +367,14 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
   w.c = (p->splits > 1 ? partial + split * g->m * g->n : g->c) + w.row * w.ldc + w.column;
   const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
   int relu = p->splits == 1 && g->relu;
-  if (w.depth > 0 && (p->rounded || w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
+  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
     w.bias = bias;
     w.relu = relu;
     if (p->rounded) block_rounded(g, &w, scratch);
     else block_tiled(g, &w, scratch);
     return;
   }
-  if (w.depth > 0) block_few_rows(g, &w);
+  if (w.depth > 0) block_few_rows(g, &w, p->rounded, scratch);
   for (int64_t i = 0; i < w.rows; i++) {
     float *c = w.c + i * w.ldc;
     if (w.depth == 0) memset(c, 0, (size_t)w.columns * sizeof(float));

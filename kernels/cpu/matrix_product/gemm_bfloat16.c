@@ -148,6 +148,90 @@ void bfloat16_tile(int rows, int64_t columns, int64_t pairs, const pair *a, int6
   for (int64_t i = 0; i < rows; i++) memcpy(c + i * ldc, buffer + i * PANEL, (size_t)columns * sizeof(float));
 }
 
+/* ---- a few rows -------------------------------------------------------------------------------------------------- */
+
+/* `vectors` vectors of columns, the last ones cut off at `columns`: two rows of B become pairs in registers. */
+ALWAYS_INLINE void few_by_rows(const int rows, const int vectors, int64_t depth, int64_t columns, const pair *stack, int64_t step,
+                               const float *b, int64_t ldb, float *c, int64_t ldc, int add)
+{
+  __m512 sum[BFLOAT16_FEW_ROWS][8];
+  __mmask16 mask[8];
+  FLOW_UNROLL(8)
+  for (int v = 0; v < vectors; v++) {
+    mask[v] = lanes(columns - v * VL);
+    FLOW_UNROLL(3)
+    for (int r = 0; r < rows; r++) sum[r][v] = add ? _mm512_maskz_loadu_ps(mask[v], c + r * ldc + v * VL) : _mm512_setzero_ps();
+  }
+  for (int64_t k = 0; k < depth; k += 2, b += 2 * ldb) {
+    const __mmask16 odd = k + 1 < depth ? (__mmask16)-1 : 0;
+    FLOW_UNROLL(8)
+    for (int v = 0; v < vectors; v++) {
+      __m512bh y = (__m512bh)across(b + v * VL, ldb, mask[v], mask[v] & odd);
+      FLOW_UNROLL(3)
+      for (int r = 0; r < rows; r++)
+        sum[r][v] = _mm512_dpbf16_ps(sum[r][v], y, (__m512bh)_mm512_set1_epi32((int)stack[r * step + k / 2]));
+    }
+  }
+  FLOW_UNROLL(8)
+  for (int v = 0; v < vectors; v++) {
+    FLOW_UNROLL(3)
+    for (int r = 0; r < rows; r++) _mm512_mask_storeu_ps(c + r * ldc + v * VL, mask[v], sum[r][v]);
+  }
+}
+
+/* Four columns of B {columns, depth} at a time, each a scalar product with every row. */
+ALWAYS_INLINE void few_by_columns(const int rows, int64_t depth, int64_t columns, const pair *stack, int64_t step, const float *b,
+                                  int64_t ldb, float *c, int64_t ldc, int add)
+{
+  for (int64_t j = 0; j < columns; j += 4) {
+    const int64_t together = gemm_min(4, columns - j);
+    __m512 sum[BFLOAT16_FEW_ROWS][4];
+    FLOW_UNROLL(12)
+    for (int i = 0; i < rows * 4; i++) sum[i / 4][i % 4] = _mm512_setzero_ps();
+    for (int64_t k = 0; k < depth; k += 2 * VL) {
+      FLOW_UNROLL(4)
+      for (int v = 0; v < 4; v++) {
+        __m512bh y = (__m512bh)along(b + (j + gemm_min(v, together - 1)) * ldb + k, depth - k);
+        FLOW_UNROLL(3)
+        for (int r = 0; r < rows; r++)
+          sum[r][v] = _mm512_dpbf16_ps(sum[r][v], y, (__m512bh)_mm512_loadu_si512(stack + r * step + k / 2));
+      }
+    }
+    for (int r = 0; r < rows; r++)
+      for (int64_t v = 0; v < together; v++) {
+        float *to = c + r * ldc + j + v;
+        *to = (add ? *to : 0) + _mm512_reduce_add_ps(sum[r][v]);
+      }
+  }
+}
+
+/* One range of k. */
+ALWAYS_INLINE void few_rows(const int rows, int64_t depth, int64_t columns, const pair *stack, const float *b, int64_t ldb, int transpose_b,
+                            float *c, int64_t ldc, int add)
+{
+  const int64_t step = bfloat16_stack_step(depth);
+  int64_t j = 0;
+  if (transpose_b) {
+    few_by_columns(rows, depth, columns, stack, step, b, ldb, c, ldc, add);
+    return;
+  }
+  for (; columns - j > 4 * VL; j += 8 * VL) few_by_rows(rows, 8, depth, columns - j, stack, step, b + j, ldb, c + j, ldc, add);
+  for (; j < columns; j += VL) few_by_rows(rows, 1, depth, columns - j, stack, step, b + j, ldb, c + j, ldc, add);
+}
+
+void bfloat16_few_rows(int rows, int64_t depth, int64_t columns, const float *a, int64_t lda, const float *b, int64_t ldb, int transpose_b,
+                       float *c, int64_t ldc, pair *stack)
+{
+  for (int64_t k = 0; k < depth; k += BFLOAT16_FEW_DEPTH) {
+    const int64_t range = gemm_min(BFLOAT16_FEW_DEPTH, depth - k);
+    const float *from = b + (transpose_b ? k : k * ldb);
+    bfloat16_pack_stack(a + k, lda, range, rows, stack);
+    if (rows == 1) few_rows(1, range, columns, stack, from, ldb, transpose_b, c, ldc, k > 0);
+    else if (rows == 2) few_rows(2, range, columns, stack, from, ldb, transpose_b, c, ldc, k > 0);
+    else few_rows(3, range, columns, stack, from, ldb, transpose_b, c, ldc, k > 0);
+  }
+}
+
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
@@ -179,5 +263,11 @@ void bfloat16_tile(int rows, int64_t columns, int64_t pairs, const bfloat16_pair
                    const bfloat16_pair *panel, float *c, int64_t ldc, const epilogue *e)
 {
   (void)rows, (void)columns, (void)pairs, (void)a, (void)a_row, (void)a_step, (void)panel, (void)c, (void)ldc, (void)e;
+}
+
+void bfloat16_few_rows(int rows, int64_t depth, int64_t columns, const float *a, int64_t lda, const float *b, int64_t ldb, int transpose_b,
+                       float *c, int64_t ldc, bfloat16_pair *stack)
+{
+  (void)rows, (void)depth, (void)columns, (void)a, (void)lda, (void)b, (void)ldb, (void)transpose_b, (void)c, (void)ldc, (void)stack;
 }
 #endif

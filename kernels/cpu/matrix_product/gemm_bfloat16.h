@@ -15,6 +15,7 @@
 #define bfloat16_pack_stack   FLOW_ISA_NAME(bfloat16_pack_stack)
 #define bfloat16_pack_stacks  FLOW_ISA_NAME(bfloat16_pack_stacks)
 #define bfloat16_tile         FLOW_ISA_NAME(bfloat16_tile)
+#define bfloat16_few_rows     FLOW_ISA_NAME(bfloat16_few_rows)
 
 typedef uint32_t bfloat16_pair;
 
@@ -38,5 +39,12 @@ void bfloat16_pack_stacks(const float *a, int64_t lda, int64_t depth, const int 
  * PANEL. a_row, a_step: from row to row and from pair to pair of A. */
 void bfloat16_tile(int rows, int64_t columns, int64_t pairs, const bfloat16_pair *a, int64_t a_row, int64_t a_step,
                    const bfloat16_pair *panel, float *c, int64_t ldc, const epilogue *e);
+
+enum { BFLOAT16_FEW_ROWS = 3, BFLOAT16_FEW_DEPTH = 8192 };
+
+/* C[rows][columns] = A[rows][depth] op(B), B where it is: {depth, columns}, or transposed {columns, depth}. rows <= BFLOAT16_FEW_ROWS.
+ * stack: room for BFLOAT16_FEW_ROWS rows of BFLOAT16_FEW_DEPTH / 2 pairs. */
+void bfloat16_few_rows(int rows, int64_t depth, int64_t columns, const float *a, int64_t lda, const float *b, int64_t ldb, int transpose_b,
+                       float *c, int64_t ldc, bfloat16_pair *stack);
 
 #endif
