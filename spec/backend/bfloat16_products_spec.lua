@@ -2,6 +2,7 @@
 --- sum in float32; elsewhere they multiply the float32 numbers. Shapes are random; FLOW_CASES=10000 tries this many.
 require "spec.support.init"
 local flow = require "flow"
+local arguments = require "spec.backend.random_ops.arguments"
 local backend = require "spec.support.backend"
 
 local layers, CASES = flow.layers, tonumber(os.getenv "FLOW_CASES") or 60
@@ -32,14 +33,6 @@ local function check(what, found, a, b, added, relu)
   assert.is_true(is_product(found, a, b, added, relu), what)
 end
 
-local function source(number)
-  local drawn, at = flow.random.uniform({ 24 }, { seed = 77 * number + 3 }):totable(), 0
-  return function(low, high)
-    at = at + 1
-    return low + math.floor(drawn[at] * (high - low + 1) * 0.999999)
-  end
-end
-
 --- Sizes of which each is now and then large, one, or beside a whole tile.
 local function size(draw, most)
   local kind = draw(1, 4)
@@ -50,7 +43,7 @@ end
 
 --- A step of a Dense layer: y, the gradient of sum(y t) to x, and the weights after x^T t was taken from them.
 local function dense_step(number)
-  local draw = source(number)
+  local draw = arguments.source(number).draw
   local rows, inputs, units = size(draw, 700), size(draw, 400), size(draw, 200)
   local relu, momentum = draw(1, 2) == 1, draw(1, 2) == 1 and 0.5 or 0
   local dense = layers.Dense(units, {
@@ -121,7 +114,7 @@ describe("products in bfloat16", function()
 
   it("are used by cells that go through steps, whose results stay near those in float32", function()
     for number = 1, math.ceil(CASES / 5) do
-      local draw = source(number)
+      local draw = arguments.source(number).draw
       local kind = ({ "LSTM", "GRU", "SimpleRNN" })[draw(1, 3)]
       local rows, steps, inputs, units = draw(1, 40), draw(1, 7), draw(1, 30), size(draw, 100)
       local reset_after = kind == "GRU" and draw(1, 2) == 1 or nil

@@ -1,22 +1,15 @@
 --- Products in plans read and write heads where they lie, {batch, steps, heads, channels}, in place of transposed copies: the bits of eager
 --- calls, which transpose. Shapes are random; FLOW_CASES=10000 tries this many.
 local flow = require "flow"
+local arguments = require "spec.backend.random_ops.arguments"
 local backend = require "spec.support.backend"
 
 local CASES = tonumber(os.getenv "FLOW_CASES") or 40
 local HEADS = { 1, 3, 2, 4 }      -- the axes of {batch, steps, heads, channels} as {batch, heads, steps, channels}, and back
 
-local function source(number)
-  local drawn, at = flow.random.uniform({ 24 }, { seed = 91 * number + 5 }):totable(), 0
-  return function(low, high)
-    at = at + 1
-    return low + math.floor(drawn[at] * (high - low + 1) * 0.999999)
-  end
-end
-
 --- op(a) op(b) of operands of which each is transposed by its heads, by its matrices, by both or not at all; so is the result.
 local function random_product(number)
-  local draw = source(number)
+  local draw = arguments.source(number).draw
   local batch, heads, m, k, n = draw(1, 5), draw(1, 5), draw(1, 40), draw(1, 40), draw(1, 40)
   local dtype = ({ "float32", "float32", "float64", "int32" })[draw(1, 4)]
   local more = draw(1, 3) == 1 and draw(1, 3) or nil      -- another axis before the heads
@@ -62,7 +55,7 @@ describe("products of heads", function()
     assert.is_true(folded > CASES / 4)
   end)
 
-  it("have gradients with those bits, too", function()
+  it("have the gradients of eager calls", function()
     local function step(a, b)
       local tape = flow.GradientTape()
       tape:watch(a)
