@@ -1,10 +1,10 @@
 -- bad_input_spec.lua: clusters that cannot be, by real processes: each ends in time with one sentence that names what does not fit, said
 -- once by each process that ends with it, or once by the whole cluster where all go on.
 local support = require "spec.support.init"
+local ports = require "spec.support.ports"
 
 local program = ("FLOWLUA_PATH=%slua FLOW_THREADS=1 FLOW_SECRET=0123456789abcdef0123456789abcdef"):format(support.root)
 local NO_MPI = support.missing_engine("MPI", true)
-local ports = 20000 + tonumber((support.run "echo $$")) % 1200 * 10      -- below those that systems give away
 
 local count = support.count
 
@@ -16,8 +16,7 @@ local function config(addresses, index)
 end
 
 local function two_ports()
-  ports = ports + 2
-  return { ports, ports + 1 }
+  return { ports.take(1), ports.take(1) }
 end
 
 -- A worker that adds up STEPS times; "ready" is written to a file of this name and its process, where it has one.
@@ -94,10 +93,10 @@ describe("a cluster that cannot be", function()
   it("is refused by MPI where srun has no PMI", function()
     if NO_MPI then return pending(NO_MPI) end
     local path, waits = script(nil, "implementation = 'MPI',"), {}
-    ports = ports + 2
+    local port = ports.take(2)
     for rank = 0, 1 do
       waits[rank] = start(("SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=%d SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NODELIST=localhost "
-        .. "SLURM_STEP_TASKS_PER_NODE=2 FLOW_PORT=%d"):format(rank, ports), path)
+        .. "SLURM_STEP_TASKS_PER_NODE=2 FLOW_PORT=%d"):format(rank, port), path)
     end
     for rank = 0, 1 do
       local text, code = waits[rank]()

@@ -1,5 +1,6 @@
 -- distributed_examples_spec.lua: the scripts of lua/examples/distributed run alone and as a cluster on this machine, and learn.
 local support = require "spec.support.init"
+local ports = require "spec.support.ports"
 
 local examples = support.root .. "lua/examples/distributed/"
 local BEGIN = ("export FLOW_THREADS=1 FLOWLUA_PATH='%slua'; timeout -k 5 150 '%s' "):format(support.root, support.program)
@@ -57,7 +58,7 @@ describe("by_hand.lua", function()
     local folder = support.folder()
     local path = support.file("shells.sh", ([[
       export FLOW_THREADS=1 FLOWLUA_PATH='%slua' FLOW_SECRET=0123456789abcdef FLOW_MAX_RESTARTS=3
-      port=$((20000 + $$ %% 20000))
+      port=%d
       shell() {
         cluster="{\"worker\": [\"localhost:$port\", \"localhost:$((port + 1))\"]}"
         export TF_CONFIG="{\"cluster\": $cluster, \"task\": {\"type\": \"worker\", \"index\": $1}}"
@@ -72,7 +73,7 @@ describe("by_hand.lua", function()
       wait $first $second
       mkdir %s/shells
       mv %s/first %s/second %s/shells
-      cat %s/shells/*]]):gsub("%%s/", folder .. "/"):format(support.root, support.program, examples, folder))
+      cat %s/shells/*]]):gsub("%%s/", folder .. "/"):format(support.root, ports.take(2), support.program, examples, folder))
     local text = support.run("bash " .. path)
     os.execute(("rm -r %s/shells"):format(folder))
     learns(2, text, (support.run(("cd %s && ls | tr '\\n' ' '"):format(folder))))

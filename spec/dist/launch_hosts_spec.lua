@@ -2,6 +2,7 @@
 -- find there, how they end, what is said of a host that is not reached, and that nothing is left anywhere.
 local clusters = require "spec.support.clusters"
 local support = require "spec.support.init"
+local ports = require "spec.support.ports"
 
 local run = support.run
 local program = "env " .. support.command
@@ -18,31 +19,30 @@ cd /
 exec env -i PATH="$PATH" LOGIN="$host" setsid -w sh -c "$*"
 ]]
 
--- A folder with that program and the script, in which `act` runs with $LAUNCH. Returns what came, the exit code and the folder.
-local ports = 21000 + tonumber((run("echo $$"))) % 900 * 10
+-- A folder with that program and the script, in which `act` runs with $LAUNCH. Returns what came, the exit code, the folder
+-- and the first port.
 local function launch(options, script, arguments, act)
   local folder = support.file("task.lua", script):match "^(.*)/"
   local file = io.open(folder .. "/ssh", "w")
   file:write(SSH)
   file:close()
-  ports = ports + 8
-  local text = ("%s launch --ssh %s/ssh --start-port %d %s task.lua %s"):format(program, folder, ports, options, arguments or "")
+  local port = ports.take(8)
+  local text = ("%s launch --ssh %s/ssh --start-port %d %s task.lua %s"):format(program, folder, port, options, arguments or "")
   act = (act or "timeout -k 5 60 $LAUNCH"):gsub("%$LAUNCH", (text:gsub("%%", "%%%%")))
   local output, code = run(("cd %s && chmod +x ssh && { %s; }"):format(folder, act))
-  return output, code, folder
+  return output, code, folder, port
 end
 
 local count = support.count
 
 describe("flowlua launch --hosts", function()
   it("gives each task its address, the variables, the folder and its arguments", function()
-    local output, code, folder = launch("--hosts 127.0.0.2,me@127.0.0.3:2 --chief --evaluator", [[
+    local output, code, folder, port = launch("--hosts 127.0.0.2,me@127.0.0.3:2 --chief --evaluator", [[
       print(os.getenv "TF_CONFIG")
       print(os.getenv "LOGIN", #os.getenv "FLOW_SECRET", os.getenv "FLOW_ODD", os.getenv "OTHER", os.getenv "FLOW_LISTEN_DESCRIPTOR",
         io.popen("pwd"):read "*l", io.read "*a" == "", table.concat(arg, "|"))]], "-- 'a  b' '$x' \"it's\"",
       "export FLOW_ODD='a b=\"c\" '\"'\"'$d' OTHER=1; timeout -k 5 60 $LAUNCH")
     assert.equal(0, code, output)
-    local port = ports
     local cluster = ('{"cluster":{"chief":["127.0.0.2:%d"],"worker":["127.0.0.2:%d","127.0.0.3:%d","127.0.0.3:%d"]},"task":'):format(
       port, port + 1, port, port + 1)
     for name, place in pairs { ["chief:0"] = "127.0.0.2", ["worker:0"] = "127.0.0.2", ["worker:1"] = "me@127.0.0.3",
@@ -173,7 +173,7 @@ end)
 local function start_sshd()
   local there = os.execute("test -x /usr/sbin/sshd && command -v ssh-keygen >/dev/null") == 0
   if not there then return nil, "sshd is not installed (openssh-server)" end
-  local folder, port = support.folder(), ports + 5000
+  local folder, port = support.folder(), ports.take(1)
   local output, code = run(([[cd %s && chmod 700 . && ssh-keygen -q -t ed25519 -N '' -f host && ssh-keygen -q -t ed25519 -N '' -f key &&
     mv key.pub known && { [ "$(id -u)" != 0 ] || mkdir -p /run/sshd; } &&
     /usr/sbin/sshd -f /dev/null -h $PWD/host -p %d -E $PWD/log -o PidFile=$PWD/pid -o AuthorizedKeysFile=$PWD/known -o StrictModes=no \

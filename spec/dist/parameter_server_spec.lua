@@ -1,6 +1,7 @@
 -- parameter_server_spec.lua: ParameterServerStrategy: asynchronous training with parameter servers, in processes of this machine. The
 -- script that they run is parameter_server.lua.
 local support = require "spec.support.init"
+local ports = require "spec.support.ports"
 
 local SCRIPT = support.root .. "spec/dist/parameter_server.lua"
 local BEGIN = ("cd '%s'; FLOW_THREADS=1 FLOWLUA_PATH='%slua' timeout -k 5 100 %s "):format(support.root, support.root, support.program)
@@ -296,7 +297,7 @@ describe("what cannot be", function()
       if strategy.cluster_resolver.is_chief then os.execute "sleep 3" end]])
     local function cluster(secret, argument)
       local path = support.file("cluster.sh", ([[
-        port=$((20000 + $$ %% 20000))
+        port=%d
         cluster="{ \"ps\": [\"127.0.0.1:$port\"], \"chief\": [\"127.0.0.1:$((port + 1))\"], \"worker\": [\"127.0.0.1:$((port + 2))\"] }"
         cd %s; export FLOWLUA_PATH=%slua FLOW_START_WITHIN=10
         task() {
@@ -304,7 +305,7 @@ describe("what cannot be", function()
           exec timeout 20 %s %s $3
         }
         (task ps 0123456789abcdef) & (task chief 0123456789abcdef) &
-        sleep 1; (task worker %s %s); echo "code $?"; wait]]):format(support.root, support.root, support.program, script, secret, argument))
+        sleep 1; (task worker %s %s); echo "code $?"; wait]]):format(ports.take(3), support.root, support.root, support.program, script, secret, argument))
       return support.run("bash " .. path)
     end
     local text = cluster("fedcba9876543210", "")

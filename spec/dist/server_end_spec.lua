@@ -1,10 +1,9 @@
 -- server_end_spec.lua: how the tasks of a job with parameter servers end: a worker that comes back when the chief has ended ends with it,
 -- a task that is started when its job has ended says so, and SIGTERM ends whoever waits for others. server_end.lua is what the tasks run.
 local support = require "spec.support.init"
+local ports = require "spec.support.ports"
 
 local SCRIPT = support.root .. "spec/dist/server_end.lua"
-
-local ports = 10000 + tonumber((support.run "echo $$")) % 900 * 10      -- below those that systems give away
 
 -- Gives each task an address. Returns a function: the shell's command that runs a task, with its output in folder/task.
 local function tasks_of(folder, names)
@@ -12,8 +11,7 @@ local function tasks_of(folder, names)
   for _, name in ipairs(names) do
     local job = name:match "%a+"
     jobs[job] = jobs[job] or {}
-    ports = ports + 1
-    table.insert(jobs[job], ('"127.0.0.1:%d"'):format(ports))
+    table.insert(jobs[job], ('"127.0.0.1:%d"'):format(ports.take(1)))
   end
   local lists = {}
   for job, addresses in pairs(jobs) do table.insert(lists, ('"%s":[%s]'):format(job, table.concat(addresses, ","))) end

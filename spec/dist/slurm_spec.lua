@@ -1,11 +1,12 @@
 -- slurm_spec.lua: jobs that flowlua submit writes for Slurm run under a Slurm of one node, which is started here and ended again. Where
 -- Slurm, munge or the rights are missing the case is left out by name.
 local support = require "spec.support.init"
+local ports = require "spec.support.ports"
 
 local SCRIPT = [[
 folder=FOLDER
 export SLURM_CONF=$folder/slurm.conf XDG_STATE_HOME=$folder/state FLOWLUA_PATH='ROOTlua' FLOW_THREADS=1 PATH=PROGRAMS:$PATH
-cd $folder; mkdir saved spool; chmod 755 .; host=$(hostname -s); port=$((20000 + $$ % 20000))
+cd $folder; mkdir saved spool; chmod 755 .; host=$(hostname -s); port=PORT
 cat > slurm.conf <<END
 ClusterName=one
 SlurmctldHost=$host(127.0.0.1)
@@ -55,8 +56,8 @@ end
 it("a job for Slurm runs there: one task, and two that find each other", function()
   local why = missing()
   if why then return pending(why) end
-  local names = { FOLDER = support.folder(), ROOT = support.root, PROGRAMS = support.program:match "^(.*)/" }
-  local path = support.file("slurm.sh", (SCRIPT:gsub("FOLDER", names.FOLDER):gsub("ROOT", names.ROOT):gsub("PROGRAMS", names.PROGRAMS)))
+  local names = { FOLDER = support.folder(), ROOT = support.root, PROGRAMS = support.program:match "^(.*)/", PORT = ports.take(2) }
+  local path = support.file("slurm.sh", (SCRIPT:gsub("%u+", names)))
   local text = support.run("timeout -k 5 150 bash " .. path)
   if not text:find("node idle", 1, true) then return pending("not tested: Slurm does not start on this machine") end
   assert.truthy(text:find("worker 0 of 1: test accuracy", 1, true), text)
