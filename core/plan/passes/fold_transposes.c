@@ -4,8 +4,9 @@
  *   matmul(a, b), its only reader transposes so                       ->  matmul(a, b), written so
  *
  * Attention transposes queries, keys and values that way and its result back, and the gradients of all of them again. The same bits, since
- * only steps in memory change; a matrix of one column is left alone, whose sums are cut by how it lies. Runs when a plan for the CPU is
- * made, after gradients were taken. */
+ * only steps in memory change. Two kinds of products are left alone: those of a matrix of one column, whose sums are cut by how it lies,
+ * and those of many matrices by one, which are multiplied as one tall matrix where their rows follow each other. Runs when a plan for the
+ * CPU is made, after gradients were taken. */
 #include "ops/matrix_product.h"
 #include "plan/passes/fusion.h"
 
@@ -21,11 +22,28 @@ static int swaps(const flow_graph *graph, const flow_node *node)
   return 1;
 }
 
+/* The size of leading axis `axis` of an operand, whether its rows lie before the last one of these axes or not. */
+static int64_t leading(const flow_signature *x, int swapped, int axis) { return x->dims[swapped && axis == x->rank - 3 ? axis + 1 : axis]; }
+
+/* Whether all matrices of A may meet the same matrix of B (describe_matmul): if sizes of B that are not known turn out to be 1, too. */
+static int may_share_b(const flow_graph *graph, const flow_node *matmul)
+{
+  const flow_signature *a = &graph->values[matmul->inputs[0]].signature, *b = &graph->values[matmul->inputs[1]].signature;
+  const int swapped = matmul->attributes.matmul.swapped;
+  int differ = 0;
+  for (int axis = 0; axis < b->rank - 2; axis++) {
+    int64_t of_b = leading(b, swapped & FLOW_SWAPPED_B, axis);
+    if (of_b > 1) return 0;
+    differ |= of_b != leading(a, swapped & FLOW_SWAPPED_A, axis);
+  }
+  return differ && !matmul->attributes.matmul.transpose_a;
+}
+
 static int is_wide(const flow_graph *graph, const flow_node *matmul)
 {
   if (matmul->op != FLOW_OP_matmul) return 0;
   int rank = graph->values[matmul->inputs[0]].signature.rank;
-  return rank >= 4 && rank == graph->values[matmul->inputs[1]].signature.rank;
+  return rank >= 4 && rank == graph->values[matmul->inputs[1]].signature.rank && !may_share_b(graph, matmul);
 }
 
 static void read_swapped(flow_graph *graph, flow_node *matmul)
