@@ -305,7 +305,8 @@ describe("what cannot be", function()
           exec timeout 20 %s %s $3
         }
         (task ps 0123456789abcdef) & (task chief 0123456789abcdef) &
-        sleep 1; (task worker %s %s); echo "code $?"; wait]]):format(ports.take(3), support.root, support.root, support.program, script, secret, argument))
+        sleep 1; (task worker %s %s); echo "code $?"; wait]]):format(ports.take(3), support.root,
+        support.root, support.program, script, secret, argument))
       return support.run("bash " .. path)
     end
     local text = cluster("fedcba9876543210", "")

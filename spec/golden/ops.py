@@ -4,7 +4,8 @@
 
 writes manifest/ops/MODULE.lua for each module of Keras' ops, and values/ops.npz. A manifest is a table of ops, each a list of cases: the
 numbers of the first and the last one that make this call, then the call, as Lua, in which a, b, c ... are the inputs. The cases are in
-ops_cases.py. Inputs follow from NumPy's generator with the case's number as seed, but for those that a case gives itself."""
+ops_cases.py and ops_options.py. Inputs follow from NumPy's generator with the case's number as seed, but for those that a case gives
+itself."""
 import glob
 import os
 
@@ -14,6 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+import ops_options      # noqa: F401  (adds to CASES)
 from ops_cases import CASES, Axis, Input, Position, lua
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -1,6 +1,6 @@
 -- ports.lua: ports of this machine for the tasks of a test. A port that was taken here stays bound, without listening, while this process
--- lives: the system gives it to nobody else, a connection to it is refused, and a task that binds it with SO_REUSEADDR, as flowlua's, sshd's
--- and Slurm's sockets do, can listen on it.
+-- lives: the system gives it to nobody else, a connection to it is refused, and a task that binds it with SO_REUSEADDR, as the sockets of
+-- flowlua, sshd and Slurm do, can listen on it.
 local ffi = require "ffi"
 
 ffi.cdef [[

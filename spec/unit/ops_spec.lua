@@ -114,6 +114,26 @@ describe("reductions", function()
     near(math.sqrt(2.5), a:std():item())
   end)
 
+  it("take the dtype of products, and a number that is among the elements", function()
+    local products = flow.tensor({ 3, 5 }, { dtype = "int32" }):prod { dtype = "float64" }
+    assert.same({ "float64", 15 }, { products.dtype, products:item() })
+    assert.same({ 5, 4.5 }, a:max(2, false, 4.5):totable())
+    local none = flow.zeros({ 0 }, { dtype = "int32" }):max { initial = 7 }
+    assert.same({ "int32", 7 }, { none.dtype, none:item() })
+    local dataless = message_of(function() flow.nanmedian(flow.zeros { 0, 2 }) end)
+    assert.truthy(dataless:find("flow.nanmedian: there are no elements to choose from", 1, true), dataless)
+  end)
+
+  it("round whole numbers to whole numbers", function()
+    local tens = flow.round(flow.tensor({ 15, 25, -35, 2 }, { dtype = "int32" }), -1)
+    assert.same({ "int32", 20, 20, -40, 0 }, { tens.dtype, unpack(tens:totable()) })
+  end)
+
+  it("of functions with ends refuse ends of two signs", function()
+    local message = message_of(function() flow.geomspace(-1, 3, 3) end)
+    assert.truthy(message:find("start and stop have one sign and are not 0, got the number -1 and the number 3", 1, true), message)
+  end)
+
   it("argmax gives positions, classes labels", function()
     assert.same({ 2, 1 }, a:argmax(2):totable())
     assert.same({ 1, 2 }, a:argmin(1):totable())

@@ -80,14 +80,14 @@ return function(ops, define, axis_from, gather)
     return list
   end
 
-  -- The order of an axis, or of all, turned round.
-  takes "x, axis?"
+  -- The order of an axis, of some, or of all turned round.
+  takes "x, axis?: number|list"
   define(function(x, axis)
-    local what = "flow.flip"
+    local what, turned = "flow.flip", {}
     x = operand(x, nil, what)
-    for i = 1, #tensor.raw_shape(x) do
-      if axis == nil or i == axis_of(x, axis, what) then x = take(x, sequence(length(x, i, what), 1, -1), i) end
-    end
+    if axis == nil then axis = sequence(1, #tensor.raw_shape(x)) end
+    for _, i in ipairs(type(axis) == "table" and axis or { axis }) do turned[axis_of(x, i, what)] = true end
+    for i in pairs(turned) do x = take(x, sequence(length(x, i, what), 1, -1), i) end
     return x
   end, "flip")
 

@@ -13,7 +13,7 @@ local FILES = {
     sparsemax]],
   arrays = [[array convert_to_tensor convert_to_numpy empty empty_like identity ndim size dtype get_item append hstack vstack
     dstack hsplit vsplit dsplit array_split diff flipud fliplr moveaxis rot90 roll repeat rearrange tril triu tri
-    diagonal trace diag diagflat logspace geomspace meshgrid bartlett hanning hamming blackman kaiser]],
+    diagonal trace diag diagflat meshgrid bartlett hanning hamming blackman kaiser]],
   indices = [[take_along_axis gather_nd scatter segment_sum segment_max segment_min segment_prod scatter_update slice slice_update
     select nonzero boolean_mask unravel_index]],
   statistics = [[amax amin ptp average count_nonzero sort argsort argpartition median quantile percentile nansum nanprod nanmax nanmin
@@ -27,6 +27,7 @@ FILES.network = [[moments batch_normalization layer_normalization rms_normalizat
   categorical_crossentropy sparse_categorical_crossentropy psnr multi_hot dot_product_attention ctc_loss ctc_decode]]
 FILES.linalg = [[solve_triangular cholesky cholesky_inverse solve inv det slogdet logdet lu_factor qr norm eigh svd pinv matrix_rank
   lstsq]]
+FILES.spaces = "logspace geomspace"
 FILES.fourier = "fft fft2 ifft2 rfft irfft extract_sequences stft istft"
 FILES.products = "dot tensordot inner outer vdot kron cross vander cdist"
 FILES.control = "cond switch while_loop fori_loop map vectorized_map vectorize scan associative_scan jvp"

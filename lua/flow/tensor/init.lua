@@ -201,17 +201,21 @@ function tensor.arange(start, stop, step, options)
   return placed(native.tensor(one[0]), options)
 end
 
-local function number_of(name, value)
-  if not native.is_tensor(value) then return tonumber(value) end
-  if value.size ~= 1 then raise("flow.linspace: %s is a number, got %s", name, errors.describe(value)) end
-  return value:item()
+local function number_of(value)
+  if native.is_tensor(value) and #value.shape == 0 then return value:item() end
+  return tonumber(value) or value
 end
 
--- num numbers from start to stop; { endpoint = false } leaves stop out, { retstep = true } returns the step, too.
-takes "start: scalar, stop: scalar, num: whole = 50, { endpoint: boolean = true, retstep: boolean = false, dtype?; device? }"
+-- num numbers from start to stop; { endpoint = false } leaves stop out, { retstep = true } returns the step, too. Where start or stop is a
+-- tensor with axes, the numbers between their elements stand along a new axis, `axis`.
+takes [[start: scalar|list, stop: scalar|list, num: whole = 50, { endpoint: boolean = true, retstep: boolean = false, dtype?,
+  axis: integer = 1; device? }]]
 function tensor.linspace(start, stop, num, options)
-  start, stop = number_of("start", start), number_of("stop", stop)
   check_dims("flow.linspace", { num })
+  start, stop = number_of(start), number_of(stop)
+  if type(start) ~= "number" or type(stop) ~= "number" then
+    return require("flow.tensor.composed.spaces").linspace(start, stop, num, options)
+  end
   local gaps = options.endpoint == false and num or num - 1
   local step = gaps > 0 and (stop - start) / gaps or 0
   local values = native.array("double", num)

@@ -166,7 +166,7 @@ define(function(x, slope, most, threshold)
   return most and ops.minimum(y, number("flow.relu", "max_value", most)) or y
 end, "relu")
 
--- To the nearest whole number, halves to the even one, or to this many decimals.
+-- To the nearest whole number, halves to the even one, or to this many decimals. Whole numbers keep their dtype.
 takes "x, decimals = 0"
 define(function(x, decimals)
   x = operand(x, nil, "flow.round")
@@ -174,8 +174,9 @@ define(function(x, decimals)
   if number("flow.round", "decimals", decimals) ~= floor(decimals) then
     raise("flow.round: decimals is a whole number, got %s", errors.describe(decimals))
   end
-  local scale = 10 ^ decimals
-  return apply1(ids.round, x * scale) / scale
+  local scale, dtype = 10 ^ decimals, x.dtype
+  if dtype:find("float", 1, true) then return apply1(ids.round, x * scale) / scale end
+  return ops.cast(ops.round(ops.cast(x, "float64"), decimals), dtype)
 end, "round")
 
 define(function(x)
@@ -267,11 +268,16 @@ end
 
 local REDUCTION = "x, axis?: number|list, keepdims: boolean = false"
 
+-- What some reductions take besides: the dtype of the products, a number that is among the elements.
+local WITH_DTYPE, WITH_INITIAL = REDUCTION .. ", dtype?: string", REDUCTION .. ", initial?: number"
+local WITH_MORE = { prod = WITH_DTYPE, max = WITH_INITIAL, min = WITH_INITIAL }
+
 local function define_reduction(name, id)
   local what = "flow." .. name
-  takes(REDUCTION)
-  define(function(x, axis, keepdims)
+  takes(WITH_MORE[name] or REDUCTION)
+  define(function(x, axis, keepdims, more)
     x = operand(x, nil, what)
+    if more ~= nil then return require("flow.tensor.composed.reductions")[name](x, axis, keepdims, more) end
     return apply1(id, x, reduction(x, axis, keepdims, what))
   end, name)
 end
@@ -320,9 +326,10 @@ define(function(x, axis, keepdims) return ops.sqrt(ops.var(x, axis, keepdims)) e
 
 for _, name in ipairs { "softmax", "log_softmax" } do
   local id, what = ids[name], "flow." .. name
-  takes "x, axis = -1"
+  takes "x, axis: number|list = -1"
   define(function(x, axis)
     x = operand(x, nil, what)
+    if type(axis) == "table" then return require("flow.tensor.composed.reductions")[name](x, axis) end
     local attributes = native.attributes()
     attributes.axis.axis = axis_from(axis or -1, rank_of(x), what)
     return apply1(id, x, attributes)

@@ -62,6 +62,6 @@ define(function(x, axis)
   local sums, ranks = ops.cumsum(sorted, -1), ops.cast(require("flow.tensor").arange(1, n + 1), x.dtype)
   local stays = ops.gt(sorted * ranks + 1, sums):to(x.dtype)
   local count = ops.sum(stays, -1, true)
-  local excess = (ops.sum(sums * stays, -1, true) - 1) / count
+  local excess = (ops.sum(ops.where(ops.gt(stays, 0), sums, 0), -1, true) - 1) / count
   return back(ops.maximum(last - excess, 0))
 end, "sparsemax")

@@ -279,23 +279,7 @@ end, "diag")
 takes "x, k = 0"
 define(function(x, k) return diagonal_matrix(ops.flatten(operand(x, "diagflat")), k or 0) end, "diagflat")
 
----- numbers in a row -------------------------------------------------------------------------------
-
-local SPACE = "start: number, stop: number, num: whole = 50, { endpoint: boolean = true%s, dtype?; device? }"
-local function space(start, stop, num, options)
-  return tensor.linspace(start, stop, num, { dtype = "float64", endpoint = options.endpoint })
-end
-local function placed(x, options) return tensor.tensor(x, { dtype = options.dtype or "float32", device = options.device }) end
--- base^start to base^stop.
-tools.create("logspace", SPACE:format ", base: number = 10", function(start, stop, num, options)
-  return placed(ops.exp(space(start, stop, num, options) * math.log(options.base)), options)
-end)
--- From start to stop, each the same factor after the one before.
-tools.create("geomspace", SPACE:format "", function(start, stop, num, options)
-  if start * stop <= 0 then raise("flow.geomspace: start and stop have one sign and are not 0, got %g and %g", start, stop) end
-  local sizes = ops.exp(space(math.log(math.abs(start)), math.log(math.abs(stop)), num, options))
-  return placed(start < 0 and -sizes or sizes, options)
-end)
+---- grids and windows ------------------------------------------------------------------------------
 
 -- A list of tensors of one shape, each of which repeats one of the rows along the others' axes; "xy" swaps the first two axes.
 tools.create("meshgrid", "vectors..., { indexing: 'xy'|'ij' = 'xy' }", function(vectors, options)

@@ -203,6 +203,7 @@ define(function(x, dtype)
   native.dtype(dtype)
   local range = RANGES[dtype]
   if range and not tools.is_float(x) then x = ops.clip(x:to("int64"), range[1], range[2]) end
+  if dtype == "bool" and tools.is_float(x) then x = ops.clip(x, 0, 1) end
   local largest = LARGEST[dtype]
   if largest and tools.is_float(x) then x = ops.where(ops.isnan(x), x, ops.clip(x, -largest, largest)) end
   return x:to(dtype)

@@ -110,15 +110,17 @@ end, "psnr")
 
 ---- labels -----------------------------------------------------------------------------------------
 
--- Which of the classes from 0 occur along the last axis, as ones in a vector along `axis`.
+-- Which of the classes from 0 occur, as ones. As in Keras: ones of each label stand along `axis`, of which those along the second axis of
+-- the labels, or along their only one, become one vector.
 takes "labels, num_classes: count, { axis: integer = -1, dtype = 'float32'; }"
 define(function(labels, classes, options)
   labels = operand(labels, "multi_hot", "int32")
   options = options or {}
-  local hits = ops.one_hot(labels, classes, { dtype = options.dtype or "float32" })
-  if #tools.dims(labels) > 0 then hits = ops.max(hits, -2) end
+  local hits, rank = ops.one_hot(labels, classes, { dtype = options.dtype or "float32" }), #tools.dims(labels)
+  if rank == 0 then return hits end
   local axis = options.axis or -1
-  return (axis == -1 or #tools.dims(hits) < 2) and hits or ops.moveaxis(hits, -1, axis)
+  if axis ~= -1 then hits = ops.moveaxis(hits, -1, axis) end
+  return ops.max(hits, rank > 1 and 2 or 1, false, 0)
 end, "multi_hot")
 
 ---- attention --------------------------------------------------------------------------------------

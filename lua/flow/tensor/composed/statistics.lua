@@ -36,10 +36,10 @@ end, "average")
 
 ---- sorting ----------------------------------------------------------------------------------------
 
--- x and a number from 1 for the axis; without an axis flattened.
+-- x and a number from 1 for the axis; without an axis (false, or nil where that is the default) flattened.
 local function along(x, axis, default, what)
   if axis == nil then axis = default end
-  if axis == nil then return ops.flatten(x), 1 end
+  if not axis then return ops.flatten(x), 1 end
   if #tools.dims(x) == 0 then x = ops.expand_dims(x, 1) end
   return x, tools.axis(x, axis, what)
 end
@@ -76,6 +76,11 @@ local METHODS = {
   end,
   nearest = function(at) return math.floor(at) + (at % 1 > 0.5 and 1 or at % 1 < 0.5 and 0 or math.floor(at) % 2) end,
 }
+-- The same of tensors: where NaN is left out, the number of elements differs from row to row.
+local ROW_METHODS = {
+  linear = METHODS.linear, lower = ops.floor, higher = ops.ceil, nearest = ops.round,
+  midpoint = function(at) return (ops.floor(at) + ops.ceil(at)) * 0.5 end,
+}
 
 local function numbers_of(q, what)
   if type(q) == "number" then return { q }, true end
@@ -88,7 +93,6 @@ end
 local function at_quantile(sorted, q, method, what)
   local rank = #tools.dims(sorted)
   local n = tools.length(sorted, rank, what)
-  if n == 0 then raise("flow.%s: there are no elements to choose from", what) end
   if type(q) ~= "number" or not (q >= 0 and q <= 1) then raise("flow.%s: quantiles are from 0 to 1, got %s", what, errors.describe(q)) end
   local at = METHODS[method](q * (n - 1))
   local below = math.min(math.floor(at), n - 1)
@@ -107,12 +111,12 @@ local function quantile(x, q, axis, method, keepdims, what, nan)
   local sorted, results = ops.sort(flat, -1), {}
   local bad = ops.isnan(flat)
   local last = #tools.dims(sorted)
+  if tools.length(sorted, last, what) == 0 then raise("flow.%s: there are no elements to choose from", what) end
   for i, entry in ipairs(list) do
     local result
-    if nan then      -- the number of elements differs from row to row
+    if nan then
       local count = ops.sum(ops.logical_not(bad):to(x.dtype), -1, true)
-      if method ~= "linear" then raise("flow.%s: only the method \"linear\" is supported where NaN is left out", what) end
-      local at = ops.maximum((count - 1) * entry, 0)
+      local at = ROW_METHODS[method](ops.maximum((count - 1) * entry, 0))
       local below = ops.floor(at)
       local clean = ops.where(ops.isnan(sorted), 0, sorted)
       local function element(number) return tools.take_along(clean, ops.minimum(number, tools.dims(sorted)[last] - 1):to("int32"), last) end
@@ -172,7 +176,8 @@ nan_reduction("nanmean", function(x, axis, keepdims)
   return ops.sum(without(x, 0), axis, keepdims) / ops.sum(ops.logical_not(ops.isnan(x)):to(x.dtype), axis, keepdims)
 end)
 nan_reduction("nanvar", function(x, axis, keepdims)
-  return ops.nanmean(ops.square(x - ops.nanmean(x, axis, true)), axis, keepdims)
+  local squares = ops.where(ops.isnan(x), 0, ops.square(x - ops.nanmean(x, axis, true)))      -- NaN of infinities stays
+  return ops.sum(squares, axis, keepdims) / ops.sum(ops.logical_not(ops.isnan(x)):to(x.dtype), axis, keepdims)
 end)
 nan_reduction("nanstd", function(x, axis, keepdims) return ops.sqrt(ops.nanvar(x, axis, keepdims)) end)
 
@@ -201,10 +206,15 @@ define(function(x, axis, options)
   end
   return x
 end, "cumprod")
+-- Whole numbers are never NaN.
+local function cleaned(x, value, what)
+  x = operand(x, what)
+  return tools.is_float(x) and without(x, value) or x
+end
 takes "x, axis?, { dtype?; }"
-define(function(x, axis, options) return ops.cumsum(without(floats(x, "nancumsum"), 0), axis, options or {}) end, "nancumsum")
+define(function(x, axis, options) return ops.cumsum(cleaned(x, 0, "nancumsum"), axis, options or {}) end, "nancumsum")
 takes "x, axis?, { dtype?; }"
-define(function(x, axis, options) return ops.cumprod(without(floats(x, "nancumprod"), 1), axis, options or {}) end, "nancumprod")
+define(function(x, axis, options) return ops.cumprod(cleaned(x, 1, "nancumprod"), axis, options or {}) end, "nancumprod")
 
 ---- places in order --------------------------------------------------------------------------------
 
@@ -297,7 +307,9 @@ end, "isin")
 -- elements, how often each occurs.
 takes "x, { sorted: boolean = true, return_index: boolean = false, return_inverse: boolean = false, return_counts: boolean = false; }"
 define(function(x, options)
-  x, options = ops.flatten(operand(x, "unique")), options or {}
+  x, options = operand(x, "unique"), options or {}
+  local dims = tools.dims(x)
+  x = ops.flatten(x)
   tensor.need_value(x, "unique()")
   local n = x.size
   local order = tools.argsort(x, 1)
@@ -309,7 +321,7 @@ define(function(x, options)
   local number = ops.cumsum(first:to("int32"), 1)
   if options.return_index then results[#results + 1] = ops.boolean_mask(order, first) end
   if options.return_inverse then
-    results[#results + 1] = ops.scatter(order:expand_dims(-1), number, { n })
+    results[#results + 1] = ops.scatter(order:expand_dims(-1), number, { n }):reshape(dims)
   end
   if options.return_counts then
     results[#results + 1] = ops.segment_sum(ops.ones_like(number), number - 1, results[1].size)
