@@ -11,7 +11,6 @@ local MISSING = {
   ["initializers"] = "STFT STFTInitializer stft",
   ["layers"] = "FlaxLayer InputSpec JaxLayer TFSMLayer TorchModuleWrapper Wrapper",
   ["ops"] = "eig polar view_as_complex view_as_real",
-  ["ops.image"] = "scale_and_translate",
   ["ops.linalg"] = "eig",
   ["ops.nn"] = "polar",
   ["optimizers"] = "MultiOptimizer OptimizerMap",

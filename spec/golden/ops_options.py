@@ -30,6 +30,12 @@ for name in ("nanvar", "nanstd"):
 for name in ("nancumsum", "nancumprod"):
     case(name, whole((3, 4)), Axis(1), gradient=False)
 
+PICTURE = Random((5, 6, 2))
+for method in ("linear", "bilinear", "cubic", "lanczos3", "lanczos5"):
+    for antialias in (True, False):
+        case("image.scale_and_translate", PICTURE, (4, 9, 2), Given([0.6, 1.7], "float32"), Given([0.3, -0.8], "float32"), Axis([0, 1]),
+             method, antialias=antialias, tolerance=3e-6)
+
 case("multi_hot", whole((2, 3, 4), 0, 6), 6)
 case("multi_hot", whole((2, 3), 0, 6), 6, axis=Axis(1))
 case("multi_hot", whole((4,), 0, 6), 6, axis=Axis(0))

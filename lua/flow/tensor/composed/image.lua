@@ -345,6 +345,56 @@ function image.map_coordinates(inputs, coordinates, order, options)
   return sum:to(x.dtype)
 end
 
+---- scaling and moving -----------------------------------------------------------------------------
+
+-- Kernels of a distance from 0, in pixels of the picture: a triangle, R. Keys' cubic with a = -0.5 ("Cubic convolution interpolation for
+-- digital image processing", 1981), C. Lanczos' windowed sinc of a radius.
+local function cubic(x)
+  local near, far = ((x * 1.5 - 2.5) * x) * x + 1, ((x * -0.5 + 2.5) * x - 4) * x + 2
+  return ops.where(ops.ge(x, 2), 0, ops.where(ops.ge(x, 1), far, near))
+end
+local function lanczos(radius)
+  return function(x)
+    local angle = x * math.pi
+    local y = ops.sin(angle) * ops.sin(angle / radius) * radius / ops.where(ops.eq(x, 0), 1, ops.square(angle))
+    return ops.where(ops.gt(x, radius), 0, ops.where(ops.gt(x, 1e-3), y, 1))
+  end
+end
+local KERNELS = { linear = function(x) return ops.maximum(1 - x, 0) end, cubic = cubic, lanczos3 = lanczos(3), lanczos5 = lanczos(5) }
+KERNELS.bilinear, KERNELS.trilinear, KERNELS.triangle, KERNELS.bicubic, KERNELS.tricubic =
+  KERNELS.linear, KERNELS.linear, KERNELS.linear, KERNELS.cubic, KERNELS.cubic
+
+-- {from, to}: how much each of `from` pixels counts in each of `to` pixels, pixel p of which is at (p + 0.5 - translation) / scale - 0.5.
+-- Pixels outside of the picture are 0; with antialias kernels of smaller pictures are wider.
+local function pixel_weights(from, to, scale, translation, kernel, antialias)
+  local at = (tools.constant(tools.count(to), scale.dtype) + 0.5 - translation) / scale - 0.5
+  local distance = ops.abs(at - tools.constant(tools.count(from), scale.dtype, { from, 1 }))
+  local weights = kernel(antialias and distance / ops.maximum(1 / scale, 1) or distance)
+  local sum = ops.sum(weights, 1, true)
+  weights = ops.where(ops.gt(ops.abs(sum), 1000 * 2 ^ -23), weights / ops.where(ops.eq(sum, 0), 1, sum), 0)
+  return ops.where(ops.logical_and(ops.ge(at, -0.5), ops.le(at, from - 0.5)), weights, 0)
+end
+
+-- Pictures of shape output_shape: each of the axes spatial_dims scaled by a number of `scale` and then moved by one of `translation`.
+takes [[images, output_shape: list, scale: data, translation: data, spatial_dims: list,
+  method: 'linear'|'bilinear'|'trilinear'|'triangle'|'cubic'|'bicubic'|'tricubic'|'lanczos3'|'lanczos5', { antialias: boolean = true; }]]
+function image.scale_and_translate(images, shape, scale, translation, axes, method, options)
+  local what = "keras.ops.image.scale_and_translate"
+  local x = floats(images, what)
+  local rank = #tools.dims(x)
+  if #shape ~= rank then raise("flow.%s: output_shape has %d sizes, the pictures have rank %d", what, #shape, rank) end
+  scale, translation = tools.operand(scale, what):to(x.dtype), tools.operand(translation, what):to(x.dtype)
+  if tools.length(scale, 1, what) ~= #axes or tools.length(translation, 1, what) ~= #axes then
+    raise("flow.%s: scale and translation have a number for each of %d axes", what, #axes)
+  end
+  for i, axis in ipairs(axes) do
+    axis = tools.axis(x, axis, what)
+    local weights = pixel_weights(tools.length(x, axis, what), shape[axis], scale[i], translation[i], KERNELS[method], options.antialias)
+    x = ops.moveaxis(ops.matmul(ops.moveaxis(x, axis, -1), weights), -1, axis)
+  end
+  return x
+end
+
 ---- bending ----------------------------------------------------------------------------------------
 
 -- How far pixels move, {n, height, width, 1}: noise of that shape, blurred. sigma: a number or a tensor {1}; most: its largest value.

@@ -1,7 +1,7 @@
 -- core.lua: cases of ops_spec.lua. Made by ops.py.
 return {
   ["saturate_cast"] = { { 323, 323, [[ops.saturate_cast(a, "int8")]] }, { 324, 324, [[ops.saturate_cast(a, "uint8")]] },
-    { 1072, 1072, [[ops.saturate_cast(a, "bool")]] } },
+    { 1082, 1082, [[ops.saturate_cast(a, "bool")]] } },
   ["scatter"] = { { 482, 482, [[ops.scatter(a, b, { 4, 2 })]], inputs = 2, gradients = { 2 } },
     { 483, 483, [[ops.scatter(a, b, { 3, 2 })]], inputs = 2, gradients = { 2 } },
     { 484, 484, [[ops.scatter(a, b, { 3, 2 })]], inputs = 2 } },

@@ -333,7 +333,7 @@ return {
   ["trunc"] = { { 126, 130, [[ops.trunc(a)]] }, { 211, 211, [[ops.trunc(a)]] } },
   ["unique"] = { { 770, 770, [[ops.unique(a)]], traced = false },
     { 771, 771, [[ops.unique(a, { return_inverse = true, return_counts = true })]], outputs = 3, traced = false },
-    { 1074, 1074, [[ops.unique(a, { return_inverse = true })]], outputs = 2, traced = false } },
+    { 1084, 1084, [[ops.unique(a, { return_inverse = true })]], outputs = 2, traced = false } },
   ["unravel_index"] = { { 510, 510, [[ops.unravel_index(a, { 3, 4 })]], outputs = 2 } },
   ["vander"] = { { 805, 805, [[ops.vander(a)]], gradients = { 1 } }, { 806, 806, [[ops.vander(a, 3, true)]], gradients = { 1 } } },
   ["vdot"] = { { 798, 798, [[ops.vdot(a, b)]], inputs = 2, gradients = { 1, 2 } } },
