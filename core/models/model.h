@@ -83,6 +83,7 @@ struct flow_model {
   flow_arguments   *loss_options;
   char             *not_compiled;        /* why it cannot train although it was compiled; NULL: it can, or it was not compiled */
   double            steps_done, seed;
+  _Atomic int64_t predictions;           /* calls that predicted, of all callers */
   flow_sharing     *sharing;             /* who runs it now: session.h */
   int               is_shared;           /* it is in the list of shared_models.c: nobody may train it */
   flow_file_version version;             /* if it is: of its file */

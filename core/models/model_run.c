@@ -261,15 +261,18 @@ static flow_status collect(flow_tensor *const *batch, int count, int64_t first, 
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
-/* One batch, by an instance that nobody else uses; rows count from `first`, so that random layers draw the same numbers however a call
- * is cut into batches. */
+/* The number of the first prediction as a step: below those of training, as in lua/flow/train/steps.lua. */
+static const double UNTRAINED = -0x1p52;
+
+/* One batch of the call `number`, by an instance that nobody else uses; rows count from `first`, so that random layers draw the same
+ * numbers however a call is cut into batches, and other ones in each call. */
 static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs,
-                                int64_t first, int64_t rows, int64_t total, flow_tensor **results)
+                                int64_t number, int64_t first, int64_t rows, int64_t total, flow_tensor **results)
 {
   flow_tensor *views[FLOW_MODEL_MOST_TENSORS] = { NULL }, *batch[FLOW_MODEL_MOST_TENSORS] = { NULL };
   flow_status status = FLOW_OK;
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = view_rows(inputs[i], first, rows, &views[i]);
-  flow_instance_scalars(instance, model->seed, 0, (double)first);
+  flow_instance_scalars(instance, model->seed, UNTRAINED + (double)number, (double)first);
   if (status == FLOW_OK) status = flow_instance_run(context, instance, views, model->input_count, batch);
   if (status == FLOW_OK) status = collect(batch, model->output_count, first, total, results);
   flow_tensors_release(views, model->input_count);
@@ -286,9 +289,12 @@ static flow_status predict(flow_context *context, flow_model *model, flow_runner
   FLOW_TRY(flow_runner_take(context, model, model->sharing, own, trace_step, FLOW_STEP_PREDICT, inputs, model->input_count,
                             rows < BATCH ? rows : BATCH, &runner));
   int again = runner->writes && !*writes;
+  int64_t number = again ? 0 : atomic_fetch_add(&model->predictions, 1);
   flow_status status = FLOW_OK;
-  for (int64_t first = 0; first < rows && !again && status == FLOW_OK; first += BATCH)
-    status = predict_rows(context, model, runner->instance, inputs, first, rows - first < BATCH ? rows - first : BATCH, rows, outputs);
+  for (int64_t first = 0; first < rows && !again && status == FLOW_OK; first += BATCH) {
+    int64_t size = rows - first < BATCH ? rows - first : BATCH;
+    status = predict_rows(context, model, runner->instance, inputs, number, first, size, rows, outputs);
+  }
   flow_runner_give(model->sharing, own, runner);
   *writes = again;
   return status;

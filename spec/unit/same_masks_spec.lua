@@ -1,6 +1,8 @@
 -- same_masks_spec.lua: a traced step that the user writes draws the same Dropout masks under every strategy of one replica, and leaves the
--- same random state.
+-- same random state. Predictions and tests of a model that draws in them, too, draw anew in each call, as in Keras.
 local flow = require "flow"
+local native = require "flow.ffi"
+local support = require "spec.support.init"
 local layers = flow.layers
 
 local function masks(strategy, of)
@@ -36,5 +38,90 @@ describe("a step with Dropout", function()
     strategy:run(step, { flow.ones { 2 } })
     local before = calls
     assert.equal(2 + before + 1, strategy:run(step, { flow.ones { 2 } }))
+  end)
+end)
+
+describe("a model that drops in predictions, too", function()
+  local x = flow.ones { 6, 16 }
+
+  local function model(seed)
+    flow.set_random_seed(7)
+    local inputs = flow.Input { 16 }
+    local m = flow.Model(inputs, layers.Dropout(0.5, { seed = seed })(inputs, { training = true }))
+    m:compile { optimizer = "sgd", loss = "mse" }
+    return m
+  end
+
+  local ways = {
+    predict = function(m) return m:predict(x) end,
+    ["predict in batches"] = function(m) return m:predict(x, { batch_size = 4 }) end,
+    ["predict of a dataset"] = function(m) return m:predict(flow.data.Dataset.from_tensor_slices(x):batch(4)) end,
+    predict_on_batch = function(m) return m:predict_on_batch(x) end,
+    evaluate = function(m) return m:evaluate(x, flow.arange(96):reshape { 6, 16 }, { verbose = 0 }) end,
+    ["evaluate of a dataset"] = function(m)
+      return m:evaluate(flow.data.Dataset.from_tensor_slices { { x, flow.arange(96):reshape { 6, 16 } } }:batch(4), { verbose = 0 })
+    end,
+    test_on_batch = function(m) return m:test_on_batch(x, flow.arange(96):reshape { 6, 16 }) end,
+  }
+  local function values(found) return flow.is_tensor(found) and found:totable() or found end
+
+  for title, way in pairs(ways) do
+    for _, seed in ipairs { false, 5 } do
+      it(("draws new masks in each %s%s, and the same ones from the same seed"):format(title, seed and " with a seed" or ""), function()
+        local m, list = model(seed or nil), {}
+        for i = 1, 4 do
+          list[i] = values(way(m))
+          for j = 1, i - 1 do assert.not_same(list[j], list[i]) end
+        end
+        local again = model(seed or nil)
+        for i = 1, 4 do assert.same(list[i], values(way(again))) end
+      end)
+    end
+  end
+
+  it("draws the masks of a call however it is cut into batches", function()
+    local function predictions(size)
+      local m, list = model(), {}
+      for i = 1, 3 do list[i] = m:predict(x, { batch_size = size }):totable() end
+      return list
+    end
+    assert.same(predictions(6), predictions(4))
+  end)
+
+  it("draws masks of which each element is kept in about half of the calls", function()
+    local m, sum, squares = model(), flow.zeros { 6, 16 }, flow.zeros { 6, 16 }
+    for _ = 1, 200 do
+      local y = m:predict(x, { verbose = 0 })
+      sum, squares = sum + y, squares + y * y
+    end
+    local deviation = (squares / 200 - (sum / 200) ^ 2):sqrt()
+    assert.is_true((sum / 200 - 1):abs():max():item() < 0.4)
+    assert.is_true((deviation - 1):abs():max():item() < 0.2)
+  end)
+
+  it("draws new masks in each call of C, too", function()
+    local file, out, outputs = support.file("model.keras", ""), native.out("flow_model"), native.out("flow_tensor", 1)
+    model():save(file)
+    flow.set_random_seed(7)
+    native.check(native.C.flow_model_load(native.context, file, out))
+    local in_c, list = native.own(out, native.C.flow_model_release), {}
+    for i = 1, 3 do
+      native.check(native.C.flow_model_predict(native.context, in_c, native.pointers { x }, 1, outputs))
+      list[i] = native.tensor(outputs[0]):totable()
+      for j = 1, i - 1 do assert.not_same(list[j], list[i]) end
+    end
+    native.close(in_c, native.C.flow_model_release)
+  end)
+
+  it("draws others than in training, whose masks predictions do not change", function()
+    local function losses(between)
+      local m, list = model(), {}
+      for i = 1, 3 do
+        list[i] = m:train_on_batch(x, x).loss
+        if between then m:predict(x) end
+      end
+      return list
+    end
+    assert.same(losses(false), losses(true))
   end)
 end)

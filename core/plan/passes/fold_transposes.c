@@ -23,7 +23,10 @@ static int swaps(const flow_graph *graph, const flow_node *node)
 }
 
 /* The size of leading axis `axis` of an operand, whether its rows lie before the last one of these axes or not. */
-static int64_t leading(const flow_signature *x, int swapped, int axis) { return x->dims[swapped && axis == x->rank - 3 ? axis + 1 : axis]; }
+static int64_t leading(const flow_signature *x, int swapped, int axis)
+{
+  return x->dims[swapped && axis == x->rank - 3 ? axis + 1 : axis];
+}
 
 /* Whether all matrices of A may meet the same matrix of B (describe_matmul): if sizes of B that are not known turn out to be 1, too. */
 static int may_share_b(const flow_graph *graph, const flow_node *matmul)

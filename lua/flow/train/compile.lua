@@ -165,6 +165,7 @@ function training.prepare(model)
   rawset(model, "_trace_states", {})   -- of each, the random state before
   rawset(model, "_exact_steps", {})    -- those that are traced for each number of rows
   rawset(model, "_train_steps", 0)
+  rawset(model, "_other_steps", 0)
 end
 
 Model._forget_steps = steps.clear
@@ -315,7 +316,7 @@ local function run_batch(model, kind, x, y, weights)
     step.eager(batch, kind == "predict" and outputs or nil)
   else
     local list, count = native.pointers(batch)
-    C.flow_instance_scalars(step.instance, training.seed(model), model._train_steps, 0)
+    C.flow_instance_scalars(step.instance, training.seed(model), steps.number(model, kind), 0)
     local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
     if status ~= 0 then training.fail(model, status, 0) end
   end
@@ -323,7 +324,7 @@ local function run_batch(model, kind, x, y, weights)
   if step.instance and C.flow_instance_stop_agreed(step.instance) ~= 0 then
     native.raise_interrupted("%s: a worker was interrupted", object.title(model))
   end
-  if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
+  steps.count(model, kind, 1)
   return outputs, step
 end
 
@@ -389,7 +390,8 @@ function Model:predict_on_batch(x)
   if not step then return predict_batch(self, x) end
   native.pressure()
   one_input[0] = native.pointer(x)
-  C.flow_instance_scalars(step.instance, training.seed(self), self._train_steps, 0)
+  C.flow_instance_scalars(step.instance, training.seed(self), steps.number(self, "predict"), 0)
+  steps.count(self, "predict", 1)
   local status = C.flow_instance_run(context, step.instance, one_input, 1, some_outputs)
   if status ~= 0 then training.fail(self, status, 0) end
   native.check(status)

@@ -112,10 +112,9 @@ local function note_done(run, start, done)
   if run then run.batch, run.pending = start + done, done end
 end
 
-local function settle(model, run, done)
-  if not run then return end
-  rawset(model, "_train_steps", model._train_steps + done)
-  run.pending = 0
+local function settle(model, what, run, done)
+  steps.count(model, what, done)
+  if run then run.pending = 0 end
 end
 
 local function run_feed(model, pass, what, list, bar, number, stops, run)
@@ -129,7 +128,7 @@ local function run_feed(model, pass, what, list, bar, number, stops, run)
   local interrupted = was_interrupted(status)
   if status ~= 0 and not interrupted then training.fail(model, status, feed.rows) end
   if not interrupted then steps.finish(model) end
-  settle(model, run, done)
+  settle(model, what, run, done)
   return interrupted, done
 end
 
@@ -148,7 +147,7 @@ local function run_batches(model, pass, what, list, bar, number, stops, run)
   local interrupted = was_interrupted(status)
   if status ~= 0 and not interrupted then training.fail(model, status, source.position * source.size, source.order) end
   if not interrupted then steps.finish(model) end
-  settle(model, run, done)
+  settle(model, what, run, done)
   return interrupted, done
 end
 
@@ -159,7 +158,7 @@ local function test_pass(model, pass, list, bar)
   if pass.feed then pass.feed:restart() else pass.source.position = 0 end
   training.reset(model)
   list:call("on_test_begin", {})
-  local interrupted = run_batches(model, pass, "test", list, bar, 0, never)
+  local interrupted = run_batches(model, pass, "test", list, bar, steps.number(model, "test"), never)
   if pass.feed then pass.feed:close() end
   local results = training.results(model, "test")
   list:call("on_test_end", results)
@@ -207,7 +206,7 @@ local function train_epoch(model, run, bar)
   local function stops() return model.stop_training end
   local interrupted, done = false, 0
   if not run.stopped and not run.trained then
-    interrupted, done = run_batches(model, pass, "train", run.list, bar, model._train_steps, stops, run)
+    interrupted, done = run_batches(model, pass, "train", run.list, bar, steps.number(model, "train"), stops, run)
   end
   if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
   local stop, some_interrupted, some_preempted = workers.any(model, model.stop_training, interrupted, native.preempted())
@@ -371,7 +370,7 @@ local function run_predict(self, data, size, limit, list, bar)
   local count = math.min(limit or math.huge, math.ceil(data.rows / size))
   local made = predictions.new(self, math.min(data.rows, count * size), list:has("on_predict_batch_end"))
   list:call("on_predict_begin", {})
-  local watch = watch_predict(self, list, bar, count, made)
+  local watch, number = watch_predict(self, list, bar, count, made), steps.number(self, "predict")
   for batch = 0, count - 1 do
     local first = batch * size
     local n = math.min(size, data.rows - first)
@@ -381,7 +380,7 @@ local function run_predict(self, data, size, limit, list, bar)
     if step.eager then
       step.eager(views, made.outputs)
     else
-      C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
+      C.flow_instance_scalars(step.instance, training.seed(self), number, first)
       local pointers, inputs = native.pointers(views)
       native.check(C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs))
     end
@@ -389,6 +388,7 @@ local function run_predict(self, data, size, limit, list, bar)
     made:add(n)
     if watch then watch.after(batch, n) else bar:advance(1, n) end
   end
+  steps.count(self, "predict", pass.step and pass.step.eager and count or 1)      -- one that was traced counts rows from the first
   return made:results()
 end
 
@@ -403,7 +403,8 @@ local function predict_feed(self, feed, list, bar)
     batch = batch + 1
   end
   feed:restart()
-  native.check((feed:run(0, count, nil, made.outputs, collect)))
+  native.check((feed:run(steps.number(self, "predict"), count, nil, made.outputs, collect)))
+  steps.count(self, "predict", batch)
   workers.check_stop(self, feed.step, "predict")
   if watch then watch.finish() end
   feed:close()

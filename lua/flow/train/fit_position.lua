@@ -123,7 +123,8 @@ function position.get_state(run)
   return {
     epoch = run.epoch, batch = run.batch, begun = run.begun, trained = run.trained, results = run.results,
     logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
-    steps = model._train_steps + run.pending, traces = model._trace_states, callbacks = callbacks_state(run.list),
+    steps = model._train_steps + run.pending, others = model._other_steps, traces = model._trace_states,
+    callbacks = callbacks_state(run.list),
     train = pass_state(model, run.train, run.pending, run.begun), test = pass_state(model, run.test, 0, false),
   }
 end
@@ -137,6 +138,7 @@ function position.set_state(run, state)
   run.begun, run.trained, run.results = state.begun or state.batch > 0, state.trained or false, state.results or false
   rawset(model, "_seed", state.seed)
   rawset(model, "_train_steps", state.steps)
+  rawset(model, "_other_steps", state.others or 0)      -- older backups have none
   rawset(model, "_trace_states", state.traces)
   position.set_origin(run)
 end
@@ -150,7 +152,7 @@ function position.get_progress(run)
   local state = {
     epoch = run.epoch, batch = run.batch, hooked = run.hooked, begun = run.begun, trained = run.trained,
     results = run.results, logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
-    steps = run.origin.steps + run.batch, traces = model._trace_states, callbacks = callbacks_state(run.list),
+    steps = run.origin.steps + run.batch, others = model._other_steps, traces = model._trace_states, callbacks = callbacks_state(run.list),
   }
   if train.source then
     state.source = source_state(train.source, 0)
@@ -172,6 +174,7 @@ function position.set_progress(run, state, rank)
   rawset(model, "stop_training", state.stopped)
   rawset(model, "_seed", state.seed)
   rawset(model, "_train_steps", state.steps)
+  rawset(model, "_other_steps", state.others or 0)      -- older backups have none
   rawset(model, "_trace_states", state.traces)
   position.set_origin(run)
 end

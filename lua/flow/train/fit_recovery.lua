@@ -42,11 +42,12 @@ end
 
 -- The state of a model's steps besides variables.
 local function counts_of(model)
-  return { steps = model._train_steps, seed = rawget(model, "_seed"), traces = model._trace_states }
+  return { steps = model._train_steps, others = model._other_steps, seed = rawget(model, "_seed"), traces = model._trace_states }
 end
 
 local function set_counts(model, counts)
   rawset(model, "_train_steps", counts.steps)
+  rawset(model, "_other_steps", counts.others)
   rawset(model, "_seed", counts.seed)
   rawset(model, "_trace_states", counts.traces)
 end

@@ -115,6 +115,20 @@ function steps.seed(model)
   return model._seed
 end
 
+-- The number of the next step, which keys its random ops, too. Steps that do not train have numbers of their own, below those of training,
+-- and each of them has another one: predictions of a model that drops, too, differ from call to call, as in Keras.
+local UNTRAINED = -2 ^ 52
+
+function steps.number(model, kind)
+  return kind == "train" and model._train_steps or UNTRAINED + model._other_steps
+end
+
+-- Counts steps of this kind that ran.
+function steps.count(model, kind, count)
+  local field = kind == "train" and "_train_steps" or "_other_steps"
+  rawset(model, field, model[field] + count)
+end
+
 -- The latest results of steps of this kind, as numbers by name; nil: there are none.
 function steps.results(model, kind)
   local entries = (rawget(model, "_reported") or {})[kind]
@@ -302,7 +316,8 @@ local function exact_step(model, kind, layout, problem)
   end
   local function run(tensors, outputs)
     local step = find_or_make(tensors)
-    if counted ~= model._train_steps then counted, own = model._train_steps, 0 end
+    local number = steps.number(model, kind)
+    if counted ~= number then counted, own = number, 0 end
     C.flow_instance_scalars(step.instance, steps.seed(model), counted + own, 0)
     own = own + 1
     local list, count = native.pointers(tensors)
