@@ -133,7 +133,8 @@ static flow_status add_projection(flow_context *context, flow_layer *layer, cons
   int kernel = kernel_of(layer, projection);
   char name[64];
   snprintf(name, sizeof name, "%s/kernel", part->name);
-  FLOW_TRY(flow_layer_add_variable(context, layer, kernel, name, "kernel_initializer", rank, shape, 1));
+  unsigned outputs = ((1u << bias_rank) - 1) << (rank - bias_rank);
+  FLOW_TRY(flow_layer_add_kernel(context, layer, kernel, name, rank, shape, outputs));
   layer->parts[kernel] = part;
   if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
   snprintf(name, sizeof name, "%s/bias", part->name);

@@ -74,12 +74,16 @@ static flow_json *value_json(const flow_argument *parameter, const flow_argument
   return flow_json_make(FLOW_JSON_NULL, 0, NULL);
 }
 
-/* trainable and dtype are in the common part; activity_regularizer is written only where there is one, as in Keras. */
+/* trainable and dtype are in the common part. Those of if_given are written only where they are given: activity_regularizer as Keras does,
+ * the axes of initializers because earlier versions of Keras do not know them. */
 void flow_config_add_arguments(flow_json *object, const flow_argument *parameters, const flow_arguments *arguments)
 {
+  static const char *const if_given[] = { "activity_regularizer", "input_axes", "output_axes" };
   for (; parameters->name; parameters++) {
-    if (strcmp(parameters->name, "trainable") == 0 || strcmp(parameters->name, "dtype") == 0) continue;
-    if (strcmp(parameters->name, "activity_regularizer") == 0 && flow_argument_is_null(arguments, parameters->name)) continue;
+    int left_out = strcmp(parameters->name, "trainable") == 0 || strcmp(parameters->name, "dtype") == 0;
+    for (size_t i = 0; i < sizeof if_given / sizeof *if_given; i++)
+      left_out |= strcmp(parameters->name, if_given[i]) == 0 && flow_argument_is_null(arguments, parameters->name);
+    if (left_out) continue;
     flow_json_put(object, parameters->name, value_json(parameters, arguments));
   }
 }

@@ -162,7 +162,9 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
       return flow_layer_fail(layer, "the size of the kernel's axis \"%c\" must be known, the input is %s", name,
                              flow_shape_text(inputs->rank, inputs->dims));
   }
-  FLOW_TRY(flow_layer_add_variable(context, layer, KERNEL, "kernel", "kernel_initializer", q.kernel.count, shape, 1));
+  unsigned outputs = 0;
+  for (int i = 0; i < q.kernel.count; i++) outputs |= find(&q.output, q.kernel.names[i]) >= 0 ? 1u << i : 0;
+  FLOW_TRY(flow_layer_add_kernel(context, layer, KERNEL, "kernel", q.kernel.count, shape, outputs));
   if (flow_argument_is_null(layer->arguments, "bias_axes")) return FLOW_OK;
   const char *axes = flow_argument_text(layer->arguments, "bias_axes");
   int first = q.output.count, rank = 0;

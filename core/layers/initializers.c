@@ -8,12 +8,18 @@
 #include "base/float_state.h"
 #include "base/philox.h"
 #include "tensor/tensor.h"
+#include "tensor/axis.h"
 #include "tensor/mirrors.h"
 
 #define SEED { "seed", FLOW_INTEGER, "null", NULL }
+#define FAN_AXES                              \
+  { "input_axes", FLOW_SHAPE, "null", NULL }, \
+  {                                           \
+    "output_axes", FLOW_SHAPE, "null", NULL   \
+  }
 
 static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
-static const flow_argument seed_options[] = { SEED, FLOW_ARGUMENTS_END };
+static const flow_argument fan_options[] = { SEED, FAN_AXES, FLOW_ARGUMENTS_END };
 static const flow_argument constant_options[] = { { "value", FLOW_NUMBERS, "0", NULL }, FLOW_ARGUMENTS_END };
 static const flow_argument normal_options[] = {
   { "mean", FLOW_NUMBER, "0", NULL }, { "stddev", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END
@@ -25,7 +31,9 @@ static const flow_argument scaling_options[] = {
   { "scale", FLOW_NUMBER, "1", NULL },
   { "mode", FLOW_TEXT, "fan_in", "fan_in|fan_out|fan_avg" },
   { "distribution", FLOW_TEXT, "truncated_normal", "truncated_normal|untruncated_normal|uniform" },
-  SEED, FLOW_ARGUMENTS_END
+  SEED,
+  FAN_AXES,
+  FLOW_ARGUMENTS_END
 };
 
 static const flow_argument gain_options[] = { { "gain", FLOW_NUMBER, "1", NULL }, FLOW_ARGUMENTS_END };
@@ -161,12 +169,12 @@ static const flow_initializer records[] = {
   { "random_uniform", "RandomUniform", uniform_options, random_uniform },
   { "truncated_normal", "TruncatedNormal", normal_options, truncated_normal },
   { "variance_scaling", "VarianceScaling", scaling_options, scaling },
-  { "glorot_uniform", "GlorotUniform", seed_options, glorot_uniform },
-  { "glorot_normal", "GlorotNormal", seed_options, glorot_normal },
-  { "he_uniform", "HeUniform", seed_options, he_uniform },
-  { "he_normal", "HeNormal", seed_options, he_normal },
-  { "lecun_uniform", "LecunUniform", seed_options, lecun_uniform },
-  { "lecun_normal", "LecunNormal", seed_options, lecun_normal },
+  { "glorot_uniform", "GlorotUniform", fan_options, glorot_uniform },
+  { "glorot_normal", "GlorotNormal", fan_options, glorot_normal },
+  { "he_uniform", "HeUniform", fan_options, he_uniform },
+  { "he_normal", "HeNormal", fan_options, he_normal },
+  { "lecun_uniform", "LecunUniform", fan_options, lecun_uniform },
+  { "lecun_normal", "LecunNormal", fan_options, lecun_normal },
   { "identity", "Identity", gain_options, identity },
   { "orthogonal", "Orthogonal", orthogonal_options, orthogonal },
 };
@@ -294,6 +302,39 @@ static flow_status initialize_from_host(flow_context *context, const char *initi
   return status;
 }
 
+/* The product of the sizes of the axes that an option lists, negative ones from the end. */
+static flow_status fan_of(const flow_initializer *record, const flow_arguments *options, const char *name, const flow_tensor *into,
+                          int64_t *out)
+{
+  const double *axes;
+  int count = flow_argument_list(options, name, &axes);
+  *out = 1;
+  for (int i = 0; i < count; i++) {
+    int axis = (int)axes[i] < 0 ? (int)axes[i] + into->rank : (int)axes[i];
+    if (axis < 0 || axis >= into->rank)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s names axis %d (counted from 1), the variable has the shape %s", record->class_name,
+                       name, flow_axis_number((int)axes[i]), flow_shape_text(into->rank, into->shape));
+    *out *= into->shape[axis];
+  }
+  return FLOW_OK;
+}
+
+/* Chooses the distribution. Rules look at the shape for the number of inputs and outputs of a unit alone, so where the axes of both are
+ * given, the shape is that of a matrix with these numbers. */
+static flow_status choose(const flow_initializer *record, const flow_arguments *options, const flow_tensor *into,
+                          flow_initializer_draw *out)
+{
+  int64_t fans[2];
+  int given = flow_argument_find(record->parameters, "input_axes") >= 0 && !flow_argument_is_null(options, "input_axes") &&
+              !flow_argument_is_null(options, "output_axes");
+  if (given) {
+    FLOW_TRY(fan_of(record, options, "input_axes", into, &fans[0]));
+    FLOW_TRY(fan_of(record, options, "output_axes", into, &fans[1]));
+  }
+  *out = given ? record->rule(options, 2, fans) : record->rule(options, into->rank, into->shape);
+  return FLOW_OK;
+}
+
 flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into)
 {
   FLOW_DEFAULT_FLOATS;
@@ -311,10 +352,11 @@ flow_status flow_initialize(flow_context *context, const char *initializer, cons
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: seed must be an integer below 2^53, found %g", record->class_name, seed);
   FLOW_TRY(flow_arguments_complete(record->class_name, record->parameters, arguments, &options));
   if (!flow_argument_is_null(options, "seed")) seed = flow_argument_number(options, "seed");
-  flow_initializer_draw draw = record->rule(options, into->rank, into->shape);
-  flow_status listed = draw.distribution == FLOW_LISTED ? fill_listed(record, options, into) : FLOW_OK;
+  flow_initializer_draw draw;
+  flow_status status = choose(record, options, into, &draw);
+  if (status == FLOW_OK && draw.distribution == FLOW_LISTED) status = fill_listed(record, options, into);
   flow_arguments_release(options);
-  if (draw.distribution == FLOW_LISTED) return listed;
+  if (status != FLOW_OK || draw.distribution == FLOW_LISTED) return status;
   if (draw.distribution == FLOW_CONSTANT) return flow_tensor_fill(into, draw.low);
   if (draw.distribution == FLOW_IDENTITY) return fill_identity(record, draw.low, into);
   uint64_t key = flow_mix((uint64_t)(int64_t)seed, 0);

@@ -293,15 +293,45 @@ flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bia
 
 /* ---- variables -------------------------------------------------------------------------------------------------------------- */
 
-/* Fills `into` by an initializer argument of the layer, or by an initializer's own name. */
-static flow_status initialize(flow_context *context, const flow_layer *layer, const char *initializer, flow_tensor *into)
+/* Which axes of a kernel are of the inputs of a unit and which of its outputs; a bit of `outputs` for each axis. */
+typedef struct kernel_fans {
+  int rank;
+  unsigned outputs;
+} kernel_fans;
+
+/* Tells an initializer of the fans unless its own options do, as Keras 3.15 does. */
+static flow_status set_fans(flow_arguments *options, const kernel_fans *fans)
+{
+  double axes[2][FLOW_MAX_RANK];
+  int count[2] = { 0, 0 };
+  if (!flow_argument_is_null(options, "input_axes") && !flow_argument_is_null(options, "output_axes")) return FLOW_OK;
+  for (int i = 0; i < fans->rank; i++) {
+    int of_output = (fans->outputs >> i) & 1;
+    axes[of_output][count[of_output]++] = i;
+  }
+  FLOW_TRY(flow_arguments_set_numbers(options, "input_axes", axes[0], count[0]));
+  return flow_arguments_set_numbers(options, "output_axes", axes[1], count[1]);
+}
+
+/* Fills `into` by an initializer argument of the layer, or by an initializer's own name. fans: NULL, or those of a kernel whose initializer
+ * is an argument. */
+static flow_status initialize(flow_context *context, const flow_layer *layer, const char *initializer, const kernel_fans *fans,
+                              flow_tensor *into)
 {
   const char *chosen = flow_argument_text(layer->arguments, initializer);
   flow_arguments *options = NULL;
   if (!chosen) chosen = initializer;
   else FLOW_TRY(flow_arguments_extract(layer->arguments, initializer, &options));
+  int record = flow_initializer_find(chosen);
+  if (fans && record >= 0 && flow_argument_find(flow_initializer_record(record)->parameters, "input_axes") >= 0) {
+    flow_status status = set_fans(options, fans);
+    if (status != FLOW_OK) {
+      flow_arguments_release(options);
+      return status;
+    }
+  }
   /* Only random ones take a number from the context, so that a bias does not shift the seeds of later kernels. */
-  int random = flow_initializer_is_random(flow_initializer_find(chosen)) && flow_argument_is_null(options, "seed");
+  int random = flow_initializer_is_random(record) && flow_argument_is_null(options, "seed");
   flow_status status = flow_initialize(context, chosen, options, random ? flow_context_next_seed(context) : 0, into);
   flow_arguments_release(options);
   return status;
@@ -319,15 +349,21 @@ static const char *beside(const flow_layer *layer, const char *initializer, cons
 }
 
 /* With context->blank the values are left as they were allocated: they are read from a file next (core/models). */
-flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
-                                  flow_tensor **out)
+static flow_status first_values(flow_context *context, const flow_layer *layer, const char *initializer, const kernel_fans *fans, int rank,
+                                const int64_t *shape, flow_tensor **out)
 {
   FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, out));
-  flow_status status = context->blank ? FLOW_OK : initialize(context, layer, initializer, *out);
+  flow_status status = context->blank ? FLOW_OK : initialize(context, layer, initializer, fans, *out);
   if (status == FLOW_OK) return FLOW_OK;
   flow_tensor_release(*out);
   *out = NULL;
   return status;
+}
+
+flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
+                                  flow_tensor **out)
+{
+  return first_values(context, layer, initializer, NULL, rank, shape, out);
 }
 
 /* The variable is made on the context's device. Regularizer and constraint are those whose arguments are beside the initializer's:
@@ -356,6 +392,16 @@ flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, in
   flow_tensor *initial;
   FLOW_TRY(flow_layer_initialize(context, layer, initializer, rank, shape, &initial));
   flow_status status = flow_layer_adopt(context, layer, index, suffix, initializer, initial, trainable);
+  flow_tensor_release(initial);
+  return status;
+}
+
+flow_status flow_layer_add_kernel(flow_context *context, flow_layer *layer, int index, const char *suffix, int rank, const int64_t *shape,
+                                  unsigned outputs)
+{
+  flow_tensor *initial;
+  FLOW_TRY(first_values(context, layer, "kernel_initializer", &(kernel_fans){ rank, outputs }, rank, shape, &initial));
+  flow_status status = flow_layer_adopt(context, layer, index, suffix, "kernel_initializer", initial, 1);
   flow_tensor_release(initial);
   return status;
 }

@@ -150,7 +150,12 @@ int         flow_layer_find_input(const flow_layer_class *class, const char *nam
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                                     int rank, const int64_t *shape, int trainable);
 
-/* The two halves of that: the first values, and the variable over them. */
+/* A trainable one by argument kernel_initializer, which counts inputs and outputs of a unit by axes: bit i of `outputs` says that axis i is
+ * one of the outputs, other axes are of the inputs. */
+flow_status flow_layer_add_kernel(flow_context *context, flow_layer *layer, int index, const char *suffix, int rank, const int64_t *shape,
+                                  unsigned outputs);
+
+/* The two halves of the first: the first values, and the variable over them. */
 flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
                                   flow_tensor **out);
 flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,

@@ -142,7 +142,8 @@ local function choice(kind, draw)
       options[option] = option == "seed" and draw.integer(0, 1000) or option == "mode" and
         draw.pick(kind == C.FLOW_CHOICE_REGULARIZER and { "rows", "columns" } or { "fan_in", "fan_out", "fan_avg" }) or
         option == "distribution" and draw.pick { "truncated_normal", "untruncated_normal", "uniform" } or
-        option == "axis" and draw.pick { 1, -1, { 1 }, { -1 } } or option == "minval" and draw.number(-1, -0.1) or draw.number(0.001, 1)
+        option:find "put_axes$" and draw.pick { { 1 }, { -1 } } or option == "axis" and draw.pick { 1, -1, { 1 }, { -1 } } or
+        option == "minval" and draw.number(-1, -0.1) or draw.number(0.001, 1)
     end
     parameter = parameter + 1
   end
