@@ -172,6 +172,8 @@ FLOW_API int         flow_loss_find(const char *name);
 FLOW_API const char *flow_loss_name(int loss);
 /* The names of its options, in the order of Keras' class; NULL: no more. */
 FLOW_API const char *flow_loss_argument(int loss, int argument);
+/* The default of an option as text, "-1", "null"; NULL: no more. Borrowed, static. */
+FLOW_API const char *flow_loss_argument_default(int loss, int argument);
 /* The loss of each sample; options may be NULL. FLOW_INVALID_ARGUMENT says which shapes do not go together. New reference. */
 FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true,
                                       flow_tensor *y_pred, flow_tensor **out);
@@ -181,6 +183,8 @@ FLOW_API int         flow_metric_find(const char *name);
 FLOW_API const char *flow_metric_name(int metric);
 /* The same for metrics: those of a loss that is a metric include reduction, which metrics do without. */
 FLOW_API const char *flow_metric_argument(int metric, int argument);
+/* The same for metrics. */
+FLOW_API const char *flow_metric_argument_default(int metric, int argument);
 /* What the metric makes of each sample: 0 or 1, where it counts hits. New reference. */
 FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true,
                                         flow_tensor *y_pred, flow_tensor **out);

@@ -29,6 +29,16 @@ const char *flow_loss_argument(int loss, int argument)
   return flow_loss_name(loss) ? argument_name(flow_loss_record(loss), argument) : NULL;
 }
 
+static const char *argument_default(const flow_loss *record, int argument)
+{
+  return argument_name(record, argument) ? record->parameters[argument].initial : NULL;
+}
+
+const char *flow_loss_argument_default(int loss, int argument)
+{
+  return flow_loss_name(loss) ? argument_default(flow_loss_record(loss), argument) : NULL;
+}
+
 flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,
                              flow_tensor **out)
 {
@@ -67,6 +77,11 @@ const char *flow_metric_name(int metric) { return metric >= 0 && metric < flow_m
 const char *flow_metric_argument(int metric, int argument)
 {
   return flow_metric_name(metric) ? argument_name(flow_metric_record(metric), argument) : NULL;
+}
+
+const char *flow_metric_argument_default(int metric, int argument)
+{
+  return flow_metric_name(metric) ? argument_default(flow_metric_record(metric), argument) : NULL;
 }
 
 flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,

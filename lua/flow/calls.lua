@@ -128,7 +128,7 @@ local function describe_parameters(entry, record)
   local i = 0
   for _, list in ipairs { record.positional, record.options or {} } do
     for _, parameter in ipairs(list) do
-      local type_name, default = entry.type_of(i), entry.default_of(i)
+      local type_name, default = entry.type_of and entry.type_of(i), entry.default_of(i)
       if type_name ~= nil then parameter.type_text = TYPES[native.string(type_name)] end
       if default ~= nil then
         local text = native.string(default)
@@ -183,7 +183,7 @@ function record_of(entry)
       record.by_name[name] = record.positional[#record.positional]
     end
   end
-  if entry.type_of then describe_parameters(entry, record) end
+  if entry.default_of then describe_parameters(entry, record) end
   local last = record.positional[#record.positional]
   record.variadic = last and last.variadic or false
   add_keras_names(record)

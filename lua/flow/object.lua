@@ -140,9 +140,11 @@ function object.check_config(class_name, config)
   errors.raise("%s.from_config takes a table, as get_config() gives it, got %s", class_name, errors.describe(config))
 end
 
-local function bind(class, f)
+-- f of a class as it is called: with the class, or an instance of it, before the other arguments or without.
+local function bind(owner, f, class)
+  class = class or owner
   return f and function(first, ...)
-    if first == class then return f(class, ...) end
+    if first == owner then return f(class, ...) end
     return f(class, first, ...)
   end
 end
@@ -175,6 +177,7 @@ function object.class(name, parent, receiver)
         known, value, more = missing(self, key)
         if known then return value end
       end
+      if key == "from_config" and of_class(class, key) then return bind(self, of_class(class, key), class) end
       errors.raise("%s has no field %q%s", object.title(self), tostring(key),
         errors.elsewhere(class.receiver, key) or errors.suggestion(tostring(key), known_names(self, class, more)))
     end,

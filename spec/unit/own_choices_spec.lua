@@ -161,7 +161,5 @@ describe("layers of the library", function()
       failing { kernel_initializer = function() return 3 end }, 1, true)
     assert.matches("option kernel is a function", failing { kernel = print }, 1, true)
     assert.matches("Nothing has no call%(%)", failing { kernel_initializer = flow.initializers.Initializer:extend "Nothing" () })
-    assert.matches("L2 is part of the library: extend flow.regularizers.Regularizer",
-      message_of(function() flow.regularizers.L2:extend "Mine" end), 1, true)
   end)
 end)

@@ -16,7 +16,9 @@ local signature = require "flow.signature"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local user_class = require "flow.user_class"
+local extended = require "flow.extended"
 local initial_value = require "flow.layers.initial_value"
+local option_fields = require "flow.classes.option_fields"
 local penalties = require "flow.layers.added_losses"
 
 local C = native.C
@@ -26,22 +28,28 @@ local Regularizer = object.class("Regularizer", Choice, "regularizer")
 
 ---- what they compute ------------------------------------------------------------------------------------------------------------
 
-local function no_call(self, parameters)
-  errors.raise("%s has no call(): define function %s:call(%s)", self.class_name, self.class_name, parameters)
+-- What the library computes for it: itself, or, of a class that extends one of the library's, such an object. parameters: of the call()
+-- that a class has to define which extends none.
+local function of_library(self, parameters)
+  if not rawget(self, "_in_lua") then return self end
+  if not rawget(self, "_kind") then
+    errors.raise("%s has no call(): define function %s:call(%s)", self.class_name, self.class_name, parameters)
+  end
+  local base = extended.base(object.class_of(self))
+  return object.new(base, { class_name = base.name, options = self.options, _kind = self._kind })
 end
 
 -- A new tensor of this shape.
 signature.takes "shape: list, dtype?"
 function Initializer:call(shape, dtype)
-  if rawget(self, "_in_lua") then no_call(self, "shape, options") end
-  return initial_value(self.class_name, self, shape, dtype)
+  if type(dtype) == "table" then dtype = dtype.dtype end
+  return initial_value(self.class_name, of_library(self, "shape, options"), shape, dtype)
 end
 
 -- What it adds to the loss for weights, a scalar.
 signature.takes "x: data"
 function Regularizer:call(x)
-  if rawget(self, "_in_lua") then no_call(self, "x") end
-  return penalties.regularizer(self.class_name, self)(x)
+  return penalties.regularizer(self.class_name, of_library(self, "x"))(x)
 end
 
 function Choice:_call(...) return self:call(...) end
@@ -66,7 +74,8 @@ end
 
 -- Its options as Keras' config has them, axes from 0.
 function Choice:get_config()
-  if rawget(self, "_in_lua") then return {} end
+  if rawget(self, "_in_lua") and not rawget(self, "_kind") then return {} end
+  self = of_library(self)
   local config = self:_entry().config
   for name, value in pairs(config) do
     if value == json.null then config[name] = nil end
@@ -74,7 +83,28 @@ function Choice:get_config()
   return config
 end
 
+option_fields.install(Choice, Choice.get_config)
+
+-- Keras' classes of variance scaling.
+local SCALING = {
+  GlorotUniform = { 1, "fan_avg", "uniform" }, GlorotNormal = { 1, "fan_avg", "truncated_normal" }, HeUniform = { 2, "fan_in", "uniform" },
+  HeNormal = { 2, "fan_in", "truncated_normal" }, LecunUniform = { 1, "fan_in", "uniform" },
+  LecunNormal = { 1, "fan_in", "truncated_normal" },
+}
+for i, name in ipairs { "scale", "mode", "distribution" } do
+  Initializer.fields[name] = function(self)
+    local scaling = SCALING[self.class_name]
+    if scaling then return scaling[i] end
+    return (select(2, self:_missing(name)))
+  end
+end
+
+-- An equal one.
+function Initializer:clone() return object.class_of(self).from_config(self:get_config()) end
+
 ---- constructors -------------------------------------------------------------------------------------------------------------------
+
+local AXES = { "axis", "input_axes", "output_axes" }      -- which count from 1 in Lua
 
 -- of: the class of what a constructor makes.
 local function constructor(kind, index, class_name, title, of)
@@ -88,7 +118,7 @@ local function constructor(kind, index, class_name, title, of)
   local function new(options) return object.new(class, { class_name = class_name, options = options, _kind = kind }) end
   signature.of_record(class, title, parameters, #parameters, function(...)
     local options = errors.check_options(class_name, arguments.named(class_name, parameters, #parameters, ...), known)
-    options.axis = arguments.zero_based(class_name, "axis", options.axis)
+    for _, name in ipairs(AXES) do options[name] = arguments.zero_based(class_name, name, options[name]) end
     local value = options.value      -- Constant's
     if native.is_tensor(value) then options.value = #value.shape == 0 and value:item() or value:totable() end
     return new(options)
@@ -103,15 +133,29 @@ local function constructor(kind, index, class_name, title, of)
   return class
 end
 
--- Those written in Lua: Class:extend(name). example: what they define.
-local function extensible(class, what, example)
+-- A class that extends one of the library's: HeNormal:extend "Mine".
+local function extension(parent, class_name)
+  local made = extended.class(parent, class_name, {}, function(own)
+    return object.new(own, { class_name = own.name, options = {}, _in_lua = true })
+  end, function(self, own)
+    rawset(self, "class_name", own.name)
+    rawset(self, "_in_lua", true)
+  end)
+  object.static(made, "from_config", function(own, config)
+    local options = {}
+    for name, value in pairs(config) do options[name] = option_fields.from_config(name, value) end
+    return own(options)
+  end)
+  return made
+end
+
+-- Those written in Lua: Class:extend(name).
+local function extensible(class)
   local function new(own, name) return object.new(own, { name = name, class_name = own.name, options = {}, _in_lua = true }) end
   getmetatable(class).__call = function(own) return new(own, own.name:lower()) end
   signature.takes "class_name: string"
   function class.extend(parent, class_name)
-    if parent ~= class and not rawget(parent, "in_lua") then
-      errors.raise("%s is part of the library: extend flow.%s.%s, and write %s", parent.name, what, class.name, example)
-    end
+    if extended.base(parent) ~= class then return extension(parent, class_name) end
     local made = user_class(parent, class_name, new)
     object.static(made, "from_config", function(own, config) return own(config) end)
     return made
@@ -120,20 +164,20 @@ local function extensible(class, what, example)
 end
 
 -- flow.WHAT: a class for each record of a kind, under its name and that in snake case, and `class`, which scripts extend.
-local function library(kind, what, class, example)
+local function library(kind, what, class)
   local list, index = {}, 0
   while C.flow_choice_name(kind, index) ~= nil do
     local class_name = native.string(C.flow_choice_name(kind, index))
     list[class_name] = constructor(kind, index, class_name, "flow." .. what .. "." .. class_name, class)
     index = index + 1
   end
-  list[class.name] = extensible(class, what, example)
+  list[class.name] = extensible(class)
   return signature.module("flow." .. what, list, function(module, name)
     local found = type(name) == "string" and C.flow_choice_find(kind, (name:gsub("Initializer$", ""))) or -1
     return found >= 0 and rawget(module, native.string(C.flow_choice_name(kind, found))) or nil
   end)
 end
 
-return { library = library,
-         initializers = library(C.FLOW_CHOICE_INITIALIZER, "initializers", Initializer, "call(shape, options)"),
-         regularizers = library(C.FLOW_CHOICE_REGULARIZER, "regularizers", Regularizer, "call(x)") }
+return { library = library, of_library = of_library,
+         initializers = library(C.FLOW_CHOICE_INITIALIZER, "initializers", Initializer),
+         regularizers = library(C.FLOW_CHOICE_REGULARIZER, "regularizers", Regularizer) }

@@ -22,12 +22,13 @@ local Constraint = object.class("Constraint", arguments.Choice, "constraint")
 -- The weights as the constraint lets them be: a tensor of their shape.
 signature.takes "w: data"
 function Constraint:call(w)
-  if rawget(self, "_in_lua") then return ops.operand(w) end
+  if rawget(self, "_in_lua") and not rawget(self, "_kind") then return ops.operand(w) end
+  self = choices.of_library(self)
   local class_name = self.class_name
   native.try(C.flow_constrain, context, class_name, arguments.native(class_name, self.options), native.pointer(ops.operand(w)), out)
   return native.tensor(out[0])
 end
-local constraints = choices.library(C.FLOW_CHOICE_CONSTRAINT, "constraints", Constraint, "call(w)")
+local constraints = choices.library(C.FLOW_CHOICE_CONSTRAINT, "constraints", Constraint)
 
 -- Gives a weight a constraint: an object, a name, or a function of the weight. What is written in Lua runs in apply_gradients.
 function constraints._attach(what, weight, value)

@@ -8,6 +8,7 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local symbolic = require "flow.layers.symbolic"
+local tensor = require "flow.tensor"
 local Layer = require "flow.layers.layer"
 local several = require "flow.layers.several"
 local legacy_options = require "flow.layers.legacy_options"
@@ -93,11 +94,18 @@ for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do
   local fields = layers[name].fields
   function fields.output_size(self) return self:get_config().units end
   function fields.state_size(self) return states == 1 and self.output_size or { self.output_size, self.output_size } end
+  signature.takes "batch_size: count"
+  layers[name].get_initial_state = function(self, batch_size)
+    local list = {}
+    for i = 1, states do list[i] = tensor.zeros { batch_size, self.output_size } end
+    return list
+  end
 end
 
 -- Recurrent layers: see recurrent/states.lua.
 for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D" } do
   require "flow.layers.recurrent.reset" (layers[name])
+  require "flow.layers.recurrent.cell_of" (layers[name])
 end
 
 -- InputLayer: where a model's data comes in. It has no variables and does nothing.
@@ -105,10 +113,29 @@ local InputLayer = object.class("InputLayer", Layer)
 function InputLayer:call(x) return x end
 layers.InputLayer = InputLayer
 
+-- Keras' Input(tensor = t): t, which may not be beside a shape or dtype that it does not have.
+local function given_tensor(t, shape, known)
+  if not symbolic.is(t) then
+    raise("Input: tensor is a symbolic tensor, as flow.Input or a layer gives one, got %s", errors.describe(t))
+  end
+  local expected = known.batch_shape or shape and { t.shape[1], unpack(shape) }
+  if expected and symbolic.shape_text(expected) ~= symbolic.shape_text(t.shape) or known.dtype and known.dtype ~= t.dtype then
+    raise("Input: tensor is %s of %s, which is not the shape or the dtype beside it", symbolic.shape_text(t.shape), t.dtype)
+  end
+  return t
+end
+
 -- Input {28, 28, 1} or Input({28, 28, 1}, { dtype =, name = }): a symbolic tensor to build a functional model from.
 -- batch_size: of models with layers that keep a state for each row of a batch; others take any number of rows.
-signature.takes "shape?, { dtype = 'float32', name?, batch_size?: count, batch_shape?: list } -- Input { 28, 28, 1 }"
+-- tensor: a symbolic tensor with which the model begins in the place of a new one.
+signature.takes("shape?, { dtype?, name?, batch_size?: count, batch_shape?: list, sparse?: boolean, tensor?, optional: boolean = false }" ..
+  " -- Input { 28, 28, 1 }")
 function layers.Input(shape, known)
+  if known.optional then
+    raise("Input: an input that may be left out is not supported: make another model without it, of the same layers, or give zeros")
+  end
+  if known.sparse then raise("Input: sparse tensors are not supported: leave sparse out, and give the tensor with its zeros") end
+  if known.tensor ~= nil then return given_tensor(known.tensor, shape, known) end
   local rows, whole = known.batch_size, known.batch_shape
   if whole then
     if shape ~= nil or rows then raise("Input: batch_shape is the shape with the batch size before it: give nothing else of a shape") end
@@ -126,16 +153,18 @@ function layers.Input(shape, known)
   local layer = object.new(InputLayer):_prepare("InputLayer", { name = known.name })
   rawset(layer, "_built", true)
   rawset(layer, "_input_shape", { rows or -1, unpack(shape) })
-  return symbolic.input(layer, shape, known.dtype, rows)
+  return symbolic.input(layer, shape, known.dtype or "float32", rows)
 end
 
 -- input_shape: what Keras 2 called the shape.
-signature.takes "shape?, { input_shape?, dtype = 'float32', name?, batch_size?: count, batch_shape?: list }"
+signature.takes("shape?, { input_shape?, dtype?, name?, batch_size?: count, batch_shape?: list, sparse?: boolean, input_tensor?, " ..
+  "optional: boolean = false }")
 signature.constructor(InputLayer, "flow.layers.InputLayer", function(shape, known)
   if shape ~= nil and known.input_shape ~= nil then raise("InputLayer: the shape is given twice, as shape and as input_shape") end
   if shape == nil then shape = known.input_shape end
   return layers.Input(shape, { dtype = known.dtype, name = known.name, batch_size = known.batch_size,
-                               batch_shape = known.batch_shape }).layer
+                               batch_shape = known.batch_shape, sparse = known.sparse, tensor = known.input_tensor,
+                               optional = known.optional }).layer
 end)
 
 signature.names_of(layers, function()

@@ -332,6 +332,8 @@ end
 function Layer:_call(...) return several.spread(self, call_one(self, ...)) end
 
 require "flow.layers.own.contents" (Layer)
+require "flow.layers.own.output_shapes" (Layer)
+require "flow.layers.own.as_in_keras" (Layer)
 
 ---- variables -----------------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,9 @@
 local native = require "flow.ffi"
 local json = require "flow.json"
 local errors = require "flow.errors"
+local extended = require "flow.extended"
+local option_fields = require "flow.classes.option_fields"
+local signature = require "flow.signature"
 local object = require "flow.object"
 local variable = require "flow.tensor.variable"
 local penalties = require "flow.layers.added_losses"
@@ -25,12 +28,20 @@ function layer_config.of(layer)
   return config
 end
 
--- Whether a built-in layer has an argument of that name, its value, nil where it is null, and, where it has not, all of them.
+-- Whether a layer of the library has an argument of that name, its value, nil where it is null, and, where it has not, all of them.
 function layer_config.find(layer, key)
-  if not rawget(layer, "_handle") or type(key) ~= "string" or key:find "^_" then return false end
-  local config = layer:get_config()
-  if config[key] == json.null then return true end
-  return config[key] ~= nil, config[key], config
+  if type(key) ~= "string" or key:find "^_" then return false end
+  local base = extended.base(object.class_of(layer))
+  if not rawget(layer, "_handle") and not (signature.namespaces[base] or ""):find "^flow%.layers%.." then return false end
+  if rawget(layer, "_finding") then return false end      -- get_config() asks for a field that is not there
+  rawset(layer, "_finding", true)
+  local ok, config = pcall(base.get_config, layer)
+  rawset(layer, "_finding", nil)
+  if not ok then error(config, 0) end
+  local parameters, value = option_fields.parameters(base), config[key]
+  if value == json.null or value == nil and parameters[key] ~= nil then return true end
+  for name in pairs(parameters) do config[name] = true end
+  return value ~= nil, value, config
 end
 
 local function has_argument(layer, name)

@@ -33,6 +33,10 @@ end
 function mixed_precision.Policy(name) return mixed_precision.policy("Policy", name) end
 mixed_precision.DTypePolicy = mixed_precision.Policy
 
+function Policy:get_config() return { name = self.name } end
+object.static(Policy, "from_config", function(_, config) return mixed_precision.policy("Policy", config.name) end)
+function Policy.fields.quantization_mode() return nil end
+
 local global = mixed_precision.policy("", "float32")
 
 function mixed_precision.set_global_policy(policy) global = mixed_precision.policy("set_global_policy", policy) end

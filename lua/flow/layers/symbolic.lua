@@ -40,7 +40,8 @@ function Shape.__eq(a, b) return tostring(a) == tostring(b) end
 
 local function new(shape, dtype, layer, node, index)
   setmetatable(shape, Shape)      -- prints as in Keras; what asks for its metatable finds none, as of any list
-  return object.new(Symbolic, { name = layer.name, shape = shape, dtype = dtype, layer = layer, node = node, index = index })
+  return object.new(Symbolic, { name = layer.name, shape = shape, dtype = dtype, ndim = #shape, layer = layer, node = node,
+                                index = index })
 end
 
 -- Its mask, as a layer says of its output: symbolic_masks.lua.

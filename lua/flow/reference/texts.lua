@@ -17,7 +17,7 @@ local C = native.C
 local texts = {}
 
 local FILES = { "tensors", "layers", "training", "keras", "data", "distribute", "applications", "fields", "elements",
-                "computations" }
+                "computations", "as_in_keras" }
 
 local records      -- by name: { doc =, example = }
 

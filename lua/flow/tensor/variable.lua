@@ -163,6 +163,11 @@ fields.ndim = fields.rank
 function fields.name(self) return native.string(C.flow_variable_name(self.handle)) end
 function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~= 0 end
 
+-- Keras' names: with the layers around it, and what an optimizer of that makes of it.
+fields.path = fields.name
+function fields.regularizer() return nil end
+function fields.overwrite_with_gradient() return false end
+
 signature.receiver_fields.variable = fields
 
 local forwarded = {}     -- tensor methods by name, as methods of variables

@@ -1,6 +1,6 @@
 -- batch_losses.lua: losses that are written in Lua, since they compare whole sequences or all samples of a batch: CTC and Circle. Each is
--- { name =, class_name =, parameters = names in Keras' order, values(options, y_true, y_pred), counted(values) = which values count in a
--- mean; nil: all }. Formulas are those of keras/src/losses/losses.py.
+-- { name =, class_name =, parameters = names in Keras' order, defaults = { name = text }, values(options, y_true, y_pred),
+-- counted(values) = which values count in a mean; nil: all }. Formulas are those of keras/src/losses/losses.py.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
@@ -54,7 +54,8 @@ local function circle(options, y_true, y_pred)
 end
 
 return {
-  { name = "ctc", class_name = "CTC", parameters = { "reduction" }, values = ctc },
+  { name = "ctc", class_name = "CTC", parameters = { "reduction" }, defaults = {}, values = ctc },
   { name = "circle", class_name = "Circle", parameters = { "gamma", "margin", "remove_diagonal", "reduction" }, values = circle,
+    defaults = { gamma = "80", margin = "0.4", remove_diagonal = "true" },
     more = { "ref_labels", "ref_embeddings", "remove_diagonal", "gamma", "margin" }, counted = function(values) return values:gt(0) end },
 }

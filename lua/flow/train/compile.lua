@@ -140,7 +140,7 @@ function Model:compile(options)
                   weighted_metrics = options.weighted_metrics }
   local compiled = { given = given, losses = {}, loss_count = 0, loss_of_each = false, loss_weights = {}, output_losses = {},
                      metrics = {}, metric_keys = {}, loss_tracker = metrics.Mean("loss"),
-                     steps_per_execution = per_execution, run_eagerly = options.run_eagerly }
+                     steps_per_execution = per_execution, jit_compile = options.jit_compile ~= false, run_eagerly = options.run_eagerly }
   compiled.optimizer = optimizers.get(options.optimizer)
   if options.auto_scale_loss and self.dtype_policy.name == "mixed_float16"
     and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then
@@ -193,6 +193,8 @@ function Model:_set_missing(key, value)
   end
   return false
 end
+
+require("flow.train.as_in_keras").model(Model)
 
 function Model.fields.loss(self) return training.compiled(self).given.loss end
 function Model:reset_metrics() training.reset(self) end

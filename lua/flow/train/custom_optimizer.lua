@@ -162,13 +162,6 @@ local function define(Optimizer)
     return unpack(result)
   end
 
-  takes "variable, value"
-  function Custom:assign(v, value) v:assign(value) end
-  takes "variable, value"
-  function Custom:assign_add(v, value) v:assign_add(value) end
-  takes "variable, value"
-  function Custom:assign_sub(v, value) v:assign_sub(value) end
-
   function Custom.fields.variables(self)
     local list = Optimizer.fields.variables(self)
     for _, v in ipairs(self._own) do list[#list + 1] = v end

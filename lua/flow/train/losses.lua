@@ -12,6 +12,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.tensor.replica_ops"
 local extend = require "flow.user_class"
 local extended = require "flow.extended"
+local option_fields = require "flow.classes.option_fields"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -129,7 +130,7 @@ local function values_and_valid(self, y_true, y_pred)
   local function values(labels) return values_of(self.index, self.options, labels, y_pred) end
   local ignored = rawget(self, "ignore_class")
   if not ignored then return values(y_true) end
-  return losses.without_label(ignored, self.axis, ops.operand(y_true, nil, "y_true"), values)
+  return losses.without_label(ignored, self._class_axis, ops.operand(y_true, nil, "y_true"), values)
 end
 
 -- As in Keras, values whose label is ignore_class are excluded, also from the divisor of a mean: the other weights are scaled. Replicas
@@ -167,12 +168,23 @@ function Loss:call(y_true, y_pred)
   return (values_and_valid(self, y_true, y_pred))
 end
 
+local NOT_IN_CONFIG = { dtype = true }
+
 -- The arguments of its constructor, as in Keras' config: axes from 0. A class written in Lua adds its own arguments.
 function Loss:get_config()
   local config = { name = self.name, reduction = self.reduction }
   for key, value in pairs(rawget(self, "config") and self.config.config or {}) do config[key] = value end
-  return config
+  return option_fields.complete(self, config, NOT_IN_CONFIG)
 end
+option_fields.install(Loss, Loss.get_config)
+function Loss.fields.dtype() return "float32" end
+
+-- Makes a loss of this class from what get_config() gave.
+object.static(Loss, "from_config", function(class, config)
+  object.check_config(class.name, config)
+  if rawget(class, "in_lua") then return class(config) end
+  return losses.deserialize { class_name = class.name, config = config }
+end)
 
 local COMMON = { name = true, reduction = true, dtype = true }      -- what every class takes
 
@@ -190,6 +202,14 @@ local function parameters_of(index)
   local list = {}
   while C.flow_loss_argument(index, #list) ~= nil do list[#list + 1] = native.string(C.flow_loss_argument(index, #list)) end
   return list
+end
+
+-- The defaults of a record's options: { name = text }.
+local function defaults_of(index)
+  if type(index) == "table" then return index.defaults end
+  local found = {}
+  for i, parameter in ipairs(parameters_of(index)) do found[parameter] = C.flow_loss_argument_default(index, i - 1) end
+  return found
 end
 
 -- Records count axes from 0.
@@ -239,7 +259,7 @@ local function make(class, index, ...)
   end
   local axis = named.axis or -1
   named.axis = from_zero(named.axis)
-  local name, ignored = named.name or record, named.ignore_class
+  local name, ignored = named.name or class_name == "Huber" and "huber_loss" or record, named.ignore_class
   if ignored ~= nil and type(ignored) ~= "number" then
     raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
   end
@@ -249,7 +269,7 @@ local function make(class, index, ...)
   for parameter, value in pairs(named) do config[parameter] = value end
   config.ignore_class = ignored
   return object.new(class, { name = name, index = index, reduction = reduction, options = options, ignore_class = ignored,
-                             axis = axis, config = { class_name = class_name, config = config } })
+                             _class_axis = axis, config = { class_name = class_name, config = config } })
 end
 
 local function all_names()
@@ -314,7 +334,10 @@ function by_name(name)
   if name:find("^%u") and (is_table and name == index.class_name or not is_table and name ~= name:upper()) then
     local parameters = parameters_of(index)
     found = object.class(name, Loss)
-    signature.of_record(found, title, with_name(name, parameters), #parameters + 2, function(...) return make(found, index, ...) end)
+    local defaults = defaults_of(index)
+    parameters = with_name(name, parameters)
+    signature.of_record(found, title, parameters, #parameters, function(...) return make(found, index, ...) end, nil,
+      function(i) return defaults[parameters[i + 1]] end)
   else
     local list = { unpack(is_table and index.more or {}) }
     for _, parameter in ipairs(list[1] and {} or parameters_of(index)) do list[#list + 1] = parameter end

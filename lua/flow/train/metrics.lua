@@ -17,6 +17,7 @@ local ops = require "flow.tensor.ops"
 local losses = require "flow.train.losses"
 local extend = require "flow.user_class"
 local extended = require "flow.extended"
+local option_fields = require "flow.classes.option_fields"
 local step_share = require "flow.tensor.step_share"
 
 local C, raise = native.C, errors.raise
@@ -136,12 +137,21 @@ for name, text in pairs { update_state = "y_true, y_pred, sample_weight", result
   Metric[name] = function(self) raise("%s has no %s(): a class that extends Metric defines it", object.title(self), name) end
 end
 
+local NOT_IN_CONFIG = { dtype = true }
+
 -- The arguments of its constructor, as in Keras' config: axes from 0. A class written in Lua adds its own arguments.
 function Metric:get_config()
   local config = { name = self.name }
   for key, value in pairs(rawget(self, "config") and self.config.config or {}) do config[key] = value end
-  return config
+  return option_fields.complete(self, config, NOT_IN_CONFIG)
 end
+option_fields.install(Metric, Metric.get_config)
+function Metric.fields.dtype(self)
+  local config = rawget(self, "config")
+  return config and config.config.dtype or "float32"
+end
+
+require "flow.train.metrics.stateless_calls" (Metric, metrics)
 
 -- What result() gives, as a number.
 function internal.number(metric)
@@ -249,7 +259,7 @@ end
 function MeanOfValues:update_state(y_true, y_pred, sample_weight)
   local weights, ignored = losses.mask_weights(y_pred, sample_weight), rawget(self, "ignore_class")
   if not ignored then return accumulate(self, self:values(y_true, y_pred), weights) end
-  local values, valid = losses.without_label(ignored, self.axis, ops.operand(y_true, nil, "y_true"), function(labels)
+  local values, valid = losses.without_label(ignored, self._class_axis, ops.operand(y_true, nil, "y_true"), function(labels)
     return self:values(labels, y_pred)
   end)
   if weights ~= nil then weights = losses.align_weights(weights, values) * valid:to("float32") end
@@ -275,6 +285,16 @@ local function options_of(index)
     i = i + 1
   end
   return list
+end
+
+-- The defaults of a record's options: { name = text }.
+local function defaults_of(index)
+  local found, i = {}, 0
+  while C.flow_metric_argument(index, i) ~= nil do
+    found[native.string(C.flow_metric_argument(index, i))] = C.flow_metric_argument_default(index, i)
+    i = i + 1
+  end
+  return found
 end
 
 -- The parameters of a class in Keras' order.
@@ -320,7 +340,7 @@ local function make(class, index, name, ...)
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records and files count axes from 0
   local config = metrics.config(class_name, name, named)
   named.ignore_class = nil
-  return new_mean(class, name, { index = index, options = arguments.native(class_name, named), axis = axis, ignore_class = ignored,
+  return new_mean(class, name, { index = index, options = arguments.native(class_name, named), _class_axis = axis, ignore_class = ignored,
                                  config = config })
 end
 
@@ -455,9 +475,10 @@ function by_name(name)
   local title = "flow.metrics." .. name
   local found
   if name:find("^%u") and name ~= name:upper() then
-    local parameters = parameters_of(index)
+    local parameters, defaults = parameters_of(index), defaults_of(index)
     found = object.class(name, MeanOfValues)
-    signature.of_record(found, title, parameters, #parameters, function(...) return make(found, index, nil, ...) end)
+    signature.of_record(found, title, parameters, #parameters, function(...) return make(found, index, nil, ...) end, nil,
+      function(i) return defaults[parameters[i + 1]] end)
   elseif C.flow_loss_find(name) >= 0 and native.string(C.flow_metric_name(index)) == "sparse_categorical_crossentropy" then
     found = losses[name]      -- in Keras the metric's function is the loss's
   else

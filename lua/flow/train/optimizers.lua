@@ -12,6 +12,7 @@ local ownership = require "flow.distribute.ownership"
 local schedules = require "flow.train.schedules"
 local custom_optimizer = require "flow.train.custom_optimizer"
 local json = require "flow.json"
+local option_fields = require "flow.classes.option_fields"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -124,7 +125,8 @@ function Optimizer:_missing(key)
   for i = 0, class >= 0 and C.flow_optimizer_class_argument_count(class) - 1 or -1 do
     if native.string(C.flow_optimizer_class_argument(class, i)) == key then return true, config[key] end
   end
-  return config[key] ~= nil, config[key], config
+  local known = config[key] ~= nil or option_fields.parameters(object.class_of(self))[key] ~= nil      -- of those written in Lua
+  return known, config[key], config
 end
 
 -- The same as a table, without what is not set.
@@ -194,6 +196,7 @@ function Optimizer:apply_gradients(gradients, variables)
   if servers then servers:collect(inner, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables)
   else inner:_apply(rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables) end
   if constrained(tensors, variables) then require("flow.train.own_constraints")(self, tensors, variables, servers) end
+  if not rawget(self, "_built_for") then rawset(self, "_built_for", { unpack(variables, 1, count) }) end
   native.keep { gradients, variables, rate }      -- until here, whatever an optimizer written in Lua calls
   return self:_calls()
 end
@@ -229,6 +232,7 @@ function Optimizer:build(variables)
   end
   native.keep(variables)
   native.try(C.flow_optimizer_build, self.handle, handles, count)
+  rawset(self, "_built_for", { unpack(variables) })
 end
 
 -- With use_ema: sets variables to their moving averages, as fit does at its end; those without an average stay as they are.
@@ -303,6 +307,8 @@ function Optimizer.fields.variables(self)
   end
   return list
 end
+
+require("flow.train.as_in_keras").optimizer(Optimizer)
 
 ---- written in Lua ------------------------------------------------------------------------------------------------------------------
 
@@ -388,7 +394,10 @@ function LossScaleOptimizer:_to_device(device)
   check(C.flow_loss_scale_to_device(context, self._scale, device))
 end
 
-function LossScaleOptimizer:build(variables) self.inner_optimizer:build(variables) end
+function LossScaleOptimizer:build(variables)
+  self.inner_optimizer:build(variables)
+  rawset(self, "_built_for", { unpack(variables) })
+end
 
 function LossScaleOptimizer:to_json()
   local inner = self.inner_optimizer:to_json()      -- refuses what a file cannot hold

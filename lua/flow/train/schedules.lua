@@ -15,6 +15,7 @@ local json = require "flow.json"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local extended = require "flow.extended"
+local option_fields = require "flow.classes.option_fields"
 
 local C, check, raise = native.C, native.check, errors.raise
 local takes = signature.takes
@@ -70,6 +71,8 @@ function Builtin:get_config()
   end
   return config
 end
+
+option_fields.install(Builtin, Builtin.get_config)
 
 local function define(index)
   local class_name = native.string(C.flow_schedule_class_name(index))

@@ -67,7 +67,7 @@ function cells.begin(cell, x)
     return list
   end
   local rows, own = tensor.raw_shape(x)[1], field(cell, "get_initial_state")
-  if own then return cells.flat(own(cell, require("flow.tensor.shapes").of({ rows })[1])) end
+  if own and not rawget(cell, "_handle") then return cells.flat(own(cell, require("flow.tensor.shapes").of({ rows })[1])) end
   local list, dtype = {}, native.dtype(object.is(cell, Layer) and cell.compute_dtype or x.dtype)
   for i, size in ipairs(cells.sizes(cell)) do list[i] = ops.full_raw(x, { rows, size }, 0, dtype) end
   return list

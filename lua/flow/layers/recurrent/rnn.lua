@@ -96,6 +96,12 @@ require "flow.layers.recurrent.reset" (RNN)
 
 function RNN.fields._autocasts(self) return not rawget(self.cell, "_handle") and object.class_of(self.cell) ~= StackedRNNCells end
 function RNN.fields.state_size(self) return cells.sizes(self.cell) end
+function RNN.fields.single_state(self) return #self.state_size == 1 end
+-- The states of the beginning for this number of rows, one after the other.
+signature.takes "batch_size: count"
+function RNN:get_initial_state(batch_size) return cells.begin(self.cell, tensor.zeros { batch_size, 1 }) end
+signature.takes "batch_size: count"
+function StackedRNNCells:get_initial_state(batch_size) return cells.begin(self, tensor.zeros { batch_size, 1 }) end
 
 -- a where the mask {n} holds, else b.
 local function choose(mask, a, b)

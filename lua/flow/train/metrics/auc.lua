@@ -104,7 +104,9 @@ return function(metrics)
       label_weights = options.label_weights or false, _labels = labels or nil, _thresholds = thresholds,
       summation_method = choose("summation_method", options.summation_method, SUMMATIONS, "interpolation") })
     return options.multi_label and not labels and self or counts.prepare(self, thresholds, counts.KINDS, labels or nil)
-  end)
+  end, { num_thresholds = "200", curve = "ROC", summation_method = "interpolation", multi_label = "false", from_logits = "false" })
+  function AUC.fields.thresholds(self) return { unpack(self._thresholds) } end
+  function AUC.fields.num_thresholds(self) return #self._thresholds end
 
   function AUC:update_state(y_true, y_pred, sample_weight)
     y_pred = ops.operand(y_pred, "float32", "y_pred")

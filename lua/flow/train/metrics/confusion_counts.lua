@@ -27,9 +27,14 @@ function counts.values_of(variable)
 end
 
 -- A class of metrics with that constructor: make(class, ...) -> a metric. parameters: their names, of which this many have positions.
-function counts.define(metrics, name, parameters, positional, make)
+-- defaults: { name = text }, or nil.
+function counts.define(metrics, name, parameters, positional, make, defaults)
   local class = object.class(name, metrics.Metric)
-  signature.of_record(class, "flow.metrics." .. name, parameters, positional, function(...) return make(class, ...) end)
+  signature.of_record(class, "flow.metrics." .. name, parameters, positional, function(...) return make(class, ...) end, nil,
+    function(i) return defaults and defaults[parameters[i + 1]] end)
+  -- What is compared, as a list, and what the constructor got.
+  function class.fields.thresholds(self) return self.limits:reshape { -1 }:totable() end
+  function class.fields.init_thresholds(self) return self:get_config().thresholds end
   return class
 end
 

@@ -38,6 +38,7 @@ return function(metrics)
       return counts.prepare(self, thresholds, kinds)
     end)
     class.update_state = counts.update
+    if not kinds[2] then function class.fields.accumulator(self) return self[kinds[1]] end end
     function class:result()
       local a, b, list = values_of(self[kinds[1]]), kinds[2] and values_of(self[kinds[2]]), {}
       for i = 1, #a do list[i] = formula(a[i], b and b[i]) end
@@ -94,7 +95,8 @@ return function(metrics)
       given = given or names.auto(name)
       local self = metrics.new(class, given, { config = metrics.config(name, given, options), class_id = id, [least] = value })
       return counts.prepare(self, thresholds, counts.KINDS)
-    end)
+    end, { num_thresholds = "200" })
+    function class.fields.value(self) return self[least] end
 
     -- Predictions below 0 and above 1 count as 0 and 1.
     function class:update_state(y_true, y_pred, sample_weight)

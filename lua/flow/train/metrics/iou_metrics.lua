@@ -51,6 +51,8 @@ return function(metrics)
   local IoU = object.class("IoU", metrics.Metric)
   local classes = { IoU = IoU }
 
+  function IoU.fields.dtype(self) return self.config.config.dtype or "int64" end
+
   -- given: the options by name; config: those that a file holds.
   local function make(class, given, config)
     local what, count = class.name, given.num_classes
@@ -60,6 +62,7 @@ return function(metrics)
     local self = metrics.new(class, name, {
       config = metrics.config(what, name, config), num_classes = count, ignore_class = given.ignore_class, axis = given.axis,
       threshold = given.threshold, sparse_y_true = given.sparse_y_true, sparse_y_pred = given.sparse_y_pred,
+      target_class_ids = given.target_class_ids,
       _whole = counts_whole(what, given.dtype), _chosen = chosen(what, given.target_class_ids, count),
     })
     rawset(self, "total_cm", self:add_variable { name = "total_confusion_matrix", shape = { count, count } })
