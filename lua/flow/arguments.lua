@@ -18,6 +18,9 @@ arguments.is_options = is_options
 
 local COMMON = { name = true, trainable = true, dtype = true }      -- what get_config() of any class may hold
 
+-- Tables of options that are configs, of which each entry is an argument by its name.
+arguments.configs = setmetatable({}, { __mode = "k" })
+
 -- What a script's init is given, where the last argument is a table of options that holds some of its parameters by their names:
 -- Block(64, { depth = 2 }), Block { width = 64, depth = 2 }, as from_config(config) makes them. What is left goes to a last parameter that
 -- has no value, but for the options of every class, which need no init.
@@ -34,7 +37,8 @@ function arguments.for_init(class_name, init, ...)
     found = found or i > count and options[name] ~= nil
   end
   for name, value in pairs(options) do left[name] = not COMMON[name] and value or nil end
-  if not found and (next(left) ~= nil or count >= #names) then return ... end
+  local is_config = arguments.configs[options] and count == 1 and #names > 1
+  if not found and not is_config and (next(left) ~= nil or count >= #names) then return ... end
   values[count] = nil
   for i = count, #names do values[i], left[names[i]] = options[names[i]], nil end
   local name = next(left)

@@ -13,8 +13,8 @@ end
 
 -- What is not here. By library: what belongs to other frameworks, to how Keras computes or saves, or to steps that plans do.
 local MISSING = {
-  layers = set_of [[add_metric call_signature_parameters convert_weight generator input_spec load_own_variables metrics metrics_variables
-    quantized_build quantized_call rematerialized_call save_own_variables symbolic_call variable_serialization_spec backend
+  layers = set_of [[add_metric call_signature_parameters convert_weight generator input_spec metrics metrics_variables
+    quantized_build quantized_call rematerialized_call symbolic_call variable_serialization_spec backend
     enable_lora lora_alpha lora_enabled lora_rank quantization_config convolution_op seed_generator inner_loop finalize_state reset_state
     update_state summary lookup_table token_counts input_idf_weights input_vocabulary input_mean input_variance implementation
     get_dropout_mask get_recurrent_dropout_mask reset_dropout_mask reset_recurrent_dropout_mask rank pool_mode partial_output_shape

@@ -6,6 +6,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local arguments = require "flow.arguments"
 local custom_objects = require "flow.custom_objects"
 local object = require "flow.object"
 local json = require "flow.json"
@@ -14,6 +15,7 @@ local extended = require "flow.extended"
 local Layer = require "flow.layers.layer"
 local own_choices = require "flow.layers.own_choices"
 local quantization = require "flow.layers.quantization"
+local hooks = require "flow.layers.own.saving_hooks"
 
 local C, raise = native.C, errors.raise
 
@@ -90,7 +92,8 @@ function entries.write(layer)
   local is_record, is_ours = layer._handle and not rawget(layer, "_extended"), layers._in_lua(layer.class_name) == object.class_of(layer)
   local make = is_record and record_entry or is_ours and own_entry or custom_entry
   local entry = make(layer)
-  entry.build_config = entries.build_config(layer)
+  local own = make == custom_entry and hooks.of(layer, "get_build_config")
+  entry.build_config = own and layer._built and hooks.to_file(layer:get_build_config()) or entries.build_config(layer)
   if make ~= own_entry then entry.quantization = quantization.describe(layer) end      -- those inside of it have their own entries
   return entry
 end
@@ -111,6 +114,7 @@ function entries.options(content)
   for key, value in pairs(content) do
     if key ~= "dtype" and given(value) then options[key] = json.is_list(value) and { unpack(value) } or value end
   end
+  arguments.configs[options] = true
   return options
 end
 
@@ -187,7 +191,9 @@ function entries.read(entry, reader)
   local content, custom = entries.table_field(entry, "config", reader.path), entries.custom_class(entry, reader)
   if custom then
     local made = custom.from_config(options_of(custom, content))
-    build_custom(made, build_shape(entry))
+    if hooks.of(made, "build_from_config") and given(entry.build_config) then
+      made:build_from_config(hooks.from_file(entry.build_config))
+    else build_custom(made, build_shape(entry)) end
     return quantization.restore(made, entry.quantization, reader.path)
   elseif layers._in_lua(class_name) then
     return layers._in_lua(class_name):_from_config(content, reader)

@@ -334,6 +334,7 @@ function Layer:_call(...) return several.spread(self, call_one(self, ...)) end
 require "flow.layers.own.contents" (Layer)
 require "flow.layers.own.output_shapes" (Layer)
 require "flow.layers.own.as_in_keras" (Layer)
+require("flow.layers.own.saving_hooks").install(Layer)
 
 ---- variables -----------------------------------------------------------------------------------------------------------------
 

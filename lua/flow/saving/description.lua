@@ -6,12 +6,21 @@ local models = require "flow.model"
 local config = require "flow.saving.config"
 local custom_objects = require "flow.custom_objects"
 local compiled = require "flow.saving.compiled"
+local hooks = require "flow.layers.own.saving_hooks"
 
 local description = {}
 
+-- What a script's get_compile_config() says, as an entry; nil: there is none, or the model is not compiled.
+local function own_compile_config(model)
+  if not model._compiled or not hooks.of(model, "get_compile_config") then return nil end
+  local objects, result = require "flow.saving.objects", {}
+  for name, value in pairs(model:get_compile_config()) do result[name] = objects.write("get_compile_config", value) end
+  return result
+end
+
 function description.of(model)
   local entry = config.entry(model)
-  entry.compile_config = compiled.entry(model)
+  entry.compile_config = own_compile_config(model) or compiled.entry(model)
   return entry
 end
 
@@ -22,7 +31,10 @@ function description.model(entry, path, options)
   config.check_classes(entry, reader)
   local model = config.read(entry, reader)
   if not object.is(model, models.Model) then errors.raise("%s: it holds no model but %s", path, tostring(model)) end
-  if options.compile ~= false then compiled.apply(model, entry.compile_config, custom, path) end
+  local own, given = hooks.of(model, "compile_from_config"), entry.compile_config
+  if options.compile ~= false and own and type(given) == "table" and next(given) ~= nil then
+    custom_objects.custom_object_scope(custom, function() model:compile_from_config(given) end)
+  elseif options.compile ~= false then compiled.apply(model, entry.compile_config, custom, path) end
   return model
 end
 

@@ -7,6 +7,8 @@ local json = require "flow.json"
 local tensor_file = require "flow.saving.tensor_file"
 local description = require "flow.saving.description"
 local weights = require "flow.saving.weights"
+local hooks = require "flow.layers.own.saving_hooks"
+local io = require "flow.io"
 
 local C, check, raise = native.C, native.check, errors.raise
 local keras = {}
@@ -21,6 +23,35 @@ local writer_out = native.out("flow_archive_writer")
 
 local function add_text(archive, name, text)
   check(C.flow_archive_writer_add_text(archive, name, text, #text))
+end
+
+-- Calls f with the path of a temporary folder, which is removed afterwards.
+local function in_folder(f)
+  local folder = os.tmpname()
+  os.remove(folder)
+  io.makedirs(folder)
+  local ok, problem = pcall(f, folder)
+  io.rmtree(folder)
+  if not ok then error(problem, 0) end
+end
+
+local function add_folder(archive, name, folder)
+  for _, entry in ipairs(io.listdir(folder)) do
+    local path = io.join(folder, entry)
+    if io.isdir(path) then add_folder(archive, name .. "/" .. entry, path)
+    else add_text(archive, name .. "/" .. entry, io.read_file(path)) end
+  end
+end
+
+local function assets_at(place) return place == "" and "assets" or "assets/" .. place end
+
+-- The files that a script's layer writes itself.
+local function add_own_files(archive, place, layer)
+  if not hooks.of(layer, "save_assets") then return end
+  in_folder(function(folder)
+    layer:save_assets(folder)
+    add_folder(archive, assets_at(place), folder)
+  end)
 end
 
 -- Writes the model beside `path` and renames.
@@ -38,6 +69,7 @@ function keras.save(model, path, include_optimizer)
   for folder, layer in pairs(weights.of_host_layers(model)) do
     for name, content in pairs(layer:_assets()) do add_text(archive, ("assets/%s/%s"):format(folder, name), content) end
   end
+  for place, layer in pairs(weights.with_assets(model)) do add_own_files(archive, place, layer) end
   check(C.flow_archive_writer_commit(archive))
   native.close(archive, C.flow_archive_writer_release)
   writer:close()
@@ -67,10 +99,29 @@ local function read_description(path)
   return entry, metadata
 end
 
+-- Hands a script's layer the files that it wrote.
+local function read_own_files(archive, place, layer)
+  if not hooks.of(layer, "load_assets") then return end
+  local prefix = assets_at(place) .. "/"
+  in_folder(function(folder)
+    for i = 0, C.flow_archive_count(archive) - 1 do
+      local name = native.string(C.flow_archive_name(archive, i))
+      local rest = name:sub(1, #prefix) == prefix and name:sub(#prefix + 1) or ""
+      local is_safe = rest ~= "" and rest:sub(-1) ~= "/" and rest:sub(1, 1) ~= "/" and not ("/" .. rest .. "/"):find("/../", 1, true)
+      if is_safe and C.flow_archive_text(archive, name, text_out, bytes_out) == 0 then
+        local target = io.join(folder, rest)
+        io.makedirs(io.dirname(target))
+        io.write(target, native.string(text_out[0], bytes_out[0]))
+      end
+    end
+    layer:load_assets(folder)
+  end)
+end
+
 -- What layers keep in their own files.
 local function read_assets(model, path)
-  local list = weights.of_host_layers(model)
-  if next(list) == nil then return end
+  local list, own = weights.of_host_layers(model), weights.with_assets(model)
+  if next(list) == nil and next(own) == nil then return end
   check(C.flow_archive_open(path, archive_out))
   local archive = native.own(archive_out, C.flow_archive_release)
   for folder, layer in pairs(list) do
@@ -79,6 +130,7 @@ local function read_assets(model, path)
       return native.string(text_out[0], bytes_out[0])
     end)
   end
+  for place, layer in pairs(own) do read_own_files(archive, place, layer) end
   native.close(archive, C.flow_archive_release)
 end
 

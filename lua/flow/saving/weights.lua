@@ -1,6 +1,6 @@
 -- weights.lua: where Keras keeps the variables of a model in its file (keras.src.saving.saving_lib), for writing and reading.
 --
---   vars                                   the model's own, none; the note "name" is the model's name
+--   vars/<i>                               the model's own, of a class written in Lua; the note "name" is the model's name
 --   layers/<class>[_n]/vars/<i>            variable i of a layer; <class> is the class in snake case, numbered in the model's order
 --   layers/<class>/<field>/vars/<i>        of a layer in a field of a layer written in Lua; lists: <field>/<class>[_n]
 --   optimizer/vars/<i>                     iterations, learning rate, slots; before them the four variables of a loss scale
@@ -16,6 +16,7 @@ local Layer = require "flow.layers.layer"
 local models = require "flow.model"
 local operations = require "flow.saving.operations"
 local contents = require "flow.layers.own.contents"
+local hooks = require "flow.layers.own.saving_hooks"
 local variable = require "flow.tensor.variable"
 local log = require "flow.log"
 
@@ -81,6 +82,7 @@ end
 
 -- Visits a layer's own variables, then those of its parts, such as "query_dense" of MultiHeadAttention.
 local function walk_groups(path, layer, visit)
+  if hooks.stores(layer) then return visit(join(path, "vars"), layer.name, hooks.own_variables(layer), layer) end
   local handle, group = layer._handle or nil, 0
   local count = C.flow_layer_group(handle, group, group_path, group_name, group_first)
   while count >= 0 do
@@ -104,7 +106,8 @@ end
 function walk(path, layer, visit, seen, file_has)
   if seen[layer] then return end      -- a layer that is used twice is stored where it is met first
   seen[layer] = true
-  if object.is(layer, models.Model) then visit(join(path, "vars"), layer.name, {}, layer) else walk_groups(path, layer, visit) end
+  if object.is(layer, models.Model) then visit(join(path, "vars"), layer.name, hooks.own_variables(layer), layer)
+  else walk_groups(path, layer, visit) end
   local places = {}
   local is_graph = object.is(layer, models.Sequential) or object.is(layer, models.Functional)
   if is_graph then add_list(places, join(path, "layers"), listed(layer)) end
@@ -126,6 +129,10 @@ function weights.add(writer, model, with_optimizer)
   local function visit(path, name, variables, layer)
     writer:group(path)
     writer:note(path, "name", name)
+    if layer and hooks.stores(layer) then
+      for _, entry in ipairs(hooks.stored(layer)) do writer:add(path .. "/" .. entry.name, entry.value) end
+      return
+    end
     for i, v in ipairs(variables) do writer:add(("%s/%d"):format(path, i - 1), v) end
     for key, value in pairs(layer and layer._on_host and layer:_named_tensors() or {}) do writer:add(path .. "/" .. key, value) end
   end
@@ -238,15 +245,28 @@ local function paths_of(file)
   end
 end
 
+-- The tensors of a group by their names.
+local function store_of(file, path)
+  local store = {}
+  for i = 1, file.count do
+    local name = file:name_of(i)
+    if name:sub(1, #path + 1) == path .. "/" and not name:find("/", #path + 2, true) then store[name:sub(#path + 2)] = file:read(name) end
+  end
+  return store
+end
+
 -- Reads what weights.add wrote. in_place: the model is thrown away when reading fails. skip: layers that do not fit are left.
 function weights.read(file, model, in_place, skip)
   local list, file_has = {}, paths_of(file)
+  local by_themselves = {}
   walk("", model, function(path, _, variables, layer)
-    if skip then try_match(file, path, object.title(layer), variables, list)
+    if hooks.stores(layer) then by_themselves[#by_themselves + 1] = { path, layer }
+    elseif skip then try_match(file, path, object.title(layer), variables, list)
     else match(file, path, object.title(layer), variables, list) end
   end, {}, file_has)
   match_optimizer(file, model, list)
   weights.assign(file, list, in_place)
+  for _, one in ipairs(by_themselves) do one[2]:load_own_variables(store_of(file, one[1])) end
   for path, layer in pairs(weights.of_host_layers(model, file_has)) do
     layer:_read_tensors(function(name)
       local position = file:find(path .. "/vars/" .. name)
@@ -260,6 +280,15 @@ function weights.of_host_layers(model, file_has)
   local list = {}
   walk("", model, function(path, _, _, layer)
     if layer._on_host then list[path:match "^(.*)/vars$"] = layer end
+  end, {}, file_has)
+  return list
+end
+
+-- Those of scripts' classes that write files of their own, by their paths; "" is the model.
+function weights.with_assets(model, file_has)
+  local list = {}
+  walk("", model, function(path, _, _, layer)
+    if hooks.of(layer, "save_assets") or hooks.of(layer, "load_assets") then list[path:match "^(.-)/?vars$" or path] = layer end
   end, {}, file_has)
   return list
 end

@@ -48,6 +48,16 @@ layer:quantize: Makes a Dense layer compute in int8, as model:quantize "int8" do
   dense:build { -1, 3 }
   dense:quantize "int8"
   print(dense.quantization_mode)      --> int8
+layer:save_own_variables: Puts the values of its variables into a table that a file will hold; a class of your own may add to them.
+  local dense, store = layers.Dense(2), {}
+  dense:build { -1, 3 }
+  dense:save_own_variables(store)
+  print(store["0"].shape[1])      --> 3
+layer:load_own_variables: Sets its variables from what save_own_variables() gave.
+  local dense = layers.Dense(1, { use_bias = false })
+  dense:build { -1, 1 }
+  dense:load_own_variables { ["0"] = { { 3 } } }
+  print(dense(flow.ones { 1, 1 }):item())      --> 3
 layer:stateless_call: A call with other values of the variables: the result, and what the variables that do not train have then.
   local dense = layers.Dense(1)
   dense:build { -1, 2 }
