@@ -4,8 +4,8 @@
 
 writes manifest/ops/MODULE.lua for each module of Keras' ops, and values/ops.npz. A manifest is a table of ops, each a list of cases: the
 numbers of the first and the last one that make this call, then the call, as Lua, in which a, b, c ... are the inputs. The cases are in
-ops_cases.py and ops_options.py. Inputs follow from NumPy's generator with the case's number as seed, but for those that a case gives
-itself."""
+ops_cases.py, ops_options.py and ops_pictures.py, which has those of tf.image. Inputs follow from NumPy's generator with the case's number
+as seed, but for those that a case gives itself."""
 import glob
 import os
 
@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 import ops_options      # noqa: F401  (adds to CASES)
+import ops_pictures      # noqa: F401  (the same)
 from ops_cases import CASES, Axis, Input, Position, lua
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,8 +24,8 @@ keras.config.set_floatx("float64")
 
 
 def find(name):
-    module = keras
-    for part in (name if name.startswith("random.") else "ops." + name).split("."):
+    module = tf if name.startswith("tf.") else keras
+    for part in (name[3:] if module is tf else name if name.startswith("random.") else "ops." + name).split("."):
         module = getattr(module, part)
     return module
 
@@ -85,7 +86,7 @@ def run(number, case, arrays):
 
 
 def module_of(name):
-    """random.uniform and linalg.qr: random, linalg; others: the module of Keras' sources."""
+    """tf.image.rot90, random.uniform and linalg.qr: tf, random, linalg; others: the module of Keras' sources."""
     return name.split(".")[0] if "." in name else find(name).__module__.split(".")[-1]
 
 

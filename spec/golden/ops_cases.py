@@ -102,6 +102,8 @@ class Case:
         if options:
             parts.append("{ " + ", ".join(f"{key} = {lua(value)}" for key, value in options.items()) + " }")
         name = self.lua_name or self.name
+        if name.startswith("tf."):
+            return name + "(" + ", ".join(parts) + ")"
         return ("ops" if name.isidentifier() or "." in name else "") + "." + name + "(" + ", ".join(parts) + ")"
 
 

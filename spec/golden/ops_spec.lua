@@ -1,5 +1,5 @@
--- ops_spec.lua: the functions of flow.keras.ops against Keras' (ops.py): values and gradients, eager, traced with known sizes, and traced
--- with rows that are not known, where an op may say that it needs to know them.
+-- ops_spec.lua: the functions of flow.keras.ops against Keras', those of flow.image against tf.image's (ops.py): values and gradients,
+-- eager, traced with known sizes, and traced with rows that are not known, where an op may say that it needs to know them.
 require "spec.support.init"
 local flow = require "flow"
 
@@ -53,7 +53,8 @@ local function inputs_of(case) return case.inputs or 1 end
 
 local function function_of(case)
   local letters = ("a, b, c, d, e, f, g, h"):sub(1, math.max(3 * inputs_of(case) - 2, 0))
-  return assert(loadstring(("return function(ops) return function(%s) return %s end end"):format(letters, case[3])))()(flow.keras.ops)
+  local text = ("return function(ops, tf) return function(%s) return %s end end"):format(letters, case[3])
+  return assert(loadstring(text))()(flow.keras.ops, flow)
 end
 
 local function check(case, prefix, results, tolerance, what)

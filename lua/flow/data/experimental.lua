@@ -33,6 +33,10 @@ return function(data)
     return function(dataset) return dataset:shuffle(buffer_size, { seed = seed }):repeat_(count) end
   end
 
+  -- 0, 1, 2, ... without end, or from start in steps.
+  takes "start: numeric = 0, step: numeric = 1, { dtype = 'int64'; }"
+  function experimental.Counter(start, step, options) return data.Dataset.counter(start, step, options) end
+
   -- The only element of a data set.
   takes "dataset"
   function experimental.get_single_element(dataset) return dataset:get_single_element() end

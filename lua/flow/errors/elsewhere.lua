@@ -13,7 +13,7 @@ local RESOLVER = "ClusterResolver() reads TF_CONFIG, CLUSTER_SPEC, and the varia
 local PICKLED = "its file is a Python pickle: numpy.savez(\"x.npz\", ...) writes one that flow.load_npz(path) reads"
 local ONE_PROGRESS = "fit, evaluate and predict take verbose: 1 is a bar, 2 a line for each epoch, 0 nothing"
 local GALLERY = "flow.plot.images(images, file, { titles = ... }) draws pictures in a grid"
-local CROPS = "flow.keras.ops.image.crop_images and pad_images cut borders off and add some"
+local FILES = "flow.image.save(path, picture, { quality = 95 }) writes a file"
 local QUANTIZE = "model:quantize(data) makes a model predict in int8"
 
 local strategies = {
@@ -61,12 +61,11 @@ local places = {
     distribution = MESH, mesh = MESH, dtensor = MESH, experimental = "what tf.experimental has is in flow itself, or not here",
   },
   ["flow.image"] = {
-    random_flip_left_right = "layers.RandomFlip(\"horizontal\")(x, { training = true })", flip_left_right = "flow.flip(x, -2)",
-    flip_up_down = "flow.flip(x, -3)", random_crop = "layers.RandomCrop(height, width)(x, { training = true })",
-    crop_to_bounding_box = CROPS, central_crop = "layers.CenterCrop(height, width)(x)", pad_to_bounding_box = CROPS,
-    rgb_to_grayscale = "flow.keras.ops.image.rgb_to_grayscale(x)",
-    extract_patches = "flow.keras.ops.image.extract_patches(x, { size = n })",
-    psnr = "flow.psnr(a, b, { max_val = 1 })",
+    encode_jpeg = FILES, encode_png = FILES, adjust_jpeg_quality = FILES, random_jpeg_quality = FILES,
+    draw_bounding_boxes = "boxes are numbers: write them into the pixels, picture[{ {top, bottom}, left }] = colour",
+    ssim_multiscale = "flow.image.ssim(a, b, max_val) compares at one scale",
+    non_max_suppression_with_scores = "flow.image.non_max_suppression(boxes, scores, most), then flow.take(scores, positions)",
+    sample_distorted_bounding_box = "flow.image.random_crop(picture, size), then flow.image.resize",
   },
   ["flow.keras.preprocessing"] = { text = "layers.TextVectorization and layers.StringLookup make numbers of strings" },
   ["flow.config"] = {

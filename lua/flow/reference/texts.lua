@@ -16,7 +16,7 @@ local names = require "flow.names"
 local C = native.C
 local texts = {}
 
-local FILES = { "tensors", "layers", "training", "keras", "data", "distribute", "applications", "fields", "elements",
+local FILES = { "tensors", "pictures", "layers", "training", "keras", "data", "distribute", "applications", "fields", "elements",
                 "computations", "as_in_keras" }
 
 local records      -- by name: { doc =, example = }

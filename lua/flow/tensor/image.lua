@@ -13,7 +13,27 @@ local C, raise = native.C, errors.raise
 local signature = require "flow.signature"
 
 local takes = signature.takes
-local image = signature.module "flow.image"
+-- What other files have is loaded when it is asked for.
+local FILES = {
+  picture_places = [[flip_left_right flip_up_down transpose rot90 random_flip_left_right random_flip_up_down
+    stateless_random_flip_left_right stateless_random_flip_up_down crop_to_bounding_box central_crop random_crop stateless_random_crop
+    pad_to_bounding_box resize_with_crop_or_pad resize_with_pad]],
+  picture_colors = [[rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb rgb_to_yiq yiq_to_rgb rgb_to_yuv yuv_to_rgb adjust_brightness
+    adjust_contrast adjust_gamma adjust_hue adjust_saturation random_brightness random_contrast random_hue random_saturation
+    stateless_random_brightness stateless_random_contrast stateless_random_hue stateless_random_saturation per_image_standardization
+    image_gradients sobel_edges total_variation psnr ssim extract_patches]],
+  picture_boxes = [[non_max_suppression combined_non_max_suppression crop_and_resize]],
+}
+local file_of = {}
+for file, list in pairs(FILES) do
+  for name in list:gmatch "%S+" do file_of[name] = "flow.tensor.composed." .. file end
+end
+local image = signature.module("flow.image", nil, function(module, name)
+  if not file_of[name] then return nil end
+  require(file_of[name])
+  return rawget(module, name)
+end)
+signature.names_of(image, function() return require("flow.names").sorted(file_of) end)
 local internal = signature.internal(image)
 local out = native.out("flow_tensor")
 
@@ -170,5 +190,9 @@ function image.save(path, picture, options)
   end
   native.try(C.flow_image_save, path, native.pointer(picture), quality)
 end
+
+-- Names of methods, as tf.image has them.
+image.ResizeMethod = { BILINEAR = "bilinear", NEAREST_NEIGHBOR = "nearest", BICUBIC = "bicubic", AREA = "area", LANCZOS3 = "lanczos3",
+  LANCZOS5 = "lanczos5", GAUSSIAN = "gaussian", MITCHELLCUBIC = "mitchellcubic" }
 
 return image

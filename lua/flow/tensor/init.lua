@@ -55,6 +55,9 @@ function tensor.while_tracing(where, begin, f, ...)
   end, native.while_tracing, begin, f, ...)
 end
 
+-- Whether the running coroutine traces a function.
+function tensor.is_tracing() return #tracing() > 0 end
+
 function tensor.is_symbolic(t)
   return C.flow_tensor_is_symbolic(pointer(t)) ~= 0
 end

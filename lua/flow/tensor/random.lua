@@ -12,11 +12,13 @@ local signature = require "flow.signature"
 local C, raise = native.C, errors.raise
 local context = native.context
 local takes = signature.takes
--- What random_variates.lua has is loaded when it is asked for.
-local VARIATES = { categorical = true, gamma = true, beta = true, binomial = true, dropout = true, SeedGenerator = true }
+-- What other files have is loaded when it is asked for.
+local VARIATES, DRAWS = "flow.tensor.random_variates", "flow.tensor.composed.draws"
+local ELSEWHERE = { categorical = VARIATES, gamma = VARIATES, beta = VARIATES, binomial = VARIATES, dropout = VARIATES,
+  SeedGenerator = VARIATES, Generator = DRAWS, stateless_uniform = DRAWS, stateless_normal = DRAWS, stateless_truncated_normal = DRAWS }
 local random = signature.module("flow.random", nil, function(module, name)
-  if not VARIATES[name] then return nil end
-  require "flow.tensor.random_variates"
+  if not ELSEWHERE[name] then return nil end
+  require(ELSEWHERE[name])
   return rawget(module, name)
 end)
 local internal = signature.internal(random)

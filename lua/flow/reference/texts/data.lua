@@ -181,6 +181,8 @@ flow.data.experimental.make_csv_dataset: Batches of the columns of .csv files, {
   for x, y in ds:iter() do print(x.x, y) end
 flow.data.experimental.cardinality: The number of elements, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY.
   print(flow.data.experimental.cardinality(flow.data.Dataset.range(3)))      --> 3
+flow.data.experimental.Counter: Numbers from start on in steps, without end.
+  print(flow.data.experimental.Counter(5):take(1):get_single_element():item())      --> 5
 flow.data.experimental.get_single_element: The only element of a data set.
   print(flow.data.experimental.get_single_element(flow.data.Dataset.range(1)):item())      --> 0
 flow.data.experimental.shuffle_and_repeat: For apply: shuffle before repeat_.

@@ -245,36 +245,32 @@ flow.random.set_state: Goes on with random numbers where get_state() was called.
   local a = flow.random.normal { 1 }
   flow.random:set_state(state)
   print(a:item() == flow.random.normal({ 1 }):item())      --> true
-flow.image.load: A picture from a file as a tensor {height, width, channels} of uint8.
-  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
-  print(flow.image.load("a.png").shape[2])      --> 6
-flow.image.save: Writes a picture {height, width, channels} as .png, .bmp or .jpg.
-  flow.image.save("a.png", flow.full({ 4, 4, 3 }, 100, { dtype = "uint8" }))
-flow.image.decode: A picture from the bytes of a file.
-  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
-  local file = io.open("a.png", "rb")
-  print(flow.image.decode(file:read("*a")).shape[1])      --> 4
-  file:close()
-flow.image.resize: A picture, or a batch of them, in another height and width.
-  print(flow.image.resize(flow.zeros { 4, 6, 3 }, { 2, 3 }).shape[1])      --> 2
-flow.image.decode_image: The same with Keras' options; channels = 0, the default, gives as many as the file has.
-  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
-  print(flow.image.decode_image(flow.io.read_file("a.png"), { channels = 1 }).shape[3])      --> 1
-flow.image.decode_jpeg: The same as decode_image.
-  flow.image.save("a.jpg", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
-  print(flow.image.decode_jpeg(flow.io.read_file("a.jpg")).shape[1])      --> 4
-flow.image.decode_png: The same as decode_image.
-  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
-  local paths = flow.data.Dataset.from_tensor_slices(flow.tensor { "a.png" })
-  for x in paths:map(function(path) return flow.image.decode_png(flow.io.read_file(path)) end):iter() do print(x.shape[2]) end      --> 6
-flow.image.decode_bmp: The same as decode_image.
-  flow.image.save("a.bmp", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
-  print(flow.image.decode_bmp(flow.io.read_file("a.bmp")).shape[1])      --> 4
-flow.image.decode_gif: The same as decode_image: the first picture.
-  flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
-  print(flow.image.decode_gif(flow.io.read_file("a.png")).shape[1])      --> 4
-flow.image.convert_image_dtype: A picture in another dtype: whole numbers become floats from 0 to 1, and back.
-  print(flow.image.convert_image_dtype(flow.full({ 2, 2, 3 }, 255, { dtype = "uint8" }), "float32"):max():item())      --> 1
+flow.random.stateless_uniform: Uniform numbers that follow from a seed of two numbers, which may be a tensor of a trace.
+  print(flow.random.stateless_uniform({ 3 }, { 1, 2 }).shape[1])      --> 3
+flow.random.stateless_normal: Normal numbers that follow from a seed of two numbers, which may be a tensor of a trace.
+  print(flow.random.stateless_normal({ 3 }, { 1, 2 }, 10, 0.1):mean():item() > 9)      --> true
+flow.random.stateless_truncated_normal: The same at most two standard deviations from the mean.
+  print(flow.random.stateless_truncated_normal({ 3 }, { 1, 2 }):max():item() <= 2)      --> true
+flow.random.Generator.from_seed: A generator of numbers, and of seeds for the stateless functions, that follow from one seed.
+  local generator = flow.random.Generator.from_seed(123)
+  print(generator:normal({ 2, 2 }).shape[1])      --> 2
+flow.random.Generator.from_non_deterministic_state: A generator of a fresh seed of the global ones.
+  print(flow.random.Generator.from_non_deterministic_state():uniform({ 2 }).shape[1])      --> 2
+generator:make_seeds: Seeds for the stateless functions, the columns of a tensor {2, count}; in ds:map others for each element.
+  local seed = flow.random.Generator.from_seed(1):make_seeds(2)[{ {}, 1 }]
+  print(flow.random.stateless_uniform({ 4 }, seed).shape[1])      --> 4
+generator:uniform: The next uniform numbers, from minval to below maxval.
+  print(flow.random.Generator.from_seed(1):uniform({ 2 }, 0, 10, "int32").dtype)      --> int32
+generator:normal: The next normal numbers.
+  print(flow.random.Generator.from_seed(1):normal({ 2 }, 5, 0.1).shape[1])      --> 2
+generator:truncated_normal: The next normal numbers at most two standard deviations from the mean.
+  print(flow.random.Generator.from_seed(1):truncated_normal({ 2 }).shape[1])      --> 2
+generator:split: A list of generators that draw other numbers than this one and than each other.
+  print(#flow.random.Generator.from_seed(1):split(3))      --> 3
+generator:reset_from_seed: The generator as if it had just been made of this seed.
+  local generator = flow.random.Generator.from_seed(1)
+  generator:reset_from_seed(2)
+  print(generator.seed)      --> 2
 flow.strings.lower: Strings in small letters (of ASCII).
   print(flow.strings.lower("Ann"))      --> ann
 flow.strings.upper: Strings in capital letters (of ASCII).
