@@ -354,7 +354,7 @@ end
 
 function Functional:_call(inputs, options)
   local result = call_graph(self, named_data.complete(self, "the input", "inputs", inputs), options)
-  if not rawget(self, "_names_of_outputs") then return result end
+  if not rawget(self, "_names_of_outputs") and not rawget(self, "_form_of_outputs") then return result end
   return named_data.results(self, (native.is_tensor(result) or symbolic.is(result)) and { result } or result)
 end
 require "flow.layers.recurrent.reset" (Model, true)      -- of all its layers
@@ -370,7 +370,7 @@ local MODEL = "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.M
 local function give_graph(self, inputs, outputs, options)
   if options.name then rawset(self, "name", options.name) end
   local input_list, input_names = as_list(inputs, "flow.Model: inputs")
-  local output_list, output_names = as_list(outputs, "flow.Model: outputs")
+  local output_list, output_names = as_list(named_data.of_outputs(self, outputs, symbolic.is), "flow.Model: outputs")
   set_graph(self, input_list, output_list, input_names, output_names)
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
   return freeze(self, options)

@@ -22,9 +22,44 @@ function named.names(model, kind)
   return ends and names
 end
 
--- Converts a list of results to the form that the model returns: a tensor, a list, or, if it was made of a table, a table by name.
+-- A list of tensors, and of lists of them at any depth, as one list, and its form: the same lists with positions in the place of tensors.
+-- Another value stays as it is, and has no form.
+function named.flattened(value, is_tensor)
+  local list, is_nested = {}, false
+  local function form_of(entry, depth)
+    if type(entry) ~= "table" or getmetatable(entry) or is_tensor(entry) or arguments.is_options(entry) or #entry == 0 then
+      list[#list + 1] = entry
+      return #list
+    end
+    is_nested = is_nested or depth > 1
+    local form = {}
+    for i, one in ipairs(entry) do form[i] = form_of(one, depth + 1) end
+    return form
+  end
+  local form = form_of(value, 1)
+  if not is_nested then return value, nil end
+  return list, form
+end
+
+-- The outputs that a model is made of as one list; the model keeps their form.
+function named.of_outputs(model, outputs, is_tensor)
+  local list, form = named.flattened(outputs, is_tensor)
+  rawset(model, "_form_of_outputs", form)
+  return list
+end
+
+local function in_form(list, form)
+  if type(form) == "number" then return list[form] end
+  local result = {}
+  for i, one in ipairs(form) do result[i] = in_form(list, one) end
+  return result
+end
+
+-- Converts a list of results to the form that the model returns: a tensor, a list, lists of lists, or, if it was made of a table, a table
+-- by name.
 function named.results(model, list)
-  local names = rawget(model, "_names_of_outputs")
+  local names, form = rawget(model, "_names_of_outputs"), rawget(model, "_form_of_outputs")
+  if form then return in_form(list, form) end
   if not names then return #list == 1 and list[1] or list end
   local by_name = {}
   for i, name in ipairs(names) do by_name[name] = list[i] end

@@ -77,13 +77,25 @@ local function compiled_trackers(compiled)
   return list
 end
 
--- The running loss, those of outputs, the metrics of compile, and those in the model's fields. A class overrides it to say what is reset in
--- every epoch: function GAN:metrics() return { self.loss_tracker } end.
+-- The metrics in the fields of the layers inside, at any depth, added to a list. A model inside has no part in the training.
+local function add_metrics_inside(layer, list, seen)
+  for _, child in ipairs(layer._children) do
+    if not seen[child] then
+      seen[child] = true
+      for _, metric in ipairs(object.is(child, Model) and {} or assigned(child, metrics.Metric)) do list[#list + 1] = metric end
+      add_metrics_inside(child, list, seen)
+    end
+  end
+  return list
+end
+
+-- The running loss, those of outputs, the metrics of compile, those in the model's fields, and in its layers' fields. A class overrides it
+-- to say what is reset in every epoch: function GAN:metrics() return { self.loss_tracker } end.
 function Model.fields.metrics(self)
   local list = {}
   for i, entry in ipairs(compiled_trackers(compiled_of(self))) do list[i] = entry.metric end
   for _, metric in ipairs(assigned(self, metrics.Metric)) do list[#list + 1] = metric end
-  return list
+  return add_metrics_inside(self, list, {})
 end
 
 -- The same with the names under which they are reported. all: including those that the class leaves out of `metrics`.

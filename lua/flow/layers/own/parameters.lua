@@ -23,8 +23,14 @@ end
 
 local BY_LAYER = { training = true, mask = true }      -- what every call has
 
+-- What parameters for all options are called. Others are inputs, which a call may leave out: function Block:call(x, context).
+local FOR_OPTIONS = {}
+local OPTIONS = "options opts opt o kwargs args arguments named config params call_options settings given known more rest"
+for name in OPTIONS:gmatch "%S+" do FOR_OPTIONS[name] = true end
+
 -- call() of a layer's class. Its last argument is a table of options; what they name goes to the parameters of these names, the last
--- parameter gets the table if it is not among them. training: what the call says, or nil, where nobody said anything.
+-- parameter gets the table if it is not among them, and is one for options or there is more than every call has. training: what the call
+-- says, or nil, where nobody said anything.
 function parameters.of_call(call, class)
   if not rawget(class, "in_lua") then return call end
   local names, named = names_of(call), {}
@@ -41,7 +47,10 @@ function parameters.of_call(call, class)
     for name in pairs(options) do
       if named[name] and named[name] >= count then found = true end
     end
-    if not found then return call(self, ...) end
+    local last, has_more = names[#names], false
+    for name in pairs(options) do has_more = has_more or not BY_LAYER[name] end
+    local is_input = #names >= count and not FOR_OPTIONS[last] and not has_more      -- that was left out
+    if not found and not is_input then return call(self, ...) end
     local values, taken = { ... }, {}
     values[count] = nil
     for name, i in pairs(named) do
@@ -50,8 +59,7 @@ function parameters.of_call(call, class)
         if name == "training" and scopes.own().training_is_open then values[i] = nil end
       end
     end
-    local last = names[#names]
-    if #names >= count and not BY_LAYER[last] and options[last] == nil then
+    if #names >= count and not is_input and not BY_LAYER[last] and options[last] == nil then
       local left = {}
       for name, value in pairs(options) do
         if not taken[name] then left[name] = value end
