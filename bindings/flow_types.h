@@ -80,9 +80,20 @@ typedef union flow_attributes {
   /* height, width; input_size: of gradients, the forward input's */
   struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;
   struct { int32_t interpolation, fill_mode; double fill_value; } sampling;         /* FLOW_NEAREST or FLOW_BILINEAR; flow_fill_mode */
-  struct { double rate; uint64_t seed, stream; } dropout;                          /* keyed by (seed, stream, step, sample, element) */
-  /* normal: mean low, stddev high */
-  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
+  /* keyed by (seed, stream, the run's seed unless own_seed, step, sample, element) */
+  struct {
+    double rate;
+    uint64_t seed, stream;
+    int32_t own_seed;
+  } dropout;
+  /* normal: mean low, stddev high; own_seed: of ops that are keyed by the step, the run's seed does not count */
+  struct {
+    int32_t rank, dtype;
+    int64_t dims[8];
+    double low, high;
+    uint64_t seed, stream;
+    int32_t keyed_by_step, own_seed;
+  } random;
   struct { double epsilon; int32_t axis; } normalization;
   /* reverse: from the last step to the first; history: outputs what the gradient needs; reset_after: of gru */
   struct { int32_t reverse, history, reset_after; } recurrent;

@@ -83,7 +83,7 @@ flow_tensor *flow_attention_dropout(flow_expression *e, flow_layer *layer, flow_
   double rate = flow_argument_number(layer->arguments, "dropout");
   if (!training || rate <= 0 || e->status != FLOW_OK) return weights;
   flow_layer_draws draws = flow_express_draw(e, layer);
-  flow_attributes attributes = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream } };
+  flow_attributes attributes = flow_draws_dropout(draws, rate);
   return flow_express(e, FLOW_OP_dropout, weights, NULL, NULL, &attributes);
 }
 

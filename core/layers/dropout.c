@@ -18,7 +18,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_tensor *y = inputs[0], *mask;
   if (training && rate > 0) {
     flow_layer_draws draws = flow_express_draw(&e, layer);
-    flow_attributes attributes = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream } };
+    flow_attributes attributes = flow_draws_dropout(draws, rate);
     if (flow_argument_is_null(layer->arguments, "noise_shape")) {
       y = flow_express(&e, FLOW_OP_dropout, y, NULL, NULL, &attributes);
     } else {

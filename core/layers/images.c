@@ -76,6 +76,7 @@ flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_ten
   flow_attributes attributes = { .random = { .rank = 1, .dims = { 1 }, .low = low, .high = high } };
   attributes.random.stream = draws.stream;
   attributes.random.seed = draws.seed;
+  attributes.random.own_seed = draws.own_seed;
   return flow_express(e, FLOW_OP_sample_uniform, x, NULL, NULL, &attributes);
 }
 

@@ -54,7 +54,8 @@ flow_status flow_layer_draw(flow_context *context, flow_layer *layer, flow_layer
   else if (graph && !cell) FLOW_TRY(flow_graph_draw_again(graph, layer, &number));
   else if (!graph && !seeded) own = (uint64_t)flow_context_next_seed(context);
   else if (!graph && layer->eager_draws++) own = flow_mix(own, layer->eager_draws);
-  *draws = (flow_layer_draws){ .seed = own, .stream = flow_mix(seeded ? drawn_by_seeded : drawn_by_layers, (uint64_t)number) };
+  uint64_t stream = flow_mix(seeded ? drawn_by_seeded : drawn_by_layers, (uint64_t)number);
+  *draws = (flow_layer_draws){ .seed = own, .stream = stream, .own_seed = seeded };
   return FLOW_OK;
 }
 

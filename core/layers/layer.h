@@ -190,12 +190,21 @@ flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *in
 /* The key of what a call draws, for the attributes of its random ops; draws of one call add small numbers to `stream`. In a trace, where
  * each run draws new numbers, the seed is the layer's own, and the stream is the call's number among those that draw there: equal programs
  * draw equal numbers, whatever the layers are called and whatever was made before, and two calls of one layer draw different ones. The
- * calls of a layer with a seed are counted for that layer: the first calls of two layers with one seed draw the same numbers, as in Keras.
+ * calls of a layer with a seed are counted for that layer, and the run's seed does not count (own_seed): the first calls of two layers with
+ * one seed draw the same numbers, whatever seed the program sets, as in Keras.
  * Only a cell, which is called for each step of a sequence, has one stream for all its calls. An eager call has no run, so its seed is
  * drawn: from the layer's seed and how often it drew, or, without a seed, from the context's random state. */
 typedef struct flow_layer_draws {
   uint64_t seed, stream;
+  int own_seed;
 } flow_layer_draws;
+
+/* Of the op dropout that draws so. */
+static inline flow_attributes flow_draws_dropout(flow_layer_draws draws, double rate)
+{
+  return (flow_attributes){ .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream, .own_seed = draws.own_seed } };
+}
+
 flow_status flow_layer_draw(flow_context *context, flow_layer *layer, flow_layer_draws *draws);
 /* The same within an expression, whose status says whether that failed. */
 flow_layer_draws flow_express_draw(flow_expression *e, flow_layer *layer);

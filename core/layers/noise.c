@@ -39,8 +39,16 @@ static flow_status noise_shape(const flow_layer *layer, const flow_tensor *x, fl
 static flow_tensor *batch_mask(flow_expression *e, const flow_attributes *dropout, const flow_attributes *shape, flow_tensor *x)
 {
   double rate = dropout->dropout.rate;
-  flow_attributes random = { .random = { .rank = shape->shape.rank, .dtype = FLOW_FLOAT32, .low = 0, .high = 1, .keyed_by_step = 1,
-                                         .seed = dropout->dropout.seed, .stream = dropout->dropout.stream } };
+  flow_attributes random = {
+    .random = { .rank = shape->shape.rank,
+                .dtype = FLOW_FLOAT32,
+                .low = 0,
+                .high = 1,
+                .keyed_by_step = 1,
+                .seed = dropout->dropout.seed,
+                .stream = dropout->dropout.stream,
+                .own_seed = dropout->dropout.own_seed }
+  };
   for (int axis = 0; axis < shape->shape.rank; axis++) random.random.dims[axis] = shape->shape.dims[axis];
   flow_tensor *drawn = NULL;
   flow_express_all(e, FLOW_OP_random_uniform, NULL, 0, &random, &drawn);
@@ -65,7 +73,7 @@ flow_status flow_layer_dropout_mask(flow_expression *e, flow_layer *layer, flow_
   flow_layer_draws draws;
   FLOW_TRY(noise_shape(layer, x, &shape));
   FLOW_TRY(flow_layer_draw(e->context, layer, &draws));
-  flow_attributes dropout = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream } };
+  flow_attributes dropout = flow_draws_dropout(draws, rate);
   int by_sample = shape.shape.rank > 0 && shape.shape.dims[0] != 1;
   *mask = by_sample ? sample_mask(e, &dropout, &shape, x) : batch_mask(e, &dropout, &shape, x);
   return FLOW_OK;
@@ -80,6 +88,7 @@ static flow_tensor *uniform(flow_expression *e, flow_layer *layer, flow_tensor *
   flow_attributes attributes = { .random = { .rank = 1, .dims = { elements }, .low = 0, .high = 1 } };
   attributes.random.stream = draws.stream;
   attributes.random.seed = draws.seed;
+  attributes.random.own_seed = draws.own_seed;
   flow_tensor *flat = flow_express(e, FLOW_OP_sample_uniform, x, NULL, NULL, &attributes);
   return flow_express_reshape_like(e, flat, x);
 }
@@ -117,7 +126,7 @@ flow_status flow_layer_drop_channels(flow_context *context, flow_layer *layer, f
   flow_expression e = flow_expression_of(context);
   if (!training || rate == 0) return flow_expression_take(&e, x, out);
   flow_layer_draws draws = flow_express_draw(&e, layer);
-  flow_attributes dropout = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream } };
+  flow_attributes dropout = flow_draws_dropout(draws, rate);
   flow_tensor *ones = flow_express(&e, FLOW_OP_broadcast_to, flow_express_number(&e, x, 1), NULL, NULL, &shape);
   return flow_expression_take(&e, e_mul(&e, x, flow_express(&e, FLOW_OP_dropout, ones, NULL, NULL, &dropout)), out);
 }

@@ -75,7 +75,8 @@ double flow_steps_rate(const flow_layer *layer, const char *name)
 
 flow_tensor *flow_steps_dropout(flow_expression *e, flow_layer_draws draws, flow_tensor *x, double rate, int index)
 {
-  flow_attributes dropout = { .dropout = { .rate = rate, .seed = draws.seed, .stream = draws.stream + (uint64_t)index } };
+  flow_attributes dropout = flow_draws_dropout(draws, rate);
+  dropout.dropout.stream += (uint64_t)index;
   if (e->status != FLOW_OK) return NULL;
   flow_tensor *ones = flow_express_broadcast_like(e, flow_express_number(e, x, 1), x);
   return flow_express(e, FLOW_OP_dropout, ones, NULL, NULL, &dropout);

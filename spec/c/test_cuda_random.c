@@ -18,9 +18,18 @@ static void uniform_numbers_are_the_cpus(void **state)
   static const int dtypes[] = { FLOW_FLOAT32, FLOW_FLOAT64, FLOW_FLOAT16, FLOW_BFLOAT16 };
   for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
     for (int d = 0; d < 4; d++) {
-      for (int keyed = 0; keyed < 2; keyed++) {
-        flow_attributes attributes = { .random = { .rank = 1, .dtype = dtypes[d], .dims = { 1001 }, .low = ranges[r].low,
-                                                   .high = ranges[r].high, .seed = 5, .stream = 9, .keyed_by_step = keyed } };
+      for (int keyed = 0; keyed < 3; keyed++) {
+        flow_attributes attributes = {
+          .random = { .rank = 1,
+                      .dtype = dtypes[d],
+                      .dims = { 1001 },
+                      .low = ranges[r].low,
+                      .high = ranges[r].high,
+                      .seed = 5,
+                      .stream = 9,
+                      .keyed_by_step = keyed > 0,
+                      .own_seed = keyed > 1 }
+        };
         check(FLOW_OP_random_uniform, &attributes, NULL, 0, operand(dtypes[d], 1, 1001), 0);
       }
     }

@@ -44,13 +44,14 @@ static void test_dropout(void **state)
       for (int i = 0; i < 7 * ELEMENTS; i++) assert_int_equal(get(&part_y, i) != 0, masks[0][14 * ELEMENTS + i]);
       /* another step, seed or stream gives another mask */
       flow_attributes other = attributes;
-      for (int change = 0; change < 4; change++) {
+      for (int change = 0; change < 5; change++) {
         later = scalars;
         other = attributes;
         if (change == 0) later.step++;
         if (change == 1) later.seed++;
         if (change == 2) other.dropout.stream++;
         if (change == 3) other.dropout.seed++;
+        if (change == 4) other.dropout.own_seed = 1;
         part = call;
         part.attributes = &other;
         part.scalars = &later;

@@ -1,5 +1,6 @@
 -- same_masks_spec.lua: a traced step that the user writes draws the same Dropout masks under every strategy of one replica, and leaves the
--- same random state. Predictions and tests of a model that draws in them, too, draw anew in each call, as in Keras.
+-- same random state. Predictions and tests of a model that draws in them, too, draw anew in each call, as in Keras. A layer with a seed
+-- draws the same numbers whatever seed the program sets.
 local flow = require "flow"
 local native = require "flow.ffi"
 local support = require "spec.support.init"
@@ -123,5 +124,74 @@ describe("a model that drops in predictions, too", function()
       return list
     end
     assert.same(losses(false), losses(true))
+  end)
+end)
+
+describe("a seed of its own", function()
+  local line, sequence, image = { 4, 12 }, { 4, 6, 5 }, { 3, 6, 6, 2 }
+  local ones = { kernel_initializer = "ones", recurrent_initializer = "ones" }
+  local function recurrent(class)
+    return function(seed)
+      return layers[class](3, { dropout = 0.4, recurrent_dropout = 0.3, seed = seed, kernel_initializer = ones.kernel_initializer,
+                                recurrent_initializer = ones.recurrent_initializer })
+    end
+  end
+  local draws = {
+    Dropout = { line, function(seed) return layers.Dropout(0.5, { seed = seed }) end },
+    ["Dropout of whole batches"] = { line, function(seed) return layers.Dropout(0.5, { seed = seed, noise_shape = { 1, 12 } }) end },
+    ["Dropout of samples"] = { sequence, function(seed) return layers.Dropout(0.5, { seed = seed, noise_shape = { -1, 1, 5 } }) end },
+    GaussianNoise = { line, function(seed) return layers.GaussianNoise(0.5, { seed = seed }) end },
+    GaussianDropout = { line, function(seed) return layers.GaussianDropout(0.5, { seed = seed }) end },
+    AlphaDropout = { line, function(seed) return layers.AlphaDropout(0.5, { seed = seed }) end },
+    SpatialDropout1D = { sequence, function(seed) return layers.SpatialDropout1D(0.5, { seed = seed }) end },
+    RandomRotation = { image, function(seed) return layers.RandomRotation(0.4, { seed = seed }) end },
+    RandomContrast = { image, function(seed) return layers.RandomContrast(0.4, { seed = seed }) end },
+    LSTM = { sequence, recurrent "LSTM" }, GRU = { sequence, recurrent "GRU" }, SimpleRNN = { sequence, recurrent "SimpleRNN" },
+    Attention = { sequence, function(seed)
+      local attend = layers.Attention { dropout = 0.5, seed = seed }
+      return function(x, options) return attend({ x, x }, options) end
+    end },
+    SeedGenerator = { line, function(seed)
+      local generator = flow.random.SeedGenerator(seed or nil)
+      return function(x) return x + flow.random.normal({ 4, 12 }, { seed = generator }) end
+    end },
+  }
+
+  local function drawn(global, case, seed)
+    flow.set_random_seed(3)
+    local x = flow.random.uniform(case[1])
+    flow.set_random_seed(global)
+    local layer, list = case[2](seed), {}
+    local step = flow.fn(function(inputs) return layer(inputs, { training = true }) end)
+    for i = 1, 3 do list[i] = step(x):totable() end
+    return list
+  end
+
+  for title, case in pairs(draws) do
+    it(("of %s decides what it draws, whatever seed the program sets"):format(title), function()
+      local list = drawn(1, case, 5)
+      assert.same(list, drawn(2, case, 5))
+      assert.not_same(list, drawn(1, case, 6))
+      for i = 2, 3 do assert.not_same(list[i - 1], list[i]) end
+      assert.not_same(drawn(1, case), drawn(2, case))
+    end)
+  end
+
+  it("decides the masks of fit, and of a model that a file gave", function()
+    local x, file = flow.ones { 8, 12 }, support.file("model.keras", "")
+    local function trained(global, loaded)
+      flow.set_random_seed(global)
+      local m = flow.Sequential { layers.Input { 12 }, layers.Dropout(0.5, { seed = 5 }), layers.Dense(2, { kernel_initializer = "ones" }) }
+      m:compile { optimizer = flow.optimizers.SGD(0.1), loss = "mse" }
+      if loaded then
+        m:save(file)
+        m = flow.load_model(file)
+      end
+      m:fit(x, flow.zeros { 8, 2 }, { batch_size = 4, epochs = 2, verbose = 0, shuffle = false })
+      return m:get_weights()[1]:totable()
+    end
+    local expected = trained(1)
+    assert.same(expected, trained(2))
+    assert.same(expected, trained(3, true))
   end)
 end)

@@ -110,8 +110,9 @@ const flow_kernel FLOW_KERNELS(sample_image_gradient)[] = {
 static flow_status run_uniform(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  double low = call->attributes->random.low, high = call->attributes->random.high;
-  uint64_t key = random_step_key(call->attributes->random.seed, call->attributes->random.stream, call->scalars);
+  const flow_attributes *a = call->attributes;
+  double low = a->random.low, high = a->random.high;
+  uint64_t key = random_step_key(a->random.seed, a->random.stream, a->random.own_seed, call->scalars);
   int64_t rows = call->outputs[0].shape[0], count = call->outputs[0].shape[1];
   float *y = call->outputs[0].data, limit = nextafterf((float)high, (float)low);
   for (int64_t row = 0; row < rows && y; row++) {

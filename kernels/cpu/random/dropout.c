@@ -16,12 +16,11 @@ typedef struct mask { uint64_t key, threshold; double scale; } mask;
  * run see the mask of the forward pass. */
 static mask mask_of(const flow_call *call)
 {
-  double rate = call->attributes->dropout.rate;
-  return (mask){
-    .key = random_step_key(call->attributes->dropout.seed, call->attributes->dropout.stream, call->scalars),
-    .threshold = (uint64_t)ceil(rate * 0x1p24),
-    .scale = rate < 1 ? 1 / (1 - rate) : 0
-  };
+  const flow_attributes *a = call->attributes;
+  double rate = a->dropout.rate;
+  return (mask){ .key = random_step_key(a->dropout.seed, a->dropout.stream, a->dropout.own_seed, call->scalars),
+                 .threshold = (uint64_t)ceil(rate * 0x1p24),
+                 .scale = rate < 1 ? 1 / (1 - rate) : 0 };
 }
 
 static int kept(const mask *m, uint32_t word) { return word >> 8 >= m->threshold; }

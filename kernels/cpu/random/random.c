@@ -19,7 +19,7 @@ enum { PART = 16384, CHUNK = 256, MOST = CHUNK + PHILOX_WORDS };
 static uint64_t key_of(const flow_call *call)
 {
   const flow_attributes *a = call->attributes;
-  if (a->random.keyed_by_step) return random_step_key(a->random.seed, a->random.stream, call->scalars);
+  if (a->random.keyed_by_step) return random_step_key(a->random.seed, a->random.stream, a->random.own_seed, call->scalars);
   return random_key(a->random.seed, a->random.stream);
 }
 

@@ -10,10 +10,11 @@
 /* Key of a random op outside a step: initializers, eager calls, map functions. */
 static inline uint64_t random_key(uint64_t seed, uint64_t stream) { return flow_mix(seed, stream); }
 
-/* Key of a random op in one step of a run. */
-static inline uint64_t random_step_key(uint64_t seed, uint64_t stream, const flow_scalars *scalars)
+/* Key of a random op in one step of a run. own_seed: whatever the seed of the run is. */
+static inline uint64_t random_step_key(uint64_t seed, uint64_t stream, int own_seed, const flow_scalars *scalars)
 {
-  return flow_mix(flow_mix(random_key(seed, stream), scalars->seed), (uint64_t)scalars->step);
+  uint64_t key = random_key(seed, stream);
+  return flow_mix(own_seed ? key : flow_mix(key, scalars->seed), (uint64_t)scalars->step);
 }
 
 enum { PHILOX_BLOCKS = 8, PHILOX_WORDS = 4 * PHILOX_BLOCKS };

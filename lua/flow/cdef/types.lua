@@ -53,8 +53,18 @@ typedef union flow_attributes {
  struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
  struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;
  struct { int32_t interpolation, fill_mode; double fill_value; } sampling;
- struct { double rate; uint64_t seed, stream; } dropout;
- struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
+ struct {
+ double rate;
+ uint64_t seed, stream;
+ int32_t own_seed;
+ } dropout;
+ struct {
+ int32_t rank, dtype;
+ int64_t dims[8];
+ double low, high;
+ uint64_t seed, stream;
+ int32_t keyed_by_step, own_seed;
+ } random;
  struct { double epsilon; int32_t axis; } normalization;
  struct { int32_t reverse, history, reset_after; } recurrent;
  struct { int32_t number, unused; uint64_t stream; } loop;

@@ -1,6 +1,6 @@
 -- random.lua: random tensors. They are counter-based: a seed and an element's index make a number, so equal seeds give
 -- equal tensors on every machine. Without { seed = n } each call draws a fresh seed from the global one, and in a traced
--- function every run draws new numbers; so it does with a SeedGenerator as the seed, whose seeds follow from its own.
+-- function every run draws new numbers; so it does with a SeedGenerator as the seed, whose seeds follow from its own alone.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -89,6 +89,7 @@ function draw(what, op, shape, dtype, low, high, options, stream)
   r.low, r.high, r.seed, r.stream = low, high, seed, stream or 0
   local is_fixed = options.seed ~= nil and not is_generator(options.seed)
   r.keyed_by_step = not is_fixed and C.flow_trace_depth(context) > 0 and 1 or 0
+  r.own_seed = options.seed ~= nil and 1 or 0
   devices.within(tensor.device_number(options.device), native.try, C.flow_apply, context, C.flow_op_find(op), nil, 0, attributes, out)
   return native.tensor(out[0])
 end

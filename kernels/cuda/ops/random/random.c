@@ -27,9 +27,16 @@ static flow_status run_random(const flow_call *call, int phase, int64_t begin, i
   const flow_operand *y = &call->outputs[0];
   const flow_attributes *attributes = call->attributes;
   if (!y->data) return FLOW_OK;
-  random_arguments a = { .key = { flow_mix(attributes->random.seed, attributes->random.stream), NULL }, .y = y->data,
-                         .count = flow_cuda_size(y), .low = attributes->random.low, .high = attributes->random.high, .dtype = y->dtype,
-                         .bits = precision(y->dtype), .truncated = call->op == FLOW_OP_random_truncated_normal };
+  random_arguments a = {
+    .key = { flow_mix(attributes->random.seed, attributes->random.stream), NULL, attributes->random.own_seed },
+    .y = y->data,
+    .count = flow_cuda_size(y),
+    .low = attributes->random.low,
+    .high = attributes->random.high,
+    .dtype = y->dtype,
+    .bits = precision(y->dtype),
+    .truncated = call->op == FLOW_OP_random_truncated_normal
+  };
   if (attributes->random.keyed_by_step) a.key.scalars = call->scalars;
   int64_t fours = (a.count + 3) / 4;
   if (attributes->random.rank > 0 && attributes->random.dims[0] < 0) {
@@ -57,23 +64,27 @@ const flow_kernel flow_cuda_random_truncated_normal_kernels[] = { { .variant = "
 /* ---- by sample ----------------------------------------------------------------------------------------------------------------- */
 
 /* y is {rows, ...}; *count: launches of four elements. */
-static by_sample_arguments by_sample(const flow_call *call, uint64_t seed, uint64_t stream, int64_t *count)
+static by_sample_arguments by_sample(const flow_call *call, uint64_t seed, uint64_t stream, int own_seed, int64_t *count)
 {
   const flow_operand *y = &call->outputs[0];
   int64_t rows = y->rank > 0 ? y->shape[0] : 1, elements = y->rank > 1 ? flow_shape_size(y->rank - 1, y->shape + 1) : 1;
   int64_t fours = (elements + 3) / 4;
   *count = rows * fours;
-  return (by_sample_arguments){ .key = { flow_mix(seed, stream), call->scalars }, .y = y->data, .elements = elements, .dtype = y->dtype,
+  return (by_sample_arguments){ .key = { flow_mix(seed, stream), call->scalars, own_seed },
+                                .y = y->data,
+                                .elements = elements,
+                                .dtype = y->dtype,
                                 .fours = flow_cuda_groups(fours > 0 ? fours : 1, *count) };
 }
 
 static flow_status run_dropout(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  double rate = call->attributes->dropout.rate;
+  const flow_attributes *attributes = call->attributes;
+  double rate = attributes->dropout.rate;
   int64_t count;
   if (!call->outputs[0].data) return FLOW_OK;
-  by_sample_arguments a = by_sample(call, call->attributes->dropout.seed, call->attributes->dropout.stream, &count);
+  by_sample_arguments a = by_sample(call, attributes->dropout.seed, attributes->dropout.stream, attributes->dropout.own_seed, &count);
   a.x = call->inputs[0].data;
   a.threshold = (uint32_t)ceil(rate * 0x1p24);
   a.scale = rate < 1 ? 1 / (1 - rate) : 0;
@@ -85,11 +96,12 @@ const flow_kernel flow_cuda_dropout_kernels[] = { { .variant = "philox", .run = 
 static flow_status run_sample_uniform(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
+  const flow_attributes *attributes = call->attributes;
   int64_t count;
   if (!call->outputs[0].data) return FLOW_OK;
-  by_sample_arguments a = by_sample(call, call->attributes->random.seed, call->attributes->random.stream, &count);
-  a.low = call->attributes->random.low;
-  a.high = call->attributes->random.high;
+  by_sample_arguments a = by_sample(call, attributes->random.seed, attributes->random.stream, attributes->random.own_seed, &count);
+  a.low = attributes->random.low;
+  a.high = attributes->random.high;
   a.limit = nextafterf((float)a.high, (float)a.low);
   return flow_cuda_launch(call, CUDA_sample_uniform, count, &a, sizeof a);
 }

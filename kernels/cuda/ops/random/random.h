@@ -11,12 +11,17 @@
 #include "cuda/device/view.h"
 #include "kernels.h"
 
-/* key is that of seed and stream; of an op that is keyed by the step, scalars tell the rest. */
-typedef struct random_key_parts { uint64_t key; const flow_scalars *scalars; } random_key_parts;
+/* key is that of seed and stream; of an op that is keyed by the step, scalars tell the rest, own_seed without the seed of the run. */
+typedef struct random_key_parts {
+  uint64_t key;
+  const flow_scalars *scalars;
+  int64_t own_seed;
+} random_key_parts;
 
 BODY uint64_t random_key_of(const random_key_parts *p)
 {
-  return p->scalars ? flow_mix(flow_mix(p->key, p->scalars->seed), (uint64_t)p->scalars->step) : p->key;
+  if (!p->scalars) return p->key;
+  return flow_mix(p->own_seed ? p->key : flow_mix(p->key, p->scalars->seed), (uint64_t)p->scalars->step);
 }
 
 /* a + b * c in two roundings, as the CPU has it: no fused multiply-add. */
