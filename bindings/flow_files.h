@@ -133,6 +133,8 @@ FLOW_API flow_status flow_archive_writer_new(const char *path, flow_archive_writ
 FLOW_API flow_status flow_archive_writer_add_text(flow_archive_writer *writer, const char *name, const char *text, double bytes);
 FLOW_API flow_status flow_archive_writer_add_tensors(flow_archive_writer *writer, const char *name, const flow_tensor_writer *tensors,
                                                      const char *format);   /* streamed from the tensors, uncompressed */
+/* As NumPy's archives have it; `name` ends in ".npy". FLOW_UNSUPPORTED for bfloat16, of which the writer goes on. */
+FLOW_API flow_status flow_archive_writer_add_npy(flow_archive_writer *writer, const char *name, const flow_tensor *tensor);
 FLOW_API flow_status flow_archive_writer_commit(flow_archive_writer *writer);
 FLOW_API void        flow_archive_writer_release(flow_archive_writer *writer);   /* without commit: nothing was written */
 

@@ -1,4 +1,5 @@
 /* archive.c: the C API's zip archives: .keras files. */
+#include "io/npy.h"
 #include "io/tensor_file.h"
 #include "io/zip.h"
 
@@ -172,6 +173,21 @@ flow_status flow_archive_writer_add_tensors(flow_archive_writer *writer, const c
   if (status == FLOW_OK) status = record->write(tensors, &writer->zip.sink);
   if (status == FLOW_OK) status = flow_zip_finish(&writer->zip);
   return give_up(writer, status);
+}
+
+flow_status flow_archive_writer_add_npy(flow_archive_writer *writer, const char *name, const flow_tensor *tensor)
+{
+  flow_npy npy;
+  FLOW_TRY(check_writer(writer));
+  flow_status status = flow_npy_open(tensor, name, &npy);
+  if (status == FLOW_OK) {
+    status = flow_zip_start(&writer->zip, name, npy.bytes, ALIGNMENT);
+    if (status == FLOW_OK) status = flow_npy_write(&npy, &writer->zip.sink);
+    if (status == FLOW_OK) status = flow_zip_finish(&writer->zip);
+    status = give_up(writer, status);
+  }
+  flow_npy_close(&npy);
+  return status;
 }
 
 flow_status flow_archive_writer_commit(flow_archive_writer *writer)

@@ -240,26 +240,43 @@ static size_t write_header(const flow_tensor *tensor, char *header, int size)
   return (size_t)PREFIX_BYTES + 2 + (size_t)text.length;
 }
 
-flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char *path)
+flow_status flow_npy_open(const flow_tensor *tensor, const char *path, flow_npy *npy)
 {
+  *npy = (flow_npy){ 0 };
   FLOW_TRY(flow_check_concrete("the tensor to save", tensor));
   if (!descriptions[tensor->dtype]) {
     return flow_fail(FLOW_UNSUPPORTED, "NumPy has no %s: cast the tensor to float32 before saving it as %s",
                      flow_dtype_name(tensor->dtype), path);
   }
-  char header[512];                                  /* eight sizes of 19 digits and the rest need fewer */
-  size_t header_bytes = write_header(tensor, header, sizeof header);
-  flow_tensor *packed = NULL;
+  npy->header_bytes = write_header(tensor, npy->header, sizeof npy->header);
+  FLOW_TRY(flow_tensor_on_host_contiguous(tensor, &npy->packed));
+  npy->bytes = npy->header_bytes + (uint64_t)flow_shape_size(tensor->rank, tensor->shape) * (uint64_t)flow_dtype_size(tensor->dtype);
+  return FLOW_OK;
+}
+
+flow_status flow_npy_write(const flow_npy *npy, flow_sink *sink)
+{
+  FLOW_TRY(flow_sink_write(sink, npy->header, npy->header_bytes));
+  return flow_sink_write(sink, npy->packed->data, npy->bytes - npy->header_bytes);
+}
+
+void flow_npy_close(flow_npy *npy)
+{
+  flow_tensor_release(npy->packed);
+  npy->packed = NULL;
+}
+
+flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char *path)
+{
+  flow_npy npy;
   flow_sink sink = { 0 };
   flow_status status;
-  FLOW_TRY_GOTO(flow_tensor_on_host_contiguous(tensor, &packed), done);
+  FLOW_TRY_GOTO(flow_npy_open(tensor, path, &npy), done);
   FLOW_TRY_GOTO(flow_sink_open(path, &sink), done);
-  FLOW_TRY_GOTO(flow_sink_write(&sink, header, header_bytes), done);
-  uint64_t bytes = (uint64_t)flow_shape_size(packed->rank, packed->shape) * (uint64_t)flow_dtype_size(packed->dtype);
-  FLOW_TRY_GOTO(flow_sink_write(&sink, packed->data, bytes), done);
+  FLOW_TRY_GOTO(flow_npy_write(&npy, &sink), done);
   status = flow_sink_commit(&sink);
 done:
   flow_sink_discard(&sink);
-  flow_tensor_release(packed);
+  flow_npy_close(&npy);
   return status;
 }

@@ -82,6 +82,7 @@ local parts = {
   profile = { "flow.profile", "profile" }, args = { "flow.command_line", "parse" }, repl = { "flow.repl" },
   frombuffer = { "flow.tensor.memory", "frombuffer" }, save_npy = { "flow.tensor.memory", "save_npy" },
   load_npy = { "flow.tensor.memory", "load_npy" }, load_npz = { "flow.tensor.memory", "load_npz" },
+  save_npz = { "flow.tensor.memory", "save_npz" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
   Model = { "flow.models", "Model" }, models = { "flow.models" }, load_model = { "flow.models", "load_model" },
   optimizers = { "flow.train.optimizers" }, losses = { "flow.train.losses" }, metrics = { "flow.train.metrics" },

@@ -71,7 +71,7 @@ describe("flow", function()
     local model = flow.Sequential { flow.layers.Dense(1) }
     model:compile { loss = "mse" }
     local objects = { flow = flow, model = model, tensor = flow.ones { 1 }, variable = flow.Variable(1), layer = flow.layers.Dense(1),
-                      optimizer = flow.optimizers.SGD(), dataset = flow.data.Dataset.range(3) }
+                      optimizer = flow.optimizers.SGD(), dataset = flow.data.Dataset.range(3), tape = flow.GradientTape() }
     for module, names in pairs(require "flow.errors.elsewhere") do
       for name, place in pairs(module ~= "option" and names or {}) do      -- options of any call: mistakes.txt
         local method = module:match("^model:(.*)$")
@@ -87,6 +87,25 @@ describe("flow", function()
         assert.truthy(text and text:find(": " .. place, 1, true), module .. "." .. name .. ": " .. tostring(text))
       end
     end
+  end)
+
+  it("is sent to functions that are there", function()
+    local gone = {}
+    for module, names in pairs(require "flow.errors.elsewhere") do
+      for name, place in pairs(names) do
+        for path in (type(place) == "string" and place or ""):gmatch "%f[%w]flow%.([%a_][%w_.]*)%f[^%w_.]%(?" do
+          local found = flow
+          for part in path:gsub("%.$", ""):gmatch "[^.]+" do
+            local ok, value = pcall(function() return found[part] end)
+            found = ok and value or nil
+            if found == nil then break end
+          end
+          if found == nil and path ~= "h" then gone[#gone + 1] = module .. "." .. name .. ": flow." .. path end
+        end
+      end
+    end
+    table.sort(gone)
+    assert.equal("", table.concat(gone, "\n"))
   end)
 
   it("sets no globals", function()

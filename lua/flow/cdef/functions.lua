@@ -303,6 +303,7 @@ return [[
 ;flow_archive_writer_new=int flow_archive_writer_new(const char *,flow_archive_writer **)
 ;flow_archive_writer_add_text=int flow_archive_writer_add_text(flow_archive_writer *,const char *,const char *,double)
 ;flow_archive_writer_add_tensors=int flow_archive_writer_add_tensors(flow_archive_writer *,const char *,const flow_tensor_writer *,const char *)
+;flow_archive_writer_add_npy=int flow_archive_writer_add_npy(flow_archive_writer *,const char *,const flow_tensor *)
 ;flow_archive_writer_commit=int flow_archive_writer_commit(flow_archive_writer *)
 ;flow_archive_writer_release=void flow_archive_writer_release(flow_archive_writer *)
 ;flow_image_load=int flow_image_load(const char *,int,flow_tensor **)

@@ -146,9 +146,11 @@ local places = {
     max_queue_size = "data sets read ahead: ds:prefetch(4)" },
 }
 
-for module, names in pairs(require "flow.errors.elsewhere_torch") do
-  places[module] = places[module] or {}
-  for name, place in pairs(names) do places[module][name] = places[module][name] or place end
+for _, file in ipairs { "elsewhere_tensorflow", "elsewhere_torch" } do
+  for module, names in pairs(require("flow.errors." .. file)) do
+    places[module] = places[module] or {}
+    for name, place in pairs(names) do places[module][name] = places[module][name] or place end
+  end
 end
 
 return places

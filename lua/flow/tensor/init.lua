@@ -18,7 +18,8 @@ local is_tensor, pointer = native.is_tensor, native.pointer
 -- Its functions with a text are those of flow. Some are in files that are loaded when the first of them is asked for:
 -- positions in brackets, memory of others, files.
 local ELSEWHERE = { select = "flow.tensor.indexing", assign = "flow.tensor.indexing", frombuffer = "flow.tensor.memory",
-                    save_npy = "flow.tensor.memory", load_npy = "flow.tensor.memory", load_npz = "flow.tensor.memory" }
+                    save_npy = "flow.tensor.memory", load_npy = "flow.tensor.memory", load_npz = "flow.tensor.memory",
+                    save_npz = "flow.tensor.memory" }
 local tensor = signature.module("flow", {}, function(module, name)
   if not ELSEWHERE[name] then return nil end
   require(ELSEWHERE[name])

@@ -1,5 +1,5 @@
--- memory.lua: tensors over memory that others own, and arrays in files: flow.frombuffer, save_npy, load_npy, load_npz. Loaded by init.lua
--- when the first of these is asked for.
+-- memory.lua: tensors over memory that others own, and arrays in files: flow.frombuffer, save_npy, load_npy, save_npz, load_npz. Loaded by
+-- init.lua when the first of these is asked for.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -95,12 +95,49 @@ function tensor.load_npy(path)
   return native.tensor(one[0])
 end
 
--- One array of an .npz archive; member without ".npy".
-takes "path, member"
-function tensor.load_npz(path, member)
-  if type(member) ~= "string" then raise("flow.load_npz: name the array, e.g. flow.load_npz(%q, \"x_train\")", tostring(path)) end
-  native.try(C.flow_tensor_load_npz, check_path("flow.load_npz", path), member, one)
+local writer_out, archive_out = native.out "flow_archive_writer", native.out "flow_archive"
+
+-- Writes a table of tensors, or of numbers and lists, by their names as an .npz archive, whole or not at all.
+takes "path, arrays: table"
+function tensor.save_npz(path, arrays)
+  path = check_path("flow.save_npz", path)
+  local names = {}
+  for name in pairs(arrays) do
+    if type(name) ~= "string" or name == "" then
+      raise("flow.save_npz: arrays have names, flow.save_npz(path, { x = tensor }); got %s", errors.describe(name))
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  check(C.flow_archive_writer_new(path, writer_out))
+  local writer = native.own(writer_out, C.flow_archive_writer_release)
+  for _, name in ipairs(names) do
+    local t = arrays[name]
+    if not is_tensor(t) then t = tensor.tensor(t) end
+    check(C.flow_archive_writer_add_npy(writer, name .. ".npy", tensor.need_value(t, "flow.save_npz")))
+  end
+  check(C.flow_archive_writer_commit(writer))
+  native.close(writer, C.flow_archive_writer_release)
+end
+
+local function load_member(path, member)
+  native.try(C.flow_tensor_load_npz, path, member, one)
   return native.tensor(one[0])
+end
+
+-- One array of an .npz archive, member without ".npy"; without a member a table of all by their names.
+takes "path, member?: string"
+function tensor.load_npz(path, member)
+  path = check_path("flow.load_npz", path)
+  if member then return load_member(path, member) end
+  check(C.flow_archive_open(path, archive_out))
+  local archive, arrays = native.own(archive_out, C.flow_archive_release), {}
+  for i = 0, C.flow_archive_count(archive) - 1 do
+    local name = native.string(C.flow_archive_name(archive, i)):gsub("%.npy$", "")
+    arrays[name] = load_member(path, name)
+  end
+  native.close(archive, C.flow_archive_release)
+  return arrays
 end
 
 return tensor

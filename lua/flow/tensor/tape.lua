@@ -31,7 +31,10 @@ local metatable = {}
 local Tape = signature.methods("tape", metatable)
 metatable.__index = function(_, key)
   local method = Tape[key]
-  if method == nil then raise("a gradient tape has no field %q%s", tostring(key), errors.suggestion(tostring(key), Tape)) end
+  if method == nil then
+    key = tostring(key)
+    raise("a gradient tape has no field %q%s", key, errors.elsewhere("tape", key) or errors.suggestion(key, Tape))
+  end
   return method
 end
 

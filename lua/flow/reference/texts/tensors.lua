@@ -306,6 +306,9 @@ flow.save_npy: Writes a tensor as a .npy file, which NumPy opens.
 flow.load_npy: The tensor of a .npy file.
   flow.save_npy("a.npy", flow.ones { 2 })
   print(flow.load_npy("a.npy"))
+flow.save_npz: Writes tensors by name as a .npz file, which numpy.load opens.
+  flow.save_npz("a.npz", { x = flow.ones { 2 }, y = flow.zeros { 3 } })
+  print(flow.load_npz("a.npz").y.shape[1])      --> 3
 flow.load_npz: The tensors of a .npz file by name, or one of them.
   print(pcall(flow.load_npz, "missing.npz"))
 flow.save_safetensors: Writes a table of named tensors as a .safetensors file.

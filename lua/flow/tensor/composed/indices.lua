@@ -339,6 +339,17 @@ define(function(x, mask, axis)
   return ops.take(ops.reshape_raw(x, merged), numbers_where(mask, "boolean_mask") + 1, axis)
 end, "boolean_mask")
 
+-- Which of maxlen places each length has: a mask with one axis more. Without maxlen the largest length, of eager tensors.
+takes "lengths, maxlen?: whole, { dtype: string = 'bool'; name? }"
+define(function(lengths, most, options)
+  lengths = operand(lengths, "sequence_mask", "int32")
+  if not most then
+    tensor.need_value(lengths, "flow.sequence_mask without maxlen")
+    most = lengths.size > 0 and math.max(ops.max(lengths):item(), 0) or 0
+  end
+  return ops.lt(tensor.arange(most, { dtype = "int32" }), ops.expand_dims(lengths, -1)):to(options and options.dtype or "bool")
+end, "sequence_mask")
+
 -- The positions on each axis of a tensor of this shape, of positions in it when it is flattened; a list of tensors.
 takes "positions, shape"
 define(function(positions, shape)
