@@ -187,8 +187,26 @@ static int is_end(const flow_json *ends)
 {
   return flow_json_is(ends, FLOW_JSON_LIST) && flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT);
 }
-static int end_count(const flow_json *ends) { return tensor_count(ends, is_end(ends)); }
-static const flow_json *end_at(const flow_json *ends, int index) { return tensor_at(ends, is_end(ends), index); }
+/* A model that was made of lists of lists names them in the same lists: they count in their order. Nested as deep as JSON may be. */
+static int end_count(const flow_json *ends)
+{
+  const flow_json *item;
+  int count = 0;
+  if (is_end(ends) || !flow_json_is(ends, FLOW_JSON_LIST)) return tensor_count(ends, is_end(ends));
+  FLOW_JSON_EACH(item, ends) count += end_count(item);
+  return count;
+}
+static const flow_json *end_at(const flow_json *ends, int index)
+{
+  const flow_json *item;
+  if (is_end(ends) || !flow_json_is(ends, FLOW_JSON_LIST)) return tensor_at(ends, is_end(ends), index);
+  FLOW_JSON_EACH(item, ends) {
+    int count = end_count(item);
+    if (index < count) return end_at(item, index);
+    index -= count;
+  }
+  return NULL;
+}
 
 static int output_count(const flow_model_part *part)
 {

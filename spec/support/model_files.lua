@@ -47,8 +47,18 @@ function files.assert_same_text(expected, actual, what)
   error(("%s: expected ...%s..., found ...%s..."):format(what, expected:sub(from, at + 60), actual:sub(from, at + 60)), 2)
 end
 
---- Fails unless both lists of tensors have the same shapes, dtypes and bits.
+-- The tensors of a list, also of those in lists in it, in their order.
+local function flattened(list, found)
+  found = found or {}
+  for _, entry in ipairs(list) do
+    if type(entry) == "table" then flattened(entry, found) else found[#found + 1] = entry end
+  end
+  return found
+end
+
+--- Fails unless both lists of tensors, or of lists of them, have the same shapes, dtypes and bits.
 function files.assert_same_bits(expected, actual, what)
+  expected, actual = flattened(expected), flattened(actual)
   luassert.equal(#expected, #actual, what)
   for i, a in ipairs(expected) do
     local b = actual[i]

@@ -110,7 +110,15 @@ local function functional_entry(model)
     if object.is(t.layer, models.Functional) then found[2] = found[2] + 1 end
     return found
   end
-  local function ends(tensors, names)
+  -- form: see named_data.flattened.
+  local function nested_ends(tensors, form)
+    if type(form) == "number" then return ends_history(tensors[form]) end
+    local histories = json.list()
+    for i, one in ipairs(form) do histories[i] = nested_ends(tensors, one) end
+    return histories
+  end
+  local function ends(tensors, names, form)
+    if form then return nested_ends(tensors, form) end
     if names then
       local by_name = {}
       for i, name in ipairs(names) do by_name[name] = ends_history(tensors[i]) end
@@ -124,7 +132,7 @@ local function functional_entry(model)
   return { module = "keras.src.models.functional", class_name = "Functional", registered_name = "Functional",
            config = { name = model.name, trainable = model._trainable, layers = list,
                       input_layers = ends(model.inputs, rawget(model, "_names_of_inputs")),
-                      output_layers = ends(model.outputs, rawget(model, "_names_of_outputs")) } }
+                      output_layers = ends(model.outputs, rawget(model, "_names_of_outputs"), rawget(model, "_form_of_outputs")) } }
 end
 
 -- Whether a graph describes the model whole: not that of a class with a get_config() of its own, or whose init takes anything but a graph,
@@ -322,17 +330,20 @@ local function read_functional(entry, reader, class)
     if reader.calls == before then raise("%s: the calls of %q form a circle", reader.path, waiting[1].name) end
     waiting = left
   end
-  local function ends(list, what)
+  local ends
+  function ends(list, what)
     local is_named = type(list) == "table" and list ~= json.null and list[1] == nil
     if type(list) ~= "table" or list == json.null or next(list) == nil then raise("%s: %s of the model are missing", reader.path, what) end
     if type(list[1]) == "string" then list = { list } end
     local tensors = {}
     for i, history in (is_named and pairs or ipairs)(list) do
+      local is_nested = type(history) == "table" and type(history[1]) == "table"
       local own = type(history) == "table" and made_by[history[1]]
       if own and object.is(own, models.Functional) and type(history[2]) == "number" then      -- see functional_entry
         history = { history[1], math.max(history[2] - 1, 0), history[3] }
       end
-      tensors[i] = find_tensor(made, history, reader.path) or raise("%s: %s of the model are never made", reader.path, what)
+      tensors[i] = is_nested and ends(history, what) or find_tensor(made, history, reader.path)
+        or raise("%s: %s of the model are never made", reader.path, what)
     end
     return tensors
   end
