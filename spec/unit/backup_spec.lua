@@ -78,6 +78,21 @@ describe("BackupAndRestore", function()
     assert.same({}, warnings)
   end)
 
+  it("goes on with what a model that drops in validations, too, draws there", function()
+    local function run(callbacks)
+      flow.set_random_seed(3)
+      local inputs = flow.Input { 4 }
+      local model = flow.Model(inputs, flow.layers.Dense(1)(flow.layers.Dropout(0.3)(inputs, { training = true })))
+      model:compile { optimizer = "sgd", loss = "mse" }
+      local ok, history = pcall(model.fit, model, x, y,
+        { epochs = 4, batch_size = 10, verbose = 0, callbacks = callbacks, validation_data = { x, y } })
+      return ok and history.history or history
+    end
+    local expected = run {}
+    assert.matches("bang", run { backup(), bomb(15) })
+    assert.same(expected, run { backup() })
+  end)
+
   it("keeps the backup when asked, and when Ctrl-C ended the run", function()
     local expected = fit {}
     fit { backup { save_freq = "epoch", delete_checkpoint = false } }
