@@ -1,6 +1,7 @@
 /* regularizers.c: L1, L2, L1L2 and OrthogonalRegularizer (keras/src/regularizers/regularizers.py). */
 #include "layers/regularizers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,14 +83,19 @@ static flow_tensor *orthogonal_penalty(flow_expression *e, const flow_arguments 
   return sum ? e_mul(e, sum, flow_express_number(e, sum, option(options, prefix, "factor") * 0.5 / pairs)) : NULL;
 }
 
-/* The regularizer of a name; prefix: of the options' names, with its dot. NULL where all factors are 0. */
+/* The regularizer of a name; prefix: of the options' names, with its dot. whole: w was whole numbers, to which Keras converts the factors.
+ * NULL where all factors are 0. */
 static flow_tensor *penalty(flow_expression *e, const char *name, const flow_arguments *options, const char *prefix, total_rule *total_of,
-                            flow_tensor *w)
+                            flow_tensor *w, int whole)
 {
   if (strcmp(name, "orthogonal_regularizer") == 0 || strcmp(name, "OrthogonalRegularizer") == 0)
     return orthogonal_penalty(e, options, prefix, w);
   double l1 = option(options, prefix, "l1"), l2 = option(options, prefix, "l2");
   flow_tensor *total = NULL;
+  if (whole) {
+    l1 = trunc(l1);
+    l2 = trunc(l2);
+  }
   if (l1 != 0) {
     flow_tensor *sum = total_of(e, e_abs(e, w));
     total = e_mul(e, sum, flow_express_number(e, sum, l1));
@@ -114,7 +120,7 @@ flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer
     if (!name || flow_argument_is_null(layer->arguments, name) || !flow_variable_trainable(layer->variables[i])) continue;
     snprintf(prefix, sizeof prefix, "%s.", name);
     const char *regularizer = flow_argument_text(layer->arguments, name);
-    flow_tensor *one = penalty(&e, regularizer, layer->arguments, prefix, sum_all, flow_express_variable(&e, layer->variables[i]));
+    flow_tensor *one = penalty(&e, regularizer, layer->arguments, prefix, sum_all, flow_express_variable(&e, layer->variables[i]), 0);
     total = total && one ? e_add(&e, total, one) : one ? one : total;
   }
   return flow_expression_take(&e, total, out);
@@ -126,10 +132,11 @@ flow_status flow_layer_regularize_activity(flow_context *context, flow_layer *la
 {
   static const char option[] = "activity_regularizer";
   flow_tensor *added;
-  if (flow_argument_is_null(layer->arguments, option) || !flow_dtype_is_float(output->dtype)) return FLOW_OK;
+  int whole = !flow_dtype_is_float(output->dtype);
+  if (flow_argument_is_null(layer->arguments, option) || output->dtype == FLOW_BOOL) return FLOW_OK;
   flow_expression e = flow_expression_of(context);
   flow_tensor *one = penalty(&e, flow_argument_text(layer->arguments, option), layer->arguments, "activity_regularizer.", mean_of_rows,
-                             flow_express_cast(&e, output, FLOW_FLOAT32));
+                             flow_express_cast(&e, output, FLOW_FLOAT32), whole);
   if (!one) return flow_expression_end(&e);
   FLOW_TRY(flow_expression_take(&e, layer->activity ? e_add(&e, layer->activity, one) : one, &added));
   flow_tensor_release(layer->activity);
@@ -149,7 +156,7 @@ flow_status flow_regularize(flow_context *context, const char *regularizer, cons
   }
   FLOW_TRY(flow_arguments_complete(choice.class_name, choice.parameters, options, &complete));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *total = penalty(&e, choice.class_name, complete, "", sum_all, weights);
+  flow_tensor *total = penalty(&e, choice.class_name, complete, "", sum_all, weights, !flow_dtype_is_float(weights->dtype));
   flow_arguments_release(complete);
   return flow_expression_take(&e, total ? total : flow_express_number(&e, weights, 0), out);
 }

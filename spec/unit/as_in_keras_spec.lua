@@ -178,3 +178,25 @@ describe("Input", function()
     assert.matches("may be left out is not supported", message_of(function() flow.Input({ 3 }, { optional = true }) end))
   end)
 end)
+
+describe("numbers that Keras rounds or splits in its way", function()
+  it("are penalties of whole numbers, whose factors are whole, too", function()
+    local layer = layers.Permute({ 1 }, { activity_regularizer = flow.regularizers.L2(2.7) })
+    layer(flow.tensor({ { 6, 5, 4 }, { 1, 1, 1 } }, { dtype = "int64" }))
+    assert.equal(80, layer.losses[1]:item())      -- as keras.layers.Permute of int64: 2 * 80 / 2 rows
+  end)
+
+  it("are gradients of equal values in windows of adaptive_max_pool: the first one has it", function()
+    -- tf.GradientTape of keras.ops.adaptive_max_pool(zeros) times 1, 2, ...
+    local expected = { { { 1, 5, 1 }, { 1, 2, 0, 3, 0 } },
+                       { { 1, 5, 4, 1 }, { 1, 2, 3, 0, 4, 5, 6, 0, 0, 0, 0, 0, 7, 8, 9, 0, 0, 0, 0, 0 } } }
+    for _, case in ipairs(expected) do
+      local x, tape = flow.Variable(flow.zeros(case[1])), flow.GradientTape()
+      local loss = tape:record(function()
+        local y = flow.keras.ops.adaptive_max_pool(x, 3)
+        return (y * flow.arange(1, y.size + 1):to("float32"):reshape(y.shape)):sum()
+      end)
+      assert.same(case[2], tape:gradient(loss, { x })[1]:reshape({ -1 }):totable())
+    end
+  end)
+end)

@@ -198,7 +198,12 @@ local function adaptive(name, reduce)
   end, name)
 end
 adaptive("adaptive_average_pool", ops.mean)
-adaptive("adaptive_max_pool", ops.max)
+-- By a window as long as the axis: of equal values the first has the gradient, as in windows of max_pool.
+adaptive("adaptive_max_pool", function(part, axis)
+  local dims, window = tools.dims(part), {}
+  for i = 2, #dims - 1 do window[i - 1] = i == axis and dims[i] or 1 end
+  return ops.max_pool(part, window, { strides = 1 })
+end)
 
 ---- patches ----------------------------------------------------------------------------------------
 
