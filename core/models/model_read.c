@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "layers/config.h"
+#include "models/file_tensors.h"
 #include "models/wrappers.h"
 
 enum { MOST_DEPTH = 64, MOST_CALLS = 100000, MOST_PARTS = 100000 };
@@ -165,54 +166,11 @@ static flow_status add_call(flow_model_program *program, const flow_model_part *
 /* What the parts of one call of a functional model have given so far: values[part][call][output]. */
 typedef struct results { int **values; int calls, outputs; } results;
 
-/* Tensors of a file: one, a list of them, or an object that has them by names, which come in the order of the names, as in Keras. `alone`:
- * whether it is one. */
-static int tensor_count(const flow_json *tensors, int alone) { return alone ? 1 : flow_json_count(tensors); }
-
-static const flow_json *tensor_at(const flow_json *tensors, int alone, int index)
-{
-  const flow_json *item, *other;
-  if (alone) return tensors;
-  if (!flow_json_is(tensors, FLOW_JSON_OBJECT)) return flow_json_item(tensors, index);
-  FLOW_JSON_EACH(item, tensors) {
-    int before = 0;
-    FLOW_JSON_EACH(other, tensors) before += strcmp(other->key, item->key) < 0;
-    if (before == index) return item;
-  }
-  return NULL;
-}
-
-/* Those that `input_layers` or `output_layers` name, each as {name, call, output}. */
-static int is_end(const flow_json *ends)
-{
-  return flow_json_is(ends, FLOW_JSON_LIST) && flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT);
-}
-/* A model that was made of lists of lists names them in the same lists: they count in their order. Nested as deep as JSON may be. */
-static int end_count(const flow_json *ends)
-{
-  const flow_json *item;
-  int count = 0;
-  if (is_end(ends) || !flow_json_is(ends, FLOW_JSON_LIST)) return tensor_count(ends, is_end(ends));
-  FLOW_JSON_EACH(item, ends) count += end_count(item);
-  return count;
-}
-static const flow_json *end_at(const flow_json *ends, int index)
-{
-  const flow_json *item;
-  if (is_end(ends) || !flow_json_is(ends, FLOW_JSON_LIST)) return tensor_at(ends, is_end(ends), index);
-  FLOW_JSON_EACH(item, ends) {
-    int count = end_count(item);
-    if (index < count) return end_at(item, index);
-    index -= count;
-  }
-  return NULL;
-}
-
 static int output_count(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
   if (part->kind == FLOW_PART_LAYER || part->kind == FLOW_PART_WRAPPER) return flow_wrapper_outputs(part);
-  return part->kind == FLOW_PART_FUNCTIONAL ? end_count(member(member(part->entry, "config"), "output_layers")) : 1;
+  return part->kind == FLOW_PART_FUNCTIONAL ? flow_file_end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 
 /* The value of {name, call, output}; -1: not there yet. Among the inputs and outputs of a model (ends), and only there, Keras counts a
@@ -355,7 +313,7 @@ static flow_status add_masks(flow_model_program *program, const flow_model_part 
   const flow_model_part setter = { .name = part->name };
   for (int i = 0, value; i < count; i++) {
     int alone = member(mask, "class_name") != NULL;
-    const flow_json *own = i < tensor_count(mask, alone) ? tensor_at(mask, alone, i) : NULL;
+    const flow_json *own = i < flow_file_tensor_count(mask, alone) ? flow_file_tensor_at(mask, alone, i) : NULL;
     if (!own || flow_json_is(own, FLOW_JSON_NULL)) continue;
     FLOW_TRY(find_value(whole, all, member(member(own, "config"), "keras_history"), 0, &value));
     if ((*waits = value < 0)) return FLOW_OK;
@@ -383,9 +341,9 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   }
   if (named) FLOW_TRY(make_named_call(program, whole, all, part, call, outputs, made));
   if (named && !*made) return FLOW_OK;
-  int alone = member(first, "class_name") != NULL, given = named ? 0 : tensor_count(first, alone);
+  int alone = member(first, "class_name") != NULL, given = named ? 0 : flow_file_tensor_count(first, alone);
   for (int i = 0; i < given; i++) {
-    const flow_json *tensor = tensor_at(first, alone, i);
+    const flow_json *tensor = flow_file_tensor_at(first, alone, i);
     const char *class = text_member(tensor, "class_name");
     if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MODEL_MOST_TENSORS)
       return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is not a tensor, or there are too many", count + 1, part->name);
@@ -411,10 +369,11 @@ static flow_status expand_functional(flow_model_program *program, const flow_mod
   const flow_json *config = member(part->entry, "config");
   const flow_json *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
   int progress = 1, left = 1;
-  if (end_count(starts) != count)
-    return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs, it has %d", part->name, count, end_count(starts));
+  if (flow_file_end_count(starts) != count)
+    return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs, it has %d", part->name, count,
+                     flow_file_end_count(starts));
   for (int i = 0; i < count; i++) {
-    const flow_json *name = flow_json_item(end_at(starts, i), 0);
+    const flow_json *name = flow_json_item(flow_file_end_at(starts, i), 0);
     int k = 0;
     while (k < part->part_count && !(flow_json_is(name, FLOW_JSON_TEXT) && strcmp(part->parts[k].name, name->text) == 0)) k++;
     if (k == part->part_count || found[k].calls > 0)
@@ -434,8 +393,8 @@ static flow_status expand_functional(flow_model_program *program, const flow_mod
     }
   }
   if (left) return flow_fail(FLOW_CORRUPT_DATA, "the calls in the model \"%s\" form a circle", part->name);
-  for (int i = 0; i < end_count(ends); i++) {
-    FLOW_TRY(find_value(part, found, end_at(ends, i), 1, &outputs[i]));
+  for (int i = 0; i < flow_file_end_count(ends); i++) {
+    FLOW_TRY(find_value(part, found, flow_file_end_at(ends, i), 1, &outputs[i]));
     if (outputs[i] < 0) return flow_fail(FLOW_CORRUPT_DATA, "output %d of the model \"%s\" is never made", i + 1, part->name);
   }
   return FLOW_OK;
@@ -486,8 +445,8 @@ static flow_status read_inputs(flow_model *model)
     return add_input(model, &root->parts[0]);
   }
   const flow_json *starts = member(member(root->entry, "config"), "input_layers");
-  for (int i = 0; i < end_count(starts); i++) {
-    const flow_json *name = flow_json_item(end_at(starts, i), 0);
+  for (int i = 0; i < flow_file_end_count(starts); i++) {
+    const flow_json *name = flow_json_item(flow_file_end_at(starts, i), 0);
     int k = 0;
     while (k < root->part_count && !(flow_json_is(name, FLOW_JSON_TEXT) && root->parts[k].kind == FLOW_PART_INPUT &&
                                      strcmp(root->parts[k].name, name->text) == 0)) k++;

@@ -1,0 +1,45 @@
+/* file_tensors.c: see file_tensors.h. Lists of lists recurse; how deep JSON nests is bounded where it is read. */
+#include "models/file_tensors.h"
+
+#include <string.h>
+
+int flow_file_tensor_count(const flow_json *tensors, int alone) { return alone ? 1 : flow_json_count(tensors); }
+
+const flow_json *flow_file_tensor_at(const flow_json *tensors, int alone, int index)
+{
+  const flow_json *item, *other;
+  if (alone) return tensors;
+  if (!flow_json_is(tensors, FLOW_JSON_OBJECT)) return flow_json_item(tensors, index);
+  FLOW_JSON_EACH(item, tensors) {
+    int before = 0;
+    FLOW_JSON_EACH(other, tensors) before += strcmp(other->key, item->key) < 0;
+    if (before == index) return item;
+  }
+  return NULL;
+}
+
+static int is_end(const flow_json *ends)
+{
+  return flow_json_is(ends, FLOW_JSON_LIST) && flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT);
+}
+
+int flow_file_end_count(const flow_json *ends)
+{
+  const flow_json *item;
+  int count = 0;
+  if (is_end(ends) || !flow_json_is(ends, FLOW_JSON_LIST)) return flow_file_tensor_count(ends, is_end(ends));
+  FLOW_JSON_EACH(item, ends) count += flow_file_end_count(item);
+  return count;
+}
+
+const flow_json *flow_file_end_at(const flow_json *ends, int index)
+{
+  const flow_json *item;
+  if (is_end(ends) || !flow_json_is(ends, FLOW_JSON_LIST)) return flow_file_tensor_at(ends, is_end(ends), index);
+  FLOW_JSON_EACH(item, ends) {
+    int count = flow_file_end_count(item);
+    if (index < count) return flow_file_end_at(item, index);
+    index -= count;
+  }
+  return NULL;
+}
