@@ -177,6 +177,8 @@ function object.class(name, parent, receiver)
         known, value, more = missing(self, key)
         if known then return value end
       end
+      local nils = rawget(self, "_set_to_nil")
+      if nils and nils[key] then return nil end
       if key == "from_config" and of_class(class, key) then return bind(self, of_class(class, key), class) end
       errors.raise("%s has no field %q%s", object.title(self), tostring(key),
         errors.elsewhere(class.receiver, key) or errors.suggestion(tostring(key), known_names(self, class, more)))
@@ -187,6 +189,10 @@ function object.class(name, parent, receiver)
       local set_missing = lookup(class, "methods", "_set_missing")
       if set_missing and set_missing(self, key, value) then return end
       check_assignment(self, class, key)
+      if value == nil then      -- from now on the field is there, as one that is None in Python
+        if not rawget(self, "_set_to_nil") then rawset(self, "_set_to_nil", {}) end
+        self._set_to_nil[key] = true
+      end
       local assigned = lookup(class, "methods", "_assigned")
       if not assigned then return rawset(self, key, value) end
       local assignments = rawget(self, "_assignments")

@@ -36,6 +36,19 @@ describe("layers written in Lua", function()
     assert.equal(1, #outer.metrics)      -- a model inside has no part in the training
   end)
 
+  it("have the fields that their init sets to nil, as those that are None in Python", function()
+    local Scaled = layers.Layer:extend "ScaledOrNot"
+    function Scaled:init(factor) self.factor = factor end
+    function Scaled:call(x) return self.factor and x * self.factor or x end
+    assert.same({ 2, 2 }, Scaled(2)(flow.ones { 2 }):totable())
+    local plain = Scaled()
+    assert.is_nil(plain.factor)
+    assert.same({ 1, 1 }, plain(flow.ones { 2 }):totable())
+    plain.factor = 3
+    assert.equal(3, plain.factor)
+    assert.has_error(function() return plain.factors end)
+  end)
+
   it("get nil for an input that a call leaves out", function()
     local Context = layers.Layer:extend "Context"
     function Context:call(x, context)
@@ -48,6 +61,15 @@ describe("layers written in Lua", function()
     assert.same({ { 2, 2 } }, layer(x, x):totable())
     local input = flow.Input { 2 }
     assert.same({ { 1, 1 } }, flow.Model({ inputs = input, outputs = layer(input) })(x):totable())
+  end)
+end)
+
+describe("Input", function()
+  it("takes false for a size that is not known, and says so of nil", function()
+    assert.equal("(None, None, None, 3)", tostring(flow.Input({ false, -1, 3 }).shape))
+    local ok, problem = pcall(flow.Input, { nil, 3 })
+    assert.is_false(ok)
+    assert.truthy(problem:find("entry 1 is nil: -1, or false, stands for a size that is not known", 1, true))
   end)
 end)
 

@@ -125,6 +125,8 @@ local function given_tensor(t, shape, known)
   return t
 end
 
+local NIL = "entry %d is nil: -1, or false, stands for a size that is not known, None in Python; or is a name misspelt?"
+
 -- Input {28, 28, 1} or Input({28, 28, 1}, { dtype =, name = }): a symbolic tensor to build a functional model from.
 -- batch_size: of models with layers that keep a state for each row of a batch; others take any number of rows.
 -- tensor: a symbolic tensor with which the model begins in the place of a new one.
@@ -149,7 +151,9 @@ function layers.Input(shape, known)
   if type(shape) ~= "table" or getmetatable(shape) then
     raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape))
   end
-  errors.check_list("Input: the shape", shape)
+  local sizes = {}
+  for i = 1, errors.check_list("Input: the shape", shape, NIL) do sizes[i] = shape[i] == false and -1 or shape[i] end
+  shape = sizes
   local layer = object.new(InputLayer):_prepare("InputLayer", { name = known.name })
   rawset(layer, "_built", true)
   rawset(layer, "_input_shape", { rows or -1, unpack(shape) })
