@@ -105,6 +105,8 @@ typedef union flow_attributes {
     int32_t nesterov, amsgrad, centered;
     int32_t products;                             /* made by fusion: this many pairs x {k,m}, g {k,n} come after the other inputs; */
     int64_t first[4];                             /* x^T g is the gradient of the elements from first[i] on, input 0 that of the rest */
+    int32_t copies, unused;                       /* made by plans of devices: this many pairs of a part of w and its 16-bit copy, which
+                                                   * the update writes, too, come before the factors */
   } optimizer;
   struct { int32_t kind; } schedule;                                               /* index of the schedule's class */
   struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;

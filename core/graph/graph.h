@@ -33,6 +33,7 @@ typedef struct flow_value {
   /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: whoever computes in float32 reads what was cast (flow_graph_wide) */
   int             loose;
   int             swallowed;        /* RESULT: is inside a fused op, so nothing flows back to it */
+  int lasting;                      /* RESULT of a device: lasts from run to run, as long as only this plan writes what it is made of */
   flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
   flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
 } flow_value;
@@ -169,7 +170,7 @@ flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, cons
 /* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are transposed into the layout that it reads by one
  * node. live[] as above. */
 flow_status flow_graph_transpose_filters(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* join_casts.c: on a device, the casts of variables to 16 bits are one node. live[] as above. */
+/* join_casts.c: on a device, the casts of variables to 16 bits are one node, and updates renew what it made. live[] as above. */
 flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fold_transposes.c: on the CPU, products read and write attention's heads where they lie. live[] as above. */
 flow_status flow_graph_fold_transposes(flow_graph *graph, const char *live, const int *outputs, int output_count);

@@ -14,7 +14,7 @@ enum {
   FLOW_OP_COUNT
 };
 
-enum { FLOW_MAX_PRODUCTS = 4 };   /* of an optimizer: attributes.optimizer.products */
+enum { FLOW_MAX_PRODUCTS = 4, FLOW_MAX_COPIES = 256 }; /* of an optimizer: attributes.optimizer.products, copies */
 
 /* How an op treats the rows (axis 0) of a batch; see kernels/kernels.h. */
 typedef enum flow_batch_kind { FLOW_MAP, FLOW_REDUCE, FLOW_WHOLE } flow_batch_kind;

@@ -74,5 +74,26 @@ int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attrib
 int flow_optimizer_guard(const flow_optimizer_layout *layout, const flow_attributes *attributes, int input_count)
 {
   int guard = flow_optimizer_inputs(layout, attributes);
-  return input_count - 2 * attributes->optimizer.products > guard ? guard : -1;
+  return flow_optimizer_first_copy(attributes, input_count) > guard ? guard : -1;
+}
+
+int flow_optimizer_first_copy(const flow_attributes *attributes, int input_count)
+{
+  return input_count - 2 * attributes->optimizer.products - 2 * attributes->optimizer.copies;
+}
+
+int flow_optimizer_is_copy(const flow_attributes *attributes, int input_count, int i)
+{
+  int first = flow_optimizer_first_copy(attributes, input_count);
+  return i >= first && i < first + 2 * attributes->optimizer.copies && (i - first) % 2 == 1;
+}
+
+int flow_effect_writes(int op, const flow_attributes *attributes, int input_count, int i)
+{
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(op);
+  const char *names[FLOW_MAX_SLOT_KINDS];
+  if (!layout) return i == 0;
+  int found = i == 1 || flow_optimizer_is_copy(attributes, input_count, i);
+  for (int s = layout->names(attributes, names) - 1; s >= 0; s--) found |= i == layout->slots[s];
+  return found;
 }

@@ -1,7 +1,7 @@
 /* optimizer_layout.h: which input of an optimizer op is what. Inputs 0 and 1 are always the gradient and the parameters, both
- * flat; after the slots is the guard of an update that has one, a float32 scalar: where it is 0, nothing is written; fused products
- * (attributes.optimizer.products) come after all others. Shared by the shape rule, the optimizers and
- * the kernels. */
+ * flat; after the slots is the guard of an update that has one, a float32 scalar: where it is 0, nothing is written. Then come the copies
+ * of parameters that the update writes, too (attributes.optimizer.copies): pairs of a variable in the parameters' memory and its 16-bit
+ * copy. Fused products (attributes.optimizer.products) come after all others. Shared by the shape rule, the optimizers and the kernels. */
 #ifndef FLOW_OPS_OPTIMIZER_LAYOUT_H
 #define FLOW_OPS_OPTIMIZER_LAYOUT_H
 
@@ -27,5 +27,11 @@ const flow_optimizer_layout *flow_optimizer_layout_of(int op);
 int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attributes *attributes);
 /* Which of this many inputs is the guard; -1: there is none. */
 int flow_optimizer_guard(const flow_optimizer_layout *layout, const flow_attributes *attributes, int input_count);
+/* Which of this many inputs is the first variable with a copy, or where it would be. */
+int flow_optimizer_first_copy(const flow_attributes *attributes, int input_count);
+/* Whether input i of this many is a copy, which is written and not read. */
+int flow_optimizer_is_copy(const flow_attributes *attributes, int input_count, int i);
+/* Whether an effect, an optimizer or an assignment, that has this many inputs writes input i: parameters, slots and copies. */
+int flow_effect_writes(int op, const flow_attributes *attributes, int input_count, int i);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * The order of the passes is that of what they leave for each other. fold_affine comes first, as it looks for bare convolutions;
  * fuse_quantized before fuse, which would take the bias and the relu that it looks for; fold_casts before fuse_elementwise, so that
- * casts which a kernel does are not made steps of a chain; transpose_filters and join_casts gather what is left of transpositions and
- * casts; fuse_optimizers needs the products that nothing else has taken; advance_updates last, since it gives updates other operands.
+ * casts which a kernel does are not made steps of a chain; transpose_filters gathers what is left of transpositions; fuse_optimizers needs
+ * the products that nothing else has taken; advance_updates gives updates other operands; join_casts last, since it adds to those.
  * Gradients were taken before, so that no rewritten op needs a rule for them. */
 #include "plan/plan.h"
 #include "graph/loop.h"
@@ -175,9 +175,9 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   FLOW_TRY(run_pass(flow_graph_fuse_elementwise, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_gathers, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_transpose_filters, graph, plan->outputs, count));
-  FLOW_TRY(run_pass(flow_graph_join_casts, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_optimizers, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_advance_updates, graph, plan->outputs, count));
+  FLOW_TRY(run_pass(flow_graph_join_casts, graph, plan->outputs, count));
   FLOW_TRY(keep_old_versions(graph));
   FLOW_TRY(flow_graph_place_constants(graph));
   graph->closed = 1;

@@ -53,17 +53,40 @@ static int prepares_fixed(const flow_instance *instance, const flow_entry *entry
   return seen > 0;
 }
 
+static flow_status make_tables(flow_instance *instance)
+{
+  size_t values = (size_t)instance->plan->graph->value_count + 1;
+  void *block;
+  FLOW_TRY(flow_alloc_zero((sizeof(uint64_t) + 1) * values, &block));
+  instance->derived = (flow_derived){ .contents = block, .fixed = (char *)((uint64_t *)block + values) };
+  return FLOW_OK;
+}
+
+/* On a device: what the plan says, segments of one entry each. */
+static flow_status find_lasting(flow_instance *instance)
+{
+  const flow_plan *plan = instance->plan;
+  for (int e = 0; e < plan->order_count; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    const flow_node *node = &plan->graph->nodes[entry->node];
+    if (node->output_count == 0 || !plan->graph->values[node->outputs[0]].lasting) continue;
+    if (!instance->derived.fixed) FLOW_TRY(make_tables(instance));
+    instance->stages[entry->segment].fixed = 1;
+    for (int i = 0; i < node->input_count; i++) instance->derived.fixed[node->inputs[i]] = 1;
+    for (int i = 0; i < node->output_count; i++) instance->derived.fixed[node->outputs[i]] = 1;
+  }
+  return FLOW_OK;
+}
+
 /* One pass in the plan's order is enough: a node comes after what it reads. In segments of rows only what prepare() makes is kept, since
  * their values are in memory that a member uses again for the next chunk. Without memory the status of flow_alloc_zero, and nothing is
  * kept. */
 flow_status flow_derived_find(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
-  size_t values = (size_t)plan->graph->value_count + 1;
-  void *block;
-  if (instance->place || writes_variables(plan)) return FLOW_OK;
-  FLOW_TRY(flow_alloc_zero((sizeof(uint64_t) + 1) * values, &block));
-  instance->derived = (flow_derived){ .contents = block, .fixed = (char *)((uint64_t *)block + values) };
+  if (instance->place) return find_lasting(instance);
+  if (writes_variables(plan)) return FLOW_OK;
+  FLOW_TRY(make_tables(instance));
   for (int v = 0; v < plan->graph->value_count; v++) instance->derived.fixed[v] = storage_of(&plan->graph->values[v]) != NULL;
   for (int s = 0; s < plan->segment_count; s++)
     for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++) {
@@ -94,7 +117,7 @@ void flow_derived_look(flow_instance *instance)
   const flow_graph *graph = instance->plan->graph;
   int same = instance->derived.made;
   for (int v = 0; v < graph->value_count && instance->derived.fixed; v++) {
-    flow_storage *storage = storage_of(&graph->values[v]);
+    flow_storage *storage = instance->derived.fixed[v] ? storage_of(&graph->values[v]) : NULL;
     if (!storage) continue;
     uint64_t content = atomic_load_explicit(&storage->content, memory_order_relaxed);
     if (content == 0 || content != instance->derived.contents[v]) same = 0;
@@ -103,13 +126,26 @@ void flow_derived_look(flow_instance *instance)
   instance->derived.current = same;
 }
 
+/* On a device what the run writes it renews, too: content numbers are noted again when they are those of its own writes. */
+void flow_derived_note_writes(flow_instance *instance)
+{
+  int current = instance->derived.current;
+  flow_derived_look(instance);
+  instance->derived.current = current;
+}
+
+void flow_derived_end_run(flow_instance *instance, int succeeded)
+{
+  instance->derived.made = succeeded && instance->derived.fixed;
+}
+
 /* The loop is for plans that keep nothing, which are those with effects: it gives new content numbers to the variables they wrote, so
  * that plans of other instances see that what they keep is out of date. That happens after failed runs, too: an early effect may have
  * been written and put back. */
 void flow_derived_note_run(flow_instance *instance, int succeeded)
 {
   const flow_plan *plan = instance->plan;
-  instance->derived.made = succeeded && instance->derived.fixed;
+  flow_derived_end_run(instance, succeeded);
   for (int k = 0; k < plan->order_count && !instance->derived.fixed; k++) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
     if (!(flow_op(node->op)->flags & FLOW_OP_EFFECT)) continue;

@@ -1,8 +1,9 @@
 /* derived.h: what a prediction computes from variables and constants alone, such as folded, transformed and packed weights, is made once
- * and kept until one of them is written to. Plans that write variables keep nothing.
+ * and kept until one of them is written to. On the CPU plans that write variables keep nothing.
  *
  * A value is fixed if it is a variable, a constant, or the result of an op that sees nothing else. Segments whose results are fixed are run
- * once, and so is what a kernel's prepare() makes of inputs without rows that are fixed. */
+ * once, and so is what a kernel's prepare() makes of inputs without rows that are fixed. On a device what the plan calls lasting is fixed:
+ * its own updates renew that together with the variables (plan/passes/join_casts.c), so that only other writes are looked for. */
 #ifndef FLOW_RUN_DERIVED_H
 #define FLOW_RUN_DERIVED_H
 
@@ -26,7 +27,11 @@ int         flow_derived_is_fixed(const flow_instance *instance, int value);
 void        flow_derived_forget(flow_instance *instance);
 /* Before a run: whether what was made is still what would be made. */
 void        flow_derived_look(flow_instance *instance);
-/* After a run, which succeeded or not: what it has made is there, and what it has written is no longer what it was. */
+/* On a device, between the two: the variables have content numbers of this run. After the run, which succeeded or not: what it has made is
+ * there. */
+void flow_derived_note_writes(flow_instance *instance);
+void flow_derived_end_run(flow_instance *instance, int succeeded);
+/* On the CPU, after a run, which succeeded or not: what it has made is there, and what it has written is no longer what it was. */
 void        flow_derived_note_run(flow_instance *instance, int succeeded);
 
 #endif

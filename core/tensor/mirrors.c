@@ -22,7 +22,7 @@ static flow_mirror *find(const flow_storage *storage, const flow_place *place)
 
 void flow_mirrors_were_written(flow_storage *storage, flow_place *const *places, int count)
 {
-  storage->writes++;
+  flow_storage_written(storage);
   for (int i = 0; i < count; i++) {
     flow_mirror *mirror = find(storage, places[i]);
     if (mirror && mirror->writes + 1 == storage->writes) mirror->writes = storage->writes;

@@ -7,7 +7,7 @@
 
 /* Reports a write: the mirrors, and what was computed from the storage, are out of date. */
 void flow_storage_written(flow_storage *storage);
-/* Reports a write of the same values to the storage and to its mirrors at these places. */
+/* The same for a write of the same values to the storage and to its mirrors at these places, which stay up to date. */
 void flow_mirrors_were_written(flow_storage *storage, flow_place *const *places, int count);
 /* The storage's bytes at a place: its own, or those of a mirror, which lives as long as the storage. A missing mirror is copied by way of
  * the host. */

@@ -88,6 +88,19 @@ static inline void cuda_download(const flow_accelerator *device, flow_queue *que
   device->functions->release(queue, copy->allocated);
 }
 
+/* Which input before input i has its memory, or more; -1: none. Both are contiguous. */
+static inline int cuda_whole_of(const flow_call *call, int i)
+{
+  const flow_operand *part = &call->inputs[i];
+  for (int k = 0; k < i && i < call->input_count; k++) {
+    const flow_operand *x = &call->inputs[k];
+    const char *end = (const char *)x->data + operand_bytes(x);
+    if (x->data && part->data && operand_bytes(part) <= operand_bytes(x) && part->data >= x->data && (const char *)part->data < end)
+      return k;
+  }
+  return -1;
+}
+
 /* Runs the call through one kernel of the device; outputs, and inputs whose bit is set in `written`, get the results. Returns what the
  * kernel or the queue's synchronize returned. */
 static inline flow_status cuda_run(const flow_kernel *kernel, flow_call *call, unsigned written)
@@ -102,8 +115,13 @@ static inline flow_status cuda_run(const flow_kernel *kernel, flow_call *call, u
   assert_true(copies && operands);
   for (int i = 0; i < count; i++) {
     flow_operand *host = i < call->input_count ? &call->inputs[i] : &call->outputs[i - call->input_count];
-    copies[i] = cuda_upload(device, queue, host);
+    int whole = cuda_whole_of(call, i);
     operands[i] = *host;
+    if (whole >= 0) {
+      operands[i].data = (char *)operands[whole].data + ((char *)host->data - (char *)call->inputs[whole].data);
+      continue;
+    }
+    copies[i] = cuda_upload(device, queue, host);
     operands[i].data = copies[i].data;
   }
   flow_call there = *call;

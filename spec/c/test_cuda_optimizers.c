@@ -131,9 +131,101 @@ static void factors_of_sixteen_bits(void **state)
   }
 }
 
+/* Parameters that have copies, in another order than theirs; the second case has gaps, a copy beside a product's and odd places. */
+typedef struct copied_case {
+  layout_case layout;
+  int count;
+  struct {
+    int first, size;
+  } copy[4];
+} copied_case;
+
+static const copied_case copied[] = {
+  { { 4096, 0, { { 0 } } }, 1, { { 0, 4096 } } },
+  { { 900, 1, { { 8, 7, 24, 32 } } }, 4, { { 8, 768 }, { 1, 3 }, { 4, 4 }, { 779, 121 } } },
+  { { 9001, 2, { { 5, 7, 24, 33 }, { 900, 65, 16, 8 } } }, 3, { { 5, 792 }, { 1028, 7000 }, { 900, 128 } } },
+};
+
+/* One case: copies are what the parameters became, rounded to nearest even as the ops casts and cast do; a guard of 0 leaves both alone. */
+static void try_copies(const copied_case *c, int op, int dtype, int guard)
+{
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(op);
+  flow_attributes attributes = {
+    .optimizer = { .momentum = 0.9, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-3, .products = c->layout.products, .copies = c->count }
+  };
+  int count = flow_optimizer_inputs(layout, &attributes), in_memory = c->layout.size, written = 1 << 1;
+  flow_operand inputs[32];
+  for (int i = 0; i < c->layout.products; i++) {
+    attributes.optimizer.first[i] = c->layout.product[i].first;
+    in_memory -= c->layout.product[i].m * c->layout.product[i].n;
+  }
+  for (int i = 0; i < count; i++) {
+    if (i == layout->rate) inputs[i] = operand(FLOW_FLOAT32, 0);
+    else if (i == layout->iterations) inputs[i] = operand(FLOW_INT64, 0);
+    else inputs[i] = operand(FLOW_FLOAT32, 1, i == 0 ? in_memory : c->layout.size);
+    fill(&inputs[i], 1);
+    if (i > 1 && operand_size(&inputs[i]) > 1) fill_slot(&inputs[i], "velocity"), written |= 1 << i;
+  }
+  set(&inputs[layout->rate], 0, 0.0625);
+  if (layout->iterations >= 0) set(&inputs[layout->iterations], 0, 3);
+  inputs[count] = operand(FLOW_FLOAT32, 0);
+  set(&inputs[count++], 0, guard);
+  int first = count;
+  for (int i = 0; i < c->count; i++) {
+    inputs[count] = operand(FLOW_FLOAT32, 1, c->copy[i].size);
+    operand_free(&inputs[count]);
+    inputs[count].data = (float *)inputs[1].data + c->copy[i].first;
+    inputs[count + 1] = operand(dtype, 1, c->copy[i].size);
+    for (int k = 0; k < c->copy[i].size; k++) set(&inputs[count + 1], k, 77);
+    written |= 1 << (count + 1);
+    count += 2;
+  }
+  for (int i = 0; i < c->layout.products; i++) {
+    inputs[count] = operand(dtype, 2, c->layout.product[i].k, c->layout.product[i].m);
+    inputs[count + 1] = operand(dtype, 2, c->layout.product[i].k, c->layout.product[i].n);
+    fill(&inputs[count++], 0.5), fill(&inputs[count++], 0.5);
+  }
+  flow_call call = call_of(op, &attributes, inputs, count, NULL, 0);
+  call.exact = 1;
+  for (int i = 0; i < count; i++) {
+    int is_copied = i == 1 || (i >= first && i < first + 2 * c->count && (i - first) % 2 == 1);
+    if (is_copied) assert_int_equal(flow_effect_writes(op, &attributes, count, i), 1);
+  }
+  assert_int_equal(flow_optimizer_guard(layout, &attributes, count), first - 1);
+  cuda_ok(cuda_run(cuda_device()->device.kernels[op], &call, (unsigned)written));
+  for (int i = 0; i < c->count; i++)
+    for (int k = 0; k < c->copy[i].size; k++) {
+      float value = ((float *)inputs[1].data)[c->copy[i].first + k];
+      uint16_t expected = dtype == FLOW_FLOAT16 ? flow_float_to_half(guard ? value : 77) : flow_float_to_bfloat16(guard ? value : 77);
+      assert_int_equal(((uint16_t *)inputs[first + 2 * i + 1].data)[k], expected);
+    }
+  for (int i = 0; i < count; i++)
+    if (i < first || i >= first + 2 * c->count || (i - first) % 2 == 1) operand_free(&inputs[i]);
+}
+
+static void copies_are_the_parameters_rounded(void **state)
+{
+  (void)state;
+  static const int ops[] = { FLOW_OP_sgd, FLOW_OP_adam };
+  for (int i = 0; i < 24; i++) try_copies(&copied[i / 8], ops[i / 4 % 2], i / 2 % 2 ? FLOW_FLOAT16 : FLOW_BFLOAT16, i % 2);
+}
+
+static void an_op_that_a_script_runs_has_none(void **state)
+{
+  (void)state;
+  const flow_attributes attributes = { .optimizer = { .copies = 1 } };
+  const flow_signature seven = { .dtype = FLOW_FLOAT32, .rank = 1, .dims = { 7 } };
+  flow_signature inputs[] = { seven, seven, { .dtype = FLOW_FLOAT32 } }, output;
+  assert_int_equal(flow_op_infer(FLOW_OP_sgd, &attributes, inputs, 3, &output), FLOW_INVALID_ARGUMENT);
+  assert_non_null(strstr(flow_last_error(), "sgd: 1 copies, expected 0: plans of devices alone add them"));
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(float32_as_the_plain_kernels), cmocka_unit_test(other_dtypes_in_double),
-                                      cmocka_unit_test(more_blocks_than_are_started), cmocka_unit_test(factors_of_sixteen_bits) };
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(float32_as_the_plain_kernels),      cmocka_unit_test(other_dtypes_in_double),
+    cmocka_unit_test(more_blocks_than_are_started),      cmocka_unit_test(factors_of_sixteen_bits),
+    cmocka_unit_test(copies_are_the_parameters_rounded), cmocka_unit_test(an_op_that_a_script_runs_has_none)
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,9 @@ flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, cons
   int slot_count = layout->names(attributes, slots), products = attributes->optimizer.products;
   int required = flow_optimizer_inputs(layout, attributes);
   for (int i = 0; i < slot_count; i++) names[layout->slots[i]] = slots[i];
+  if (attributes->optimizer.copies != 0) {
+    return flow_rule_fail(op, "%d copies, expected 0: plans of devices alone add them", attributes->optimizer.copies);
+  }
   if (products < 0 || products > FLOW_MAX_PRODUCTS) {
     return flow_rule_fail(op, "%d products, expected up to %d", products, FLOW_MAX_PRODUCTS);
   }

@@ -41,12 +41,7 @@ static int is_late(const flow_graph *graph, const flow_node *node)
 /* Whether an effect writes input i. */
 static int writes(const flow_node *node, int input)
 {
-  const flow_optimizer_layout *layout = flow_optimizer_layout_of(node->op);
-  const char *names[FLOW_MAX_SLOT_KINDS];
-  if (!layout) return input == 0;
-  int slots = layout->names(&node->attributes, names), found = input == 1;
-  for (int s = 0; s < slots; s++) found |= input == layout->slots[s];
-  return found;
+  return flow_effect_writes(node->op, &node->attributes, node->input_count, input);
 }
 
 int flow_is_advanced(const flow_graph *graph, const flow_node *node)

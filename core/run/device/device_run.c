@@ -228,6 +228,7 @@ static void run_replica(flow_instance *replica, int member, flow_queue *queue)
   a->bound = 0;
   fail_if(replica, send_batches(replica, queue));
   fail_if(replica, copy_undo_log(replica, queue, 0));
+  if (!failed(replica)) fail_if(replica, flow_device_run_make_lasting(replica, queue));
   run_sections(replica, member, queue, kept);
   if (!replica->undo_count) return;
   flow_status status = failed(replica) ? FLOW_OK : flow_device_run_functions(a)->synchronize(queue);
@@ -274,9 +275,12 @@ flow_status flow_device_run_execute(flow_replica_set *set)
   flow_run_state *run = &set->run;
   FLOW_TRY(prepare_run(set));
   double started = flow_clock();
+  for (int r = 0; r < set->count; r++) flow_derived_look(set->replicas[r]);
   note_writes(set, set->group ? set->group->places : NULL);
+  for (int r = 0; r < set->count; r++) flow_derived_note_writes(set->replicas[r]);
   flow_device_group_run(set->group, run_member, set);
   set->rerecord = 0;
+  for (int r = 0; r < set->count; r++) flow_derived_end_run(set->replicas[r], !flow_failure_is_set(&run->verdict));
   if (flow_failure_is_set(&run->verdict)) {
     if (flow_device_run_exchange(set->lead)) flow_device_exchange_settle(flow_device_run_exchange(set->lead));
     note_writes(set, NULL);

@@ -57,6 +57,8 @@ void           flow_recorded_drop_sections(flow_device_run *a, flow_recorded *re
 void           flow_recorded_forget(flow_device_run *a, flow_recorded *recorded);
 /* What is kept for the current run's rows and steps, in place of what was not used for longest. Variables that moved make all useless. */
 flow_recorded *flow_recorded_find(flow_instance *instance);
+/* What lasts from run to run, where it is not there or out of date; sections leave it out. */
+flow_status flow_device_run_make_lasting(flow_instance *instance, flow_queue *queue);
 /* Section `number` of the current run. */
 flow_status    flow_device_run_section(flow_instance *instance, flow_queue *queue, flow_recorded *kept, int number);
 

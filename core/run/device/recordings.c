@@ -24,13 +24,22 @@ static flow_status bind(flow_instance *instance, flow_queue *queue)
 }
 
 /* The call gets the queue and the scalars of the step that it belongs to. */
-static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int e)
+static flow_status run_entry(flow_instance *instance, flow_queue *queue, int e)
 {
   flow_call *call = &instance->members[0].calls[e];
-  if (instance->entries[e].alias) return FLOW_OK;
   call->queue = queue;
   call->scalars = &instance->device->batch->scalars;
   return instance->entries[e].kernel->run(call, 0, 0, 1);
+}
+
+static int is_lasting(const flow_instance *instance, int e)
+{
+  return instance->stages[instance->entries[e].segment].fixed;
+}
+
+static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int e)
+{
+  return instance->entries[e].alias || is_lasting(instance, e) ? FLOW_OK : run_entry(instance, queue, e);
 }
 
 static int is_in_tail(const flow_instance *instance, int e)
@@ -103,6 +112,16 @@ static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, c
     FLOW_TRY(flow_device_run_functions(instance->device)->synchronize(queue));
     flow_watch_add(&instance->members[0].watches[e], started);
   }
+  return FLOW_OK;
+}
+
+flow_status flow_device_run_make_lasting(flow_instance *instance, flow_queue *queue)
+{
+  if (!instance->derived.fixed || instance->derived.current) return FLOW_OK;
+  FLOW_TRY(bind(instance, queue));
+  instance->device->batch = instance->device->batches;
+  for (int e = 0; e < instance->plan->order_count; e++)
+    if (is_lasting(instance, e)) FLOW_TRY(run_entry(instance, queue, e));
   return FLOW_OK;
 }
 

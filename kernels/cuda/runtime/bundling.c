@@ -104,9 +104,8 @@ static void touch_operand(flow_cuda_bundle *self, const flow_operand *x, access_
  * it. */
 static void touch_call(flow_cuda_bundle *self, const flow_call *call)
 {
-  unsigned written = flow_cuda_written_inputs(call);
   int is_effect = flow_cuda_op_is_effect(call->op), checks = flow_cuda_op_checks(call->op);
-  for (int i = 0; i < call->input_count; i++) touch_operand(self, &call->inputs[i], i < 32 && written >> i & 1 ? WRITES : READS);
+  for (int i = 0; i < call->input_count; i++) touch_operand(self, &call->inputs[i], flow_cuda_writes_input(call, i) ? WRITES : READS);
   for (int i = 0; i < call->output_count; i++) touch_operand(self, &call->outputs[i], WRITES);
   if (is_effect || checks) touch(self, flow_cuda_verdict(call), sizeof(flow_device_fault), checks ? MARKS : READS, 0);
 }

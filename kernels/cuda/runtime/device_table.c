@@ -57,15 +57,9 @@ int flow_cuda_op_is_random(int op) { return (flags_of(op) & FLOW_OP_RANDOM) != 0
 int flow_cuda_op_is_effect(int op) { return (flags_of(op) & FLOW_OP_EFFECT) != 0; }
 int flow_cuda_op_checks(int op)    { return (flags_of(op) & FLOW_OP_CHECKS) != 0; }
 
-unsigned flow_cuda_written_inputs(const flow_call *call)
+int flow_cuda_writes_input(const flow_call *call, int i)
 {
-  if (call->op == FLOW_OP_assign || call->op == FLOW_OP_assign_add) return 1;
-  const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
-  if (!layout) return 0;
-  const char *names[FLOW_MAX_SLOT_KINDS];
-  unsigned written = 2;
-  for (int i = layout->names(call->attributes, names) - 1; i >= 0; i--) written |= 1u << layout->slots[i];
-  return written;
+  return flow_cuda_op_is_effect(call->op) && flow_effect_writes(call->op, call->attributes, call->input_count, i);
 }
 
 flow_status flow_cuda_raise(const flow_device_fault *fault)

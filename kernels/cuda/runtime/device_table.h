@@ -12,7 +12,7 @@ extern const unsigned char flow_cuda_mixes_half_floats[FLOW_OP_COUNT];      /* s
 const char *flow_cuda_op_name(int op);
 int         flow_cuda_op_is_random(int op);        /* its kernels read call->scalars */
 int         flow_cuda_op_is_effect(int op);        /* they write inputs, unless there is a fault */
-unsigned    flow_cuda_written_inputs(const flow_call *call);       /* a bit for each of those */
+int flow_cuda_writes_input(const flow_call *call, int i); /* whether i is one of those */
 int         flow_cuda_op_checks(int op);           /* they may raise a fault */
 
 /* The sentence for what a kernel found in its data; FLOW_OK for FAULT_NONE, FLOW_ABORTED for FAULT_ELSEWHERE. */

@@ -74,6 +74,7 @@ typedef union flow_attributes {
  int32_t nesterov, amsgrad, centered;
  int32_t products;
  int64_t first[4];
+ int32_t copies, unused;
  } optimizer;
  struct { int32_t kind; } schedule;
  struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;

@@ -21,10 +21,9 @@ static cudaError_t touch_operand(const flow_call *call, const flow_operand *x, i
 
 static cudaError_t touch_call(const flow_call *call)
 {
-  unsigned written = flow_cuda_written_inputs(call);
   cudaStream_t stream = call->queue->stream;
   EMULATED_TRY(emulated_check_stream(stream));
-  for (int i = 0; i < call->input_count; i++) EMULATED_TRY(touch_operand(call, &call->inputs[i], i < 32 && written >> i & 1));
+  for (int i = 0; i < call->input_count; i++) EMULATED_TRY(touch_operand(call, &call->inputs[i], flow_cuda_writes_input(call, i)));
   for (int i = 0; i < call->output_count; i++) EMULATED_TRY(touch_operand(call, &call->outputs[i], 1));
   if (call->shared) EMULATED_TRY(emulated_touch(stream, call->shared, 1, 1, call->op));
   if (flow_cuda_op_is_random(call->op) && call->scalars)

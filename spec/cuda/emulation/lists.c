@@ -18,6 +18,7 @@
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/device/view_make.h"
+#include "ops/optimizer_layout.h"
 
 static FILE *open_list(void)
 {
@@ -60,6 +61,12 @@ static void list_operand(FILE *file, const flow_operand *x, int written, const v
   if (x->data && bytes > 0 && points_to(arguments, size, from, bytes)) fprintf(file, " %c:%zu", written ? 'w' : 'r', bytes);
 }
 
+/* Parameters and slots are read, too, and so is what an assignment changes in part; the 16-bit copies of parameters are not. */
+static int is_only_written(const flow_call *call, int i)
+{
+  return flow_optimizer_layout_of(call->op) && flow_optimizer_is_copy(call->attributes, call->input_count, i);
+}
+
 static void list_shared(FILE *file, const char *shared, size_t bytes, const void *arguments, size_t size)
 {
   for (size_t at = 0; at + sizeof(char *) <= size; at += sizeof(char *)) {
@@ -82,12 +89,11 @@ void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int 
   FILE *file = open_list();
   if (!file) return;
   size_t shared = emulated_shared_bytes(call);
-  unsigned written = flow_cuda_written_inputs(call);
   fprintf(file, "launch %zu %s %s %lld %d %zu", (size_t)call->outputs, flow_cuda_op_name(call->op), names[kernel], (long long)count,
           bundled, shared);
   for (int i = 0; i < call->input_count; i++) {
-    list_operand(file, &call->inputs[i], 0, arguments, size);
-    if (i < 32 && written >> i & 1) list_operand(file, &call->inputs[i], 1, arguments, size);
+    if (!is_only_written(call, i)) list_operand(file, &call->inputs[i], 0, arguments, size);
+    if (flow_cuda_writes_input(call, i)) list_operand(file, &call->inputs[i], 1, arguments, size);
   }
   for (int i = 0; i < call->output_count; i++) list_operand(file, &call->outputs[i], 1, arguments, size);
   if (shared > 0) list_shared(file, call->shared, shared, arguments, size);

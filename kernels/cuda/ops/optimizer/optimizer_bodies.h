@@ -34,9 +34,21 @@ BODY NUMBER NAME(update_one)(const int rule, const optimizer_arguments *a, const
   return w;
 }
 
+/* Copies of 16 bits. Where all is of float32 there are none. */
+BODY void NAME(write_copies)(const optimizer_arguments *a, const update_segment *s, int64_t i, int valid, const NUMBER w[4])
+{
+#if IN_FLOAT != 1
+  float rounded[4];
+  UNROLL for (int k = 0; k < 4; k++) rounded[k] = (float)w[k];
+  copy_four(a, s, i, valid, rounded);
+#else
+  (void)a, (void)s, (void)i, (void)valid, (void)w;
+#endif
+}
+
 /* The `valid` parameters from i on. */
-BODY void NAME(update_four)(const int rule, const optimizer_arguments *a, const NAME(update_numbers) *u, int64_t i, int valid, int together,
-                            const NUMBER g[4])
+BODY void NAME(update_four)(const int rule, const optimizer_arguments *a, const NAME(update_numbers) *u, const update_segment *segment,
+                            int64_t i, int valid, int together, const NUMBER g[4])
 {
   NUMBER w[4], s[FLOW_UPDATE_SLOTS][4];
   LOAD_FOUR(a->w, a->w_dtype, i, valid, together, w);
@@ -50,6 +62,7 @@ BODY void NAME(update_four)(const int rule, const optimizer_arguments *a, const 
     UNROLL for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) s[k][j] = of[k];
   }
   STORE_FOUR(a->w, a->w_dtype, i, valid, together, w);
+  NAME(write_copies)(a, segment, i, valid, w);
   UNROLL for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) {
     if (k < a->form.slots) STORE_FOUR(a->slots[k], a->slot_dtypes[k], i, valid, together, s[k]);
   }
@@ -70,8 +83,8 @@ BODY void NAME(read_floats)(const int rule, const optimizer_arguments *a, int64_
   }
 }
 
-BODY void NAME(write_floats)(const int rule, const optimizer_arguments *a, const NAME(update_numbers) *u, int64_t i, const float g[4],
-                             float w[4], float s[FLOW_UPDATE_SLOTS][4])
+BODY void NAME(write_floats)(const int rule, const optimizer_arguments *a, const NAME(update_numbers) *u, const update_segment *segment,
+                             int64_t i, const float g[4], float w[4], float s[FLOW_UPDATE_SLOTS][4])
 {
   UNROLL for (int j = 0; j < 4; j++) {
     float of[FLOW_UPDATE_SLOTS] = { s[0][j], s[1][j], s[2][j] };
@@ -79,6 +92,7 @@ BODY void NAME(write_floats)(const int rule, const optimizer_arguments *a, const
     UNROLL for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) s[k][j] = of[k];
   }
   store_four_floats((float *)a->w, i, 4, 1, w);
+  NAME(write_copies)(a, segment, i, 4, w);
   UNROLL for (int k = 0; k < FLOW_UPDATE_SLOTS; k++)
     if (k < a->form.slots) store_four_floats((float *)a->slots[k], i, 4, 1, s[k]);
 }
@@ -97,12 +111,12 @@ BODY void NAME(update_memory)(const int rule, const optimizer_arguments *a, cons
       float w[4], slots[FLOW_UPDATE_SLOTS][4];
       NAME(read_floats)(rule, a, s->first + at, w, slots);
       LOAD_FOUR(s->g, s->g_dtype, at, 4, 1, g);
-      NAME(write_floats)(rule, a, u, s->first + at, g, w, slots);
+      NAME(write_floats)(rule, a, u, s, s->first + at, g, w, slots);
       continue;
     }
 #endif
     LOAD_FOUR(s->g, s->g_dtype, at, valid, s->g_together && valid == 4, g);
-    NAME(update_four)(rule, a, u, s->first + at, valid, s->w_together && valid == 4, g);
+    NAME(update_four)(rule, a, u, s, s->first + at, valid, s->w_together && valid == 4, g);
   }
 }
 
@@ -210,13 +224,13 @@ BODY void NAME(update_product)(const int rule, const optimizer_arguments *a, con
     UNROLL for (int r = 0; r < 4; r++) {
       float w[4], slots[FLOW_UPDATE_SLOTS][4];
       NAME(read_floats)(rule, a, s->first + (row + r) * s->n + column, w, slots);
-      NAME(write_floats)(rule, a, u, s->first + (row + r) * s->n + column, total[r], w, slots);
+      NAME(write_floats)(rule, a, u, s, s->first + (row + r) * s->n + column, total[r], w, slots);
     }
     return;
   }
 #endif
   UNROLL for (int r = 0; r < 4; r++) {
-    if (r < rows) NAME(update_four)(rule, a, u, s->first + (row + r) * s->n + column, columns, s->w_together, total[r]);
+    if (r < rows) NAME(update_four)(rule, a, u, s, s->first + (row + r) * s->n + column, columns, s->w_together, total[r]);
   }
 }
 

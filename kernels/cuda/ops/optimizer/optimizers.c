@@ -3,6 +3,8 @@
 #include "cuda/library/library.h"
 #include "ops/optimizer_layout.h"
 
+_Static_assert((int)UPDATE_COPIES >= (int)FLOW_MAX_COPIES, "an update may have more copies than a launch takes");
+
 static const void *element_at(const flow_operand *x, int64_t i) { return (const char *)x->data + i * flow_dtype_size(x->dtype); }
 
 /* Whether parameters and slots from `first` on can be read four at a time. */
@@ -25,6 +27,9 @@ static int64_t add_segment(optimizer_arguments *a, update_segment s, int64_t blo
 {
   if (s.count == 0) return blocks;
   s.first_block = blocks;
+  while (s.copies < a->copy_count && a->copy[s.copies].first + a->copy[s.copies].count <= s.first) s.copies++;
+  s.copies_end = s.copies;
+  while (s.copies_end < a->copy_count && a->copy[s.copies_end].first < s.first + s.count) s.copies_end++;
   s.w_floats = s.w_together && has_floats(a);
   a->segments[a->segment_count++] = s;
   if (s.k < 0) return blocks + parts_of(s.count, 4 * UPDATE_FOURS * BLOCK_THREADS);
@@ -55,6 +60,24 @@ static update_segment segment_of_product(const optimizer_arguments *a, int64_t f
   return s;
 }
 
+/* The copies, in the order of the parameters: each pair says by its variable's address which parameters these are. */
+static void add_copies(const flow_call *call, optimizer_arguments *a)
+{
+  int first = flow_optimizer_first_copy(call->attributes, call->input_count);
+  for (int i = 0; i < call->attributes->optimizer.copies; i++) {
+    const flow_operand *variable = &call->inputs[first + 2 * i], *copy = variable + 1;
+    update_copy made = { .first = ((const char *)variable->data - (const char *)a->w) / flow_dtype_size(a->w_dtype),
+                         .count = flow_shape_size(copy->rank, copy->shape),
+                         .to = copy->data };
+    int at = a->copy_count;
+    if (made.count == 0) continue;
+    for (; at > 0 && a->copy[at - 1].first > made.first; at--) a->copy[at] = a->copy[at - 1];
+    a->copy[at] = made;
+    a->copy_count++;
+    a->copy_dtype = copy->dtype;
+  }
+}
+
 /* All but the segments. Which input is what is told by optimizer_layout.h, for all optimizers. */
 static optimizer_arguments describe(const flow_call *call)
 {
@@ -82,6 +105,7 @@ static optimizer_arguments describe(const flow_call *call)
     a.slots[k] = call->inputs[layout->slots[k]].data;
     a.slot_dtypes[k] = call->inputs[layout->slots[k]].dtype;
   }
+  add_copies(call, &a);
   return a;
 }
 
