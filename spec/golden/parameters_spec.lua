@@ -18,7 +18,7 @@ local MISSING = {
   plot_model = "dpi show_layer_activations show_trainable splines", vectorize = "excluded signature",
   split_dataset = "preferred_backend", timeseries_dataset_from_array = "format", SeedGenerator = "name",
   BatchNormalization = "renorm renorm_clipping renorm_momentum",
-  Dense = "lora_alpha lora_rank quantization_config", Embedding = "lora_alpha lora_rank quantization_config",
+  Dense = "quantization_config", Embedding = "quantization_config",
 }
 
 local function set_of(text)

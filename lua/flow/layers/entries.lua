@@ -16,6 +16,7 @@ local Layer = require "flow.layers.layer"
 local own_choices = require "flow.layers.own_choices"
 local quantization = require "flow.layers.quantization"
 local hooks = require "flow.layers.own.saving_hooks"
+local lora = require "flow.layers.own.lora"
 
 local C, raise = native.C, errors.raise
 
@@ -51,7 +52,8 @@ local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
 
 local function record_entry(layer)
   local name = layer.class_name
-  local config = layer._own_choices and json.encode(layer:get_config()) or native.text(C.flow_layer_config, layer._handle)
+  local by_lua = layer._own_choices or rawget(layer, "_lora") or rawget(layer, "_lora_wanted")
+  local config = by_lua and json.encode(layer:get_config()) or native.text(C.flow_layer_config, layer._handle)
   return { module = ELSEWHERE[name] or "keras.layers", class_name = name, registered_name = ELSEWHERE[name] and name or json.null,
            config = json.printed(config) }
 end
@@ -201,8 +203,13 @@ function entries.read(entry, reader)
     raise("%s: %s is a layer that flowlua does not know", reader.path, class_name)
   end
   local rest, chosen = own_choices.read(class_name, content, reader)
+  local plain = {}
+  for key, value in pairs(rest) do plain[key] = value end
+  local change = lora.take(class_name, plain)
+  if change then rest = plain end
   local made, shape = Layer._from_json(layers[class_name], json.encode(rest), axes_of(content.axis)), build_shape(entry)
   if chosen then own_choices.give(made, chosen) end
+  if change then rawset(made, "_lora_wanted", change) end
   if shape and not made._built then made:build(shape) end
   return quantization.restore(made, entry.quantization, reader.path)
 end

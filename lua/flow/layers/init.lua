@@ -11,6 +11,7 @@ local symbolic = require "flow.layers.symbolic"
 local tensor = require "flow.tensor"
 local Layer = require "flow.layers.layer"
 local several = require "flow.layers.several"
+local lora = require "flow.layers.own.lora"
 local legacy_options = require "flow.layers.legacy_options"
 
 local C, raise = native.C, errors.raise
@@ -76,7 +77,9 @@ local function define(index)
     for parameter in pairs(AXIS) do
       if named[parameter] ~= nil then named[parameter] = arguments.zero_based(name, parameter, named[parameter]) end
     end
+    local change = lora.take(name, named)
     local layer = Layer.from_record(class, named)
+    if change then rawset(layer, "_lora_wanted", change) end
     if axes == false then axes = {} end                   -- None: no axes
     rawset(layer, "_axes", axes or false)                 -- as they were given
     return layer
@@ -88,6 +91,7 @@ end
 
 for index = 0, C.flow_layer_class_count() - 1 do define(index) end
 require "flow.layers.normalization" (layers.Normalization)
+lora.install(layers, Layer)
 
 -- The sizes of the states of cells, and of what they give.
 for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do

@@ -147,6 +147,11 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
       rawset(self, "_built", true)
       require("flow.layers.own_choices").apply(self, self._own_choices)
     end
+    local lora = rawget(self, "_lora_wanted")
+    if lora then
+      rawset(self, "_built", true)
+      require("flow.layers.own.lora").enable(self, lora.rank, lora.alpha)
+    end
     placement.share_new(made)
   else
     local before = #self._own

@@ -40,8 +40,10 @@ local function own_variables(layer)
 end
 hooks.own_variables = own_variables
 
--- Whether a script says which variables are a layer's own.
-function hooks.stores(layer) return (hooks.of(layer, "save_own_variables") or hooks.of(layer, "load_own_variables")) ~= nil end
+-- Whether a script says which variables are a layer's own, or the layer itself does (lora.lua).
+function hooks.stores(layer)
+  return rawget(layer, "_lora") ~= nil or (hooks.of(layer, "save_own_variables") or hooks.of(layer, "load_own_variables")) ~= nil
+end
 
 -- What a layer stores, { name =, value = } sorted by name.
 function hooks.stored(layer)

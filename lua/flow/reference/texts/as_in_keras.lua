@@ -43,6 +43,33 @@ layer:get_build_config: The input shape that it was built for, as build_from_con
   print(dense:get_build_config().input_shape[2])      --> 3
 layer:get_initial_state: The states with which a recurrent layer or a cell begins, zeros, for a number of rows.
   print(#layers.LSTM(2):get_initial_state(4))      --> 2
+layer:enable_lora: Freezes the weights of Dense, EinsumDense or Embedding and adds a change of low rank that training learns.
+  local dense = layers.Dense(8)
+  dense:build { -1, 16 }
+  dense:enable_lora(2)
+  print(#dense.trainable_weights)      --> 3
+layer.lora_enabled: Whether it learns a change of low rank.
+  print(layers.Dense(2).lora_enabled)      --> false
+layer.lora_rank: The rank of that change, nil where there is none.
+  print(layers.Dense(2, { lora_rank = 4 }).lora_rank)      --> 4
+layer.lora_alpha: The change counts alpha / rank.
+  print(layers.Dense(2, { lora_rank = 4, lora_alpha = 8 }).lora_alpha)      --> 8
+layer.lora_kernel_a: The first factor of the change of a kernel.
+  local dense = layers.Dense(2, { lora_rank = 4 })
+  dense:build { -1, 3 }
+  print(dense.lora_kernel_a.shape[2])      --> 4
+layer.lora_kernel_b: The second factor of the change of a kernel.
+  local dense = layers.Dense(2, { lora_rank = 4 })
+  dense:build { -1, 3 }
+  print(dense.lora_kernel_b.shape[1])      --> 4
+layer.lora_embeddings_a: The first factor of the change of embeddings.
+  local embedding = layers.Embedding(5, 2, { lora_rank = 1 })
+  embedding:build { -1, 3 }
+  print(embedding.lora_embeddings_a.shape[1])      --> 5
+layer.lora_embeddings_b: The second factor of the change of embeddings.
+  local embedding = layers.Embedding(5, 2, { lora_rank = 1 })
+  embedding:build { -1, 3 }
+  print(embedding.lora_embeddings_b.shape[2])      --> 2
 layer:quantize: Makes a Dense layer compute in int8, as model:quantize "int8" does.
   local dense = layers.Dense(2)
   dense:build { -1, 3 }
