@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,11 +143,32 @@ void processes_end_all(void)
   }
 }
 
+/* NULL: one without a name in POSIX. Only newer versions of glibc have a function for it, and musl has none. */
+static const char *signal_name(int number)
+{
+#define NAMED(signal) \
+  {                   \
+    signal, #signal   \
+  }
+  static const struct {
+    int number;
+    const char *name;
+  } signals[] = {
+    NAMED(SIGHUP),  NAMED(SIGINT),  NAMED(SIGQUIT), NAMED(SIGILL),    NAMED(SIGTRAP), NAMED(SIGABRT), NAMED(SIGBUS),
+    NAMED(SIGFPE),  NAMED(SIGKILL), NAMED(SIGUSR1), NAMED(SIGSEGV),   NAMED(SIGUSR2), NAMED(SIGPIPE), NAMED(SIGALRM),
+    NAMED(SIGTERM), NAMED(SIGXCPU), NAMED(SIGXFSZ), NAMED(SIGVTALRM), NAMED(SIGPROF), NAMED(SIGSYS),
+  };
+#undef NAMED
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+    if (signals[i].number == number) return signals[i].name;
+  return NULL;
+}
+
 void processes_describe(int status, char *text, size_t size)
 {
   if (WIFSIGNALED(status)) {
-    const char *name = sigabbrev_np(WTERMSIG(status));
-    if (name) snprintf(text, size, "was killed by SIG%s", name);
+    const char *name = signal_name(WTERMSIG(status));
+    if (name) snprintf(text, size, "was killed by %s", name);
     else snprintf(text, size, "was killed by signal %d", WTERMSIG(status));
   } else {
     snprintf(text, size, "exited with %d", WEXITSTATUS(status));
