@@ -92,6 +92,7 @@ end
 for index = 0, C.flow_layer_class_count() - 1 do define(index) end
 require "flow.layers.normalization" (layers.Normalization)
 lora.install(layers, Layer)
+require("flow.layers.own.attention_hook").install(layers.MultiHeadAttention)
 
 -- The sizes of the states of cells, and of what they give.
 for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do

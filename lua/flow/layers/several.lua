@@ -143,10 +143,11 @@ local function map_call(call, f)
   return result
 end
 
--- The call with the tensors of `list` in place of its own.
+-- The call with the tensors of `list` in place of its own. Those of a call on symbolic tensors that have values stay.
 function several.replace(call, list)
   local position = 0
-  return map_call(call, function()
+  return map_call(call, function(t)
+    if call.has_constants and not symbolic.is(t) then return t end
     position = position + 1
     return list[position]
   end)
@@ -158,6 +159,13 @@ function several.unpacked(call, training)
   for name, value in pairs(call.options) do options[name] = value end
   list[#list + 1] = options
   return list
+end
+
+-- Of a call on symbolic tensors: what has a value already, such as an attention_mask, is no input of the node but a part of the call.
+local function leave_constants(call)
+  local list = {}
+  for _, t in ipairs(call.list) do list[#list + 1] = symbolic.is(t) and t or nil end
+  call.has_constants, call.list = #list < #call.list, list
 end
 
 -- The call that the arguments of layer(...) are, and training.
@@ -202,6 +210,7 @@ function several.read(layer, ...)
     return symbolic.is(t) and t or ops.operand(t, nil, title)
   end)
   if #call.list == 0 then raise("%s: called without an input", title) end
+  if is_symbolic then leave_constants(call) end
   return call, training, is_symbolic
 end
 

@@ -3,6 +3,7 @@
 -- An entry is { module =, class_name =, config =, registered_name =, build_config = }; an entry of a functional model has also
 -- its calls: inbound_nodes, where a tensor is named by the call that made it: { layer, call, output }, counted from 0.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
@@ -56,6 +57,7 @@ end
 local function several_json(call, reference)
   local function value_json(value)
     if symbolic.is(value) then return reference(value) end
+    if native.is_tensor(value) then return operations.tensor_entry(value) end
     if type(value) ~= "table" then return value end
     local by_name = {}
     for name, entry in pairs(value) do by_name[name] = type(name) == "string" and value_json(entry) or nil end

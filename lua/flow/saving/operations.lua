@@ -316,6 +316,9 @@ function operations.knows(entry)
   return type(entry.module) == "string" and entry.module:find("^keras%.src%.ops%.") ~= nil and by_class[entry.class_name] ~= nil
 end
 
+-- The entry of a constant of a call.
+function operations.tensor_entry(value) return constant_json(value, "a constant of a call") end
+
 -- A constant that a file holds, or nil.
 function operations.constant(value)
   if value.class_name ~= "__tensor__" and value.class_name ~= "__numpy__" then return nil end

@@ -18,6 +18,10 @@ local function look(layer, class, base)
   rawset(layer, "_extended", true)
   rawset(layer, "_own_call", class.call ~= base.call or nil)
   rawset(layer, "_own_build", class.build ~= base.build or nil)
+  if base.name == "MultiHeadAttention" and class._compute_attention then
+    rawset(layer, "_own_attention", true)
+    rawset(layer, "_own_call", true)
+  end
 end
 
 -- A class that extends parent; nil if no layer of the library is above it.
@@ -29,6 +33,7 @@ end
 
 -- What the library's layer computes, whatever class extends it: as a call of it.
 function own_extended.call(layer, run_native, inputs, options, ...)
+  if rawget(layer, "_own_attention") then return require("flow.layers.own.attention_hook").call(layer, inputs, options, ...) end
   if layer._named_inputs then
     local call, training = several.read(layer, inputs, options, ...)
     if training == nil then training = scopes.own().training or false end
