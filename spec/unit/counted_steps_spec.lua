@@ -22,6 +22,18 @@ local function check(make, data)
   return losses[1]
 end
 
+describe("a model for one number of rows", function()
+  it("trains on arrays that hold several batches of so many rows", function()
+    local Rows = layers.Layer:extend "RowsOfFour"
+    function Rows:call(rows) return rows:reshape({ 12, 1 }):reshape({ 4, 3 }) end      -- known for batches of 4
+    local input = flow.Input({ 3 }, { batch_size = 4 })
+    local model = flow.Model(input, layers.Dense(2)(Rows()(input)))
+    model:compile { optimizer = "sgd", loss = "mse" }
+    local history = model:fit(x[{ { 1, 8 } }], y[{ { 1, 8 } }], { batch_size = 4, epochs = 2, verbose = 0 }).history
+    assert.is_true(history.loss[2] < history.loss[1])
+  end)
+end)
+
 describe("a step that computes with the rows of a batch", function()
   local Scaled = flow.Model:extend "Scaled"
   function Scaled:init() self.dense = layers.Dense(2, { kernel_initializer = "ones" }) end

@@ -13,6 +13,7 @@ local devices = require "flow.devices"
 local model_steps = require "flow.train.model_steps"
 local host_inputs = require "flow.model.host_inputs"
 local named_data = require "flow.model.named_data"
+local rows_of = require "flow.tensor.rows"
 local structure = require "flow.data.structure"
 local unpack_data = require("flow.utils").unpack_x_y_sample_weight
 
@@ -335,6 +336,16 @@ local UNEQUAL = { "a batch has parts with different numbers of rows", "train it 
 -- Of a step that computes with a known number of rows: random tensors for batches of 64 in the step of 64 rows, products of rows by rows.
 local COUNTED = { "its step needs to know the rows of a batch", "train it on one replica" }
 
+-- The first rows of tensors, as many as a batch has, where they hold more.
+local function of_one_batch(tensors, capacity)
+  local list = {}
+  for i, t in ipairs(tensors) do
+    local is_more = capacity > 1 and native.is_tensor(t) and t.rank > 0 and t.shape[1] > capacity
+    list[i] = is_more and rows_of(t, 0, capacity) or t
+  end
+  return list
+end
+
 -- The same step for batches of exactly as many rows as these tensors have, where one for any number could not be traced: flow.fn does so,
 -- too. problem: why not, which is raised where this one cannot be traced, either, and where replicas share the rows.
 local function counted_step(model, kind, tensors, layout, problem)
@@ -387,7 +398,7 @@ function steps.get(model, kind, tensors, layout, capacity, own, usual)
     return exact_step(model, kind, layout, COUNTED)
   end
   local ok, step = pcall(any_rows, model, kind, tensors, layout, usual)
-  if not ok then return counted_step(model, kind, tensors, layout, step) end
+  if not ok then return counted_step(model, kind, of_one_batch(tensors, capacity), layout, step) end
   local placed = model._placement
   local part = math.ceil(capacity / parts_of(placed, own))
   if not step.instance or step.part < part or placed and step.placed ~= placed.id then
