@@ -15,7 +15,7 @@ end
 local MISSING = {
   layers = set_of [[add_metric call_signature_parameters convert_weight generator input_spec metrics metrics_variables
     quantized_build quantized_call rematerialized_call symbolic_call variable_serialization_spec backend
-    enable_lora lora_alpha lora_enabled lora_rank quantization_config convolution_op seed_generator inner_loop finalize_state reset_state
+    enable_lora lora_alpha lora_enabled lora_rank quantization_config seed_generator inner_loop finalize_state reset_state
     update_state summary lookup_table token_counts input_idf_weights input_vocabulary input_mean input_variance implementation
     get_dropout_mask get_recurrent_dropout_mask reset_dropout_mask reset_recurrent_dropout_mask rank pool_mode partial_output_shape
     query_dense key_dense value_dense output_dense renorm renorm_clipping renorm_momentum noise_shape score_mode data_format axis sparse

@@ -1,5 +1,5 @@
--- attention_hook_spec.lua: classes that extend MultiHeadAttention with a _compute_attention() of their own, and calls on symbolic tensors
--- with tensors that have values beside them, such as an attention_mask.
+-- attention_hook_spec.lua: classes that extend MultiHeadAttention or a convolution with a part of its computation of their own, and calls on
+-- symbolic tensors with tensors that have values beside them, such as an attention_mask.
 local support = require "spec.support.init"
 local flow = require "flow"
 
@@ -48,6 +48,27 @@ describe("_compute_attention of a class that extends MultiHeadAttention", functi
     model:fit(x, x, { verbose = 0 })
     assert.equal(9, #model.trainable_weights)
     assert.is_true(model.layers[2].tau:item() ~= tau)
+  end)
+end)
+
+describe("convolution_op of a class that extends a convolution", function()
+  it("is computed in place of the library's, with its bias and activation", function()
+    for rank, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do
+      local Own = layers[name]:extend("Own" .. name)
+      function Own:convolution_op(inputs, kernel) return layers[name].convolution_op(self, inputs, kernel * 2) end
+      local padding, shape = rank == 1 and "causal" or "same", { 2 }
+      local options = { strides = 2, padding = padding, activation = "tanh", bias_initializer = "ones" }
+      for i = 1, rank do shape[i + 1] = 5 end
+      shape[rank + 2] = 3
+      local inputs, own, plain = flow.random.normal(shape, { seed = 1 }), Own(4, 3, options), layers[name](4, 3, options)
+      local y = own(inputs)
+      plain:build(shape)
+      plain.kernel:assign(own.kernel * 2)
+      assert.near(0, largest(plain(inputs), y), 1e-5)
+      local model = flow.Sequential { layers.Input { unpack(shape, 2) }, Own(2, 3, options) }
+      model:compile { loss = "mse", optimizer = "sgd" }
+      model:fit(inputs, model:predict(inputs, { verbose = 0 }), { verbose = 0 })
+    end
   end)
 end)
 

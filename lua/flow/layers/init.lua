@@ -93,6 +93,7 @@ for index = 0, C.flow_layer_class_count() - 1 do define(index) end
 require "flow.layers.normalization" (layers.Normalization)
 lora.install(layers, Layer)
 require("flow.layers.own.attention_hook").install(layers.MultiHeadAttention)
+for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do require("flow.layers.own.convolution_hook").install(layers[name]) end
 
 -- The sizes of the states of cells, and of what they give.
 for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do

@@ -13,14 +13,21 @@ local own_extended = {}
 
 local COMMON = { name = true, trainable = true, dtype = true, activity_regularizer = true }
 
+-- Methods that a class may have in place of parts of a layer's computation, and the modules that compute the rest.
+local CONVOLUTION = { convolution_op = "convolution_hook" }
+local HOOKS = { MultiHeadAttention = { _compute_attention = "attention_hook" }, Conv1D = CONVOLUTION, Conv2D = CONVOLUTION,
+                Conv3D = CONVOLUTION }
+
 -- Whether its class has a call or a build of its own, in place of those of the library.
 local function look(layer, class, base)
   rawset(layer, "_extended", true)
   rawset(layer, "_own_call", class.call ~= base.call or nil)
   rawset(layer, "_own_build", class.build ~= base.build or nil)
-  if base.name == "MultiHeadAttention" and class._compute_attention then
-    rawset(layer, "_own_attention", true)
-    rawset(layer, "_own_call", true)
+  for name, module in pairs(HOOKS[base.name] or {}) do
+    if class[name] ~= base[name] then
+      rawset(layer, "_hook", "flow.layers.own." .. module)
+      rawset(layer, "_own_call", true)
+    end
   end
 end
 
@@ -33,7 +40,7 @@ end
 
 -- What the library's layer computes, whatever class extends it: as a call of it.
 function own_extended.call(layer, run_native, inputs, options, ...)
-  if rawget(layer, "_own_attention") then return require("flow.layers.own.attention_hook").call(layer, inputs, options, ...) end
+  if rawget(layer, "_hook") then return require(layer._hook).call(layer, inputs, options, ...) end
   if layer._named_inputs then
     local call, training = several.read(layer, inputs, options, ...)
     if training == nil then training = scopes.own().training or false end

@@ -10,6 +10,7 @@ local errors = require "flow.errors"
 local json = require "flow.json"
 local object = require "flow.object"
 local ops = require "flow.tensor.ops"
+local finished = require "flow.layers.own.finished"
 local takes = require("flow.signature").takes
 
 local lora = {}
@@ -35,25 +36,10 @@ local function merged(layer)
   return weight + ops.matmul(state.a, state.b) * (state.alpha / state.rank)
 end
 
-local function activated(layer, y)
-  local own = layer._own_choices and layer._own_choices.activation
-  if own then return own(y) end
-  local state = rawget(layer, "_lora")
-  state.activation = state.activation or { require("flow.layers").Activation(layer.activation) }      -- in a table: it is no part
-  return layer.activation == "linear" and y or state.activation[1](y)
-end
-
-local function with_bias(layer, y)
-  for _, v in ipairs(layer.weights) do
-    if v.name:match "[^/]*$" == "bias" then return y + v end
-  end
-  return y
-end
-
 -- What the layer computes with the change, by the class of the library.
 local CALLS = {
-  Dense = function(layer, x) return activated(layer, with_bias(layer, ops.matmul(x, merged(layer)))) end,
-  EinsumDense = function(layer, x) return activated(layer, with_bias(layer, ops.einsum(layer.equation, x, merged(layer)))) end,
+  Dense = function(layer, x) return finished(layer, ops.matmul(x, merged(layer))) end,
+  EinsumDense = function(layer, x) return finished(layer, ops.einsum(layer.equation, x, merged(layer))) end,
   Embedding = function(layer, x)
     local state = rawget(layer, "_lora")
     local rows = x:to("int32") + 1

@@ -43,6 +43,10 @@ layer:get_build_config: The input shape that it was built for, as build_from_con
   print(dense:get_build_config().input_shape[2])      --> 3
 layer:get_initial_state: The states with which a recurrent layer or a cell begins, zeros, for a number of rows.
   print(#layers.LSTM(2):get_initial_state(4))      --> 2
+layer:convolution_op: The convolution of a Conv layer, without bias and activation; a class that extends it may define its own.
+  local Halved = layers.Conv1D:extend "Halved"
+  function Halved:convolution_op(inputs, kernel) return layers.Conv1D.convolution_op(self, inputs, kernel * 0.5) end
+  print(Halved(1, 1, { kernel_initializer = "ones" })(flow.ones { 1, 2, 1 }):sum():item())      --> 1
 layer:enable_lora: Freezes the weights of Dense, EinsumDense or Embedding and adds a change of low rank that training learns.
   local dense = layers.Dense(8)
   dense:build { -1, 16 }

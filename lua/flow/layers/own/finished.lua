@@ -1,0 +1,17 @@
+-- finished.lua: what comes after the product of a layer of the library whose product is computed in Lua: the bias, then the activation.
+
+return function(layer, y)
+  for _, v in ipairs(layer.weights) do
+    if v.name:match "[^/]*$" == "bias" then
+      y = y + v
+      break
+    end
+  end
+  local own = layer._own_choices and layer._own_choices.activation
+  if own then return own(y) end
+  local name = layer.activation
+  if name == nil or name == "linear" then return y end
+  local kept = rawget(layer, "_activation_inside") or { require("flow.layers").Activation(name) }      -- in a table: it is no part
+  rawset(layer, "_activation_inside", kept)
+  return kept[1](y)
+end
