@@ -1,5 +1,5 @@
--- attention_hook_spec.lua: classes that extend MultiHeadAttention or a convolution with a part of its computation of their own, and calls on
--- symbolic tensors with tensors that have values beside them, such as an attention_mask.
+-- attention_hook_spec.lua: classes that extend MultiHeadAttention or a convolution with a part of its computation of their own, and calls
+-- on symbolic tensors with tensors that have values beside them, such as an attention_mask.
 local support = require "spec.support.init"
 local flow = require "flow"
 
