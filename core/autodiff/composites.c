@@ -49,7 +49,10 @@ static flow_tensor *log_softmax(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_log_softmax, x, NULL, NULL, &last_axis);
 }
 static flow_tensor *softsign(flow_expression *e, flow_tensor *x) { return e_div(e, x, e_add(e, NUMBER(1), e_abs(e, x))); }
-static flow_tensor *relu6(flow_expression *e, flow_tensor *x) { return e_minimum(e, e_relu(e, x), NUMBER(6)); }
+
+/* Where two branches meet the gradient is Keras'. The first argument of maximum and minimum has it when they are equal, and relu's is 0 at
+ * 0: so relu6 has none at 0 and at 6. */
+static flow_tensor *relu6(flow_expression *e, flow_tensor *x) { return e_minimum(e, NUMBER(6), e_relu(e, x)); }
 static flow_tensor *silu(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_sigmoid(e, x)); }
 static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
 
@@ -62,12 +65,12 @@ static flow_tensor *elu(flow_expression *e, flow_tensor *x)
   return e_add(e, e_relu(e, x), e_expm1(e, e_minimum(e, x, NUMBER(0))));
 }
 
-/* Constants of Klambauer et al., "Self-normalizing neural networks" (2017): scale * elu with alpha. */
+/* Constants of Klambauer et al., "Self-normalizing neural networks" (2017): scale * elu with alpha; at 0 the slope is that of x. */
 static flow_tensor *selu(flow_expression *e, flow_tensor *x)
 {
   const double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
-  flow_tensor *negative = e_mul(e, NUMBER(alpha), e_expm1(e, e_minimum(e, x, NUMBER(0))));
-  return e_mul(e, NUMBER(scale), e_add(e, e_relu(e, x), negative));
+  flow_tensor *negative = e_mul(e, NUMBER(alpha), e_expm1(e, e_minimum(e, NUMBER(0), x)));
+  return e_mul(e, NUMBER(scale), e_add(e, e_maximum(e, x, NUMBER(0)), negative));
 }
 
 /* x times the normal distribution function: x (1 + erf(x / sqrt 2)) / 2, not the tanh approximation. */
@@ -84,6 +87,39 @@ static flow_tensor *hard_sigmoid(flow_expression *e, flow_tensor *x)
 }
 
 static flow_tensor *hard_silu(flow_expression *e, flow_tensor *x) { return e_mul(e, x, hard_sigmoid(e, x)); }
+static flow_tensor *log_sigmoid(flow_expression *e, flow_tensor *x) { return e_neg(e, e_softplus(e, e_neg(e, x))); }
+static flow_tensor *tanh_shrink(flow_expression *e, flow_tensor *x) { return e_sub(e, x, e_tanh(e, x)); }
+
+/* x between -1 and 1; both ends have the slope 1. */
+static flow_tensor *hard_tanh(flow_expression *e, flow_tensor *x) { return e_minimum(e, e_maximum(e, x, NUMBER(-1)), NUMBER(1)); }
+
+/* (x + 1) / 2 between 0 and 1. */
+static flow_tensor *sparse_sigmoid(flow_expression *e, flow_tensor *x)
+{
+  return e_minimum(e, NUMBER(1), e_relu(e, e_add(e, e_mul(e, x, NUMBER(0.5)), NUMBER(0.5))));
+}
+
+/* 0 below -1, x above 1, (x + 1)^2 / 4 between: the square of what is between, and what is above. */
+static flow_tensor *sparse_plus(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *between = e_minimum(e, e_relu(e, e_add(e, x, NUMBER(1))), NUMBER(2));
+  return e_add(e, e_mul(e, e_square(e, between), NUMBER(0.25)), e_relu(e, e_sub(e, x, NUMBER(1))));
+}
+
+/* The activations with a number have Keras' default here. */
+static flow_tensor *celu(flow_expression *e, flow_tensor *x)
+{
+  return e_add(e, e_maximum(e, x, NUMBER(0)), e_expm1(e, e_minimum(e, x, NUMBER(0))));      /* at 0 both have a slope */
+}
+static flow_tensor *hard_shrink(flow_expression *e, flow_tensor *x) { return e_where(e, e_gt(e, e_abs(e, x), NUMBER(0.5)), x, NUMBER(0)); }
+static flow_tensor *soft_shrink(flow_expression *e, flow_tensor *x)
+{
+  return e_sub(e, e_relu(e, e_sub(e, x, NUMBER(0.5))), e_relu(e, e_sub(e, NUMBER(-0.5), x)));
+}
+static flow_tensor *squareplus(flow_expression *e, flow_tensor *x)
+{
+  return e_mul(e, e_add(e, x, e_sqrt(e, e_add(e, e_square(e, x), NUMBER(4)))), NUMBER(0.5));
+}
 
 typedef struct activation {
   const char *name;
@@ -97,6 +133,9 @@ static const activation activations[] = {
   { "elu", 0, elu },             { "exponential", 0, e_exp },      { "gelu", 0, gelu },             { "silu", 0, silu },
   { "swish", 0, silu },          { "hard_sigmoid", 0, hard_sigmoid }, { "hard_silu", 0, hard_silu }, { "hard_swish", 0, hard_silu },
   { "leaky_relu", 0, leaky_relu }, { "relu6", 1, relu6 },          { "log_softmax", 0, log_softmax }, { "mish", 0, mish },
+  { "log_sigmoid", 0, log_sigmoid }, { "tanh_shrink", 0, tanh_shrink }, { "hard_tanh", 0, hard_tanh }, { "celu", 0, celu },
+  { "sparse_sigmoid", 0, sparse_sigmoid }, { "sparse_plus", 0, sparse_plus }, { "hard_shrink", 0, hard_shrink },
+  { "soft_shrink", 0, soft_shrink }, { "squareplus", 0, squareplus },
 };
 enum { ACTIVATION_COUNT = sizeof activations / sizeof activations[0] };
 
@@ -119,7 +158,7 @@ flow_status flow_activate(flow_context *context, const char *name, flow_tensor *
   *out = NULL;
   const activation *found = find_activation(name);
   if (found == NULL) {
-    char known[512];
+    char known[1024];
     flow_text text = flow_text_into(known, sizeof known);
     for (int i = 0; i < ACTIVATION_COUNT; i++) flow_text_add(&text, "%s%s", i ? ", " : "", activations[i].name);
     return flow_fail(FLOW_INVALID_ARGUMENT, "there is no activation \"%s\"; known are %s", name, known);

@@ -14,7 +14,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_tensor *x = flow_dtype_is_float(inputs[0]->dtype) ? inputs[0] : flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
   if (!x) return flow_expression_take(&e, NULL, out);
   flow_tensor *alpha = flow_express_number(&e, x, flow_argument_number(layer->arguments, "alpha"));
-  flow_tensor *below = e_mul(&e, e_expm1(&e, e_neg(&e, e_relu(&e, e_neg(&e, x)))), alpha);
+  flow_tensor *below = e_mul(&e, e_expm1(&e, e_minimum(&e, x, flow_express_number(&e, x, 0))), alpha);      /* at 0 the gradient is alpha */
   return flow_expression_take(&e, e_add(&e, e_relu(&e, x), below), out);
 }
 

@@ -19,7 +19,8 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
-/* Keras' order: what is above the threshold, capped, less slope * (threshold - x) for what is below it. */
+/* Keras' order: what is above the threshold, capped, less slope * (threshold - x) for what is below it. Where branches meet, gradients
+ * are Keras': of a slope alone as of LeakyReLU, of a cap of 6 alone as of relu6, 0 at the cap; at other caps 1. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
@@ -29,9 +30,14 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   if (!flow_dtype_is_float(x->dtype)) x = flow_express_cast(&e, x, FLOW_FLOAT32);
   flow_tensor *y = threshold == 0 ? e_relu(&e, x)
                                   : e_where(&e, e_gt(&e, x, flow_express_number(&e, x, threshold)), x, flow_express_number(&e, x, 0));
-  if (!flow_argument_is_null(layer->arguments, "max_value"))
-    y = e_minimum(&e, y, flow_express_number(&e, x, flow_argument_number(layer->arguments, "max_value")));
-  if (slope != 0) {
+  int capped = !flow_argument_is_null(layer->arguments, "max_value");
+  double most = capped ? flow_argument_number(layer->arguments, "max_value") : 0;
+  if (capped && most == 6 && threshold == 0) y = e_minimum(&e, flow_express_number(&e, x, most), y);
+  else if (capped) y = e_minimum(&e, y, flow_express_number(&e, x, most));
+  if (slope != 0 && !capped && threshold == 0) {
+    flow_tensor *below = e_minimum(&e, x, flow_express_number(&e, x, 0));
+    y = e_add(&e, y, e_mul(&e, below, flow_express_number(&e, x, slope)));
+  } else if (slope != 0) {
     flow_tensor *below = e_relu(&e, e_sub(&e, flow_express_number(&e, x, threshold), x));
     y = e_sub(&e, y, e_mul(&e, below, flow_express_number(&e, x, slope)));
   }

@@ -286,13 +286,18 @@ static flow_tensor *tversky(flow_expression *e, const flow_arguments *options, f
 /* (1 - p of the true class)^gamma times the cross entropy (T. Lin et al., "Focal Loss for Dense Object Detection", 2018). */
 static flow_tensor *binary_focal_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
-  flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_sigmoid);
+  flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_sigmoid), *entropy;
+  if (!flow_express_pair(e, &y_true, logits ? &logits : &y_pred)) return NULL;
   if (logits) y_pred = e_sigmoid(e, logits);
-  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
   int axis = flow_express_axis(e, options, y_pred);
   y_true = smooth(e, options, y_true, 2);
-  flow_tensor *one = flow_express_number(e, y_pred, 1), *not_true = e_sub(e, one, y_true), *p = clip(e, y_pred);
-  flow_tensor *entropy = e_neg(e, e_add(e, e_mul(e, y_true, e_log(e, p)), e_mul(e, not_true, e_log(e, e_sub(e, one, p)))));
+  flow_tensor *one = flow_express_number(e, y_pred, 1), *not_true = e_sub(e, one, y_true);
+  if (logits) {                        /* not cut off, as probabilities are */
+    entropy = e_sub(e, e_softplus(e, logits), e_mul(e, y_true, logits));
+  } else {
+    flow_tensor *p = clip(e, y_pred);
+    entropy = e_neg(e, e_add(e, e_mul(e, y_true, e_log(e, p)), e_mul(e, not_true, e_log(e, e_sub(e, one, p)))));
+  }
   flow_tensor *missed = e_add(e, e_mul(e, y_true, e_sub(e, one, y_pred)), e_mul(e, not_true, y_pred));
   flow_tensor *values = e_mul(e, e_pow(e, missed, flow_express_number(e, y_pred, flow_argument_number(options, "gamma"))), entropy);
   if (flow_argument_boolean(options, "apply_class_balancing")) {

@@ -118,8 +118,9 @@ static int before_caps(const fusion *f, int value, double low, double high)
   for (;;) {
     const flow_node *relu = sole_producer(f, value, FLOW_OP_relu), *cap = sole_producer(f, value, FLOW_OP_minimum);
     double number;
+    int side = cap ? !is_number(f, cap->inputs[0], &number) : 0;      /* of the number */
     if (relu && low == 0) value = relu->inputs[0];
-    else if (cap && is_number(f, cap->inputs[1], &number) && number >= high) value = cap->inputs[0];
+    else if (cap && is_number(f, cap->inputs[side], &number) && number >= high) value = cap->inputs[1 - side];
     else return value;
   }
 }

@@ -102,7 +102,7 @@ local CHOICES = {
   activation = function()
     local list = {}
     for _, name in ipairs { "linear", "relu", "sigmoid", "tanh", "softmax", "gelu", "elu", "selu", "silu", "swish", "softplus", "softsign",
-      "exponential", "leaky_relu", "relu6", "hard_sigmoid", "hard_silu", "mish", "log_softmax" } do
+      "exponential", "leaky_relu", "relu6", "hard_sigmoid", "hard_silu", "mish", "log_softmax", "celu", "hard_tanh", "log_sigmoid" } do
       if C.flow_activation_known(name) ~= 0 then list[#list + 1] = name end
     end
     return list

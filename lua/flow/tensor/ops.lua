@@ -155,15 +155,13 @@ define_unary "stop_gradient"
 
 for _, name in ipairs { "neg", "add", "sub", "mul", "div", "pow", "mod" } do hooks[name] = ops[name] end
 
--- Keras' activations.relu: below the threshold the slope, above max_value that.
+-- Keras' activations.relu: below the threshold the slope, above max_value that; at the threshold 0.
 takes "x, negative_slope = 0, max_value?, threshold = 0"
 define(function(x, slope, most, threshold)
   x = operand(x, nil, "flow.relu")
   slope, threshold = number("flow.relu", "negative_slope", slope, 0), number("flow.relu", "threshold", threshold, 0)
-  local y
-  if slope == 0 and threshold == 0 then y = apply1(ids.relu, x)
-  else y = ops.where(ops.ge(x, threshold), x, (x - threshold) * slope) end
-  return most and ops.minimum(y, number("flow.relu", "max_value", most)) or y
+  if slope == 0 and threshold == 0 and not most then return apply1(ids.relu, x) end
+  return require("flow.tensor.composed.reductions").relu(x, slope, most and number("flow.relu", "max_value", most), threshold)
 end, "relu")
 
 -- To the nearest whole number, halves to the even one, or to this many decimals. Whole numbers keep their dtype.
@@ -351,14 +349,14 @@ takes "x, negative_slope = 0.2"
 define(function(x, slope)
   if slope == nil then return activate("leaky_relu", x) end
   x = operand(x, nil, "flow.leaky_relu")
-  return ops.where(ops.ge(x, 0), x, x * number("flow.leaky_relu", "negative_slope", slope))
+  return apply1(ids.relu, x) + ops.minimum(x, 0) * number("flow.leaky_relu", "negative_slope", slope)
 end, "leaky_relu")
 
 takes "x, alpha = 1"
 define(function(x, alpha)
   if alpha == nil then return activate("elu", x) end
   x = operand(x, nil, "flow.elu")
-  return ops.where(ops.ge(x, 0), x, ops.expm1(ops.minimum(x, 0)) * number("flow.elu", "alpha", alpha))
+  return apply1(ids.relu, x) + ops.expm1(ops.minimum(x, 0)) * number("flow.elu", "alpha", alpha)
 end, "elu")
 
 -- As keras.ops.gelu: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel, Gaussian Error Linear Units, 2016), or, with

@@ -1,19 +1,21 @@
 -- activations.lua: activations that few models use; those of layers by name are in C (flow_activate).
 
+local native = require "flow.ffi"
 local tools = require "flow.tensor.composed.tools"
 local takes = require("flow.signature").takes
 
 local ops, define, floats = tools.ops, tools.define, tools.floats
+local out = native.out "flow_tensor"
 
 local function activation(name, f) define(function(x) return f(floats(x, name)) end, name) end
 
-activation("log_sigmoid", function(x) return -ops.softplus(-x) end)
-activation("tanh_shrink", function(x) return x - ops.tanh(x) end)
-activation("hard_tanh", function(x) return ops.clip(x, -1, 1) end)
-activation("sparse_sigmoid", function(x) return ops.clip(x * 0.5 + 0.5, 0, 1) end)
-activation("sparse_plus", function(x)
-  return ops.where(ops.le(x, -1), 0, ops.where(ops.ge(x, 1), x, ops.square(x + 1) * 0.25))
-end)
+for _, name in ipairs { "log_sigmoid", "tanh_shrink", "hard_tanh", "sparse_sigmoid", "sparse_plus" } do
+  activation(name, function(x)
+    native.pressure()
+    native.try(native.C.flow_activate, native.context, name, native.pointer(x), out)
+    return native.tensor(out[0])
+  end)
+end
 
 takes "x, alpha = 1"
 define(function(x, alpha)

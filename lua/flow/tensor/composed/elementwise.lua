@@ -68,7 +68,8 @@ of_floats(function(x)
   local size = ops.abs(x)
   local bounded = ops.minimum(size, 1e8)      -- beyond it the square would overflow, and 1 does not count
   local near = ops.log1p(bounded + ops.square(bounded) / (1 + ops.sqrt(1 + ops.square(bounded))))
-  return ops.sign(x) * ops.where(ops.gt(size, 1e8), ops.log(ops.maximum(size, 1)) + log(2), near)
+  local y = ops.sign(x) * ops.where(ops.gt(size, 1e8), ops.log(ops.maximum(size, 1)) + log(2), near)
+  return ops.where(ops.eq(x, 0), x, y)      -- the slope of sign(x) |x| is 0 at 0
 end, "arcsinh")
 of_floats(function(x) return ops.log(x + ops.sqrt((x - 1) * (x + 1))) end, "arccosh")
 of_floats(function(x) return ops.log1p(x * 2 / (1 - x)) * 0.5 end, "arctanh")

@@ -74,6 +74,8 @@ takes "x, upper: boolean = false"
 define(function(x, upper)
   local n
   x, n = matrices(x, "cholesky", true)
+  local symmetric = (x + turned(x)) * 0.5      -- both triangles share the gradient; the values are those of the lower one
+  x = symmetric + ops.stop_gradient(x - symmetric)
   local made = {}
   for j = 1, n do
     local column = rows(columns(x, j, j), j, n)

@@ -69,7 +69,7 @@ takes "target, output, from_logits: boolean = false"
 tools.define_long(function(target, output, from_logits)
   output = floats(output, "binary_crossentropy")
   target = operand(target, "binary_crossentropy", output.dtype):to(output.dtype)
-  if from_logits then return ops.maximum(output, 0) - output * target + ops.log1p(ops.exp(-ops.abs(output))) end
+  if from_logits then return ops.softplus(output) - output * target end
   output = ops.clip(output, EPSILON, 1 - EPSILON)
   return -(target * ops.log(output) + (1 - target) * ops.log(1 - output))
 end, "binary_crossentropy")

@@ -1,5 +1,5 @@
--- reductions.lua: what few programs ask of the reductions of tensor/ops.lua: the dtype of products, a number that is among the elements,
--- softmax over several axes.
+-- reductions.lua: what few programs ask of the reductions and activations of tensor/ops.lua: the dtype of products, a number that is among
+-- the elements, softmax over several axes, relu with a slope, a cap or a threshold.
 
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
@@ -33,6 +33,16 @@ function reductions.log_softmax(x, axes)
   if #axes == 1 then return ops.log_softmax(x, axes[1]) end
   local below = x - ops.max(x, axes, true)
   return below - ops.logsumexp(below, axes, true)
+end
+
+-- Where branches meet, gradients are Keras': see relu.c of core/layers.
+function reductions.relu(x, slope, most, threshold)
+  local y = threshold == 0 and ops.relu(x) or ops.where(ops.gt(x, threshold), x, 0)
+  if most == 6 and threshold == 0 then y = ops.minimum(ops.full_like(y, most), y)
+  elseif most then y = ops.minimum(y, most) end
+  if slope == 0 then return y end
+  if not most and threshold == 0 then return y + ops.minimum(x, 0) * slope end
+  return y - ops.relu(threshold - x) * slope
 end
 
 return reductions
