@@ -42,6 +42,10 @@ end
 signature.takes "enabled?: boolean, { shards? }"
 function config.enable_op_determinism(enabled, options)
   local what = "flow.config.enable_op_determinism"
+  if enabled ~= false and os.getenv "FLOW_CUDA_TUNE" == "1" then
+    raise("%s: with FLOW_CUDA_TUNE=1 GPUs take the algorithms that were fastest when they were tried, perhaps others elsewhere; unset it",
+      what)
+  end
   if enabled == false and options.shards then raise("%s: shards go with true, not with false", what) end
   shards.set(what, options.shards)
 end

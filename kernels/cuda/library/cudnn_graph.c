@@ -280,8 +280,7 @@ void flow_cudnn_plan_release(const flow_cudnn *cudnn, flow_cudnn_plan *plan)
 }
 
 /* A plan of a configuration, or of a text where `json` is one. Failures are cuDNN's status, without a message: the search goes on with
- * the next. A plan that needs too much workspace counts as not supported. *out is changed on success alone, but for `tried`, which is
- * the caller's count. */
+ * the next. A plan that needs too much workspace counts as not supported. *out is changed on success alone. */
 static cudnnStatus_t make_plan(const flow_cudnn_device *device, cudnnBackendDescriptor_t configuration, const char *json,
                                cudnnHandle_t handle, flow_cudnn_plan *out)
 {
@@ -309,15 +308,21 @@ static cudnnStatus_t make_plan(const flow_cudnn_device *device, cudnnBackendDesc
     flow_cudnn_plan_release(cudnn, &plan);
     return status;
   }
-  plan.tried = out->tried;
   *out = plan;
   return CUDNN_STATUS_SUCCESS;
 }
 
+/* What a search has found. */
+typedef struct search {
+  unsigned refused;
+  int most, count, tried;
+  flow_cudnn_plan *plans;
+} search;
+
 /* Tries the configurations of one mode of the heuristics in cuDNN's order, which is by expected speed. Those with a refused note are
  * passed over untried: finalizing a plan compiles kernels, which takes up to seconds. CUDNN_STATUS_NOT_SUPPORTED: none of them did. */
 static cudnnStatus_t try_mode(const flow_cudnn_graph *g, cudnnBackendDescriptor_t operations, const flow_cudnn_device *device,
-                              cudnnBackendHeurMode_t mode, unsigned refused, flow_cudnn_plan *out)
+                              cudnnBackendHeurMode_t mode, search *s)
 {
   const flow_cudnn *cudnn = g->cudnn;
   cudnnBackendDescriptor_t heuristics = NULL, configurations[MOST_CONFIGURATIONS] = { NULL };
@@ -343,12 +348,13 @@ static cudnnStatus_t try_mode(const flow_cudnn_graph *g, cudnnBackendDescriptor_
                                              &count, configurations);
   }
   if (status == CUDNN_STATUS_SUCCESS) {
-    status = CUDNN_STATUS_NOT_SUPPORTED;
-    for (int64_t i = 0; i < count && status != CUDNN_STATUS_SUCCESS; i++) {
-      if (notes_of(cudnn, configurations[i]) & refused) continue;
-      out->tried++;
-      status = make_plan(device, configurations[i], NULL, NULL, out);
+    for (int64_t i = 0; i < count && s->count < s->most; i++) {
+      if (notes_of(cudnn, configurations[i]) & s->refused) continue;
+      s->tried++;
+      if (make_plan(device, configurations[i], NULL, NULL, &s->plans[s->count]) == CUDNN_STATUS_SUCCESS)
+        s->plans[s->count++].tried = s->tried;
     }
+    if (s->count == 0) status = CUDNN_STATUS_NOT_SUPPORTED;
   }
   while (made > 0) cudnn->cudnnBackendDestroyDescriptor(configurations[--made]);
   cudnn->cudnnBackendDestroyDescriptor(heuristics);
@@ -357,15 +363,17 @@ static cudnnStatus_t try_mode(const flow_cudnn_graph *g, cudnnBackendDescriptor_
 
 /* Mode A names engines for this problem by a model of their speed; the mode FALLBACK names general ones, slower, where no other can be
  * made or all are refused. */
-flow_status flow_cudnn_plan_find(flow_cudnn_graph *g, const flow_cudnn_device *device, unsigned refused, flow_cudnn_plan *out)
+flow_status flow_cudnn_plans_find(flow_cudnn_graph *g, const flow_cudnn_device *device, unsigned refused, int most, flow_cudnn_plan *out,
+                                  int *count)
 {
-  *out = (flow_cudnn_plan){ 0 };
+  search s = { .refused = refused, .most = most, .plans = out };
   cudnnBackendDescriptor_t operations = make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   set(g, operations, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g->operation_count, g->operations);
   finalize(g, operations, "a graph is refused");
   if (g->status != FLOW_OK) return g->status;
-  cudnnStatus_t status = try_mode(g, operations, device, CUDNN_HEUR_MODE_A, refused, out);
-  if (status != CUDNN_STATUS_SUCCESS) status = try_mode(g, operations, device, CUDNN_HEUR_MODE_FALLBACK, refused, out);
+  cudnnStatus_t status = try_mode(g, operations, device, CUDNN_HEUR_MODE_A, &s);
+  if (status != CUDNN_STATUS_SUCCESS) status = try_mode(g, operations, device, CUDNN_HEUR_MODE_FALLBACK, &s);
+  *count = s.count;
   return check(g->cudnn, status, "no engine can compute a graph");
 }
 

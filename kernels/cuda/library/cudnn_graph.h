@@ -51,12 +51,13 @@ void        flow_cudnn_device_close(flow_cudnn_device *device);
 typedef struct flow_cudnn_plan {
   cudnnBackendDescriptor_t descriptor;
   int64_t                  workspace;       /* bytes */
-  int                      tried;           /* configurations that were tried; 0: it was read */
+  int tried;                                /* configurations that were tried up to it; 0: it was read */
 } flow_cudnn_plan;
 
-/* The first configuration that cuDNN's heuristics name, that has none of the numerical notes of the bit mask `refused` and can be made.
- * FLOW_UNSUPPORTED where there is none. */
-flow_status flow_cudnn_plan_find(flow_cudnn_graph *graph, const flow_cudnn_device *device, unsigned refused, flow_cudnn_plan *out);
+/* The first configurations, at most `most`, that cuDNN's heuristics name, that have none of the numerical notes of the bit mask `refused`
+ * and can be made: *count plans, at least one. FLOW_UNSUPPORTED where there is none. */
+flow_status flow_cudnn_plans_find(flow_cudnn_graph *graph, const flow_cudnn_device *device, unsigned refused, int most,
+                                  flow_cudnn_plan *out, int *count);
 /* A plan as text, and back on a device of the same kind with the same cuDNN: a hundred times as fast as finding it. */
 flow_status flow_cudnn_plan_json(const flow_cudnn *cudnn, const flow_cudnn_plan *plan, char **out);       /* flow_free */
 flow_status flow_cudnn_plan_read(const flow_cudnn_device *device, const char *json, flow_cudnn_plan *out);

@@ -6,7 +6,9 @@
 #include "base/memory.h"
 #include "cuda/library/library_plans.h"
 #include "cuda/library/plan_cache.h"
+#include "cuda/library/cudnn_trial.h"
 #include "cuda/library/plan_store.h"
+#include "cuda/library/plan_trial.h"
 
 enum { MOST_DEVICES = 64 };
 
@@ -143,7 +145,8 @@ static void add_field(char *key, size_t size, const char *description, const cha
   if (at) snprintf(key + length, size - length, " %.*s", (int)strcspn(at, ",}"), at);
 }
 
-/* What decides which plan it is: cuDNN's version, the kind of device, the algorithms that are refused, and the formula. */
+/* What decides which plan it is: cuDNN's version, the kind of device, the algorithms that are refused, the formula, and whether several are
+ * tried. */
 static flow_status store_key(const flow_cudnn_device *device, const flow_library_convolution *convolution, char *key, size_t size)
 {
   static const char *const fields[] = { "\"deviceName\":", "\"deviceVer\":", "\"multiProcessorCount\":", "\"driverVer\":" };
@@ -153,19 +156,25 @@ static flow_status store_key(const flow_cudnn_device *device, const flow_library
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) add_field(key, size, description, fields[i]);
   flow_free(description);
   size_t length = strlen(key);
-  length += (size_t)snprintf(key + length, size - length, " refused=%x ", flow_cudnn_refused(convolution));
+  length += (size_t)snprintf(key + length, size - length, " refused=%x%s ", flow_cudnn_refused(convolution),
+                             flow_plan_trials(convolution->exact) > 1 ? " tuned" : "");
   if (length < size) flow_library_convolution_text(convolution, key + length, size - length);
   return FLOW_OK;
 }
 
 /* A new plan, which is kept for later runs. What runs is its text read back, from the first time on: so NVIDIA documents plans that are
  * made for a described device (cuDNN's "deviceless ahead-of-time compilation"); handles in graphs and plans are deprecated. */
-static flow_status find_plan(flow_cudnn_graph *graph, const flow_cudnn_device *device, unsigned refused, const char *key,
-                             flow_cudnn_plan *out)
+static flow_status find_plan(flow_cudnn_graph *graph, const flow_cudnn_device *device, const flow_library_convolution *convolution,
+                             const flow_cudnn_names *names, const char *key, flow_cudnn_plan *out)
 {
-  flow_cudnn_plan again;
+  flow_cudnn_plan again, all[FLOW_PLAN_TRIALS];
   char *text = NULL;
-  FLOW_TRY(flow_cudnn_plan_find(graph, device, refused, out));
+  int count = 0;
+  FLOW_TRY(flow_cudnn_plans_find(graph, device, flow_cudnn_refused(convolution), flow_plan_trials(convolution->exact), all, &count));
+  int chosen = flow_cudnn_trial(device, convolution, names, all, count);
+  for (int p = 0; p < count; p++)
+    if (p != chosen) flow_cudnn_plan_release(device->cudnn, &all[p]);
+  *out = all[chosen];
   if (flow_cudnn_plan_json(device->cudnn, out, &text) != FLOW_OK) return FLOW_OK;
   flow_plan_store_write(key, text);
   if (flow_cudnn_plan_read(device, text, &again) == FLOW_OK) {
@@ -187,7 +196,7 @@ flow_status flow_cudnn_plan_of(const flow_cudnn_device *device, const flow_libra
   flow_status status = store_key(device, convolution, key, sizeof key);
   if (status == FLOW_OK) text = flow_plan_store_read(key);
   if (status == FLOW_OK && (!text || flow_cudnn_plan_read(device, text, out) != FLOW_OK))
-    status = find_plan(&graph, device, flow_cudnn_refused(convolution), key, out);
+    status = find_plan(&graph, device, convolution, names, key, out);
   flow_cudnn_graph_end(&graph);
   flow_free(text);
   return status;
@@ -220,36 +229,8 @@ const flow_library_plan *flow_convolution_plan(const flow_call *call, const flow
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------ */
 
-/* The operands' addresses by the names of their tensors. A pack is made for each run: it is small and belongs to one thread. */
-static cudnnStatus_t pack(const flow_cudnn *cudnn, const flow_cudnn_names *names, const flow_library_operands *operands,
-                          cudnnBackendDescriptor_t *out)
-{
-  const struct { int name; const void *data; } all[] = {
-    { names->first, operands->first }, { names->second, operands->second }, { names->result, operands->result },
-    { names->bias, operands->bias }, { names->addend, operands->addend }, { names->relu, operands->relu },
-    { names->sums, operands->sums },
-  };
-  int64_t ids[sizeof all / sizeof *all], count = 0;
-  const void *data[sizeof all / sizeof *all], *workspace = operands->workspace;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    if (!all[i].name) continue;
-    ids[count] = all[i].name;
-    data[count++] = all[i].data;
-  }
-  cudnnBackendDescriptor_t d = NULL;
-  cudnnStatus_t status = cudnn->cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &d);
-  if (status != CUDNN_STATUS_SUCCESS) return status;
-  *out = d;
-  status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids);
-  if (status == CUDNN_STATUS_SUCCESS)
-    status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data);
-  if (status == CUDNN_STATUS_SUCCESS)
-    status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-  if (status == CUDNN_STATUS_SUCCESS) status = cudnn->cudnnBackendFinalize(d);
-  return status;
-}
-
-/* A handle has one stream at a time, hence the lock around choosing it and enqueueing. The pack may go at once: cuDNN has read it when
+/* A pack is made for each run: it is small and belongs to one thread. A handle has one stream at a time, hence the lock around choosing it
+ * and enqueueing. The pack may go at once: cuDNN has read it when
  * the call returns. */
 flow_status flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
@@ -257,7 +238,7 @@ flow_status flow_convolution_run(const flow_call *call, const flow_library_plan 
   struct device_state *state = &devices[flow_cuda_device_index(call)];
   const flow_cudnn *cudnn = state->device.cudnn;
   cudnnBackendDescriptor_t packed = NULL;
-  cudnnStatus_t status = pack(cudnn, &made->names, operands, &packed);
+  cudnnStatus_t status = flow_cudnn_pack(cudnn, &made->names, operands, &packed);
   if (status == CUDNN_STATUS_SUCCESS) {
     pthread_mutex_lock(&state->lock);
     status = cudnn->cudnnSetStream(state->handle, flow_cuda_stream(call));
