@@ -2,9 +2,9 @@
  * walk over layers (lua/flow/model/init.lua), which can hold layers written in Lua; here only the library's own layers are known.
  * Uses everything below but data.
  *
- * model.h: reading order: model_read.c (config.json to calls), model_build.c (layers get their variables), model_file.c (variables and
- * files), model_run.c (steps), session.h (callers in several threads), shared_models.c (one model for all callers that open the same
- * file). */
+ * model.h: reading order: model_read.c (config.json to calls), model_order.c (which comes first), model_build.c (layers get their
+ * variables), model_file.c (variables and files), model_run.c (steps), session.h (callers in several threads), shared_models.c (one model
+ * for all callers that open the same file). */
 #ifndef FLOW_MODELS_MODEL_H
 #define FLOW_MODELS_MODEL_H
 
@@ -96,6 +96,8 @@ flow_status flow_check_model(const char *function, const flow_model *model);
 /* model_read.c: description to parts, inputs, calls and outputs; compile_config to optimizer and loss. Messages name what is not known. A
  * model whose loss or optimizer is not known is not compiled, as in Keras: it predicts, and training says why it cannot. */
 flow_status flow_model_read_parts(flow_model *model);
+/* Where layers are called several times: brings the calls into the order in which Keras runs them (model_order.c). outputs: values. */
+flow_status flow_model_order_calls(flow_model_program *program, const int *outputs, int output_count);
 flow_status flow_model_read_compiled(flow_model *model);
 
 /* model_run.c: runs the calls on values (concrete or symbolic) in an open trace or eagerly; builds layers on the way. outputs: new

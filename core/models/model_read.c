@@ -469,6 +469,7 @@ flow_status flow_model_read_parts(flow_model *model)
                      FLOW_MODEL_MOST_TENSORS);
   for (int i = 0; i < model->input_count; i++) inputs[i] = i;
   FLOW_TRY(expand(&model->program, &model->root, inputs, model->input_count, 0, outputs));
+  FLOW_TRY(flow_model_order_calls(&model->program, outputs, count));
   FLOW_TRY(flow_grow(&model->outputs, sizeof(int), count, &model->output_capacity));
   memcpy(model->outputs, outputs, sizeof(int) * (size_t)count);
   model->output_count = count;

@@ -18,6 +18,7 @@ local signature = require "flow.signature"
 local placement = require "flow.tensor.placement"
 local devices = require "flow.devices"
 local scopes = require "flow.scopes"
+local call_order = require "flow.model.call_order"
 local named_data = require "flow.model.named_data"
 local host_inputs = require "flow.model.host_inputs"
 
@@ -167,57 +168,6 @@ end
 
 ---- graphs of calls -------------------------------------------------------------------------------------------------------------
 
--- Returns the nodes between inputs and outputs in running order, and the layers in Keras' order: by depth, then in the order in which a
--- walk back from the outputs meets them (keras.src.ops.function.map_graph).
-local function map_graph(self, outputs)
-  local finished, order, met, met_count = {}, {}, {}, 0
-  local is_input = {}
-  for _, input in ipairs(self.inputs) do is_input[input] = true end
-  local function visit(t)
-    local node = t.node
-    if finished[node] then return end
-    if not met[node.layer] then
-      met_count = met_count + 1
-      met[node.layer] = met_count
-    end
-    if #node.inputs == 0 and not is_input[t] then
-      raise("%s: the output depends on Input \"%s\", which is not among the inputs", object.title(self), node.layer.name)
-    end
-    if not is_input[t] then
-      for _, input in ipairs(node.inputs) do visit(input) end
-    end
-    finished[node] = true
-    order[#order + 1] = node
-  end
-  for _, output in ipairs(outputs) do visit(output) end
-
-  local node_depth, layer_depth = {}, {}
-  for i = #order, 1, -1 do
-    local node = order[i]
-    local depth = math.max(node_depth[node] or 0, layer_depth[node.layer] or 0)
-    node_depth[node], layer_depth[node.layer] = depth, depth
-    for _, input in ipairs(node.inputs) do
-      node_depth[input.node] = math.max(depth + 1, node_depth[input.node] or 0)
-    end
-  end
-  for i, input in ipairs(self.inputs) do      -- inputs that no output depends on
-    if not met[input.layer] then met[input.layer], layer_depth[input.layer] = i - #self.inputs, 0 end
-  end
-  local layers, named = {}, {}
-  for layer in pairs(met) do
-    layers[#layers + 1] = layer
-    if named[layer.name] then
-      raise("%s: two layers are called \"%s\"; give one another name", object.title(self), layer.name)
-    end
-    named[layer.name] = true
-  end
-  table.sort(layers, function(a, b)
-    if layer_depth[a] ~= layer_depth[b] then return layer_depth[a] > layer_depth[b] end
-    return met[a] < met[b]
-  end)
-  return order, layers, node_depth
-end
-
 -- Converts a table of tensors by name to a list in the order of the names, and returns the names, too.
 local function named_list(value, what)
   local names, list = {}, {}
@@ -251,7 +201,7 @@ local function set_graph(self, inputs, outputs, names_of_inputs, names_of_output
   rawset(self, "_names_of_outputs", names_of_outputs)
   rawset(self, "inputs", inputs)
   rawset(self, "outputs", outputs)
-  local order, layers, depths = map_graph(self, outputs)
+  local order, layers, depths = call_order.of(self, outputs)
   rawset(self, "_host", host_inputs.of_graph(self, order, inputs, outputs))
   rawset(self, "_order", order)
   rawset(self, "_depths", depths)      -- of the nodes
