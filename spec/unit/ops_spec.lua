@@ -124,6 +124,22 @@ describe("reductions", function()
     assert.truthy(dataless:find("flow.nanmedian: there are no elements to choose from", 1, true), dataless)
   end)
 
+  it("give each result one owner: an op of one result after one of two", function()
+    local pictures = flow.random.uniform({ 1, 4, 4, 1 }, { seed = 1 })
+    local largest = flow.keras.ops.max_pool(pictures, 2)
+    local before = largest:totable()
+    local mean = flow.keras.ops.average_pool(pictures, 2)
+    mean:close()
+    collectgarbage()
+    collectgarbage()
+    for _ = 1, 20 do flow.keras.ops.average_pool(pictures, 2) end
+    collectgarbage()
+    assert.same(before, largest:totable())
+    local tools = require "flow.tensor.composed.tools"
+    local message = message_of(function() tools.apply("relu", { pictures }, nil, 2) end)
+    assert.truthy(message:find("flow.relu: 2 results were expected, the op has 1", 1, true), message)
+  end)
+
   it("round whole numbers to whole numbers", function()
     local tens = flow.round(flow.tensor({ 15, 25, -35, 2 }, { dtype = "int32" }), -1)
     assert.same({ "int32", 20, 20, -40, 0 }, { tens.dtype, unpack(tens:totable()) })

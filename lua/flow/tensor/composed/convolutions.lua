@@ -164,7 +164,7 @@ local function pooling(name, op, combine, outside)
       return tools.apply(op, { pictures }, function(a)
         fill_window(a.pool, p)
         a.pool.size[0], a.pool.size[1] = p.kernel[1], p.kernel[2]
-      end, 2)[1]
+      end, op == "max_pool" and 2 or 1)[1]
     end, combine, outside)
     if op == "average_pool" and g.rank == 3 then      -- planes of the padding do not count
       local shares = {}

@@ -156,10 +156,12 @@ function tools.count(n)
   return list
 end
 
--- One op of the library by its name, applied to tensors; set(attributes) fills its attributes in. A list where it has several results.
-local inputs, outputs = native.out("flow_tensor", 6), native.out("flow_tensor", 4)
+-- One op of the library by its name, applied to tensors; set(attributes) fills its attributes in. With results, their number, a list.
+local MOST_RESULTS = 4
+local inputs, outputs = native.out("flow_tensor", 6), native.out("flow_tensor", MOST_RESULTS)
 function tools.apply(name, list, set, results)
   native.pressure()
+  for i = 0, MOST_RESULTS - 1 do outputs[i] = nil end      -- those of the op before have their owners
   local attributes = native.attributes()
   if set then set(attributes) end
   for i, x in ipairs(list) do inputs[i - 1] = native.pointer(x) end
@@ -167,7 +169,10 @@ function tools.apply(name, list, set, results)
   native.try(C.flow_apply, native.context, C.flow_op_find(name), inputs, #list, attributes, outputs)
   if not results then return native.tensor(outputs[0]) end
   local made = {}
-  for i = 1, results do made[i] = native.tensor(outputs[i - 1]) end
+  for i = 1, results do
+    if outputs[i - 1] == nil then raise("flow.%s: %d results were expected, the op has %d", name, results, i - 1) end
+    made[i] = native.tensor(outputs[i - 1])
+  end
   return made
 end
 
