@@ -1,6 +1,6 @@
 /* model_order.c: the order of a model's calls where layers are called several times: what a layer keeps of its calls, such as moving
- * averages, depends on it. As in Keras (keras.src.ops.function.map_graph) and lua/flow/model/init.lua: calls run by depth, the number of
- * calls between them and the outputs; those of one depth in the order in which their depths become known from the last output on. */
+ * averages, depends on it. As in Keras (keras.src.ops.function.map_graph) and lua/flow/model/call_order.lua, calls run by depth, the number
+ * of calls between them and the outputs; those of one depth in the order in which their depths become known from the last output on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static int find_first_calls(const flow_model_program *program, owned *list, int 
   return shared;
 }
 
-/* Puts the calls that `value` needs, and then its own, behind those that were met: without recursion, since models may be deep. */
+/* Adds the calls that `value` needs, and then its own, to those that were met; without recursion, since models may be deep. */
 static void visit(const flow_model_program *program, walk *w, int value)
 {
   int depth = 0;

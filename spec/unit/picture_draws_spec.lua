@@ -141,6 +141,16 @@ describe("flow.image", function()
     assert.equal(3, i)
   end)
 
+  it("flips the pictures of batches in ds:map, also of a smaller last one", function()
+    local batches = flow.data.Dataset.from_tensor_slices(flow.stack { picture, picture, picture, picture, picture }):batch(2)
+    local sizes, flipped = {}, image.flip_left_right(picture)
+    for x in batches:map(function(x) return image.random_flip_left_right(x) end):iter() do
+      sizes[#sizes + 1] = x.shape[1]
+      for i = 1, x.shape[1] do assert.is_true(same(x[i], picture) or same(x[i], flipped)) end
+    end
+    assert.same({ 2, 2, 1 }, sizes)
+  end)
+
   it("says what does not fit", function()
     for text, f in pairs {
       ["a picture has rank 3, a batch rank 4, got rank 2"] = function() image.flip_left_right(flow.ones { 2, 2 }) end,

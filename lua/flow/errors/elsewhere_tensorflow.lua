@@ -2,7 +2,7 @@
 
 local RAGGED = "rows of different lengths are padded: ds:padded_batch(n), flow.utils.pad_sequences(lists), masks by"
   .. " flow.sequence_mask(lengths)"
-local SPARSE = "gradients of embeddings and matrices are tensors with all their elements: there are no sparse ones"
+local SPARSE = "tensors are dense, and so are gradients of embeddings"
 local CHECK = "write error(\"...\") in an if: tensors of a trace have no values yet, but shapes"
 local SCATTER = "flow.scatter_update(x, positions, updates, \"add\"), where positions count from 1; \"max\","
   .. " \"min\", \"mul\" or none likewise"
@@ -49,7 +49,7 @@ return {
     histogram_fixed_width = "flow.histogram(x, { bins = n, range = { low, high } })", timestamp = "os.time() and os.clock()",
     space_to_batch = "flow.keras.ops.image.extract_patches(x, { size = n }) cuts pictures",
     numpy_function = "flow.data.Dataset.from_generator calls Lua",
-    as_string = "flow.strings.as_string(x)", load_library = "a program in C finds flow.h", function_ = "flow.fn(f)",
+    as_string = "flow.strings.as_string(x)", load_library = "a program in C finds flow.h",
     UnconnectedGradients = "tape:gradient(y, x, nil, \"zero\")", VariableAggregation = EQUAL,
     VariableSynchronization = EQUAL,
     name = "layers and variables take name", get_logger = "flow.log says what is reported",

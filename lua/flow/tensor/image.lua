@@ -158,6 +158,7 @@ end
 
 -- The largest value of a picture of whole numbers.
 local WHOLE = { uint8 = 255, int8 = 127, int32 = 2 ^ 31 - 1 }
+internal.largest_of = WHOLE
 
 -- A picture in another dtype: whole numbers become floats from 0 to 1 and back, floats stay as they are, as in tf.image.
 takes "picture, dtype: string, saturate: boolean = false"

@@ -192,7 +192,7 @@ takes "a, b, max_val: number"
 function image.psnr(a, b, most)
   a, b = picture_of(a, "psnr"), picture_of(b, "psnr")
   local function floats_of(x) return tools.is_float(x) and x or image.convert_image_dtype(x, "float32") end
-  if not tools.is_float(a) then most = most / ({ uint8 = 255, int8 = 127, int32 = 2 ^ 31 - 1 })[a.dtype] end
+  if not tools.is_float(a) then most = most / image.largest_of[a.dtype] end
   local squares = ops.mean(ops.square(floats_of(a) - floats_of(b)), { -3, -2, -1 })
   return ops.log(squares) * (-10 / math.log(10)) + 20 * math.log10(most)
 end
@@ -202,7 +202,7 @@ takes [[img1, img2, max_val: number, filter_size: count = 11, filter_sigma: numb
 function image.ssim(a, b, most, size, sigma, k1, k2)
   a, b = picture_of(a, "ssim"), picture_of(b, "ssim")
   if not tools.is_float(a) then
-    most = most / ({ uint8 = 255, int8 = 127, int32 = 2 ^ 31 - 1 })[a.dtype]
+    most = most / image.largest_of[a.dtype]
     a, b = image.convert_image_dtype(a, "float32"), image.convert_image_dtype(b, "float32")
   end
   return pictures.ssim(a, b, { max_val = most, filter_size = size, filter_sigma = sigma, k1 = k1, k2 = k2 })

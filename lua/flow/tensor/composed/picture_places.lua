@@ -5,6 +5,7 @@ local errors = require "flow.errors"
 local image = require "flow.tensor.image"
 local draws = require "flow.tensor.composed.draws"
 local tools = require "flow.tensor.composed.tools"
+local shapes = require "flow.tensor.shapes"
 local signature = require "flow.signature"
 
 local ops, takes, raise = tools.ops, signature.takes, errors.raise
@@ -46,7 +47,11 @@ end
 local function flip_some(name)
   local function some(x, seed, what)
     local picture = picture_of(x, what)
-    local shape = #tools.dims(picture) == 4 and { tools.length(picture, 1, what), 1, 1, 1 } or {}
+    local is_stateless, shape = type(seed) == "table" and seed.pair, {}
+    if #tools.dims(picture) == 4 then      -- rows of a trace's batch are drawn as such; a seed of two numbers is for a known number
+      local rows = is_stateless and tools.length(picture, 1, "image." .. what) or shapes.of(tools.dims(picture))[1]
+      shape = { rows, 1, 1, 1 }
+    end
     return ops.where(ops.lt(draws.uniform(shape, 0, 1, seed, what), 0.5), image[name](picture), picture)
   end
   takes "image, seed?"
