@@ -5,7 +5,7 @@ local flow = require "flow"
 local native = require "flow.ffi"
 local backend = require "spec.support.backend"
 
-local COUNT = tonumber(os.getenv "FLOW_CASES") or 300
+local FIRST, LAST = (require "spec.support.case_numbers")(300)
 local DTYPES = { "float32", "float32", "float32", "float16", "bfloat16", "float64" }
 local ROUNDING = { float32 = 2 ^ -24, float64 = 0, float16 = 2 ^ -11, bfloat16 = 2 ^ -8 }      -- of the results
 local CHANNELS = { 1, 2, 3, 5, 8, 16, 17, 33, 64, 70, 130 }
@@ -115,7 +115,7 @@ end
 
 describe("the statistics of a batch", function()
   it("are those of doubles", function()
-    for number = 1, COUNT do
+    for number = FIRST, LAST do
       local batch = random_batch(number)
       check(batch, statistics(batch.x))
       if number % 50 == 0 then collectgarbage() end

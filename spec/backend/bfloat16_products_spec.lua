@@ -5,7 +5,9 @@ local flow = require "flow"
 local arguments = require "spec.backend.random_ops.arguments"
 local backend = require "spec.support.backend"
 
-local layers, CASES = flow.layers, tonumber(os.getenv "FLOW_CASES") or 60
+local layers = flow.layers
+local FIRST, LAST, CASES = (require "spec.support.case_numbers")(60)
+local FIFTH = FIRST + math.ceil(CASES / 5) - 1      -- the last number of what is tried for every fifth
 
 --- Whether this process may use AVX512-BF16.
 local function rounds()
@@ -83,7 +85,7 @@ local function variants(f) return tostring(flow.profile(f)) end
 
 describe("products in bfloat16", function()
   it("are those of rounded numbers, forward, backward and in the optimizer", function()
-    for number = 1, CASES do
+    for number = FIRST, LAST do
       check_step(dense_step(number))
       if number % 20 == 0 then collectgarbage() end
     end
@@ -91,7 +93,7 @@ describe("products in bfloat16", function()
 
   it("have the same bits by any number of threads and with room for more rows", function()
     finally(function() flow.config.set_threads(0) end)
-    for number = 1, math.ceil(CASES / 5) do
+    for number = FIRST, FIFTH do
       local results
       for threads = 1, 3 do
         flow.config.set_threads(threads)
@@ -113,7 +115,7 @@ describe("products in bfloat16", function()
   end)
 
   it("are used by cells that go through steps, whose results stay near those in float32", function()
-    for number = 1, math.ceil(CASES / 5) do
+    for number = FIRST, FIFTH do
       local draw = arguments.source(number).draw
       local kind = ({ "LSTM", "GRU", "SimpleRNN" })[draw(1, 3)]
       local rows, steps, inputs, units = draw(1, 40), draw(1, 7), draw(1, 30), size(draw, 100)

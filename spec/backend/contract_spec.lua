@@ -11,7 +11,7 @@ local random_net = require "spec.support.nets.random"
 local cases = require "spec.backend.cases"
 
 local C = native.C
-local COUNT = tonumber(os.getenv "FLOW_CASES")
+local case_numbers = require "spec.support.case_numbers"
 local MOST_ROWS = 70
 
 --- Ops that see the whole batch at once, and still compute each row of the output from one row of the input.
@@ -93,7 +93,8 @@ end
 --- Calls check(case, number) for every case, or as often as FLOW_CASES says; fails with the first messages of all that fail.
 local function each_case(list, check)
   local failures, count = {}, 0
-  for number = 1, COUNT or #list do
+  local first, last, tried = case_numbers(#list)
+  for number = first, last do
     local ok, message = pcall(check, list[(number - 1) % #list + 1], number)
     if not ok then
       count = count + 1
@@ -101,7 +102,7 @@ local function each_case(list, check)
     end
     if number % 50 == 0 then collectgarbage() end
   end
-  assert(count == 0, ("%d of %d: %s"):format(count, COUNT or #list, table.concat(failures, "\n")))
+  assert(count == 0, ("%d of %d: %s"):format(count, tried, table.concat(failures, "\n")))
 end
 
 local function selected(predicate)
@@ -134,7 +135,8 @@ describe("a product of few columns over a long axis", function()
     it("does not depend on the capacity, in " .. precision .. " mode", function()
       flow.config.set_precision(precision)
       finally(function() flow.config.set_precision("fast") end)
-      for number = 1, COUNT and math.ceil(COUNT / 50) or 6 do
+      local first, _, count = case_numbers(300)
+      for number = first, first + math.ceil(count / 50) - 1 do
         local draw = source(number)
         local k, n = draw(1024, 9000), number % 3 == 0 and 128 or draw(1, 300)
         local capacity = number % 3 == 0 and 97 or draw(1, 200)
@@ -177,7 +179,8 @@ describe("under set_precision(\"exact\")", function()
   end)
 
   it("a picture alone is predicted as it is among others", function()
-    for number = 1, COUNT or 12 do
+    local first, last = case_numbers(12)
+    for number = first, last do
       local net, shape, _, _ = random_net(number)
       flow.set_random_seed(number)
       local model = reference.model(net, shape)
@@ -223,7 +226,8 @@ describe("a step of a random net", function()
     it("ends with the same weights whatever its capacity and whatever ran before, in " .. precision .. " mode", function()
       flow.config.set_precision(precision)
       finally(function() flow.config.set_precision("fast") end)
-      for number = 1, COUNT or 12 do
+      local first, last = case_numbers(12)
+      for number = first, last do
         local draw = source(number)
         local rows = draw(1, 40)
         local capacity = draw(rows, MOST_ROWS)

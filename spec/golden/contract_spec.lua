@@ -1,11 +1,11 @@
 --- The contract of numbers for every layer of the golden cases: a prediction has the bits of its rows, whatever the capacity of the
---- instance and whatever ran before, and under set_precision("exact") a row has those bits alone, too. FLOW_CASES sets how many are tried.
+--- instance and whatever ran before, and under set_precision("exact") a row has those bits alone, too. FLOW_CASES=10000 tries this many.
 local flow = require "flow"
 local backend = require "spec.support.backend"
 local golden = require "spec.support.golden"
 
 local cases = golden.manifest.layers
-local COUNT = tonumber(os.getenv "FLOW_CASES") or #cases
+local FIRST, LAST = (require "spec.support.case_numbers")(#cases)
 local MOST_ROWS = 70
 local OVER_THE_BATCH = { MelSpectrogram = true }      -- as in Keras its floor is top_db below the loudest of all rows
 
@@ -30,7 +30,7 @@ describe("the bits of a layer's prediction", function()
     it("follow from its rows, in " .. precision .. " mode", function()
       flow.config.set_precision(precision)
       finally(function() flow.config.set_precision("fast") end)
-      for number = 1, COUNT do
+      for number = FIRST, LAST do
         local case = cases[(number - 1) % #cases + 1]
         local capacity = 1 + number * 31 % MOST_ROWS
         local rows = 1 + number * 17 % capacity

@@ -4,16 +4,15 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local object = require "flow.object"
+local model_files = require "spec.support.model_files"
 local random_files = require "spec.support.random_files"
 
-local CASES = tonumber(os.getenv("FLOW_CASES")) or 100
+local FIRST, LAST, CASES = (require "spec.support.case_numbers")(100)
 local TOLERANCE = 1e-5
 local python = os.getenv("FLOW_PYTHON") or "python3"
 local _, missing = support.run(python .. " -c 'import onnx, onnxruntime'")
 
-local function list_of(outputs) return flow.is_tensor(outputs) and { outputs } or outputs end
-
-local function predicted(model, inputs) return list_of(model:predict(#inputs == 1 and inputs[1] or inputs, { verbose = 0 })) end
+local predicted = model_files.predicted
 
 local function is_finite(value) return value == value and math.abs(value) < math.huge end
 
@@ -104,7 +103,7 @@ describe("ONNX Runtime gives what predict gives:", function()
       local folder, whats, refused, found, open = os.tmpname(), {}, 0, {}, 0
       os.remove(folder)
       flow.io.makedirs(folder)
-      for seed = 1, CASES do
+      for seed = FIRST, LAST do
         local problem
         whats[seed], problem = export(random_files[kind], seed, ("%s/%06d"):format(folder, seed))
         if problem then refused = refused + 1 end
@@ -126,7 +125,7 @@ describe("ONNX Runtime gives what predict gives:", function()
       assert.equal("", table.concat(failed, "\n"))
       assert.equal(CASES, #found + refused, output)
       assert.truthy(open <= 1 + CASES / 500, ("%d of %d are not settled"):format(open, CASES))
-      assert.truthy(#found > CASES / 2, ("only %d of %d have a form in ONNX"):format(#found, CASES))
+      assert.truthy(CASES < 20 or #found > CASES / 2, ("only %d of %d have a form in ONNX"):format(#found, CASES))
     end)
   end
 end)

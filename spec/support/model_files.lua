@@ -18,8 +18,18 @@ local function temporary()
   return path
 end
 
-local function list_of(outputs)
-  return flow.is_tensor(outputs) and { outputs } or outputs
+-- The tensors of a list, also of those in lists in it, in their order.
+local function flattened(list, found)
+  found = found or {}
+  for _, entry in ipairs(list) do
+    if type(entry) == "table" then flattened(entry, found) else found[#found + 1] = entry end
+  end
+  return found
+end
+
+--- What a model predicts for a list of inputs, as one list, also where its outputs are nested.
+function files.predicted(model, inputs)
+  return flattened { model:predict(#inputs == 1 and inputs[1] or inputs, { verbose = 0 }) }
 end
 
 --- What flow_model_predict gives for a file, as a list, and what flow_model_save writes then if `copy` is a path.
@@ -45,15 +55,6 @@ function files.assert_same_text(expected, actual, what)
   while expected:byte(at) == actual:byte(at) do at = at + 1 end
   local from = math.max(1, at - 150)
   error(("%s: expected ...%s..., found ...%s..."):format(what, expected:sub(from, at + 60), actual:sub(from, at + 60)), 2)
-end
-
--- The tensors of a list, also of those in lists in it, in their order.
-local function flattened(list, found)
-  found = found or {}
-  for _, entry in ipairs(list) do
-    if type(entry) == "table" then flattened(entry, found) else found[#found + 1] = entry end
-  end
-  return found
 end
 
 --- Fails unless both lists of tensors, or of lists of them, have the same shapes, dtypes and bits.
@@ -93,18 +94,17 @@ function files.assert_returns(model, inputs, options)
   options = options or {}
   local file = temporary()
   local description = model:to_json()
-  local function predicted(m) return list_of(m:predict(#inputs == 1 and inputs[1] or inputs, { verbose = 0 })) end
-  local before = predicted(model)
+  local before = files.predicted(model, inputs)
   model:save(file)
   local again = flow.load_model(file, { custom_objects = options.custom_objects })
   files.assert_same_text(description, again:to_json(), "the description, read by Lua")
-  files.assert_same_bits(before, predicted(again), "read by Lua")
+  files.assert_same_bits(before, files.predicted(again, inputs), "read by Lua")
   if options.in_c == false then return again end
   files.assert_same_bits(before, files.predict_in_c(file, inputs, file .. ".c.keras"), "read by C")
   files.assert_same_text(contents(file), contents(file .. ".c.keras"), "the weights, written by C")
   local copied = flow.load_model(file .. ".c.keras")
   files.assert_same_text(description, copied:to_json(), "the description, written by C")
-  files.assert_same_bits(before, predicted(copied), "written by C")
+  files.assert_same_bits(before, files.predicted(copied, inputs), "written by C")
   return again
 end
 

@@ -1,10 +1,10 @@
 -- coroutines_spec.lua: tapes, traces and scopes belong to the coroutine that opened them. Random programs that yield anywhere compute,
--- interleaved, what each computes by itself. FLOW_CASES: how many sets of programs.
+-- interleaved, what each computes by itself. FLOW_CASES=10000 tries this many sets of programs.
 local flow = require "flow"
 local native = require "flow.ffi"
 local layers = flow.layers
 
-local CASES = tonumber(os.getenv("FLOW_CASES")) or 60
+local FIRST, LAST = (require "spec.support.case_numbers")(60)
 
 -- random(a, b): whole numbers of a sequence of its own (Park and Miller, 1988).
 local function generator(seed)
@@ -134,7 +134,7 @@ end
 
 describe("coroutines", function()
   it("that take turns compute what each computes by itself", function()
-    for case = 1, CASES do
+    for case = FIRST, LAST do
       local random = generator(case)
       local count, alone, together, left = random(2, 5), {}, {}, {}
       for i = 1, count do

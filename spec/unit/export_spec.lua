@@ -197,6 +197,21 @@ describe("model:export", function()
     assert.are.same({ "x", "output" }, { onnx.inputs[1].name, onnx.outputs[1].name })
   end)
 
+  it("writes outputs by name and nested outputs in their order", function()
+    local x = flow.Input { 3 }
+    local function dense(name) return layers.Dense(2, { name = name })(x) end
+    local function names_of(model, options)
+      local names = {}
+      for i, output in ipairs(exported(model, options).outputs) do names[i] = output.name end
+      return table.concat(names, " ")
+    end
+    assert.equal("kind price", names_of(flow.Model { inputs = x, outputs = { price = dense "a", kind = dense "b" } }))
+    assert.equal("c d e", names_of(flow.Model { inputs = x, outputs = { dense "c", { dense "d", { dense "e" } } } }))
+    local Several = flow.Model:extend("Several")
+    function Several:call(t) return { zero = { t * 0, t * 1 }, all = t, ["and"] = t } end
+    assert.equal("all and zero zero_1", names_of(Several(), { inputs = { { shape = { -1, 4 } } } }))
+  end)
+
   it("names an op that ONNX lacks, and lists them", function()
     local Noisy = layers.Layer:extend("Noisy")
     function Noisy:build() self.dropout = layers.Dropout(0.5) end

@@ -6,12 +6,12 @@ local model_files = require "spec.support.model_files"
 local random_files = require "spec.support.random_files"
 local support = require "spec.support.init"
 
-local CASES = tonumber(os.getenv("FLOW_CASES")) or random_files.classes
+local FIRST, LAST, CASES = (require "spec.support.case_numbers")(random_files.classes)
 
 --- f(seed) for all seeds of a kind; the first failures are told with their seeds when all were tried.
 local function each(f)
   local failures, count = {}, 0
-  for seed = 1, CASES do
+  for seed = FIRST, LAST do
     local ok, problem = pcall(f, seed)
     if not ok then
       count = count + 1

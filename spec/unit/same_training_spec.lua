@@ -6,7 +6,8 @@ local flow = require "flow"
 local backend = require "spec.support.backend"
 local random_trainings = require "spec.support.random_trainings"
 
-local CASES, ONLY = tonumber(os.getenv "FLOW_CASES") or 40, tonumber(os.getenv "FLOW_CASE")
+local FIRST, LAST, CASES = (require "spec.support.case_numbers")(40)
+local ONLY = FIRST == LAST
 
 --- f(x, y, weights) of each batch, in order, of `epochs` epochs; from and to: the first and the last step.
 local function each_batch(t, f, from, to)
@@ -111,7 +112,7 @@ describe("a training that is written in another way", function()
     file = support.file("model.keras", "")
     finally(function() flow.config.set_precision("fast") end)
     local failures, compared = {}, 0
-    for case = ONLY or 1, ONLY or CASES do
+    for case = FIRST, LAST do
       local title = "seed " .. case
       local ok, message = pcall(function()
         local t = random_trainings.of(case)

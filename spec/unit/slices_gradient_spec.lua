@@ -3,7 +3,7 @@
 require "spec.support.init"
 local flow = require "flow"
 
-local CASES = tonumber(os.getenv "FLOW_CASES") or 150
+local FIRST, LAST = (require "spec.support.case_numbers")(150)
 
 -- Random choices of one seed.
 local function drawing(seed)
@@ -59,7 +59,7 @@ end
 
 describe("gradients of slices", function()
   it("are sums over the slices that hold an element", function()
-    for seed = 1, CASES do
+    for seed = FIRST, LAST do
       local draw, shape, parts = drawing(seed), {}, {}
       for axis = 1, draw(1, 3) do shape[axis] = draw(1, 5) end
       local traced = seed % 2 == 0 and #shape > 1

@@ -13,6 +13,7 @@ local object = require "flow.object"
 local symbolic = require "flow.layers.symbolic"
 local several = require "flow.layers.several"
 local models = require "flow.model"
+local named_data = require "flow.model.named_data"
 local io = require "flow.io"
 local json = require "flow.json"
 local quantization = require "flow.layers.quantization"
@@ -86,10 +87,28 @@ local function check_sizes(model, inputs)
   end
 end
 
-local function output_names(model, count)
-  local names, known = {}, rawget(model, "outputs")
-  for i = 1, count do names[i] = known and known[i].node.layer.name or "output" end
-  return names
+-- What a model returned, a tensor, lists or tables by name of them at any depth, as one list, and the names of its entries: those that the
+-- model's outputs have, else the names in the tables. Tables are in the order of the model's outputs, else of their names.
+local function flattened(model, results)
+  local list, names = {}, {}
+  local known = named_data.names(model, "outputs")
+  local function add(value, name)
+    if type(value) ~= "table" or getmetatable(value) then
+      list[#list + 1] = value
+      names[#list] = known and known[#list] or name or "output"
+    elseif named_data.is(value) then
+      local keys = value == results and known or {}
+      if keys ~= known then
+        for key in pairs(value) do keys[#keys + 1] = key end
+        table.sort(keys)
+      end
+      for _, key in ipairs(keys) do add(value[key], key) end
+    else
+      for _, entry in ipairs(value) do add(entry, name) end
+    end
+  end
+  add(results)
+  return list, names
 end
 
 ---- writing -------------------------------------------------------------------------------------------------------------------
@@ -103,8 +122,7 @@ end
 local function run(model, inputs)
   local tensors = {}
   for i, input in ipairs(inputs) do tensors[i] = symbolic.trace_input(input.shape, input.dtype) end
-  local results = several.gathered(model(#tensors == 1 and tensors[1] or tensors, { training = false }))
-  return native.is_tensor(results) and { results } or results
+  return flattened(model, several.gathered(model(#tensors == 1 and tensors[1] or tensors, { training = false })))
 end
 
 -- Calls f while a trace is open that is thrown away.
@@ -119,11 +137,12 @@ local function write_floats(model, path, options)
   check_sizes(model, inputs)
   if not rawget(model, "inputs") then in_trace(function() run(model, inputs) end) end      -- variables exist before the step is traced
   in_trace(function()
-    local results, input_names = run(model, inputs), {}
+    local results, names = run(model, inputs)
+    local input_names = {}
     for i, input in ipairs(inputs) do input_names[i] = input.name end
     local taken = {}
     unique(input_names, taken)
-    local names = unique(output_names(model, #results), taken)
+    unique(names, taken)
     for i, result in ipairs(results) do
       local dtype = native.dtype_names[C.flow_tensor_dtype(native.pointer(result))]
       outputs[i] = { name = names[i], shape = symbolic.dims(result), dtype = dtype }
