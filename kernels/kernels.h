@@ -13,7 +13,8 @@
  *           call->accumulate is set. The engine adds the partial sums of the slots in a fixed order. Where call->partial is
  *           set, the outputs of an op marked WIDE are partial sums of core/ops/wide_sum.h instead; else it sees all rows.
  *   WHOLE   sees whole operands. It splits its own work: phase p has parts(call, p) independent parts; run(call, p,
- *           begin, end) does parts [begin, end). All parts of a phase are finished before the next phase starts.
+ *           begin, end) does parts [begin, end). All parts of a phase are finished before the next phase starts. Where the last phase
+ *           has fewer parts than there are members, a kernel that has rounds() is asked for its rounds instead.
  * The same kernels serve eager ops: there a MAP call is split into chunks of rows by the engine as well.
  *
  * Results must not depend on the number of threads: neither on how parts are handed out, nor on which rows a member gets.
@@ -73,6 +74,11 @@ typedef struct flow_kernel {
   int         phases;                                               /* WHOLE: number of phases, 0 means 1 */
   int64_t     (*parts)(const flow_call *call, int phase);           /* (optional, default: 1) WHOLE */
   flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */
+  /* (optional, default: 0) WHOLE: in how many rounds members may do the last phase together where it has fewer parts than there are
+   * members; by shapes alone. All parts of a round are done before the next begins; all together do what the phase does, bit by bit. */
+  int64_t (*rounds)(const flow_call *call);
+  int64_t (*round_parts)(const flow_call *call);
+  flow_status (*run_round)(const flow_call *call, int64_t round, int64_t part);
   /* (optional, default: 1) MAP: into how many a call of few rows is cut, by shapes alone */
   int64_t     (*pieces)(const flow_call *call);
   /* with pieces: does one of them; all together do what `run` does, bit by bit */

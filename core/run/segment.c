@@ -332,6 +332,39 @@ static void draw_parts(flow_instance *instance, flow_region *region, flow_member
   if (drawn && atomic_fetch_add(done, drawn) + drawn == cut->parts[phase]) flow_region_tell(region, done);
 }
 
+/* Whether members divide the rounds of a segment's last phase instead of its parts: where some of them would have none. */
+static int goes_by_rounds(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, int members)
+{
+  enum { MOST = 1 << 30 }; /* parts of all rounds: an int counts them */
+  if (!kernel->rounds || phase + 1 < cut->phases || cut->parts[phase] >= members) return 0;
+  int64_t rounds = kernel->rounds(call), parts = rounds > 0 ? kernel->round_parts(call) : 0;
+  return parts > 1 && rounds < MOST / parts;
+}
+
+/* The last phase in rounds. As for pieces, nobody waits for a member that does not come, but for parts that were taken: others take its
+ * parts. */
+static void run_rounds(flow_instance *instance, flow_region *region, flow_member *own, int s, const flow_call *call, int member,
+                       int members)
+{
+  const flow_kernel *kernel = instance->entries[instance->plan->segments[s].first].kernel;
+  const int64_t rounds = kernel->rounds(call), parts = kernel->round_parts(call);
+  piece_walk walk = {
+    .region = region, .instance = instance, .member = member, .members = members, .done = &instance->part.progress[s].done[0]
+  };
+  double started = flow_member_start_watch(instance->run);
+  for (int64_t round = 0; round < rounds; round++, walk.before += parts) {
+    share own_share = begin_share(instance, own, member, members, parts);
+    int done = 0;
+    wait_for_steps_before(&walk);
+    for (int64_t part; (part = next_part(&own_share)) >= 0; done++) {
+      flow_status status = kernel->run_round(call, round, part);
+      if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
+    }
+    finish_pieces(&walk, done);
+  }
+  flow_member_stop_watch(instance->run, own, instance->plan->segments[s].first, started);
+}
+
 /* All phases of a segment, by all members, each with its own `call` (NULL for slots, which bind their own); or of a replica that belongs
  * to this member (`members` is 1): then others may take parts, too, while it is open (flow_segment_help), and those have to be waited
  * for.
@@ -346,8 +379,12 @@ static void run_phases(flow_instance *instance, flow_region *region, flow_member
   if (members == 1) progress->cut = *cut;
   for (int phase = 0; phase < cut->phases; phase++) {
     if (members > 1) {
-      share own_share = begin_share(instance, own, member, members, cut->parts[phase]);
-      take_parts(instance, own, s, phase, cut, call, &own_share);
+      if (call && goes_by_rounds(instance->entries[instance->plan->segments[s].first].kernel, call, cut, phase, members)) {
+        run_rounds(instance, region, own, s, call, member, members);
+      } else {
+        share own_share = begin_share(instance, own, member, members, cut->parts[phase]);
+        take_parts(instance, own, s, phase, cut, call, &own_share);
+      }
       flow_members_meet(region, members);
       continue;
     }

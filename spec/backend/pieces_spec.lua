@@ -37,21 +37,26 @@ local function net(seed)
   return flow.Model { inputs = input, outputs = output }, { size, input.shape[3], channels }
 end
 
--- One of layers over steps of time: products of matrices of each row, in some nets so deep that they are split, softmax, axes that move.
+-- One of layers over steps of time: products of matrices of each row, in some nets so deep that they are split, softmax, axes that move,
+-- recurrent layers.
 local function sequence_net(seed)
   local state = { number = seed * 104729 + 1 }
-  local steps, width = draw(state, 2, 150), 8 * draw(state, 1, 24)
-  local input = layers.Input { steps, width }
-  local x = input
+  local steps, features = draw(state, 2, 150), 8 * draw(state, 1, 24)
+  local input = layers.Input { steps, features }
+  local x, width = input, features
   for _ = 1, draw(state, 1, 3) do
-    local kind = draw(state, 1, 4)
+    local kind = draw(state, 1, 6)
     local heads, size = draw(state, 1, 8), draw(state, 1, 40)
     if kind == 1 then x = x + layers.MultiHeadAttention(heads, size)(layers.LayerNormalization()(x), x)
     elseif kind == 2 then x = layers.Attention() { x, layers.Dense(width, { activation = "gelu" })(x) }
     elseif kind == 3 then x = layers.Permute { 2, 1 }(layers.Softmax(draw(state, 2, 3))(layers.Permute { 2, 1 }(x)))
+    elseif kind > 4 then      -- threads divide the units of each step, where these are many
+      local class = ({ "LSTM", "GRU", "SimpleRNN" })[draw(state, 1, 3)]
+      width = 16 * draw(state, 1, 16)
+      x = layers[class](width, { return_sequences = true, go_backwards = draw(state, 0, 1) == 1 })(x)
     else x = layers.Dot { axes = { 3, 2 } } { x, layers.Dot { axes = { 2, 2 } } { x, x } } end
   end
-  return flow.Model { inputs = input, outputs = layers.Dense(5)(layers.LayerNormalization()(x)) }, { steps, width }
+  return flow.Model { inputs = input, outputs = layers.Dense(5)(layers.LayerNormalization()(x)) }, { steps, features }
 end
 
 describe("single pictures by several threads", function()

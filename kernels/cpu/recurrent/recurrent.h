@@ -142,10 +142,20 @@ static inline double blocks_cost(const flow_call *call)
   return flow_cost_arithmetic(values * (double)r.units, is_rounded(call) ? 0.8 : 0.5) + flow_cost_cached(values * 40);
 }
 
+/* After the panels: h of this step and of the next, and c, where members divide the units of a step (recurrent.c, rounds). */
+static inline int64_t shared_state_floats(const block *b)
+{
+  return b->r.cell.transposed ? 0 : 3 * TILE_ROWS * b->state;
+}
+static inline float *shared_states(const flow_call *call, const block *b)
+{
+  return (float *)call->shared + packed_floats(&b->w) + packed_floats(&b->candidate);
+}
+
 static inline size_t blocks_shared_bytes(const flow_call *call)
 {
   block b = block_of(call);
-  return (size_t)(packed_floats(&b.w) + packed_floats(&b.candidate)) * sizeof(float);
+  return (size_t)(packed_floats(&b.w) + packed_floats(&b.candidate) + shared_state_floats(&b)) * sizeof(float);
 }
 
 static inline int64_t scratch_floats(const block *b) { return block_rows(b) * (2 * b->state + b->width); }
@@ -204,9 +214,11 @@ static inline void give_state(const block *b, const flow_operand *output, const 
     copy_floats((float *)output->data + (b->first + i) * b->r.units, state + i * b->state, b->r.units);
 }
 
-#define BLOCKS(name, run_function)                                                                                                \
-  { .variant = #name, .supports = supports_##name, .cost = blocks_cost, .shared_bytes = blocks_shared_bytes,                       \
-    .scratch_bytes = blocks_scratch_bytes, .phases = 2, .parts = blocks_parts, .run = run_function }
+#define BLOCKS(name, run_function, ...)                                                                         \
+  {                                                                                                             \
+    .variant = #name, .supports = supports_##name, .cost = blocks_cost, .shared_bytes = blocks_shared_bytes,    \
+    .scratch_bytes = blocks_scratch_bytes, .phases = 2, .parts = blocks_parts, .run = run_function, __VA_ARGS__ \
+  }
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------------ */
 
