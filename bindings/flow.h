@@ -260,8 +260,8 @@ FLOW_API double      flow_tensor_size(const flow_tensor *tensor);
 FLOW_API int         flow_tensor_is_symbolic(const flow_tensor *tensor);
 /* 1: its elements are one after the other in row-major order. */
 FLOW_API int         flow_tensor_is_contiguous(const flow_tensor *tensor);
-/* Its first element, in host memory. Borrowed; valid as long as the tensor. NULL if it is symbolic or on a device. Whoever
- * writes there has to know who else shares the memory. */
+/* Its first element, in host memory. Borrowed; valid as long as the tensor. NULL if it is symbolic or on a device.
+ * Writing there changes every tensor that shares the memory. */
 FLOW_API void       *flow_tensor_data(const flow_tensor *tensor);
 /* How many tensors share its memory, itself included; 0 if it is symbolic. */
 FLOW_API int         flow_tensor_owners(const flow_tensor *tensor);

@@ -4,7 +4,7 @@
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
-/* An element of a dataset: the references belong to whoever got it. Text is a uint8 tensor of rank 1.
+/* An element of a dataset: the references belong to the caller that got it. Text is a uint8 tensor of rank 1.
  * count 0: the data has ended. count < 0, only from an iterator: it waits for flow_iterator_answer to a question about
  * callback number `callback`, with -1 - count tensors as arguments; `pass` tells passes over the same generator apart.
  * numbers 1, of an iterator that was told to keep rows (flow_iterator_keep_rows): its one tensor, int64 on the host, names rows of the
@@ -63,7 +63,7 @@ FLOW_API flow_status flow_dataset_concatenate(flow_dataset *first, flow_dataset 
 /* Elements index, index + count, index + 2 count, ... of each pass. */
 /* count -1: to be set by distribution */
 FLOW_API flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out);
-/* A thread makes up to `size` elements ahead of whoever asks. */
+/* A thread makes up to `size` elements before they are asked for. */
 FLOW_API flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out);    /* -1: by measured waiting */
 /* What policy distribution takes, and whether parallel stages keep the order (-1: as before). */
 enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };

@@ -105,8 +105,8 @@ FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      
 
 /* ---- a page over event files --------------------------------------------------------------------------------------
  * Pages over HTTP, for GET only, from their own thread, of the event files under a folder, which are read as they grow: / is `page`, the
- * text of an HTML file; /runs, /scalars/TAG, /histograms/TAG, /pictures/TAG and /texts/TAG are JSON. Whoever reaches the address can read
- * it. */
+ * text of an HTML file; /runs, /scalars/TAG, /histograms/TAG, /pictures/TAG and /texts/TAG are JSON. Every
+ * process that reaches the address can read them. */
 
 typedef struct flow_board flow_board;
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* How these functions are declared, and the cosine that they use; whoever compiles them for another processor says so before. */
+/* How these functions are declared, and the cosine that they use; a file that compiles them for another processor defines these before. */
 #ifndef FLOW_SCHEDULE_FUNCTION
 #define FLOW_SCHEDULE_FUNCTION static inline
 #define FLOW_SCHEDULE_COSINE(x) cos(x)

@@ -1,4 +1,4 @@
-/* output.c: lines with prefixes, and the queues in which they wait for stdout and stderr. Nothing here blocks: whoever reads slowly must
+/* output.c: lines with prefixes, and the queues in which they wait for stdout and stderr. Nothing here blocks: a slow reader must
  * not keep the launcher from its signals and deadlines. */
 #include "output.h"
 

@@ -42,7 +42,7 @@ void remote_take(remote_side *self, output *out, output_line *line, const char *
 void remote_signal(const remote_side *self, int number)
 {
   const char byte = (char)number;
-  if (self->input >= 0 && write(self->input, &byte, 1) < 0) return;       /* whoever is gone needs no signal */
+  if (self->input >= 0 && write(self->input, &byte, 1) < 0) return; /* a process that has ended needs no signal */
 }
 
 /* The last line that is not empty, in place. */

@@ -282,7 +282,7 @@ static void tell_losses(job *self)
   say(self, "some output is lost: %s", strerror(self->out.lost));
 }
 
-/* Whoever read our output has gone: as for any program in a pipeline, the job ends. */
+/* The reader of our output has closed it: as for any program in a pipeline, the job ends. */
 static void check_reader(job *self)
 {
   if (self->out.queue[0].dead != EPIPE || self->signal) return;
@@ -341,7 +341,7 @@ static void start_task(job *self, supervised_task *task)
   kill_all(self);
 }
 
-/* Tasks whose pause is over. The lines of their last life are ended first; whoever still holds its pipe is heard no more. */
+/* Tasks whose pause is over. The lines of their last run are ended first; a process that still holds its pipe is not read any more. */
 static void start_again(job *self)
 {
   double now = streams_now();

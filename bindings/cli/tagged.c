@@ -86,7 +86,7 @@ static void pass(output *out, tagged *self, const char *bytes, size_t count, dou
 }
 
 /* A tag may be cut anywhere by a read. What may be the beginning of one is kept in `begun` byte by byte; between two brackets bytes are
- * passed on in pieces. What turns out to be no tag is text after all. */
+ * passed on in pieces. What turns out not to be a tag is text after all. */
 void tagged_add(output *out, tagged *self, const char *bytes, size_t count, double now)
 {
   while (count > 0) {

@@ -4,7 +4,7 @@
  * Sixteen bits. Most kernels of the CPU compute in float32. An op that is marked VIA_FLOAT therefore has its float16 and bfloat16 inputs
  * cast to float32 before it and its results cast back after it, unless the device's kernels take such floats themselves. A policy
  * (mixed_bfloat16) casts a lot, and most of what it casts is read by such ops again; so its casts are marked `loose` (graph.h), and
- * whoever wants float32 of a loose value reads what was cast instead (flow_graph_wide). Then a chain of layers has no pairs of casts
+ * an op that needs float32 of a loose value reads what was cast instead (flow_graph_wide). Then a chain of layers has no pairs of casts
  * between them. Products of such nodes may round what they multiply where the processor gains by that: flow_node's bfloat16, which the
  * nodes of their gradients get, too. */
 #include "graph/loop.h"
@@ -54,7 +54,7 @@ static int takes_half_floats(flow_context *context, int op, const flow_graph *gr
   return 1;
 }
 
-/* Whether an op that moves elements does so in float32: in 16 bits a policy wants them, and whoever computes reads them wide. */
+/* Whether an op that moves elements does so in float32: a policy asks for 16 bits, and ops that compute read them in float32. */
 static int moves_wide(int op, flow_tensor *const *inputs, int count)
 {
   int loose = 0;

@@ -5,7 +5,7 @@
  * Reading order: apply.c (one call), eager.c and eager_device.c (running it), expression.h (formulas), autodiff.c (the walk back over a
  * tape, by the rules of core/ops/rules), gradient_loop.c, parts.h, variable_ops.c.
  *
- * Whoever calls a function here runs it on its own thread with its own context; a context is for one thread at a time. Tensors that come
+ * A caller runs these functions on its own thread with its own context; a context is for one thread at a time. Tensors that come
  * back are new references unless a comment says that they are borrowed. A function that fails leaves its outputs NULL or as they were,
  * and has released what it made.
  *

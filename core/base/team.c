@@ -1,7 +1,7 @@
 /* team.c: the persistent thread team.
  *
- * Whoever swaps `busy` from 0 to 1 owns the team for one region: only the owner starts threads and writes the region. Each worker has
- * its own mailbox: the owner posts to those that take part, a worker takes its post, and the owner waits until all that were taken have
+ * The thread that swaps `busy` from 0 to 1 owns the team for one region: only the owner starts threads and writes the region. Each worker
+ * has its own mailbox: the owner posts to those that take part, a worker takes its post, and the owner waits until all that were taken have
  * returned, so a worker reads the region only between taking and returning. Workers spin for some tens of microseconds after a region,
  * since regions come in series, then sleep.
  *
@@ -15,7 +15,7 @@
  *
  * Order of memory. What the owner writes before post() is read by a worker after take_post(): `posted` is exchanged with acquire order.
  * What a member writes before a barrier is read by all after it: `arrived` is counted with acquire and release, and `phase` is stored
- * after the last arrival. Sleeping is a race of two flags (a sleeper says that it sleeps and looks once more; whoever has changed the
+ * after the last arrival. Sleeping is a race of two flags (a sleeper says that it sleeps and looks once more; the one that has changed the
  * number looks whether somebody sleeps), which is only right if these four accesses are sequentially consistent. */
 #define _GNU_SOURCE            /* CPU_COUNT, sched_getaffinity */
 #include "base/team.h"
@@ -30,7 +30,7 @@
 #include "base/futex.h"
 #include "base/thread.h"
 
-/* SPIN_NANOSECONDS is about what sleeping and being woken costs: whoever waits for less has gained, whoever waits longer has lost at
+/* SPIN_NANOSECONDS is about what sleeping and being woken costs: a thread that waits for less has gained, one that waits longer has lost at
  * most twice. The clock is read every PAUSES_PER_LOOK pauses, since reading it costs more than looking at the number. */
 enum { MOST_MEMBERS = 512, SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16 };
 
@@ -154,7 +154,7 @@ static void post(worker *to)
 static void forget_threads_in_child(void)
 {
   team.started = 0;
-  atomic_store(&team.busy, 0);          /* whoever owned the team is a thread of the parent */
+  atomic_store(&team.busy, 0); /* the owner of the team is a thread of the parent */
   atomic_store(&team.quota, 0);
   atomic_store(&team.cores, 0);         /* children are often pinned to their own cores */
   atomic_store(&team.may_start, 1);
@@ -258,7 +258,7 @@ flow_status flow_team_set_size(int count)
 
 /* ---- regions ------------------------------------------------------------------------------------------------------ */
 
-/* A region of one member on the caller's stack, whoever owns the team. */
+/* A region of one member on the caller's stack: it needs no ownership of the team. */
 static void run_alone(flow_region_function fn, void *argument)
 {
   flow_region region = { .fn = fn, .argument = argument, .members = 1 };

@@ -33,7 +33,7 @@ int  flow_core_count(void);      /* of the affinity mask, or of the control grou
 int  flow_team_size(void);
 flow_status flow_team_set_size(int count);    /* 0 = one per core */
 
-/* A counter that members draw parts from; reset by whoever owns the region between two barriers. */
+/* A counter that members draw parts from; reset by the owner of the region between two barriers. */
 #include <stdatomic.h>
 typedef struct { _Atomic int64_t next; char pad[56]; } flow_ticket;
 static inline int64_t flow_ticket_take(flow_ticket *ticket) { return atomic_fetch_add_explicit(&ticket->next, 1, memory_order_relaxed); }

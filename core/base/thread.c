@@ -21,7 +21,7 @@ int flow_fork_generation(void)
 static void *thread_main(void *argument)
 {
   const flow_thread *self = argument;
-  flow_float_enter();                     /* a thread inherits the environment of whoever starts it; this one never leaves the default */
+  flow_float_enter(); /* a thread inherits its starter's environment; this one never leaves the default */
   pthread_setname_np(pthread_self(), self->name);
   return self->run(self->argument);
 }

@@ -55,8 +55,8 @@ flow_status flow_cluster_check(const flow_cluster *cluster);
 /* Slurm's tasks of this step, with addresses (cluster_slurm.c). */
 flow_status flow_cluster_add_slurm(const flow_environment *environment, flow_cluster *cluster, int rank, int size);
 
-/* flow_cluster_parse for a task that may leave its index to whoever started it: `numbered` is the index of a task that says its type only,
- * -1 for none. */
+/* flow_cluster_parse for a task that may leave its index to the program that started it: `numbered` is the index of a task that says its
+ * type only, -1 for none. */
 flow_status flow_cluster_parse_numbered(const char *text, double bytes, const char *source, const char *task_type, int task_index,
                                         int numbered, flow_cluster **out);
 /* The job of that name, or of an old one (master), or of Vertex AI's (workerpool0 is the chief, 1 a worker, ...); -1: there is none. */

@@ -1,5 +1,5 @@
 /* batch_slots.h: where a batch would have its rows: memory of the batches to come, given to the stage in front of it, so that a function
- * writes its result where it stays. Slots are offers: whoever has none, or does not use it, is copied as ever.
+ * writes its result where it stays. A slot is an offer: an element without one, or that does not use it, is copied as ever.
  *
  * The producer asks for one slot for each element, in the order in which they are delivered, from one thread at a time. The consumer
  * takes the elements in that order. An element that asked and does not reach its row is told (flow_batch_slots_lose): the rows after it

@@ -6,7 +6,7 @@
  *
  * dataset    an immutable, reference-counted description: a class over its inputs, with the signature of its elements and
  *            their number. Making one computes nothing and opens no file.
- * element    up to FLOW_MAX_COMPONENTS tensors. Whoever gets an element owns its references (flow_element_clear); the values
+ * element    up to FLOW_MAX_COMPONENTS tensors. The receiver of an element owns its references (flow_element_clear); the values
  *            are shared and never written to. Text (a path, a record) is a uint8 tensor of rank 1 whose component says `text`.
  * iterator   one pass over a dataset, for one caller. It holds what belongs to the pass as a whole: seeds, position,
  *            cancelling, requests to Lua.

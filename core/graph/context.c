@@ -54,7 +54,7 @@ flow_status flow_scopes_new(flow_context *context, flow_scopes **out)
 }
 
 /* Coroutines of Lua take turns in one context, each with its own open traces and tapes: the caller enters those of the running one before
- * any other call. NULL: the context's own. Whoever made scopes releases them before the context. */
+ * any other call. NULL: the context's own. The caller that made scopes releases them before the context. */
 void flow_scopes_enter(flow_context *context, flow_scopes *scopes)
 {
   context->scopes = scopes ? scopes : &context->own;

@@ -28,9 +28,9 @@ typedef struct flow_value {
   flow_value_kind kind;
   flow_signature  signature;
   int             node, output;     /* RESULT: who makes it */
-  /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated in place (advance_updates.h) */
+  /* VARIABLE: read after an update in place; its users run in the commit tail. RESULT: it is updated in place (advance_updates.h) */
   int             late;
-  /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: whoever computes in float32 reads what was cast (flow_graph_wide) */
+  /* RESULT: a cast to bfloat16 that a policy asked for, on the CPU: ops that compute in float32 read what was cast (flow_graph_wide) */
   int             loose;
   int             swallowed;        /* RESULT: is inside a fused op, so nothing flows back to it */
   int lasting;                      /* RESULT of a device: lasts from run to run, as long as only this plan writes what it is made of */

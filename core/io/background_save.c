@@ -21,7 +21,7 @@ struct flow_save {
   flow_failure        failure;           /* once it is done */
 };
 
-/* The tensors first, then the text at `then` (a checkpoint's state file): whoever finds the text finds the file that it names. */
+/* The tensors first, then the text at `then` (a checkpoint's state file): a reader that finds the text finds the file that it names. */
 static flow_status write_both(const flow_save *save)
 {
   FLOW_TRY(flow_tensor_writer_save(save->writer, save->path, save->format));

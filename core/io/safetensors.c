@@ -152,7 +152,7 @@ static int parse_checksum(const char *text, uint32_t *crc)
   return 1;
 }
 
-/* A checksum of a name that is no tensor's is another program's note and stays one. */
+/* A checksum whose name is not that of a tensor is another program's note and stays one. */
 static flow_status take_checksums(flow_tensor_file *file)
 {
   FLOW_TRY(flow_tensor_file_sort(file));

@@ -126,7 +126,7 @@ flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer
   return flow_expression_take(&e, total, out);
 }
 
-/* Adds to layer->activity, which whoever runs the layer takes (flow_layer_take_activity) and adds to the loss. In float32, whatever the
+/* Adds to layer->activity, which the layer's caller takes (flow_layer_take_activity) and adds to the loss. In float32, whatever the
  * layer computes in. */
 flow_status flow_layer_regularize_activity(flow_context *context, flow_layer *layer, flow_tensor *output)
 {

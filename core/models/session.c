@@ -38,8 +38,8 @@ static void make_condition(flow_sharing *sharing)
   pthread_condattr_destroy(&attributes);
 }
 
-/* In a forked child whoever was in, or held the lock, is a thread of the parent. What they held stays out of use; lists are consistent,
- * since entries go in and out by one store. */
+/* In a forked child, a thread that ran the model or held the lock is one of the parent. What they held stays out of use; lists are
+ * consistent, since entries go in and out by one store. */
 static void lock(flow_sharing *sharing)
 {
   if (!flow_fork_lock_take(&sharing->lock)) return;

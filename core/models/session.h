@@ -1,4 +1,4 @@
-/* session.h: how callers in several threads share a model. Its weights exist once. Whoever runs it has a runner: an instance of a traced
+/* session.h: how callers in several threads share a model. Its weights exist once. Each caller has a runner: an instance of a traced
  * step, with its own memory, taken from a pool and given back after the call. Predictions go on side by side; a step of training has
  * the model for itself, and waits for those before it as they wait for it. */
 #ifndef FLOW_MODELS_SESSION_H

@@ -70,7 +70,7 @@ flow_status flow_model_share(flow_context *context, const char *path, flow_model
   if (!context || !path || !out)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_share: %s is NULL", !context ? "context" : path ? "out" : "path");
   flow_model *found = NULL;
-  flow_fork_lock_take(&shared.lock);         /* while a file is read: whoever wants the same one waits for it */
+  flow_fork_lock_take(&shared.lock); /* while a file is read: callers that want the same one wait for it */
   flow_status status = find_or_load(context, path, &found);
   flow_fork_lock_give(&shared.lock);
   if (status == FLOW_OK) *out = found;

@@ -23,23 +23,23 @@ typedef enum flow_batch_kind { FLOW_MAP, FLOW_REDUCE, FLOW_WHOLE } flow_batch_ki
 enum { FLOW_ROWS_BY_SHAPE = 0xffff };
 
 enum flow_op_flags {
-  FLOW_OP_STRIDED     = 1,    /* the kernel reads any strides; otherwise inputs are made contiguous */
-  FLOW_OP_PROMOTE     = 2,    /* inputs are cast to their common dtype first: promotion.c */
-  FLOW_OP_FLOAT_ONLY  = 4,    /* integer inputs are an error that names the op */
-  FLOW_OP_VIA_FLOAT   = 8,    /* 16-bit floats are computed in float32 and cast back: by the kernel where the device has it (kernels.h) */
-  FLOW_OP_EFFECT      = 16,   /* writes through its inputs: runs in a plan's commit tail */
-  FLOW_OP_RANDOM      = 32,   /* never folded or run at trace time */
-  FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */
-  FLOW_OP_TO_FLOAT    = 128,  /* where the common dtype is not a float, float32 takes its place (exp, div) */
-  FLOW_OP_CHECKS      = 256,  /* the kernel may refuse data: a label, an empty axis */
-  FLOW_OP_COLLECTIVE  = 512,  /* all replicas run it together (run/executor.c); the kernel is what one alone does */
-  FLOW_OP_WIDE        = 1024, /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
-  FLOW_OP_CONDITION   = 2048, /* the first input takes no part in the promotion (where) */
+  FLOW_OP_STRIDED = 1,         /* the kernel reads any strides; otherwise inputs are made contiguous */
+  FLOW_OP_PROMOTE = 2,         /* inputs are cast to their common dtype first: promotion.c */
+  FLOW_OP_FLOAT_ONLY = 4,      /* integer inputs are an error that names the op */
+  FLOW_OP_VIA_FLOAT = 8,       /* 16-bit floats are computed in float32 and cast back: by the kernel where the device has it (kernels.h) */
+  FLOW_OP_EFFECT = 16,         /* writes through its inputs: runs in a plan's commit tail */
+  FLOW_OP_RANDOM = 32,         /* never folded or run at trace time */
+  FLOW_OP_ALIAS = 64,          /* output is the first input's memory under another shape */
+  FLOW_OP_TO_FLOAT = 128,      /* where the common dtype is not a float, float32 takes its place (exp, div) */
+  FLOW_OP_CHECKS = 256,        /* the kernel may refuse data: a label, an empty axis */
+  FLOW_OP_COLLECTIVE = 512,    /* all replicas run it together (run/executor.c); the kernel is what one alone does */
+  FLOW_OP_WIDE = 1024,         /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
+  FLOW_OP_CONDITION = 2048,    /* the first input takes no part in the promotion (where) */
   FLOW_OP_COUNTS_BOOLS = 4096, /* bool inputs are cast to int32 (mod) */
-  FLOW_OP_NO_BOOLS    = 1 << 16, /* inputs that are all bool are an error that names the op (sub): their result would be no bool */
+  FLOW_OP_NO_BOOLS = 1 << 16,  /* inputs that are all bool are an error that names the op (sub): their result would not be bool */
   FLOW_OP_ELEMENTWISE = 1 << 14, /* a short line of ops.def: element i of the result follows from element i of the inputs */
-  FLOW_OP_CHAINS      = 1 << 15, /* float32 in, float32 out: plans join neighbours into one pass (fuse_elementwise.c) */
-  FLOW_OP_WIDENS_INT8 = 8192  /* inputs that are all int8 are cast to int32, which holds their sums of products (matmul) */
+  FLOW_OP_CHAINS = 1 << 15,      /* float32 in, float32 out: plans join neighbours into one pass (fuse_elementwise.c) */
+  FLOW_OP_WIDENS_INT8 = 8192     /* inputs that are all int8 are cast to int32, which holds their sums of products (matmul) */
 };
 
 /* Shapes (negative: multiples of rows) and dtypes going into and out of a shape rule. */

@@ -32,7 +32,7 @@ int flow_is_ordered(const flow_graph *graph, int node)
   return late || is_effect(graph, node);
 }
 
-/* From the last node to the first, so that whoever reads a node's result was marked before it. */
+/* From the last node to the first, so that the readers of a node's result are marked before it. */
 void flow_mark_live(const flow_graph *graph, const int *outputs, int count, char *live)
 {
   memset(live, 0, (size_t)graph->node_count);

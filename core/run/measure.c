@@ -150,7 +150,7 @@ static void describe_shapes(const flow_call *call, char *text, int size)
 
 int flow_instance_entry_count(const flow_instance *instance) { return instance->plan->order_count; }
 
-/* A variant past the last one, and an entry that runs nothing, are no failures: then out->variant is NULL, which ends the caller's loop. */
+/* For a variant past the last one, and an entry that runs nothing, out->variant is NULL, which ends the caller's loop. Not a failure. */
 flow_status flow_instance_measure(const flow_instance *instance, int index, int variant, flow_measurement *out)
 {
   memset(out, 0, sizeof *out);

@@ -64,7 +64,7 @@ int flow_tensor_is_contiguous(const flow_tensor *tensor)
   return 1;
 }
 
-/* Whoever has the address may write at any time, so that nothing may be cached that follows from the contents: content 0. */
+/* The holder of the address may write at any time, so that nothing may be cached that follows from the contents: content 0. */
 void *flow_tensor_data(const flow_tensor *tensor)
 {
   if (!is_alive(tensor) || !tensor->storage || tensor->storage->place) return NULL;

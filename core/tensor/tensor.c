@@ -73,7 +73,7 @@ static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow
   return FLOW_OK;
 }
 
-/* References, here and below: taking one needs no order of memory, since whoever takes it has one already. Giving one back is acq_rel, so
+/* References, here and below: taking one needs no order of memory, since the taker has one already. Giving one back is acq_rel, so
  * that what every thread did with the memory comes before the last one frees it. */
 static void storage_release(flow_storage *storage)
 {

@@ -1,4 +1,4 @@
-/* metrics.h: the table of metrics. A metric gives float32 values; whoever trains averages them over samples. */
+/* metrics.h: the table of metrics. A metric gives float32 values; the training loop averages them over samples. */
 #ifndef FLOW_TRAIN_METRICS_H
 #define FLOW_TRAIN_METRICS_H
 

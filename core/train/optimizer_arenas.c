@@ -221,7 +221,7 @@ static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *
   return flow_optimizer_move_scalars(optimizer, place);
 }
 
-/* Adopts those variables that have no home yet; called by the first update, and by whoever reads slots from a file before. One thread at
+/* Adopts those variables that have no home yet; called by the first update, and before that by a reader of slots from a file. One thread at
  * a time, not while a step runs. */
 flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {

@@ -1,4 +1,4 @@
-/* communication.c: a queue of sums that two threads work off: the communication thread, and whoever waits for a sum.
+/* communication.c: a queue of sums that two threads work off: the communication thread, and a thread that waits for a sum.
  *
  * `posted` counts the sums in the queue, `claimed` those that a thread has taken up, `completed` those that are over; a sum may be
  * claimed only when all before it are completed, so that one thread at a time uses the communicator. A caller who waits takes part:
@@ -83,7 +83,7 @@ static int run_next(flow_communication *self)
   return 1;
 }
 
-/* Spins, then sleeps, until the number is not `old`; `asleep` tells whoever changes it that somebody sleeps. */
+/* Spins, then sleeps, until the number is not `old`; `asleep` tells the thread that changes it that somebody sleeps. */
 static void wait_for_change(_Atomic int *number, int old, _Atomic int *asleep)
 {
   int64_t end = flow_now_nanoseconds() + SPIN_NANOSECONDS;

@@ -184,7 +184,7 @@ static flow_status meet(local_communicator *self, call mine)
 }
 
 /* From here to finish() the data of all ranks stay where they are. Sequentially consistent, as in break_group() and fail_broken():
- * either the broken phase is seen here, or whoever leaves sees this rank work. */
+ * either the broken phase is seen here, or the rank that leaves sees this one work. */
 static flow_status start(local_communicator *self, call mine)
 {
   FLOW_TRY(meet(self, mine));

@@ -1,4 +1,4 @@
-/* mesh.c: one loop over the port, the ranks that are called and whoever calls. */
+/* mesh.c: one loop over the port, the ranks that are called and those that call. */
 #define _GNU_SOURCE                /* accept4, explicit_bzero */
 #include "transport/mesh.h"
 

@@ -1,8 +1,8 @@
 /* mesh.h: how the ranks of a group find each other and connect, each pair once.
  *
  * Every rank listens on one port and leaves its address in the store, with a random token. A rank connects to those before it and shows
- * the token of whoever it calls, and is shown its own: both have read the store, which only tasks with the cluster's secret can. Whoever
- * else connects is dropped, silent ones when there are too many. When all are connected the port is closed. */
+ * the token of the rank that it calls, and is shown its own: both have read the store, which only tasks with the cluster's secret can.
+ * Other connections are dropped, silent ones when there are too many. When all are connected the port is closed. */
 #ifndef FLOW_TRANSPORT_MESH_H
 #define FLOW_TRANSPORT_MESH_H
 

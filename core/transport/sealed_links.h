@@ -1,8 +1,8 @@
 /* sealed_links.h: connections between ranks whose bytes are sealed on their way, so that nobody between the machines reads or changes them.
  *
  * A thread is between the ends that the ranks use, which are local, and the network: it cuts what a rank sends into frames, seals each
- * under its number, and opens those that come. So whoever reads and writes the ends knows nothing of it. What sealing is, the options say
- * (transport.h: flow_link_seal). */
+ * under its number, and opens those that come. So the code that reads and writes the ends knows nothing of it. What sealing is, the options
+ * say (transport.h: flow_link_seal). */
 #ifndef FLOW_TRANSPORT_SEALED_LINKS_H
 #define FLOW_TRANSPORT_SEALED_LINKS_H
 

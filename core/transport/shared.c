@@ -179,7 +179,7 @@ static flow_status check_agreement(flow_shared *self, const work *of, unsigned s
   return FLOW_OK;
 }
 
-/* Rank after rank: whoever is last decides anyway. */
+/* Rank after rank: the last to arrive decides the time anyway. */
 static flow_status wait_for_all(flow_shared *self, const work *of, unsigned step)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -188,7 +188,7 @@ static flow_status wait_for_all(flow_shared *self, const work *of, unsigned step
   return check_agreement(self, of, step);
 }
 
-/* What was shown becomes visible by the sequence number; whoever sleeps on it is woken. */
+/* What was shown becomes visible by the sequence number; threads that sleep on it are woken. */
 static void publish(const flow_shared *self, const work *of, unsigned step)
 {
   flow_shared_slot *slot = flow_shared_slot_of(self, self->base.rank, step);

@@ -19,7 +19,7 @@
 #define MFD_NOEXEC_SEAL 8u               /* Linux 6.3 */
 #endif
 
-#define MOST_BYTES ((int64_t)1 << 30)     /* of what is taken at once, whoever may need it later */
+#define MOST_BYTES ((int64_t)1 << 30) /* larger buffers are not shared: MAP_POPULATE takes all pages at once */
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 

@@ -158,7 +158,7 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------- */
 
-/* Lets the others go first: whoever waits for this rank sees its end at once. Where bytes are sealed, the thread that seals still passes
+/* Lets the others go first: a rank that waits for this one sees its end at once. Where bytes are sealed, the thread that seals still passes
  * on what was written. */
 static void close_rank(flow_communicator *communicator)
 {

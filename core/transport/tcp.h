@@ -53,7 +53,7 @@ typedef struct flow_tcp {
 /* Carries out the call that said, share and peers describe. Returns when all bytes were sent and received, or with the first failure;
  * after one the group is of no further use. */
 flow_status flow_tcp_exchange(flow_tcp *self);
-/* Ends the connections: whoever waits at one of them, in this process or another, sees that. Any thread may call it. */
+/* Ends the connections: a thread that waits at one of them, in this process or another, sees that. Any thread may call it. */
 void        flow_tcp_let_go(const flow_tcp *self);
 
 #endif

@@ -93,7 +93,7 @@ static int holds_up_sum(const flow_tcp *self, const flow_tcp_peer *of, int64_t e
          || (self->in_place && of->sent < (int64_t)sizeof(flow_tcp_head) + end);
 }
 
-/* Whom all wait for: whoever waits with this rank sends more when the others have. */
+/* The ranks that the rest wait for: one that waits with this rank sends more when the others have. */
 static int is_late(const flow_tcp *self, const flow_tcp_peer *of)
 {
   return self->summed < self->share_bytes ? holds_up_sum(self, of, next_end(self)) : is_unfinished(self, of);

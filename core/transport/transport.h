@@ -13,7 +13,8 @@
  *     `local`, `shared`, `tcp` and `hosts` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
  *     other thread at any time between the return of open and the call of close.
- *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whoever else is
+ *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whichever rank
+ * is
  *     alive: FLOW_TIMED_OUT names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR: a peer is
  *     lost. FLOW_ABORTED: somebody called abort; the message has the reason that was given.
  *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and
@@ -146,7 +147,7 @@ void        flow_communicator_abort(flow_communicator *self, const char *reason)
  * through; 0: none is under way, or the transport does not tell. As abort, any thread. */
 double      flow_communicator_inside(const flow_communicator *self);
 
-/* The memory through which `size` threads meet: one for all, made before the first opens. Whoever made it releases it; the
+/* The memory through which `size` threads meet: one for all, made before the first opens. Its maker releases it; the
  * communicators opened on it hold it, too. */
 flow_status flow_local_group_new(int size, flow_local_group **out);
 void        flow_local_group_release(flow_local_group *group);

@@ -7,7 +7,7 @@
 --   flow.io.copy(from, to, overwrite)     flow.io.rename(from, to, overwrite)     flow.io.remove(file)     flow.io.rmtree(folder)
 --
 -- A path may name a bucket: gs://bucket/file is /gcs/bucket/file, where the bucket is mounted (as Vertex AI does, or gcsfuse
--- anywhere). flow.io.mounts tells where the buckets of a scheme are; whoever mounts others adds them: flow.io.mounts.s3 = "/s3".
+-- anywhere). flow.io.mounts tells where the buckets of a scheme are; scripts add mounts of their own: flow.io.mounts.s3 = "/s3".
 
 local host = require "flow.host"
 local native = require "flow.ffi"
@@ -181,7 +181,7 @@ function internal.check_writable(path, what)
   C.flow_remove_file(probe)
 end
 
--- Writes a text as a whole file: whoever reads it sees the old content or the new, never a part.
+-- Writes a text as a whole file: its readers see the old content or the new, never a part.
 function io.write(path, text)
   if type(text) ~= "string" then raise("flow.io.write: the content is a string, got %s", errors.describe(text)) end
   check(C.flow_write_file(io.path(path, "flow.io.write"), text, #text))

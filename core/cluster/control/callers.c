@@ -61,7 +61,7 @@ int flow_callers_know(const flow_callers *self, const flow_host *host)
   return place < self->host_count && compare(&self->hosts[place], host) == 0;
 }
 
-/* Keeps the list sorted and bounded: whoever has the secret could otherwise make it grow. */
+/* Keeps the list sorted and bounded: a caller that has the secret could otherwise make it grow. */
 static flow_status add_host(flow_callers *self, const flow_host *host)
 {
   if (flow_callers_know(self, host) || self->host_count >= FLOW_MOST_TASKS) return FLOW_OK;

@@ -98,7 +98,7 @@ static int find_superfluous(flow_control *control, const flow_caller *comes)
   return -1;
 }
 
-/* Closes a caller to make room for another one. One line a minute tells of it, as whoever floods a port could fill a log as well. */
+/* Closes a caller to make room for another one. One line a minute tells of it: a flood of calls must not flood the log, too. */
 static void turn_out(flow_control *control, int place)
 {
   char text[400], host[FLOW_HOST_TEXT];
@@ -278,7 +278,7 @@ static int milliseconds(const flow_control *control)
   return next <= now ? 0 : (int)fmin(ceil((next - now) * 1000), 60000);
 }
 
-/* Serves the link; 0: it has ended. Of what a stranger sends that is no flowlua's or has another secret, a line every few seconds says
+/* Serves the link; 0: it has ended. Of bytes that are not flowlua's, or have another secret, a line every few seconds says
  * enough. */
 static int serve_or_complain(flow_control *control, flow_link *link, int events)
 {

@@ -46,7 +46,7 @@ static int interrupted(const flow_control *control)
   return control->context && flow_interrupted(control->context);
 }
 
-/* Whoever is not there may not come before this process has to end. */
+/* A task that has not connected yet may not come before this process has to end. */
 static int is_wanted_no_more(const flow_control *control)
 {
   return interrupted(control) || (control->context && flow_preempted(control->context));

@@ -44,9 +44,9 @@ typedef enum flow_end {
 
 /* Who is to blame for what a task reports. */
 typedef enum flow_fault {
-  FLOW_FAULT_UNKNOWN = 0,  /* another task, which may turn out to be lost */
-  FLOW_FAULT_OWN,          /* the one that reports */
-  FLOW_FAULT_LATE,         /* whoever did not come to a common call in time */
+  FLOW_FAULT_UNKNOWN = 0, /* another task, which may turn out to be lost */
+  FLOW_FAULT_OWN,         /* the one that reports */
+  FLOW_FAULT_LATE,        /* a task that did not come to a common call in time */
 } flow_fault;
 
 typedef struct flow_control_message {

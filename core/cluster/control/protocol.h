@@ -1,5 +1,5 @@
 /* protocol.h: the control plane as a pure state machine: events go in, actions come out. It knows no sockets, no clock and no threads;
- * whoever drives it does (and a test drives a whole cluster of them in made-up time).
+ * its caller does (control.c; a test drives a whole cluster of them in made-up time).
  *
  * The tasks of a cluster but the evaluator are numbered: chief, workers, parameter servers. Number 0 is the coordinator, "the chief": the
  * others dial it, it alone decides, it is the last to leave. A generation is a time in which all tasks work together:

@@ -90,7 +90,9 @@ flow_status flow_secret_check(const flow_environment *environment, const flow_cl
     }
   }
   if (secret->count > 0 || tasks < 2 || !found || (insecure && strcmp(insecure, "1") == 0)) return FLOW_OK;
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s %s is on a network and there is no secret, so that whoever reaches it could take part: set "
-                   "FLOW_SECRET, or FLOW_SECRET_FILE, to the same random text in all tasks, or FLOW_INSECURE=1 where everybody is trusted",
+  return flow_fail(FLOW_INVALID_ARGUMENT,
+                   "%s %s is on a network and there is no secret, so that any process that reaches it could "
+                   "take part: set FLOW_SECRET, or FLOW_SECRET_FILE, to the same random text in all tasks, or FLOW_INSECURE=1 where "
+                   "everybody is trusted",
                    name, found);
 }

@@ -11,7 +11,7 @@ typedef struct flow_secret { uint8_t bytes[FLOW_MOST_SECRET]; size_t count; } fl
 
 /* FLOW_INVALID_ARGUMENT if both variables are set, the secret is too short or too long, or others may read the file. */
 flow_status flow_secret_read(const flow_environment *environment, flow_secret *out);
-/* A cluster of several tasks on a network needs a secret, unless FLOW_INSECURE is 1: whoever reaches the port could take part. */
+/* A cluster of several tasks on a network needs a secret, unless FLOW_INSECURE is 1: any process that reaches the port could take part. */
 flow_status flow_secret_check(const flow_environment *environment, const flow_cluster *cluster, const flow_secret *secret);
 /* Overwrites it. */
 void        flow_secret_clear(flow_secret *secret);

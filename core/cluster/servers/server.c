@@ -116,7 +116,7 @@ static void drop(flow_server *server, int place)
   server->peers[place] = server->peers[--server->count];
 }
 
-/* Whoever has greeted is one still, until there is a message, which takes the secret. */
+/* A connection that has greeted counts as a stranger until its first message, which takes the secret. */
 static int is_stranger(const peer *p) { return !p->said && !p->lost && !p->channel->complete; }
 
 static void drop_late_strangers(flow_server *server)

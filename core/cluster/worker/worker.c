@@ -6,7 +6,7 @@
  * here succeed at once.
  *
  * When a verdict comes. The control plane's thread calls take_verdict: `ended` stops a transport that is being opened, abort_transport
- * wakes whoever waits in one. The program's call then fails, goes through flow_worker_explain, and returns the chief's sentence. */
+ * wakes the thread that waits in one. The program's call then fails, goes through flow_worker_explain, and returns the chief's sentence. */
 #define _GNU_SOURCE                /* explicit_bzero */
 #include "cluster/worker/worker.h"
 
@@ -25,7 +25,7 @@
 #include "run/device/device_exchange.h"
 
 static const double OPENING_WITHIN = 20;       /* seconds: all are there already */
-static const int64_t UNHEARD_FOR = 2000000000; /* nanoseconds in which whoever has failed, too, says so, also on a busy machine */
+static const int64_t UNHEARD_FOR = 2000000000; /* nanoseconds in which another worker that has failed says so, on a busy machine, too */
 
 /* The names are those of tf.distribute.experimental.CommunicationImplementation, and MPI. */
 typedef enum engine { AUTO, RING, MPI, NCCL } engine;
@@ -181,8 +181,8 @@ static void log_unheard_verdict(flow_worker *worker)
   if (atomic_compare_exchange_strong(&worker->unheard_since, &since, 0)) flow_worker_log(worker, FLOW_LOG_WARNING, worker->verdict);
 }
 
-/* Why this process cannot go on, or NULL: the engine does not come back, so that no verdict reaches whoever waits in it. Looks count, too:
- * who was stopped for long has not waited. Said once. */
+/* Why this process cannot go on, or NULL: the engine does not come back, so that no verdict reaches a thread that waits in it. Looks count,
+ * too: who was stopped for long has not waited. Said once. */
 static const char *look_into_transport(flow_worker *worker)
 {
   enum { LOOKS = 3 };

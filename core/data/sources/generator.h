@@ -1,7 +1,7 @@
 /* generator.h: questions that a pass asks its caller: the next element of a generator written in Lua, the dataset that interleave's
  * function makes of an element.
  *
- * No thread of the engine enters Lua. A pass over a pipeline that asks runs on its own thread (the pump); whoever of its
+ * No thread of the engine enters Lua. A pass over a pipeline that asks runs on its own thread (the pump); any thread of its
  * threads has a question puts it in a list and waits; flow_iterator_next, called by Lua, returns the question instead of an
  * element, Lua answers by flow_iterator_answer and calls next again. The pump works only while the caller waits for an
  * element, so a generator is never asked further than a stage below (prefetch) wants. */

@@ -10,7 +10,7 @@
  * Updates of overlapping groups of variables have copies of the parts that all of them write as a whole: an update of several parts
  * works on a value that is made of them and goes back to them.
  *
- * A copy is a RESULT that is marked `late`: it is written in place, so whoever reads or writes it keeps the order of the trace. */
+ * A copy is a RESULT that is marked `late`: it is written in place, so its readers and writers keep the order of the trace. */
 #include <string.h>
 
 #include "plan/passes/advance_updates.h"

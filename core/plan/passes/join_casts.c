@@ -1,5 +1,5 @@
-/* join_casts.c: on a device, the variables that a step reads as 16-bit floats are cast by one node, however many they are, and whoever
- * updates them writes the copies, too, while it has the numbers:
+/* join_casts.c: on a device, the variables that a step reads as 16-bit floats are cast by one node, however many they are, and the op
+ * that updates them writes the copies, too, while it has the numbers:
  *
  *   half(v), half(w), ...; adam(g, all, ...)  ->  v', w', ... = casts(v, w, ...); adam(g, all, ..., v, v', w, w')
  *
@@ -124,7 +124,7 @@ static flow_status add_copy(flow_graph *graph, int n, int variable, int copy)
   return status;
 }
 
-/* The first of the casts becomes all of them; whoever read the others reads its outputs. */
+/* The first of the casts becomes all of them; readers of the others read its outputs. */
 static flow_status join(joining *all)
 {
   flow_graph *graph = all->graph;

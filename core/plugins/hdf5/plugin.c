@@ -120,7 +120,7 @@ static flow_status tell_text(visit *v, const char *key, hid_t attribute, hid_t t
   return status;
 }
 
-/* Attributes that are no scalar texts are passed over. libhdf5 stops iterating at a negative result; what was wrong is in v->status. */
+/* Attributes that are not scalar texts are passed over. libhdf5 stops iterating at a negative result; what was wrong is in v->status. */
 static herr_t visit_attribute(hid_t object, const char *key, const H5A_info_t *info, void *target)
 {
   (void)info;

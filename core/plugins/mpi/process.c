@@ -33,7 +33,7 @@ static int was_launched(void)
   return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
 }
 
-/* Open MPI's TCP listens on all addresses and reads from whoever connects until it has all that it expects, so that one byte from a
+/* Open MPI's TCP listens on all addresses and reads from any connection until it has all that it expects, so that one byte from a
  * stranger stops the rank. Ranks of one machine do not need it, unless the user has chosen how they talk. */
 static const char *choose_wires(void)
 {

@@ -3,9 +3,9 @@
  * A run copies its inputs to a place that is always the same, so that what is enqueued for a number of rows can be recorded once and
  * then repeated: it differs in the contents of memory only, scalars included. Where the rows of all batches are on the device a step
  * copies its own there, as its scalars say, and several steps are one recording. Nobody waits: what the body of a plan finds wrong in
- * its data keeps the commit tail from writing, on the device, and is raised by whoever waits next. Only a plan that checks data between its
- * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (all_reduce_by_host.h).
- * Those that the devices make among themselves (device_exchange.h) are part of the recording.
+ * its data keeps the commit tail from writing, on the device, and is raised by the next call that waits. Only a plan that checks data
+ * between its effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host
+ * (all_reduce_by_host.h). Those that the devices make among themselves (device_exchange.h) are part of the recording.
  *
  * Of several replicas each has a device, its own copies of the variables, and a thread. All do the whole plan, so that the copies stay the
  * same; a failure of one before the commit tail is one of all. */

@@ -4,7 +4,7 @@
  * no sum of gradients as large as the matrix is made, nobody does the others' arithmetic, and afterwards all have the same bits:
  * parameters and slots. It pays where workers share memory (exchange.h: collect).
  *
- * A worker that is lost meanwhile must not leave half an update: whoever cannot fetch a shard makes it, from the factors that it has.
+ * A worker that is lost meanwhile must not leave half an update: a worker that cannot fetch a shard makes it, from the factors that it has.
  * That costs time and no correctness, which is why this is a late failure (run_state.h): the run fails after its variables are written. */
 #include <string.h>
 

@@ -114,7 +114,7 @@ ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
 #undef V
 }
 
-/* A vector with a larger angle, or one that is no number, by libm. -0 keeps its sign. */
+/* A vector with a larger angle, or one that is not a number, by libm. -0 keeps its sign. */
 #define ANGLE(name, result)                                                                  \
   static vf vf_##name(vf x)                                                                  \
   {                                                                                          \

@@ -25,7 +25,7 @@ static flow_status fail_index(const flow_call *call, const flow_operand *indices
   return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
 }
 
-/* Index number i; of other dtypes than int32 and int64 by way of a double, -1 where that is no index. */
+/* Index number i; of other dtypes than int32 and int64 by way of a double, -1 where that is not an index. */
 static inline int64_t index_at(const flow_operand *indices, int64_t i)
 {
   if (indices->dtype == FLOW_INT32) return ((const int32_t *)indices->data)[i];

@@ -212,7 +212,7 @@ ALWAYS_INLINE void copy_each(char *to, int64_t to_step, const char *from, int64_
   for (int64_t i = 0; i < n; i++, to += to_step, from += from_step) memcpy(to, from, (size_t)bytes);
 }
 
-/* n pixels of so many bytes, from_step and to_step bytes apart. */
+/* Copies n pixels of `bytes` bytes each, from_step and to_step bytes apart. */
 static void copy_pixels(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t bytes, int64_t n)
 {
   if (to_step == bytes && from_step == bytes) memcpy(to, from, (size_t)(n * bytes));

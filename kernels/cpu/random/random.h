@@ -1,4 +1,4 @@
-/* random.h: keys of the random kernels. Bits come from base/philox.h; whoever writes these ops for another device uses the
+/* random.h: keys of the random kernels. Bits come from base/philox.h; the same ops for another device use the
  * same keys and counters, and gets the same numbers. */
 #ifndef FLOW_CPU_RANDOM_RANDOM_H
 #define FLOW_CPU_RANDOM_RANDOM_H

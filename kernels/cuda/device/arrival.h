@@ -8,7 +8,7 @@
 
 #include "cuda/device/body.h"
 
-/* What the thread has written is seen by whoever observes, once this block has arrived. A phase ends between this and the arrival. */
+/* What the thread has written is seen by threads that observe, once this block has arrived. A phase ends between this and the arrival. */
 BODY void publish(void)
 {
 #if defined(__CUDACC__)

@@ -1,6 +1,6 @@
 /* fault.h: what kernels found wrong in their data. A queue has room for one fault in the device's memory: the first one stays until the
- * host waits for the queue and raises it. Until then effects write nothing, whoever enqueued them: what a step refused, and the steps after
- * it, change no variable, although the host did not wait. */
+ * host waits for the queue and raises it. Until then effects write nothing, whichever thread enqueued them: a step that was refused, and
+ * the steps after it, change no variable, although the host did not wait. */
 #ifndef FLOW_CUDA_RUNTIME_FAULT_H
 #define FLOW_CUDA_RUNTIME_FAULT_H
 

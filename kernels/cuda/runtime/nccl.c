@@ -24,7 +24,7 @@ typedef struct nccl_communicator {
   flow_communicator base;
   const flow_nccl  *nccl;
   flow_queue       *queue;
-  pthread_mutex_t   lock;                  /* of comm: whoever calls NCCL with it */
+  pthread_mutex_t lock;                    /* held while NCCL is called with comm */
   ncclComm_t        comm;                  /* NULL: aborted, or not there yet */
   float            *scratch;               /* of barrier, on the device */
   flow_failure      failure;

@@ -49,7 +49,7 @@ static int has_context(int device)
   return context_state && context_state(device, &flags, &active) == 0 && active;
 }
 
-/* The pair brackets every call of CUDA's that depends on the thread's device. Whoever embeds flowlua may use CUDA in the same thread:
+/* The pair brackets every call of CUDA's that depends on the thread's device. A host program may use CUDA in the same thread:
  * his choice is as it was afterwards. */
 flow_status flow_runtime_enter(const flow_cuda_device *device, int *before)
 {

@@ -39,7 +39,7 @@ static flow_status order(flow_queue *queue, flow_queue *other)
 }
 
 /* A queue that follows a recorded one is recorded along with it, as CUDA's streams are: so a recording spreads over several queues. The
- * other direction is refused, since the graph cannot wait for work that is outside it: whoever records lets his other queues finish
+ * other direction is refused, since the graph cannot wait for work that is outside it: the caller that records lets its other queues finish
  * before he begins. Before the end the queue that began must follow each that came along. */
 flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other)
 {

@@ -13,7 +13,7 @@ Shows the event files under a folder, as flow.callbacks.TensorBoard, TensorFlow 
 pictures, models and texts of all runs, renewed while they train. Ctrl-C ends it.
 
   --port N         the port (6006, or a free one if another process has that)
-  --host ADDRESS   where it listens (127.0.0.1, which only this machine reaches; 0.0.0.0: whoever reaches this machine can read all of it)]]
+  --host ADDRESS   where it listens (127.0.0.1, which only this machine reaches; 0.0.0.0: any machine that reaches it can read everything)]]
 
 local USUAL_PORT = 6006
 

@@ -34,7 +34,7 @@ local NOTE = "recovery"           -- the key under which the newest worker says 
 local DONE = "done"               -- it says that a stretch is over
 local RESULT = "result %d"        -- what a stretch returned, for workers that skip it
 local ROOM = 65537                -- bytes of a published text and its end
-local FOR_EVER = 1e6              -- seconds: whoever is waited for leaves the note, or is lost
+local FOR_EVER = 1e6              -- seconds: the awaited worker leaves the note, or is lost
 
 -- Whether the workers of a strategy wait for one that is lost.
 function recovery.of(strategy)

@@ -161,7 +161,7 @@ function several.unpacked(call, training)
   return list
 end
 
--- Of a call on symbolic tensors: what has a value already, such as an attention_mask, is no input of the node but a part of the call.
+-- Of a call on symbolic tensors: what has a value already, such as an attention_mask, is not an input of the node but a part of the call.
 local function leave_constants(call)
   local list = {}
   for _, t in ipairs(call.list) do list[#list + 1] = symbolic.is(t) and t or nil end

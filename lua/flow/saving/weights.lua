@@ -52,8 +52,8 @@ local function listed(model)
   return rawget(model, "_graph_layers") and not object.is(model, models.Sequential) and model._graph_layers or model._children
 end
 
--- The fields of a layer written in Lua, those that begin with _ last. list: of the layers of a model that is no graph, which has it among
--- its fields, as "layers": Keras keeps a layer in the first of its places.
+-- The fields of a layer written in Lua, those that begin with _ last. list: of the layers of a model that is not a graph, which has it
+-- among its fields, as "layers": Keras keeps a layer in the first of its places.
 local function add_fields(places, path, layer, list)
   local keys = {}
   for key in pairs(layer._assignments) do keys[#keys + 1] = tostring(key) end

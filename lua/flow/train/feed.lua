@@ -51,7 +51,7 @@ end
 
 -- The dataset with components side by side: inputs and targets that elements have by name are in the order of the model's. Where the
 -- structure of elements tells what is x, y and weights, also returns it: a step of the model's own gets them as they are, and so does a
--- model that is no graph of layers.
+-- model that is not a graph of layers.
 local function ordered(model, kind, what, dataset)
   local own = dataset._structure
   if not own then return dataset end
@@ -253,7 +253,7 @@ function Feed:set_progress(state, rank)
   self.rows, self.mark, self.marks, self.ran = state.rows, mark, state.marks or false, state.ran
 end
 
--- Ends the pass and its threads. The position stays with whoever has saved it.
+-- Ends the pass and its threads. A position that was saved before stays valid.
 function Feed:close()
   if self.iterator then self.iterator:close() end
   self.iterator, self.ended = false, true

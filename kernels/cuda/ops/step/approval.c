@@ -1,5 +1,5 @@
 /* approval.c: how replicas on several devices make a step together or not at all, without waiting. Each counts the steps, and writes the
- * number of this one, or 0 where it has refused data; these votes are added up; and whoever does not find what all together must give
+ * number of this one, or 0 where it has refused data; these votes are added up; and a worker that does not find what all together must give
  * refuses what follows, too. A sum that was ended before it was complete may hold what is left of earlier ones, which is less.
  *
  * No family that is bundled: a launch of it comes between those before and after it. */

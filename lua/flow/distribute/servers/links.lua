@@ -68,8 +68,8 @@ local function leave(self, hello)
   error(setmetatable({ code = 0, text = ("%s: the chief has ended, and so does %s"):format(WHAT, self.name) }, script.Exit), 0)
 end
 
--- Waits until a server is reached. Meanwhile those before it are asked whether the job is over: they wait for whoever has said hello, and
--- this server may have ended.
+-- Waits until a server is reached. Meanwhile those before it are asked whether the job is over: they wait for any worker that has said
+-- hello, and this server may have ended.
 local function reach(self, server, within, hello)
   check(C.flow_server_link_open(context, self._resolver._handle, server - 1, out_link))
   local link, began, told = native.own(out_link, C.flow_server_link_close), C.flow_clock(), 0
@@ -97,7 +97,7 @@ local function reach(self, server, within, hello)
   end
 end
 
--- Says hello to a server as soon as it is reached: until a message has come, the server takes whoever connects for a stranger, and waits
+-- Says hello to a server as soon as it is reached: until a message has come, the server takes each connection for a stranger's, and waits
 -- for a few seconds only. rejoins: this process was connected before.
 local function connect(self, within, rejoins)
   local hello = { is = "hello", protocol = server_task.PROTOCOL, version = native.string(C.flow_version()), name = self.name,

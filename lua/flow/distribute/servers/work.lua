@@ -51,7 +51,8 @@ local function drop_results(server, scope)
   end
 end
 
--- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for whoever takes part, bytes too.
+-- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for all workers that take part,
+-- bytes too.
 function answers.open(server, _, message, event)
   local scope = scope_of(server, message.scope)
   scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
@@ -157,7 +158,7 @@ function answers.result(server, _, message)
   return { result = found.text }, pieces_of(found.bytes)
 end
 
--- Items that workers have had for more than `limit` seconds go to others as well; whoever is late is heard no more.
+-- Items that workers have had for more than `limit` seconds go to others as well; a later answer of the late worker is ignored.
 function work.reclaim(server, limit)
   for _, scope in pairs(server.scopes) do
     for peer, item in pairs(scope.held) do

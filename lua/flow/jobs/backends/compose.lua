@@ -46,7 +46,7 @@ local function volumes_of(job)
   local list = {}
   local function add(source, target, read_only) list[#list + 1] = ("%s:%s%s"):format(source, target, read_only and ":ro" or "") end
   for i, mount in ipairs(job.mounts) do
-    -- A bucket is mounted on the host by whoever runs this, e.g. by gcsfuse.
+    -- A bucket is mounted on the host by the user, for example with gcsfuse.
     local source = mount.kind == "path" and mount.source or mount.kind == "nfs" and ("nfs-%d"):format(i)
       or ("/%s/%s%s"):format(mount.scheme == "gs" and "gcs" or mount.scheme, mount.bucket, mount.folder ~= "" and "/" .. mount.folder or "")
     add(source, mount.path, mount.read_only)

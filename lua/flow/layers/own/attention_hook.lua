@@ -28,7 +28,7 @@ function hook.install(class)
   function fields._num_heads(self) return self.num_heads end
   function fields._inverse_sqrt_key_dim(self) return self.key_dim ^ -0.5 end
   function fields._dropout_layer(self)
-    local kept = rawget(self, "_dropout_inside") or { require("flow.layers").Dropout(self.dropout) }      -- in a table: it is no part
+    local kept = rawget(self, "_dropout_inside") or { require("flow.layers").Dropout(self.dropout) }      -- in a table: not a part
     rawset(self, "_dropout_inside", kept)
     return kept[1]
   end

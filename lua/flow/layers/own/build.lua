@@ -20,7 +20,7 @@ function own_build.by_call(layer, shapes)
   symbolic.build(layer, inputs)
 end
 
--- A build() that a script's class defines: the layer is built after it, whoever calls it.
+-- A build() that a script's class defines: the layer is built after it, also when the script calls it.
 function own_build.wrap(build, class)
   return not rawget(class, "in_lua") and build or function(self, shape, ...)
     if rawget(self, "_building") then return build(self, shape, ...) end

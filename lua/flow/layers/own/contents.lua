@@ -9,7 +9,7 @@ local variable = require "flow.tensor.variable"
 
 local contents = {}
 
--- A table that is no object.
+-- Whether a value is a plain table, not an object.
 local function is_container(value) return type(value) == "table" and not getmetatable(value) end
 
 local MANY = 64
@@ -44,7 +44,7 @@ local function each_object(container, f, seen)
   for _, key in ipairs(named) do visit(container[key]) end
 end
 
--- The objects in a table that are of a class, in order; a table of one such object, or an empty one, for what is no table.
+-- The objects in a table that are of a class, in order; a table of one such object, or an empty one, for what is not a table.
 function contents.objects(value, class)
   local list = {}
   local function add(entry)

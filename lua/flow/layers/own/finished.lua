@@ -11,7 +11,7 @@ return function(layer, y)
   if own then return own(y) end
   local name = layer.activation
   if name == nil or name == "linear" then return y end
-  local kept = rawget(layer, "_activation_inside") or { require("flow.layers").Activation(name) }      -- in a table: it is no part
+  local kept = rawget(layer, "_activation_inside") or { require("flow.layers").Activation(name) }      -- in a table: not a part
   rawset(layer, "_activation_inside", kept)
   return kept[1](y)
 end

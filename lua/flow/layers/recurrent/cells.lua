@@ -1,5 +1,5 @@
--- cells.lua: one step of a recurrent layer, whoever wrote it: SimpleRNNCell, LSTMCell and GRUCell of the library, StackedRNNCells, and
--- cells written in Lua, which have
+-- cells.lua: one step of a recurrent layer, the library's or a script's: SimpleRNNCell, LSTMCell and GRUCell of the library,
+-- StackedRNNCells, and cells written in Lua, which have
 --
 --   state_size                  a number, or a list of one for each state
 --   cell:call(x, states, { training = })    x {n, features} and the list of states {n, size}: returns the output and the next states

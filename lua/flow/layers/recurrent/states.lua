@@ -1,5 +1,5 @@
 -- states.lua: what recurrent layers with stateful = true keep from call to call: a state for each row of a batch, with which the same row
--- of the next batch begins. As in Keras these are no weights of the layer, and files do not hold them.
+-- of the next batch begins. As in Keras these are not weights of the layer, and files do not hold them.
 
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"

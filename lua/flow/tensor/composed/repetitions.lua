@@ -1,4 +1,4 @@
--- repetitions.lua: flow.repeat_ where the number of repetitions is no number: one for each element, or the rows of a batch.
+-- repetitions.lua: flow.repeat_ where the number of repetitions is a tensor: one for each element, or the rows of a batch.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
