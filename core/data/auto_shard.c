@@ -101,6 +101,7 @@ static flow_status by_file_only(flow_dataset *dataset, int64_t count, int64_t in
   return status == FLOW_NOT_FOUND ? flow_fail_prefix(status, "%s", "auto_shard_policy FILE cannot be, use DATA or OFF: ") : status;
 }
 
+/* New reference: the dataset itself where nothing has to be divided. */
 flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out)
 {
   int64_t count, number;

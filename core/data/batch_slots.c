@@ -29,6 +29,7 @@ static int is_worth_it(const flow_component *component)
   return component->rank < FLOW_MAX_RANK && elements > 0 && elements >= LEAST_ROW_BYTES / flow_dtype_size(component->dtype);
 }
 
+/* *out NULL with FLOW_OK: no component is worth it, or none has a known size. */
 flow_status flow_batch_slots_new(const flow_element_spec *rows, int64_t size, flow_batch_slots **out)
 {
   int wanted[FLOW_MAX_COMPONENTS] = { 0 }, any = 0;

@@ -12,6 +12,8 @@ static uint64_t identify_text(const char *text)
   return key;
 }
 
+/* What a stage inherits from its inputs: from the first one signature, cardinality, rows of a batch and options, which the caller then
+ * changes; from all whether they call Lua, draw random numbers or hint at shards, and what identifies them. */
 flow_status flow_dataset_new(const flow_dataset_class *class, flow_dataset *const *inputs, int count, flow_dataset **out)
 {
   void *block, *list = NULL;
@@ -117,6 +119,7 @@ static flow_component component_of(const flow_tensor *tensor)
   return component;
 }
 
+/* For messages: four texts of each thread in turn, so that one message can have several. */
 const char *flow_component_text(const flow_component *component)
 {
   static _Thread_local char texts[4][320];
@@ -188,6 +191,7 @@ int flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b)
   return 1;
 }
 
+/* A size that differs becomes -1. 0: what cannot be joined, and *into is then of no use. */
 int flow_spec_join(flow_element_spec *into, const flow_element_spec *other)
 {
   if (into->count != other->count) return 0;
@@ -244,6 +248,7 @@ flow_status flow_cursor_new(flow_iterator *iterator, flow_dataset *dataset, int 
   return cursor_new(iterator, dataset, owns, owns ? -1 : 0, out);
 }
 
+/* The stage's own close first: its threads may still pull from the inputs. */
 void flow_cursor_close(flow_cursor *cursor)
 {
   if (!cursor) return;
@@ -291,6 +296,7 @@ flow_status flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skippe
   return flow_cursor_skip_by_pulling(cursor, count, skipped);
 }
 
+/* For stages whose elements have to be made to know how many there are. */
 flow_status flow_cursor_skip_by_pulling(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   flow_element element = { 0 };

@@ -50,6 +50,7 @@ static flow_status begin(flow_record_bytes *to, unsigned char kind)
   return put(to, &kind, 1);
 }
 
+/* The title, the pipeline's identity, the signature and what random stages drew: a reader compares them before it believes the elements. */
 flow_status flow_element_start_write(const flow_element_start *start, flow_record_bytes *to)
 {
   uint32_t components = (uint32_t)start->spec.count, draws = (uint32_t)start->draw_count;
@@ -197,6 +198,8 @@ static flow_status take_element(flow_record_reader *reader, flow_bytes *from, co
   return FLOW_OK;
 }
 
+/* out NULL: the element is passed over. read: how many came before, which the last record must confirm, so that a file that was cut off
+ * between two records is found. */
 flow_status flow_element_read(flow_record_reader *reader, const flow_element_spec *spec, uint64_t read, flow_element *out, int *ended)
 {
   const unsigned char *bytes;

@@ -207,6 +207,7 @@ flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out)
   return status;
 }
 
+/* Only counts: the elements are passed over when the next one is asked for, by the stages that can do so without making them. */
 flow_status flow_iterator_skip(flow_iterator *iterator, double count)
 {
   int64_t whole;
@@ -219,6 +220,8 @@ flow_status flow_iterator_skip(flow_iterator *iterator, double count)
 
 /* ---- positions ---------------------------------------------------------------------------------------------------------------- */
 
+/* A text: version, the pipeline's identity, elements delivered, and the seed and number of each draw. Returns its length as snprintf
+ * does. */
 int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
@@ -287,6 +290,8 @@ flow_status flow_iterator_align(flow_iterator *iterator, const char *text)
   return FLOW_OK;
 }
 
+/* The next element is the one after those that were delivered when the position was saved. Cursors are closed and opened again when that is
+ * asked for. */
 flow_status flow_iterator_restore(flow_iterator *iterator, const char *text)
 {
   position found;
@@ -302,6 +307,7 @@ flow_status flow_iterator_restore(flow_iterator *iterator, const char *text)
 
 /* ---- what it did ---------------------------------------------------------------------------------------------------------------- */
 
+/* Counters are read while threads change them: each number is right by itself, not together with the others. */
 int flow_iterator_stage(const flow_iterator *iterator, int index, flow_stage_report *out)
 {
   if (!iterator || !out || index < 0 || index >= iterator->stage_count) return 0;

@@ -117,6 +117,7 @@ static flow_status run(const plan_function *self, plan_worker *w, const flow_ele
   return flow_instance_run(w->context, w->instance, inputs, self->input_count, outputs);
 }
 
+/* Outputs that the result does not name are released; components of the input that it names are the input's references. */
 static flow_status map_apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
                              flow_element *in, flow_element *out)
 {
@@ -133,6 +134,7 @@ static flow_status map_apply(const flow_function *function, void *worker, const 
   return FLOW_OK;
 }
 
+/* The element moves to `out` if it stays; else `out` is left empty, which drops it. */
 static flow_status filter_apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
                                 flow_element *in, flow_element *out)
 {

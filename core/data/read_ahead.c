@@ -122,6 +122,7 @@ static void leave_block(flow_read_ahead *self)
   self->holds = self->given = 0;
 }
 
+/* *out is the caller's reference; NULL with FLOW_OK: the end. A failure of the thread comes after the records before it. */
 flow_status flow_read_ahead_next(flow_read_ahead *self, flow_tensor **out)
 {
   *out = NULL;
@@ -141,6 +142,7 @@ flow_status flow_read_ahead_next(flow_read_ahead *self, flow_tensor **out)
   }
 }
 
+/* Wakes the thread where it waits for room, joins it, and releases what was read and not given. */
 void flow_read_ahead_stop(flow_read_ahead *self)
 {
   if (!self) return;

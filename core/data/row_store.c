@@ -115,6 +115,7 @@ static int fits(const flow_row_store *store, const flow_element_spec *spec, int6
   return bytes <= store->most_bytes;
 }
 
+/* 0: these rows are not kept, since they do not fit, have no fixed size, or the device has no room; that is not a failure. */
 int flow_row_store_start(flow_row_store *store, const flow_element_spec *spec, int64_t rows)
 {
   if (store->count > 0) return store->count == spec->count;
@@ -251,6 +252,7 @@ static flow_status make_batch(flow_row_store *store, const flow_element *element
   return status;
 }
 
+/* *made 0 with FLOW_OK: the store has no room for a new row, so the caller makes the batch from the elements. */
 flow_status flow_row_store_batch(flow_row_store *store, const flow_element *elements, int64_t rows, flow_element *out, int *made)
 {
   size_t count, bytes;

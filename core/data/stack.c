@@ -172,6 +172,7 @@ static flow_status shorten(flow_tensor *batch, int64_t rows, flow_tensor **out)
   return flow_tensor_view(batch, batch->rank, shape, batch->strides, 0, out);
 }
 
+/* The rows become *out, and the stack is empty again, also after a failure. */
 flow_status flow_stack_finish(flow_stack *stack, flow_element *out)
 {
   flow_status status = FLOW_OK;

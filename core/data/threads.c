@@ -33,6 +33,7 @@ void flow_gate_open(flow_gate *gate, flow_iterator *iterator)
   pthread_mutex_unlock(&iterator->lock);
 }
 
+/* Takes the gate out of the iterator's list, under the iterator's lock, since a cancel walks that list. A second call does nothing. */
 void flow_gate_close(flow_gate *gate)
 {
   flow_iterator *iterator = gate->iterator;

@@ -19,6 +19,8 @@ struct flow_archive {
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------ */
 
+/* Reads the directory of the archive and checks it (zip.c); members are read when they are asked for. The file stays open until the archive
+ * is released. */
 flow_status flow_archive_open(const char *path, flow_archive **out)
 {
   void *block, *texts;
@@ -42,6 +44,8 @@ flow_status flow_archive_open(const char *path, flow_archive **out)
   return FLOW_OK;
 }
 
+/* Texts that flow_archive_text gave are gone with it. The magic is overwritten, so that a second release does nothing as long as the memory
+ * is not in use again. */
 void flow_archive_release(flow_archive *archive)
 {
   if (!archive || archive->magic != ARCHIVE_MAGIC) return;
@@ -111,6 +115,7 @@ struct flow_archive_writer {
   flow_zip_writer zip;
 };
 
+/* Writes beside `path`: the archive has its name only after flow_archive_writer_commit. */
 flow_status flow_archive_writer_new(const char *path, flow_archive_writer **out)
 {
   void *block;
@@ -129,6 +134,7 @@ flow_status flow_archive_writer_new(const char *path, flow_archive_writer **out)
   return FLOW_OK;
 }
 
+/* Every call of a writer, so that one that has failed or is finished says so. */
 static flow_status check_writer(const flow_archive_writer *writer)
 {
   if (!writer || writer->magic != WRITER_MAGIC) return flow_fail(FLOW_INVALID_ARGUMENT, "the writer of an archive is NULL or was released");
@@ -145,6 +151,7 @@ static flow_status give_up(flow_archive_writer *writer, flow_status status)
   return status;
 }
 
+/* The size is known before the first byte, so the member's header is written once and needs no record after the data. */
 flow_status flow_archive_writer_add_text(flow_archive_writer *writer, const char *name, const char *text, double bytes)
 {
   FLOW_TRY(check_writer(writer));
@@ -157,6 +164,8 @@ flow_status flow_archive_writer_add_text(flow_archive_writer *writer, const char
   return give_up(writer, status);
 }
 
+/* Stored, not compressed, and aligned, so that flow_tensor_file_open can read the tensors in place. `size` of a format is exact, since the
+ * header of the member says it first. Arguments that are wrong leave the writer open. */
 flow_status flow_archive_writer_add_tensors(flow_archive_writer *writer, const char *name, const flow_tensor_writer *tensors,
                                             const char *format)
 {
@@ -175,6 +184,7 @@ flow_status flow_archive_writer_add_tensors(flow_archive_writer *writer, const c
   return give_up(writer, status);
 }
 
+/* A tensor that NumPy has no dtype for is refused before anything is written. */
 flow_status flow_archive_writer_add_npy(flow_archive_writer *writer, const char *name, const flow_tensor *tensor)
 {
   flow_npy npy;

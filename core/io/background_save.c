@@ -36,6 +36,7 @@ static void *save_main(void *argument)
   return NULL;
 }
 
+/* After the thread has ended, or was never started. */
 static void free_save(flow_save *save)
 {
   save->magic = FLOW_TENSOR_DEAD;
@@ -47,6 +48,7 @@ static void free_save(flow_save *save)
   flow_free(save);
 }
 
+/* Copies, since the caller's texts may be gone while the thread runs. */
 static flow_status copy_texts(flow_save *save, const char *path, const char *format, const char *then, const char *text)
 {
   save->path = flow_duplicate_text(path);

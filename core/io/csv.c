@@ -95,6 +95,7 @@ static flow_status scan_quoted(scanner *s, char **closing)
   return FLOW_OK;
 }
 
+/* A field without quotes, which may hold any other text. *closing: where its end is, to be overwritten by NUL. */
 static flow_status scan_bare(scanner *s, char **closing)
 {
   FLOW_TRY(add_field(s->csv, s->next));
@@ -179,6 +180,7 @@ flow_status flow_csv_open(const char *path, const char *delimiter, int header, f
   return status;
 }
 
+/* Texts that flow_csv_text and flow_csv_name gave point into the table. */
 void flow_csv_release(flow_csv *csv)
 {
   if (!csv || csv->magic != CSV_MAGIC) return;
@@ -309,6 +311,7 @@ int flow_csv_dtype(const flow_csv *csv, int column)
   }
 }
 
+/* Of the dtypes of whole numbers; int64 holds all of them. */
 static int integer_fits(int dtype, int64_t value)
 {
   switch (dtype) {
@@ -367,6 +370,8 @@ static void convert_rows(conversion *c, int begin, int end)
   if (c->dtype != FLOW_INT64) flow_convert_from_double(c->dtype, of.numbers, to, 1, count);
 }
 
+/* Threads take parts of PART_ROWS rows until there are none; each writes its own rows of the tensor, so that nothing is shared but the
+ * ticket and the first wrong row. */
 static void convert_member(flow_region *region, int member, int members, void *argument)
 {
   FLOW_DEFAULT_FLOATS;
@@ -377,6 +382,7 @@ static void convert_member(flow_region *region, int member, int members, void *a
       convert_rows(c, (int)row, (int)(row + ROWS_AT_ONCE < c->csv->rows ? row + ROWS_AT_ONCE : c->csv->rows));
 }
 
+/* The message names the file's line, which may be another than the row: quoted fields may hold line ends. */
 flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out)
 {
   FLOW_DEFAULT_FLOATS;

@@ -33,6 +33,8 @@ static flow_status classify(flow_bytes message, flow_feature *feature)
   return FLOW_OK;
 }
 
+/* An entry of the map features: key (field 1) and value (field 2), in any order; the last of each counts, as protobuf says of fields that
+ * are repeated by mistake. */
 static flow_status read_entry(flow_bytes entry, flow_feature *feature)
 {
   flow_bytes message = { entry.end, entry.end };
@@ -46,6 +48,8 @@ static flow_status read_entry(flow_bytes entry, flow_feature *feature)
   return classify(message, feature);
 }
 
+/* Two levels: Example's field 1 is Features, whose field 1 are the entries. Unknown fields are passed over. Everything that is found points
+ * into the caller's bytes. */
 flow_status flow_example_next(flow_example_reader *reader, flow_feature *feature, int *found)
 {
   flow_wire_field field;
@@ -64,6 +68,7 @@ flow_status flow_example_next(flow_example_reader *reader, flow_feature *feature
   return FLOW_OK;
 }
 
+/* The last feature of that name counts, so that all are looked at. */
 flow_status flow_example_find(const void *bytes, uint64_t count, const char *name, flow_feature *feature, int *found)
 {
   flow_example_reader reader = flow_example_reader_of(bytes, count);
@@ -90,6 +95,7 @@ static value_reader values_of(const flow_feature *feature)
   return (value_reader){ .lists = feature->content, .values = { feature->content.next, feature->content.next }, .kind = feature->kind };
 }
 
+/* A value is a packed run of numbers, a single number that is not packed, or bytes; the wire type tells which. */
 static flow_status next_value(value_reader *reader, flow_wire_field *field, int *found)
 {
   for (*found = 0; !*found;) {
@@ -113,6 +119,8 @@ static int unpacked_type(flow_feature_kind kind)
   return kind == FLOW_FEATURE_FLOATS ? FLOW_WIRE_FIXED32 : kind == FLOW_FEATURE_INTEGERS ? FLOW_WIRE_VARINT : FLOW_WIRE_DELIMITED;
 }
 
+/* How many numbers or texts all the feature's lists hold. Of varints each has one byte below 128, its last, so that counting those counts
+ * the numbers. */
 flow_status flow_feature_count(const flow_feature *feature, uint64_t *count)
 {
   value_reader reader = values_of(feature);
@@ -134,6 +142,7 @@ flow_status flow_feature_count(const flow_feature *feature, uint64_t *count)
   }
 }
 
+/* `to` has room for flow_feature_count numbers, which has shown that the lengths are right. */
 flow_status flow_feature_floats(const flow_feature *feature, float *to)
 {
   FLOW_DEFAULT_FLOATS;
@@ -154,6 +163,7 @@ flow_status flow_feature_floats(const flow_feature *feature, float *to)
   }
 }
 
+/* `to` has room for flow_feature_count numbers. */
 flow_status flow_feature_integers(const flow_feature *feature, int64_t *to)
 {
   value_reader reader = values_of(feature);
@@ -172,6 +182,7 @@ flow_status flow_feature_integers(const flow_feature *feature, int64_t *to)
   }
 }
 
+/* The first text of the feature. */
 flow_status flow_feature_bytes(const flow_feature *feature, flow_bytes *value)
 {
   value_reader reader = values_of(feature);

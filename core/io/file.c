@@ -19,6 +19,8 @@ static flow_status fail_by_errno(const char *action, const char *path)
 
 /* ---- source ---------------------------------------------------------------------------------------------------------------- */
 
+/* Regular files only: a pipe or a device has no size against which a header could be checked. `path` is borrowed for messages as long as
+ * the source is open. On failure nothing is open, and flow_source_close is harmless. */
 flow_status flow_source_open(const char *path, flow_source *source)
 {
   *source = (flow_source){ .path = path };
@@ -75,6 +77,7 @@ int flow_coding_window(flow_coding coding)
   return coding == FLOW_GZIP ? 16 + MAX_WBITS : coding == FLOW_ZLIB ? MAX_WBITS : -MAX_WBITS;
 }
 
+/* zlib's memory comes from flow_alloc, so that its failures are tested like all others. */
 static flow_status start_inflating(flow_source *source, flow_coding coding)
 {
   void *buffer;
@@ -89,6 +92,8 @@ static flow_status start_inflating(flow_source *source, flow_coding coding)
   return FLOW_OK;
 }
 
+/* Ends what was read before and begins with the bytes [offset, offset + bytes) of the file, in a coding of their own. A header's number
+ * that leads out of the file fails here. */
 flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t bytes, flow_coding coding)
 {
   stop_inflating(source);
@@ -103,6 +108,8 @@ flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t byt
   return coding == FLOW_PLAIN ? FLOW_OK : start_inflating(source, coding);
 }
 
+/* The most bytes that may still come. Deflate cannot expand more than 1032 to 1 (a match of 258 bytes takes two bits at least), which
+ * bounds what a few damaged bytes can make a reader allocate. */
 uint64_t flow_source_most(const flow_source *source)
 {
   if (source->coding == FLOW_PLAIN) return source->left;
@@ -159,6 +166,7 @@ flow_status flow_source_read_some(flow_source *source, void *to, uint64_t bytes,
   return FLOW_OK;
 }
 
+/* All of `bytes`, or FLOW_CORRUPT_DATA; `what` names them in the message. */
 flow_status flow_source_read(flow_source *source, const char *what, void *to, uint64_t bytes)
 {
   uint64_t got;
@@ -170,6 +178,8 @@ flow_status flow_source_read(flow_source *source, const char *what, void *to, ui
   return FLOW_OK;
 }
 
+/* After the last byte that a header announced: nothing more may follow, and a compressed stream must have reached its own end, where zlib
+ * has compared its checksum. */
 flow_status flow_source_expect_end(flow_source *source)
 {
   unsigned char more;

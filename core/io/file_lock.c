@@ -25,6 +25,7 @@ static int is_current(const char *path, int descriptor)
   return stat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
+/* holder[size]: the first line that the holder wrote, which may be empty when it has just taken the lock. For messages only. */
 static void read_holder(int descriptor, char *holder, int size)
 {
   ssize_t length = pread(descriptor, holder, (size_t)size - 1, 0);
@@ -33,6 +34,7 @@ static void read_holder(int descriptor, char *holder, int size)
   if (!*holder) snprintf(holder, (size_t)size, "another process");
 }
 
+/* For people who look at the file; the lock itself is flock's. 0: it could not be written, as on a full disk. */
 static int write_holder(int descriptor)
 {
   char host[128] = "", line[256], since[32];
@@ -44,6 +46,7 @@ static int write_holder(int descriptor)
   return ftruncate(descriptor, 0) == 0 && pwrite(descriptor, line, (size_t)length, 0) == length;
 }
 
+/* The lock is taken: keeps it, or, where that fails, gives it back and removes the file. */
 static flow_status remember(const char *path, int descriptor, flow_file_lock *lock)
 {
   char *copy = flow_duplicate_text(path);
@@ -82,6 +85,8 @@ flow_status flow_file_lock_take(const char *path, flow_file_lock *lock, int *tak
   return flow_fail(FLOW_IO_ERROR, "cannot take the lock %s: others take and release it all the time", path);
 }
 
+/* A forked child closes its descriptor only: the lock belongs to the open file that it shares with its parent, and the file's name is the
+ * parent's to remove. */
 void flow_file_lock_release(flow_file_lock *lock)
 {
   if (lock->path && lock->process == (long)getpid()) unlink(lock->path);      /* while it is held: nobody else has it open and locked */

@@ -45,6 +45,7 @@ static int make_folder(const char *path)
   return 0;
 }
 
+/* As mkdir -p: folders that exist are fine. The copy of the path is cut at each slash in turn. */
 flow_status flow_make_folders(const char *path)
 {
   FLOW_TRY(check_path("makedirs", path));
@@ -104,6 +105,8 @@ static int ends_in_dots(const char *path)
   return strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
 }
 
+/* Refuses what is most likely a mistake: the root, "." and "..", a file, a link. Stops at the first entry that cannot be removed; what was
+ * removed before stays removed. */
 flow_status flow_remove_tree(const char *path)
 {
   FLOW_TRY(check_path("rmtree", path));
@@ -130,6 +133,7 @@ flow_status flow_remove_tree(const char *path)
 
 /* ---- files ----------------------------------------------------------------------------------------------------------- */
 
+/* A link is removed itself, not what it points to. A folder is refused, with the name of the function that removes it. */
 flow_status flow_remove_file(const char *path)
 {
   FLOW_TRY(check_path("remove", path));
@@ -178,6 +182,7 @@ flow_status flow_rename_path(const char *from, const char *to, int overwrite)
   return !overwrite && errno == EEXIST ? fail_because_there("rename", to) : fail_by_errno("rename", from);
 }
 
+/* Less than COPY_BYTES read is the end of the file. */
 static flow_status copy_bytes(flow_source *source, flow_sink *sink)
 {
   void *buffer;
@@ -212,6 +217,7 @@ flow_status flow_copy_file(const char *from, const char *to, int overwrite)
   return status;
 }
 
+/* A reader sees the old content or the new, never a part (flow_sink_commit). */
 flow_status flow_write_file(const char *path, const void *bytes, double count)
 {
   if (!(count >= 0) || count > 9e15 || (count > 0 && !bytes)) {

@@ -50,6 +50,7 @@ static int skip_word(reader *self, const char *word)
   return 1;
 }
 
+/* A Python text in either kind of quotes, without escapes, of less than `size` bytes. */
 static flow_status read_text(reader *self, char *text, size_t size)
 {
   self->next += strspn(self->next, " \n\t");
@@ -64,6 +65,7 @@ static flow_status read_text(reader *self, char *text, size_t size)
   return FLOW_OK;
 }
 
+/* A whole number that fits 64 bits. */
 static flow_status read_size(reader *self, int64_t *size)
 {
   self->next += strspn(self->next, " \n\t");
@@ -77,6 +79,7 @@ static flow_status read_size(reader *self, int64_t *size)
   return FLOW_OK;
 }
 
+/* A tuple: (), (3,) or (3, 4). */
 static flow_status read_shape(reader *self, npy_header *header)
 {
   if (!skip(self, '(')) return fail_header(self, "a shape");
@@ -91,6 +94,8 @@ static flow_status read_shape(reader *self, npy_header *header)
   return FLOW_OK;
 }
 
+/* The first letter is the order of the bytes: little-endian or native, or none for types of one byte. Big-endian arrays are refused, as are
+ * Python objects, texts and records. */
 static flow_status read_dtype(reader *self, npy_header *header)
 {
   char text[32];
@@ -240,6 +245,8 @@ static size_t write_header(const flow_tensor *tensor, char *header, int size)
   return (size_t)PREFIX_BYTES + 2 + (size_t)text.length;
 }
 
+/* Makes the header and the contiguous copy, so that npy->bytes is known before anything is written. flow_npy_close releases the copy, also
+ * after a failure. */
 flow_status flow_npy_open(const flow_tensor *tensor, const char *path, flow_npy *npy)
 {
   *npy = (flow_npy){ 0 };
@@ -266,6 +273,7 @@ void flow_npy_close(flow_npy *npy)
   npy->packed = NULL;
 }
 
+/* The file appears whole or not at all. Discarding a sink that was committed, or never opened, does nothing. */
 flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char *path)
 {
   flow_npy npy;

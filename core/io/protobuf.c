@@ -124,6 +124,7 @@ void flow_message_double(flow_message *message, int number, double value)
   append_fixed(message, bits, 8);
 }
 
+/* Copies the bytes; flow_message_lend does not. */
 void flow_message_bytes(flow_message *message, int number, const void *bytes, uint64_t count)
 {
   append_key(message, number, FLOW_WIRE_DELIMITED);
@@ -139,6 +140,8 @@ void flow_message_text(flow_message *message, int number, const char *text)
   flow_message_bytes(message, number, text, strlen(text));
 }
 
+/* The bytes stay the caller's until the message was written. They are noted with the number of own bytes before them, since those may still
+ * move (flow_message_close). */
 void flow_message_lend(flow_message *message, int number, const void *bytes, uint64_t count)
 {
   append_key(message, number, FLOW_WIRE_DELIMITED);
@@ -150,6 +153,7 @@ void flow_message_lend(flow_message *message, int number, const void *bytes, uin
   message->lent_total += count;
 }
 
+/* A message inside of this one: its fields follow, then flow_message_close. */
 void flow_message_open(flow_message *message, int number)
 {
   append_key(message, number, FLOW_WIRE_DELIMITED);
@@ -198,6 +202,7 @@ static uint64_t own_until(const flow_message *message, int i, uint64_t done)
   return (i < message->lent_count ? message->lent[i].before : (uint64_t)message->count) - done;
 }
 
+/* `to` has room for flow_message_size bytes. Own and lent bytes by turns. */
 flow_status flow_message_copy(const flow_message *message, void *to)
 {
   FLOW_TRY(check(message));
@@ -215,6 +220,7 @@ flow_status flow_message_copy(const flow_message *message, void *to)
   return FLOW_OK;
 }
 
+/* As flow_message_copy, without a copy of what is lent. */
 flow_status flow_message_write(const flow_message *message, flow_sink *sink)
 {
   FLOW_TRY(check(message));

@@ -9,6 +9,7 @@
 /* WINDOW_BYTES: what is read at a time; a longer record makes the window grow. */
 enum { WINDOW_BYTES = 1 << 18, DEFLATE_BUFFER = 1 << 16, HEADER_BYTES = 12, FOOTER_BYTES = 4 };
 
+/* The names of tf.data; NULL and "" are no compression. */
 flow_status flow_record_compression(const char *name, flow_coding *coding)
 {
   *coding = FLOW_PLAIN;
@@ -21,6 +22,8 @@ flow_status flow_record_compression(const char *name, flow_coding *coding)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------ */
 
+/* From byte `offset` of the file, or of what it inflates to, on. most: the longest record that is accepted. An offset past the end leaves
+ * no bytes, which is a file without records. */
 static flow_status open_range(const char *path, uint64_t offset, flow_coding coding, uint64_t most, flow_record_reader *reader)
 {
   *reader = (flow_record_reader){ .offset = offset, .most = most };
@@ -128,6 +131,7 @@ static void advance(flow_record_reader *reader, uint64_t length)
   reader->offset += HEADER_BYTES + length + FOOTER_BYTES;
 }
 
+/* *bytes points into the window and is valid until the next call; NULL with FLOW_OK is the end of the file. */
 flow_status flow_record_next(flow_record_reader *reader, const unsigned char **bytes, uint64_t *count)
 {
   int ended;
@@ -146,6 +150,7 @@ flow_status flow_record_next(flow_record_reader *reader, const unsigned char **b
   return FLOW_OK;
 }
 
+/* As flow_record_next, but the checksum of the record's bytes is not computed. */
 flow_status flow_record_skip(flow_record_reader *reader, int *skipped)
 {
   int ended = 1;
@@ -174,6 +179,7 @@ static void deflater_free(void *unused, void *block)
   flow_free(block);
 }
 
+/* zlib's memory comes from flow_alloc; cleared, since deflate looks at parts of its window that it has not written. */
 static flow_status start_deflating(flow_record_sink *sink, flow_coding coding)
 {
   void *buffer;
@@ -228,6 +234,7 @@ flow_status flow_record_create(const char *path, flow_coding coding, flow_record
   return status;
 }
 
+/* TFRecord's frame: length (8 bytes), masked CRC-32C of the length, the bytes, masked CRC-32C of the bytes. */
 flow_status flow_record_append(flow_record_sink *sink, const void *bytes, uint64_t count)
 {
   unsigned char header[HEADER_BYTES], footer[FOOTER_BYTES];

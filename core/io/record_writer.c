@@ -21,6 +21,8 @@ typedef struct feature {
 
 struct flow_example { uint32_t magic; list features; };
 
+/* Values at the end of a list of elements of `size` bytes. A count is a double as the C API has it: NaN and negative ones fail the same
+ * test. */
 static flow_status append(list *to, const void *from, double count, size_t size)
 {
   if (!(count >= 0 && count <= INT32_MAX - to->count) || (count > 0 && !from)) {
@@ -32,6 +34,7 @@ static flow_status append(list *to, const void *from, double count, size_t size)
   return FLOW_OK;
 }
 
+/* Features keep the order in which they were added. */
 flow_status flow_example_new(flow_example **out)
 {
   void *block;
@@ -89,6 +92,7 @@ static flow_status feature_of(const char *function, flow_example *example, const
   return status;
 }
 
+/* Either the bytes and their size are added or neither. */
 flow_status flow_example_add_bytes(flow_example *example, const char *name, const void *bytes, double count)
 {
   feature *to;
@@ -185,6 +189,7 @@ struct flow_record_writer {
   flow_record_sink sink;
 };
 
+/* The file has its name only after flow_record_writer_close; a writer that is released before leaves nothing. */
 flow_status flow_record_writer_new(const char *path, const char *compression_type, flow_record_writer **out)
 {
   void *block;
@@ -234,6 +239,7 @@ flow_status flow_record_writer_write(flow_record_writer *writer, const void *byt
   return give_up(writer, flow_record_append(&writer->sink, bytes, (uint64_t)count));
 }
 
+/* The example stays the caller's, and may be changed and written again. */
 flow_status flow_record_writer_write_example(flow_record_writer *writer, const flow_example *example)
 {
   unsigned char *bytes;

@@ -55,6 +55,7 @@ static int whole(const flow_json *value, uint64_t *out)
   return 1;
 }
 
+/* Dtypes that the format has and the library has not, such as F8_E4M3, are FLOW_UNSUPPORTED: the file is sound. */
 static flow_status read_dtype(const flow_tensor_file *file, const flow_json *tensor, int *dtype)
 {
   const char *name = flow_json_text(flow_json_member(tensor, "dtype"));
@@ -66,8 +67,8 @@ static flow_status read_dtype(const flow_tensor_file *file, const flow_json *ten
                    tensor->key, name);
 }
 
-/* One entry of the header: dtype, shape and the place of its bytes, counted from the end of the header. That places do not overlap and
- * fit the shapes is checked for all together (tensor_file_sort). */
+/* One entry of the header: dtype, shape and the place of its bytes, counted from the end of the header. That the bytes fit the shape is
+ * checked by flow_tensor_file_entry, that no two places overlap by check_contiguous. */
 static flow_status read_tensor(flow_tensor_file *file, const flow_json *tensor, uint64_t contents)
 {
   flow_tensor_entry entry = { 0 };
@@ -92,6 +93,7 @@ static flow_status read_tensor(flow_tensor_file *file, const flow_json *tensor, 
   return flow_tensor_file_entry(file, tensor->key, &entry);
 }
 
+/* "p#key" is a note of the path p; the last # counts, since names of tensors may hold one. */
 static flow_status read_notes(flow_tensor_file *file, const flow_json *metadata)
 {
   const flow_json *note;
@@ -105,6 +107,7 @@ static flow_status read_notes(flow_tensor_file *file, const flow_json *metadata)
   return FLOW_OK;
 }
 
+/* contents: the byte of the file at which the tensors' bytes begin. */
 static flow_status read_document(flow_tensor_file *file, const flow_json *document, uint64_t contents)
 {
   const flow_json *item;
@@ -386,6 +389,7 @@ static flow_status write_header(const flow_tensor_writer *writer, const char *he
   return status;
 }
 
+/* The bytes of the whole file, exactly: the header with checksums of 0 has the length of the one with the right ones. */
 static flow_status size_of(const flow_tensor_writer *writer, uint64_t *bytes)
 {
   const flow_writer_item **items;
@@ -400,6 +404,7 @@ static flow_status size_of(const flow_tensor_writer *writer, uint64_t *bytes)
   return status;
 }
 
+/* Header first, so that a reader knows all places before it reads contents. The checksums take a first pass over all tensors. */
 static flow_status write_all(const flow_tensor_writer *writer, flow_sink *sink)
 {
   const flow_writer_item **items;

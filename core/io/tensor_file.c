@@ -47,6 +47,7 @@ static flow_status check_entry(const flow_tensor_file *file, const char *name, c
   return FLOW_OK;
 }
 
+/* Called by the formats while they read an index. The name is copied; *facts is checked against the size of the file first. */
 flow_status flow_tensor_file_entry(flow_tensor_file *file, const char *name, const flow_tensor_entry *facts)
 {
   FLOW_TRY(check_entry(file, name, facts));
@@ -66,6 +67,7 @@ void flow_tensor_note_free(flow_tensor_note *note)
   flow_free(note->text);
 }
 
+/* Appends to a list of a reader or a writer, which owns the copies. After a failure the list is as it was. */
 flow_status flow_tensor_notes_add(flow_tensor_note **notes, int *count, int *capacity, const char *path, const char *key, const char *text)
 {
   FLOW_TRY(flow_grow(notes, sizeof **notes, *count + 1, capacity));
@@ -102,6 +104,7 @@ static int compare_names(const void *a, const void *b)
   return strcmp(((const flow_named_place *)a)->name, ((const flow_named_place *)b)->name);
 }
 
+/* Sorts in place. Returns a name that occurs twice, NULL if there is none. */
 const char *flow_sort_names(flow_named_place *names, int count)
 {
   if (count > 0) qsort(names, (size_t)count, sizeof *names, compare_names);
@@ -111,6 +114,8 @@ const char *flow_sort_names(flow_named_place *names, int count)
   return NULL;
 }
 
+/* Makes the order by name that flow_tensor_file_find searches; entries keep their places. A second call does nothing: safetensors needs the
+ * order while it reads its notes. FLOW_CORRUPT_DATA: two tensors have one name. */
 flow_status flow_tensor_file_sort(flow_tensor_file *file)
 {
   if (file->by_name) return FLOW_OK;
@@ -154,6 +159,7 @@ static flow_status locate(flow_tensor_file *file, const char *member)
   return status;
 }
 
+/* The formats are asked in their order whether the first HEAD_BYTES bytes are theirs; the first that says yes reads the index. */
 static flow_status read_index(flow_tensor_file *file)
 {
   unsigned char head[HEAD_BYTES];
@@ -207,6 +213,7 @@ flow_status flow_tensor_file_open_trusted(const char *path, const char *member, 
   return status == FLOW_UNSUPPORTED ? open_file(path, member, 1, out) : status;
 }
 
+/* Also for a file that was opened half-way. Tensors that were read are the caller's and stay. */
 void flow_tensor_file_release(flow_tensor_file *file)
 {
   if (!file || file->magic != FLOW_TENSOR_FILE_MAGIC) return;
@@ -225,6 +232,7 @@ void flow_tensor_file_release(flow_tensor_file *file)
   flow_memory_trim();        /* a model that has been read is there to stay, not what was in its place while it was made */
 }
 
+/* The place of the entry in the order of the file, -1: there is none. Binary search: a model with ten thousand tensors asks for each. */
 int flow_tensor_file_find(const flow_tensor_file *file, const char *name)
 {
   if (!file || file->magic != FLOW_TENSOR_FILE_MAGIC || !name || !file->by_name) return -1;
@@ -265,6 +273,7 @@ static flow_status read_content(flow_tensor_file *file, const flow_tensor_entry 
   return FLOW_OK;
 }
 
+/* Borrowed from the file. */
 static flow_status entry_at(const flow_tensor_file *file, int index, const flow_tensor_entry **entry)
 {
   if (!file || file->magic != FLOW_TENSOR_FILE_MAGIC) {
@@ -277,6 +286,8 @@ static flow_status entry_at(const flow_tensor_file *file, int index, const flow_
   return FLOW_OK;
 }
 
+/* A new tensor on the host, the caller's. The shape was checked when the index was read, so that the memory it takes is never more than the
+ * file holds. */
 flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor **out)
 {
   const flow_tensor_entry *entry;
@@ -314,6 +325,7 @@ flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_t
   return status;
 }
 
+/* `piece` has PIECE_BYTES bytes; nothing is kept of what is read. */
 static flow_status verify_entry(flow_tensor_file *file, const flow_tensor_entry *entry, void *piece)
 {
   uint32_t crc = 0;
@@ -327,6 +339,7 @@ static flow_status verify_entry(flow_tensor_file *file, const flow_tensor_entry 
   return check_content(file, entry, crc);
 }
 
+/* Reads all contents once. A tensor without a checksum is only shown to be there in full. */
 flow_status flow_tensor_file_verify(flow_tensor_file *file)
 {
   if (!file || file->magic != FLOW_TENSOR_FILE_MAGIC) {

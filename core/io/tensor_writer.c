@@ -28,6 +28,7 @@ flow_status flow_tensor_content_crc(const flow_tensor *tensor, uint32_t *crc)
   return FLOW_OK;
 }
 
+/* Names are compared before anything is written: a file with one name twice cannot be read back. */
 flow_status flow_tensor_writer_check(const flow_tensor_writer *writer)
 {
   void *block;
@@ -41,6 +42,7 @@ flow_status flow_tensor_writer_check(const flow_tensor_writer *writer)
   return status;
 }
 
+/* One reference, the caller's; a running save (background_save.c) holds another. */
 flow_status flow_tensor_writer_new(flow_tensor_writer **out)
 {
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_tensor_writer_new: out is NULL");
@@ -53,6 +55,7 @@ flow_status flow_tensor_writer_new(flow_tensor_writer **out)
   return FLOW_OK;
 }
 
+/* The last reference releases tensors and texts. Any thread may be the last. */
 void flow_tensor_writer_release(flow_tensor_writer *writer)
 {
   if (!writer || writer->magic != FLOW_TENSOR_WRITER_MAGIC || atomic_fetch_sub(&writer->references, 1) > 1) return;
@@ -98,6 +101,7 @@ flow_status flow_tensor_writer_note(flow_tensor_writer *writer, const char *path
   return flow_tensor_notes_add(&writer->notes, &writer->note_count, &writer->note_capacity, path, key, text);
 }
 
+/* Takes a reference, not a copy: what the tensor holds when the file is written counts. The name is copied. */
 flow_status flow_tensor_writer_add(flow_tensor_writer *writer, const char *name, flow_tensor *tensor)
 {
   FLOW_TRY(check_writer(writer));
@@ -110,6 +114,7 @@ flow_status flow_tensor_writer_add(flow_tensor_writer *writer, const char *name,
   return FLOW_OK;
 }
 
+/* *out is NULL after a failure. */
 static flow_status copy_of(const flow_tensor *tensor, flow_tensor **out)
 {
   FLOW_TRY(flow_tensor_new_uninitialized(tensor->dtype, tensor->rank, tensor->shape, out));

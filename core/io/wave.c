@@ -116,6 +116,7 @@ static flow_status load(wave *self, int64_t samples, flow_tensor **out)
   return status;
 }
 
+/* samples: how many frames are wanted, -1: all. *rate, if it is asked for, is set with the samples only. */
 flow_status flow_wave_load(const char *path, double samples, int *rate, flow_tensor **out)
 {
   wave self = { 0 };

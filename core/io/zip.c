@@ -172,6 +172,7 @@ static flow_status read_directory(flow_zip *zip, const zip_directory *directory)
 
 /* ---- what the directory says against the rest of the file --------------------------------------------------------------------- */
 
+/* A writer that did not know a number yet leaves 0 in the local header and says so by a flag; the number then follows the content. */
 static int agrees(uint64_t local, uint64_t central, unsigned flags)
 {
   return local == central || ((flags & SIZES_FOLLOW) && local == 0);
@@ -251,6 +252,8 @@ end:
   return status;
 }
 
+/* Everything that can be checked without reading contents is checked here: the end, the directory, each member's own header, names,
+ * overlaps. On failure nothing stays open. */
 flow_status flow_zip_open(const char *path, flow_zip *zip)
 {
   zip_directory directory = { 0 };
@@ -263,6 +266,7 @@ flow_status flow_zip_open(const char *path, flow_zip *zip)
   return status;
 }
 
+/* Members that were found point into what is freed here. */
 void flow_zip_close(flow_zip *zip)
 {
   flow_source_close(&zip->source);
@@ -275,6 +279,7 @@ void flow_zip_close(flow_zip *zip)
   zip->count = zip->capacity = 0;
 }
 
+/* Borrowed from the archive; NULL: there is no such member. */
 const flow_zip_member *flow_zip_find(const flow_zip *zip, const char *name)
 {
   for (int low = 0, high = zip->count; low < high;) {
@@ -288,6 +293,8 @@ const flow_zip_member *flow_zip_find(const flow_zip *zip, const char *name)
 
 /* ---- a member -------------------------------------------------------------------------------------------------------------------- */
 
+/* Sets the source to the member's content, inflated on the way, with its CRC-32 counted. One member at a time: the source has one
+ * position. */
 flow_status flow_zip_begin(flow_zip *zip, const flow_zip_member *member)
 {
   const char *path = zip->source.path;
@@ -302,6 +309,7 @@ flow_status flow_zip_begin(flow_zip *zip, const flow_zip_member *member)
   return FLOW_OK;
 }
 
+/* To be called when all of the member's bytes have been read: compares the length and the checksum. */
 flow_status flow_zip_end(flow_zip *zip, const flow_zip_member *member)
 {
   FLOW_TRY(flow_source_expect_end(&zip->source));
@@ -309,6 +317,7 @@ flow_status flow_zip_end(flow_zip *zip, const flow_zip_member *member)
   return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged: the checksum of %s is wrong", zip->source.path, member->name);
 }
 
+/* Reads the whole member and throws it away. */
 flow_status flow_zip_verify(flow_zip *zip, const flow_zip_member *member)
 {
   void *block;

@@ -5,6 +5,8 @@
 
 int flow_file_tensor_count(const flow_json *tensors, int alone) { return alone ? 1 : flow_json_count(tensors); }
 
+/* An object's entries are in the order of their keys, as Keras flattens a dict; a list's as they are. Quadratic in the entries, of which
+ * there are few. */
 const flow_json *flow_file_tensor_at(const flow_json *tensors, int alone, int index)
 {
   const flow_json *item, *other;
@@ -18,6 +20,7 @@ const flow_json *flow_file_tensor_at(const flow_json *tensors, int alone, int in
   return NULL;
 }
 
+/* A tensor at the end of a model is [name, call, output]; a list that begins with anything else nests. */
 static int is_end(const flow_json *ends)
 {
   return flow_json_is(ends, FLOW_JSON_LIST) && flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT);
@@ -32,6 +35,7 @@ int flow_file_end_count(const flow_json *ends)
   return count;
 }
 
+/* Number `index` of all tensors that nested lists and objects hold, from left to right; NULL: there are fewer. */
 const flow_json *flow_file_end_at(const flow_json *ends, int index)
 {
   const flow_json *item;

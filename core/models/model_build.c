@@ -91,6 +91,7 @@ static flow_status try_pair(flow_context *context, attempt a, const int64_t pair
   return status;
 }
 
+/* The layer's variables follow from the signatures of its operands: -1 is a size that is not known, and a layer that needs it says so. */
 static flow_status make_layer(flow_context *context, const flow_model_call *call, const flow_signature *signatures)
 {
   void *block;
@@ -131,6 +132,7 @@ static flow_status build_calls(flow_context *context, flow_model *model, flow_si
   return FLOW_OK;
 }
 
+/* Call by call, each in a trace of its own, since a size may become unknown at any of them. values: NULL outside of a trace. */
 static flow_status build_by_call(flow_context *context, flow_model *model)
 {
   void *block;

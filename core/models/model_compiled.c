@@ -14,6 +14,7 @@ static const char *text_member(const flow_json *object, const char *name)
   return flow_json_is(item, FLOW_JSON_TEXT) ? item->text : NULL;
 }
 
+/* A text is a loss by its name with default options, an object a class with its config. A list or an object of losses is not known here. */
 static flow_status read_loss(flow_model *model, const flow_json *loss)
 {
   static const char *const apart[] = { "name", "reduction", "dtype", "fn", NULL };

@@ -49,6 +49,7 @@ static int has_group(const flow_model_part *parent, const flow_model_part *part)
   return part->kind != FLOW_PART_OPERATION && !(part->kind == FLOW_PART_INPUT && parent->kind == FLOW_PART_SEQUENTIAL);
 }
 
+/* The class by which Keras names the group; a file's "Model" is a Functional. */
 static const char *class_of(const flow_model_part *part)
 {
   return part->layer ? part->layer->class->name : part->kind == FLOW_PART_FUNCTIONAL ? "Functional" : part->class_name;
@@ -83,6 +84,7 @@ static flow_status walk(const flow_model_part *root, visitor visit, void *state)
 
 typedef struct trainable_list { flow_variable **list; int count; } trainable_list;
 
+/* A visitor that only counts where there is no list. */
 static flow_status add_trainable(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
 {
   (void)path; (void)name;
@@ -95,6 +97,7 @@ static flow_status add_trainable(void *state, const char *path, const char *name
   return FLOW_OK;
 }
 
+/* Called once to count and once to fill. The walk cannot fail here: the paths have been made when the file was read. */
 int flow_model_trainable(const flow_model *model, flow_variable **list)
 {
   trainable_list found = { .list = list };
@@ -269,6 +272,7 @@ flow_status flow_model_load(flow_context *context, const char *path, flow_model 
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------ */
 
+/* Variables are read at the time of writing: the caller has entered as a reader, so no step changes them meanwhile. */
 static flow_status add_storage(flow_tensor_writer *writer, const char *path, int index, flow_variable *variable)
 {
   char name[MOST_PATH + 16];

@@ -91,6 +91,8 @@ static void place_calls(const flow_model_program *program, walk *w)
   qsort(w->places, (size_t)program->call_count, sizeof *w->places, compare_places);
 }
 
+/* Nothing changes where no layer is called twice: then the order of the list is as good as any, and results do not depend on it. One block
+ * holds all work space. The calls are moved, not changed: values keep their numbers. */
 flow_status flow_model_order_calls(flow_model_program *program, const int *outputs, int output_count)
 {
   size_t calls = (size_t)program->call_count, values = (size_t)program->value_count;

@@ -21,6 +21,8 @@ static const char *text_member(const flow_json *object, const char *name)
 
 static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part);
 
+/* Parts of a model, in the order of config.json. depth counts nested models and wrappers; part_count grows as entries are read, so that a
+ * failure half-way leaves what release_part can release. */
 static flow_status read_parts(const flow_json *config, int depth, flow_model_part *part)
 {
   const flow_json *list = member(config, "layers"), *entry;
@@ -39,6 +41,8 @@ static int output_count(const flow_model_part *part);
 static flow_status expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
                           int *outputs);
 
+/* The layer or model inside of a TimeDistributed as a program with one input, value 0, so that a step or a batch of steps can be run like a
+ * small model. */
 static flow_status read_program(int depth, flow_model_part *part)
 {
   int capacity = 0, count = part->output_count = output_count(&part->parts[0]);
@@ -77,6 +81,8 @@ static flow_status read_wrapper(const flow_json *config, int depth, flow_model_p
   return wrapper->runs_program ? read_program(depth, part) : FLOW_OK;
 }
 
+/* One entry of the list of layers, an operation included. Only the kind of the entry and of its members is checked here; what a layer does
+ * with its config is checked by the layer's own reader. part holds borrowed texts of the description, which lives as long as the model. */
 static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part)
 {
   const flow_json *config = member(entry, "config");
@@ -116,6 +122,8 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
 
 /* ---- inputs ---------------------------------------------------------------------------------------------------------------- */
 
+/* Adds an input of the model: value number input_count. Dimension 0 is always -1 here, whatever the file says: a plan runs any number of
+ * rows. */
 static flow_status add_input(flow_model *model, const flow_model_part *part)
 {
   const flow_json *config = member(part->entry, "config"), *shape = member(config, "batch_shape"), *dtype = member(config, "dtype"), *dim;
@@ -166,6 +174,7 @@ static flow_status add_call(flow_model_program *program, const flow_model_part *
 /* What the parts of one call of a functional model have given so far: values[part][call][output]. */
 typedef struct results { int **values; int calls, outputs; } results;
 
+/* How many results a call of the part has. Of a Sequential one; expand checks that its parts have one each. */
 static int output_count(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
@@ -192,6 +201,7 @@ static flow_status find_value(const flow_model_part *part, const results *found,
   return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->text);
 }
 
+/* Appends the results of one call to those of the part; of: how many calls it will have in all. */
 static flow_status add_results(results *found, const int *values, int count, int of)
 {
   if (!found->values) {
@@ -247,6 +257,9 @@ static flow_status add_named(const flow_model_part *whole, const results *all, c
   return FLOW_OK;
 }
 
+/* A call whose tensors have names: by position through the record's input_names, by name through kwargs; other keyword arguments are
+ * options of the call, if the layer's record has them. Like make_call it leaves *made 0 and nothing else where a tensor is not there yet.
+ * Ownership of `options` goes to the call when it is made. */
 static flow_status make_named_call(flow_model_program *program, const flow_model_part *whole, const results *all,
                                    const flow_model_part *part, const flow_json *entry, int *outputs, int *made)
 {
@@ -363,6 +376,8 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   return FLOW_OK;
 }
 
+/* Calls of a functional model in an order in which their tensors are there: the list is walked until a walk makes no call. found[]: results
+ * of each part for this one call of the model; the model's own inputs count as call 0 of their InputLayers. */
 static flow_status expand_functional(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
                                      results *found, int *outputs)
 {
@@ -436,6 +451,7 @@ static flow_status expand(flow_model_program *program, const flow_model_part *pa
   return status;
 }
 
+/* In the order of input_layers, which is the order in which callers pass them. */
 static flow_status read_inputs(flow_model *model)
 {
   const flow_model_part *root = &model->root;
@@ -456,6 +472,8 @@ static flow_status read_inputs(flow_model *model)
   return FLOW_OK;
 }
 
+/* Three passes: parts (what there is), calls (expand: what runs), order (model_order.c). A failure leaves the model for
+ * flow_model_release. */
 flow_status flow_model_read_parts(flow_model *model)
 {
   int inputs[FLOW_MODEL_MOST_TENSORS], outputs[FLOW_MODEL_MOST_TENSORS];

@@ -13,6 +13,7 @@ enum { BATCH = 32 };
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
+/* As in Keras an input of another dtype is cast, not refused. A new reference in any case. */
 static flow_status cast_input(flow_context *context, const flow_model_input *input, flow_tensor *given, flow_tensor **out)
 {
   if (given->dtype == input->dtype) {
@@ -52,6 +53,7 @@ static flow_status with_mask(flow_context *context, flow_tensor *x, flow_tensor 
   return status;
 }
 
+/* After a failure `more` is released and *total is as it was. */
 flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_tensor *more)
 {
   flow_tensor *sum;
@@ -107,6 +109,7 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   return status;
 }
 
+/* Every value is held until the end. In a trace, which is where steps and builds call this, a value is a few bytes. */
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs,
                                 flow_tensor **activity)
 {
@@ -232,6 +235,7 @@ static flow_status check_inputs(const char *function, const flow_model *model, f
   return FLOW_OK;
 }
 
+/* Rows first .. first + rows - 1 as a view: no copy, one reference to the same storage. */
 static flow_status view_rows(flow_tensor *tensor, int64_t first, int64_t rows, flow_tensor **out)
 {
   int64_t shape[FLOW_MAX_RANK];
@@ -300,6 +304,7 @@ static flow_status predict(flow_context *context, flow_model *model, flow_runner
   return status;
 }
 
+/* Before the lock is taken: copying takes time, and needs no weights. */
 static flow_status make_contiguous(flow_tensor *const *tensors, int count, flow_tensor **contiguous)
 {
   for (int i = 0; i < count; i++) FLOW_TRY(flow_tensor_contiguous(tensors[i], &contiguous[i]));

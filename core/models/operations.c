@@ -1,5 +1,5 @@
 /* operations.c: the operations of keras.ops that files may hold, what they share, and those that compute element by element. Formulas are
- * those of lua/flow/ops.lua, op by op, so that both give the same bits. */
+ * those of lua/flow/tensor/ops.lua, op by op, so that both give the same bits. */
 #include "models/operations.h"
 
 #include <math.h>
@@ -19,6 +19,7 @@ static const char *own_name(const flow_operation *operation)
   return operation->activation ? operation->activation : flow_op(operation->op)->name;
 }
 
+/* Only the first failure of a call counts: later ones follow from it. */
 flow_tensor *flow_operation_fail(flow_operation_call *call, flow_status status, const char *format, ...)
 {
   va_list arguments;
@@ -52,6 +53,7 @@ int flow_operation_boolean(const flow_operation_call *call, const char *name, in
   return flow_json_is(value, FLOW_JSON_BOOLEAN) ? flow_json_is_true(value) : initial;
 }
 
+/* The error is left in the call's expression; 0 is then a value that no caller uses, as all rules stop at the first failure. */
 int flow_operation_axis(flow_operation_call *call, const flow_json *value, int limit)
 {
   double axis = flow_json_is_number(value) ? value->number : NAN;
@@ -148,6 +150,7 @@ flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json 
 #define X (call->operands[0])
 #define NUMBER(value) flow_operation_scalar(call, x, value)
 
+/* Up to three operands; those that the call has not are NULL, which flow_express takes for absent. */
 static flow_tensor *by_op(flow_operation_call *call)
 {
   return flow_express(E, call->operation->op, X, call->count > 1 ? call->operands[1] : NULL, call->count > 2 ? call->operands[2] : NULL,
@@ -186,6 +189,7 @@ static flow_tensor *mean_of(flow_operation_call *call, flow_tensor *x, int keepd
 
 static flow_tensor *mean(flow_operation_call *call) { return mean_of(call, X, flow_operation_boolean(call, "keepdims", 0)); }
 
+/* mean((x - mean(x))^2), the mean of x kept as an axis of size 1 so that it broadcasts. */
 static flow_tensor *variance(flow_operation_call *call)
 {
   flow_tensor *centered = e_sub(E, X, mean_of(call, X, 1));
@@ -200,8 +204,10 @@ static flow_tensor *along_axis(flow_operation_call *call)
   return flow_express(E, call->operation->op, X, NULL, NULL, &attributes);
 }
 
+/* Only a NaN differs from itself (IEEE 754). */
 static flow_tensor *is_nan(flow_operation_call *call) { return flow_express(E, FLOW_OP_ne, X, X, NULL, NULL); }
 
+/* round(x 10^d) / 10^d, as NumPy computes it; halves go to the even neighbour. */
 static flow_tensor *round_decimals(flow_operation_call *call)
 {
   double decimals = flow_operation_number(call, "decimals", 0);
@@ -226,6 +232,8 @@ static flow_tensor *leaky_relu(flow_operation_call *call)
   return e_where(E, e_ge(E, x, NUMBER(0)), x, e_mul(E, x, NUMBER(flow_operation_number(call, "negative_slope", 0.2))));
 }
 
+/* x for x >= 0, alpha (e^x - 1) below (Clevert et al., arXiv:1511.07289). The minimum keeps the branch that is not taken finite, so that
+ * its gradient is not NaN. */
 static flow_tensor *elu(flow_operation_call *call)
 {
   flow_tensor *x = X, *negative = e_expm1(E, e_minimum(E, x, NUMBER(0)));
@@ -234,7 +242,7 @@ static flow_tensor *elu(flow_operation_call *call)
   return e_where(E, e_ge(E, x, NUMBER(0)), x, negative);
 }
 
-/* See ops.gelu in lua/flow/ops.lua. */
+/* See gelu in lua/flow/tensor/ops.lua. Only the approximation is written out here: the exact form is the activation's. */
 static flow_tensor *gelu(flow_operation_call *call)
 {
   const double root = 0.79788456080286535588;
@@ -332,6 +340,7 @@ static const char *class_of(const flow_operation *operation, char text[CLASS_BYT
   return text;
 }
 
+/* A row for Lua: name, class, module, operands, kind. Returns its length as snprintf does, 0 after the last row. */
 int flow_operation_row(int index, char *text, int size)
 {
   char class_text[CLASS_BYTES];
@@ -348,6 +357,7 @@ int flow_operation_is(const char *module)
   return module && strncmp(module, ops, sizeof ops - 1) == 0;
 }
 
+/* The classes that formulas and arrays have come last: those tables are searched by name as well. */
 const flow_operation *flow_operation_find(const char *class_name)
 {
   for (size_t i = 0; i < sizeof records / sizeof *records; i++)
@@ -361,6 +371,8 @@ const flow_operation *flow_operation_find(const char *class_name)
   return found ? found : flow_operation_find_array(class_name);
 }
 
+/* A split into more parts than FLOW_OPERATION_MOST gives one more than that, which its caller refuses. An unstack's number follows from the
+ * shape, which is not known here. */
 int flow_operation_outputs(const flow_operation *operation, const flow_json *config)
 {
   if (operation->run == flow_operation_split) {
@@ -393,6 +405,7 @@ static void check_options(flow_operation_call *call)
   }
 }
 
+/* null stands for an argument that was not given, wherever it is. */
 flow_status flow_operation_check(const flow_operation *operation, const char *name, const flow_json *args, const flow_json *kwargs)
 {
   const flow_json *item;

@@ -50,6 +50,7 @@ static void lock(flow_sharing *sharing)
 
 static void unlock(flow_sharing *sharing) { flow_fork_lock_give(&sharing->lock); }
 
+/* Released by flow_sharing_release, when no thread is inside any more. */
 flow_status flow_sharing_new(flow_sharing **out)
 {
   void *block;
@@ -79,6 +80,8 @@ void flow_sharing_release(flow_sharing *sharing)
 
 /* ---- readers and a writer -------------------------------------------------------------------------------------------------------- */
 
+/* A writer enters an empty model, after the readers that are owed their turn; a reader enters unless a writer runs or, when no turn is
+ * owed, waits. */
 static int may_enter(const flow_sharing *sharing, int writes)
 {
   if (sharing->writing) return 0;
@@ -86,6 +89,8 @@ static int may_enter(const flow_sharing *sharing, int writes)
   return sharing->owed > 0 || sharing->waiting_writers == 0;
 }
 
+/* With the lock held, which waiting gives back. A signal handler sets the context's flag but wakes nobody, so it is looked at every
+ * LOOK_NANOSECONDS. */
 static flow_status wait_to_enter(flow_sharing *sharing, const flow_context *context, int writes)
 {
   while (!may_enter(sharing, writes)) {
@@ -102,6 +107,8 @@ static flow_status wait_to_enter(flow_sharing *sharing, const flow_context *cont
   return FLOW_OK;
 }
 
+/* Counts itself among those that wait before it looks, so that a writer that leaves owes it a turn. On failure nothing is entered, and
+ * flow_sharing_leave must not be called. */
 flow_status flow_sharing_enter(flow_sharing *sharing, const flow_context *context, int writes)
 {
   lock(sharing);
@@ -117,6 +124,7 @@ flow_status flow_sharing_enter(flow_sharing *sharing, const flow_context *contex
   return status;
 }
 
+/* Wakes all that wait: which of them may enter now depends on both counts, and those that may not go back to sleep. */
 void flow_sharing_leave(flow_sharing *sharing, int writes)
 {
   lock(sharing);
@@ -148,6 +156,7 @@ static int is_for(const flow_model_step *step, const flow_context *context, flow
   return same;
 }
 
+/* An effect is an update of a variable, of an optimizer or by a layer that was called with training = true. */
 static int changes_variables(const flow_plan *plan)
 {
   for (int k = 0; k < plan->order_count; k++)
@@ -235,6 +244,8 @@ static void keep_first(flow_runner **list, int most)
   flow_runners_release(list);
 }
 
+/* The first runner of the plan whose capacity is within the bounds: the list has the last used first, whose memory is most likely in the
+ * caches. */
 static flow_runner *take_out(flow_runner **list, const flow_plan *plan, int64_t least, int64_t most)
 {
   for (; *list; list = &(*list)->next) {
@@ -246,6 +257,7 @@ static flow_runner *take_out(flow_runner **list, const flow_plan *plan, int64_t 
   return NULL;
 }
 
+/* The plan is the caller's for the call; the instance takes a reference of its own. */
 static flow_status make_runner(flow_plan *plan, int64_t capacity, int writes, flow_runner **out)
 {
   void *block;
@@ -280,6 +292,8 @@ static void pick(flow_sharing *sharing, flow_runner **own, const flow_model_step
   if (++sharing->taken > sharing->most_taken) sharing->most_taken = sharing->taken;
 }
 
+/* The runner is the caller's alone until flow_runner_give. `taken` is counted before the runner is made, and taken back if that fails, so
+ * that most_taken tells how many callers run at once. */
 flow_status flow_runner_take(flow_context *context, flow_model *model, flow_sharing *sharing, flow_runner **own, flow_step_tracer *tracer,
                              flow_step_kind kind, flow_tensor *const *operands, int count, int64_t rows, flow_runner **out)
 {

@@ -11,6 +11,8 @@ enum { TRIES = 3 };                          /* for a file that is replaced whil
 /* All that is here for the whole process. A model comes in and goes out by one store, so that a forked child finds the list as it is. */
 static struct { flow_fork_lock lock; flow_model *first; } shared = { .lock = FLOW_FORK_LOCK_NEW };
 
+/* What tells one content of a path from another: a file that is replaced by renaming has another inode, one that is written over another
+ * size or time. */
 static flow_status find_version(const char *path, flow_file_version *version)
 {
   struct stat facts;
@@ -35,6 +37,7 @@ static int retain_living(flow_model *model)
   return count > 0;
 }
 
+/* With the lock held. New reference; NULL: no living model has this version. */
 static flow_model *find(const flow_file_version *version)
 {
   for (flow_model *model = shared.first; model; model = model->next_shared)
@@ -77,6 +80,7 @@ flow_status flow_model_share(flow_context *context, const char *path, flow_model
   return status;
 }
 
+/* Called by the last release, when retain_living no longer gives this model to anybody. */
 void flow_model_unshare(flow_model *model)
 {
   flow_fork_lock_take(&shared.lock);

@@ -17,6 +17,7 @@ const char *const flow_sequence_inputs[] = { "sequences", "initial_state[1]", "i
 
 /* ---- parts ---------------------------------------------------------------------------------------------------------------- */
 
+/* Cells of the library or StackedRNNCells of such; the states of all of them must fit the names in flow_sequence_inputs. */
 static flow_status check_cells(const flow_model_part *part)
 {
   for (int i = 0; i < part->part_count; i++)
@@ -34,6 +35,7 @@ flow_status flow_rnn_check(const flow_model_part *part)
   return check_cells(part);
 }
 
+/* The output, and with return_state the states of all cells. */
 int flow_rnn_outputs(const flow_model_part *part) { return 1 + (flow_wrapper_flag(part, "return_state") ? flow_part_states(part) : 0); }
 
 /* The sizes of all states of a cell, one after the other, and the dtype that it computes in. */

@@ -49,6 +49,7 @@ const char *const *flow_part_input_names(const flow_model_part *part)
   return part->kind == FLOW_PART_LAYER ? part->layer->class->input_names : NULL;
 }
 
+/* "initial_state[2]" is entry 2 of the argument initial_state; entry 0: the argument is a single tensor. */
 int flow_find_input_name(const char *const *names, const char *name, int entry)
 {
   char wanted[64];
@@ -58,6 +59,7 @@ int flow_find_input_name(const char *const *names, const char *name, int entry)
   return -1;
 }
 
+/* Neighbouring names with the same text before "[" are one argument of the call, a list. */
 const char *flow_input_name_at(const char *const *names, int position, char name[64])
 {
   name[0] = '\0';
@@ -70,6 +72,8 @@ const char *flow_input_name_at(const char *const *names, int position, char name
   return NULL;
 }
 
+/* A cell runs one step and has no mask; a recurrent layer has the same states and takes one. StackedRNNCells is the wrapper with a list
+ * that cannot be run by itself. */
 int flow_part_is_cell(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_WRAPPER) return part->wrapper->list != NULL && part->wrapper->run == NULL;
@@ -100,6 +104,7 @@ static flow_status cast(flow_context *context, flow_tensor *x, int dtype, flow_t
   return FLOW_OK;
 }
 
+/* A gather with the positions n - 1 .. 0: a constant of the trace, not data of the step. */
 flow_tensor *flow_wrapper_reversed(flow_expression *e, flow_tensor *x)
 {
   flow_tensor *positions = NULL;
@@ -158,6 +163,7 @@ flow_status flow_part_run(const flow_wrapper_call *call)
   return call->part->kind == FLOW_PART_LAYER ? run_layer(call) : flow_wrapper_run(call);
 }
 
+/* The mask that the input carries counts where the call gives none; where it gives initial states, only the mask that it gives does. */
 flow_status flow_wrapper_run(const flow_wrapper_call *call)
 {
   flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL };
@@ -232,6 +238,7 @@ static flow_status run_direction(const flow_wrapper_call *call, int direction, i
                                              .outputs = outputs, .activity = call->activity });
 }
 
+/* The four ways in which Bidirectional joins two outputs of one shape; the last axis is that of concat. */
 static flow_tensor *merged(flow_expression *e, int mode, flow_tensor *a, flow_tensor *b)
 {
   flow_tensor *joined = NULL;
@@ -382,6 +389,7 @@ static flow_status run_one_by_one(const flow_wrapper_call *call, flow_tensor *x)
   return status;
 }
 
+/* The mask of the steps goes to the first output, as in Keras. */
 static flow_status distributed_run(const flow_wrapper_call *call)
 {
   flow_tensor *x = call->named[0], *mask = call->named[1];

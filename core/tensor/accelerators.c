@@ -28,6 +28,7 @@ static void ask(void)
   if (count > 0) why[0] = 0;
 }
 
+/* The first caller opens the plugin and asks it, others wait for the answer. A failure is kept as "none", with its reason. */
 int flow_gpu_count(void)
 {
   if (atomic_load_explicit(&asked, memory_order_acquire)) return count;
@@ -44,6 +45,7 @@ const char *flow_gpu_missing(void)
   return why;
 }
 
+/* Borrowed: an accelerator lives as long as the process. */
 flow_status flow_accelerator_open(int device, const flow_accelerator **out)
 {
   int there = flow_gpu_count();

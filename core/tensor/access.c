@@ -50,6 +50,7 @@ int flow_tensor_is_symbolic(const flow_tensor *tensor)
   return is_alive(tensor) && !tensor->storage;
 }
 
+/* Axes of size 1 may have any stride; a tensor without elements is contiguous. */
 int flow_tensor_is_contiguous(const flow_tensor *tensor)
 {
   if (!is_alive(tensor) || !tensor->storage) return 0;
@@ -159,6 +160,7 @@ flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, 
   return read_number(tensor, element, out);
 }
 
+/* Writes to the storage, which every view of it sees. On a device it is an upload of one element. */
 flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value)
 {
   char *element;
@@ -186,6 +188,7 @@ static flow_status wrap_doubles(const char *what, const flow_tensor *like, const
   return flow_tensor_borrow((void *)(uintptr_t)values, FLOW_FLOAT64, like->rank, like->shape, out);
 }
 
+/* NaNs become the one that callers know (caller_number.h). */
 flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double count)
 {
   flow_tensor *values;

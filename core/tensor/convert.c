@@ -9,6 +9,7 @@
 
 /* ---- 16-bit floats ---------------------------------------------------------------------------------------------------- */
 
+/* Exact: every half is a float. */
 float flow_half_to_float(uint16_t half)
 {
   uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = (half >> 10) & 31u, mantissa = half & 0x3ffu;
@@ -24,6 +25,8 @@ float flow_half_to_float(uint16_t half)
   return number.value;
 }
 
+/* Rounds to the nearest, ties to even, as IEEE 754 has it. A subnormal result is rounded by adding 0.5, whose unit in the last place is
+ * that of the smallest half. */
 uint16_t flow_float_to_half(float value)
 {
   union { float value; uint32_t bits; } number = { value };
@@ -162,6 +165,8 @@ static void move_elements(int size, const void *from, int64_t from_step, void *t
 }
 #undef MOVE
 
+/* Floats go through double, the rest through int64, so that each pair of dtypes needs two loops and not one of its own. Every value passes
+ * unchanged or is rounded once: double holds all floats, int64 all integers. */
 void flow_convert(int from_dtype, const void *from, int64_t from_step, int to_dtype, void *to, int64_t to_step, int64_t n)
 {
   FLOW_DEFAULT_FLOATS;

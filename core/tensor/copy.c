@@ -111,6 +111,7 @@ static flow_status copy_apart(flow_tensor *to, const flow_tensor *from)
   return status;
 }
 
+/* Casts and broadcasts. The target is written as a whole or, after a failed check, not at all. */
 flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from)
 {
   FLOW_TRY(flow_check_concrete("the target of a copy", to));
@@ -143,6 +144,7 @@ flow_status flow_tensor_fill(flow_tensor *tensor, double value)
   return FLOW_OK;
 }
 
+/* A new reference to the same tensor where it is contiguous already, else a packed copy in the same place. */
 flow_status flow_tensor_contiguous(flow_tensor *tensor, flow_tensor **out)
 {
   *out = NULL;
@@ -224,6 +226,8 @@ static void gather_member(flow_region *region, int member, int members, void *ar
   }
 }
 
+/* Rows order[first] .. of the source, into the first `count` rows of `into`. All positions are checked before anything is written, so that
+ * a wrong order leaves the target as it was. Threads share the copying; each row is written by one of them. */
 flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into)
 {
   FLOW_TRY(flow_check_on_host("the source of rows", source));

@@ -318,6 +318,8 @@ static void put_elements(printer *self)
   if (self->pending > 0) flow_text_add(&self->text, "%*s", self->pending, "");
 }
 
+/* Returns the length of the whole text, which may be more than `size`, as snprintf does. A tensor that has no value is named ("closed",
+ * "symbolic"), which is not a failure. */
 int flow_tensor_format(const flow_tensor *tensor, char *text, int size)
 {
   FLOW_DEFAULT_FLOATS;

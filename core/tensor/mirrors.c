@@ -67,6 +67,8 @@ static flow_status renew(const flow_storage *storage, const flow_mirror *mirror)
   return status;
 }
 
+/* The address of the storage's contents on the device of `place`: its own where it is there, else the mirror's, copied again if the storage
+ * was written since. */
 flow_status flow_mirror_at(flow_storage *storage, flow_place *place, char **out)
 {
   *out = storage->data;

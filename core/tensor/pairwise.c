@@ -60,6 +60,7 @@ int flow_pairwise_begin(int arrays, int count, int index)
   return index <= uncut ? index * each : uncut * each + (index - uncut) * (each / 2);
 }
 
+/* Terms beyond the largest number of whole parts are added in pairs first, in their places, which changes those of `terms`. */
 void flow_add_terms(flow_dtype dtype, void **terms, int terms_count, void *sum, int64_t count)
 {
   int whole = whole_terms(terms_count), uncut = 2 * whole - terms_count;

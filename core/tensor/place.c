@@ -29,6 +29,7 @@ static flow_status make_scalars(flow_place *place)
   return functions_of(place)->clear(place->queue, place->scalars, sizeof(flow_scalars));
 }
 
+/* A place is a queue of a device, with its lock. New reference. */
 flow_status flow_place_new(int device, flow_place **out)
 {
   const flow_accelerator *accelerator;
@@ -55,6 +56,7 @@ flow_place *flow_place_retain(flow_place *place)
   return place;
 }
 
+/* The last reference ends the queue. */
 void flow_place_release(flow_place *place)
 {
   if (!place || atomic_fetch_sub_explicit(&place->references, 1, memory_order_acq_rel) > 1) return;

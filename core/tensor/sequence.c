@@ -9,6 +9,8 @@
 /* Whether x is a whole number that an int64_t holds. */
 static int is_whole(double x) { return x == floor(x) && fabs(x) < 0x1p63; }
 
+/* Whole numbers are computed as integers where neither the product nor the sum can overflow, so that long ranges have no rounding
+ * errors. */
 flow_sequence flow_sequence_of_numbers(double start, double step, int64_t count)
 {
   flow_sequence sequence = { .count = count, .start = start, .step = step };
@@ -20,6 +22,7 @@ flow_sequence flow_sequence_of_numbers(double start, double step, int64_t count)
   return sequence;
 }
 
+/* The distance is computed without sign: from INT64_MIN to INT64_MAX it does not fit int64. */
 flow_status flow_sequence_of_integers(int64_t start, int64_t stop, int64_t step, flow_sequence *out)
 {
   uint64_t distance = 0, size = step < 0 ? -(uint64_t)step : (uint64_t)step, count;

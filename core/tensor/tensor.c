@@ -16,6 +16,7 @@ static flow_status check_dtype_and_rank(const char *what, int dtype, int rank)
   return FLOW_OK;
 }
 
+/* dtype, rank, sizes from 0, and that the number of bytes fits int64. `what` begins the message. */
 flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_t *shape)
 {
   FLOW_TRY(check_dtype_and_rank(what, dtype, rank));
@@ -144,6 +145,7 @@ flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tens
   return FLOW_OK;
 }
 
+/* The memory stays the caller's, who keeps it as long as the tensor and all its views live. */
 flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   *out = NULL;
@@ -155,6 +157,7 @@ flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *s
   return tensor_over(data, NULL, dtype, rank, shape, out);
 }
 
+/* Holds a reference to the graph, whose value number `value` it stands for. -1 in the shape: a size that is not known while tracing. */
 flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   *out = NULL;
@@ -229,6 +232,7 @@ void flow_tensor_release(flow_tensor *tensor)
 
 flow_tensor *flow_tensor_mask(const flow_tensor *tensor) { return tensor && tensor->magic == FLOW_TENSOR_MAGIC ? tensor->mask : NULL; }
 
+/* Takes a reference; NULL takes the mask away. */
 flow_status flow_tensor_set_mask(flow_tensor *tensor, flow_tensor *mask)
 {
   FLOW_TRY(flow_check_tensor("flow_tensor_set_mask: tensor", tensor));

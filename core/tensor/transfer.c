@@ -57,6 +57,7 @@ flow_status flow_tensor_on_host_contiguous(const flow_tensor *tensor, flow_tenso
   return flow_tensor_at(tensor, NULL, out);
 }
 
+/* A new reference to the tensor itself where it is there and contiguous, else a contiguous copy. */
 flow_status flow_tensor_at(const flow_tensor *tensor, flow_place *place, flow_tensor **out)
 {
   *out = NULL;
@@ -118,6 +119,7 @@ flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
   return status;
 }
 
+/* +0 in a contiguous tensor is a clearing of memory, which needs no kernel; -0 has a sign bit. */
 flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value)
 {
   flow_place *place = flow_tensor_place(tensor);

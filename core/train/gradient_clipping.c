@@ -20,6 +20,8 @@ static flow_tensor *sum_of_squares(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_sum, e_square(e, x), NULL, NULL, &all);
 }
 
+/* unscaled[i]: new references, NULL where there is no gradient. divisor NULL: there is no loss scale. After a failure the caller releases
+ * what was made. */
 flow_status flow_optimizer_unscale(flow_context *context, flow_tensor *divisor, flow_tensor *const *gradients, int count,
                                    flow_tensor **unscaled)
 {
@@ -44,6 +46,8 @@ static flow_status clip_part(flow_context *context, flow_tensor *flat, int64_t b
   return flow_expression_take(&e, e_div(&e, e_mul(&e, gradient, number), e_maximum(&e, norm, number)), out);
 }
 
+/* clipnorm is for each variable alone, while the gradient of a run is flat: it is cut into its variables' parts, which are clipped and
+ * packed again. *gradient is replaced when that has succeeded. */
 flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, const flow_run *r, flow_tensor **gradient)
 {
   double limit = option_of(optimizer, "clipnorm");

@@ -8,6 +8,7 @@
 #include "layers/express.h"
 #include "train/optimizer.h"
 
+/* The four variables in the order in which Keras' LossScaleOptimizer has them in files. */
 flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out)
 {
   static const struct { const char *name; int dtype; } kinds[FLOW_SCALE_VARIABLES] = {

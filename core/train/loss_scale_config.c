@@ -40,6 +40,7 @@ static int is_idle(const flow_json *item)
   return 0;
 }
 
+/* Options that belong to the optimizer inside must be null or false here: Keras writes them in both, and only the inner ones count. */
 static flow_status read_numbers(const flow_json *config, double *initial_scale, double *growth_steps)
 {
   for (const flow_json *item = config->child; item; item = item->next) {
@@ -55,6 +56,7 @@ static flow_status read_numbers(const flow_json *config, double *initial_scale, 
   return FLOW_OK;
 }
 
+/* Both are the caller's on success; on failure neither is made. */
 flow_status flow_loss_scale_read(const flow_json *object, flow_loss_scale **scale, flow_optimizer **inner)
 {
   const flow_json *config = flow_json_member(object, "config");

@@ -12,6 +12,7 @@
 
 /* ---- what formulas share ------------------------------------------------------------------------------------------------- */
 
+/* Only the first failure counts. NULL, so that formulas can return what this returns. */
 flow_tensor *flow_express_fail(flow_expression *e, const char *format, ...)
 {
   va_list arguments;
@@ -67,6 +68,7 @@ static int broadcasts(const flow_tensor *a, const flow_tensor *b)
   return 1;
 }
 
+/* Ranks that differ by one are made equal (align), then the shapes must broadcast. The message has them as they were given. */
 int flow_express_fit(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
 {
   const flow_tensor *given_true = *y_true, *given_pred = *y_pred;
@@ -78,6 +80,7 @@ int flow_express_fit(flow_expression *e, flow_tensor **y_true, flow_tensor **y_p
   return e->status == FLOW_OK;
 }
 
+/* Labels have y_pred's shape without the last axis, or with a last axis of 1, which is taken away. */
 int flow_express_label_fit(flow_expression *e, flow_tensor **y_true, const flow_tensor *y_pred, const char *advice)
 {
   const flow_tensor *given = *y_true;
@@ -91,6 +94,7 @@ int flow_express_label_fit(flow_expression *e, flow_tensor **y_true, const flow_
   return e->status == FLOW_OK;
 }
 
+/* Both as floats of {batch, ...}: two vectors become {batch, 1}, so that the mean over the last axis leaves one value a sample. */
 int flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
 {
   *y_pred = flow_express_float(e, *y_pred);
@@ -403,6 +407,7 @@ int flow_loss_total(void) { return (int)(sizeof records / sizeof *records); }
 
 const flow_loss *flow_loss_record(int index) { return &records[index]; }
 
+/* By its name, its class or one of the short names ("mse"), which Keras accepts in their place. */
 int flow_loss_is_named(const flow_loss *loss, const char *name)
 {
   if (strcmp(name, loss->name) == 0 || (loss->class_name && strcmp(name, loss->class_name) == 0)) return 1;
@@ -423,6 +428,7 @@ int flow_loss_lookup(const char *name)
   return -1;
 }
 
+/* *out: the values before the mean, as the formula gives them, mostly one a sample. options: NULL is all defaults. */
 flow_status flow_loss_run(flow_context *context, const flow_loss *loss, const flow_arguments *options, flow_tensor *y_true,
                           flow_tensor *y_pred, flow_tensor **out)
 {
@@ -435,6 +441,8 @@ flow_status flow_loss_run(flow_context *context, const flow_loss *loss, const fl
   return status == FLOW_OK ? FLOW_OK : flow_fail_prefix(status, "%s: ", loss->name);
 }
 
+/* sum(values weights) / number of values: Keras' sum_over_batch_size divides by the count, not by the weights. The count is an op, since a
+ * trace does not know its rows; without any rows the mean is 0. */
 flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);
@@ -456,6 +464,8 @@ flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tens
   return flow_expression_take(&e, e_divide_no_nan(&e, sum, count), out);
 }
 
+/* The mask as weights; mean: scaled by all / valid, so that dividing by the count of all values gives the mean over the valid ones
+ * (keras/src/losses/loss.py: apply_mask). Counts are summed over replicas first: the mean is that of the whole batch. */
 flow_status flow_loss_mask(flow_context *context, flow_tensor *mask, int mean, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);

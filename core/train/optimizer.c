@@ -82,6 +82,7 @@ static flow_status fail_unknown(const char *name)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
+/* A variable that is not trained and is the same on all replicas. */
 flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer, const char *suffix, flow_variable **out)
 {
   char name[160];
@@ -233,6 +234,7 @@ flow_status flow_optimizer_new_custom(const char *class_name, const char *name, 
   return make(&custom_class, class_name, name, arguments, out);
 }
 
+/* Variables whose values are in its arenas hold that memory by references of their own. */
 void flow_optimizer_release(flow_optimizer *optimizer)
 {
   if (!optimizer) return;
@@ -317,6 +319,7 @@ static flow_status check_unused(const flow_optimizer *optimizer, const char *wha
                    optimizer->class->name, what);
 }
 
+/* Takes a reference. The rate then follows from the iterations, and there is no variable of it any more. */
 flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule *schedule)
 {
   FLOW_TRY(check_unused(optimizer, "a schedule"));

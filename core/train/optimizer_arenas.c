@@ -24,6 +24,7 @@ void flow_run_release(run *r)
 
 /* ---- adoption ------------------------------------------------------------------------------------------------------------ */
 
+/* The arena that a variable is in, and its place there; -1: in none. */
 int flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index)
 {
   for (int a = 0; a < optimizer->arena_count; a++)

@@ -41,6 +41,7 @@ static const flow_argument restarts_parameters[] = {
   { "t_mul", FLOW_NUMBER, "2", NULL }, { "m_mul", FLOW_NUMBER, "1", NULL }, { "alpha", FLOW_NUMBER, "0", NULL }, NAME("SGDRDecay")
 };
 
+/* As Keras checks it: one value before, between and after the boundaries, which ascend. */
 static flow_status check_piecewise(const char *name, const flow_arguments *arguments)
 {
   const double *boundaries, *values;
@@ -112,6 +113,7 @@ static int list_numbers(const flow_schedule *schedule, double *numbers)
   return count;
 }
 
+/* What every schedule needs; its own check comes after. */
 static flow_status check_numbers(const flow_schedule *schedule)
 {
   const char *class = schedule->class->name;
@@ -124,6 +126,7 @@ static flow_status check_numbers(const flow_schedule *schedule)
   return schedule->class->check ? schedule->class->check(class, schedule->arguments) : FLOW_OK;
 }
 
+/* The parameters become one float64 tensor, which the op of the schedule takes: a plan then serves any values of them. */
 flow_status flow_schedule_new(const char *class_name, const flow_arguments *arguments, flow_schedule **out)
 {
   int index = flow_schedule_class_find(class_name);

@@ -64,6 +64,8 @@ static flow_status run_op(const pending *all, const run_update *u)
 
 static flow_variable *target_of(const run *r, int which) { return which == 0 ? r->parameters : r->slots[which - 1]; }
 
+/* The variable as it is when the update runs: in a trace a value of the commit tail, after all that the step computes has read the old
+ * one. */
 flow_status flow_update_read_late(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   flow_graph *graph = flow_context_trace(context);
@@ -204,6 +206,7 @@ static flow_status follow(const pending *all, const run_update *u)
   return renew(all->context, all->optimizer, u);
 }
 
+/* float32 in the variable's shape. */
 static flow_status check_gradient(const flow_optimizer *optimizer, const flow_tensor *gradient, const flow_variable *variable)
 {
   FLOW_TRY(flow_check_tensor("a gradient of an optimizer", gradient));
@@ -287,6 +290,7 @@ static flow_status guard_formulas(pending *all)
   return FLOW_OK;
 }
 
+/* All formulas, and their guarded results, have been made before the first write: none of them reads a weight that was already updated. */
 static flow_status write_formulas(pending *all)
 {
   flow_optimizer *optimizer = all->optimizer;
@@ -328,6 +332,7 @@ static flow_status apply_formulas(pending *all)
   return finish(all);
 }
 
+/* Only what is given is checked: a variable without a gradient is left as it is, but one of them must have one. */
 static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *const *gradients, flow_variable *const *variables,
                          int count)
 {
@@ -345,6 +350,8 @@ static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tens
   return flow_optimizer_build(optimizer, variables, count);
 }
 
+/* One block holds the list of runs, gradients and variables. The update holds the variables until flow_update_release; after a failure
+ * nothing is left. */
 flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                               flow_tensor *const *gradients, flow_variable *const *variables, int count, flow_update **out)
 {
@@ -389,6 +396,8 @@ static const run_update *find_flat(const flow_update *all, int index, int64_t *o
   return NULL;
 }
 
+/* The part of a run's flat gradient that belongs to variable `index`, in its shape; *out NULL with FLOW_OK: it has none. As the formula
+ * takes it: unscaled, accumulated and clipped. */
 flow_status flow_update_gradient(const flow_update *update, int index, flow_tensor **out)
 {
   int64_t offset;
@@ -436,6 +445,7 @@ flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optim
   return flow_optimizer_apply_scaled(context, optimizer, NULL, rate, gradients, variables, count);
 }
 
+/* Either the optimizer's one op, or its formula. In a trace these are effects of the commit tail; eagerly they happen at once. */
 flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                                         flow_tensor *const *gradients, flow_variable *const *variables, int count)
 {

@@ -58,6 +58,7 @@ static flow_status accumulate(const flow_update *all, flow_run_update *u, flow_t
   return flow_update_keep_guarded(all->context, all->step.guard, accumulator_of(all, u), &u->accumulated);
 }
 
+/* Runs without a gradient (idle) have accumulators, too, which are set back when the update is due. */
 flow_status flow_update_accumulate(flow_update *all)
 {
   flow_tensor *due;

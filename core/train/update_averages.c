@@ -14,6 +14,9 @@ static flow_tensor *average(flow_expression *e, const flow_update *all, flow_ten
   return e_add(e, e_mul(e, share, before), e_mul(e, e_sub(e, one, share), weight));
 }
 
+/* Reads the weight late: it is the one that the update has just written, before its constraint (follow in update.c). With
+ * ema_overwrite_frequency the overwritten weight is computed in every step and chosen by the number of the update, since a plan has no
+ * branches. */
 flow_status flow_update_write_averages(const flow_update *all, const flow_run_update *u)
 {
   const flow_optimizer *optimizer = all->optimizer;

@@ -11,6 +11,7 @@ int flow_update_is_constrained(const flow_update *all, const flow_run_update *u)
   return 0;
 }
 
+/* After the averages: follow in update.c. */
 flow_status flow_update_constrain(const flow_update *all, const flow_run_update *u)
 {
   const flow_run *r = &all->optimizer->runs[u->run];

@@ -101,6 +101,8 @@ static void wait_for_change(_Atomic int *number, int old, _Atomic int *asleep)
 
 /* ---- the communication thread -------------------------------------------------------------------------------------------------- */
 
+/* The thread's loop. `signal` and `stop` are read before the queue is worked off: what is posted after that changes `signal`, so that the
+ * wait returns at once and nothing is missed. With `stop` set the queue is worked off once more before the thread ends. */
 static void *run_thread(void *argument)
 {
   flow_communication *self = argument;
@@ -112,6 +114,7 @@ static void *run_thread(void *argument)
   }
 }
 
+/* Sequentially consistent with wait_for_change: either the thread sees the new signal, or this sees that it sleeps. */
 static void call_thread(flow_communication *self)
 {
   atomic_fetch_add(&self->signal, 1);
@@ -120,6 +123,7 @@ static void call_thread(flow_communication *self)
 
 /* ---- the caller ---------------------------------------------------------------------------------------------------------------- */
 
+/* The failure that ended the queue, as the calling thread's error. Only after `failed_from` is set. */
 static flow_status fail_again(const flow_communication *self)
 {
   return flow_failure_raise(&self->failure);
@@ -160,6 +164,7 @@ static flow_status begin(flow_exchange *exchange, int dtype, void *data, int64_t
   return FLOW_OK;
 }
 
+/* Waits for one sum. A failure of a later sum is not this one's: what was completed before it is valid. */
 static flow_status finish(flow_exchange *exchange, int64_t ticket)
 {
   flow_communication *self = (flow_communication *)exchange;
@@ -185,6 +190,9 @@ static flow_status keep(flow_communication *self, flow_status status)
   return status;
 }
 
+/* This call and those below use the communicator on the caller's thread: after drain() the queue is empty, and the communication thread
+ * touches the communicator only for sums in it. Their failures end the queue, too, since the other ranks no longer know which call comes
+ * next. */
 static flow_status all_gather(flow_exchange *exchange, const void *mine, int64_t bytes, void *all)
 {
   flow_communication *self = (flow_communication *)exchange;
@@ -241,6 +249,8 @@ static void release(flow_communication *self)
   flow_free(self);
 }
 
+/* Takes no ownership of the communicator. pairwise: sums are made from gathered elements in the fixed order of tensor/pairwise.h, which
+ * costs more bytes (pairwise_sum.h). On failure nothing is left, and *out is NULL. */
 flow_status flow_communication_start(flow_communicator *communicator, int pairwise, flow_communication **out)
 {
   *out = NULL;
@@ -254,6 +264,7 @@ flow_status flow_communication_start(flow_communicator *communicator, int pairwi
   }
   self->exchange = (flow_exchange){ .workers = communicator->size, .worker = communicator->rank, .begin = begin, .finish = finish,
                                      .all_gather = all_gather, .gather = gather };
+  /* The two that only memory can do: callers see by NULL that they have to do without. */
   if (flow_communicator_is_shared(communicator)) self->exchange.collect = collect, self->exchange.share_region = share_region;
   self->communicator = communicator;
   self->neighbours = flow_communicator_neighbours(communicator);

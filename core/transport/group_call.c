@@ -3,17 +3,20 @@
 
 #include "flow.h"
 
+/* `what` may come from another process's memory or message, so that any number must give a name. */
 const char *flow_group_operation_name(int what)
 {
   static const char *const names[] = { "all_reduce", "broadcast", "all_gather", "barrier", "collect" };
   return what >= 0 && what < FLOW_GROUP_OPERATIONS ? names[what] : "something unknown";
 }
 
+/* What has to be equal on all ranks before anything is read or written by its sizes. */
 int flow_group_calls_agree(const flow_group_call *first, const flow_group_call *other)
 {
   return other->what == first->what && other->detail == first->detail && other->count == first->count;
 }
 
+/* Numbers from another rank are printed as they are: they may be damaged, and a dtype may not exist. */
 static void describe(flow_text *text, int rank, const flow_group_call *of)
 {
   flow_text_add(text, "rank %d calls %s", rank, flow_group_operation_name(of->what));
@@ -30,6 +33,7 @@ static void describe(flow_text *text, int rank, const flow_group_call *of)
   }
 }
 
+/* Appends a sentence that names both ranks and what each of them calls. */
 void flow_group_calls_differ(flow_text *text, int rank, const flow_group_call *first, int other_rank, const flow_group_call *other)
 {
   flow_text_add(text, "the ranks do not agree: ");

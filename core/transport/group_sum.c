@@ -41,6 +41,8 @@ static void sum_block(int dtype, char *to, const void *const *parts, int ranks, 
   }
 }
 
+/* `to` may be parts[0] or any other part: each block of every part is read before that block of `to` is written. The order ((r0 + r1) + r2)
+ * + ... is the contract of transport.h. 16-bit floats are summed in float32 and rounded once, at the end. */
 void flow_sum_ranks(int dtype, void *to, const void *const *parts, int ranks, int64_t bytes)
 {
   if (ranks == 1) {

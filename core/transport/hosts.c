@@ -104,6 +104,8 @@ static flow_status gather_padded(flow_hosts *self, const char *mine, int64_t byt
   return FLOW_OK;
 }
 
+/* Machines may have different numbers of ranks, while the gather between machines needs equal sizes: only then each machine's part is
+ * padded to the largest, in memory of its own. */
 static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
 {
   flow_hosts *self = (flow_hosts *)communicator;
@@ -120,6 +122,7 @@ static flow_status all_gather(flow_communicator *communicator, const void *mine,
   return status;
 }
 
+/* Three legs: within the root's machine (whose first rank then has the data, too), between machines, within the other machines. */
 static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
 {
   flow_hosts *self = (flow_hosts *)communicator;
@@ -132,6 +135,8 @@ static flow_status broadcast(flow_communicator *communicator, int from, void *da
   return FLOW_OK;
 }
 
+/* Near, far, near: a first rank goes to the far barrier when its whole machine has come, and lets the machine go on when all machines
+ * have. */
 static flow_status barrier(flow_communicator *communicator)
 {
   flow_hosts *self = (flow_hosts *)communicator;

@@ -76,6 +76,8 @@ static flow_status connect_far(flow_hosts *self, const flow_transport_options *o
   return self->before ? flow_alloc(FLOW_HOSTS_PIECE, (void **)&self->piece) : FLOW_OK;
 }
 
+/* Cards first, then the connections that follow from them. wanted: what this rank asks for; *found: whether all ranks got it. A group that
+ * has no use for machines (find_hosts) ends here without an error. */
 static flow_status meet(flow_hosts *self, flow_communicator *meeting, card *cards, const flow_transport_options *options, int wanted,
                         int *found)
 {
@@ -91,6 +93,8 @@ static flow_status meet(flow_hosts *self, flow_communicator *meeting, card *card
   return self->base.rank == self->firsts[self->host] ? connect_far(self, options) : FLOW_OK;
 }
 
+/* Every rank of a group calls this. *out stays NULL, with FLOW_OK, where the group is not made of machines with several ranks: the caller
+ * then opens another transport. The meeting in the store is closed before this returns. */
 flow_status flow_communicator_meet_hosts(int rank, int size, const flow_transport_options *options, int wanted, flow_communicator **out)
 {
   void *block, *cards = NULL;

@@ -51,6 +51,7 @@ typedef struct local_communicator {
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------------ */
 
+/* The caller gets one reference; each rank that is opened takes another, so that the group lives as long as any of them. */
 flow_status flow_local_group_new(int size, flow_local_group **out)
 {
   *out = NULL;
@@ -67,6 +68,7 @@ flow_status flow_local_group_new(int size, flow_local_group **out)
   return FLOW_OK;
 }
 
+/* NULL is allowed. Acquire and release come with the sequentially consistent decrement: the last one sees all that the others wrote. */
 void flow_local_group_release(flow_local_group *group)
 {
   if (!group || atomic_fetch_sub(&group->references, 1) > 1) return;
@@ -230,6 +232,7 @@ static flow_status broadcast(flow_communicator *communicator, int from, void *da
   return finish(self, FLOW_GROUP_BROADCAST);
 }
 
+/* `all` may hold `mine` at its place already; then nothing is copied onto itself. */
 static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
 {
   local_communicator *self = (local_communicator *)communicator;
@@ -241,11 +244,13 @@ static flow_status all_gather(flow_communicator *communicator, const void *mine,
   return finish(self, FLOW_GROUP_ALL_GATHER);
 }
 
+/* One of the two barriers of a call is enough: no rank looks at another's data. `working` is not counted for the same reason. */
 static flow_status barrier(flow_communicator *communicator)
 {
   return meet((local_communicator *)communicator, (call){ .shown = { .what = FLOW_GROUP_BARRIER } });
 }
 
+/* Any thread may call this; ranks that wait, and calls that come later, fail with FLOW_ABORTED. */
 static void abort_group(flow_communicator *communicator, const char *reason)
 {
   break_group(((local_communicator *)communicator)->group, FLOW_ABORTED, reason);

@@ -401,6 +401,8 @@ static flow_status wait(mesh *self)
   return FLOW_OK;
 }
 
+/* The order matters: the address in a card is that of the open port, and a rank calls others only after their cards were read, so that a
+ * refused connection means that the other rank has gone and not that it is still starting. */
 static flow_status run(mesh *self)
 {
   FLOW_TRY(open_port(self));
@@ -413,6 +415,7 @@ static flow_status run(mesh *self)
   return FLOW_OK;
 }
 
+/* One block: the struct, a card for each rank, a guest for each rank that is called, and what poll needs for all of them with the port. */
 static flow_status take_memory(mesh **out, int rank, int size)
 {
   size_t cards = sizeof(card) * (size_t)size, calls = sizeof(guest) * (size_t)rank;

@@ -14,6 +14,7 @@ struct flow_pairwise_sum {
   void       **parts;                  /* [rank] */
 };
 
+/* Takes ranks * PIECE bytes at once, so that no later sum can fail for want of memory. */
 flow_status flow_pairwise_sum_new(int ranks, flow_pairwise_sum **out)
 {
   void *block;

@@ -38,6 +38,7 @@ struct flow_sealed_links {
 
 /* ---- one connection ----------------------------------------------------------------------------------------------------------------- */
 
+/* Closing the rank's side is how a rank learns that its connection is over; -1 takes the link out of the thread's list. */
 static void end(sealed_link *link)
 {
   if (link->near >= 0) close(link->near);
@@ -164,6 +165,8 @@ static void *run(void *argument)
 
 /* ---- starting and stopping ---------------------------------------------------------------------------------------------------------- */
 
+/* After the thread has ended, or before it was started: sockets, sessions and buffers of all links. The sockets that ranks hold are
+ * theirs. */
 static void release(flow_sealed_links *self)
 {
   for (int i = 0; i < self->size; i++) {

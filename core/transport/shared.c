@@ -38,6 +38,7 @@ static flow_status fail_broken(const flow_shared *self, const work *of)
   return flow_fail(self->failure.status, "%s: %s", flow_group_operation_name(of->call.what), self->failure.message);
 }
 
+/* All slots of all ranks: a sleeper may wait at any of them, and which one is only known to itself. */
 static void wake_all(flow_shared *self)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -73,6 +74,8 @@ void flow_shared_break(flow_shared *self, flow_status status, const char *reason
   wake_all(self);
 }
 
+/* Step s is shown when the slot's number is s + 1: slots begin as 0, and the first step shows 1. Acquire: the data that were written before
+ * the number are seen as well. */
 static int has_shown(const flow_shared *self, int rank, unsigned step)
 {
   return atomic_load_explicit(&flow_shared_slot_of(self, rank, step)->sequence, memory_order_acquire) == (int)(step + 1);
@@ -197,6 +200,8 @@ static void publish(const flow_shared *self, const work *of, unsigned step)
   if (atomic_load(&slot->sleepers) != 0) flow_shared_futex_wake(&slot->sequence);
 }
 
+/* Runs one call: each of its steps is shown FLOW_SHARED_AHEAD steps before it is looked at. `self->step` counts the steps of all calls and
+ * moves only when a call has succeeded; after a failure the group is broken for good, and of->looked says how many steps were looked at. */
 flow_status flow_shared_run(flow_shared *self, work *of)
 {
   unsigned first = self->step;
@@ -320,6 +325,7 @@ static int64_t count_chunks(int64_t bytes)
   return bytes <= FLOW_SHARED_BYTES ? 1 : (bytes - 1) / FLOW_SHARED_BYTES + 1;
 }
 
+/* float32 and float64 alone (transport.c has checked). */
 static flow_status all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count)
 {
   int size = dtype == FLOW_FLOAT32 ? 4 : 8;

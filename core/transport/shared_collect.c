@@ -23,6 +23,7 @@ static int64_t find_units(const flow_shared_work *of, int rank, int64_t step, in
   return left < 0 ? 0 : left < of->per_step ? left : of->per_step;
 }
 
+/* What of the arrays fits into a slot is one array's bytes after the other's. */
 static void show_units(flow_shared *self, const flow_shared_work *of, int64_t step)
 {
   int64_t begin, bytes = find_units(of, self->base.rank, step, &begin) * of->unit;
@@ -62,6 +63,8 @@ static flow_status collect_by_slots(flow_shared *self, flow_shared_work *todo, i
 
 /* ---- from the others' memory --------------------------------------------------------------------------------------------------- */
 
+/* Whether this process may read the other one's memory: it reads a word whose value it knows. Yama's ptrace_scope and seccomp profiles of
+ * containers may forbid it. */
 int flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected)
 {
   uint64_t found = ~expected;
@@ -131,6 +134,7 @@ static flow_status collect_by_reading(flow_shared *self, flow_shared_work *todo,
   return flow_communicator_barrier(&self->base);
 }
 
+/* All ranks choose the same way, since `reads` was agreed on when the group was opened and the sizes are compared by check_agreement. */
 flow_status flow_shared_collect(flow_communicator *communicator, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                 int64_t *received)
 {

@@ -87,6 +87,7 @@ static const flow_transport transport = {
   .name = "store", .all_gather = all_gather, .abort = abort_meeting, .close = close_meeting,
 };
 
+/* No waiting here: the first gather waits for the others. options->timeout is for the whole meeting, not for each gather. */
 flow_status flow_meeting_open(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   void *block;

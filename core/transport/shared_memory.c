@@ -55,6 +55,9 @@ void *flow_shared_memory_make(size_t bytes, flow_shared_file *file)
   return NULL;
 }
 
+/* NULL where the system forbids it (another user, another namespace, no /proc), or the file is not the one that was meant: the number of a
+ * process that has ended may belong to another one. The seals and the size are checked before the file is mapped, so that no later
+ * truncation can end this process by SIGBUS. */
 void *flow_shared_memory_open(size_t bytes, const flow_shared_file *file)
 {
   char path[64];
@@ -84,6 +87,8 @@ static flow_status make_for_all(flow_shared *self, int64_t bytes, flow_shared_fi
   return flow_communicator_all_gather(&self->base, &has_it[self->base.size], sizeof *has_it, has_it);
 }
 
+/* Every rank calls this. All of them get the region or none does, which is not a failure: then out->memory is NULL and the callers copy.
+ * The maker's descriptor is closed once all have mapped the file; the memory lives as long as a mapping. */
 flow_status flow_shared_share_region(flow_communicator *communicator, int64_t bytes, flow_shared_region *out)
 {
   flow_shared *self = (flow_shared *)communicator;

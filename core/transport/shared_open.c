@@ -75,6 +75,7 @@ static flow_status new_shared(flow_communicator *inner, flow_shared **out)
   return FLOW_OK;
 }
 
+/* Of a group that was not opened: releases all but the inner communicator, which stays the caller's. */
 static void drop(flow_shared *self)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -131,6 +132,8 @@ static flow_status meet(flow_shared *self, card *cards, int *descriptor, int *al
   return FLOW_OK;
 }
 
+/* Replaces *communicator by one over shared memory, which owns the old one and closes it at its end; leaves it as it is where any rank is
+ * on another machine or cannot map the memory. That is not a failure. Every rank of the group calls this, since it gathers. */
 flow_status flow_communicator_share(flow_communicator **communicator)
 {
   flow_communicator *inner = *communicator;

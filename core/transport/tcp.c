@@ -142,6 +142,7 @@ static flow_status all_gather(flow_communicator *communicator, const void *mine,
   return gather(communicator, &(flow_gathering){ mine, all, bytes }, 1);
 }
 
+/* A head to and from every rank, without elements. */
 static flow_status barrier(flow_communicator *communicator)
 {
   flow_tcp *self = (flow_tcp *)communicator;
@@ -238,6 +239,8 @@ static int find_send_bytes(int ranks)
   return most > 0 && given > most ? wanted : 0;
 }
 
+/* Nagle's algorithm would keep the last bytes of a message until earlier ones are acknowledged. Within a machine the amount under way is
+ * limited by `window` (sendable), through a network the send buffer has to hold what is under way. */
 static void set_options(flow_tcp *self)
 {
   int on = 1, send_bytes = find_send_bytes(self->base.size);
@@ -262,6 +265,7 @@ static flow_status seal(flow_tcp *self, const flow_link_seal *by, const uint8_t 
   return status;
 }
 
+/* The keys are wiped before their memory is given back, whether or not the links could be sealed. */
 static flow_status connect_all(flow_tcp *self, const flow_transport_options *options)
 {
   int rank = self->base.rank, size = self->base.size;

@@ -60,6 +60,8 @@ static flow_status parse_ports(const char *text, int *first, int *last)
   return FLOW_OK;
 }
 
+/* Checks what no transport has to check again: rank and size, the time limit, FLOW_DATA_PORTS. rank and size -1: a launcher such as mpirun
+ * says them. *out is NULL after a failure. */
 flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
                                    flow_communicator **out)
 {
@@ -96,6 +98,7 @@ static flow_status check_bytes(const flow_communicator *self, const char *operat
   return FLOW_OK;
 }
 
+/* The dtypes that a transport adds. 16-bit floats are for TCP alone: run/replicas/short_sums.c rounds gradients for it. */
 flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count)
 {
   int adds = dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT64;
@@ -126,6 +129,7 @@ flow_status flow_communicator_all_gather(flow_communicator *self, const void *mi
   return self->transport->all_gather(self, mine, bytes, all);
 }
 
+/* A transport that can sends all arrays in one message; with the others it is a gather for each array. */
 flow_status flow_communicator_gather(flow_communicator *self, const flow_gathering *arrays, int count)
 {
   if (count < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "all_gather of %d arrays", count);

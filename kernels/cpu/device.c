@@ -65,6 +65,7 @@ static const struct build { flow_device device; int (*runs_here)(void); } builds
 };
 enum { BUILD_COUNT = sizeof builds / sizeof builds[0] };
 
+/* NULL: there is no such build, or this machine does not run it. */
 const flow_device *flow_cpu_device_for(const char *isa)
 {
   for (int i = 0; i < BUILD_COUNT; i++)
@@ -72,6 +73,7 @@ const flow_device *flow_cpu_device_for(const char *isa)
   return NULL;
 }
 
+/* FLOW_ISA first, so that tests and users can ask for another build; one that this machine cannot run is a warning, not an error. */
 static const flow_device *choose(void)
 {
   const char *wanted = getenv("FLOW_ISA");
@@ -98,6 +100,7 @@ const flow_device *flow_cpu_device(void)
   return atomic_compare_exchange_strong(&chosen, &device, mine) ? mine : device;
 }
 
+/* What decides the bits of results: workers compare it before they train together. */
 const char *flow_cpu_arithmetic(void)
 {
   const flow_device *device = flow_cpu_device();

@@ -1,6 +1,7 @@
 /* peak.c: the yardstick of costs: multiply-adds in registers, as many as this build's vectors allow. */
 #include "cpu/vector.h"
 
+/* Makes at least `count` multiply-adds and returns how many it made; flow_peak (core/run/measure.c) makes a rate of the time. */
 double FLOW_ISA_NAME(peak)(double count)
 {
   enum { SUMS = 16 };                       /* independent chains: two units, four cycles latency each */

@@ -20,6 +20,7 @@ static flow_host map_ipv4(const struct in_addr *address)
   return host;
 }
 
+/* All zeros where the peer has gone already: such callers count as one host. */
 flow_host flow_host_of_peer(int descriptor)
 {
   struct sockaddr_storage peer;
@@ -73,6 +74,7 @@ static flow_status add_host(flow_callers *self, const flow_host *host)
   return FLOW_OK;
 }
 
+/* Without memory the host stays a stranger, which only costs it its place in the room of the known ones. */
 void flow_callers_learn(flow_callers *self, const flow_host *host) { (void)add_host(self, host); }
 
 /* Of a canonical address; 0: it is a name. */
@@ -88,6 +90,8 @@ static int read_host(const char *address, flow_host *host)
   return 1;
 }
 
+/* Hosts whose addresses the cluster gives as numbers are known from the start; those given by name become known when a task has said who it
+ * is. The room grows with the cluster, since all tasks may call at once after a restart. */
 flow_status flow_callers_init(const flow_cluster *cluster, flow_callers *out)
 {
   int tasks = 0;

@@ -30,6 +30,7 @@ enum { ACCEPTED_AT_ONCE = 64 };
 static const double GREETING_WITHIN = 10, LISTEN_AGAIN = 0.5;       /* seconds */
 static const double COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60, TICK_AFTER_END = 0.5;
 
+/* Seconds of the monotonic clock: a clock that is set must not look like a task that slept. */
 double flow_control_now(void)
 {
   struct timespec now;
@@ -328,11 +329,13 @@ static void *run(void *argument)
     poll(control->polled, (nfds_t)count, count > 0 ? timeout : 100);
     pthread_mutex_lock(&control->lock);
     control->wakeups++;
+    /* The counter is set back first, then work is looked for: what comes in between wakes the next poll. */
     if (count > 0 && control->polled[0].revents && read(control->wake, &counter, sizeof counter) < 0) continue;
     serve_links(control, count);
     if (count > 0 && control->polled[1].revents) accept_links(control);
     flow_control_take_calls(control);
     flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
+    /* The watcher runs on this thread, under the lock: it may only look at memory (worker.c). */
     const char *fault = control->on_tick ? control->on_tick(control->watch_state, control->finished) : NULL;
     if (fault) flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), fault, FLOW_FAULT_OWN));
   }
@@ -340,6 +343,7 @@ static void *run(void *argument)
   return NULL;
 }
 
+/* The last step of opening: from here on everything is under the lock. */
 static flow_status start_thread(flow_control *control)
 {
   int error = flow_thread_start(&control->thread, "flow-control", run, control);
@@ -396,6 +400,8 @@ static flow_status prepare(flow_control *control, const flow_cluster *cluster, c
   return start_thread(control);
 }
 
+/* log is called by the thread and by calling threads, always under the lock, so it must not call the control plane. On failure everything
+ * is closed again and *out is NULL. */
 flow_status flow_control_open(const flow_cluster *cluster, const flow_environment *environment, const flow_protocol_options *options,
                               void (*log)(void *state, const char *text), void *state, flow_control **out)
 {
@@ -418,6 +424,9 @@ flow_status flow_control_open(const flow_cluster *cluster, const flow_environmen
   return status;
 }
 
+/* Also for a control plane whose opening failed half-way. The thread is joined first, which waits for the last words of closing links
+ * (CLOSING_WITHIN); after that nothing else touches the links, and the lock is no longer needed. No call of another thread may be under
+ * way. */
 void flow_control_close(flow_control *control)
 {
   if (!control) return;

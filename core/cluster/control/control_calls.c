@@ -64,6 +64,7 @@ void flow_control_count(flow_control *control, const _Atomic uint32_t *calls)
   pthread_mutex_unlock(&control->lock);
 }
 
+/* Under the lock, since the thread that will call these functions runs already. */
 void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
                         const char *(*tick)(void *state, const char *finished), void *state)
 {
@@ -102,6 +103,7 @@ void flow_control_progress(flow_control *control, double step, const char *doing
   pthread_mutex_unlock(&control->lock);
 }
 
+/* Does not wait and does not ask the chief: says what the thread has heard so far. */
 flow_status flow_control_check(flow_control *control, int *culprit)
 {
   enter(control);
@@ -145,6 +147,8 @@ int flow_control_has_ended(flow_control *control)
   return ended;
 }
 
+/* 1: the generation is over. Called after a failure of a sum, so that the chief's sentence, which names who is to blame, can replace that
+ * of the transport. */
 int flow_control_await_end(flow_control *control, double within)
 {
   double until = flow_control_now() + within;
@@ -191,6 +195,8 @@ flow_status flow_control_set(flow_control *control, const char *key, const uint8
                                                                        bytes)));
 }
 
+/* The value is copied by the thread into the caller's memory while the caller sleeps (answer in control_actions.c). *bytes may be larger
+ * than `room`. */
 flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes)
 {
   flow_control_call waiting = { .value = value, .room = room };
@@ -216,6 +222,7 @@ flow_status flow_control_report(flow_control *control, const char *what, flow_fa
   return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what, fault)));
 }
 
+/* DONE ends the wait well. FAILED is a failure; a member that has said goodbye sees the abort of the generation as DONE. */
 flow_status flow_control_goodbye(flow_control *control, int preempted)
 {
   enter(control);

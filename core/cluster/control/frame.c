@@ -16,6 +16,7 @@ size_t flow_frame_size(const flow_seal *seal, size_t contents)
   return FLOW_FRAME_HEADER + contents + overhead(seal);
 }
 
+/* Writes flow_frame_size(seal, count) bytes. */
 flow_status flow_frame_write(const flow_seal *seal, uint64_t number, const uint8_t *contents, size_t count, uint8_t *to)
 {
   if (count > FLOW_MOST_MESSAGE) {
@@ -33,6 +34,7 @@ void flow_frame_reader_init(flow_frame_reader *reader, const flow_seal *seal, si
   *reader = (flow_frame_reader){ .seal = seal, .most = most };
 }
 
+/* Releases the buffer; the reader can be used for another connection under the same seal. */
 void flow_frame_reader_clear(flow_frame_reader *reader)
 {
   flow_free(reader->buffer);

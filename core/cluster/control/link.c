@@ -38,6 +38,8 @@ static flow_status reserve(flow_link *link, size_t bytes)
   return FLOW_OK;
 }
 
+/* The own greeting waits in `unsent` before anything else: the magic and, with a secret, a random nonce; without one the nonce is zeros.
+ * Takes the descriptor over also when it fails. */
 flow_status flow_link_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_link **out)
 {
   void *block = NULL;
@@ -61,6 +63,7 @@ flow_status flow_link_new(int descriptor, int dialed, const flow_control_functio
   return status;
 }
 
+/* Closes without waiting: what was not sent is lost. finish_link (control_actions.c) is the way that delivers it. */
 void flow_link_release(flow_link *link)
 {
   if (!link) return;
@@ -71,6 +74,7 @@ void flow_link_release(flow_link *link)
   flow_free(link);
 }
 
+/* Sends as much as the socket takes now. FLOW_OK does not mean that all was sent: the rest waits for POLLOUT. */
 flow_status flow_link_flush(flow_link *link)
 {
   while (link->first < link->filled) {
@@ -84,6 +88,8 @@ flow_status flow_link_flush(flow_link *link)
   return FLOW_OK;
 }
 
+/* The frame is complete in the buffer, under the next number, before anything of it is sent, so that a peer that reads slowly never gets
+ * frames out of order. */
 flow_status flow_link_send(flow_link *link, const uint8_t *contents, size_t count)
 {
   const flow_seal *seal = link->session ? link->control->outgoing(link->session) : NULL;
@@ -102,6 +108,7 @@ static flow_status fail_closed(const flow_link *link)
                                                : "the connection was closed");
 }
 
+/* *count 0 with FLOW_OK: nothing has come. The end of the connection is FLOW_IO_ERROR. */
 flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t *count)
 {
   *count = 0;
@@ -145,6 +152,7 @@ static flow_status begin_frames(flow_link *link, const flow_secret *secret)
   return FLOW_OK;
 }
 
+/* Reads no byte after the greeting: those belong to the first frame. */
 flow_status flow_link_greet(flow_link *link, const flow_secret *secret, int *complete)
 {
   size_t count;

@@ -50,6 +50,8 @@ static flow_status fail_listen(const char *address, int error)
                    "in all tasks", address, known ? ": " : "", known ? owner : "");
 }
 
+/* Tries the addresses of the name in the system's order until one can be bound. SO_REUSEADDR: a port whose last connections are in
+ * TIME_WAIT can be taken again at once by a task that is restarted. */
 flow_status flow_link_listen(const char *address, int *descriptor)
 {
   struct addrinfo *list;
@@ -82,6 +84,8 @@ static int listens_on(int descriptor, int port)
   return found == port;
 }
 
+/* *descriptor -1 with FLOW_OK: no launcher has bound a socket to this port. The descriptor is duplicated, so that closing the link's
+ * listener leaves the launcher's number alone, and both are closed on exec: children of the program must not keep the port. */
 flow_status flow_link_inherit(const char *number, const char *address, int *descriptor)
 {
   *descriptor = -1;
@@ -98,6 +102,8 @@ flow_status flow_link_inherit(const char *number, const char *address, int *desc
   return FLOW_OK;
 }
 
+/* Attempts take the addresses of a name in turn, one each, since waiting for one that does not answer would take the time of the others.
+ * The connection is still being made when this returns. */
 flow_status flow_link_dial(const char *address, unsigned attempt, int *descriptor)
 {
   struct addrinfo *list;

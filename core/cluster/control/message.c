@@ -60,6 +60,7 @@ static void put_real(sink *out, double real)
   put(out, bits, 8);
 }
 
+/* Two bytes of length, the text, cut at `most`, and a zero, which lets the reader hand out the text where it is. */
 static void put_text(sink *out, const char *text, size_t most)
 {
   size_t length = text ? strnlen(text, most) : 0;
@@ -114,6 +115,7 @@ static const uint8_t *take(source *in, size_t count)
   return bytes;
 }
 
+/* 0 once the message is broken: what is computed from it then is never used. */
 static uint64_t take_number(source *in, int bytes)
 {
   const uint8_t *at = take(in, (size_t)bytes);
@@ -129,6 +131,7 @@ static double take_real(source *in)
   return real;
 }
 
+/* Points into the message. "" if the message is damaged, so that callers need no check before the one at the end. */
 static const char *take_text(source *in, size_t most)
 {
   size_t length = take_number(in, 2);
@@ -139,6 +142,7 @@ static const char *take_text(source *in, size_t most)
   return (const char *)text;
 }
 
+/* out's texts and value point into `bytes`. *out is written only when the whole message is right. */
 flow_status flow_control_read(const uint8_t *bytes, size_t count, flow_control_message *out)
 {
   source in = { flow_bytes_of(bytes, count), 0 };

@@ -197,6 +197,8 @@ static flow_status check_options(const flow_protocol_options *options)
 
 static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
 
+/* Options are copied, their zeros become the header's defaults. Only the chief has peers, and it is its own peer number 0, so that its
+ * requests to the store go the way of all others. It counts as welcomed at once; a member begins absent and dials at the first timer. */
 flow_status flow_protocol_new(const flow_protocol_options *options, double now, flow_protocol **out)
 {
   *out = NULL;
@@ -296,6 +298,7 @@ static flow_status take_closing(flow_protocol *protocol, double now, int connect
   return flow_member_closed(protocol, text);
 }
 
+/* A message that cannot be read ends its connection, as if the other side had closed it. It is never an error of this process. */
 static flow_status take_message(flow_protocol *protocol, double now, int connection, const uint8_t *bytes, size_t count)
 {
   FLOW_TRY(advance(protocol, now));
@@ -318,6 +321,7 @@ static flow_status take_time(flow_protocol *protocol, double now)
   return FLOW_OK;
 }
 
+/* A member that the chief has answered waits dead_after longer than the chief, whose sentence names who is missing and comes first. */
 double flow_protocol_deadline(const flow_protocol *protocol)
 {
   int answered = protocol->self != 0 && protocol->standing >= FLOW_WELCOMED;
@@ -345,6 +349,7 @@ static flow_status fail_state(const flow_protocol *protocol, const char *what)
   return flow_fail(FLOW_INVALID_STATE, "%s: this process %s", what, states[protocol->standing]);
 }
 
+/* `joining` stays 1 until STARTED or FAILED, also while the connection is lost: JOIN is sent again with each WELCOME. */
 static flow_status join(flow_protocol *protocol, double now, double step, const char *signature)
 {
   FLOW_TRY(advance(protocol, now));
@@ -428,6 +433,7 @@ static flow_status report(flow_protocol *protocol, double now, const char *what,
   return flow_protocol_send(protocol, protocol->connection, &report);
 }
 
+/* In a generation the member stays connected until FAREWELL: the chief has to tell a task that finished from a lost one. */
 static flow_status say_goodbye(flow_protocol *protocol, double now, int preempted)
 {
   FLOW_TRY(advance(protocol, now));

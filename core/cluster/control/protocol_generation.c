@@ -62,6 +62,7 @@ static int may_start(const flow_protocol *protocol)
   return usable(protocol, ready + awaited) == usable(protocol, ready);
 }
 
+/* When the chief's patience with the next missing task ends, after which may_start can change its answer without an event. */
 double flow_chief_start_wakeup(const flow_protocol *protocol)
 {
   double next = INFINITY;
@@ -101,6 +102,8 @@ static flow_status read_members(flow_protocol *protocol, const flow_control_mess
   return FLOW_OK;
 }
 
+/* On every task, the chief included: what belongs to the last generation is reset, and the program gets STARTED. FLOW_CORRUPT_DATA: the
+ * list is not one of this cluster; a member then hangs up. */
 flow_status flow_protocol_started(flow_protocol *protocol, const flow_control_message *start)
 {
   FLOW_TRY(read_members(protocol, start));
@@ -231,6 +234,8 @@ static flow_status refuse(flow_protocol *protocol, int task, int other)
   return flow_chief_lose(protocol, task, "was turned away: it does not fit to the others");
 }
 
+/* A JOIN, of a member or of the chief's own program. Signatures are compared with any one task that is ready or runs, since those agree
+ * with each other already. */
 flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message)
 {
   flow_peer *peer = &protocol->peers[task];
@@ -249,6 +254,7 @@ flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_cont
 
 /* ---- newcomers ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Once a task has finished its work no further generation can begin (flow_chief_try_start), so that nobody counts as a newcomer then. */
 int flow_protocol_newcomer(const flow_protocol *protocol)
 {
   int members = protocol->member_count, newest = -1;
@@ -260,6 +266,7 @@ int flow_protocol_newcomer(const flow_protocol *protocol)
   return newest;
 }
 
+/* To the tasks it is an abort whose reason is not a fault: FLOW_END_GROWN. All join again, the newcomer with them. */
 flow_status flow_chief_pause(flow_protocol *protocol)
 {
   char text[FLOW_LIMIT_TEXT];

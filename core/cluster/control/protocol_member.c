@@ -21,6 +21,8 @@ static flow_status send_join(flow_protocol *protocol)
   return flow_protocol_send(protocol, protocol->connection, &join);
 }
 
+/* HELLO says all that the chief checks: this task, the hash of the cluster and, for a sentence that names the difference, its tasks; the
+ * job, the versions, and a random number that tells two processes of the same task apart. A connection that was not asked for is closed. */
 flow_status flow_member_connected(flow_protocol *protocol, int connection)
 {
   if (protocol->connection >= 0 || !protocol->dialing) return flow_protocol_close(protocol, connection);
@@ -109,6 +111,7 @@ static flow_status leave_generation(flow_protocol *protocol, const flow_control_
   return flow_protocol_aborted(protocol, message->task, message->text, (flow_end)message->request);
 }
 
+/* The chief has said the last word, so that this task does not dial again. */
 static flow_status finish(flow_protocol *protocol, int kind, const char *text)
 {
   FLOW_TRY(flow_protocol_close(protocol, protocol->connection));
@@ -117,6 +120,8 @@ static flow_status finish(flow_protocol *protocol, int kind, const char *text)
 
 static flow_status status_of(int32_t number) { return number >= 0 && number <= FLOW_INTERNAL ? (flow_status)number : FLOW_INTERNAL; }
 
+/* Messages of an earlier generation may still be under way and are ignored; a message that is wrong in this standing ends the connection,
+ * and the member dials again. */
 flow_status flow_member_received(flow_protocol *protocol, const flow_control_message *message)
 {
   protocol->heard = protocol->now;
@@ -194,6 +199,8 @@ static flow_status give_up(flow_protocol *protocol)
   return finish(protocol, FLOW_ACTION_FAILED, text);
 }
 
+/* In this order: the end of all waiting, a silent chief, the next attempt to reach it, the heartbeat, the line in the log. After the first
+ * two the standing may have changed, which the later ones look at. */
 flow_status flow_member_timer(flow_protocol *protocol)
 {
   double now = protocol->now;
@@ -218,6 +225,8 @@ flow_status flow_member_timer(flow_protocol *protocol)
   return FLOW_OK;
 }
 
+/* What the protocol's own times (heartbeat, notices, deadline) do not cover. While a connection is being made nothing is due: connected or
+ * closed follows. */
 double flow_member_wakeup(const flow_protocol *protocol)
 {
   if (protocol->connection >= 0) return protocol->heard + protocol->options.dead_after;

@@ -19,6 +19,7 @@ static void free_entry(flow_store_entry *entry)
   flow_free(entry);
 }
 
+/* At the end of a generation, of the protocol, and when memory is out. Waiting requests get no answer here: ABORTED answers them all. */
 void flow_store_clear(flow_protocol *protocol)
 {
   flow_protocol_store *store = &protocol->store;

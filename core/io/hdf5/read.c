@@ -39,6 +39,7 @@ static flow_status spend(flow_hdf5_reader *reader, uint64_t bytes)
   return FLOW_OK;
 }
 
+/* Reads part of the index, whose address is relative to the beginning of the HDF5 part (file->offset, in an archive). */
 flow_status flow_hdf5_fetch(flow_hdf5_reader *reader, uint64_t address, uint64_t bytes, void *to)
 {
   flow_tensor_file *file = reader->file;
@@ -50,6 +51,7 @@ flow_status flow_hdf5_fetch(flow_hdf5_reader *reader, uint64_t address, uint64_t
   return flow_source_read(&file->source, "the index", to, bytes);
 }
 
+/* The same into memory of its own, which the caller frees. No block is larger than the file. */
 flow_status flow_hdf5_take(flow_hdf5_reader *reader, uint64_t address, uint64_t bytes, unsigned char **out)
 {
   void *block;
@@ -69,6 +71,8 @@ static flow_status read_at(flow_hdf5_reader *reader, uint64_t address);
 /* The names of a group's links. */
 typedef struct names { unsigned char *bytes; uint64_t count; } names;
 
+/* The group's local heap (section III.D of the specification): a header with the size and the address of the bytes, in which links give
+ * places. */
 static flow_status read_names(flow_hdf5_reader *reader, uint64_t address, names *out)
 {
   unsigned char heap[HEAP_BYTES];
@@ -100,6 +104,7 @@ static flow_status follow(flow_hdf5_reader *reader, const names *heap, const uns
   return status;
 }
 
+/* A symbol table node (section III.C): links one after the other, in the order of their names. */
 static flow_status read_symbols(flow_hdf5_reader *reader, uint64_t address, const names *heap)
 {
   unsigned char header[SYMBOLS_BYTES], *symbols;
@@ -131,6 +136,8 @@ static flow_status read_tree(flow_hdf5_reader *reader, uint64_t address, int lev
   return status;
 }
 
+/* The names are read once and stay while all below the group is read. depth bounds the recursion, which a group that contains itself would
+ * make endless. */
 static flow_status read_group(flow_hdf5_reader *reader, const flow_hdf5_object *object)
 {
   names heap = { 0 };
@@ -203,6 +210,7 @@ static flow_status read_superblock(flow_hdf5_reader *reader, uint64_t *root)
   return FLOW_OK;
 }
 
+/* The reader holds the path and a heap's cache, which are too large for the stack. */
 flow_status flow_hdf5_read_index(flow_tensor_file *file)
 {
   uint64_t root = 0;

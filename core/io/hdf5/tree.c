@@ -144,6 +144,7 @@ static flow_status make_nodes(flow_hdf5_plan *plan, const mentions *all)
   return FLOW_OK;
 }
 
+/* Names are borrowed from the writer, which outlives the plan. Groups that no one named, such as a tensor's parents, are made here. */
 flow_status flow_hdf5_make_tree(const flow_tensor_writer *writer, flow_hdf5_plan *plan)
 {
   mentions all = { 0 };

@@ -21,6 +21,7 @@ static const struct { int dtype, bytes; unsigned char type[FLOW_HDF5_TYPE_BYTES]
 };
 enum { TYPES = sizeof types / sizeof *types };
 
+/* Writes the message that stands for a dtype; returns its length, a multiple of 8 as messages are aligned, 0 for a dtype that has none. */
 int flow_hdf5_datatype(int dtype, unsigned char to[FLOW_HDF5_TYPE_BYTES])
 {
   int wanted = dtype == FLOW_BFLOAT16 ? FLOW_HDF5_OPAQUE16 : dtype;
@@ -35,6 +36,8 @@ int flow_hdf5_datatype(int dtype, unsigned char to[FLOW_HDF5_TYPE_BYTES])
 /* Versions 1 to 3 of a datatype differ only in how names are padded. */
 static int is_version(const unsigned char *type, int most) { return type[0] >> 4 >= 1 && type[0] >> 4 <= most; }
 
+/* The dtype of a datatype message of a file, FLOW_HDF5_OTHER for all that the table has not. `bytes` may be more than the message: padding
+ * follows it. */
 int flow_hdf5_dtype(const unsigned char *type, uint64_t bytes)
 {
   if (bytes < 8) return FLOW_HDF5_OTHER;

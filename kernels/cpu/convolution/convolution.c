@@ -270,6 +270,8 @@ static int64_t pieces_direct(const flow_call *call)
   return l.s.images * pieces.bands * pieces.groups;
 }
 
+/* Piece number (image, band of rows, group of blocks of output channels), the last counting fastest: neighbouring pieces read the same rows
+ * of x. */
 static flow_status run_direct_piece(const flow_call *call, int64_t piece)
 {
   layout l = layout_of(call);

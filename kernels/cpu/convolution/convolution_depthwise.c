@@ -29,6 +29,7 @@ ALWAYS_INLINE void depthwise_tiles(const int pixels, int64_t count, const flow_t
   }
 }
 
+/* One row of outputs, a vector of channels at a time: tiles of PIXELS pixels, then the pixels that are left one by one. */
 void flow_depthwise_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
                         int64_t channels, float *y, int64_t y_step, int64_t width)
 {

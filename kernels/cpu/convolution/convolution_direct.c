@@ -82,6 +82,8 @@ static void convolve_tiles_1(int64_t pixels, int64_t count, const flow_taps *tap
   }
 }
 
+/* The numbers of pixels and vectors as constants, so that each case has its sums in registers. Tiles are at most as large as the registers
+ * allow (first comment). */
 static void convolve_tiles_2(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
                              const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
 {

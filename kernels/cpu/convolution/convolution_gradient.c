@@ -66,6 +66,10 @@ static layout layout_of(const flow_call *call, int with_dx)
  * on the canvas, counted from the group's own position, the first of them is and how far apart they are. */
 typedef struct stride_phase { flow_tap_range taps; int64_t start, step; } stride_phase;
 
+/* With a stride, inputs whose positions are `number` modulo it form a phase. An input i is seen by tap k of output o if i + before = o
+ * stride + k dilation, so that a phase has the taps for which number + before - k dilation is a multiple of the stride: every (stride /
+ * common)-th from the lowest on, common being the greatest common divisor of stride and dilation. They are walked from the last to the
+ * first, in which direction outputs ascend, dilation / common of them from tap to tap. count 0: no output sees these inputs. */
 static stride_phase phase_of(const layout *l, int axis, int64_t number)
 {
   const flow_geometry *s = &l->s;
@@ -319,6 +323,8 @@ static int64_t pieces_direct(const flow_call *call)
   return rows < l.groups[0] ? l.s.images * ((l.groups[0] + rows - 1) / rows) : 1;
 }
 
+/* A band of dx rows of one image; the rows of the gradient's canvas that several bands reach are built for each of them. dw and db are not
+ * made in pieces: their sums would depend on the cut. */
 static flow_status run_direct_piece(const flow_call *call, int64_t piece)
 {
   layout l = layout_of(call, 1);

@@ -59,6 +59,7 @@ static flow_argmax_layout layout_of(const flow_call *call)
 /* scratch: index bytes, g, x rows, sums, lists, canvas, each at a multiple of a vector, and pointers to the canvas's rows. */
 typedef struct scratch_view { uint8_t *index; float *g, *x, *sums, *lists, *canvas, **rows; } scratch_view;
 
+/* The scratch's parts, one after the other, in an order in which each is aligned. */
 static scratch_view scratch_of(const flow_call *call, const flow_argmax_layout *l)
 {
   scratch_view view = { .index = call->scratch };

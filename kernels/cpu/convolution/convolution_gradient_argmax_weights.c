@@ -92,6 +92,7 @@ ALWAYS_INLINE void add_products(const int rows, const int vectors, const float *
 #define TILE(rows, vectors) \
   case (rows) * 16 + (vectors): add_products(rows, vectors, x, x_row, gradients, offsets, count, sums, run); break;
 
+/* The tile's size as constants; sizes that the compiler could not keep in registers are not there, and the caller does not ask for them. */
 static void add_tile(int64_t rows, int64_t vectors, const float *x, int64_t x_row, const float *gradients, const int32_t *offsets,
                      int64_t count, float *sums, int64_t run)
 {

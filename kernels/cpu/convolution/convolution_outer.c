@@ -67,6 +67,7 @@ static void outer_tile_1(int64_t positions, int run, const flow_pixels *pixels, 
   }
 }
 
+/* The number of positions as a constant, so that the tile's sums are in registers. */
 static void outer_tile_2(int64_t positions, int run, const flow_pixels *pixels, const float *x, const int64_t *offsets, const float *g,
                          int64_t channels, float *dw, int64_t dw_step)
 {

@@ -15,6 +15,10 @@ ALWAYS_INLINE void take_argmax(float *to, const float *g, const uint8_t *index, 
   }
 }
 
+/* Row `row` of the gradient g of the convolution's own output, `step` floats from pixel to pixel in `to`. Without pooling it is g, or 0
+ * where relu stopped y. With pooling each pixel gets the gradient of every window whose maximum it was (index: the position in the window).
+ * Windows that overlap add to pixels, which are then set to 0 first; where they do not, each pixel is written once, and only those that no
+ * window covers are set to 0. */
 void flow_gradient_row(const flow_geometry *s, int64_t row, const float *g, const float *y, const uint8_t *index, float *to, int64_t step)
 {
   int64_t channels = s->channels_out;

@@ -134,6 +134,8 @@ static void gather_taps(const float *w, int64_t channels_in, int64_t channels_ou
   }
 }
 
+/* u[block][plane][input][output of the block] = G w G^T (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015) with (f
+ * + 2)^2 planes. transposed: for the input gradient, with inputs and outputs exchanged and the kernel rotated (gather_taps). */
 ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale,
                                      float *u)
 {
@@ -183,6 +185,8 @@ static void copy_patch(const flow_tile_source *source, const float *image, int64
   }
 }
 
+/* Tiles first .. first + count - 1, transformed, to[plane][tile][padded channels]. A tile inside of the image is read where it is, unless
+ * its last vector would reach past the end of the memory; others are copied into `patch` with zeros around them. */
 ALWAYS_INLINE void cut_tiles(const int f, const winograd_transform transform, const flow_tile_source *source, const flow_tile_range *range,
                              int64_t first, int64_t count, float *to, int64_t plane_step, float *patch)
 {
@@ -202,6 +206,7 @@ ALWAYS_INLINE void cut_tiles(const int f, const winograd_transform transform, co
   }
 }
 
+/* f and the transform as constants, so that each of the four cases is compiled for itself. */
 void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t count,
                        float *to, int64_t plane_step, float *patch)
 {

@@ -127,6 +127,7 @@ flow_status FLOW_ISA_NAME(depthwise_run_piece)(const flow_call *call, int64_t pi
  * taps: first, first - step, ... */
 typedef struct stride_phase { flow_depthwise_axis axis; int64_t first, step; } stride_phase;
 
+/* See phase_of in convolution/convolution_gradient.c. taps 0: no result saw these inputs, whose gradient is 0. */
 static stride_phase phase_of(const flow_geometry *s, int axis, int64_t number)
 {
   int64_t stride = s->stride[axis], dilation = s->dilation[axis], common = stride, lowest = 0;

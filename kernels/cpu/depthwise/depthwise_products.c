@@ -189,6 +189,8 @@ ALWAYS_INLINE void any_walk(int64_t rows, const int part, const flow_depthwise_p
   }
 }
 
+/* Results of rows first .. last - 1 are added to sums[tap][VL]. 3 x 3 over neighbours takes up to ROWS rows at once; other kernels as many
+ * rows as see the same taps. */
 void flow_depthwise_gradient(const flow_depthwise_plane *p, int64_t first, int64_t last, const float *source, const float *g, float *sums)
 {
   int three = flow_depthwise_three(p);

@@ -189,6 +189,7 @@ static void three_rows(const flow_depthwise_plane *p, int64_t row, int64_t rows,
   else any_walk(rows, 1, p, x, weights, bias, least, y + row * p->result_step[0]);
 }
 
+/* Rows first .. last - 1 of one block of channels; floor: 0 with relu, else -infinity. */
 void flow_depthwise_convolve(const flow_depthwise_plane *p, int64_t first, int64_t last, const float *source, const float *weights,
                              const float *bias, float floor, float *result)
 {

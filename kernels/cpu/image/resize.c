@@ -104,6 +104,7 @@ static void add_all(const float *x, float w, float *y, int64_t n)
   vf_store_part(y + i, vf_load_part(y + i, lanes) + vf_load_part(x + i, lanes) * vf_set(w), lanes);
 }
 
+/* The transpose of resize_image: a row of g is spread over the columns first, then added to each of the rows that it was made of. */
 static void spread_image(const resizing *s, const float *g, float *dx, float *row)
 {
   int64_t width = s->columns.in * s->channels;

@@ -120,6 +120,7 @@ static plan make_plan(const gemm *original)
   return p;
 }
 
+/* Phase 0 makes blocks of C, or of its partial sums; phase 1, where k is split, adds those. 0 parts: there is nothing to do. */
 int64_t gemm_parts(const gemm *g, int phase)
 {
   if (g->m == 0 || g->n == 0) return 0;
@@ -128,6 +129,8 @@ int64_t gemm_parts(const gemm *g, int phase)
   return p.row_blocks * p.column_blocks * p.splits;
 }
 
+/* Room for partial sums {splits, m, n}, for the product itself and for any with fewer rows: an instance takes its memory once, for its
+ * capacity, and then runs batches of any size up to that. */
 size_t gemm_shared_bytes(const gemm *g)
 {
   if (g->m == 0 || g->n == 0) return 0;
@@ -141,6 +144,7 @@ size_t gemm_shared_bytes(const gemm *g)
   return g->k >= 2 * SPLIT_DEPTH ? (size_t)floats * (size_t)g->n * sizeof(float) : 0;
 }
 
+/* Of one part: a packed panel of B, and a packed block of A where A is {k, m}. */
 size_t gemm_scratch_bytes(void)
 {
   return (size_t)(DEPTH * PANEL + (BLOCK_ROWS + TILE_ROWS) * DEPTH) * sizeof(float);
@@ -398,6 +402,7 @@ static void run_sum(const plan *p, int64_t part, const float *partial)
   }
 }
 
+/* The plan is made again for each part: it takes a few dozen instructions, and nothing has to be kept between calls. */
 void gemm_run(const gemm *g, int phase, int64_t part, void *shared, void *scratch)
 {
   plan p = make_plan(g);

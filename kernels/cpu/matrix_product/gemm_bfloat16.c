@@ -36,6 +36,7 @@ ALWAYS_INLINE __m512i across(const float *row, int64_t ld, __mmask16 even, __mma
 
 ALWAYS_INLINE void store(pair *to, __m512i pairs) { _mm512_storeu_si512(to, pairs); }
 
+/* B {k, n} as it is: panel[pair][PANEL], each element two neighbours along k of one column. Columns and steps that B has not are zeros. */
 void bfloat16_pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, pair *panel)
 {
   const __mmask16 first = lanes(columns), second = lanes(columns - VL);
@@ -46,6 +47,7 @@ void bfloat16_pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t colu
   }
 }
 
+/* B {n, k}: pairs lie one after the other along k, so that blocks of VL columns are rounded and transposed in registers. */
 void bfloat16_pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t columns, pair *panel)
 {
   int64_t pairs = bfloat16_pairs(depth);
@@ -60,6 +62,7 @@ void bfloat16_pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t c
     }
 }
 
+/* A {m, k}: every row as pairs, bfloat16_stack_step(depth) apart. */
 void bfloat16_pack_stack(const float *a, int64_t lda, int64_t depth, int64_t rows, pair *packed)
 {
   const int64_t ld = bfloat16_stack_step(depth);
@@ -67,6 +70,8 @@ void bfloat16_pack_stack(const float *a, int64_t lda, int64_t depth, int64_t row
     for (int64_t k = 0; k < depth; k += 2 * VL) store(packed + i * ld + k / 2, along(a + i * lda + k, depth - k));
 }
 
+/* A {k, m}: for each tile its rows' pairs, TILE_ROWS of them for each step. A row of pairs is made whole first, since tiles begin anywhere
+ * in it; what follows the last row is zeros. */
 void bfloat16_pack_stacks(const float *a, int64_t lda, int64_t depth, const int *start, int count, pair *packed)
 {
   enum { AHEAD = 12 };
@@ -219,6 +224,7 @@ ALWAYS_INLINE void few_rows(const int rows, int64_t depth, int64_t columns, cons
   for (; j < columns; j += VL) few_by_rows(rows, 1, depth, columns - j, stack, step, b + j, ldb, c + j, ldc, add);
 }
 
+/* Ranges of BFLOAT16_FEW_DEPTH steps of k, whose packed rows fit the scratch; every range after the first adds to C. */
 void bfloat16_few_rows(int rows, int64_t depth, int64_t columns, const float *a, int64_t lda, const float *b, int64_t ldb, int transpose_b,
                        float *c, int64_t ldc, pair *stack)
 {

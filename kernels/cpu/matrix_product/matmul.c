@@ -119,6 +119,7 @@ static void run_matrices(const flow_call *call, const product *p, int64_t first,
   }
 }
 
+/* All matrices of a chunk of rows on one thread: the engine spreads the chunks. */
 static flow_status chunk_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;
@@ -138,6 +139,8 @@ static int64_t chunk_pieces(const flow_call *call)
   return gemm_parts(&g, 1) > 0 ? (p.matrices + together - 1) / together : tiled_parts(call, 0);
 }
 
+/* A piece of a chunk that is spread over threads: a block of a single product, or, where products are split along k and have a second
+ * phase, some whole matrices. */
 static flow_status chunk_run_piece(const flow_call *call, int64_t piece)
 {
   product p = describe(call);

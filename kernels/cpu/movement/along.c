@@ -61,6 +61,8 @@ static uint64_t key_of_double(double x)
   return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
+/* An unsigned number that orders as the element does: int64 with its sign bit turned round, all else by way of double, which holds the
+ * other dtypes exactly. */
 static uint64_t key_of(int dtype, const char *at)
 {
   int64_t integer;
@@ -401,6 +403,7 @@ static flow_status take_along_run(const flow_call *call, int phase, int64_t begi
 }
 const flow_kernel FLOW_KERNELS(take_along)[] = { { .variant = "plain", .cost = take_along_cost, .run = take_along_run }, { 0 } };
 
+/* An index that occurs twice gets the sum of both gradients, added in their order: one thread. */
 static flow_status take_along_gradient_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

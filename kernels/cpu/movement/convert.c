@@ -122,6 +122,8 @@ static int64_t load_halves(const uint16_t *in, float *out, int64_t n)
   return i;
 }
 
+/* Eight at a time where the build has F16C; returns how many were written, the caller converts the rest. Both round to the nearest, ties to
+ * even. */
 static int64_t store_halves(const float *in, uint16_t *out, int64_t n)
 {
   int64_t i = 0;

@@ -78,6 +78,7 @@ COPY_PLANE(2)
 COPY_PLANE(4)
 COPY_PLANE(8)
 
+/* The size of an element as a constant; dtypes are 1, 2, 4 or 8 bytes. */
 static void copy_plane(size_t size, const plane *p, const void *from, void *to)
 {
   switch (size) {

@@ -40,6 +40,8 @@ static double gather_cost(const flow_call *call)
   return flow_cost_stream(2.0 * (double)size_of(&call->outputs[0]) * (double)flow_dtype_size(call->outputs[0].dtype));
 }
 
+/* Rows are copied bit by bit, whatever their dtype. A failure leaves the rows before the wrong index written: the op is then refused as a
+ * whole. */
 static flow_status gather_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

@@ -164,6 +164,7 @@ const flow_kernel FLOW_KERNELS(slice)[] = {
   { 0 },
 };
 
+/* Zeros everywhere, then g into the view that slice took. A slice names each element once, so that nothing is added. */
 static flow_status run_slice_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -216,6 +217,7 @@ static int concat_axis(const flow_call *call)
 
 static int joins_rows(const flow_call *call) { return concat_axis(call) == 0; }
 
+/* One input after the other; `to` moves along the axis by each one's size. */
 static flow_status run_concat(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -248,6 +250,7 @@ const flow_kernel FLOW_KERNELS(concat)[] = {
 
 /* ---- fill, element_count ------------------------------------------------------------------------------------------------ */
 
+/* The value is converted once and repeated with a stride of 0. */
 static flow_status run_fill(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const flow_operand *out = &call->outputs[0];
@@ -262,6 +265,7 @@ static flow_status run_fill(const flow_call *call, int phase, int64_t begin, int
 }
 const flow_kernel FLOW_KERNELS(fill)[] = { { .variant = "fill", .parts = pack_parts, .run = run_fill }, { 0 } };
 
+/* How many elements a reduction over these axes combines: known from shapes, an op so that a trace for any number of rows can have it. */
 static flow_status run_element_count(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

@@ -266,6 +266,9 @@ ALWAYS_INLINE vf apply_vector(const int has_g, const affine *f, const float *g, 
   return has_g ? scale * vf_load(g + at) + (vf_load(f->slope + at) * d + shift) : scale * d + shift;
 }
 
+/* Phase 2 of both: y = scale (x - mean) + shift, or dx = scale g + slope (x - mean) + shift, with coefficients of each channel. Channels
+ * that are not whole vectors would leave lanes empty, so that coefficients are repeated to a line of several rows, and lines are taken as
+ * if they were flat. */
 ALWAYS_INLINE void apply(const int has_g, const flow_call *call, const layout *l, int64_t part, const float *g, const float *x, float *y)
 {
   const float *line[4];
@@ -310,6 +313,8 @@ static int64_t vector_parts(const flow_call *call, int phase)
   return phase == 1 ? (l.channels + CHANNEL_BLOCK - 1) / CHANNEL_BLOCK : l.parts;
 }
 
+/* Phase 0: sums of a part of the rows. 1: for a block of channels the parts' sums in order, then mean, variance and what follows from them.
+ * 2: y. */
 static flow_status forward_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   layout l = layout_of(&call->inputs[0]);
@@ -324,6 +329,7 @@ static flow_status forward_vector(const flow_call *call, int phase, int64_t begi
   return FLOW_OK;
 }
 
+/* The same three phases: sums of g and g xhat, coefficients, dx. */
 static flow_status gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   layout l = layout_of(&call->inputs[1]);

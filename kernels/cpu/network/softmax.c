@@ -55,6 +55,7 @@ static float largest_lane(vf v)
   return lane[0];
 }
 
+/* A NaN is left out here: it then makes its own exponential, and so the whole row, NaN. */
 static float row_max(const float *x, int64_t n)
 {
   vf largest[2] = { vf_set(-INFINITY), vf_set(-INFINITY) };
@@ -98,6 +99,7 @@ static void softmax_row(const float *x, float *y, int64_t n)
   if (i < n) vf_store_part(y + i, vf_load_part(y + i, (int)(n - i)) * scale, (int)(n - i));
 }
 
+/* x - largest - log(sum of e^(x - largest)): no exponential is divided, so that small probabilities keep their digits. */
 static void log_softmax_row(const float *x, float *y, int64_t n)
 {
   vf largest = vf_set(row_max(x, n));
@@ -112,6 +114,7 @@ static void log_softmax_row(const float *x, float *y, int64_t n)
   for (int64_t i = 0; i < n; i += VL) store_lanes(y + i, load_lanes(x + i, n - i) - largest - log_sum, n - i);
 }
 
+/* dx = (g - sum(g y)) y, with y what softmax gave. */
 static void softmax_gradient_row(const float *g, const float *y, float *dx, int64_t n)
 {
   double products = 0;
@@ -189,6 +192,7 @@ static void softmax_gradient_strip(const float *g, const float *y, float *dx, in
 typedef void (*row_function)(const float *x, float *y, int64_t n);
 typedef void (*strip_function)(const float *x, float *y, int64_t n, int64_t step, int64_t lanes);
 
+/* Along the last axis a line is a row; otherwise up to VL neighbouring lines are one strip, their elements side by side in memory. */
 static void run_lines(const flow_call *call, row_function row, strip_function strip)
 {
   lines l = lines_of(call);

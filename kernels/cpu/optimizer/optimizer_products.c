@@ -83,6 +83,7 @@ double products_cost(const flow_call *call)
 
 static int does_rest(const flow_call *call) { return !call->shard || call->shard->rest; }
 
+/* All products' g in panels; a panel has PANEL columns, the last one filled up with zeros. */
 size_t products_shared_bytes(const flow_call *call)
 {
   size_t floats = 0;
@@ -141,6 +142,7 @@ typedef struct errand {
   int64_t       at, step, buffer_step, rows, columns, at_once;
 } errand;
 
+/* Takes the next rows of a block's gradients from the buffer: one range where parameters and buffer lie the same way, else row by row. */
 static void update_rows(errand *e, int64_t rows)
 {
   rows = min64(rows, e->rows);
@@ -240,6 +242,7 @@ static void run_blocks(const flow_call *call, const product *p, const update *u,
 
 /* ---- parts -------------------------------------------------------------------------------------------------------------- */
 
+/* Part number `part` counts the panels of all products through. */
 static void run_pack(const flow_call *call, int64_t part)
 {
   float *panels = call->shared;

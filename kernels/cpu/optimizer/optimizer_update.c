@@ -50,6 +50,7 @@ ALWAYS_INLINE void update_vectors(formula *rule, int slot_count, const update *w
   }
 FLOW_UPDATES(RULE, )
 
+/* w -= w decay, decay being weight_decay times the learning rate, in float32 and before the update, as Keras rounds it. */
 static void decay_weights(const update *u, int64_t first, int64_t n)
 {
   float *w = u->w + first;

@@ -123,6 +123,7 @@ static int64_t cell_at(const flow_pooling *s, const cells *at, int64_t k)
   return at->first + (k / at->columns * s->in[1] + k % at->columns) * s->channels;
 }
 
+/* The oracle: any layout, float32 and float64, summed in double, cell by cell. */
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -137,6 +138,7 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
+/* Windows may share cells, so that shares are added to what is there. */
 static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -10,6 +10,7 @@ static int64_t rows_of(const flow_operand *operand, int axes)
   return rows;
 }
 
+/* round(x / scale) + zero, kept within 0 .. 255, a vector at a time. */
 static flow_status run_quantize(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

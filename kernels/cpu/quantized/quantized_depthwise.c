@@ -24,6 +24,7 @@ int FLOW_ISA_NAME(quantized_depthwise_supports)(const flow_call *call)
   return s.groups == s.channels_in && s.groups == s.channels_out && s.groups > 1;
 }
 
+/* Weights {cells, channels} as int32 lanes with their upper halves 0, the channels padded to whole vectors by zeros. */
 double FLOW_ISA_NAME(quantized_depthwise_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -72,6 +73,7 @@ typedef struct window { int64_t first[2], last[2], top[2]; } window;
 /* n / step, rounded up; most steps are 1. */
 static inline int64_t steps_of(int64_t n, int64_t step) { return step == 1 ? n : (n + step - 1) / step; }
 
+/* The kernel's cells that are inside of the image; those outside would be x = zero, whose product is 0, and are left out. */
 static window window_at(const flow_geometry *s, int64_t row, int64_t column)
 {
   window at = { .top = { row * s->stride[0] - s->before[0], column * s->stride[1] - s->before[1] } };
@@ -84,6 +86,7 @@ static window window_at(const flow_geometry *s, int64_t row, int64_t column)
   return at;
 }
 
+/* `lanes` channels of one output pixel. Sums are exact in int32, so that their order does not matter. */
 ALWAYS_INLINE void convolve_lanes(const flow_geometry *s, const flow_requantization *r, const flow_finish *finish, const window *at,
                                   const uint8_t *x, const int32_t *weights, int64_t padded, int64_t channel, int lanes, void *y, int64_t to)
 {

@@ -224,6 +224,7 @@ static flow_status check_not_empty(const flow_call *call)
 /* Part number `part` of a reduction that sees its first axis whole: a range of the first kept axis. */
 static axis *first_kept(layout *l) { return l->rank > 0 ? &l->kept[0] : &l->column; }
 
+/* Part `part` of `parts`, cut along the first kept axis: each output belongs to one part. */
 static void reduce_part(const flow_call *call, int64_t part, int64_t parts)
 {
   layout l;

@@ -298,6 +298,7 @@ static int64_t parts_of(const flow_call *call, int phase)
   return parts < 1 ? 1 : parts;
 }
 
+/* Partial sums of slots first .. end - 1, each from zero, so that a slot's sum does not depend on who makes it. */
 static void run_slots(const sum *s, const flow_call *call, int64_t first, int64_t end)
 {
   slots cut = slots_of(s->in);
@@ -312,6 +313,7 @@ static void run_slots(const sum *s, const flow_call *call, int64_t first, int64_
   }
 }
 
+/* Where no partial sums are kept: all slots of FLOW_BLOCK_LENGTH outputs at a time, added in their order. */
 static void run_columns(const sum *s, const flow_call *call, int64_t first, int64_t end)
 {
   const flow_operand *out = &call->outputs[0];

@@ -9,8 +9,8 @@
 
 typedef enum flow_fault_kind { FAULT_NONE = 0, FAULT_LABEL, FAULT_INDEX, FAULT_ELSEWHERE } flow_fault_kind;
 
-/* ELSEWHERE: another device did not approve of the step (approval.h). Else the value in row `row` of the batch is not in [0, bound); op:
- * a flow_op, for the message; row counts from 0; step: as the run's scalars count. */
+/* ELSEWHERE: another device did not approve of the step (ops/step/approval.c). Else the value in row `row` of the batch is not in
+ * [0, bound); op: a flow_op, for the message; row counts from 0; step: as the run's scalars count. */
 typedef struct flow_device_fault { int32_t kind, op; int64_t value, bound, row, step; } flow_device_fault;
 
 /* kind is taken first, so that one thread writes the rest. */

@@ -1,6 +1,6 @@
 -- init.lua: flow.help: for each public function, class and method what it takes, what it does, and an example. All of it comes from one
 -- record for each: what it takes is above the function (signature.lua) or in C, the sentence and the example are in
--- texts.lua. Pages, completions (completion.lua) and annotations for editors (annotations.lua) are made from these records.
+-- texts.lua. Pages (manual.lua), completions (shells.lua) and annotations for editors (annotations.lua) are made from these records.
 --
 -- The room: what is said of public functions. May use: nothing.
 
