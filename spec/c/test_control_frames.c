@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/time.h>
 
 #include "base/plugin.h"
 
