@@ -3,6 +3,7 @@
 
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "tensor/axis.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_INTEGER, "-1", NULL },
@@ -23,7 +24,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
     }
     if (!fits)
       return flow_layer_fail(layer, "inputs 1 and %d have shapes %s and %s; they may differ along axis %d only", i + 1,
-                             flow_tensor_shape_text(inputs[0]), flow_tensor_shape_text(inputs[i]), axis - rank);
+                             flow_tensor_shape_text(inputs[0]), flow_tensor_shape_text(inputs[i]), flow_axis_number(axis));
   }
   if (count == 1) {
     *out = flow_tensor_retain(inputs[0]);

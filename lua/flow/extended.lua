@@ -46,7 +46,6 @@ local function make(class, base, ...) return names.instead(base.name, class.name
 -- that init need not hand on. prepare(class, name): an object on which init can set fields; after(self, class, base): called once it is
 -- made.
 function extended.class(parent, class_name, common, prepare, after)
-  if type(class_name) ~= "string" then errors.raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
   local class, base = object.open(object.class(class_name, parent)), extended.base(parent)
   rawset(class, "in_lua", true)
   if not rawget(base, "has_root_init") then

@@ -140,6 +140,18 @@ function object.check_config(class_name, config)
   errors.raise("%s.from_config takes a table, as get_config() gives it, got %s", class_name, errors.describe(config))
 end
 
+-- A class's extend(parent, class_name), which checks what it is given.
+local function checked_extend(extend)
+  return signature.rewrapped(extend, function(parent, class_name, ...)
+    if type(parent) ~= "table" or not object.classes[parent] then
+      errors.raise("extend is a method of a class, it was called with a dot: write Class:extend(\"Name\"), with a colon")
+    elseif type(class_name) ~= "string" then
+      errors.raise("extend(): the class needs a name, got %s", errors.describe(class_name))
+    end
+    return extend(parent, class_name, ...)
+  end)
+end
+
 -- f of a class as it is called: with the class, or an instance of it, before the other arguments or without.
 local function bind(owner, f, class)
   class = class or owner
@@ -180,8 +192,9 @@ function object.class(name, parent, receiver)
       local nils = rawget(self, "_set_to_nil")
       if nils and nils[key] then return nil end
       if key == "from_config" and of_class(class, key) then return bind(self, of_class(class, key), class) end
-      errors.raise("%s has no field %q%s", object.title(self), tostring(key),
-        errors.elsewhere(class.receiver, key) or errors.suggestion(tostring(key), known_names(self, class, more)))
+      if type(key) ~= "string" then errors.raise("%s is indexed by names, got %s", object.title(self), errors.describe(key)) end
+      errors.raise("%s has no field %q%s", object.title(self), key,
+        errors.elsewhere(class.receiver, key) or errors.suggestion(key, known_names(self, class, more)))
     end,
     __newindex = function(self, key, value)
       local setter = lookup(class, "setters", key)
@@ -228,6 +241,7 @@ function object.class(name, parent, receiver)
         value = signature.in_class(class, key, value, inherited)
         local wrap = wrap_of(parent, key)
         if wrap then value = signature.rewrapped(value, wrap(value, class)) end
+        if key == "extend" then value = checked_extend(value) end
       end
       class.methods[key] = value
     end,

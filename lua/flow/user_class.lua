@@ -50,7 +50,6 @@ end
 -- is one; without init a table of options becomes fields, except for those whose names are keys of `taken`. assign(self, name, value): how
 -- an option becomes a field; without it rawset.
 local function extend(parent, class_name, new, taken, assign)
-  if type(class_name) ~= "string" then errors.raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
   local class = object.open(object.class(class_name, parent))
   rawset(class, "in_lua", true)
   object.root_init(class, root_init, assign or rawset)

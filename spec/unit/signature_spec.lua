@@ -79,10 +79,50 @@ describe("lists, literal code and long values", function()
       [function() flow.zeros { 2, nothing, 3 } end] = "flow.zeros: the shape: entry 2 of the list",
       [function() layers.Conv2D(2, { 3, nothing, 3 }) end] = "kernel_size: entry 2 of the list",
       [function() flow.data.Dataset.from_tensor_slices { { 1 }, nothing, { 2 } } end] = "entry 2 of the list",
+      [function() compiled():compile { loss = { nothing, "mse" } } end] = "compile: loss: entry 1 of the list",
+      [function() compiled():compile { loss = "mse", metrics = { nothing, "mse" } } end] = "compile: metrics: entry 1 of the list",
+      [function() compiled():compile { loss = "mse", loss_weights = { nothing, 1 } } end] = "compile: loss_weights: entry 1 of the list",
     }
     for f, part in pairs(cases) do
       local text = message_of(f)
       assert.truthy(text:find(part, 1, true) and text:find("is nil: is a name misspelt?", 1, true), text)
+    end
+  end)
+
+  it("name the result of a function that is nil", function()
+    local nothing, numbers = nil, flow.data.Dataset.range(3)
+    local Hole = layers.Layer:extend("Hole")
+    function Hole:call(t) return t, nothing, t end
+    local cases = {
+      [function() numbers:map(function(i) return i, nothing, i end) end] = "map: value 2 is nil",
+      [function() numbers:map(function(i) return nothing, i end) end] = "map: value 1 is nil",
+      [function() numbers:map(function(i) return { i, { i, nothing, i } } end) end] = "map: value 2 is nil",
+      [function() for _ in flow.data.Dataset.from_tensor_slices { "a" }:map(function(s) return s, nothing, s end):iter() do end end]
+        = "map: value 2 is nil",
+      [function() flow.data.Dataset.from_generator(function() return function() return x, nothing, y end end) end] = "value 2 is nil",
+      [function() Hole()(x) end] = "result 2 of call() is nil",
+      [function() flow.while_loop(function(i) return i:lt(3) end, function(i) return i + 1 end, { flow.tensor(0), x }) end]
+        = "flow.while_loop: body returns 1 tensors, there are 2 variables",
+      [function() flow.vectorized_map(function() end, x) end] = "flow.vectorized_map: the function returned nil",
+      [function()
+        local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
+        model:compile { loss = function() end }
+        model:evaluate(x, y, { verbose = 0 })
+      end] = "the loss, a function(y_true, y_pred), returned nil",
+      [function()
+        local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
+        model:compile { loss = "mse", metrics = { function() end } }
+        model:evaluate(x, y, { verbose = 0 })
+      end] = "its function returned nil",
+      [function()
+        local layer = layers.Dense(2, { kernel_regularizer = function() end })
+        layer(x)
+        return layer.losses
+      end] = "the regularizer of",
+    }
+    for f, part in pairs(cases) do
+      local text = message_of(f)
+      assert.truthy(text:find(part, 1, true), text)
     end
   end)
 
@@ -93,6 +133,39 @@ describe("lists, literal code and long values", function()
     assert.truthy(message_of(function() flow.Sequential { layers.Input { 4 }, layers.Flatten } end):find("write layers.Flatten()", 1, true))
     assert.truthy(message_of(function() compiled():evaluate(x, y, { return_dict = 1 }) end):find("return_dict is true or false", 1, true))
     assert.equal(1, #compiled():fit({ x = x, y = y, verbose = 0 }).epoch)
+    for _, make in ipairs { layers.Flatten, layers.Activation, layers.Softmax } do
+      assert.truthy(message_of(function() make(x) end):find("()(x)", 1, true))
+      assert.truthy(message_of(function() make(flow.Input { 4 }) end):find("()(x)", 1, true))
+    end
+    assert.truthy(message_of(function() layers.Add { flow.Input { 4 }, flow.Input { 4 } } end):find("write layers.Add()(x)", 1, true))
+    for _, class in ipairs { flow.Model, flow.Sequential, layers.Layer, layers.Dense, flow.callbacks.Callback, flow.losses.Loss,
+                             flow.metrics.Mean, flow.optimizers.Adam, flow.regularizers.Regularizer } do
+      assert.equal('extend is a method of a class, it was called with a dot: write Class:extend("Name"), with a colon',
+        message_of(function() class.extend "Mine" end))
+    end
+  end)
+
+  it("name what is used as an index or a name", function()
+    local input = flow.Input { 4 }
+    for _, t in ipairs { x, input } do
+      assert.truthy(message_of(function() return t[x] end):find("flow.take(x, positions, axis) takes several positions", 1, true))
+      assert.truthy(message_of(function() return t[true] end):find("a list of positions and ranges, got true", 1, true))
+      assert.truthy(message_of(function() return t[{ axis = 1 }] end):find("a list of positions and ranges, got a table", 1, true))
+    end
+    local layer = layers.Dense(2)
+    assert.equal(tostring(layer) .. " is indexed by names, got a table", message_of(function() return layer[{ 1, 2 }] end))
+  end)
+
+  it("name the shapes that do not fit", function()
+    for _, class in ipairs { "RootMeanSquaredError", "Accuracy", "MeanSquaredError", "CosineSimilarity", "BinaryAccuracy" } do
+      local metric = flow.metrics[class]()
+      local text = message_of(function() metric:update_state(flow.ones { 2, 3 }, flow.ones { 2, 5 }) end)
+      assert.truthy(text:find("y_true {2, 3} and y_pred {2, 5} do not fit", 1, true), text)
+    end
+    assert.truthy(message_of(function() flow.stack { flow.ones { 2, 3 }, flow.ones { 2, 4 } } end)
+      :find("flow.stack: tensors 1 and 2 have shapes {2, 3} and {2, 4}", 1, true))
+    assert.truthy(message_of(function() layers.Concatenate { axis = 2 } { flow.ones { 2, 3, 4 }, flow.ones { 2, 4, 5 } } end)
+      :find("they may differ along axis 2 only", 1, true))
   end)
 
   it("do not make long messages", function()

@@ -205,7 +205,9 @@ function Dataset.from_generator(f, options)
     if not ok then error(next_element, 0) end
     signature.check_callable("from_generator: a for loop over what the function returned", next_element)
     local first = { next_element(state, control) }
-    if first[1] == nil then raise("from_generator: the generator gives nothing; name what it would give: { output_signature = ... }") end
+    if table.maxn(first) == 0 then
+      raise("from_generator: the generator gives nothing; name what it would give: { output_signature = ... }")
+    end
     first, own = structure.flatten("from_generator", first)
     specs = elements.specs_of_values(first)
   else

@@ -10,6 +10,7 @@ local arguments = require "flow.arguments"
 
 local raise = errors.raise
 local structure = {}
+local NIL = "value %d is nil: is a name misspelt?"
 
 -- Whether a value is a table of values by name.
 function structure.is_named(value)
@@ -38,6 +39,7 @@ end
 local function node_of(what, value)
   local names = structure.is_named(value) and names_of(what, value)
   if not names and not is_list(value) then return false end
+  if not names then errors.check_list(what, value, NIL) end
   local parts, is_deep = {}, not names
   for i = 1, names and #names or #value do
     parts[i] = node_of(what, value[names and names[i] or i])
@@ -94,6 +96,7 @@ end
 
 -- The components of values, as the structure says (nil: as they are), and the structure.
 function structure.flatten(what, values, wanted)
+  errors.check_list(what, values, NIL)
   local own = structure.of(what, values)
   local expected = wanted
   if wanted == nil then expected = own end

@@ -95,7 +95,11 @@ function penalties.collect(layer, list)
   end
   for _, entry in ipairs(rawget(layer, "_regularizers") or {}) do
     local weight, regularize = entry[1], entry[2]
-    if weight.trainable and layer._trainable then list[#list + 1] = regularize(weight) end
+    if weight.trainable and layer._trainable then
+      local value = regularize(weight)
+      if value == nil then raise("%s: the regularizer of %s returned nil, expected a scalar", object.title(layer), weight.name) end
+      list[#list + 1] = value
+    end
   end
 end
 

@@ -59,6 +59,16 @@ end)
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
 local AXIS = { axis = true, axes = true, attention_axes = true }
 
+-- Raises if a layer is made of what it should be called on: layers.Flatten(x).
+local function refuse_inputs(name, first)
+  local entry = first
+  if type(first) == "table" and not getmetatable(first) then entry = first[1] end
+  if native.is_tensor(entry) or symbolic.is(entry) then
+    errors.raise("layers.%s makes a layer, which is then called: write layers.%s()(x), with the layer's options in the first parentheses; "
+      .. "got %s", name, name, errors.describe(first))
+  end
+end
+
 local function define(index)
   local name = native.string(C.flow_layer_class_name(index))
   local class = object.class(name, Layer)
@@ -72,6 +82,7 @@ local function define(index)
   local named_inputs = several.record(index)
   if named_inputs then function class.fields._named_inputs() return named_inputs end end
   signature.of_record(class, "flow.layers." .. name, parameters, positional, function(...)
+    refuse_inputs(name, (...))
     local named = legacy_options(name, parameters, arguments.named(name, parameters, positional, ...))
     local axes = named.axis
     for parameter in pairs(AXIS) do

@@ -24,8 +24,10 @@ local several = {}
 -- local mean, log_var = encoder(x).
 function several.noted(layer, ...)
   if select("#", ...) < 2 then return (...) end
+  local results = { ... }
+  errors.check_list(object.title(layer), results, "result %d of call() is nil: is a name misspelt?")
   rawset(layer, "_returns_several", true)
-  return { ... }
+  return results
 end
 
 -- A list of results as the layer's callers get it.

@@ -362,7 +362,7 @@ Symbolic.metatable.__apply = apply
 -- symbolic[{ {}, { 1, 2 } }] is an op, too: axis 1 is the batch.
 local field_of = Symbolic.metatable.__index
 Symbolic.metatable.__index = function(self, key)
-  if type(key) == "number" or type(key) == "table" then return apply(require("flow.tensor").select, self, key) end
+  if type(key) ~= "string" then return apply(require("flow.tensor").select, self, key) end
   if type(key) == "string" and rawget(self, key) == nil and not Symbolic.methods[key] and not key:find("^_") then
     local op = native.methods[key] == nil and require("flow.tensor").late_method(key) and require("flow.tensor.ops")[key]
     if op then Symbolic.methods[key] = signature.forward("symbolic:" .. key, Symbolic, op) end

@@ -80,7 +80,7 @@ end
 local function each_axis(t, key, take, add)
   local shape = tensor.raw_shape(t)
   if type(key) == "number" then key = { key } end
-  if type(key) ~= "table" then
+  if type(key) ~= "table" or getmetatable(key) or type(next(key)) == "string" then
     raise("a tensor is indexed by a position or a list of positions and ranges, got %s%s", errors.describe(key),
       native.is_tensor(key) and ": flow.take(x, positions, axis) takes several positions, flow.where chooses by a condition" or "")
   end

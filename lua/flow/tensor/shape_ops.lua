@@ -180,7 +180,12 @@ return function(from)
   define(function(values, axis)
     local list = list_of(values, "flow.stack")
     local position = axis_from(axis or 1, rank_of(list[1]) + 1, "flow.stack") + 1
-    for i = 1, #list do list[i] = ops.expand_dims(list[i], position) end
+    local shape = tensor.shape_text(tensor.raw_shape(list[1]))
+    for i = 1, #list do
+      local own = tensor.shape_text(tensor.raw_shape(list[i]))
+      if own ~= shape then raise("flow.stack: tensors 1 and %d have shapes %s and %s; these must be equal", i, shape, own) end
+      list[i] = ops.expand_dims(list[i], position)
+    end
     return concat(list, position)
   end, "stack")
   for _, name in ipairs { "concat", "concatenate", "stack" } do methods[name] = nil end

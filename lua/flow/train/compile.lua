@@ -27,7 +27,7 @@ local training = {}
 ---- compile ---------------------------------------------------------------------------------------------------------------------
 
 local function is_list(value)
-  return type(value) == "table" and not getmetatable(value) and value[1] ~= nil
+  return type(value) == "table" and not getmetatable(value) and table.maxn(value) > 0
 end
 
 -- The number of outputs of a model. For a class with its own call() the list of losses in compile tells it.
@@ -42,7 +42,7 @@ local function per_output(model, compiled, value, what)
   if value == nil then return {} end
   if type(value) ~= "table" or getmetatable(value) then return nil end
   if next(value) == nil then return value end
-  if value[1] ~= nil then
+  if is_list(value) then
     errors.check_list("compile: " .. what, value)
     if #value ~= output_count(model, compiled) then
       raise("%s: compile: %s has %d entries for %d outputs", object.title(model), what, #value, output_count(model, compiled))
@@ -110,7 +110,7 @@ end
 local function add_metrics(model, compiled, what, list, weighted)
   if list == nil then return end
   local several, names = output_count(model, compiled) > 1, named_data.names(model, "outputs")
-  local by_name = type(list) == "table" and not getmetatable(list) and list[1] == nil and next(list) ~= nil
+  local by_name = type(list) == "table" and not getmetatable(list) and not is_list(list) and next(list) ~= nil
   local nested = type(list) == "table" and type(list[1]) == "table" and not getmetatable(list[1])
   local by_output = { list }
   if several or by_name or nested then

@@ -53,8 +53,9 @@ local function values_of(index, options, y_true, y_pred)
 end
 
 -- Gives both the same rank if they differ by a last axis of length 1, as Keras does: the axis is removed, or added if the other has only
--- one axis.
-function internal.same_rank(a, b)
+-- one axis. what: who asks, for the error if both then do not broadcast; without it their shapes are not compared.
+function internal.same_rank(a, b, what)
+  local given_a, given_b = a, b
   local function fit(longer, shorter)
     if tensor.raw_shape(longer)[longer.rank] ~= 1 then return longer, shorter end
     if shorter.rank == 1 then return longer, shorter:expand_dims(-1) end
@@ -63,6 +64,14 @@ function internal.same_rank(a, b)
   if a.rank == b.rank + 1 then return fit(a, b) end
   if b.rank == a.rank + 1 then
     b, a = fit(b, a)
+  end
+  local m, n = tensor.raw_shape(a), tensor.raw_shape(b)
+  for i = 0, what and math.min(#m, #n) - 1 or -1 do
+    local p, q = m[#m - i], n[#n - i]
+    if p ~= q and p > 1 and q > 1 then
+      raise("%s: y_true %s and y_pred %s do not fit: their dimensions, last to first, must be equal or 1", what,
+        tensor.shape_text(tensor.raw_shape(given_a)), tensor.shape_text(tensor.raw_shape(given_b)))
+    end
   end
   return a, b
 end
@@ -291,7 +300,11 @@ function losses.get(value)
   if type(value) == "function" then
     names.of_function(value)      -- which a file of the model asks for, when the script's functions may have returned
     local class = object.class("Loss function", Loss)
-    function class.call(_, y_true, y_pred) return value(losses.same_rank(y_true, y_pred)) end
+    function class.call(_, y_true, y_pred)
+      local values = value(losses.same_rank(y_true, y_pred))
+      if values == nil then raise("the loss, a function(y_true, y_pred), returned nil, expected a value for each sample") end
+      return values
+    end
     return object.new(class, { name = "loss", reduction = "sum_over_batch_size" })
   end
   raise("a loss is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))

@@ -344,26 +344,24 @@ local function make(class, index, name, ...)
                                  config = config })
 end
 
--- y_true and y_pred as float32 of one rank.
-local function pair(y_true, y_pred)
-  return losses.same_rank(ops.operand(y_true, "float32", "y_true"):to("float32"), ops.operand(y_pred, "float32", "y_pred"):to("float32"))
+-- y_true and y_pred in the dtype of y_pred, or in this one, and of one rank.
+local function pair(self, y_true, y_pred, dtype)
+  y_true, y_pred = ops.operand(y_true, dtype, "y_true"), ops.operand(y_pred, dtype, "y_pred")
+  dtype = dtype or y_pred.dtype
+  return losses.same_rank(y_true:to(dtype), y_pred:to(dtype), object.title(self))
 end
 
 -- Squares are averaged; the result is the root. As in Keras, a mask of the predictions does not count.
 local RootMeanSquaredError = object.class("RootMeanSquaredError", MeanOfValues)
 function RootMeanSquaredError:update_state(y_true, y_pred, sample_weight)
-  y_true, y_pred = pair(y_true, y_pred)
+  y_true, y_pred = pair(self, y_true, y_pred, "float32")
   accumulate(self, ops.square(y_pred - y_true), sample_weight)
 end
 function RootMeanSquaredError:result() return math.sqrt(Mean.result(self)) end
 
 -- How often y_pred equals y_true. For "accuracy" in compile() the shapes choose the metric.
 local Accuracy = object.class("Accuracy", MeanOfValues)
-function Accuracy:values(y_true, y_pred)
-  y_pred = ops.operand(y_pred, nil, "y_pred")
-  y_true, y_pred = losses.same_rank(ops.operand(y_true, nil, "y_true"):to(y_pred.dtype), y_pred)
-  return ops.eq(y_true, y_pred)
-end
+function Accuracy:values(y_true, y_pred) return ops.eq(pair(self, y_true, y_pred)) end
 
 for class, default in pairs { [RootMeanSquaredError] = "root_mean_squared_error", [Accuracy] = "accuracy" } do
   takes(("name = '%s', { dtype? }"):format(default))
@@ -433,7 +431,9 @@ end
 -- It cannot be saved.
 local MeanMetricWrapper = object.class("MeanMetricWrapper", MeanOfValues)
 function MeanMetricWrapper:values(y_true, y_pred)
-  return self._fn(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), self._fn_options or nil)
+  local values = self._fn(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), self._fn_options or nil)
+  if values == nil then raise("%s: its function returned nil, expected a value for each sample", object.title(self)) end
+  return values
 end
 
 takes("fn: callable, name?: text, { dtype?, options of fn }", true)

@@ -290,7 +290,7 @@ end
 function model_steps.entries(model, kind, returned)
   local list = {}
   local function add(results)
-    if type(results) ~= "table" or getmetatable(results) or results[1] ~= nil then
+    if type(results) ~= "table" or getmetatable(results) or table.maxn(results) > 0 then
       raise("%s: %s_step returns a table of names with numbers, such as { loss = loss }, got %s", object.title(model), kind,
         errors.describe(results))
     end

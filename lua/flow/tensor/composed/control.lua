@@ -134,7 +134,13 @@ create("while_loop", LOOP, function(condition, body, variables, most)
     end
     if not known then break end
     local results = { body(unpack(list)) }
-    list = #results == 1 and is_list(results[1]) and results[1] or results
+    local in_list = #results == 1 and is_list(results[1]) and (#list ~= 1 or not is_list(list[1]))      -- body returned a list of all
+    results = in_list and results[1] or results
+    if table.maxn(results) ~= #list then
+      raise("flow.while_loop: body returns %d tensors, there are %d variables", table.maxn(results), #list)
+    end
+    errors.check_list("flow.while_loop: what body returns", results)
+    list = results
     round = round + 1
   end
   return single and list[1] or list
@@ -167,7 +173,10 @@ local function map(what)
       return {}, list
     end)
     if found then return results_of(found) end
-    for i = 1, count do results[i] = f(row(xs, i)) end
+    for i = 1, count do
+      results[i] = f(row(xs, i))
+      if results[i] == nil then raise("flow.%s: the function returned nil, expected a tensor", what) end
+    end
     return stacked(results)
   end
 end
