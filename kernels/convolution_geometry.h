@@ -67,4 +67,11 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
   return s;
 }
 
+/* Multiply-adds of a forward convolution, all images. */
+static inline double flow_multiply_adds(const flow_geometry *geometry)
+{
+  return (double)(geometry->images * geometry->out[0] * geometry->out[1]) * (double)(geometry->kernel[0] * geometry->kernel[1]) *
+         (double)geometry->group_in * (double)geometry->channels_out;
+}
+
 #endif

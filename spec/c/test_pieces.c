@@ -1,38 +1,57 @@
-/* test_pieces.c: convolutions cut into pieces, as the engine cuts them where there are fewer images than threads. The pieces of a call,
- * in any order and each with a scratch block that holds anything, give the bits of the whole call. Shapes are drawn; FLOW_CASES is how
- * many. */
+/* test_pieces.c: convolutions and poolings cut into pieces, as the engine cuts them where there are fewer images than threads. The pieces
+ * of a call, in any order and each with a scratch block that holds anything, give the bits of the whole call. Shapes are drawn; FLOW_CASES
+ * is how many. */
 #include "kernel_call.h"
 #include <stdio.h>
 
 static int draw(uint32_t *state, int from, int to) { return from + (int)(next_random(state) >> 8) % (to - from + 1); }
 
+enum { MOST_INPUTS = 5, MOST_OUTPUTS = 2 };
+
 typedef struct sample {
+  int op, input_count, output_count, exact;
   flow_attributes attributes;
-  test_tensor x, w, b;
+  test_tensor inputs[MOST_INPUTS];
   int64_t result[4];
-  int exact;
+  int dtypes[MOST_OUTPUTS], unread[MOST_OUTPUTS];
 } sample;
 
-/* Returns 0 for sizes that do not go together. */
-static int draw_sample(uint32_t *state, sample *s)
+static void add_input(sample *s, uint32_t *state, int dtype, int rank, const int64_t *shape)
 {
-  memset(s, 0, sizeof *s);
+  test_tensor *t = &s->inputs[s->input_count++];
+  tensor_make(t, dtype, rank, shape);
+  tensor_fill_rough(t, state);
+}
+
+/* What every op of windows has: 1 or 2 images of up to 40 x 40 pixels. Returns 0 for sizes that do not go together. */
+static int draw_windows(uint32_t *state, int64_t x[4], int64_t result[4], int kernel, int padded, int32_t stride[2], int32_t dilation[2],
+                        int32_t padding[4])
+{
+  x[0] = result[0] = draw(state, 1, 2);
+  for (int axis = 0; axis < 2; axis++) {
+    x[1 + axis] = draw(state, 1, 40);
+    stride[axis] = draw(state, 0, 2) ? 1 : 2;
+    dilation[axis] = dilation[axis] || draw(state, 0, 4) ? 1 : 2;
+    padding[2 * axis] = padded ? draw(state, 0, kernel - 1) : 0;
+    padding[2 * axis + 1] = padded ? draw(state, 0, kernel - 1) : 0;
+    int64_t room = x[1 + axis] + padding[2 * axis] + padding[2 * axis + 1] - (kernel - 1) * dilation[axis] - 1;
+    if (room < 0) return 0;
+    result[1 + axis] = room / stride[axis] + 1;
+  }
+  return 1;
+}
+
+/* Of floats, or of bytes to bytes or floats. */
+static int draw_convolution(uint32_t *state, sample *s, int quantized)
+{
   int kind = draw(state, 0, 3), kernel = kind == 0 ? 1 : draw(state, 0, 2) ? 3 : draw(state, 2, 5), wide = draw(state, 0, 3) == 0;
   int in = draw(state, 1, wide ? 200 : 70), groups = kind == 1 ? in : kind == 2 && in % 2 == 0 ? 2 : 1;
-  int out = kind == 1 ? in : groups * draw(state, 1, wide ? 150 : 40), pooled = kind == 3 && draw(state, 0, 1);
-  int64_t x[4] = { draw(state, 1, 2), draw(state, 1, 40), draw(state, 1, 40), in }, b[1] = { out };
-  int64_t w[4] = { kernel, kernel, in / groups, out };
+  int out = kind == 1 ? in : groups * draw(state, 1, wide ? 150 : 40), pooled = !quantized && kind == 3 && draw(state, 0, 1);
+  int64_t x[4] = { 0, 0, 0, in }, channels[1] = { out }, w[4] = { kernel, kernel, in / groups, out };
   __typeof__(s->attributes.convolution) *a = &s->attributes.convolution;
-  s->result[0] = x[0];
   s->result[3] = out;
+  if (!draw_windows(state, x, s->result, kernel, kind != 0, a->stride, a->dilation, a->padding)) return 0;
   for (int axis = 0; axis < 2; axis++) {
-    a->stride[axis] = draw(state, 0, 2) ? 1 : 2;
-    a->dilation[axis] = draw(state, 0, 4) ? 1 : 2;
-    a->padding[2 * axis] = kind == 0 ? 0 : draw(state, 0, kernel - 1);
-    a->padding[2 * axis + 1] = kind == 0 ? 0 : draw(state, 0, kernel - 1);
-    int64_t room = x[1 + axis] + a->padding[2 * axis] + a->padding[2 * axis + 1] - (kernel - 1) * a->dilation[axis] - 1;
-    if (room < 0) return 0;
-    s->result[1 + axis] = room / a->stride[axis] + 1;
     a->pool[axis] = pooled ? draw(state, 2, 3) : 0;
     a->pool_stride[axis] = pooled ? 2 : 0;
     if (pooled) s->result[1 + axis] = s->result[1 + axis] < a->pool[axis] ? 0 : (s->result[1 + axis] - a->pool[axis]) / 2 + 1;
@@ -42,20 +61,80 @@ static int draw_sample(uint32_t *state, sample *s)
   a->activation = draw(state, 0, 1) ? FLOW_RELU : FLOW_LINEAR;
   a->has_bias = 1;
   s->exact = draw(state, 0, 2) == 0;
-  tensor_make(&s->x, draw(state, 0, 5) ? FLOW_FLOAT32 : FLOW_UINT8, 4, x);
-  tensor_make(&s->w, FLOW_FLOAT32, 4, w);
-  tensor_make(&s->b, FLOW_FLOAT32, 1, b);
-  tensor_fill_rough(&s->x, state), tensor_fill_rough(&s->w, state), tensor_fill_rough(&s->b, state);
+  if (quantized) {
+    s->op = FLOW_OP_quantized_convolution;
+    a->input_low = draw(state, 0, 1) ? 0 : -1, a->input_high = 3;
+    if (draw(state, 0, 1)) a->low = -2, a->high = 5;
+    s->dtypes[0] = a->high > a->low ? FLOW_UINT8 : FLOW_FLOAT32;
+    s->output_count = 1;
+  } else {
+    s->op = FLOW_OP_convolution;
+    s->dtypes[0] = FLOW_FLOAT32, s->dtypes[1] = FLOW_UINT8;
+    s->output_count = 2;
+    s->unread[1] = !pooled;
+  }
+  add_input(s, state, quantized || draw(state, 0, 5) == 0 ? FLOW_UINT8 : FLOW_FLOAT32, 4, x);
+  add_input(s, state, quantized ? FLOW_INT8 : FLOW_FLOAT32, 4, w);
+  if (quantized) add_input(s, state, FLOW_FLOAT32, 1, channels);
+  add_input(s, state, FLOW_FLOAT32, 1, channels);
+  if (quantized && draw(state, 0, 3) == 0) add_input(s, state, FLOW_FLOAT32, 4, s->result);
   return 1;
 }
 
-static flow_call call_on(sample *s, flow_operand *inputs, flow_operand *outputs, const test_tensor *y, const test_tensor *index)
+static int draw_pooling(uint32_t *state, sample *s)
 {
-  inputs[0] = s->x.operand, inputs[1] = s->w.operand, inputs[2] = s->b.operand;
-  outputs[0] = y->operand, outputs[1] = index->operand;
-  if (!s->attributes.convolution.pool[0]) outputs[1].data = NULL;
-  return (flow_call){ .op = FLOW_OP_convolution, .attributes = &s->attributes, .input_count = 3, .output_count = 2, .inputs = inputs,
-                      .outputs = outputs, .exact = s->exact };
+  int is_maximum = draw(state, 0, 2) > 0, bytes = is_maximum && draw(state, 0, 1), kernel = draw(state, 1, 4), none[2] = { 1, 1 };
+  int64_t x[4] = { 0, 0, 0, draw(state, 1, draw(state, 0, 1) ? 150 : 20) };
+  s->op = is_maximum ? FLOW_OP_max_pool : FLOW_OP_average_pool;
+  if (!draw_windows(state, x, s->result, kernel, 1, s->attributes.pool.stride, none, s->attributes.pool.padding)) return 0;
+  if (!is_maximum && (x[1] < kernel || x[2] < kernel)) return 0; /* else a window may have no cell inside the image */
+  s->attributes.pool.size[0] = s->attributes.pool.size[1] = kernel;
+  s->result[3] = x[3];
+  s->dtypes[0] = bytes ? FLOW_UINT8 : FLOW_FLOAT32, s->dtypes[1] = FLOW_UINT8;
+  s->output_count = is_maximum ? 2 : 1;
+  s->unread[1] = bytes || draw(state, 0, 1);
+  add_input(s, state, s->dtypes[0], 4, x);
+  return 1;
+}
+
+/* Returns 0 for sizes that do not go together; what was made is to be freed in any case. */
+static int draw_sample(uint32_t *state, sample *s)
+{
+  memset(s, 0, sizeof *s);
+  int kind = draw(state, 0, 5);
+  return kind < 3 ? draw_convolution(state, s, 0) : kind < 5 ? draw_convolution(state, s, 1) : draw_pooling(state, s);
+}
+
+typedef struct results {
+  flow_call call;
+  flow_operand inputs[MOST_INPUTS], outputs[MOST_OUTPUTS];
+  test_tensor tensors[MOST_OUTPUTS];
+} results;
+
+static void make_results(const sample *s, results *r)
+{
+  memset(r, 0, sizeof *r);
+  for (int i = 0; i < s->input_count; i++) r->inputs[i] = s->inputs[i].operand;
+  for (int i = 0; i < s->output_count; i++) {
+    tensor_make(&r->tensors[i], s->dtypes[i], 4, s->result);
+    r->outputs[i] = r->tensors[i].operand;
+    r->outputs[i].unused = s->unread[i];
+    if (s->unread[i]) r->outputs[i].data = NULL;
+  }
+  r->call = (flow_call){
+    .op = s->op,
+    .attributes = &s->attributes,
+    .input_count = s->input_count,
+    .output_count = s->output_count,
+    .inputs = r->inputs,
+    .outputs = r->outputs,
+    .exact = s->exact
+  };
+}
+
+static void free_results(const sample *s, results *r)
+{
+  for (int i = 0; i < s->output_count; i++) tensor_free(&r->tensors[i]);
 }
 
 /* Each piece sees scratch memory full of NaN, with guards around what the kernel asked for. */
@@ -71,30 +150,27 @@ static void run_pieces(const flow_kernel *kernel, flow_call *call, int64_t piece
 }
 
 /* Returns how many pieces there were. */
-static int64_t check_kernel(const flow_kernel *kernel, sample *s, const char *isa, int number, uint32_t *state)
+static int64_t check_kernel(const flow_kernel *kernel, const sample *s, const char *isa, int number, uint32_t *state)
 {
-  flow_operand inputs[3], outputs[2];
-  test_tensor y[2], index[2];
+  results whole, cut;
   guarded shared, scratch;
-  for (int i = 0; i < 2; i++) tensor_make(&y[i], FLOW_FLOAT32, 4, s->result), tensor_make(&index[i], FLOW_UINT8, 4, s->result);
-  flow_call call = call_on(s, inputs, outputs, &y[0], &index[0]);
-  call.shared = guarded_alloc(&shared, kernel->shared_bytes ? kernel->shared_bytes(&call) : 0);
-  call.scratch = guarded_alloc(&scratch, kernel->scratch_bytes ? kernel->scratch_bytes(&call) : 0);
-  if (kernel->prepare) assert_int_equal(kernel->prepare(&call), FLOW_OK);
-  assert_int_equal(kernel->run(&call, 0, 0, 1), FLOW_OK);
+  make_results(s, &whole);
+  make_results(s, &cut);
+  whole.call.shared = cut.call.shared = guarded_alloc(&shared, kernel->shared_bytes ? kernel->shared_bytes(&whole.call) : 0);
+  whole.call.scratch = guarded_alloc(&scratch, kernel->scratch_bytes ? kernel->scratch_bytes(&whole.call) : 0);
+  if (kernel->prepare) assert_int_equal(kernel->prepare(&whole.call), FLOW_OK);
+  assert_int_equal(kernel->run(&whole.call, 0, 0, 1), FLOW_OK);
   guarded_check_and_free(&scratch);
-  void *kept = call.shared;
-  call = call_on(s, inputs, outputs, &y[1], &index[1]);
-  call.shared = kept;
-  int64_t pieces = kernel->pieces(&call);
+  int64_t pieces = kernel->pieces(&cut.call);
   assert_true(pieces > 0);
-  run_pieces(kernel, &call, pieces, state);
-  if (memcmp(y[0].operand.data, y[1].operand.data, y[0].memory.bytes) != 0)
-    fail_msg("case %d, %s %s: y in %lld pieces differs from y", number, isa, kernel->variant, (long long)pieces);
-  if (outputs[1].data && memcmp(index[0].operand.data, index[1].operand.data, index[0].memory.bytes) != 0)
-    fail_msg("case %d, %s %s: the index in %lld pieces differs", number, isa, kernel->variant, (long long)pieces);
+  run_pieces(kernel, &cut.call, pieces, state);
+  for (int i = 0; i < s->output_count; i++)
+    if (memcmp(whole.tensors[i].operand.data, cut.tensors[i].operand.data, whole.tensors[i].memory.bytes) != 0)
+      fail_msg("case %d, %s %s of %s: output %d in %lld pieces differs", number, isa, kernel->variant, flow_op(s->op)->name, i,
+               (long long)pieces);
   guarded_check_and_free(&shared);
-  for (int i = 0; i < 2; i++) tensor_free(&y[i]), tensor_free(&index[i]);
+  free_results(s, &whole);
+  free_results(s, &cut);
   return pieces;
 }
 
@@ -102,22 +178,23 @@ static void pieces_do_not_change_a_bit(void **state)
 {
   (void)state;
   const char *text = getenv("FLOW_CASES");
-  int count = text ? atoi(text) : 300, cut = 0, runs = 0;
+  int count = text ? atoi(text) : 500, cut = 0, runs = 0;
   uint32_t random = 7;
   for (int number = 0; number < count; number++) {
     sample s;
-    if (!draw_sample(&random, &s)) continue;
-    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
+    int drawn = draw_sample(&random, &s);
+    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0] && drawn; i++) {
       const flow_device *device = flow_cpu_device_for(test_isas[i]);
-      flow_operand inputs[3], outputs[2];
-      flow_call call = call_on(&s, inputs, outputs, &s.x, &s.x);
-      for (const flow_kernel *kernel = device ? device->kernels[FLOW_OP_convolution] : NULL; kernel && kernel->run; kernel++)
-        if (kernel->pieces && (!kernel->supports || kernel->supports(&call))) {
+      results r;
+      make_results(&s, &r);
+      for (const flow_kernel *kernel = device ? device->kernels[s.op] : NULL; kernel && kernel->run; kernel++)
+        if (kernel->pieces && (!kernel->supports || kernel->supports(&r.call))) {
           runs++;
           cut += check_kernel(kernel, &s, test_isas[i], number, &random) > 1;
         }
+      free_results(&s, &r);
     }
-    tensor_free(&s.x), tensor_free(&s.w), tensor_free(&s.b);
+    for (int i = 0; i < s.input_count; i++) tensor_free(&s.inputs[i]);
   }
   assert_true(runs > count / 2);
   assert_true(cut > runs / 8);

@@ -112,7 +112,9 @@ static void each_variant(int op, int dtype, check run_check)
       if (!device) continue;
       int ran = 0;
       for (const flow_kernel *kernel = device->kernels[op]; kernel->run; kernel++) {
-        flow_call call = { .op = op, .attributes = &f.attributes, .inputs = &f.x.operand, .outputs = &f.y.operand };
+        flow_operand outputs[2] = { f.y.operand, f.index.operand };
+        flow_call call = { .op = op, .attributes = &f.attributes, .inputs = &f.x.operand, .output_count = 2, .outputs = outputs };
+        outputs[1].unused = 1; /* nobody asks for positions: check_forward asks for them where the kernel gives them */
         if (kernel->supports && !kernel->supports(&call)) continue;
         run_check(kernel, &cases[number], &f, test_isas[i], number);
         ran++;
@@ -132,12 +134,15 @@ static void check_forward(const flow_kernel *kernel, const pooling_case *c, fixt
   flow_operand inputs[1] = { f->x.operand }, outputs[2] = { y.operand, index.operand };
   flow_call call = { .op = FLOW_OP_max_pool, .attributes = &f->attributes, .input_count = 1, .output_count = 2,
                      .inputs = inputs, .outputs = outputs };
-  run_in_chunks(kernel, &call, 1, 3, none);
-  run_in_chunks(kernel, &call, 1, 3, chunks);
-  expect_equal(&f->y, &y, "y", isa, kernel, number);
-  expect_equal(&f->index, &index, "index", isa, kernel, number);
+  if (!kernel->supports || kernel->supports(&call)) {
+    run_in_chunks(kernel, &call, 1, 3, none);
+    run_in_chunks(kernel, &call, 1, 3, chunks);
+    expect_equal(&f->y, &y, "y", isa, kernel, number);
+    expect_equal(&f->index, &index, "index", isa, kernel, number);
+  }
   memset(y.operand.data, 0, y.memory.bytes);
   outputs[1].data = NULL;
+  outputs[1].unused = 1;
   run_in_chunks(kernel, &call, 1, 3, chunks);
   expect_equal(&f->y, &y, "y without index", isa, kernel, number);
   tensor_free(&y), tensor_free(&index);

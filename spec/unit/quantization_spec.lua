@@ -4,6 +4,7 @@ local support = require "spec.support.init"
 local steps = require "flow.train.steps"
 
 local layers, message_of = flow.layers, support.message_of
+local first_case, last_case = require "spec.support.case_numbers"(15)
 
 local function has(text, part) assert.truthy(tostring(text):find(part, 1, true), tostring(text) .. "\nlacks: " .. part) end
 
@@ -43,9 +44,32 @@ describe("model:quantize", function()
     assert.is_true(distance(before, after) > 0)
     local counts = ops_of(model)
     assert.are.equal(5, counts.quantized_convolution)
-    assert.are.equal(2, counts.quantize)                 -- of the pictures, and after the pooling
+    assert.are.equal(1, counts.quantize)                 -- of the pictures
     assert.is_nil(counts.convolution)
     assert.is_true(distance(model(pictures), after) < 0.05 * largest)      -- eagerly
+  end)
+
+  it("takes the largest bytes of a pooling, which are the bytes of its largest numbers", function()
+    for seed = first_case, last_case do
+      flow.set_random_seed(seed)
+      local function pick(from, to) return flow.random.randint({}, from, to):item() end
+      local channels, size = pick(1, 40), pick(5, 14)
+      local function block()
+        local activation = pick(0, 2) > 0 and "relu" or nil
+        return layers.Conv2D(pick(1, 40), pick(1, 4), { padding = "same", activation = activation }),
+          layers.MaxPooling2D(pick(1, 4), { strides = pick(1, 3), padding = pick(0, 2) > 0 and "same" or "valid" })
+      end
+      local convolution, pool = block()
+      local second, last = block()
+      local ends = pick(0, 2) > 0 and layers.Flatten() or layers.Conv2D(3, 1)
+      local model = flow.Sequential { layers.Input { size, size, channels }, convolution, pool, second, last, ends, layers.Dense(4) }
+      local x = flow.random.normal({ 9, size, size, channels })
+      model:quantize(x)
+      local found = predict(model, x)
+      assert.are.equal(1, ops_of(model).quantize, "seed " .. seed)
+      assert.are.equal(0, distance(found, model(x)), "seed " .. seed)      -- eagerly op after op
+      assert.are.equal(0, distance(predict(model, x[{ { 2, 2 } }]), found[{ { 2, 2 } }]), "seed " .. seed)
+    end
   end)
 
   it("adds a shortcut to the sums of a convolution, with the numbers of an addition of its own", function()

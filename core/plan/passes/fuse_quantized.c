@@ -8,6 +8,7 @@
  *   quantize(relu(x)), low 0                             ->  quantize(x)
  *   quantize(minimum(x, number)), high at most that      ->  quantize(x)
  *   quantize(quantized_convolution(...))                 ->  quantized_convolution(...) of bytes
+ *   quantize(max_pool(quantized_convolution(...)))       ->  max_pool(quantized_convolution(...) of bytes)
  *   any of these after a reshape of the convolution      ->  a reshape of it, as Dense layers leave one
  *
  * BatchNormalization by its moving averages is such a product and sum; a relu with a maximum is the minimum. A node that another
@@ -125,12 +126,49 @@ static int before_caps(const fusion *f, int value, double low, double high)
   }
 }
 
+/* The pooling that makes `value` of a convolution's result, whose largest bytes are the bytes of its largest numbers; else NULL. With a
+ * residual some numbers could be NaN, which is the largest number but not the largest byte. */
+static const flow_node *pooled_convolution(const fusion *f, int value)
+{
+  const flow_node *pool = sole_producer(f, value, FLOW_OP_max_pool);
+  if (!pool || f->uses[pool->outputs[1]] > 0 || f->graph->place) return NULL;
+  const flow_node *convolution = sole_producer(f, pool->inputs[0], FLOW_OP_quantized_convolution);
+  int is_fit = convolution && signature_of(f, pool->inputs[0])->dtype == FLOW_FLOAT32 && terms_of(convolution).residual < 0;
+  return is_fit ? pool : NULL;
+}
+
+/* Node *index, quantize(max_pool(convolution)), becomes the pooling; the convolution of bytes is inserted before it. */
+static flow_status pool_bytes(fusion *f, int *index, const flow_node *pool)
+{
+  const int convolved = pool->inputs[0], pooled = pool->outputs[0];
+  const flow_node *convolution = &f->graph->nodes[f->graph->values[convolved].node];
+  flow_attributes attributes = convolution->attributes, window = pool->attributes;
+  flow_signature operands[5], bytes, results[2];
+  int count = convolution->input_count, inputs[5], value;
+  for (int i = 0; i < count; i++) {
+    inputs[i] = convolution->inputs[i];
+    operands[i] = *signature_of(f, inputs[i]);
+  }
+  attributes.convolution.low = f->graph->nodes[*index].attributes.quantization.low;
+  attributes.convolution.high = f->graph->nodes[*index].attributes.quantization.high;
+  FLOW_TRY(flow_op_infer(FLOW_OP_quantized_convolution, &attributes, operands, count, &bytes));
+  FLOW_TRY(flow_op_infer(FLOW_OP_max_pool, &window, &bytes, 1, results));
+  FLOW_TRY(flow_graph_insert(f->graph, *index, FLOW_OP_quantized_convolution, inputs, count, &attributes, &bytes, &value));
+  f->uses[value] = 1;
+  f->uses[convolved] = f->uses[pooled] = 0;
+  f->graph->values[convolved].swallowed = f->graph->values[pooled].swallowed = 1;
+  ++*index;
+  return flow_graph_rewrite(f->graph, *index, FLOW_OP_max_pool, &value, 1, &window, results, 2);
+}
+
 static flow_status fuse_quantize(fusion *f, int *index)
 {
   flow_node *node = &f->graph->nodes[*index];
   double low = node->attributes.quantization.low, high = node->attributes.quantization.high;
   node->inputs[0] = before_caps(f, node->inputs[0], low, high);
   int made = node->inputs[0];
+  const flow_node *pool = pooled_convolution(f, made);
+  if (pool) return pool_bytes(f, index, pool);
   const flow_node *convolution = sole_producer(f, made, FLOW_OP_quantized_convolution);
   if (!convolution || signature_of(f, made)->dtype != FLOW_FLOAT32) return FLOW_OK;
   flow_attributes attributes = convolution->attributes;
@@ -166,13 +204,14 @@ static void join(fusion *f)
   flow_graph_redirect(f->graph, f->same, f->values);
 }
 
-/* The result of a convolution of which `value` is a reshape, if nothing else reads it; else -1. */
-static int before_reshapes(const fusion *f, int value)
+/* The result of a convolution of which `value` is a reshape, if nothing else reads it, or, for `op` quantize, of its pooling; else -1. */
+static int before_reshapes(const fusion *f, int value, int op)
 {
   int base = value;
   const flow_node *reshape;
   while ((reshape = sole_producer(f, base, FLOW_OP_reshape)) != NULL) base = reshape->inputs[0];
-  return base != value && sole_producer(f, base, FLOW_OP_quantized_convolution) ? base : -1;
+  int fits = sole_producer(f, base, FLOW_OP_quantized_convolution) || (op == FLOW_OP_quantize && pooled_convolution(f, base));
+  return base != value && fits ? base : -1;
 }
 
 /* Moves the work of node `index` before the reshapes of its operand: it becomes the reshape of a node that does it. */
@@ -180,7 +219,7 @@ static flow_status sink_reshape(fusion *f, int index)
 {
   const flow_node *node = &f->graph->nodes[index];
   for (int side = 0; side < node->input_count; side++) {
-    int base = before_reshapes(f, node->inputs[side]), inputs[2] = { 0 }, value, op = node->op, count = node->input_count;
+    int base = before_reshapes(f, node->inputs[side], node->op), inputs[2] = { 0 }, value, op = node->op, count = node->input_count;
     if (base < 0) continue;
     for (int i = 0; i < count; i++) inputs[i] = i == side ? base : node->inputs[i];
     if (count == 2 && (!per_channel(f, inputs[1 - side], base) || !per_channel(f, inputs[1 - side], node->inputs[side]))) continue;

@@ -276,13 +276,10 @@ static flow_status run_direct_piece(const flow_call *call, int64_t piece)
 {
   layout l = layout_of(call);
   flow_piece_grid pieces = pieces_of(&l);
-  int64_t blocks = l.s.groups * blocks_of_group(&l.s), image = piece / (pieces.bands * pieces.groups);
-  int64_t first = piece / pieces.groups % pieces.bands * pieces.band, begin = piece % pieces.groups * pieces.group;
-  int64_t last = first + pieces.band < l.s.result[0] ? first + pieces.band : l.s.result[0];
-  int64_t end = begin + pieces.group < blocks ? begin + pieces.group : blocks;
-  if (unread(call, &l) || first >= last) return FLOW_OK;
+  flow_piece of = flow_piece_of(&pieces, piece, l.s.result[0], l.s.groups * blocks_of_group(&l.s));
+  if (unread(call, &l) || of.first >= of.last) return FLOW_OK;
   if (l.copied) memset(call->scratch, 0, l.band_floats * sizeof(float));
-  convolve_blocks(call, &l, image, first, last, begin, end, input_of(call, &l, image, first, last));
+  convolve_blocks(call, &l, of.image, of.first, of.last, of.begin, of.end, input_of(call, &l, of.image, of.first, of.last));
   return FLOW_OK;
 }
 

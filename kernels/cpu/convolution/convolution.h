@@ -8,6 +8,7 @@
 #define FLOW_CPU_CONVOLUTION_CONVOLUTION_H
 
 #include "convolution_geometry.h"
+#include "cpu/piece_grid.h"
 #include "cpu/pooling/pool_window.h"
 #include "cpu/variant.h"
 
@@ -28,39 +29,6 @@ static inline void flow_copy_input(const flow_geometry *geometry, float *to, con
   }
   for (; i + VL <= n; i += VL) vf_store(to + i, __builtin_convertvector(vi_load_bytes(bytes + i), vf));
   for (; i < n; i++) to[i] = (float)bytes[i];
-}
-
-/* ---- pieces: a call of few images, cut into bands of rows of its results times groups of blocks of channels ---------- */
-typedef struct flow_piece_grid {
-  int64_t bands, band;                  /* how many, and rows of each, the last one fewer */
-  int64_t groups, group;                /* the same for blocks of channels */
-} flow_piece_grid;
-
-/* For `rows` rows and `blocks` blocks, both at least 1, that take this many multiply-adds. least_bands: at least as many bands, if there
- * are rows enough. bands_first: as many bands as are wanted before blocks are cut, else the other way around. */
-static inline flow_piece_grid flow_cut_pieces(double multiply_adds, int64_t rows, int64_t least_bands, int64_t blocks, int bands_first)
-{
-  enum { WANTED = 16, LEAST_WORK = 1 << 17 };   /* pieces; multiply-adds of one: a few microseconds */
-  int64_t wanted = multiply_adds < (double)WANTED * LEAST_WORK ? (int64_t)(multiply_adds / LEAST_WORK) : WANTED;
-  int64_t bands = bands_first ? wanted : (wanted + blocks - 1) / blocks;
-  if (bands < least_bands) bands = least_bands;
-  if (bands > rows) bands = rows;
-  if (bands < 1) bands = 1;
-  flow_piece_grid pieces = { .band = (rows + bands - 1) / bands };
-  pieces.bands = (rows + pieces.band - 1) / pieces.band;
-  int64_t groups = (wanted + pieces.bands - 1) / pieces.bands;
-  if (groups > blocks) groups = blocks;
-  if (groups < 1) groups = 1;
-  pieces.group = (blocks + groups - 1) / groups;
-  pieces.groups = (blocks + pieces.group - 1) / pieces.group;
-  return pieces;
-}
-
-/* Multiply-adds of a forward convolution, all images. */
-static inline double flow_multiply_adds(const flow_geometry *geometry)
-{
-  return (double)(geometry->images * geometry->out[0] * geometry->out[1]) * (double)(geometry->kernel[0] * geometry->kernel[1])
-         * (double)geometry->group_in * (double)geometry->channels_out;
 }
 
 /* ---- the direct variant: channels in blocks of two vectors, the last block of a group of one or two ----------------- */

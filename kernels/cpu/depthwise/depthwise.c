@@ -114,10 +114,8 @@ flow_status FLOW_ISA_NAME(depthwise_run_piece)(const flow_call *call, int64_t pi
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   flow_piece_grid pieces = pieces_of(&s);
-  int64_t first = piece / pieces.groups % pieces.bands * pieces.band, begin = piece % pieces.groups * pieces.group;
-  int64_t last = first + pieces.band < s.out[0] ? first + pieces.band : s.out[0];
-  int64_t end = begin + pieces.group < blocks_of(&s) ? begin + pieces.group : blocks_of(&s);
-  if (call->outputs[0].data) convolve(call, &s, piece / (pieces.bands * pieces.groups), first, last, begin, end);
+  flow_piece of = flow_piece_of(&pieces, piece, s.out[0], blocks_of(&s));
+  if (call->outputs[0].data) convolve(call, &s, of.image, of.first, of.last, of.begin, of.end);
   return FLOW_OK;
 }
 

@@ -43,12 +43,12 @@ ALWAYS_INLINE window window_at(const flow_pooling *s, int64_t row, int64_t colum
   return (window){ bottom - top, right - left, pixel * s->channels };
 }
 
-/* y {out, out, c} of one image x {in, in, c}, vectors along the channels; a window has at least one cell inside the image (the shape
- * rule). */
-static void pool_image(const flow_pooling *s, const float *x, float *y)
+/* Rows [first_row, last_row) of y {out, out, c} of one image x {in, in, c}, vectors along the channels; y: the first of them. A window has
+ * at least one cell inside the image (the shape rule). */
+static void pool_image(const flow_pooling *s, const float *x, float *y, int64_t first_row, int64_t last_row)
 {
   int64_t row_step = s->in[1] * s->channels;
-  for (int64_t row = 0; row < s->out[0]; row++) {
+  for (int64_t row = first_row; row < last_row; row++) {
     for (int64_t column = 0; column < s->out[1]; column++, y += s->channels) {
       window at = window_at(s, row, column);
       const float *first = x + at.offset;
@@ -78,14 +78,25 @@ static void spread_image(const flow_pooling *s, const float *g, float *dx)
   }
 }
 
+static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piece of)
+{
+  const float *x = (const float *)call->inputs[0].data + of.image * s->in[0] * s->in[1] * s->channels;
+  float *y = call->outputs[0].data;
+  if (y) pool_image(s, x, y + (of.image * s->out[0] + of.first) * s->out[1] * s->channels, of.first, of.last);
+}
+
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  const float *x = call->inputs[0].data;
-  float *y = call->outputs[0].data;
-  int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
-  for (int64_t image = 0; image < s.images && y; image++) pool_image(&s, x + image * input, y + image * output);
+  for (int64_t image = 0; image < s.images; image++) pool_vectors(call, &s, (flow_piece){ .image = image, .last = s.out[0] });
+  return FLOW_OK;
+}
+
+static flow_status run_vector_piece(const flow_call *call, int64_t piece)
+{
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  pool_vectors(call, &s, pooling_piece(&s, piece));
   return FLOW_OK;
 }
 
@@ -158,7 +169,7 @@ static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t 
 static int supports_vector(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
 
 const flow_kernel FLOW_KERNELS(average_pool)[] = {
-  { .variant = "vector", .supports = supports_vector, .run = run_vector },
+  { .variant = "vector", .supports = supports_vector, .run = run_vector, .pieces = pooling_count_pieces, .run_piece = run_vector_piece },
   { .variant = "plain", .run = run_plain },
   { 0 }
 };

@@ -23,12 +23,12 @@ ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t
   return best;
 }
 
-/* One image. y and index may be NULL: nobody reads them. A window of padding only has no maximum: -infinity, and NO_ARGMAX, which sends
- * no gradient. */
-static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t *index)
+/* Rows [first_row, last_row) of the results of one image. y and index may be NULL: nobody reads them. A window of padding only has no
+ * maximum: -infinity, and NO_ARGMAX, which sends no gradient. */
+static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t *index, int64_t first_row, int64_t last_row)
 {
   int64_t row_step = s->in[1] * s->channels;
-  for (int64_t row = 0; row < s->out[0]; row++) {
+  for (int64_t row = first_row; row < last_row; row++) {
     int64_t top, bottom, left, right;
     pooling_clip(s, 0, row, &top, &bottom);
     for (int64_t column = 0; column < s->out[1]; column++) {
@@ -60,18 +60,86 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
   }
 }
 
+static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piece of)
+{
+  const float *x = call->inputs[0].data;
+  float *y = call->outputs[0].data;
+  uint8_t *index = call->outputs[1].data;
+  int64_t input = s->in[0] * s->in[1] * s->channels, output = s->out[0] * s->out[1] * s->channels;
+  pool_image(s, x + of.image * input, y ? y + of.image * output : NULL, index ? index + of.image * output : NULL, of.first, of.last);
+}
+
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  const float *x = call->inputs[0].data;
-  float *y = call->outputs[0].data;
-  uint8_t *index = call->outputs[1].data;
-  int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
-  for (int64_t image = 0; image < s.images; image++)
-    pool_image(&s, x + image * input, y ? y + image * output : NULL, index ? index + image * output : NULL);
+  for (int64_t image = 0; image < s.images; image++) pool_vectors(call, &s, (flow_piece){ .image = image, .last = s.out[0] });
   return FLOW_OK;
 }
+
+static flow_status run_vector_piece(const flow_call *call, int64_t piece)
+{
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  pool_vectors(call, &s, pooling_piece(&s, piece));
+  return FLOW_OK;
+}
+
+/* ---- bytes, of which nobody asks the positions ------------------------------------------------------------------------------ */
+
+/* The largest bytes of a window, in all channels; x: its first cell inside the image. */
+static void pool_byte_window(const uint8_t *x, int64_t rows, int64_t columns, int64_t row_step, int64_t channels, uint8_t *y)
+{
+  int64_t c = 0;
+#if defined(FLOW_ISA_AVX512) || defined(FLOW_ISA_AVX2)
+  for (; c + 16 <= channels; c += 16) {
+    __m128i best = _mm_setzero_si128();
+    for (int64_t ky = 0; ky < rows; ky++)
+      for (int64_t kx = 0; kx < columns; kx++)
+        best = _mm_max_epu8(best, _mm_loadu_si128((const __m128i *)(const void *)(x + ky * row_step + kx * channels + c)));
+    _mm_storeu_si128((__m128i *)(void *)(y + c), best);
+  }
+#endif
+  for (; c < channels; c++) {
+    uint8_t best = 0;
+    for (int64_t ky = 0; ky < rows; ky++)
+      for (int64_t kx = 0; kx < columns; kx++)
+        best = x[ky * row_step + kx * channels + c] > best ? x[ky * row_step + kx * channels + c] : best;
+    y[c] = best;
+  }
+}
+
+static void pool_bytes(const flow_call *call, const flow_pooling *s, flow_piece of)
+{
+  const uint8_t *x = (const uint8_t *)call->inputs[0].data + of.image * s->in[0] * s->in[1] * s->channels;
+  uint8_t *y = (uint8_t *)call->outputs[0].data + (of.image * s->out[0] + of.first) * s->out[1] * s->channels;
+  for (int64_t row = of.first; row < of.last; row++) {
+    int64_t top, bottom, left, right;
+    pooling_clip(s, 0, row, &top, &bottom);
+    for (int64_t column = 0; column < s->out[1]; column++, y += s->channels) {
+      pooling_clip(s, 1, column, &left, &right);
+      int64_t first = (row * s->stride[0] - s->before[0] + top) * s->in[1] + column * s->stride[1] - s->before[1] + left;
+      pool_byte_window(x + first * s->channels, bottom - top, right - left, s->in[1] * s->channels, s->channels, y);
+    }
+  }
+}
+
+static flow_status run_bytes(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  for (int64_t image = 0; image < s.images && call->outputs[0].data; image++)
+    pool_bytes(call, &s, (flow_piece){ .image = image, .last = s.out[0] });
+  return FLOW_OK;
+}
+
+static flow_status run_bytes_piece(const flow_call *call, int64_t piece)
+{
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  if (call->outputs[0].data) pool_bytes(call, &s, pooling_piece(&s, piece));
+  return FLOW_OK;
+}
+
+/* ---- gradient --------------------------------------------------------------------------------------------------------------- */
 
 /* dx[i] += g[i] where index[i] is k. */
 static void add_argmax(float *dx, const float *g, const uint8_t *index, int32_t k, int64_t n)
@@ -201,9 +269,14 @@ static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t 
 }
 
 static int supports_vector(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
+static int supports_bytes(const flow_call *call)
+{
+  return call->inputs[0].dtype == FLOW_UINT8 && call->outputs[1].unused;
+}
 
 const flow_kernel FLOW_KERNELS(max_pool)[] = {
-  { .variant = "vector", .supports = supports_vector, .run = run_vector },
+  { .variant = "vector", .supports = supports_vector, .run = run_vector, .pieces = pooling_count_pieces, .run_piece = run_vector_piece },
+  { .variant = "bytes", .supports = supports_bytes, .run = run_bytes, .pieces = pooling_count_pieces, .run_piece = run_bytes_piece },
   { .variant = "plain", .run = run_plain },
   { 0 }
 };

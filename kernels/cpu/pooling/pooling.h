@@ -3,6 +3,7 @@
 #ifndef FLOW_CPU_POOLING_POOLING_H
 #define FLOW_CPU_POOLING_POOLING_H
 
+#include "cpu/piece_grid.h"
 #include "cpu/vector.h"
 
 typedef struct flow_pooling {
@@ -21,6 +22,25 @@ ALWAYS_INLINE flow_pooling pooling_of(const flow_call *call, const flow_operand 
     s.before[axis] = call->attributes->pool.padding[2 * axis];
   }
   return s;
+}
+
+/* Pieces of calls of few images: bands of rows of the small side. A cell of a window takes about as long as four multiply-adds. */
+static inline flow_piece_grid pooling_pieces(const flow_pooling *s)
+{
+  double cells = (double)(s->out[0] * s->out[1] * s->channels) * (double)(s->size[0] * s->size[1]);
+  return flow_cut_pieces(4 * cells, s->out[0] > 0 ? s->out[0] : 1, 1, 1, 1);
+}
+
+static inline int64_t pooling_count_pieces(const flow_call *call)
+{
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  return s.images * pooling_pieces(&s).bands;
+}
+
+static inline flow_piece pooling_piece(const flow_pooling *s, int64_t piece)
+{
+  flow_piece_grid pieces = pooling_pieces(s);
+  return flow_piece_of(&pieces, piece, s->out[0], 1);
 }
 
 /* The part of a window that is inside the image: positions first .. last - 1 of `size`. */

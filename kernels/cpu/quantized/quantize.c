@@ -1,4 +1,5 @@
 /* quantize.c: float32 to bytes: quantize (activations, by a given range) and quantize_weights (by the largest weight of each output). */
+#include "cpu/outer_pieces.h"
 #include "cpu/quantized/quantized.h"
 
 #include <float.h>
@@ -25,7 +26,14 @@ static flow_status run_quantize(const flow_call *call, int phase, int64_t begin,
   return FLOW_OK;
 }
 
-const flow_kernel FLOW_KERNELS(quantize)[] = { { .variant = "vectors", .run = run_quantize }, { 0 } };
+static flow_status run_quantize_piece(const flow_call *call, int64_t piece)
+{
+  return flow_run_outer_piece(run_quantize, call, piece);
+}
+
+const flow_kernel FLOW_KERNELS(quantize)[] = {
+  { .variant = "vectors", .run = run_quantize, .pieces = flow_outer_pieces, .run_piece = run_quantize_piece }, { 0 }
+};
 
 enum { OUTPUTS = 64 /* of a part */, MOST = 127 };
 

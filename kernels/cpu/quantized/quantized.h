@@ -5,6 +5,7 @@
 #define FLOW_CPU_QUANTIZED_QUANTIZED_H
 
 #include "convolution_geometry.h"
+#include "cpu/piece_grid.h"
 #include "cpu/variant.h"
 #include "quantization.h"
 
@@ -103,10 +104,17 @@ ALWAYS_INLINE void flow_requantize(const flow_finish *f, const flow_finish_kind 
   else vf_store_part((float *)y + at, value, lanes);
 }
 
+/* The pieces of one image of a depthwise convolution: bands of rows. A multiply-add of bytes takes about as long as one of floats in a
+ * product, since most of the time goes into moving bytes. */
+static inline flow_piece_grid flow_depthwise_pieces(const flow_geometry *s)
+{
+  return flow_cut_pieces(flow_multiply_adds(s) / (double)(s->images ? s->images : 1), s->out[0] > 0 ? s->out[0] : 1, 1, 1, 1);
+}
+
 /* The variants in their own files: one group, by bytes and by words; as many groups as channels, by bytes and by words. */
-FLOW_VARIANT(quantized_bytes);
-FLOW_VARIANT(quantized_words);
-FLOW_VARIANT(quantized_depthwise_bytes);
-FLOW_VARIANT(quantized_depthwise);
+FLOW_PIECES(quantized_bytes);
+FLOW_PIECES(quantized_words);
+FLOW_PIECES(quantized_depthwise_bytes);
+FLOW_PIECES(quantized_depthwise);
 
 #endif

@@ -68,10 +68,10 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
 }
 
 const flow_kernel FLOW_KERNELS(quantized_convolution)[] = {
-  FLOW_VARIANT_ENTRY(quantized_bytes, "bytes"),
-  FLOW_VARIANT_ENTRY(quantized_words, "words"),
-  FLOW_VARIANT_ENTRY(quantized_depthwise_bytes, "depthwise bytes"),
-  FLOW_VARIANT_ENTRY(quantized_depthwise, "depthwise"),
+  FLOW_PIECES_ENTRY(quantized_bytes, "bytes"),
+  FLOW_PIECES_ENTRY(quantized_words, "words"),
+  FLOW_PIECES_ENTRY(quantized_depthwise_bytes, "depthwise bytes"),
+  FLOW_PIECES_ENTRY(quantized_depthwise, "depthwise"),
   { .variant = "plain", .shared_bytes = flow_requantization_bytes, .scratch_bytes = scratch_bytes, .prepare = prepare, .run = run },
   { 0 }
 };

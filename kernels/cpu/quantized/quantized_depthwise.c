@@ -101,23 +101,44 @@ ALWAYS_INLINE void convolve_lanes(const flow_geometry *s, const flow_requantizat
   flow_requantize(finish, finish->kind, sums, vf_load(r->scales + channel), vf_load(r->biases + channel), lanes, y, to + channel);
 }
 
+/* Rows [first, last) of the results of an image. */
+static void convolve(const flow_call *call, const flow_geometry *s, int64_t image, int64_t first, int64_t last)
+{
+  flow_requantization r = flow_requantization_of(call);
+  const int32_t *weights = (const int32_t *)(const void *)((const char *)call->shared + flow_requantization_bytes(call));
+  const uint8_t *x = (const uint8_t *)call->inputs[0].data + image * s->in[0] * s->in[1] * s->channels_in;
+  flow_finish finish = flow_finish_of(&r);
+  void *y = call->outputs[0].data;
+  int64_t padded = flow_padded_lanes(s->channels_out), whole = s->channels_out / VL * VL;
+  int64_t at = (image * s->out[0] + first) * s->out[1] * s->channels_out;
+  for (int64_t row = first; row < last && y; row++)
+    for (int64_t column = 0; column < s->out[1]; column++, at += s->channels_out) {
+      window cells = window_at(s, row, column);
+      for (int64_t c = 0; c < whole; c += VL) convolve_lanes(s, &r, &finish, &cells, x, weights, padded, c, VL, y, at);
+      int rest = (int)(s->channels_out - whole);
+      if (rest > 0) convolve_lanes(s, &r, &finish, &cells, x, weights, padded, whole, rest, y, at);
+    }
+}
+
 flow_status FLOW_ISA_NAME(quantized_depthwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  flow_requantization r = flow_requantization_of(call);
-  const int32_t *weights = (const int32_t *)(const void *)((const char *)call->shared + flow_requantization_bytes(call));
-  const uint8_t *x = call->inputs[0].data;
-  flow_finish finish = flow_finish_of(&r);
-  void *y = call->outputs[0].data;
-  int64_t padded = flow_padded_lanes(s.channels_out), whole = s.channels_out / VL * VL, at = 0;
-  for (int64_t image = 0; image < s.images && y; image++, x += s.in[0] * s.in[1] * s.channels_in)
-    for (int64_t row = 0; row < s.out[0]; row++)
-      for (int64_t column = 0; column < s.out[1]; column++, at += s.channels_out) {
-        window cells = window_at(&s, row, column);
-        for (int64_t c = 0; c < whole; c += VL) convolve_lanes(&s, &r, &finish, &cells, x, weights, padded, c, VL, y, at);
-        int rest = (int)(s.channels_out - whole);
-        if (rest > 0) convolve_lanes(&s, &r, &finish, &cells, x, weights, padded, whole, rest, y, at);
-      }
+  for (int64_t image = 0; image < s.images; image++) convolve(call, &s, image, 0, s.out[0]);
+  return FLOW_OK;
+}
+
+int64_t FLOW_ISA_NAME(quantized_depthwise_pieces)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  return s.images * flow_depthwise_pieces(&s).bands;
+}
+
+flow_status FLOW_ISA_NAME(quantized_depthwise_run_piece)(const flow_call *call, int64_t piece)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  flow_piece_grid pieces = flow_depthwise_pieces(&s);
+  flow_piece of = flow_piece_of(&pieces, piece, s.out[0], 1);
+  convolve(call, &s, of.image, of.first, of.last);
   return FLOW_OK;
 }

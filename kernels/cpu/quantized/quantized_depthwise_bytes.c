@@ -244,28 +244,49 @@ static void fill_band(const layout *l, const uint8_t *x, int64_t first, int64_t 
   }
 }
 
+/* Rows [first, last) of the results of an image. */
+static void convolve(const flow_call *call, const layout *l, int64_t image, int64_t first, int64_t last)
+{
+  const flow_geometry *s = &l->s;
+  flow_requantization r = flow_requantization_of(call);
+  task t = { .l = l, .r = &r, .finish = flow_finish_of(&r), .shared = shared_of(call, l) };
+  int64_t element = r.bytes ? 1 : sizeof(float), size = s->out[1] * l->pixel, output = s->channels_out * element;
+  const uint8_t *x = (const uint8_t *)call->inputs[0].data + image * s->in[0] * s->in[1] * s->channels_in;
+  uint8_t *band = call->scratch;
+  char *y = call->outputs[0].data, *filled = (char *)band + round_up(band_bytes(l), BYTES);
+  if (!y) return;
+  y += (image * s->out[0] + first) * s->out[1] * output;
+  memset(band + band_bytes(l) - BYTES, 0, BYTES);
+  for (int64_t top = first; top < last; top += l->band) {
+    int64_t rows = last - top < l->band ? last - top : l->band;
+    fill_band(l, x, top * s->stride[0], band_rows(l, rows), r.in.zero, band);
+    for (int64_t row = 0; row < rows; row++, y += s->out[1] * output) {
+      int direct = l->pixel == s->channels_out;
+      convolve_row(&t, band + row * s->stride[0] * l->row, size, direct ? y : filled);
+      if (!direct) copy_pixels(y, output, filled, l->pixel * element, output, s->out[1]);
+    }
+  }
+}
+
 flow_status FLOW_ISA_NAME(quantized_depthwise_bytes_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   layout l = layout_of(call);
-  const flow_geometry *s = &l.s;
-  flow_requantization r = flow_requantization_of(call);
-  task t = { .l = &l, .r = &r, .finish = flow_finish_of(&r), .shared = shared_of(call, &l) };
-  int64_t element = r.bytes ? 1 : sizeof(float), size = s->out[1] * l.pixel, output = s->channels_out * element;
-  const uint8_t *x = call->inputs[0].data;
-  uint8_t *band = call->scratch;
-  char *y = call->outputs[0].data, *filled = (char *)band + round_up(band_bytes(&l), BYTES);
-  if (!y) return FLOW_OK;
-  memset(band + band_bytes(&l) - BYTES, 0, BYTES);
-  for (int64_t image = 0; image < s->images; image++, x += s->in[0] * s->in[1] * s->channels_in)
-    for (int64_t top = 0; top < s->out[0]; top += l.band) {
-      int64_t rows = s->out[0] - top < l.band ? s->out[0] - top : l.band;
-      fill_band(&l, x, top * s->stride[0], band_rows(&l, rows), r.in.zero, band);
-      for (int64_t row = 0; row < rows; row++, y += s->out[1] * output) {
-        int direct = l.pixel == s->channels_out;
-        convolve_row(&t, band + row * s->stride[0] * l.row, size, direct ? y : filled);
-        if (!direct) copy_pixels(y, output, filled, l.pixel * element, output, s->out[1]);
-      }
-    }
+  for (int64_t image = 0; image < l.s.images; image++) convolve(call, &l, image, 0, l.s.out[0]);
+  return FLOW_OK;
+}
+
+int64_t FLOW_ISA_NAME(quantized_depthwise_bytes_pieces)(const flow_call *call)
+{
+  layout l = layout_of(call);
+  return l.s.images * flow_depthwise_pieces(&l.s).bands;
+}
+
+flow_status FLOW_ISA_NAME(quantized_depthwise_bytes_run_piece)(const flow_call *call, int64_t piece)
+{
+  layout l = layout_of(call);
+  flow_piece_grid pieces = flow_depthwise_pieces(&l.s);
+  flow_piece of = flow_piece_of(&pieces, piece, l.s.out[0], 1);
+  convolve(call, &l, of.image, of.first, of.last);
   return FLOW_OK;
 }
