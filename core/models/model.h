@@ -56,7 +56,6 @@ struct flow_model_call {
   flow_arguments *options;               /* owned; of such a layer; NULL: none */
   int         operand_count, result;     /* the first result; others of an operation are after it */
   int         result_count;
-  int         training;                  /* 0, 1: whatever the step is; -1: as the step */
 };
 
 /* shape[0]: -1; other sizes are -1 where any will do. */

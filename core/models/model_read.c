@@ -165,7 +165,7 @@ static flow_status add_call(flow_model_program *program, const flow_model_part *
   const flow_model_part *wrapper = part->kind == FLOW_PART_WRAPPER ? part : NULL;
   flow_model_call call = { .layer = part->layer, .wrapper = wrapper, .operation = part->operation, .entry = entry,
                            .config = member(part->entry, "config"), .operands = block, .operand_count = count,
-                           .result = *result, .result_count = given, .training = -1 };
+                           .result = *result, .result_count = given };
   for (int i = 0; i < count && i < FLOW_LAYER_MOST_INPUTS; i++) call.inputs[i] = i;
   program->calls[program->call_count++] = call;
   return FLOW_OK;
@@ -346,7 +346,7 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   *made = 0;
   if (!first || outputs_of_part > FLOW_MODEL_MOST_TENSORS)
     return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
-  int first_call = program->call_count, named = flow_part_input_names(part) != NULL;
+  int named = flow_part_input_names(part) != NULL;
   if (!named) FLOW_TRY(check_call(part, args, member(call, "kwargs")));
   if (part->kind == FLOW_PART_OPERATION) {
     FLOW_TRY(make_operation(program, whole, all, part, call, outputs, made));
@@ -368,9 +368,6 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   if (mask) FLOW_TRY(add_masks(program, whole, all, part, mask, operands, count, &waits));
   if (waits) return FLOW_OK;
   if (!named) FLOW_TRY(expand(program, part, operands, count, depth + 1, outputs));
-  const flow_json *training = member(call, "own_training");      /* what a script gave the call; kwargs has Keras' default */
-  for (int i = first_call; flow_json_is(training, FLOW_JSON_BOOLEAN) && i < program->call_count; i++)
-    if (program->calls[i].training < 0) program->calls[i].training = flow_json_is_true(training);
   FLOW_TRY(add_results(found, outputs, outputs_of_part, flow_json_count(calls)));
   *made = 1;
   return FLOW_OK;

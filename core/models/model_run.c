@@ -69,7 +69,6 @@ flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_t
   return FLOW_OK;
 }
 
-/* A call that says `training` in the file overrides the step's. */
 static flow_status call_wrapper(flow_context *context, const flow_model_call *call, flow_tensor *const *operands, int training,
                                 flow_tensor **results, flow_tensor **activity)
 {
@@ -77,7 +76,7 @@ static flow_status call_wrapper(flow_context *context, const flow_model_call *ca
   for (int i = 0; i < call->operand_count; i++) named[call->inputs[i]] = operands[i];
   if (!named[0]) return flow_wrapper_fail(call->wrapper, "it is called without an input");
   return flow_wrapper_run(&(flow_wrapper_call){ .context = context, .part = call->wrapper, .named = named, .outputs = results,
-                                                .training = call->training >= 0 ? call->training : training, .activity = activity });
+                                                .training = training, .activity = activity });
 }
 
 /* results in values[call->result ...], new references. The mask of a tensor goes along with it (flow_tensor_set_mask); a call without
@@ -98,7 +97,6 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   int count = call->operand_count, names = flow_layer_named_inputs(call->layer->class);
   for (int i = 0; i < count && names; i++) named[call->inputs[i]] = operands[i];
   if (names) inputs = named, count = names;
-  if (call->training >= 0) training = call->training;
   flow_tensor *outputs[FLOW_LAYER_MOST_OUTPUTS] = { NULL };      /* as many as the record can have: this layer may have fewer values */
   flow_status status = flow_layer_run(context, call->layer, inputs, count, call->options, training, outputs);
   memcpy(&values[call->result], outputs, sizeof *outputs * (size_t)call->result_count);

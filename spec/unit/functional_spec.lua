@@ -105,14 +105,18 @@ describe("flow.Model", function()
     assert.same({ { 2, 3 }, { 3, 2 } }, model({ { 1, 2 }, { 2, -2 } }):totable())
   end)
 
-  it("hands training down, and a call keeps its own setting", function()
+  it("hands training down; what a call in the graph was given is its default, as in Keras", function()
     local x = flow.Input { 50 }
     local model = flow.Model { inputs = x, outputs = layers.Dropout(0.5)(x) }
     local data = flow.ones { 1, 50 }
     assert.equal(50, model(data):sum():item())
     assert.equal(0, model(data, { training = true }):min():item())
     local frozen = flow.Model { inputs = x, outputs = layers.Dropout(0.5)(x, { training = false }) }
-    assert.equal(50, frozen(data, { training = true }):sum():item())
+    assert.equal(50, frozen(data):sum():item())
+    assert.equal(0, frozen(data, { training = true }):min():item())
+    local noisy = flow.Model { inputs = x, outputs = layers.Dropout(0.5)(x, { training = true }) }
+    assert.equal(0, noisy(data):min():item())
+    assert.equal(50, noisy:predict(data, { verbose = 0 }):sum():item())
   end)
 
   it("names what is wrong with a graph", function()

@@ -224,8 +224,8 @@ local function run_graph(self, list, training)
     if not values[node.outputs[1]] and #node.inputs > 0 and not (host and host.is_host[node]) then
       local arguments_list = {}
       for i, input in ipairs(node.inputs) do arguments_list[i] = values[input] end
-      local own = node.options and node.options.training
-      if own == nil and not open then own = training end
+      local own = training      -- it overrules what the call in the graph was given, as in Keras, where that is the default
+      if open then own = node.options and node.options.training end
       local result
       if node.call then result = several.gathered(node.layer(unpack(several.unpacked(several.replace(node.call, arguments_list), own))))
       else result = several.gathered(node.layer(node.single and arguments_list[1] or arguments_list, { training = own })) end
