@@ -75,8 +75,8 @@ static flow_status call_wrapper(flow_context *context, const flow_model_call *ca
   flow_tensor *named[FLOW_LAYER_MOST_INPUTS] = { NULL };
   for (int i = 0; i < call->operand_count; i++) named[call->inputs[i]] = operands[i];
   if (!named[0]) return flow_wrapper_fail(call->wrapper, "it is called without an input");
-  return flow_wrapper_run(&(flow_wrapper_call){ .context = context, .part = call->wrapper, .named = named, .outputs = results,
-                                                .training = training, .activity = activity });
+  return flow_wrapper_run(&(flow_wrapper_call){
+      .context = context, .part = call->wrapper, .named = named, .outputs = results, .training = training, .activity = activity });
 }
 
 /* results in values[call->result ...], new references. The mask of a tensor goes along with it (flow_tensor_set_mask); a call without

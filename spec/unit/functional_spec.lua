@@ -119,6 +119,23 @@ describe("flow.Model", function()
     assert.equal(50, noisy:predict(data, { verbose = 0 }):sum():item())
   end)
 
+  it("may take several rows of a batch as rows, and put them together again", function()
+    local x = flow.Input { 3, 4 }
+    local inner = flow.Sequential { flow.Input { 4 }, layers.Dense(5, { kernel_initializer = "ones" }), layers.Dropout(0.2) }
+    local rows = inner(flow.reshape(x, { -1, 4 }))
+    local doubled = layers.Concatenate { axis = 1 }({ rows, rows })
+    local model = flow.Model(x, flow.reshape(doubled, { -1, 6, 5 }))
+    assert.equal("(None, 6, 5)", tostring(model.output.shape))
+    local data = flow.arange(24):to("float32"):reshape { 2, 3, 4 }
+    local expected = data:reshape({ 6, 4 }):sum(2):totable()
+    local found = model:predict(data, { verbose = 0 })
+    assert.equal(expected[1], found[{ 1, 1, 1 }]:item())
+    assert.equal(expected[6], found[{ 2, 6, 5 }]:item())
+    local head = flow.Model(x, layers.Dense(1)(layers.Flatten()(flow.reshape(rows, { -1, 3, 5 }))))
+    head:compile { optimizer = "sgd", loss = "mse" }
+    assert.equal(1, #head:fit(flow.ones { 7, 3, 4 }, flow.ones { 7, 1 }, { batch_size = 4, verbose = 0 }).history.loss)
+  end)
+
   it("names what is wrong with a graph", function()
     local a, b = flow.Input({ 2 }, { name = "a" }), flow.Input({ 2 }, { name = "b" })
     local sum = layers.Add()({ a, b })

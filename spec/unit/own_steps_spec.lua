@@ -400,8 +400,35 @@ describe("a model with its own steps", function()
       return text
     end
     assert.truthy(message(function(t) return t end):find("train_step returns a table of names with numbers, such as { loss", 1, true))
-    assert.truthy(message(function(t) return { loss = t } end):find('"loss" has the shape {None, 2}, expected one number', 1, true))
     assert.truthy(message(function() return { loss = "x" } end):find('"loss" is the string "x", expected a number', 1, true))
+  end)
+
+  it("may take one target for several outputs in a loss of its own", function()
+    local Own = flow.Model:extend("Own")
+    function Own:compute_loss(x, y, y_pred) return (y - y_pred[1]):square():mean() + (y - y_pred[2]):square():mean() end
+    local input = flow.Input { 2 }
+    local zeros = { kernel_initializer = "zeros" }
+    local model = Own(input, { layers.Dense(1, zeros)(input), layers.Dense(1, zeros)(input) })
+    model:compile { optimizer = "sgd", metrics = { { "mae" }, { "mae" } } }
+    local x, y = flow.ones { 4, 2 }, flow.full({ 4, 1 }, 3)
+    local history = model:fit(x, y, { verbose = 0 }).history
+    assert.same({ 18 }, history.loss)
+    local first, second = unpack(model.metrics_names, #model.metrics_names - 1)
+    assert.same({ { 3 }, { 0 } }, { history[first], history[second] })      -- Keras goes through metrics and targets side by side
+    model:set_weights { flow.zeros { 2, 1 }, flow.zeros { 1 }, flow.zeros { 2, 1 }, flow.zeros { 1 } }
+    assert.same({ 18 }, model:fit(flow.data.Dataset.from_tensor_slices({ x, y }):batch(4), { verbose = 0 }).history.loss)
+  end)
+
+  it("may return several numbers, of which their mean is shown, as in Keras", function()
+    local Own = flow.Model:extend("Own")
+    function Own:call(x) return x end
+    function Own:train_step(x) return { loss = x:mean(), each = x:sum(2) } end
+    local model, rows = Own(), flow.tensor { { 1, 2 }, { 3, 4 }, { 5, 6 } }
+    model:compile()
+    for _, eager in ipairs { false, true } do
+      model:compile { run_eagerly = eager }
+      assert.same({ 7 }, model:fit(rows, { verbose = 0, batch_size = 3 }).history.each)
+    end
   end)
 end)
 

@@ -186,3 +186,72 @@ describe("functions in ds:map that look at values", function()
     assert.same({ { "a" }, { "b", "c" }, { "d", "e", "f", "g" } }, all(varied))
   end)
 end)
+
+describe("names of TensorFlow", function()
+  local picture = flow.arange(9):reshape { 3, 3, 1 }
+
+  it("are choices with several results", function()
+    local f = flow.fn(function(t) return flow.cond(t:sum():gt(0), function() return t, t * 2 end, function() return -t, t * 3 end) end)
+    for _, sign in ipairs { 1, -1 } do
+      local a, b = f(flow.tensor { sign })
+      assert.same({ 1, sign == 1 and 2 or -3 }, { a:item(), b:item() })
+    end
+    assert.truthy(message_of(function()
+      flow.fn(function(t) return flow.cond(t:sum():gt(0), function() return t, t end, function() return t end) end)(flow.ones { 2 })
+    end):find("one function returns 2 values, the other 1", 1, true))
+  end)
+
+  it("are quarter turns by a tensor", function()
+    local turn = flow.fn(function(image, k) return flow.image.rot90(image, k) end)
+    for k = -1, 5 do
+      local expected, by = flow.image.rot90(picture, k):totable(), flow.tensor(k, { dtype = "int32" })
+      assert.same(expected, turn(picture, by):totable())
+      assert.same(expected, flow.image.rot90(picture, by):totable())
+    end
+    assert.truthy(message_of(function() turn(flow.zeros { 2, 3, 1 }, flow.tensor(1)) end):find("needs square ones", 1, true))
+  end)
+
+  it("are sizes that keep the ratio of a picture", function()
+    -- tf.image.resize(tf.ones((h, w, 1)), size, preserve_aspect_ratio=True).shape
+    for _, case in ipairs { { 20, 91, 32, 128, 28, 128 }, { 5, 10, 25, 25, 12, 25 }, { 7, 3, 9, 11, 9, 4 }, { 3, 4, 2, 2, 2, 2 } } do
+      local h, w = unpack(case)
+      local resized = flow.image.resize(flow.ones { h, w, 1 }, { case[3], case[4] }, { preserve_aspect_ratio = true })
+      assert.same({ case[5], case[6], 1 }, { unpack(resized.shape) })
+    end
+    local nearest = flow.image.resize(picture, { 6, 9 }, { method = "nearest", preserve_aspect_ratio = true })
+    assert.same({ 6, 6, 1 }, { unpack(nearest.shape) })
+  end)
+
+  it("are l2_normalize, also in flow.nn and flow.math", function()
+    for _, normalize in ipairs { flow.l2_normalize, flow.nn.l2_normalize, flow.math.l2_normalize } do
+      assert.near(0.8, normalize({ 3, 4 })[2]:item(), 1e-6)
+      assert.same({ { 1, 1 }, { 0, 0 } }, normalize({ { 3, 4 }, { 0, 0 } }, { axis = 1 }):totable())
+    end
+  end)
+
+  it("are checks of shapes", function()
+    local t = flow.ones { 2, 3 }
+    t:set_shape { false, 3 }
+    assert.equal(2, flow.ensure_shape(t, { 2, -1 }).shape[1])
+    assert.truthy(message_of(function() t:set_shape { 2, 4 } end):find("the shape is {2, 3}, expected {2, 4}", 1, true))
+    assert.truthy(message_of(function() t:ensure_shape { 2 } end):find("expected {2}", 1, true))
+    local ds = flow.data.Dataset.from_tensor_slices(t):batch(2):map(function(rows)
+      rows:set_shape { false, 3 }
+      return rows * 2
+    end)
+    assert.same({ { { 2, 2, 2 }, { 2, 2, 2 } } }, all(ds))
+  end)
+end)
+
+describe("a model that is made of a list", function()
+  it("has a list as input and output, also of one tensor", function()
+    local input = flow.Input { 3 }
+    local output = layers.Dense(2)(input)
+    local model = flow.Model { inputs = { input }, outputs = { output } }
+    assert.equal(input, model.input[1])
+    assert.equal(output, model.output[1])
+    local plain = flow.Model { inputs = input, outputs = output }
+    assert.equal(input, plain.input)
+    assert.equal(output, plain.output)
+  end)
+end)

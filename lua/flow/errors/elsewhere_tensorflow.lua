@@ -33,7 +33,7 @@ return {
     tensor_scatter_nd_sub = SCATTER, tensor_scatter_nd_update = SCATTER, tensor_scatter_nd_max = SCATTER, tensor_scatter_nd_min = SCATTER,
     strided_slice = "x[{ {from, to, step}, ... }]", parallel_stack = "flow.stack(list)", identity_n = "a list is handed on as it is",
     broadcast_static_shape = "the shape of a + b", broadcast_dynamic_shape = "the shape of a + b", shape_n = "x.shape of each",
-    ensure_shape = "x.shape tells it, flow.reshape(x, shape) sets it", executing_eagerly = EAGER, inside_function = EAGER,
+    executing_eagerly = EAGER, inside_function = EAGER,
     init_scope = EAGER, gradients = "tape:record(f), then tape:gradient(y, variables)",
     hessians = "two tapes: tape:jacobian(gradient, x) of a gradient that another one took",
     recompute_grad = MEMORY, grad_pass_through = OWN_GRADIENT, RegisterGradient = OWN_GRADIENT, no_gradient = "flow.stop_gradient(x)",
@@ -59,7 +59,7 @@ return {
     scatter_sub = ASSIGNED, scatter_nd_update = ASSIGNED, scatter_nd_add = ASSIGNED, scatter_nd_sub = ASSIGNED,
     scatter_max = ASSIGNED, scatter_min = ASSIGNED, scatter_mul = ASSIGNED, scatter_div = ASSIGNED,
   },
-  tensor = { eval = "tensor:totable()", set_shape = "flow.reshape(tensor, shape)", get_shape = "tensor.shape" },
+  tensor = { eval = "tensor:totable()", get_shape = "tensor.shape" },
   tape = {
     reset = "flow.GradientTape() makes another one", stop_recording = "what is outside of tape:record(f) is not recorded",
     watched_variables = "the variables of a model are model.trainable_variables",

@@ -38,10 +38,11 @@ local Shape = { __metatable = false, __tostring = symbolic.shape_text }
 function Shape.__concat(a, b) return tostring(a) .. tostring(b) end
 function Shape.__eq(a, b) return tostring(a) == tostring(b) end
 
-local function new(shape, dtype, layer, node, index)
+-- times: its first axis is this many times as long as the batch, as a reshape may make it; nil: it is the batch.
+local function new(shape, dtype, layer, node, index, times)
   setmetatable(shape, Shape)      -- prints as in Keras; what asks for its metatable finds none, as of any list
   return object.new(Symbolic, { name = layer.name, shape = shape, dtype = dtype, ndim = #shape, layer = layer, node = node,
-                                index = index })
+                                index = index, _times = times or false })
 end
 
 -- Its mask, as a layer says of its output: symbolic_masks.lua.
@@ -107,8 +108,11 @@ local function trace_input(shape, dtype)
 end
 symbolic.trace_input = trace_input
 
--- The same of a tensor that may have the batch on another axis, as a transpose leaves it.
-local function moved_input(shape, dtype)
+-- The same of a tensor whose first axis is several times the batch, or that has the batch on another axis, as a transpose leaves it.
+local function moved_input(shape, dtype, times)
+  if times then
+    return require("flow.tensor.ops").reshape_raw(trace_input({ -1, times, unpack(shape, 2) }, dtype), { -times, unpack(shape, 2) })
+  end
   for axis = 2, #shape do
     if shape[axis] < 0 and shape[1] >= 0 then
       local moved = { unpack(shape) }
@@ -121,7 +125,7 @@ end
 
 -- The same of an input of which the first `masked` axes have a mask.
 local function masked_input(input)
-  local t = moved_input(input.shape, input.dtype)
+  local t = moved_input(input.shape, input.dtype, rawget(input, "_times") or nil)
   if rawget(input, "masked") then
     require("flow.layers.masks").set(t, trace_input({ unpack(input.shape, 1, input.masked) }, "bool"))
   end
@@ -130,7 +134,9 @@ end
 
 local function describe_output(t)
   if not native.is_tensor(t) then return nil end
-  return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
+  local shape = symbolic.dims(t)
+  local rows = shape[1] == -1 and tonumber(C.flow_tensor_dim(t.p, 0)) or -1
+  return { shape = shape, dtype = native.dtype_names[C.flow_tensor_dtype(t.p)], _times = rows < -1 and -rows or nil }
 end
 
 -- The outputs of the layer for inputs of these shapes and dtypes: { shape =, dtype = } for each; single: the layer is called on one
@@ -180,7 +186,7 @@ local function fill_sizes(list, stand_in, sizes)
   for i, t in ipairs(list) do
     local shape = { unpack(t.shape) }
     for axis = 2, #shape do shape[axis] = shape[axis] < 0 and (sizes[axis] or stand_in) or shape[axis] end
-    filled[i] = { shape = shape, dtype = t.dtype, masked = rawget(t, "masked") }
+    filled[i] = { shape = shape, dtype = t.dtype, masked = rawget(t, "masked"), _times = rawget(t, "_times") }
   end
   return filled
 end
@@ -250,7 +256,7 @@ function symbolic.with_masks(layer, inputs, list)
   local result = {}
   for i, input in ipairs(list) do
     local mask = inputs[i]._keras_mask
-    result[i] = { shape = input.shape, dtype = input.dtype, masked = mask and #mask.shape or nil }
+    result[i] = { shape = input.shape, dtype = input.dtype, masked = mask and #mask.shape or nil, _times = rawget(input, "_times") }
   end
   return result
 end
@@ -267,7 +273,7 @@ end
 local function add_node(layer, list, found, node)
   node.layer, node.inputs, node.outputs, node.position = layer, {}, {}, #layer._nodes + 1
   for i = 1, #list do node.inputs[i] = list[i] end
-  for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i) end
+  for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i, rawget(output, "_times")) end
   layer._nodes[#layer._nodes + 1] = node
   return found.single and node.outputs[1] or { unpack(node.outputs) }      -- the caller's own list
 end

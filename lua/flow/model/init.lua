@@ -129,6 +129,7 @@ for _, name in ipairs { "input", "output" } do
       for i, key in ipairs(named_data.names(self, name .. "s")) do by_name[key] = list[i] end
       return by_name
     end
+    if rawget(self, "_list_of_" .. name .. "s") then return list end      -- it was made of a list, which may have one entry
     return list and one_or_list(list) or raise("%s has no %s before its input shape is known", object.title(self), name)
   end
 end
@@ -254,7 +255,7 @@ local function infer_graph(self, list, single, training)
       local fits = wanted[axis] < 0 or shape[axis] == wanted[axis] or object.is(self, Sequential)
       if not fits then return symbolic.infer(self, list, single, training) end      -- which raises
     end
-    values[input] = { shape = shape, dtype = input.dtype }
+    values[input] = { shape = shape, dtype = input.dtype, _times = rawget(list[i], "_times") }
   end
   for _, node in ipairs(self._order) do
     if not values[node.outputs[1]] then
@@ -322,6 +323,8 @@ local function give_graph(self, inputs, outputs, options)
   local input_list, input_names = as_list(inputs, "flow.Model: inputs")
   local output_list, output_names = as_list(named_data.of_outputs(self, outputs, symbolic.is), "flow.Model: outputs")
   set_graph(self, input_list, output_list, input_names, output_names)
+  rawset(self, "_list_of_inputs", input_list == inputs or nil)
+  rawset(self, "_list_of_outputs", output_list == outputs or nil)
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
   return freeze(self, options)
 end

@@ -23,7 +23,7 @@ local FILES = {
 
 FILES.convolutions = [[conv depthwise_conv separable_conv conv_transpose max_pool average_pool adaptive_average_pool adaptive_max_pool
   unfold fold space_to_depth depth_to_space]]
-FILES.network = [[moments batch_normalization layer_normalization rms_normalization normalize binary_crossentropy
+FILES.network = [[moments batch_normalization layer_normalization rms_normalization normalize l2_normalize binary_crossentropy
   categorical_crossentropy sparse_categorical_crossentropy psnr multi_hot dot_product_attention ctc_loss ctc_decode]]
 FILES.linalg = [[solve_triangular cholesky cholesky_inverse solve inv det slogdet logdet lu_factor qr norm eigh svd pinv matrix_rank
   lstsq]]

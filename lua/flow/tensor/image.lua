@@ -96,19 +96,34 @@ local function channels_of(what, options)
   return channels
 end
 
+-- The largest height and width of the picture's own ratio within a size, as tf.image.resize rounds them: halves to even numbers.
+local function kept_ratio(picture, height, width, what)
+  local shape = native.is_tensor(picture) and picture.shape or {}
+  local h, w = shape[#shape - 2], shape[#shape - 1]
+  if not w then raise("%s: preserve_aspect_ratio needs a tensor {height, width, channels} or a batch of them", what) end
+  local scale = math.min(height / h, width / w)
+  local function rounded(x)
+    local low = math.floor(x)
+    return (x - low > 0.5 or x - low == 0.5 and low % 2 == 1) and low + 1 or low
+  end
+  return rounded(scale * h), rounded(scale * w)
+end
+
 -- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
 -- In a trace, and where antialias asks for it, it is flow.keras.ops.image.resize of floats. method is interpolation under its name in
--- tf.image, where "nearest" keeps the picture's dtype.
-takes("picture, size, { " .. FIT .. ", antialias: boolean = false, method?: string }")
+-- tf.image, where "nearest" keeps the picture's dtype. preserve_aspect_ratio, of tf.image, too: size is the largest that it may have.
+takes("picture, size, { " .. FIT .. ", antialias: boolean = false, method?: string, preserve_aspect_ratio: boolean = false }")
 function image.resize(picture, size, options)
   local what = "flow.image.resize"
   if options.method then
     if options.interpolation then raise("%s: method is another name of interpolation: give one of them", what) end
     local resized = image.resize(picture, size, { interpolation = options.method, antialias = options.antialias,
-      crop_to_aspect_ratio = options.crop_to_aspect_ratio, pad_to_aspect_ratio = options.pad_to_aspect_ratio })
+      crop_to_aspect_ratio = options.crop_to_aspect_ratio, pad_to_aspect_ratio = options.pad_to_aspect_ratio,
+      preserve_aspect_ratio = options.preserve_aspect_ratio })
     return options.method:lower() == "nearest" and native.is_tensor(picture) and resized:to(picture.dtype) or resized
   end
   local height, width = image.check_size(what .. ": the size", size)
+  if options.preserve_aspect_ratio then height, width = kept_ratio(picture, height, width, what) end
   if native.is_tensor(picture) and (options.antialias or tensor.is_symbolic(picture)) then
     return require("flow.tensor.composed.image").resize(picture:to "float32", { height, width }, {
       interpolation = image.check_interpolation(what, options.interpolation), antialias = options.antialias,

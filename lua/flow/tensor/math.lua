@@ -1,13 +1,15 @@
--- math.lua: flow.math: functions over predictions that TensorFlow has in tf.math.
+-- math.lua: flow.math: functions over predictions that TensorFlow has in tf.math. Its other names are those of flow's operations:
+-- flow.math.log is flow.log of tensors.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local ops = require "flow.tensor.ops"
 local tensor = require "flow.tensor"
 
 local raise = errors.raise
 local signature = require "flow.signature"
 
-local math_ = signature.module "flow.math"
+local math_ = signature.module("flow.math", nil, function(_, name) return type(name) == "string" and ops[name] or nil end)
 
 local function labels_of(what, name, value)
   local t = native.is_tensor(value) and value or tensor.tensor(value, { dtype = "int64" })

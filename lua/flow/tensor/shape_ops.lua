@@ -78,6 +78,22 @@ return function(from)
 
   define(function(x) return reshape(x, -1) end, "flatten", "ravel")
 
+  -- The tensor, if it has this shape, of which -1 and false are any size. In a pipeline tensors of pictures and texts know their sizes, so
+  -- that nothing is to be set.
+  takes "x, shape: list"
+  define(function(x, shape)
+    x = operand(x, nil, "ensure_shape()")
+    local dims = tensor.raw_shape(x)
+    local fits, wanted = #dims == #shape, {}
+    for i = 1, #shape do
+      wanted[i] = rows_of(shape[i]) or shape[i] or -1
+      fits = fits and (wanted[i] == dims[i] or dims[i] < 0 or wanted[i] == -1)
+    end
+    if not fits then raise("ensure_shape(): the shape is %s, expected %s", tensor.shape_text(dims), tensor.shape_text(wanted)) end
+    return x
+  end, "ensure_shape")
+  methods.set_shape = methods.ensure_shape
+
   takes "x, axis = 1"
   define(function(x, axis)
     x = operand(x, nil, "expand_dims()")

@@ -45,6 +45,8 @@ local function layout_of(model, kind, what, specs, own)
   if count == x + y then return { x = x, y = y, weights = 0 } end
   if count == x + y + 1 then return { x = x, y = y, weights = 1 } end
   if count == x + y + y then return { x = x, y = y, weights = y } end
+  local own_loss = model_steps.overrides(model, "compute_loss")      -- it may take one target for several outputs
+  if own_loss and (count == x + 1 or count == x + 2) then return { x = x, y = 1, weights = count - x - 1 } end
   raise("%s: an element of the dataset has %d components; %s takes x, y or x, y, sample_weight: %d to %d of them", what, count,
     object.title(model), x, x + y + 1)
 end

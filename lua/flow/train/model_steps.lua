@@ -201,8 +201,13 @@ function Model:compute_metrics(given)
   local targets, predictions, weights = targets_of(self, given)
   targets = by_output(compiled_of(self), targets, #predictions)
   for _, entry in ipairs(compiled_of(self).metrics) do
-    if targets[entry.output] == nil then raise("%s: the metric %s has no targets", object.title(self), entry.key) end
-    entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights_of(weights, entry.output) or nil)
+    local target = targets[entry.output]
+    if target == nil and not model_steps.overrides(self, "compute_loss") then      -- which may take fewer targets than there are outputs
+      raise("%s: the metric %s has no targets", object.title(self), entry.key)
+    end
+    if target ~= nil then
+      entry.metric:update_state(target, predictions[entry.output], entry.weighted and weights_of(weights, entry.output) or nil)
+    end
   end
   return self:get_metrics_result()
 end
@@ -258,15 +263,9 @@ local function kept(model, kind, name)
   return all[key]
 end
 
-local function check_number(model, kind, name, value)
-  if #tensor.raw_shape(value) > 0 then
-    if value.size ~= 1 then
-      raise("%s: %s_step: \"%s\" has the shape %s, expected one number: take its mean()", object.title(model), kind, name,
-        tensor.shape_text(tensor.raw_shape(value)))
-    end
-    value = value:reshape {}
-  end
-  return value
+-- A result of a step as a number: the mean of one that has several, which is what Keras shows of it.
+local function as_number(value)
+  return #tensor.raw_shape(value) > 0 and value:to("float32"):mean() or value
 end
 
 -- One result as { key =, metric = } or { key =, variable = } or { key =, value = }.
@@ -279,7 +278,7 @@ local function entry_of(model, kind, name, value)
     raise("%s: %s_step: \"%s\" is %s, expected a number: a tensor or the result of a metric", object.title(model), kind, name,
       errors.describe(value))
   end
-  value = check_number(model, kind, name, value)
+  value = as_number(value)
   if not step_share.in_step() then return { key = name, value = value } end
   local keeper = kept(model, kind, name)
   keeper:assign(step_share.mean(value:to("float32")))

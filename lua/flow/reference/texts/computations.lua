@@ -103,6 +103,8 @@ flow.batch_normalization: (x - mean) / sqrt(variance + epsilon) along an axis, t
   print(flow.batch_normalization(flow.ones { 2, 3 }, flow.zeros { 3 }, flow.ones { 3 }, -1))
 flow.layer_normalization: Each row with mean 0 and variance 1, times gamma, plus beta.
   print(flow.layer_normalization(flow.tensor { { 1, 2, 3 } }))
+flow.l2_normalize: A tensor divided by the root of the sum of its squares, along an axis or of all elements.
+  print(flow.l2_normalize(flow.tensor { 3, 4 }))
 flow.rms_normalization: Each row divided by the root of the mean of its squares, times scale.
   print(flow.rms_normalization(flow.tensor { { 1, 2, 3 } }))
 flow.normalize: Each row divided by its norm of this order.

@@ -113,6 +113,8 @@ flow.reshape: The same elements in another shape, in which one dimension may be 
   print(flow.reshape(flow.arange(6), { 2, -1 }))
 flow.flatten: All elements in one row.
   print(flow.flatten(flow.ones { 2, 2 }))
+flow.ensure_shape: The tensor, or an error where its shape is another one; -1 is any size.
+  print(flow.ensure_shape(flow.ones { 2, 3 }, { -1, 3 }).shape[1])      --> 2
 flow.expand_dims: A new axis of length 1.
   print(flow.expand_dims(flow.ones { 3 }, 1).shape[1])      --> 1
 flow.squeeze: Without axes of length 1, or without the named ones.

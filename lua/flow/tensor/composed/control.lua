@@ -65,11 +65,13 @@ end
 
 ---- choices ------------------------------------------------------------------------------------------------------------------------
 
--- true_fn() if the condition holds, else false_fn().
+-- true_fn() if the condition holds, else false_fn(): a tensor, a list, or several values.
 create("cond", "condition, true_fn: callable, false_fn: callable", function(condition, true_fn, false_fn)
   local holds = truth(condition)
   if holds ~= nil then return (holds and true_fn or false_fn)() end
-  return map_lists(function(a, b) return ops.where(condition, a, b) end, true_fn(), false_fn())
+  local a, b = { true_fn() }, { false_fn() }
+  if #a ~= #b then raise("flow.cond: one function returns %d values, the other %d", #a, #b) end
+  return unpack(map_lists(function(x, y) return ops.where(condition, x, y) end, a, b))
 end)
 
 -- The branch of this position, from 1, called with the operands; a position outside takes the first or the last one.

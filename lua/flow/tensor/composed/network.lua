@@ -63,6 +63,13 @@ tools.define_long(function(x, axis, order, epsilon)
   return x / ops.maximum(ops.norm(x, order, axis, true), epsilon)
 end, "normalize")
 
+-- tf.math.l2_normalize: x over the root of its sum of squares, which counts as epsilon at least; without an axis, of all elements.
+takes "x, axis?: number|list, epsilon: number = 1e-12"
+tools.define_long(function(x, axis, epsilon)
+  x = floats(x, "l2_normalize")
+  return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis, axis ~= nil), epsilon))
+end, "l2_normalize")
+
 ---- losses -----------------------------------------------------------------------------------------
 
 takes "target, output, from_logits: boolean = false"

@@ -5,7 +5,9 @@ local errors = require "flow.errors"
 local image = require "flow.tensor.image"
 local draws = require "flow.tensor.composed.draws"
 local tools = require "flow.tensor.composed.tools"
+local native = require "flow.ffi"
 local shapes = require "flow.tensor.shapes"
+local tensor = require "flow.tensor"
 local signature = require "flow.signature"
 
 local ops, takes, raise = tools.ops, signature.takes, errors.raise
@@ -36,11 +38,23 @@ function image.transpose(x)
   local picture, axis = picture_of(x, "transpose")
   return ops.swapaxes(picture, axis, axis + 1)
 end
--- k quarter turns against the clock.
-takes "image, k: integer = 1"
+-- k quarter turns against the clock. If k has no value yet, all four are computed: the pictures are square then.
+takes "image, k: data = 1"
 function image.rot90(x, k)
   local picture, axis = picture_of(x, "rot90")
-  return ops.rot90(picture, k, { axis, axis + 1 })
+  local function turned(n) return ops.rot90(picture, n, { axis, axis + 1 }) end
+  if not (native.is_tensor(k) and tensor.is_symbolic(k)) then
+    local n = native.is_tensor(k) and k:item() or k
+    if type(n) ~= "number" or n ~= math.floor(n) then raise("flow.image.rot90: k is a whole number, got %s", errors.describe(k)) end
+    return turned(n)
+  end
+  local size = tools.dims(picture)
+  if size[axis] ~= size[axis + 1] then
+    raise("flow.image.rot90: pictures of %d x %d are turned by a number: one that is known only when the function runs needs square ones",
+      size[axis], size[axis + 1])
+  end
+  k = ops.mod(k, 4)
+  return ops.where(ops.lt(k, 2), ops.where(ops.eq(k, 0), picture, turned(1)), ops.where(ops.eq(k, 2), turned(2), turned(3)))
 end
 
 -- Half of the pictures flipped, each picture of a batch for itself.
