@@ -55,7 +55,7 @@ struct flow_model_call {
   int         inputs[FLOW_LAYER_MOST_INPUTS];   /* of a layer whose inputs have names: which of them each operand is */
   flow_arguments *options;               /* owned; of such a layer; NULL: none */
   int         operand_count, result;     /* the first result; others of an operation are after it */
-  int         result_count;
+  int result_count;
 };
 
 /* shape[0]: -1; other sizes are -1 where any will do. */

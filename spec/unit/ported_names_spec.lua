@@ -229,6 +229,32 @@ describe("names of TensorFlow", function()
     end
   end)
 
+  it("are places of strings", function()
+    local t = flow.tensor { { "a", "b", "c" }, { "d", "e", "f" } }
+    assert.same({ "c", "f" }, t[{ {}, -1 }]:totable())
+    assert.same({ { "a", "b" }, { "d", "e" } }, t[{ {}, { 1, -2 } }]:totable())
+    assert.same({ "d", "e", "f" }, t[{ 2, {} }]:totable())
+    assert.equal("e", t[{ 2, 2 }])
+    assert.same({ "b", "e" }, t[{ "...", 2 }]:totable())
+    assert.same({ 2, 3, 1 }, { unpack(t[{ {}, {}, false }].shape) })
+    assert.truthy(message_of(function() return t[{ 1, 4 }] end):find("positions 4 to 4 are not among 3 strings", 1, true))
+    assert.truthy(message_of(function() return t[{ 1, 1, 1 }] end):find("more axes than it has", 1, true))
+    assert.truthy(message_of(function() return t[{ {}, { 1, 3, 2 } }] end):find("positions and ranges", 1, true))
+  end)
+
+  it("are a new axis by itself", function()
+    assert.same({ 1, 3, 3, 1 }, { unpack(picture[flow.newaxis].shape) })
+  end)
+
+  it("are numbers that a layer of one's own is called with, by position", function()
+    local Flat = layers.Layer:extend "Flat"
+    function Flat:call(t, height, width, scale) return flow.reshape(t, { -1, height * width }) * (scale or 1) end
+    local input = flow.Input { 3, 4 }
+    local model = flow.Model(input, Flat()(input, 3, 4, 2))
+    assert.equal(24, model:predict(flow.ones { 1, 3, 4 }, { verbose = 0 }):sum():item())
+    assert.equal(12, Flat()(flow.ones { 1, 3, 4 }, 3, 4):sum():item())
+  end)
+
   it("are checks of shapes", function()
     local t = flow.ones { 2, 3 }
     t:set_shape { false, 3 }

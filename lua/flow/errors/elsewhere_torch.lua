@@ -35,7 +35,7 @@ for name, place in pairs {
   sigmoid_cross_entropy_with_logits = "flow.binary_crossentropy(labels, logits, { from_logits = true })",
   softmax_cross_entropy_with_logits = "flow.categorical_crossentropy(labels, logits, { from_logits = true })",
   sparse_softmax_cross_entropy_with_logits = "flow.sparse_categorical_crossentropy(labels, logits, { from_logits = true })",
-  l2_normalize = "flow.normalize(x, axis)", l2_loss = "flow.sum(x ^ 2) / 2", bias_add = "x + bias",
+  l2_loss = "flow.sum(x ^ 2) / 2", bias_add = "x + bias",
   embedding_lookup = "flow.take(table, ids + 1, 1): positions count from 1", conv2d = "flow.conv(x, kernel, strides, padding)",
   conv2d_transpose = "flow.conv_transpose(x, kernel, strides, padding)", avg_pool2d = "flow.average_pool(x, size, strides, padding)",
   max_pool2d = "flow.max_pool(x, size, strides, padding)", weighted_moments = "flow.average(x, axis, weights)",

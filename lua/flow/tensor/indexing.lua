@@ -79,7 +79,7 @@ end
 -- Calls take(axis, begin, finish, step, dropped, size) for each axis of t, and add() for each new one, in their order.
 local function each_axis(t, key, take, add)
   local shape = tensor.raw_shape(t)
-  if type(key) == "number" then key = { key } end
+  if type(key) == "number" or key == false then key = { key } end
   if type(key) ~= "table" or getmetatable(key) or type(next(key)) == "string" then
     raise("a tensor is indexed by a position or a list of positions and ranges, got %s%s", errors.describe(key),
       native.is_tensor(key) and ": flow.take(x, positions, axis) takes several positions, flow.where chooses by a condition" or "")

@@ -83,10 +83,12 @@ return function(from)
   takes "x, shape: list"
   define(function(x, shape)
     x = operand(x, nil, "ensure_shape()")
+    if type(shape) ~= "table" then raise("ensure_shape(): a shape is a list such as { -1, 3 }, got %s", errors.describe(shape)) end
     local dims = tensor.raw_shape(x)
     local fits, wanted = #dims == #shape, {}
     for i = 1, #shape do
       wanted[i] = rows_of(shape[i]) or shape[i] or -1
+      if type(wanted[i]) ~= "number" then raise("ensure_shape(): dimension %d is %s", i, errors.describe(wanted[i])) end
       fits = fits and (wanted[i] == dims[i] or dims[i] < 0 or wanted[i] == -1)
     end
     if not fits then raise("ensure_shape(): the shape is %s, expected %s", tensor.shape_text(dims), tensor.shape_text(wanted)) end

@@ -108,8 +108,42 @@ local function refuse()
   raise("strings are not numbers: layers such as TextVectorization, StringLookup and Hashing make numbers of them")
 end
 
+-- What keys[at] and those after it pick: a position drops the axis, { from, to } is a range, {} is the whole axis, false makes a new one.
+local function picked(value, keys, at)
+  local key = keys[at]
+  if key == nil then return value end
+  if key == false then return setmetatable({ (picked(value, keys, at + 1)) }, metatable) end
+  if type(value) ~= "table" then raise("a tensor of strings is indexed along more axes than it has") end
+  local is_range = type(key) == "table"
+  local from = is_range and (key[1] or 1) or key
+  local to = is_range and (key[2] or -1) or key
+  if type(from) ~= "number" or type(to) ~= "number" or is_range and key[3] ~= nil then
+    raise("a tensor of strings is indexed by positions and ranges { from, to }, got %s", errors.describe(key))
+  end
+  from, to = from < 0 and #value + 1 + from or from, to < 0 and #value + 1 + to or to
+  if from < 1 or to > #value then raise("positions %d to %d are not among %d strings", from, to, #value) end
+  if not is_range then return picked(value[from], keys, at + 1) end
+  local list = {}
+  for i = from, to do list[#list + 1] = picked(value[i], keys, at + 1) end
+  return setmetatable(list, metatable)
+end
+
+-- strings[{ {}, 1 }]: as tensors of numbers are indexed, without steps.
+local function indexed(self, keys)
+  local all, axes = {}, 0
+  for _, key in ipairs(keys) do axes = axes + ((key == false or key == "...") and 0 or 1) end
+  for _, key in ipairs(keys) do
+    if key == "..." then
+      for _ = axes + 1, #shape_of(self) do all[#all + 1] = {} end
+    else all[#all + 1] = key end
+  end
+  return picked(self, all, 1)
+end
+
 metatable.__index = function(self, key)
   if type(key) == "number" then return key < 0 and rawget(self, #self + 1 + key) or nil end
+  if key == false then key = { false } end
+  if type(key) == "table" then return indexed(self, key) end
   local field = FIELDS[key]
   if field then return field(self) end
   return methods[key] or raise("a tensor of strings has no field %q: it can be picked from and reshaped, numbers are made of it by layers "
