@@ -38,7 +38,7 @@ local from_array = signature.guard("flow." .. WHAT, function(data, targets, leng
   check_below("sampling_rate", options.sampling_rate, 1, count)
   check_below("sequence_stride", options.sequence_stride, 1, count)
   local rate, windows = options.sampling_rate, stop - start - (length - 1) * options.sampling_rate
-  if targets ~= nil then
+  if targets then
     targets = ops.operand(targets, nil, WHAT)
     windows = math.min(windows, targets.shape[1])
     targets = rows_of(targets, start, math.min(stop, targets.shape[1]))

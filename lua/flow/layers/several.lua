@@ -184,7 +184,7 @@ function several.read(layer, ...)
   for i = 1, count do
     local value = (select(i, ...))
     if value == nil then raise("%s: argument %d is nil", title, i) end
-    local is_number = type(value) == "number" or batch_rows.is_rows(value)      -- after the first one as it is, as in Keras: a height, a rate
+    local is_number = type(value) == "number" or batch_rows.is_rows(value)      -- after the first one as it is, as in Keras
     local is_plain = not layer._named_inputs and (type(value) == "boolean" or type(value) == "string" or is_number and i > 1)
     local stays = is_plain or symbolic.is(value) or is_operands(value) or not layer._named_inputs and are_named(value)
     if stays then given.arguments[i] = value else given.arguments[i] = ops.operand(value, nil, title) end
