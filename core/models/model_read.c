@@ -163,17 +163,10 @@ static flow_status add_call(flow_model_program *program, const flow_model_part *
   *result = program->value_count;
   program->value_count += given;
   const flow_model_part *wrapper = part->kind == FLOW_PART_WRAPPER ? part : NULL;
-  flow_model_call call = {
-    .layer = part->layer,
-    .wrapper = wrapper,
-    .operation = part->operation,
-    .entry = entry,
-    .config = member(part->entry, "config"),
-    .operands = block,
-    .operand_count = count,
-    .result = *result,
-    .result_count = given
-  };
+  flow_model_call call = { .layer = part->layer, .wrapper = wrapper, .operation = part->operation, .entry = entry };
+  call.config = member(part->entry, "config");
+  call.operands = block, call.operand_count = count;
+  call.result = *result, call.result_count = given;
   for (int i = 0; i < count && i < FLOW_LAYER_MOST_INPUTS; i++) call.inputs[i] = i;
   program->calls[program->call_count++] = call;
   return FLOW_OK;

@@ -255,6 +255,21 @@ describe("names of TensorFlow", function()
     assert.equal(12, Flat()(flow.ones { 1, 3, 4 }, 3, 4):sum():item())
   end)
 
+  it("are defaults of training in call(), also where a model is made", function()
+    local Doubled = layers.Layer:extend "Doubled"
+    function Doubled:call(t, training)
+      if training == nil then training = true end
+      return training and flow.concatenate({ t, t }, { axis = -1 }) or t
+    end
+    local input = flow.Input { 3 }
+    local output = Doubled()(input)
+    assert.equal(6, output.shape[2])
+    assert.equal(3, Doubled()(input, { training = false }).shape[2])
+    local model = flow.Model(input, output)
+    assert.equal(6, model(flow.ones { 2, 3 }).shape[2])
+    assert.equal(3, model(flow.ones { 2, 3 }, { training = false }).shape[2])
+  end)
+
   it("are checks of shapes", function()
     local t = flow.ones { 2, 3 }
     t:set_shape { false, 3 }

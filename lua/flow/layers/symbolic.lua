@@ -87,16 +87,17 @@ end
 
 ---- calls -----------------------------------------------------------------------------------------------------------------------
 
--- Runs f while a trace is open that is thrown away afterwards: shapes are found by the ops' own rules.
-local function in_scratch_trace(f)
+-- Runs f while a trace is open that is thrown away afterwards: shapes are found by the ops' own rules. is_open: nobody says whether it is
+-- training, so that a layer may take its own default.
+local function in_scratch_trace(f, is_open)
   local own = scopes.own()
-  local before = own.scratch_trace
+  local before, was_open = own.scratch_trace, own.training_is_open
   local function finish(ok, ...)
-    own.scratch_trace = before
+    own.scratch_trace, own.training_is_open = before, was_open
     if not ok then error((...), 0) end
     return ...
   end
-  own.scratch_trace = true
+  own.scratch_trace, own.training_is_open = true, is_open or was_open
   return finish(pcall(native.while_tracing, function() check(C.flow_trace_begin(context)) end, f))
 end
 
@@ -145,7 +146,7 @@ local function trace_call(layer, list, single, training, as_call)
   return in_scratch_trace(function()
     local traced = {}
     for i = 1, #list do traced[i] = masked_input(list[i]) end
-    local result = layer:_run(single and traced[1] or traced, traced, training, as_call and as_call(traced))
+    local result = layer:_run(single and traced[1] or traced, traced, training or false, as_call and as_call(traced))
     if native.is_tensor(result) then return { describe_output(result), single = true } end
     if type(result) ~= "table" or #result == 0 then
       raise("%s: call() returned %s, expected a tensor or a list of tensors", object.title(layer), errors.describe(result))
@@ -155,7 +156,7 @@ local function trace_call(layer, list, single, training, as_call)
       several[i] = describe_output(result[i]) or raise("%s: result %d of call() is %s", object.title(layer), i, errors.describe(result[i]))
     end
     return several
-  end)
+  end, training == nil and scopes.own().training == nil)
 end
 
 ---- sizes that are not known ---------------------------------------------------------------------------------------------------------
@@ -283,7 +284,7 @@ function symbolic.build(layer, specs)
   local shapes = {}
   for i, spec in ipairs(specs) do shapes[i] = spec.shape end
   layer:_ensure_built(shapes, #specs == 1)
-  layer:_infer(specs, #specs == 1, false)
+  layer:_infer(specs, #specs == 1)
 end
 
 -- Adds a call of `layer` on a symbolic tensor or a list of them.
@@ -299,7 +300,7 @@ function symbolic.call(layer, inputs, options)
   end
   for i = 1, #list do shapes[i] = list[i].shape end
   layer:_ensure_built(shapes, single)
-  local found = layer:_infer(symbolic.with_masks(layer, list, list), single, options.training or false)
+  local found = layer:_infer(symbolic.with_masks(layer, list, list), single, options.training)
   return add_node(layer, list, found, { single = single, options = options })
 end
 
@@ -308,7 +309,7 @@ function symbolic.call_several(layer, call, training, several)
   check_inputs(layer, call.list)
   several.build(layer, call, function(t) return t.shape end)
   local inputs = symbolic.with_masks(layer, call.list, call.list)
-  local found = layer:_infer(inputs, false, training or false, function(list) return several.replace(call, list) end)
+  local found = layer:_infer(inputs, false, training, function(list) return several.replace(call, list) end)
   return add_node(layer, call.list, found, { call = call, options = { training = training } })
 end
 
