@@ -140,6 +140,11 @@ flow_json *flow_json_member(const flow_json *object, const char *key)
   return at;
 }
 
+const char *flow_json_member_text(const flow_json *object, const char *key)
+{
+  return flow_json_text(flow_json_member(object, key));
+}
+
 flow_json *flow_json_item(const flow_json *list, int index)
 {
   flow_json *at = list && index >= 0 ? list->child : NULL;

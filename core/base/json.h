@@ -38,6 +38,8 @@ static inline int flow_json_is_false(const flow_json *json) { return flow_json_i
 
 /* NULL (a list, no such entry, json is NULL itself) is an answer to all of these. */
 flow_json *flow_json_member(const flow_json *object, const char *key);
+/* The text of such a member, borrowed; NULL: it is not there, or not a text. */
+const char *flow_json_member_text(const flow_json *object, const char *key);
 flow_json *flow_json_item(const flow_json *list, int index);      /* from 0 */
 int        flow_json_count(const flow_json *list);
 

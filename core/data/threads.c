@@ -1,30 +1,20 @@
 /* threads.c: see threads.h. */
 #include "data/threads.h"
 
-#include <time.h>
+#include "base/condition.h"
 #include "data/iterator.h"
 
 enum { LOOK_NANOSECONDS = 50000000 };      /* how often the caller's thread looks for an interrupt while it waits */
 
 /* ---- gates --------------------------------------------------------------------------------------------------------------- */
 
-static void make_condition(pthread_cond_t *condition)
-{
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(condition, &attributes);
-  pthread_condattr_destroy(&attributes);
-}
-
-/* Conditions use the monotonic clock: a change of the system's time must not end or lengthen a wait. The list is changed under the
- * iterator's lock, because flow_iterator_cancel walks it from another thread. */
+/* The list is changed under the iterator's lock, because flow_iterator_cancel walks it from another thread. */
 void flow_gate_open(flow_gate *gate, flow_iterator *iterator)
 {
   gate->iterator = iterator;
   pthread_mutex_init(&gate->lock, NULL);
-  make_condition(&gate->ready);
-  make_condition(&gate->room);
+  flow_condition_make(&gate->ready);
+  flow_condition_make(&gate->room);
   pthread_mutex_lock(&iterator->lock);
   gate->previous = NULL;
   gate->next = iterator->gates;
@@ -80,14 +70,7 @@ flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition)
     pthread_cond_wait(condition, &gate->lock);
     return cancelled(iterator);
   }
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += LOOK_NANOSECONDS;
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_nsec -= 1000000000;
-    until.tv_sec++;
-  }
-  pthread_cond_timedwait(condition, &gate->lock, &until);
+  flow_condition_wait_for(condition, &gate->lock, LOOK_NANOSECONDS);
   if (flow_interrupted(iterator->context)) return flow_fail(FLOW_INTERRUPTED, "interrupted");
   return cancelled(iterator);
 }

@@ -6,6 +6,7 @@
 #include <zlib.h>
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 /* ---- stb's memory: the house's allocator, with a budget for one picture --------------------------------------------------------- */
 
@@ -38,14 +39,20 @@ static _Thread_local unsigned char *compressed_pixels;      /* stb leaks it when
 /* zlib's compressor instead of stb's: smaller files, sooner. */
 static unsigned char *stb_compress(unsigned char *data, int count, int *compressed, int level)
 {
-  uLongf bytes = compressBound((uLong)count);
-  unsigned char *block = stb_alloc(bytes);
-  if (!block) return NULL;
-  if (compress2(block, &bytes, data, (uLong)count, level) != Z_OK) {
+  z_stream stream = flow_zlib_stream();
+  size_t most = compressBound((uLong)count);
+  unsigned char *block = stb_alloc(most);
+  if (!block || deflateInit(&stream, level) != Z_OK) {
     flow_free(block);
     return NULL;
   }
-  *compressed = (int)bytes;
+  stream.next_in = data;
+  stream.avail_in = (uInt)count;
+  stream.next_out = block;
+  stream.avail_out = (uInt)most;
+  deflate(&stream, Z_FINISH); /* cannot fail: there is room for the worst case */
+  *compressed = (int)(most - stream.avail_out);
+  deflateEnd(&stream);
   return compressed_pixels = block;
 }
 
@@ -84,7 +91,9 @@ static unsigned char *stb_compress(unsigned char *data, int count, int *compress
 static char *stbi_zlib_decode_malloc_guesssize_headerflag(const char *bytes, int count, int guess, int *out_count, int with_header)
 {
   (void)guess;
-  z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)count };
+  z_stream stream = flow_zlib_stream();
+  stream.next_in = (Bytef *)(uintptr_t)bytes;
+  stream.avail_in = (uInt)count;
   unsigned char *block = inflated_most <= INT32_MAX ? stb_alloc(inflated_most) : NULL;
   if (!block || inflateInit2(&stream, with_header ? MAX_WBITS : -MAX_WBITS) != Z_OK) {
     flow_free(block);

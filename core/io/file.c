@@ -11,7 +11,7 @@
 /* MOST_EXPANSION: see flow_source_most. */
 enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032 };
 
-static flow_status fail_by_errno(const char *action, const char *path)
+flow_status flow_fail_by_errno(const char *action, const char *path)
 {
   int error = errno;
   return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
@@ -26,7 +26,7 @@ flow_status flow_source_open(const char *path, flow_source *source)
   *source = (flow_source){ .path = path };
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
   int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);    /* O_NONBLOCK: a pipe is refused below, not waited for */
-  if (descriptor < 0) return fail_by_errno("open", path);
+  if (descriptor < 0) return flow_fail_by_errno("open", path);
   struct stat facts;
   if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
     close(descriptor);
@@ -34,7 +34,7 @@ flow_status flow_source_open(const char *path, flow_source *source)
   }
   source->file = fdopen(descriptor, "rb");
   if (!source->file) {
-    flow_status status = fail_by_errno("open", path);
+    flow_status status = flow_fail_by_errno("open", path);
     close(descriptor);
     return status;
   }
@@ -57,19 +57,25 @@ void flow_source_close(flow_source *source)
   source->file = NULL;
 }
 
-static void *inflater_alloc(void *unused, unsigned count, unsigned size)
+static void *zlib_alloc(void *unused, unsigned count, unsigned size)
 {
   (void)unused;
   size_t bytes;
   void *block;
-  if (flow_multiply(count, size, &bytes) != FLOW_OK || flow_alloc(bytes, &block) != FLOW_OK) return Z_NULL;
+  if (flow_multiply(count, size, &bytes) != FLOW_OK || flow_alloc_zero(bytes, &block) != FLOW_OK) return Z_NULL;
   return block;
 }
 
-static void inflater_free(void *unused, void *block)
+static void zlib_free(void *unused, void *block)
 {
   (void)unused;
   flow_free(block);
+}
+
+/* Cleared memory, since deflate looks at parts of its window that it has not written. */
+z_stream flow_zlib_stream(void)
+{
+  return (z_stream){ .zalloc = zlib_alloc, .zfree = zlib_free };
 }
 
 int flow_coding_window(flow_coding coding)
@@ -77,15 +83,14 @@ int flow_coding_window(flow_coding coding)
   return coding == FLOW_GZIP ? 16 + MAX_WBITS : coding == FLOW_ZLIB ? MAX_WBITS : -MAX_WBITS;
 }
 
-/* zlib's memory comes from flow_alloc, so that its failures are tested like all others. */
 static flow_status start_inflating(flow_source *source, flow_coding coding)
 {
   void *buffer;
   FLOW_TRY(flow_alloc(INFLATE_BUFFER, &buffer));
-  source->inflater = (z_stream){ .zalloc = inflater_alloc, .zfree = inflater_free };
+  source->inflater = flow_zlib_stream();
   if (inflateInit2(&source->inflater, flow_coding_window(coding)) != Z_OK) {
     flow_free(buffer);
-    return FLOW_OUT_OF_MEMORY;                                         /* inflater_alloc has set the message */
+    return FLOW_OUT_OF_MEMORY; /* zlib_alloc has set the message */
   }
   source->buffer = buffer;
   source->coding = coding;
@@ -101,7 +106,7 @@ flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t byt
     return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged: it refers to %.0f bytes from byte %.0f on, but has only %.0f", source->path,
                      (double)bytes, (double)offset, (double)source->file_bytes);
   }
-  if (fseeko(source->file, (off_t)offset, SEEK_SET) != 0) return fail_by_errno("read", source->path);
+  if (fseeko(source->file, (off_t)offset, SEEK_SET) != 0) return flow_fail_by_errno("read", source->path);
   source->left = bytes;
   source->ended = source->wants_crc = 0;
   source->crc = 0;
@@ -122,7 +127,7 @@ static flow_status read_plain(flow_source *source, void *to, uint64_t bytes, uin
 {
   if (bytes > source->left) bytes = source->left;
   *got = fread(to, 1, bytes, source->file);
-  if (*got < bytes && ferror(source->file)) return fail_by_errno("read", source->path);
+  if (*got < bytes && ferror(source->file)) return flow_fail_by_errno("read", source->path);
   source->left = *got < bytes ? 0 : source->left - bytes;
   return FLOW_OK;
 }
@@ -144,7 +149,7 @@ static flow_status read_inflated(flow_source *source, void *to, uint64_t bytes, 
     inflater->avail_out = (uInt)room;
     int result = inflate(inflater, Z_NO_FLUSH);
     *got += room - inflater->avail_out;
-    if (result == Z_MEM_ERROR) return FLOW_OUT_OF_MEMORY;              /* inflater_alloc has set the message */
+    if (result == Z_MEM_ERROR) return FLOW_OUT_OF_MEMORY; /* zlib_alloc has set the message */
     source->ended = result == Z_STREAM_END;
     if (source->ended) {
       if (source->coding != FLOW_GZIP || (inflater->avail_in == 0 && source->left == 0)) return FLOW_OK;

@@ -13,6 +13,11 @@
 
 typedef enum flow_coding { FLOW_PLAIN, FLOW_DEFLATE, FLOW_GZIP, FLOW_ZLIB } flow_coding;   /* FLOW_DEFLATE: without any header */
 
+/* A failure of a system call, by errno: "cannot open PATH: ...". FLOW_NOT_FOUND where the file is missing, else FLOW_IO_ERROR. */
+flow_status flow_fail_by_errno(const char *action, const char *path);
+
+/* For inflateInit2 and deflateInit2: zlib takes its memory by flow_alloc, which counts it and lets tests fail each piece of it. */
+z_stream flow_zlib_stream(void);
 /* zlib's way to say which header and checksum surround the compressed data. */
 int flow_coding_window(flow_coding coding);
 

@@ -15,12 +15,6 @@
 /* MOST_LEVELS: each level holds a descriptor; the usual limit of a process is 1,024. */
 enum { COPY_BYTES = 1 << 20, MOST_LEVELS = 1000 };
 
-static flow_status fail_by_errno(const char *action, const char *path)
-{
-  int error = errno;
-  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
-}
-
 static flow_status check_path(const char *action, const char *path)
 {
   return path && *path ? FLOW_OK : flow_fail(FLOW_INVALID_ARGUMENT, "%s: the path is empty", action);
@@ -55,10 +49,10 @@ flow_status flow_make_folders(const char *path)
   for (char *slash = strchr(part + 1, '/'); slash && status == FLOW_OK; slash = strchr(slash + 1, '/')) {
     *slash = 0;
     /* A folder above that cannot be made may still be there, where one may not write: the last mkdir tells. */
-    if (!make_folder(part) && errno != EACCES && errno != EROFS && errno != EPERM) status = fail_by_errno("make the folder", part);
+    if (!make_folder(part) && errno != EACCES && errno != EROFS && errno != EPERM) status = flow_fail_by_errno("make the folder", part);
     *slash = '/';
   }
-  if (status == FLOW_OK && !make_folder(part)) status = fail_by_errno("make the folder", path);
+  if (status == FLOW_OK && !make_folder(part)) status = flow_fail_by_errno("make the folder", path);
   flow_free(part);
   return status;
 }
@@ -68,16 +62,16 @@ flow_status flow_make_folders(const char *path)
 static flow_status remove_entry(int parent, const char *name, const char *path, int level)
 {
   if (unlinkat(parent, name, 0) == 0) return FLOW_OK;
-  if (errno != EISDIR && errno != EPERM) return fail_by_errno("remove a file below", path);
+  if (errno != EISDIR && errno != EPERM) return flow_fail_by_errno("remove a file below", path);
   int descriptor = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (descriptor < 0) return fail_by_errno("remove the folder", path);
+  if (descriptor < 0) return flow_fail_by_errno("remove the folder", path);
   if (level > MOST_LEVELS) {
     close(descriptor);
     return flow_fail(FLOW_UNSUPPORTED, "cannot remove %s: it has more than %d folders one inside the other", path, (int)MOST_LEVELS);
   }
   DIR *stream = fdopendir(descriptor);
   if (!stream) {
-    flow_status status = fail_by_errno("remove the folder", path);
+    flow_status status = flow_fail_by_errno("remove the folder", path);
     close(descriptor);
     return status;
   }
@@ -87,7 +81,7 @@ static flow_status remove_entry(int parent, const char *name, const char *path, 
     status = remove_entry(descriptor, entry->d_name, path, level + 1);
   }
   closedir(stream);
-  if (status == FLOW_OK && unlinkat(parent, name, AT_REMOVEDIR) != 0) status = fail_by_errno("remove the folder", path);
+  if (status == FLOW_OK && unlinkat(parent, name, AT_REMOVEDIR) != 0) status = flow_fail_by_errno("remove the folder", path);
   return status;
 }
 
@@ -120,7 +114,7 @@ flow_status flow_remove_tree(const char *path)
   if (ends_in_dots(name)) {
     status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s ends in . or ..; give the folder's own name", path);
   } else if (lstat(name, &facts) != 0) {
-    status = fail_by_errno("remove the folder", path);
+    status = flow_fail_by_errno("remove the folder", path);
   } else if (!S_ISDIR(facts.st_mode)) {
     const char *found = S_ISLNK(facts.st_mode) ? "a link" : "a file";
     status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is %s; remove() takes it away", path, found);
@@ -144,7 +138,7 @@ flow_status flow_remove_file(const char *path)
     return flow_fail(FLOW_INVALID_ARGUMENT, "remove: %s is a folder; rmtree() takes it away with all that is in it", path);
   }
   errno = error;
-  return fail_by_errno("remove", path);
+  return flow_fail_by_errno("remove", path);
 }
 
 static flow_status fail_because_there(const char *action, const char *to)
@@ -179,7 +173,7 @@ flow_status flow_rename_path(const char *from, const char *to, int overwrite)
   FLOW_TRY(check_path("rename", from));
   FLOW_TRY(check_path("rename", to));
   if ((overwrite ? rename(from, to) : flow_rename_to_free(from, to)) == 0) return FLOW_OK;
-  return !overwrite && errno == EEXIST ? fail_because_there("rename", to) : fail_by_errno("rename", from);
+  return !overwrite && errno == EEXIST ? fail_because_there("rename", to) : flow_fail_by_errno("rename", from);
 }
 
 /* Less than COPY_BYTES read is the end of the file. */

@@ -164,30 +164,14 @@ flow_status flow_record_skip(flow_record_reader *reader, int *skipped)
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------- */
 
-static void *deflater_alloc(void *unused, unsigned count, unsigned size)
-{
-  (void)unused;
-  size_t bytes;
-  void *block;
-  if (flow_multiply(count, size, &bytes) != FLOW_OK || flow_alloc_zero(bytes, &block) != FLOW_OK) return Z_NULL;
-  return block;
-}
-
-static void deflater_free(void *unused, void *block)
-{
-  (void)unused;
-  flow_free(block);
-}
-
-/* zlib's memory comes from flow_alloc; cleared, since deflate looks at parts of its window that it has not written. */
 static flow_status start_deflating(flow_record_sink *sink, flow_coding coding)
 {
   void *buffer;
   FLOW_TRY(flow_alloc(DEFLATE_BUFFER, &buffer));
-  sink->deflater = (z_stream){ .zalloc = deflater_alloc, .zfree = deflater_free };
+  sink->deflater = flow_zlib_stream();
   if (deflateInit2(&sink->deflater, Z_DEFAULT_COMPRESSION, Z_DEFLATED, flow_coding_window(coding), 9, Z_DEFAULT_STRATEGY) != Z_OK) {
     flow_free(buffer);
-    return FLOW_OUT_OF_MEMORY;                                         /* deflater_alloc has set the message */
+    return FLOW_OUT_OF_MEMORY; /* flow_alloc has set the message */
   }
   sink->buffer = buffer;
   sink->coding = coding;

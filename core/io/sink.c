@@ -17,12 +17,6 @@
 
 enum { WRITE_BLOCK = 1 << 20 };
 
-static flow_status fail_by_errno(const char *action, const char *path)
-{
-  int error = errno;
-  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
-}
-
 /* ---- what killed writers leave ----------------------------------------------------------------------------------------------------- */
 
 /* Whether a name ends as open_temporary makes them: .PROCESS-NUMBER.tmp */
@@ -97,7 +91,7 @@ static flow_status follow_link(flow_sink *sink, size_t length)
   FLOW_TRY(flow_alloc(folder + length + 1, &block));
   char *next = block;
   ssize_t got = readlink(sink->path, next + folder, length);
-  flow_status status = got < 0 ? fail_by_errno("write", sink->path) : FLOW_OK;
+  flow_status status = got < 0 ? flow_fail_by_errno("write", sink->path) : FLOW_OK;
   if (status == FLOW_OK && (size_t)got == length) {
     status = flow_fail(FLOW_IO_ERROR, "cannot write %s: the link changes meanwhile", sink->path);
   }
@@ -126,11 +120,11 @@ static flow_status find_target(flow_sink *sink, struct stat *facts, int *replace
     if (!S_ISLNK(facts->st_mode)) {
       if (!S_ISDIR(facts->st_mode)) return flow_fail(FLOW_INVALID_ARGUMENT, "cannot write %s: it is not a regular file", sink->path);
       errno = EISDIR;
-      return fail_by_errno("write", sink->path);
+      return flow_fail_by_errno("write", sink->path);
     }
     if (links == MOST_LINKS) {
       errno = ELOOP;
-      return fail_by_errno("write", sink->path);
+      return flow_fail_by_errno("write", sink->path);
     }
     FLOW_TRY(follow_link(sink, PATH_MAX));
   }
@@ -189,7 +183,7 @@ static flow_status open_temporary(flow_sink *sink, const struct stat *replaced)
     unlink(name);
     break;
   }
-  flow_status status = fail_by_errno("write", sink->path);
+  flow_status status = flow_fail_by_errno("write", sink->path);
   flow_free(sink->temporary);
   sink->temporary = NULL;                /* nothing to remove */
   return status;
@@ -220,7 +214,7 @@ flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
   for (uint64_t left = bytes; left > 0;) {
     uint64_t block = left < WRITE_BLOCK ? left : WRITE_BLOCK;
     if (sink->wants_crc) sink->crc = (uint32_t)crc32_z(sink->crc, (const Bytef *)next, block);
-    if (fwrite(next, 1, block, sink->file) < block) return fail_by_errno("write", sink->path);
+    if (fwrite(next, 1, block, sink->file) < block) return flow_fail_by_errno("write", sink->path);
     next += block;
     left -= block;
   }
@@ -233,12 +227,12 @@ flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, 
   if (offset > sink->written || bytes > sink->written - offset) {
     return flow_fail(FLOW_INTERNAL, "%s has no byte %.0f to write over", sink->path, (double)offset);
   }
-  if (fflush(sink->file) != 0) return fail_by_errno("write", sink->path);
+  if (fflush(sink->file) != 0) return flow_fail_by_errno("write", sink->path);
   const char *next = from;
   while (bytes > 0) {
     ssize_t count = pwrite(fileno(sink->file), next, bytes, (off_t)offset);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_by_errno("write", sink->path);
+    if (count < 0) return flow_fail_by_errno("write", sink->path);
     next += count;
     offset += (uint64_t)count;
     bytes -= (uint64_t)count;
@@ -255,7 +249,7 @@ static flow_status sync_folder(char *path)
   if (end) *end = cut;
   if (descriptor < 0) return FLOW_OK;      /* a folder that may be written to but not read: nothing more can be done */
   flow_status status = FLOW_OK;
-  if (fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) status = fail_by_errno("write", path);
+  if (fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) status = flow_fail_by_errno("write", path);
   close(descriptor);
   return status;
 }
@@ -264,7 +258,7 @@ static flow_status sync_folder(char *path)
 static flow_status name_file(const flow_sink *sink)
 {
   if ((sink->only_new ? flow_rename_to_free : rename)(sink->temporary, sink->path) == 0) return FLOW_OK;
-  if (!sink->only_new || errno != EEXIST) return fail_by_errno("write", sink->path);
+  if (!sink->only_new || errno != EEXIST) return flow_fail_by_errno("write", sink->path);
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s exists: another process has made it meanwhile; give overwrite = true to replace it",
                    sink->path);
 }
@@ -274,7 +268,7 @@ static flow_status name_file(const flow_sink *sink)
 flow_status flow_sink_commit(flow_sink *sink)
 {
   flow_status status = FLOW_OK;
-  if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = fail_by_errno("write", sink->path);
+  if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = flow_fail_by_errno("write", sink->path);
   if (status == FLOW_OK) {
     status = name_file(sink);
     if (status == FLOW_OK) {
@@ -283,7 +277,7 @@ flow_status flow_sink_commit(flow_sink *sink)
       status = sync_folder(sink->path);
     }
   }
-  if (fclose(sink->file) != 0 && status == FLOW_OK) status = fail_by_errno("write", sink->path);
+  if (fclose(sink->file) != 0 && status == FLOW_OK) status = flow_fail_by_errno("write", sink->path);
   sink->file = NULL;
   flow_sink_discard(sink);
   return status;

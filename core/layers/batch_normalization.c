@@ -5,7 +5,7 @@
 #include "graph/context.h"
 #include "autodiff/apply.h"
 #include "layers/express.h"
-#include "layers/layer.h"
+#include "layers/norm_axes.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_INTEGER, "-1", NULL },
@@ -41,10 +41,9 @@ static variable_indices indices_of(const flow_layer *layer)
 
 static flow_status check(flow_layer *layer)
 {
-  double momentum = flow_argument_number(layer->arguments, "momentum"), epsilon = flow_argument_number(layer->arguments, "epsilon");
+  double momentum = flow_argument_number(layer->arguments, "momentum");
   if (!(momentum >= 0 && momentum <= 1)) return flow_layer_fail(layer, "momentum must be between 0 and 1, found %.15g", momentum);
-  if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
-  return FLOW_OK;
+  return flow_layer_check_epsilon(layer);
 }
 
 /* The size of the normalized axis; *axis counts from 0. Also of every call: the batch cannot be the axis. */

@@ -2,7 +2,7 @@
  * all its values, then scaled and shifted by channel. */
 #include "autodiff/composites.h"
 #include "layers/express.h"
-#include "layers/layer.h"
+#include "layers/norm_axes.h"
 
 static const flow_argument parameters[] = {
   { "groups", FLOW_INTEGER, "32", NULL },
@@ -22,11 +22,9 @@ static const flow_argument parameters[] = {
 static flow_status check(flow_layer *layer)
 {
   int64_t groups = flow_argument_integer(layer->arguments, "groups");
-  double epsilon = flow_argument_number(layer->arguments, "epsilon");
   if (groups < 1 && groups != -1)
     return flow_layer_fail(layer, "groups must be greater than 0, or -1 for one channel each, found %lld", (long long)groups);
-  if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
-  return FLOW_OK;
+  return flow_layer_check_epsilon(layer);
 }
 
 /* The axis from 0, its size and the number of groups. */

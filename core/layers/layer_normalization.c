@@ -20,8 +20,7 @@ static const flow_argument parameters[] = {
 
 static flow_status check(flow_layer *layer)
 {
-  double epsilon = flow_argument_number(layer->arguments, "epsilon");
-  if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
+  FLOW_TRY(flow_layer_check_epsilon(layer));
   if (flow_argument_boolean(layer->arguments, "rms_scaling"))
     return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": rms_scaling = true is not supported; leave it out", layer->class->name, layer->name);
   return FLOW_OK;

@@ -33,3 +33,9 @@ flow_status flow_norm_shape(const flow_layer *layer, const flow_signature *input
   }
   return FLOW_OK;
 }
+
+flow_status flow_layer_check_epsilon(flow_layer *layer)
+{
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  return epsilon >= 0 ? FLOW_OK : flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
+}

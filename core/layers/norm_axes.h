@@ -10,4 +10,7 @@ flow_status flow_norm_axes(const flow_layer *layer, const flow_signature *input,
  * have the sizes that the layer was built for or, before that, known ones. */
 flow_status flow_norm_shape(const flow_layer *layer, const flow_signature *input, flow_attributes *reduce, int64_t dims[FLOW_MAX_RANK]);
 
+/* A `check` of layers with the parameter epsilon, which is 0 or greater. */
+flow_status flow_layer_check_epsilon(flow_layer *layer);
+
 #endif

@@ -9,12 +9,6 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-static flow_status check(flow_layer *layer)
-{
-  double epsilon = flow_argument_number(layer->arguments, "epsilon");
-  return epsilon >= 0 ? FLOW_OK : flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
-}
-
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -48,7 +42,7 @@ const flow_layer_class flow_layer_rms_normalization = {
   .parameters = parameters,
   .build = build,
   .call = call,
-  .check = check,
+  .check = flow_layer_check_epsilon,
   .full_precision = 1,
   .doc = "Each sample divided by the root of the mean of its squares along axis, then scaled."
 };

@@ -6,21 +6,13 @@
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
 
-static const flow_json *member(const flow_json *object, const char *name) { return flow_json_member(object, name); }
-
-static const char *text_member(const flow_json *object, const char *name)
-{
-  const flow_json *item = member(object, name);
-  return flow_json_is(item, FLOW_JSON_TEXT) ? item->text : NULL;
-}
-
 /* A text is a loss by its name with default options, an object a class with its config. A list or an object of losses is not known here. */
 static flow_status read_loss(flow_model *model, const flow_json *loss)
 {
   static const char *const apart[] = { "name", "reduction", "dtype", "fn", NULL };
-  const char *name = flow_json_is(loss, FLOW_JSON_TEXT) ? loss->text : text_member(loss, "class_name");
-  const flow_json *config = member(loss, "config");
-  const char *reduction = text_member(config, "reduction");
+  const char *name = flow_json_is(loss, FLOW_JSON_TEXT) ? loss->text : flow_json_member_text(loss, "class_name");
+  const flow_json *config = flow_json_member(loss, "config");
+  const char *reduction = flow_json_member_text(config, "reduction");
   int index = name ? flow_loss_lookup(name) : -1;
   if (index < 0) return flow_fail(FLOW_UNSUPPORTED, "its loss %s is not known", name ? name : "(several)");
   if (reduction && strcmp(reduction, "sum_over_batch_size") != 0 && strcmp(reduction, "mean") != 0)
@@ -33,8 +25,9 @@ static flow_status read_loss(flow_model *model, const flow_json *loss)
 /* Keras wraps the optimizer of a model with this policy when it compiles it, and writes the config of the one that it was given. */
 static int scales_by_policy(const flow_model *model)
 {
-  const flow_json *policy = member(member(model->description, "config"), "dtype");
-  const char *name = flow_json_is(policy, FLOW_JSON_OBJECT) ? text_member(member(policy, "config"), "name") : flow_json_text(policy);
+  const flow_json *policy = flow_json_member(flow_json_member(model->description, "config"), "dtype");
+  const char *name = flow_json_text(policy);
+  if (!name) name = flow_json_member_text(flow_json_member(policy, "config"), "name");
   return name && strcmp(name, "mixed_float16") == 0;
 }
 
@@ -42,10 +35,10 @@ static int scales_by_policy(const flow_model *model)
  * would have a loss). */
 static flow_status read_compiled(flow_model *model)
 {
-  const flow_json *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
-  if (!flow_json_is(optimizer, FLOW_JSON_OBJECT) || !member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
-  FLOW_TRY(read_loss(model, member(compiled, "loss")));
-  const char *class_name = text_member(optimizer, "class_name");
+  const flow_json *compiled = flow_json_member(model->description, "compile_config"), *optimizer = flow_json_member(compiled, "optimizer");
+  if (!flow_json_is(optimizer, FLOW_JSON_OBJECT) || !flow_json_member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
+  FLOW_TRY(read_loss(model, flow_json_member(compiled, "loss")));
+  const char *class_name = flow_json_member_text(optimizer, "class_name");
   if (class_name && strcmp(class_name, "LossScaleOptimizer") == 0)
     return flow_loss_scale_read(optimizer, &model->loss_scale, &model->optimizer);
   FLOW_TRY(flow_optimizer_read(optimizer, &model->optimizer));

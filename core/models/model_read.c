@@ -11,12 +11,6 @@ enum { MOST_DEPTH = 64, MOST_CALLS = 100000, MOST_PARTS = 100000 };
 
 static const flow_json *member(const flow_json *object, const char *name) { return flow_json_member(object, name); }
 
-static const char *text_member(const flow_json *object, const char *name)
-{
-  const flow_json *item = member(object, name);
-  return flow_json_is(item, FLOW_JSON_TEXT) ? item->text : NULL;
-}
-
 /* ---- parts --------------------------------------------------------------------------------------------------------------- */
 
 static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part);
@@ -87,8 +81,8 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
 {
   const flow_json *config = member(entry, "config");
   part->entry = entry;
-  part->class_name = text_member(entry, "class_name");
-  part->name = text_member(entry, "name") ? text_member(entry, "name") : text_member(config, "name");
+  part->class_name = flow_json_member_text(entry, "class_name");
+  part->name = flow_json_member_text(entry, "name") ? flow_json_member_text(entry, "name") : flow_json_member_text(config, "name");
   if (!part->class_name || !flow_json_is(config, FLOW_JSON_OBJECT) || !part->name)
     return flow_fail(FLOW_CORRUPT_DATA, "an entry has no class_name, no config or no name");
   if (strcmp(part->class_name, "InputLayer") == 0) {
@@ -100,12 +94,12 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
     part->kind = sequential ? FLOW_PART_SEQUENTIAL : FLOW_PART_FUNCTIONAL;
     return read_parts(config, depth, part);
   }
-  if (flow_operation_is(text_member(entry, "module"))) {
+  if (flow_operation_is(flow_json_member_text(entry, "module"))) {
     part->kind = FLOW_PART_OPERATION;
     part->operation = flow_operation_find(part->class_name);
     if (part->operation) return FLOW_OK;
     return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is the operation %s of %s, which is not supported in files", part->name, part->class_name,
-                     text_member(entry, "module"));
+                     flow_json_member_text(entry, "module"));
   }
   part->wrapper = flow_wrapper_find(part->class_name);
   if (part->wrapper) {
@@ -127,7 +121,7 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
 static flow_status add_input(flow_model *model, const flow_model_part *part)
 {
   const flow_json *config = member(part->entry, "config"), *shape = member(config, "batch_shape"), *dtype = member(config, "dtype"), *dim;
-  const char *name = flow_json_is(dtype, FLOW_JSON_TEXT) ? dtype->text : text_member(member(dtype, "config"), "name");
+  const char *name = flow_json_is(dtype, FLOW_JSON_TEXT) ? dtype->text : flow_json_member_text(member(dtype, "config"), "name");
   flow_model_input input = { .name = part->name, .dtype = flow_dtype_find(name ? name : "float32") };
   if (!flow_json_is(shape, FLOW_JSON_LIST) || flow_json_count(shape) < 1 || flow_json_count(shape) > FLOW_MAX_RANK)
     return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" has no batch_shape of 1 to %d dimensions", part->name, FLOW_MAX_RANK);
@@ -358,7 +352,7 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   int alone = member(first, "class_name") != NULL, given = named ? 0 : flow_file_tensor_count(first, alone);
   for (int i = 0; i < given; i++) {
     const flow_json *tensor = flow_file_tensor_at(first, alone, i);
-    const char *class = text_member(tensor, "class_name");
+    const char *class = flow_json_member_text(tensor, "class_name");
     if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MODEL_MOST_TENSORS)
       return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is not a tensor, or there are too many", count + 1, part->name);
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));

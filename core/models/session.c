@@ -2,8 +2,8 @@
 #include "models/session.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/condition.h"
 #include "base/fork_lock.h"
 #include "graph/context.h"
 
@@ -29,21 +29,12 @@ struct flow_sharing {
 
 /* ---- the lock ---------------------------------------------------------------------------------------------------------------- */
 
-static void make_condition(flow_sharing *sharing)
-{
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&sharing->changed, &attributes);
-  pthread_condattr_destroy(&attributes);
-}
-
 /* In a forked child, a thread that ran the model or held the lock is one of the parent. What they held stays out of use; lists are
  * consistent, since entries go in and out by one store. */
 static void lock(flow_sharing *sharing)
 {
   if (!flow_fork_lock_take(&sharing->lock)) return;
-  make_condition(sharing);
+  flow_condition_make(&sharing->changed);
   sharing->torn |= sharing->writing;
   sharing->readers = sharing->waiting_readers = sharing->waiting_writers = sharing->owed = sharing->writing = sharing->taken = 0;
 }
@@ -57,7 +48,7 @@ flow_status flow_sharing_new(flow_sharing **out)
   FLOW_TRY(flow_alloc_zero(sizeof(flow_sharing), &block));
   *out = block;
   flow_fork_lock_make(&(*out)->lock);
-  make_condition(*out);
+  flow_condition_make(&(*out)->changed);
   return FLOW_OK;
 }
 
@@ -94,12 +85,8 @@ static int may_enter(const flow_sharing *sharing, int writes)
 static flow_status wait_to_enter(flow_sharing *sharing, const flow_context *context, int writes)
 {
   while (!may_enter(sharing, writes)) {
-    struct timespec until;
     if (context && flow_interrupted(context)) return flow_fail(FLOW_INTERRUPTED, "interrupted while another thread trained the model");
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NANOSECONDS;
-    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
-    pthread_cond_timedwait(&sharing->changed, &sharing->lock.mutex, &until);
+    flow_condition_wait_for(&sharing->changed, &sharing->lock.mutex, LOOK_NANOSECONDS);
   }
   if (sharing->torn)
     return flow_fail(FLOW_INVALID_STATE, "this process was forked while another thread trained the model: its weights are those of a step "

@@ -271,6 +271,31 @@ static void check_allocation_failures(const char *name)
   free(good.data);
 }
 
+/* What zlib takes for PNG is counted, and can be made to fail, as all memory of the library: at least a state to inflate, and a state and
+ * its tables to deflate. BMP, which takes none of that, is what remains; stb takes two and four blocks more for PNG. */
+static void test_memory_of_zlib(void **state)
+{
+  (void)state;
+  flow_picture picture = { 0 };
+  bytes png = encoded("counted.png", 3), bmp = encoded("counted.bmp", 3);
+  double counts[4], before = flow_allocation_count();
+  assert_int_equal(decode(png.data, png.count, 3), FLOW_OK);
+  counts[0] = flow_allocation_count() - before;
+  assert_int_equal(decode(bmp.data, bmp.count, 3), FLOW_OK);
+  counts[1] = flow_allocation_count() - before - counts[0];
+  draw(&picture, 3);
+  before = flow_allocation_count();
+  assert_int_equal(flow_picture_write(path_of("counted.png"), &picture, 95), FLOW_OK);
+  counts[2] = flow_allocation_count() - before;
+  assert_int_equal(flow_picture_write(path_of("counted.bmp"), &picture, 95), FLOW_OK);
+  counts[3] = flow_allocation_count() - before - counts[2];
+  assert_true(counts[0] - counts[1] > 2);
+  assert_true(counts[2] - counts[3] > 4 + 3);
+  flow_picture_free(&picture);
+  free(png.data);
+  free(bmp.data);
+}
+
 static void test_out_of_memory(void **state)
 {
   (void)state;
@@ -457,12 +482,11 @@ int main(void)
   if (!mkdtemp(folder)) return 1;
   unsetenv("FLOW_PLUGINS");
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_missing_plugin), cmocka_unit_test(test_round_trips), cmocka_unit_test(test_channels),
-    cmocka_unit_test(test_jpeg_has_no_alpha), cmocka_unit_test(test_cut_files), cmocka_unit_test(test_changed_bytes),
-    cmocka_unit_test(test_absurd_sizes), cmocka_unit_test(test_no_pictures), cmocka_unit_test(test_out_of_memory),
-    cmocka_unit_test(test_plugins), cmocka_unit_test(test_resize_stays_inside), cmocka_unit_test(test_resize_by_lines),
-    cmocka_unit_test(test_bmp_palettes),
-    cmocka_unit_test(test_bilinear_values),
+    cmocka_unit_test(test_missing_plugin),    cmocka_unit_test(test_round_trips),  cmocka_unit_test(test_channels),
+    cmocka_unit_test(test_jpeg_has_no_alpha), cmocka_unit_test(test_cut_files),    cmocka_unit_test(test_changed_bytes),
+    cmocka_unit_test(test_absurd_sizes),      cmocka_unit_test(test_no_pictures),  cmocka_unit_test(test_memory_of_zlib),
+    cmocka_unit_test(test_out_of_memory),     cmocka_unit_test(test_plugins),      cmocka_unit_test(test_resize_stays_inside),
+    cmocka_unit_test(test_resize_by_lines),   cmocka_unit_test(test_bmp_palettes), cmocka_unit_test(test_bilinear_values),
     cmocka_unit_test(test_shuffle_order),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,6 +324,14 @@ describe("a layer written in Lua", function()
     assert.truthy(message_of(function() layers.Layer:extend() end):find("the class needs a name", 1, true))
   end)
 
+  it("refuses an epsilon below 0 in the same words in all normalizations", function()
+    for _, name in ipairs { "BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization" } do
+      local ok, problem = pcall(layers[name], { epsilon = -1 })
+      assert.is_false(ok)
+      assert.truthy(tostring(problem):find("epsilon must be 0 or greater, found -1", 1, true), name)
+    end
+  end)
+
   it("reports errors in call at the line of call", function()
     local Wrong = layers.Layer:extend("Wrong")
     local line = debug.getinfo(1, "l").currentline + 1

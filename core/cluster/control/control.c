@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/condition.h"
 #include "base/memory.h"
 #include "base/plugin.h"
 
@@ -410,11 +411,7 @@ flow_status flow_control_open(const flow_cluster *cluster, const flow_environmen
   FLOW_TRY(flow_alloc_zero(sizeof(flow_control), &block));
   flow_control *control = block;
   pthread_mutex_init(&control->lock, NULL);
-  pthread_condattr_t clock;
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);         /* as flow_control_now */
-  pthread_cond_init(&control->changed, &clock);
-  pthread_condattr_destroy(&clock);
+  flow_condition_make(&control->changed); /* by the clock of flow_control_now */
   control->wake = control->listener = control->culprit = -1;
   control->log = log;
   control->log_state = state;
