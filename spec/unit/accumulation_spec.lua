@@ -12,12 +12,12 @@ local CLASSES = { SGD = optimizers.SGD, Adam = optimizers.Adam, Nadam = optimize
 describe("gradient_accumulation_steps", function()
   it("keeps accumulators after averages and before the slots of the class, and counts calls in its variable", function()
     local v, w = flow.Variable({ 0, 1 }, { name = "v" }), flow.Variable({ 2 }, { name = "w" })
-    local sgd = optimizers.SGD { learning_rate = 1, momentum = 0.5, use_ema = true, gradient_accumulation_steps = 2, name = "SGD" }
+    local sgd = optimizers.SGD { learning_rate = 1, momentum = 0.5, use_ema = true, gradient_accumulation_steps = 2 }
     sgd:build { v, w }
     local names = {}
     for i, variable in ipairs(sgd.variables) do names[i] = variable.name end
-    assert.same({ "SGD/iteration", "SGD/learning_rate", "SGD/v_average", "SGD/w_average", "SGD/v_gradient_accumulator",
-                  "SGD/w_gradient_accumulator", "SGD/v_momentum", "SGD/w_momentum" }, names)
+    assert.same({ "sgd/iteration", "sgd/learning_rate", "sgd/v_average", "sgd/w_average", "sgd/v_gradient_accumulator",
+                  "sgd/w_gradient_accumulator", "sgd/v_momentum", "sgd/w_momentum" }, names)
     assert.equal(1, sgd:apply_gradients({ flow.tensor { 4, 8 }, flow.tensor { 1 } }, { v, w }))
     assert.same({ { 0, 1 }, { 2 }, { 4, 8 }, { 1 }, 0 },
       { v:totable(), w:totable(), sgd.variables[5]:totable(), sgd.variables[6]:totable(), sgd.iterations })

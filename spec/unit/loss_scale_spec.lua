@@ -163,7 +163,7 @@ describe("LossScaleOptimizer", function()
     flow.mixed_precision.set_global_policy("mixed_bfloat16")
     local model = flow.Sequential { layers.Dense(1) }
     model:compile { optimizer = "sgd", loss = "mse" }
-    assert.equal("SGD", model.optimizer.name)
+    assert.equal("sgd", model.optimizer.name)
   end)
 
   it("hands the inner optimizer's rate and counts through", function()

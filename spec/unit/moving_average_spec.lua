@@ -37,7 +37,7 @@ describe("averages of the weights", function()
     sgd:apply({ flow.tensor { 1, 1 }, flow.tensor { 2 } }, { v, w })
     local names = {}
     for i, entry in ipairs(sgd.variables) do names[i] = entry.name end
-    assert.same({ "SGD/iteration", "SGD/learning_rate", "SGD/v_average", "SGD/w_average", "SGD/v_momentum", "SGD/w_momentum" }, names)
+    assert.same({ "sgd/iteration", "sgd/learning_rate", "sgd/v_average", "sgd/w_average", "sgd/v_momentum", "sgd/w_momentum" }, names)
     assert.same({ 0, 1 }, sgd.variables[3]:totable())
     assert.same({ 2 }, sgd.variables[4]:totable())
     sgd:apply({ flow.tensor { 0, 4 }, flow.tensor { 0 } }, { v, w })      -- v becomes { -0.5, -3.5 }, w 1
@@ -168,7 +168,7 @@ describe("SwapEMAWeights", function()
 
   it("says that the optimizer keeps none", function()
     local model = new_model("sgd")
-    assert.equal('SwapEMAWeights: SGD "SGD" keeps no averages of the model\'s weights: make it with use_ema = true, and train before '
+    assert.equal('SwapEMAWeights: SGD "sgd" keeps no averages of the model\'s weights: make it with use_ema = true, and train before '
       .. "evaluating", message_of(function() model:evaluate(x, y, { verbose = 0, callbacks = { swap() } }) end))
   end)
 end)

@@ -368,8 +368,8 @@ describe("clipping and weight decay", function()
     end
     assert.equal("adam/a_momentum adam/a_velocity adam/b_momentum adam/b_velocity adam/a_velocity_hat adam/b_velocity_hat",
       names(optimizers.Adam { amsgrad = true }))
-    assert.equal("rmsprop/a_velocity rmsprop/b_velocity rmsprop/a_momentum rmsprop/b_momentum rmsprop/a_average_gradient "
-      .. "rmsprop/b_average_gradient",
+    assert.equal("rm_sprop/a_velocity rm_sprop/b_velocity rm_sprop/a_momentum rm_sprop/b_momentum rm_sprop/a_average_gradient "
+      .. "rm_sprop/b_average_gradient",
       names(optimizers.RMSprop { momentum = 0.5, centered = true }))
   end)
 

@@ -8,5 +8,5 @@ static const flow_argument adamw_parameters[] = {
 };
 
 const flow_optimizer_class flow_optimizer_adamw = {
-  .name = "AdamW", .default_name = "adamw", .parameters = adamw_parameters, .op = FLOW_OP_adam, .interleaved = 2
+  .name = "AdamW", .default_name = "adam_w", .parameters = adamw_parameters, .op = FLOW_OP_adam, .interleaved = 2
 };

@@ -9,5 +9,5 @@ static const flow_argument rmsprop_parameters[] = {
 };
 
 const flow_optimizer_class flow_optimizer_rmsprop = {
-  .name = "RMSprop", .default_name = "rmsprop", .parameters = rmsprop_parameters, .op = FLOW_OP_rmsprop, .interleaved = 1
+  .name = "RMSprop", .default_name = "rm_sprop", .parameters = rmsprop_parameters, .op = FLOW_OP_rmsprop, .interleaved = 1
 };

@@ -8,5 +8,5 @@ static const flow_argument sgd_parameters[] = {
 };
 
 const flow_optimizer_class flow_optimizer_sgd = {
-  .name = "SGD", .default_name = "SGD", .parameters = sgd_parameters, .op = FLOW_OP_sgd, .interleaved = 1
+  .name = "SGD", .default_name = "sgd", .parameters = sgd_parameters, .op = FLOW_OP_sgd, .interleaved = 1
 };

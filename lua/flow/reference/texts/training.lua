@@ -311,7 +311,7 @@ flow.optimizers.schedules.PiecewiseConstantDecay: values[i] up to the step bound
 flow.optimizers.schedules.LearningRateSchedule: The class that schedules written in Lua extend: call(step) returns the rate.
   local Half = flow.optimizers.schedules.LearningRateSchedule:extend("Half")
   function Half:call(step) return 0.5 / (step + 1) end
-  print(flow.optimizers.SGD(Half()).name)      --> SGD
+  print(flow.optimizers.SGD(Half()).name)      --> sgd
 flow.optimizers.schedules.CLASS: A learning rate that changes from step to step.
   print(flow.optimizers.schedules.CLASS(0.5, 10)(0) > 0)      --> true
 LearningRateSchedule.extend: A class of schedules of your own: call(step) returns the rate.
