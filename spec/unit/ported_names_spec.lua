@@ -270,6 +270,18 @@ describe("names of TensorFlow", function()
     assert.equal(3, model(flow.ones { 2, 3 }, { training = false }).shape[2])
   end)
 
+  it("are windows of a series and what comes after them, of which no stage says how long they are", function()
+    -- tf.data.Dataset.range(10).window(5, 2, drop_remainder=True).flat_map(lambda w: w.batch(5)).map(lambda w: (w[:-1], w[-1])).batch(2)
+    local windows = flow.data.Dataset.range(10):window(5, { shift = 2, drop_remainder = true })
+      :flat_map(function(window) return window:batch(5) end)
+    local found = {}
+    for before, after in windows:map(function(w) return w[{ { 1, -2 } }], w[-1] end):batch(2):iter() do
+      found[#found + 1] = { before:totable(), after:totable() }
+    end
+    assert.same({ { { { 0, 1, 2, 3 }, { 2, 3, 4, 5 } }, { 4, 6 } }, { { { 4, 5, 6, 7 } }, { 8 } } }, found)
+    assert.truthy(message_of(function() windows:map(function(w) return w[{ 1, 2, 3 }] end) end):find("map", 1, true))
+  end)
+
   it("are checks of shapes", function()
     local t = flow.ones { 2, 3 }
     t:set_shape { false, 3 }

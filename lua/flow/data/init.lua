@@ -16,6 +16,7 @@ local object = require "flow.object"
 local integers = require "flow.tensor.integers"
 local passes = require "flow.tensor.passes"
 local signature = require "flow.signature"
+local scopes = require "flow.scopes"
 local random = require "flow.tensor.random"
 local elements = require "flow.data.elements"
 local Iterator = require "flow.data.iterator"
@@ -369,16 +370,18 @@ local function with_step(self, step, parallel, in_order)
 end
 
 -- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads. Functions of Lua that
--- layers for strings were given are called by the thread that reads, and so is f, for each element, if it computes with texts or with
--- sizes that vary (lua_map.lua).
+-- layers for strings were given are called by the thread that reads, and so is f, for each element, if it computes with texts, with
+-- sizes that vary, or with the number of rows of batches that do not say it (lua_map.lua).
 takes "map_func, num_parallel_calls?, deterministic?: boolean"
 function Dataset:map(f, parallel, in_order)
   need_tensors("map", self)
   if object.is(f, ElementFunction) then return map_with(self, "map", f.handle, parallel, in_order) end
-  local dataset, added = self, 0
+  local dataset, added, own_scopes = self, 0, scopes.own()
+  own_scopes.needs_rows = nil
   while true do
     local ok, handle, steps, own, again = pcall(trace.map_function, f, dataset._specs, self._structure, added)
-    if not ok then return internal.has_loose(self._specs) and internal.map_in_lua(self, f, handle) or error(handle, 0) end
+    if not ok and (own_scopes.needs_rows or internal.has_loose(self._specs)) then return internal.map_in_lua(self, f, handle) end
+    if not ok then error(handle, 0) end
     for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
     dataset = with_structure(map_with(dataset, "map", handle, parallel, in_order), own)
     if not again then return dataset end

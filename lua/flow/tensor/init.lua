@@ -377,7 +377,9 @@ function fields._keras_mask(t)
   return mask ~= nil and native.tensor(C.flow_tensor_retain(mask)) or nil
 end
 
+-- Notes for Dataset:map that a number of rows is what a function cannot be traced for.
 local function unknown_rows(what)
+  scopes.own().needs_rows = true
   raise("%s is the number of rows of the batch, which a traced function does not know: use x.shape[1] in shapes and formulas, or run it "
     .. "eagerly", what)
 end
