@@ -36,6 +36,7 @@ static void start_batch(batch_cursor *at)
 
 /* ---- of rows that a device has ---------------------------------------------------------------------------------------------- */
 
+/* Elements are moved, not copied: their rows go to the device, or into a batch, when all of them are there. */
 static flow_status collect(batch_cursor *at, int64_t size)
 {
   while (at->count < size) {
@@ -87,6 +88,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return status;
 }
 
+/* In rows of the input, so that stages below can pass over elements without making them. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   const batch *self = (const batch *)cursor->dataset;
@@ -128,6 +130,7 @@ int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store)
   return 1;
 }
 
+/* drop_remainder makes the number of rows part of the signature; without it the last batch may be smaller, and the size is -1. */
 flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out)
 {
   int64_t rows;

@@ -49,6 +49,7 @@ static void give(const kept_list *list, int index, flow_element *out)
 
 /* ---- what was drawn ------------------------------------------------------------------------------------------------------ */
 
+/* The draw of a random stage below with which the complete list was filled; 0: there is no list, or the stage drew nothing. */
 static int kept(flow_dataset *dataset, const flow_dataset *below, flow_draw *out)
 {
   const kept_list *list = atomic_load(&((cache *)dataset)->complete);
@@ -78,6 +79,7 @@ static int fits(const flow_iterator *iterator, const kept_list *list)
   return 1;
 }
 
+/* Of all random stages below that drew in this pass, the stage itself first. */
 static flow_status remember_draws(const flow_iterator *iterator, const flow_dataset *below, kept_list *list)
 {
   if (!below->any_random) return FLOW_OK;

@@ -96,6 +96,7 @@ static int fits(const cache_cursor *at, const flow_element_start *found)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
+/* Opens the file and reads its first record. On failure nothing stays open. */
 static flow_status read_start(const char *path, flow_record_reader *reader, flow_element_start *out)
 {
   const unsigned char *bytes;
@@ -126,6 +127,7 @@ static int kept(flow_dataset *dataset, const flow_dataset *below, flow_draw *out
   return is_kept;
 }
 
+/* The first component that differs is named. */
 static flow_status check_signature(const char *path, const flow_element_spec *found, const flow_element_spec *wanted)
 {
   if (flow_spec_equal(found, wanted)) return FLOW_OK;
@@ -234,6 +236,7 @@ static flow_status keep(cache_cursor *at, const flow_element *element)
   return status;
 }
 
+/* The last record and the rename, after which other passes and processes find the file. Filling ends, also where this fails. */
 static flow_status publish(cache_cursor *at)
 {
   writer *own = at->filling;
@@ -253,6 +256,8 @@ static int is_last(const cache_cursor *at)
 
 /* ---- passes ---------------------------------------------------------------------------------------------------------------- */
 
+/* Reads the file if it is complete; else the input is opened, and this pass fills the file unless another one does. A pass that only peeks
+ * fills nothing. */
 static flow_status open_pass(flow_cursor *cursor)
 {
   cache_cursor *at = (cache_cursor *)cursor;
@@ -263,6 +268,7 @@ static flow_status open_pass(flow_cursor *cursor)
   return found || cursor->iterator->peeks ? FLOW_OK : start_filling(at);
 }
 
+/* A pass that fills publishes as soon as it knows that it has had the last element. A failure of any element ends the filling. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   cache_cursor *at = (cache_cursor *)cursor;

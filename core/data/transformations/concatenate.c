@@ -52,6 +52,7 @@ static int64_t sum(int64_t a, int64_t b)
   return a == FLOW_UNKNOWN || b == FLOW_UNKNOWN ? FLOW_UNKNOWN : a + b;
 }
 
+/* The signatures are joined: sizes that differ become -1; dtypes and ranks have to be equal. */
 flow_status flow_dataset_concatenate(flow_dataset *first, flow_dataset *second, flow_dataset **out)
 {
   flow_dataset *inputs[2] = { first, second };

@@ -137,6 +137,8 @@ static const flow_dataset_class class = {
   .skip = skip, .close = close,
 };
 
+/* like: a dataset with the signature that all inner ones have; its elements are not used. callback: the number of the question by which the
+ * caller is asked for each inner dataset (flow_iterator_answer). */
 flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
                                     flow_dataset **out)
 {

@@ -51,6 +51,7 @@ static flow_status spec(const flow_function *function, const flow_element_spec *
   return FLOW_OK;
 }
 
+/* The worker's block holds the path, whose memory grows and is used again. */
 static flow_status apply(const flow_function *function, void *worker_block, const flow_element_key *key, const flow_element *place,
                          flow_element *in, flow_element *out)
 {

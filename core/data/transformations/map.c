@@ -4,6 +4,7 @@
 
 typedef struct map_cursor { flow_cursor base; void *worker; flow_element_key key; flow_element in; } map_cursor;
 
+/* A worker is one thread's state of the function. On failure *out is NULL and nothing is left. */
 flow_status flow_map_worker_open(const flow_function *function, void **out)
 {
   FLOW_TRY(flow_alloc_zero(function->class->worker_bytes, out));
@@ -22,6 +23,7 @@ void flow_map_worker_close(const flow_function *function, void *worker)
   flow_free(worker);
 }
 
+/* What random elements of this pass are drawn from, together with their index; 0 for a function that draws nothing. */
 flow_status flow_map_pass_key(flow_cursor *cursor, uint64_t *out)
 {
   flow_draw draw;
@@ -62,6 +64,8 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return FLOW_OK;
 }
 
+/* A function that drops elements has to run: only then is it known how many there are. Others pass over inputs, and count them in the
+ * key. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   map_cursor *at = (map_cursor *)cursor;

@@ -35,6 +35,7 @@ static flow_status batch_shape(const padded_cursor *at, int i, int64_t *shape)
   return FLOW_OK;
 }
 
+/* The whole batch is filled with the padding value first, then each row is copied into the corner of its part. */
 static flow_status fill_component(const padded_cursor *at, int i, flow_tensor *batch)
 {
   FLOW_TRY(flow_tensor_fill(batch, ((const padded *)at->base.dataset)->values[i]));

@@ -120,6 +120,7 @@ static void *thread_main(void *argument)
   return NULL;
 }
 
+/* As many as can be had: fewer than wanted are not a failure, none is. */
 static flow_status start_threads(map_cursor *at, int count)
 {
   flow_status status = FLOW_OK;
@@ -182,6 +183,7 @@ static void tune(map_cursor *at, double now)
   t->was_full = 0;
 }
 
+/* Every WINDOW elements of an AUTOTUNE the number of threads is decided anew, and new ones are started by the consumer. */
 static void count_element(map_cursor *at, double waited)
 {
   tuning *t = &at->tuning;
@@ -252,6 +254,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return status;
 }
 
+/* Threads that run already pull from the input themselves, so that elements then have to come through the ring. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   map_cursor *at = (map_cursor *)cursor;

@@ -60,6 +60,7 @@ static flow_status take_text(const wanted *feature, const flow_feature *found, u
   return flow_text_tensor((const char *)value.next, (size_t)(value.end - value.next), out);
 }
 
+/* A shape of one unknown size takes any count; others exactly as many values as they have elements. */
 static flow_status take_numbers(const wanted *feature, const flow_feature *found, uint64_t count, flow_tensor **out)
 {
   const flow_component *component = &feature->component;
@@ -75,6 +76,7 @@ static flow_status take_numbers(const wanted *feature, const flow_feature *found
   return component->dtype == FLOW_FLOAT32 ? flow_feature_floats(found, data) : flow_feature_integers(found, data);
 }
 
+/* A feature that is empty, or has no values, is the default; without a default an empty one is missing. */
 static flow_status take(const wanted *feature, const flow_feature *found, flow_tensor **out)
 {
   uint64_t count = 0;

@@ -123,6 +123,7 @@ static flow_status open(flow_cursor *cursor)
   return FLOW_OK;
 }
 
+/* Wakes the thread where it waits for room, joins it, and releases what it made and nobody took. */
 static void close(flow_cursor *cursor)
 {
   prefetch_cursor *at = (prefetch_cursor *)cursor;
