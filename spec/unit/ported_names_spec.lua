@@ -282,6 +282,22 @@ describe("names of TensorFlow", function()
     assert.truthy(message_of(function() windows:map(function(w) return w[{ 1, 2, 3 }] end) end):find("map", 1, true))
   end)
 
+  it("are args of strategy:run", function()
+    for _, strategy in ipairs { flow.distribute.get_strategy(), flow.distribute.MirroredStrategy { "cpu:0" } } do
+      local sum = strategy:run(function(a, b) return a + b end, { args = { flow.ones { 2 }, flow.ones { 2 } } })
+      assert.same({ 2, 2 }, sum:totable())
+      assert.same({ 2, 2 }, strategy:reduce("SUM", sum, { axis = false }):totable())
+    end
+  end)
+
+  it("are the objects of a checkpoint, by their names", function()
+    local checkpoint = flow.train.Checkpoint { step = flow.Variable(0), net = flow.Sequential { layers.Input { 2 }, layers.Dense(1) } }
+    checkpoint.step:assign_add(1)
+    assert.equal(1, checkpoint.step:item())
+    assert.equal(2, #checkpoint.net.weights)
+    assert.truthy(message_of(function() return checkpoint.stp end):find('no field "stp"; did you mean "step"?', 1, true))
+  end)
+
   it("are checks of shapes", function()
     local t = flow.ones { 2, 3 }
     t:set_shape { false, 3 }

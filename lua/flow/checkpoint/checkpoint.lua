@@ -55,6 +55,12 @@ function checkpoint.Checkpoint(objects, more, extra)
   return object.new(Checkpoint, { objects = kept, save_counter = counter })
 end
 
+-- What it holds is a field under its name, as in TensorFlow: checkpoint.step:assign_add(1).
+function Checkpoint:_missing(key)
+  local objects = rawget(self, "objects") or {}
+  return objects[key] ~= nil, objects[key], objects
+end
+
 local function graph_of(self)
   local objects = { save_counter = self.save_counter }
   for name, value in pairs(self.objects) do objects[name] = value end

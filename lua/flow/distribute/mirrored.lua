@@ -88,6 +88,7 @@ end
 function Default:_trace_of(f) return fn.if_possible(f) end
 
 function Default:run(f, list)
+  list = strategies.arguments(list)
   strategies.check_arguments(f, list)
   list = list or {}
   return strategies.traced(self, f)(unpack(list, 1, table.maxn(list)))

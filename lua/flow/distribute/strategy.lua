@@ -131,9 +131,16 @@ end
 
 strategies.check_arguments = check_arguments
 
+-- The arguments of a call of run, which may be given by their name: strategy:run(f, { args = { x, y } }).
+function strategies.arguments(list)
+  local is_named = type(list) == "table" and not getmetatable(list) and list[1] == nil and type(list.args) == "table"
+  return is_named and not getmetatable(list.args) and list.args or list
+end
+
 -- Runs f, a flow.fn or a function that is traced as one, on every local replica, and returns what it returned: PerReplica, or plain
 -- values with one local replica. list: its arguments; PerReplica values in it, also in tables, are given to each replica in part.
 function Strategy:run(f, list)
+  list = strategies.arguments(list)
   check_arguments(f, list)
   list = list or {}
   local p, count = self._placement, table.maxn(list)
@@ -178,7 +185,7 @@ end
 -- too: a mean then counts every element once, however uneven the parts are.
 takes "reduce_op, value, axis?"
 function Strategy:reduce(how, value, axis)
-  return reduction.reduce(self, how, value, axis)
+  return reduction.reduce(self, how, value, axis or nil)      -- false: none
 end
 
 -- The tensors of all replicas of all workers one after the other along an axis (1), in the order of the replicas.
