@@ -373,6 +373,18 @@ describe("clipping and weight decay", function()
       names(optimizers.RMSprop { momentum = 0.5, centered = true }))
   end)
 
+  it("square the gradient of an id that stands twice as the sum of both, as chapter 8 of the guide says", function()
+    local embedding, adam = flow.layers.Embedding(3, 1, { embeddings_initializer = "ones" }), optimizers.Adam()
+    local function step(ids)
+      local tape = flow.GradientTape()
+      local loss = tape:record(function() return (embedding(flow.tensor(ids, { dtype = "int32" })) * 2):sum() end)
+      adam:apply_gradients(tape:gradient(loss, { embedding.embeddings }), { embedding.embeddings })
+    end
+    step { 0, 0, 1 }
+    local velocity = adam.variables[4]:value():reshape { -1 }:totable()      -- 0.001 g^2
+    for i, expected in ipairs { 0.016, 0.004, 0 } do assert.near(expected, velocity[i], 1e-8) end
+  end)
+
   it("are read from a file with one slot, where there is a schedule and one variable", function()
     local function new(kernel)
       local model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1, { use_bias = false, kernel_initializer = kernel }) }
