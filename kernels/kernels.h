@@ -73,6 +73,8 @@ typedef struct flow_kernel {
   flow_status (*prepare)(const flow_call *call);
   int         phases;                                               /* WHOLE: number of phases, 0 means 1 */
   int64_t     (*parts)(const flow_call *call, int phase);           /* (optional, default: 1) WHOLE */
+  /* WHOLE, not 0: phase 0 does nothing but fill `shared`, from these inputs (bits); it is left out while they are what they were */
+  unsigned first_phase_reads;
   flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */
   /* (optional, default: 0) WHOLE: in how many rounds members may do the last phase together where it has fewer parts than there are
    * members; by shapes alone. All parts of a round are done before the next begins; all together do what the phase does, bit by bit. */

@@ -393,7 +393,7 @@ flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_ten
   int64_t rows = csv->rows - csv->header;
   flow_tensor *tensor;
   FLOW_TRY(flow_tensor_new(dtype, 1, &rows, &tensor));
-  conversion c = { .csv = csv, .column = column, .dtype = dtype, .to = flow_tensor_data(tensor), .wrong = csv->rows };
+  conversion c = { .csv = csv, .column = column, .dtype = dtype, .to = flow_tensor_elements(tensor), .wrong = csv->rows };
   flow_team_run(rows > PART_ROWS ? 0 : 1, convert_member, &c);
   int row = atomic_load(&c.wrong);
   if (row < csv->rows) {

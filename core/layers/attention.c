@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "layers/regularizers.h"
+#include "tensor/tensor.h"
 
 const flow_argument flow_attention_options[] = {
   { "return_attention_scores", FLOW_BOOLEAN, "false", NULL },
@@ -36,7 +37,7 @@ static flow_tensor *positions(flow_expression *e, int64_t count, int as_column)
   if (e->status != FLOW_OK) return NULL;
   const int64_t dims[2] = { as_column ? count : 1, as_column ? 1 : count };
   flow_status status = flow_tensor_new(FLOW_INT32, 2, dims, &tensor);
-  int32_t *values = status == FLOW_OK ? flow_tensor_data(tensor) : NULL;
+  int32_t *values = status == FLOW_OK ? flow_tensor_elements(tensor) : NULL;
   for (int64_t i = 0; values && i < count; i++) values[i] = (int32_t)i;
   return flow_express_keep(e, status, tensor);
 }

@@ -2,6 +2,7 @@
  * means of its planes. */
 #include "layers/pooling.h"
 #include "layers/volumes.h"
+#include "tensor/tensor.h"
 
 static flow_tensor *add_plane(flow_expression *e, flow_layer *layer, const flow_volume_window *window, int plane, flow_tensor *so_far,
                               flow_tensor *images)
@@ -17,7 +18,7 @@ static flow_tensor *planes_of(flow_expression *e, const flow_volume_window *wind
 {
   flow_tensor *made = NULL;
   flow_status status = flow_tensor_new(FLOW_FLOAT32, 5, (const int64_t[]){ 1, window->depth, 1, 1, 1 }, &made);
-  float *counts = status == FLOW_OK ? flow_tensor_data(made) : NULL;
+  float *counts = status == FLOW_OK ? flow_tensor_elements(made) : NULL;
   for (int64_t i = 0; counts && i < window->depth; i++)
     for (int plane = 0; plane < window->size[0]; plane++) {
       int64_t from = i * window->stride[0] + plane - window->padding[0];

@@ -1,5 +1,6 @@
 /* lstm.c: LSTM (Hochreiter and Schmidhuber 1997). Gates input, forget, candidate, output: c = f c + i g, h = o activation(c). */
 #include "layers/recurrent.h"
+#include "tensor/tensor.h"
 
 static const flow_argument parameters[] = {
   { "units", FLOW_INTEGER, NULL, ">0" },
@@ -27,7 +28,7 @@ static flow_status bias(flow_context *context, const flow_layer *layer, int64_t 
 {
   int64_t size = 4 * units;
   FLOW_TRY(flow_layer_initialize(context, layer, "bias_initializer", 1, &size, initial));
-  float *values = flow_tensor_data(*initial);
+  float *values = flow_tensor_elements(*initial);
   for (int64_t i = units; i < 2 * units && flow_argument_boolean(layer->arguments, "unit_forget_bias"); i++) values[i] = 1;
   return FLOW_OK;
 }

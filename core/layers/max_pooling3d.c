@@ -3,6 +3,7 @@
 
 #include "layers/pooling.h"
 #include "layers/volumes.h"
+#include "tensor/tensor.h"
 
 static flow_tensor *larger(flow_expression *e, flow_layer *layer, const flow_volume_window *window, int plane, flow_tensor *so_far,
                            flow_tensor *images)
@@ -19,7 +20,7 @@ static flow_tensor *walls(flow_expression *e, const flow_volume_window *window, 
   flow_tensor *made = NULL;
   int64_t depth = x->shape[1] + window->padding[0] + window->padding[1];
   flow_status status = flow_tensor_new(FLOW_FLOAT32, 5, (const int64_t[]){ 1, depth, 1, 1, 1 }, &made);
-  float *values = status == FLOW_OK ? flow_tensor_data(made) : NULL;
+  float *values = status == FLOW_OK ? flow_tensor_elements(made) : NULL;
   for (int64_t i = 0; values && i < depth; i++)
     if (i < window->padding[0] || i >= window->padding[0] + x->shape[1]) values[i] = x->dtype == FLOW_FLOAT16 ? -65504 : -FLT_MAX;
   made = flow_express_keep(e, status, made);

@@ -8,6 +8,7 @@
 #include "graph/loop.h"
 #include "graph/variable.h"
 #include "layers/attention.h"
+#include "tensor/tensor.h"
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -50,7 +51,7 @@ static flow_tensor *flip(flow_expression *e, flow_tensor *x)
   int64_t steps = x->shape[1];
   flow_tensor *order = NULL;
   flow_status status = flow_tensor_new(FLOW_INT64, 1, &steps, &order);
-  for (int64_t i = 0; status == FLOW_OK && i < steps; i++) ((int64_t *)flow_tensor_data(order))[i] = steps - 1 - i;
+  for (int64_t i = 0; status == FLOW_OK && i < steps; i++) ((int64_t *)flow_tensor_elements(order))[i] = steps - 1 - i;
   order = flow_express_keep(e, status, order);
   flow_tensor *by_steps = flow_steps_swapped(e, x);
   return order ? flow_steps_swapped(e, flow_express(e, FLOW_OP_gather, by_steps, order, NULL, NULL)) : NULL;

@@ -7,6 +7,7 @@
 
 #include "graph/variable.h"
 #include "layers/express.h"
+#include "tensor/tensor.h"
 
 static const flow_argument l1_options[] = { { "l1", FLOW_NUMBER, "0.01", NULL }, FLOW_ARGUMENTS_END };
 static const flow_argument l2_options[] = { { "l2", FLOW_NUMBER, "0.01", NULL }, FLOW_ARGUMENTS_END };
@@ -76,7 +77,7 @@ static flow_tensor *orthogonal_penalty(flow_expression *e, const flow_arguments 
   flow_tensor *products = flow_express(e, FLOW_OP_matmul, w, flow_express(e, FLOW_OP_transpose, w, NULL, NULL, &turn), NULL, NULL);
   flow_status status = flow_tensor_new(FLOW_FLOAT32, 2, sides, &others);
   if (status == FLOW_OK) status = flow_tensor_fill(others, 1);
-  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((float *)flow_tensor_data(others))[i * n + i] = 0;
+  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((float *)flow_tensor_elements(others))[i * n + i] = 0;
   others = flow_express_keep(e, status, others);
   flow_tensor *sum = others ? sum_all(e, e_abs(e, e_mul(e, products, flow_express_cast(e, others, w->dtype)))) : NULL;
   double pairs = n > 1 ? (double)n * ((double)n - 1) / 2 : 1;

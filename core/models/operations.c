@@ -10,6 +10,7 @@
 
 #include "flow_model.h"
 #include "ops/rules.h"
+#include "tensor/tensor.h"
 
 /* ---- what rules share ------------------------------------------------------------------------------------------------------ */
 
@@ -108,9 +109,8 @@ static int write_values(const flow_json *value, int depth, int rank, const int64
   if (!flow_json_is_number(value) && !flow_json_is(value, FLOW_JSON_BOOLEAN)) return 0;
   /* Whole numbers beyond 2^53 keep their digits. */
   if (into->dtype == FLOW_INT64 && value->text && !strpbrk(value->text, ".eE"))
-    ((int64_t *)flow_tensor_data(into))[(*at)++] = strtoll(value->text, NULL, 10);
-  else
-    ((double *)flow_tensor_data(into))[(*at)++] = value->number;
+    ((int64_t *)flow_tensor_elements(into))[(*at)++] = strtoll(value->text, NULL, 10);
+  else ((double *)flow_tensor_elements(into))[(*at)++] = value->number;
   return 1;
 }
 
@@ -140,7 +140,7 @@ flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json 
   if (!values || values->dtype == dtype) return values;
   flow_tensor *written = NULL;
   status = flow_tensor_new(dtype, rank, dims, &written);
-  if (status == FLOW_OK) status = flow_tensor_write(written, flow_tensor_data(values), (double)count);
+  if (status == FLOW_OK) status = flow_tensor_write(written, flow_tensor_elements(values), (double)count);
   return flow_express_keep(&call->e, status, written);
 }
 

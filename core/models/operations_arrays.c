@@ -1,6 +1,7 @@
 /* operations_arrays.c: operations of keras.ops along axes that are made of several ops, as those of lua/flow/tensor/composed are: sums and
  * products of what stands before, sorting, triangles, norms. */
 #include "models/operations.h"
+#include "tensor/tensor.h"
 
 #include <math.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static flow_tensor *triangle(flow_operation_call *call)
   if (call->e.status != FLOW_OK) return NULL;
   flow_status status = flow_tensor_new(FLOW_INT32, 2, (const int64_t[]){ rows, columns }, &distances);
   for (int64_t i = 0; i < rows * columns && status == FLOW_OK; i++)
-    ((int32_t *)flow_tensor_data(distances))[i] = (int32_t)(i % columns - i / columns);
+    ((int32_t *)flow_tensor_elements(distances))[i] = (int32_t)(i % columns - i / columns);
   distances = flow_express_keep(E, status, distances);
   if (!distances) return NULL;
   flow_tensor *k = flow_operation_scalar(call, distances, flow_operation_number(call, "k", 0));
@@ -173,7 +174,7 @@ static flow_tensor *flipped(flow_operation_call *call)
   for (int i = 0; i < x->rank; i++) order[i] = i == 0 ? axis : i == axis ? 0 : i;
   for (int i = 0; i < x->rank; i++) swap.transpose.axes[i] = order[i];
   flow_status status = flow_tensor_new(FLOW_INT32, 1, &n, &positions);
-  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((int32_t *)flow_tensor_data(positions))[i] = (int32_t)(n - 1 - i);
+  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((int32_t *)flow_tensor_elements(positions))[i] = (int32_t)(n - 1 - i);
   positions = flow_express_keep(E, status, positions);
   if (axis == 0) return flow_express(E, FLOW_OP_gather, x, positions, NULL, NULL);
   x = flow_express(E, FLOW_OP_gather, flow_express(E, FLOW_OP_transpose, x, NULL, NULL, &swap), positions, NULL, NULL);

@@ -1,6 +1,7 @@
 /* operations_movement.c: operations of keras.ops that move elements: they are put together of a few ops that move, so that bits stay. Axes
  * and positions count from 0 here, negative ones from the end. A dimension of the batch is negative in shapes: a multiple of its rows. */
 #include "models/operations.h"
+#include "tensor/tensor.h"
 
 #include <string.h>
 
@@ -136,7 +137,7 @@ static flow_tensor *positions_of(flow_operation_call *call, int64_t count, int64
     int64_t position = first + i * step;
     if (position < 0) position = -position - 1 + skip;
     if (position >= n) position = 2 * n - 1 - skip - position;
-    ((int32_t *)flow_tensor_data(positions))[i] = (int32_t)position;
+    ((int32_t *)flow_tensor_elements(positions))[i] = (int32_t)position;
   }
   return flow_express_keep(E, status, positions);
 }
@@ -365,7 +366,7 @@ flow_tensor *flow_operation_take(flow_operation_call *call)
   int64_t count = 1;
   if (!x || !positions || call->e.status != FLOW_OK) return NULL;
   for (int i = 0; i < positions->rank; i++) count *= positions->shape[i];
-  int32_t *values = flow_tensor_data(positions);
+  int32_t *values = flow_tensor_elements(positions);
   for (int64_t i = 0; i < count; i++) {
     int64_t n = x->shape[axis];
     if (values[i] < 0 && n >= 0) values[i] += (int32_t)n;

@@ -10,6 +10,7 @@
 #include "layers/express.h"
 #include "layers/policy.h"
 #include "layers/recurrent.h"
+#include "tensor/tensor.h"
 
 /* ---- what rules share -------------------------------------------------------------------------------------------------- */
 
@@ -111,7 +112,7 @@ flow_tensor *flow_wrapper_reversed(flow_expression *e, flow_tensor *x)
   if (!x || e->status != FLOW_OK) return NULL;
   int64_t n = x->shape[0];
   flow_status status = flow_tensor_new(FLOW_INT32, 1, &n, &positions);
-  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((int32_t *)flow_tensor_data(positions))[i] = (int32_t)(n - 1 - i);
+  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((int32_t *)flow_tensor_elements(positions))[i] = (int32_t)(n - 1 - i);
   return flow_express(e, FLOW_OP_gather, x, flow_express_keep(e, status, positions), NULL, NULL);
 }
 

@@ -13,12 +13,36 @@ static flow_storage *storage_of(const flow_value *value)
   return value->kind == FLOW_VALUE_CONSTANT ? value->tensor->storage : NULL;
 }
 
-/* Plans that train write what they read, so that nothing lasts until their next run. */
+/* Whether the plan writes variables. */
 static int writes_variables(const flow_plan *plan)
 {
   for (int k = 0; k < plan->order_count; k++)
     if (flow_op(plan->graph->nodes[plan->order[k]].op)->flags & FLOW_OP_EFFECT) return 1;
   return 0;
+}
+
+/* Plans that train write what they read, so that nothing lasts until their next run. Others may assign variables, such as the states of
+ * recurrent layers, which are not fixed then. */
+static int trains(const flow_plan *plan)
+{
+  for (int k = 0; k < plan->order_count; k++) {
+    int op = plan->graph->nodes[plan->order[k]].op;
+    if (flow_op(op)->flags & FLOW_OP_EFFECT && op != FLOW_OP_assign) return 1;
+  }
+  return 0;
+}
+
+/* Variables that the plan assigns, and others with the same storage. */
+static void leave_out_assigned(flow_instance *instance)
+{
+  const flow_graph *graph = instance->plan->graph;
+  for (int k = 0; k < instance->plan->order_count; k++) {
+    const flow_node *node = &graph->nodes[instance->plan->order[k]];
+    if (node->op != FLOW_OP_assign) continue;
+    const flow_storage *written = storage_of(&graph->values[instance->plan->roots[node->inputs[0]]]);
+    for (int v = 0; v < graph->value_count; v++)
+      if (written && storage_of(&graph->values[v]) == written) instance->derived.fixed[v] = 0;
+  }
 }
 
 static int has_rows(const flow_signature *signature)
@@ -40,10 +64,22 @@ static int follows(const flow_instance *instance, const flow_node *node)
   return 1;
 }
 
-/* Whether prepare() of an entry, which sees inputs without rows, sees fixed ones only. */
+/* The inputs that the first phase of an op's kernels reads, where it does nothing but prepare; else 0. */
+static unsigned first_phase_reads(int op)
+{
+  unsigned reads = 0;
+  for (const flow_kernel *kernel = flow_cpu_device()->kernels[op]; kernel && kernel->run; kernel++) reads |= kernel->first_phase_reads;
+  return reads;
+}
+
+/* Whether what prepares an entry sees fixed values only: its first phase, or prepare(), which sees inputs without rows. */
 static int prepares_fixed(const flow_instance *instance, const flow_entry *entry)
 {
+  const unsigned reads = first_phase_reads(instance->plan->graph->nodes[entry->node].op);
   int seen = 0;
+  for (int i = 0; i < entry->input_count && reads; i++)
+    if (reads >> i & 1 && !instance->derived.fixed[entry->bindings[i].root]) return 0;
+  if (reads) return 1;
   for (int i = 0; i < entry->input_count; i++) {
     const flow_binding *b = &entry->bindings[i];
     if (b->mode != FLOW_BIND_WHOLE) continue;
@@ -58,7 +94,8 @@ static flow_status make_tables(flow_instance *instance)
   size_t values = (size_t)instance->plan->graph->value_count + 1;
   void *block;
   FLOW_TRY(flow_alloc_zero((sizeof(uint64_t) + 1) * values, &block));
-  instance->derived = (flow_derived){ .contents = block, .fixed = (char *)((uint64_t *)block + values) };
+  instance->derived.contents = block;
+  instance->derived.fixed = (char *)((uint64_t *)block + values);
   return FLOW_OK;
 }
 
@@ -84,10 +121,15 @@ static flow_status find_lasting(flow_instance *instance)
 flow_status flow_derived_find(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
+  instance->derived.writes = writes_variables(plan);
   if (instance->place) return find_lasting(instance);
-  if (writes_variables(plan)) return FLOW_OK;
+  if (trains(plan)) return FLOW_OK;
   FLOW_TRY(make_tables(instance));
-  for (int v = 0; v < plan->graph->value_count; v++) instance->derived.fixed[v] = storage_of(&plan->graph->values[v]) != NULL;
+  for (int v = 0; v < plan->graph->value_count; v++) {
+    const flow_storage *storage = storage_of(&plan->graph->values[v]);
+    instance->derived.fixed[v] = storage && atomic_load_explicit(&storage->content, memory_order_relaxed) != 0;
+  }
+  leave_out_assigned(instance);
   for (int s = 0; s < plan->segment_count; s++)
     for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++) {
       flow_entry *entry = &instance->entries[e];
@@ -139,17 +181,16 @@ void flow_derived_end_run(flow_instance *instance, int succeeded)
   instance->derived.made = succeeded && instance->derived.fixed;
 }
 
-/* The loop is for plans that keep nothing, which are those with effects: it gives new content numbers to the variables they wrote, so
- * that plans of other instances see that what they keep is out of date. That happens after failed runs, too: an early effect may have
- * been written and put back. */
+/* Gives new content numbers to the variables that the plan writes, so that plans of other instances see that what they keep is out of date.
+ * That happens after failed runs, too: an early effect may have been written and put back. */
 void flow_derived_note_run(flow_instance *instance, int succeeded)
 {
   const flow_plan *plan = instance->plan;
   flow_derived_end_run(instance, succeeded);
-  for (int k = 0; k < plan->order_count && !instance->derived.fixed; k++) {
+  for (int k = 0; k < plan->order_count && instance->derived.writes; k++) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
     if (!(flow_op(node->op)->flags & FLOW_OP_EFFECT)) continue;
-    for (int i = 0; i < node->input_count; i++) {
+    for (int i = 0; i < (node->op == FLOW_OP_assign ? 1 : node->input_count); i++) {
       flow_storage *storage = storage_of(&plan->graph->values[plan->roots[node->inputs[i]]]);
       if (storage) flow_storage_written(storage);
     }

@@ -1,5 +1,5 @@
 /* derived.h: what a prediction computes from variables and constants alone, such as folded, transformed and packed weights, is made once
- * and kept until one of them is written to. On the CPU plans that write variables keep nothing.
+ * and kept until one of them is written to. On the CPU plans that train keep nothing, and others nothing of variables that they assign.
  *
  * A value is fixed if it is a variable, a constant, or the result of an op that sees nothing else. Segments whose results are fixed are run
  * once, and so is what a kernel's prepare() makes of inputs without rows that are fixed. On a device what the plan calls lasting is fixed:
@@ -14,6 +14,7 @@ typedef struct flow_instance flow_instance;
 /* Of an instance; written between runs. */
 typedef struct flow_derived {
   char     *fixed;             /* [value]; NULL: nothing is kept */
+  int       writes;            /* the plan has effects */
   uint64_t *contents;          /* [value]: of the storages of variables and constants, when what follows from them was made */
   int       made, current;     /* a run has made it all; this run can use it */
 } flow_derived;

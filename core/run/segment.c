@@ -376,10 +376,13 @@ static void run_phases(flow_instance *instance, flow_region *region, flow_member
                        int member, int members)
 {
   flow_progress *progress = &instance->part.progress[s];
+  const flow_entry *entry = &instance->entries[instance->plan->segments[s].first];
+  /* The same for all members, as nothing of it changes during a run. */
+  const int is_kept = call && entry->kernel->first_phase_reads && entry->fixed && instance->derived.current;
   if (members == 1) progress->cut = *cut;
-  for (int phase = 0; phase < cut->phases; phase++) {
+  for (int phase = is_kept; phase < cut->phases; phase++) {
     if (members > 1) {
-      if (call && goes_by_rounds(instance->entries[instance->plan->segments[s].first].kernel, call, cut, phase, members)) {
+      if (call && goes_by_rounds(entry->kernel, call, cut, phase, members)) {
         run_rounds(instance, region, own, s, call, member, members);
       } else {
         share own_share = begin_share(instance, own, member, members, cut->parts[phase]);

@@ -65,12 +65,17 @@ int flow_tensor_is_contiguous(const flow_tensor *tensor)
   return 1;
 }
 
+void *flow_tensor_elements(const flow_tensor *tensor)
+{
+  return is_alive(tensor) && tensor->storage && !tensor->storage->place ? tensor->data : NULL;
+}
+
 /* The holder of the address may write at any time, so that nothing may be cached that follows from the contents: content 0. */
 void *flow_tensor_data(const flow_tensor *tensor)
 {
-  if (!is_alive(tensor) || !tensor->storage || tensor->storage->place) return NULL;
-  atomic_store_explicit(&tensor->storage->content, 0, memory_order_relaxed);
-  return tensor->data;
+  void *elements = flow_tensor_elements(tensor);
+  if (elements) atomic_store_explicit(&tensor->storage->content, 0, memory_order_relaxed);
+  return elements;
 }
 
 /* ---- making small ones -------------------------------------------------------------------------------------------------- */

@@ -66,6 +66,9 @@ flow_status flow_tensor_new_at(flow_place *place, int dtype, int rank, const int
 /* Where a concrete tensor is, borrowed; NULL: on the host, or symbolic. */
 static inline flow_place *flow_tensor_place(const flow_tensor *tensor) { return tensor->storage ? tensor->storage->place : NULL; }
 
+/* The same as flow_tensor_data for the library itself, which may keep on using what follows from the contents: to be read, or to be written
+ * before anything was derived from them. */
+void *flow_tensor_elements(const flow_tensor *tensor);
 /* The elements where they can be read, with the tensor's strides: itself on the host, else a copy. New reference. transfer.c */
 flow_status flow_tensor_on_host(const flow_tensor *tensor, flow_tensor **out);
 /* The same without gaps between the elements. */

@@ -15,6 +15,7 @@
 #include "image/image.h"
 #include "io/crc32c.h"
 #include "io/protobuf.h"
+#include "tensor/tensor.h"
 
 enum { WRITER_MAGIC = 0x464c4556, DEAD = 0x44454144 };
 
@@ -304,7 +305,7 @@ static flow_status histogram_rows(flow_tensor *tensor, int buckets, double *rows
   for (int i = 0; i < rank; i++) shape[i] = (int64_t)flow_tensor_dim(tensor, i);
   FLOW_TRY(flow_tensor_new(FLOW_FLOAT64, rank, shape, &wide));
   flow_status status = flow_tensor_copy(wide, tensor);
-  if (status == FLOW_OK) flow_histogram(flow_tensor_data(wide), (int64_t)flow_tensor_size(wide), buckets, rows);
+  if (status == FLOW_OK) flow_histogram(flow_tensor_elements(wide), (int64_t)flow_tensor_size(wide), buckets, rows);
   flow_tensor_release(wide);
   return status;
 }
@@ -351,7 +352,7 @@ static flow_status append(void *target, const void *bytes, size_t count)
 static flow_status add_pictures(flow_message *event, const flow_tensor *images, int count)
 {
   int height = (int)flow_tensor_dim(images, 1), width = (int)flow_tensor_dim(images, 2), channels = (int)flow_tensor_dim(images, 3);
-  unsigned char *pixels = flow_tensor_data(images);
+  unsigned char *pixels = flow_tensor_elements(images);
   for (int i = 0; i < count; i++) {
     growing png = { 0 };
     flow_picture picture = { .height = height, .width = width, .channels = channels };
@@ -371,7 +372,7 @@ flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag,
   char text[24];
   FLOW_TRY(check(writer));
   int fits = images && flow_tensor_dtype(images) == FLOW_UINT8 && flow_tensor_rank(images) == 4 && flow_tensor_is_contiguous(images) &&
-             flow_tensor_data(images) != NULL;
+             flow_tensor_elements(images) != NULL;
   double pixels = fits ? flow_tensor_dim(images, 1) * flow_tensor_dim(images, 2) : 0;
   double channels = fits ? flow_tensor_dim(images, 3) : 0;
   if (pixels < 1 || pixels > (double)FLOW_MOST_PIXELS || (channels != 1 && channels != 3 && channels != 4)) {

@@ -1,5 +1,6 @@
 /* metrics.c: Keras' metrics that are means of values. A loss is a metric, too. */
 #include "train/metrics.h"
+#include "tensor/tensor.h"
 #include "train/loss_formulas.h"
 
 #include <strings.h>
@@ -55,7 +56,7 @@ static flow_tensor *positions(flow_expression *e, int64_t count)
   flow_tensor *made = NULL;
   if (e->status != FLOW_OK) return NULL;
   flow_status status = flow_tensor_new(FLOW_INT64, 1, &count, &made);
-  for (int64_t i = 0; status == FLOW_OK && i < count; i++) ((int64_t *)flow_tensor_data(made))[i] = i;
+  for (int64_t i = 0; status == FLOW_OK && i < count; i++) ((int64_t *)flow_tensor_elements(made))[i] = i;
   return flow_express_keep(e, status, made);
 }
 

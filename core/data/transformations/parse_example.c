@@ -2,6 +2,7 @@
  * feature, in the order in which they were asked for. */
 #include "data/function.h"
 #include "io/example.h"
+#include "tensor/tensor.h"
 
 #include <string.h>
 
@@ -72,7 +73,7 @@ static flow_status take_numbers(const wanted *feature, const flow_feature *found
                      flow_shape_text(component->rank, shape), (double)size);
   }
   FLOW_TRY(flow_tensor_new_uninitialized(component->dtype, component->rank, shape, out));
-  void *data = flow_tensor_data(*out);
+  void *data = flow_tensor_elements(*out);
   return component->dtype == FLOW_FLOAT32 ? flow_feature_floats(found, data) : flow_feature_integers(found, data);
 }
 

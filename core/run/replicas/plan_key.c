@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "graph/variable.h"
+#include "tensor/tensor.h"
 
 /* A value is known by when it is first met: the number of values that were met before it. */
 static uint64_t mix_value(uint64_t key, int value, int *met, int *count)
@@ -31,7 +32,7 @@ static uint64_t mix_bits(uint64_t key, const flow_tensor *tensor)
 {
   if (!tensor || flow_tensor_place(tensor)) return key;
   size_t bytes = (size_t)flow_shape_size(tensor->rank, tensor->shape) * flow_dtype_size(tensor->dtype);
-  return flow_hash(key, flow_tensor_data(tensor), bytes);
+  return flow_hash(key, flow_tensor_elements(tensor), bytes);
 }
 
 /* A constant that stands in a formula, as a number or as the parameters of a schedule; a larger one may be a worker's own batch. */

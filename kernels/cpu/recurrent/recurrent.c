@@ -246,7 +246,9 @@ static flow_status run_round(const flow_call *call, int64_t round, int64_t part)
   return FLOW_OK;
 }
 
-#define CELL(name) BLOCKS(name, run, .rounds = count_rounds, .round_parts = count_round_parts, .run_round = run_round)
+/* Phase 0 reads w alone. */
+#define CELL(name) \
+  BLOCKS(name, run, .first_phase_reads = 1 << 1, .rounds = count_rounds, .round_parts = count_round_parts, .run_round = run_round)
 
 const flow_kernel FLOW_KERNELS(simple_rnn)[] = { CELL(blocks), CELL(bfloat16), PLAIN, { 0 } };
 const flow_kernel FLOW_KERNELS(lstm)[] = { CELL(blocks), CELL(bfloat16), PLAIN, { 0 } };
