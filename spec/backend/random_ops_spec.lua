@@ -42,7 +42,7 @@ describe("random calls of tensor ops", function()
     -- Called beside another op in the function of that one, or no op on elements; einsum_spec.lua has einsum.
     for _, name in ipairs { "squeeze", "unstack", "repeat_", "zeros_like", "ones_like", "swapaxes", "permute", "flatten",
                             "to", "classes", "einsum", "operand", "operands", "full_raw", "reshape_raw", "slice_from_zero", "exponential",
-                            "slice_into_zeros", "positions_from_zero", "axis_from",
+                            "slice_into_zeros", "positions_from_zero", "axis_from", "ensure_shape",
                             "floor_divide" } do      -- golden/ops_spec.lua has the last
       known[assert(rawget(public, name), name)] = true
     end
