@@ -31,7 +31,7 @@ static void draw_sample(uint32_t *state, sample *s)
   static const int ops[] = { FLOW_OP_simple_rnn, FLOW_OP_lstm, FLOW_OP_gru };
   memset(s, 0, sizeof *s);
   s->op = ops[draw(state, 0, 2)];
-  int64_t rows = draw(state, 0, 3) ? draw(state, 1, 3) : draw(state, 1, 10), steps = draw(state, 1, 7), units = 16 * draw(state, 1, 18);
+  int64_t rows = draw(state, 0, 3) ? draw(state, 1, 3) : draw(state, 1, 10), steps = draw(state, 0, 7), units = 16 * draw(state, 1, 18);
   if (draw(state, 0, 9) == 0) units -= draw(state, 1, 15);
   int64_t gates = s->op == FLOW_OP_lstm ? 4 : s->op == FLOW_OP_gru ? 3 : 1, kept = s->op == FLOW_OP_lstm ? 5 : 4;
   s->attributes.recurrent.reverse = draw(state, 0, 2) == 0;

@@ -49,7 +49,7 @@ static void give(const kept_list *list, int index, flow_element *out)
 
 /* ---- what was drawn ------------------------------------------------------------------------------------------------------ */
 
-/* The draw of a random stage below with which the complete list was filled; 0: there is no list, or the stage drew nothing. */
+/* Which draw of the random stages below filled the complete list; 0: there is no list, or they drew nothing. */
 static int kept(flow_dataset *dataset, const flow_dataset *below, flow_draw *out)
 {
   const kept_list *list = atomic_load(&((cache *)dataset)->complete);

@@ -183,7 +183,7 @@ static void tune(map_cursor *at, double now)
   t->was_full = 0;
 }
 
-/* Every WINDOW elements of an AUTOTUNE the number of threads is decided anew, and new ones are started by the consumer. */
+/* With AUTOTUNE the consumer decides the number of threads again after every WINDOW elements, and starts those that are missing. */
 static void count_element(map_cursor *at, double waited)
 {
   tuning *t = &at->tuning;

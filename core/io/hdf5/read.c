@@ -51,7 +51,7 @@ flow_status flow_hdf5_fetch(flow_hdf5_reader *reader, uint64_t address, uint64_t
   return flow_source_read(&file->source, "the index", to, bytes);
 }
 
-/* The same into memory of its own, which the caller frees. No block is larger than the file. */
+/* Does the same into new memory, which the caller frees. No block is larger than the file. */
 flow_status flow_hdf5_take(flow_hdf5_reader *reader, uint64_t address, uint64_t bytes, unsigned char **out)
 {
   void *block;

@@ -88,16 +88,12 @@ static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piec
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  for (int64_t image = 0; image < s.images; image++) pool_vectors(call, &s, (flow_piece){ .image = image, .last = s.out[0] });
-  return FLOW_OK;
+  return pooling_run(call, pool_vectors);
 }
 
 static flow_status run_vector_piece(const flow_call *call, int64_t piece)
 {
-  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  pool_vectors(call, &s, pooling_piece(&s, piece));
-  return FLOW_OK;
+  return pooling_run_piece(call, pool_vectors, piece);
 }
 
 static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)

@@ -72,16 +72,12 @@ static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piec
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  for (int64_t image = 0; image < s.images; image++) pool_vectors(call, &s, (flow_piece){ .image = image, .last = s.out[0] });
-  return FLOW_OK;
+  return pooling_run(call, pool_vectors);
 }
 
 static flow_status run_vector_piece(const flow_call *call, int64_t piece)
 {
-  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  pool_vectors(call, &s, pooling_piece(&s, piece));
-  return FLOW_OK;
+  return pooling_run_piece(call, pool_vectors, piece);
 }
 
 /* ---- bytes, of which nobody asks the positions ------------------------------------------------------------------------------ */
@@ -111,7 +107,9 @@ static void pool_byte_window(const uint8_t *x, int64_t rows, int64_t columns, in
 static void pool_bytes(const flow_call *call, const flow_pooling *s, flow_piece of)
 {
   const uint8_t *x = (const uint8_t *)call->inputs[0].data + of.image * s->in[0] * s->in[1] * s->channels;
-  uint8_t *y = (uint8_t *)call->outputs[0].data + (of.image * s->out[0] + of.first) * s->out[1] * s->channels;
+  uint8_t *y = call->outputs[0].data;
+  if (!y) return;
+  y += (of.image * s->out[0] + of.first) * s->out[1] * s->channels;
   for (int64_t row = of.first; row < of.last; row++) {
     int64_t top, bottom, left, right;
     pooling_clip(s, 0, row, &top, &bottom);
@@ -126,17 +124,12 @@ static void pool_bytes(const flow_call *call, const flow_pooling *s, flow_piece 
 static flow_status run_bytes(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  for (int64_t image = 0; image < s.images && call->outputs[0].data; image++)
-    pool_bytes(call, &s, (flow_piece){ .image = image, .last = s.out[0] });
-  return FLOW_OK;
+  return pooling_run(call, pool_bytes);
 }
 
 static flow_status run_bytes_piece(const flow_call *call, int64_t piece)
 {
-  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
-  if (call->outputs[0].data) pool_bytes(call, &s, pooling_piece(&s, piece));
-  return FLOW_OK;
+  return pooling_run_piece(call, pool_bytes, piece);
 }
 
 /* ---- gradient --------------------------------------------------------------------------------------------------------------- */

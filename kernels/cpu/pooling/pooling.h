@@ -37,10 +37,23 @@ static inline int64_t pooling_count_pieces(const flow_call *call)
   return s.images * pooling_pieces(&s).bands;
 }
 
-static inline flow_piece pooling_piece(const flow_pooling *s, int64_t piece)
+/* Does rows [of.first, of.last) of the results of an image. */
+typedef void pooling_rows(const flow_call *call, const flow_pooling *s, flow_piece of);
+
+/* A whole call, and one of its pieces. */
+static inline flow_status pooling_run(const flow_call *call, pooling_rows *rows)
 {
-  flow_piece_grid pieces = pooling_pieces(s);
-  return flow_piece_of(&pieces, piece, s->out[0], 1);
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  for (int64_t image = 0; image < s.images; image++) rows(call, &s, (flow_piece){ .image = image, .last = s.out[0] });
+  return FLOW_OK;
+}
+
+static inline flow_status pooling_run_piece(const flow_call *call, pooling_rows *rows, int64_t piece)
+{
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  flow_piece_grid pieces = pooling_pieces(&s);
+  rows(call, &s, flow_piece_of(&pieces, piece, s.out[0], 1));
+  return FLOW_OK;
 }
 
 /* The part of a window that is inside the image: positions first .. last - 1 of `size`. */

@@ -200,7 +200,7 @@ static int64_t count_rounds(const flow_call *call)
 {
   recurrent r = recurrent_of(call);
   int64_t work = r.rows * r.units * r.units * r.cell.gates;
-  if (r.rows == 0 || r.rows > TILE_ROWS || r.units % PANEL || r.units == PANEL || work < LEAST_IN_A_ROUND) return 0;
+  if (r.rows == 0 || r.steps == 0 || r.rows > TILE_ROWS || r.units % PANEL || r.units == PANEL || work < LEAST_IN_A_ROUND) return 0;
   return cell_function(call) && !is_rounded(call) ? r.steps + 1 : 0;
 }
 
