@@ -94,7 +94,10 @@ typedef union flow_attributes {
     uint64_t seed, stream;
     int32_t keyed_by_step, own_seed;
   } random;
-  struct { double epsilon; int32_t axis; } normalization;
+  struct {
+    double epsilon;
+    int32_t axis, uncentered;
+  } normalization;
   /* reverse: from the last step to the first; history: outputs what the gradient needs; reset_after: of gru */
   struct { int32_t reverse, history, reset_after; } recurrent;
   /* made by flow_loop_end: which of its graph's loops; a key of the random ops inside, besides theirs */

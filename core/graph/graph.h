@@ -176,6 +176,8 @@ flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int
 flow_status flow_graph_fold_transposes(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_gather.c: on the CPU, sums of gathered rows read them in the table. live[] as above. */
 flow_status flow_graph_fuse_gathers(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* fuse_normalize.c: gamma and beta go into the op that normalizes. live[] as above. */
+flow_status flow_graph_fuse_normalize(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */
 flow_status flow_graph_fuse_optimizers(flow_graph *graph, const char *live, const int *outputs, int output_count);
 

@@ -53,10 +53,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   FLOW_TRY(flow_norm_shape(layer, &input, &reduce, dims));
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_dtype_is_float(input.dtype) ? inputs[0] : flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
-  flow_tensor *centered = e_sub(&e, x, flow_express_mean_over(&e, x, &reduce));
-  flow_tensor *variance = flow_express_mean_over(&e, e_square(&e, centered), &reduce);
-  if (variance) variance = e_add(&e, variance, flow_express_number(&e, variance, flow_argument_number(layer->arguments, "epsilon")));
-  flow_tensor *y = e_mul(&e, centered, flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL));
+  flow_tensor *y = flow_norm_express(&e, layer, x, &reduce, 0);
   if (flow_argument_boolean(layer->arguments, "scale"))
     y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next++]), input.rank, dims));
   if (flow_argument_boolean(layer->arguments, "center"))

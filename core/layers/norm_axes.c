@@ -34,6 +34,30 @@ flow_status flow_norm_shape(const flow_layer *layer, const flow_signature *input
   return FLOW_OK;
 }
 
+/* The last axes, which are side by side in memory, have an op. */
+static int are_last(const flow_attributes *reduce, int rank)
+{
+  for (int i = 0; i < reduce->reduce.count; i++)
+    if (reduce->reduce.axes[i] != rank - reduce->reduce.count + i) return 0;
+  return 1;
+}
+
+flow_tensor *flow_norm_express(flow_expression *e, const flow_layer *layer, flow_tensor *x, const flow_attributes *reduce, int uncentered)
+{
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  if (!x) return NULL;
+  if (are_last(reduce, x->rank)) {
+    flow_attributes attributes = { .normalization = { .epsilon = epsilon, .axis = -reduce->reduce.count, .uncentered = uncentered } };
+    flow_tensor *results[2];
+    flow_express_all(e, FLOW_OP_normalize, &x, 1, &attributes, results);
+    return results[0];
+  }
+  if (!uncentered) x = e_sub(e, x, flow_express_mean_over(e, x, reduce));
+  flow_tensor *variance = x ? flow_express_mean_over(e, e_square(e, x), reduce) : NULL;
+  if (variance) variance = e_add(e, variance, flow_express_number(e, variance, epsilon));
+  return e_mul(e, x, flow_express(e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL));
+}
+
 flow_status flow_layer_check_epsilon(flow_layer *layer)
 {
   double epsilon = flow_argument_number(layer->arguments, "epsilon");

@@ -1,5 +1,4 @@
 /* rms_normalization.c: RMSNormalization (Zhang and Sennrich 2019): x / sqrt(mean of x^2 over the axes + epsilon) * scale. */
-#include "autodiff/composites.h"
 #include "layers/express.h"
 #include "layers/norm_axes.h"
 
@@ -29,9 +28,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int64_t dims[FLOW_MAX_RANK];
   FLOW_TRY(flow_norm_shape(layer, &input, &reduce, dims));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *x = flow_express_cast(&e, inputs[0], FLOW_FLOAT32), *mean = flow_express_mean_over(&e, e_square(&e, x), &reduce);
-  if (mean) mean = e_add(&e, mean, flow_express_number(&e, mean, flow_argument_number(layer->arguments, "epsilon")));
-  flow_tensor *y = e_mul(&e, x, flow_express(&e, FLOW_OP_rsqrt, mean, NULL, NULL, NULL));
+  flow_tensor *y = flow_norm_express(&e, layer, flow_express_cast(&e, inputs[0], FLOW_FLOAT32), &reduce, 1);
   y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[0]), input.rank, dims));
   return flow_expression_take(&e, y, out);
 }

@@ -165,12 +165,34 @@ FLOW_ONNX_RULE(resize)
   flow_onnx_end(x);
 }
 
+/* ---- normalization ----------------------------------------------------------------------------------------------------------- */
+
+/* Step by step, as ONNX' LayerNormalization wants a scale, and the last axes in their order, which channels first have not. Keeping the
+ * reduced axes is the default of ReduceMean. */
+FLOW_ONNX_RULE(normalize)
+{
+  flow_onnx_layout layout = flow_onnx_layout_of(x, node);
+  int rank = flow_onnx_signature(x, node, 0)->rank, dtype = flow_onnx_signature(x, node, 0)->dtype, count = 0;
+  int axis = node->attributes.normalization.axis;
+  int64_t axes[FLOW_MAX_RANK];
+  for (int i = axis < 0 ? axis + rank : axis; i < rank; i++) axes[count++] = flow_onnx_axis(i, layout);
+  const char *over = flow_onnx_list(x, axes, count), *centered = flow_onnx_input(x, node, 0, layout);
+  if (!node->attributes.normalization.uncentered)
+    centered = flow_onnx_emit(x, "Sub", NULL, centered, flow_onnx_emit(x, type, NULL, centered, over, NULL), NULL);
+  const char *variance = flow_onnx_emit(x, type, NULL, flow_onnx_emit(x, "Mul", NULL, centered, centered, NULL), over, NULL);
+  variance = flow_onnx_emit(x, "Add", NULL, variance, flow_onnx_number(x, dtype, node->attributes.normalization.epsilon), NULL);
+  const char *deviation = flow_onnx_emit(x, "Sqrt", NULL, variance, NULL, NULL);
+  flow_onnx_emit(x, "Reciprocal", flow_onnx_result(x, node, 1, layout), deviation, NULL, NULL);
+  flow_onnx_emit(x, "Div", flow_onnx_result(x, node, 0, layout), centered, deviation, NULL);
+}
+
 const flow_onnx_record flow_onnx_network[] = {
   FLOW_ONNX(matmul, matmul, "MatMul"),
   FLOW_ONNX(convolution, convolution, "Conv"),
   FLOW_ONNX(max_pool, pool, "MaxPool"),
   FLOW_ONNX(average_pool, pool, "AveragePool"),
   FLOW_ONNX(resize, resize, "Resize"),
+  FLOW_ONNX(normalize, normalize, "ReduceMean"),
   /* What Conv2DTranspose computes: of the gradients only that of the image, which reads the upstream gradient and the kernel. */
   FLOW_ONNX_READS(convolution_gradient, convolution_transpose, "ConvTranspose", 1u << 0 | 1u << 2),
   { .rule = NULL },

@@ -78,7 +78,9 @@ flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_
   int missing = x->rank - like->rank;
   flow_attributes reduce = { .reduce = { .keepdims = 1 } };
   for (int i = 0; i < x->rank; i++) {
-    if (i < missing || like->shape[i - missing] != x->shape[i]) reduce.reduce.axes[reduce.reduce.count++] = i;
+    /* The first axis is that of the batch's rows: over one row, too, the sum is the op that it is over many, with its bits. */
+    int one_row = i == 0 && missing == 0 && like->shape[0] == 1;
+    if (i < missing || one_row || like->shape[i - missing] != x->shape[i]) reduce.reduce.axes[reduce.reduce.count++] = i;
   }
   return flow_express_reshape_like(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &reduce), like);
 }

@@ -1,6 +1,6 @@
-/* outer_pieces.h: pieces of calls whose results are computed element by element, or copied: the first axis of the output that has more than
- * one element is cut into ranges, so that a single image is divided by its rows. A piece is the same call over operands that begin later
- * and are shorter; operands that do not have the axis, or one element of it, come whole. */
+/* outer_pieces.h: pieces of calls whose results are computed element by element, or copied: the first axis of the first output that has
+ * more than one element is cut into ranges, so that a single image is divided by its rows. A piece is the same call over operands that
+ * begin later and are shorter; operands that do not have the axis, or one element of it, come whole. */
 #ifndef FLOW_CPU_OUTER_PIECES_H
 #define FLOW_CPU_OUTER_PIECES_H
 
@@ -50,11 +50,12 @@ static inline flow_status flow_run_outer_piece(flow_run_function *run, const flo
   int64_t pieces = flow_outer_pieces(call);
   if (pieces == 1) return run(call, 0, 0, 1);
   int64_t begin = out->shape[axis] * piece / pieces, end = out->shape[axis] * (piece + 1) / pieces;
-  flow_operand inputs[FLOW_MAX_OPERANDS], output = flow_outer_range(out, out->rank, axis, begin, end);
+  flow_operand inputs[FLOW_MAX_OPERANDS], outputs[FLOW_MAX_OPERANDS];
   for (int i = 0; i < call->input_count; i++) inputs[i] = flow_outer_range(&call->inputs[i], out->rank, axis, begin, end);
+  for (int i = 0; i < call->output_count; i++) outputs[i] = flow_outer_range(&call->outputs[i], out->rank, axis, begin, end);
   flow_call part = *call;
   part.inputs = inputs;
-  part.outputs = &output;
+  part.outputs = outputs;
   return run(&part, 0, 0, 1);
 }
 

@@ -167,14 +167,22 @@ ALWAYS_INLINE double vd_sum(vd v)
   return lane[0];
 }
 
-/* The first n <= VL lanes from or to memory; other lanes are zero or untouched. */
+/* The first n <= VL lanes from or to memory; other lanes are zero or untouched, or, loaded over `rest`, those of it. */
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
 ALWAYS_INLINE vf   vf_load_part(const float *p, int n)    { return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p); }
 ALWAYS_INLINE void vf_store_part(float *p, vf v, int n)   { _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v); }
+ALWAYS_INLINE vf vf_load_over(vf rest, const float *p, int n)
+{
+  return (vf)_mm512_mask_loadu_ps((__m512)rest, (__mmask16)((1u << n) - 1), p);
+}
 #elif defined(FLOW_ISA_AVX2)
 ALWAYS_INLINE __m256i part_mask(int n) { return (__m256i)((vi){ 0, 1, 2, 3, 4, 5, 6, 7 } < n); }
 ALWAYS_INLINE vf   vf_load_part(const float *p, int n)    { return (vf)_mm256_maskload_ps(p, part_mask(n)); }
 ALWAYS_INLINE void vf_store_part(float *p, vf v, int n)   { _mm256_maskstore_ps(p, part_mask(n), (__m256)v); }
+ALWAYS_INLINE vf vf_load_over(vf rest, const float *p, int n)
+{
+  return (vf)_mm256_blendv_ps((__m256)rest, (__m256)vf_load_part(p, n), (__m256)part_mask(n));
+}
 #else
 ALWAYS_INLINE vf vf_load_part(const float *p, int n)
 {
@@ -183,7 +191,23 @@ ALWAYS_INLINE vf vf_load_part(const float *p, int n)
   return v;
 }
 ALWAYS_INLINE void vf_store_part(float *p, vf v, int n) { memcpy(p, &v, (size_t)n * sizeof(float)); }
+ALWAYS_INLINE vf vf_load_over(vf rest, const float *p, int n)
+{
+  memcpy(&rest, p, (size_t)n * sizeof(float));
+  return rest;
+}
 #endif
+
+/* A vector of a line that has `lanes` more floats, be it a whole one or its last part: other lanes are those of `rest`, or untouched. */
+ALWAYS_INLINE vf vf_load_lanes(const float *p, int64_t lanes, vf rest)
+{
+  return lanes >= VL ? vf_load(p) : vf_load_over(rest, p, (int)lanes);
+}
+ALWAYS_INLINE void vf_store_lanes(float *p, vf v, int64_t lanes)
+{
+  if (lanes >= VL) vf_store(p, v);
+  else vf_store_part(p, v, (int)lanes);
+}
 
 /* One bit for every lane that is not `value`, lane 0 lowest. */
 ALWAYS_INLINE uint32_t vi_differs(vi v, int32_t value)
@@ -216,14 +240,24 @@ ALWAYS_INLINE vf vf_compress(vf v, uint32_t bits)
 #endif
 }
 
-/* Sum of the lanes in a fixed (pairwise) order. */
+/* Sum of the lanes in a fixed (pairwise) order: those of the upper half are added to those of the lower one, and so on. */
 ALWAYS_INLINE float vf_sum(vf v)
 {
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)v), _mm256_castpd_ps(_mm512_extractf64x4_pd((__m512d)v, 1)));
+#elif defined(FLOW_ISA_AVX2)
+  __m256 half = (__m256)v;
+#endif
+#if defined(FLOW_ISA_AVX2) || (defined(FLOW_ISA_AVX512) && defined(__AVX512F__))
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)), two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+#else
   float lane[VL];
   memcpy(lane, &v, sizeof v);
   for (int width = VL / 2; width > 0; width /= 2)
     for (int i = 0; i < width; i++) lane[i] += lane[i + width];
   return lane[0];
+#endif
 }
 
 #endif

@@ -278,6 +278,23 @@ for _, entry in ipairs { { "of a vector", { -1, 5 } }, { "of images", { -1, 5, 6
       return { inputs[1], inputs[2], inputs[3], forward[2], forward[3] }
     end })
 end
+for _, entry in ipairs { { "of a line", { -1, 5 }, -1 }, { "of pixels", { -1, 5, 6, 33 }, -1 }, { "of images", { -1, 3, 3, 64 }, 1 } } do
+  local name, shape, axis = unpack(entry)
+  local ones, parameter = { -1 }, {}
+  for i = 2, #shape do ones[i] = (axis == 1 or i == #shape) and 1 or shape[i] end
+  for i = axis == 1 and 2 or #shape, #shape do parameter[#parameter + 1] = shape[i] end
+  for uncentered = 0, 1 do
+    local attributes = { normalization = { epsilon = 1e-3, axis = axis, uncentered = uncentered } }
+    local function add_normalized(op, inputs, note, made_by_plans)      -- after gradients were taken
+      add(op, inputs, { name = name .. (uncentered == 1 and ", uncentered" or "") .. (note or ""), attributes = attributes,
+        rounding = 1e-5, all_outputs = true, gradient = not made_by_plans })
+    end
+    add_normalized("normalize", { shape })
+    add_normalized("normalize_gradient", { shape, shape, ones })
+    add_normalized("layer_norm", { shape, parameter }, "", true)
+    add_normalized("layer_norm", { shape, parameter, parameter }, ", shifted", true)
+  end
+end
 for axis, name in pairs { [-1] = "last axis", [1] = "middle axis" } do
   local attributes = { axis = { axis = axis } }
   add("softmax", { image(-3, 3) }, { name = name, attributes = attributes })

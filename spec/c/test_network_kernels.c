@@ -177,6 +177,75 @@ static void test_batch_norm_large_mean(void **state)
   free(x);
 }
 
+/* ---- lines normalized by themselves ----------------------------------------------------------------------------------- */
+
+/* normalize, layer_norm and normalize_gradient of {outer, rows, n} over the last axis, around `offset`. */
+static void try_normalize(int dtype, int outer, int rows, int n, double offset, int uncentered)
+{
+  int lines = outer * rows, size = lines * n;
+  flow_operand x = operand(dtype, 3, outer, rows, n), g = operand(dtype, 3, outer, rows, n);
+  flow_operand outputs[2] = { operand(dtype, 3, outer, rows, n), operand(dtype, 3, outer, rows, 1) };
+  flow_operand gamma = operand(dtype, 1, n), beta = operand(dtype, 3, 1, 1, n);
+  fill(&x, 1), fill(&g, 1), fill(&gamma, 1), fill(&beta, 1);
+  for (int i = 0; i < size; i++) set(&x, i, get(&x, i) + offset);
+  double *xs = doubles_of(&x), *gs = doubles_of(&g), *by = doubles_of(&gamma), *plus = doubles_of(&beta), epsilon = 1e-3;
+  double *y = doubles(size), *r = doubles(lines), *scaled = doubles(size), *dx = doubles(size);
+  for (int line = 0; line < lines; line++) {
+    const double *xl = xs + line * n, *gl = gs + line * n;
+    double *yl = y + line * n, mean = 0, variance = 0, of_g = 0, products = 0;
+    for (int i = 0; i < n && !uncentered; i++) mean += xl[i] / n;
+    for (int i = 0; i < n; i++) variance += (xl[i] - mean) * (xl[i] - mean) / n;
+    r[line] = 1 / sqrt(variance + epsilon);
+    for (int i = 0; i < n; i++) yl[i] = (xl[i] - mean) * r[line];
+    for (int i = 0; i < n; i++) scaled[line * n + i] = yl[i] * by[i] + plus[i];
+    for (int i = 0; i < n && !uncentered; i++) of_g += gl[i] / n;
+    for (int i = 0; i < n; i++) products += gl[i] * yl[i] / n;
+    for (int i = 0; i < n; i++) dx[line * n + i] = r[line] * (gl[i] - of_g - yl[i] * products);
+  }
+  flow_attributes attributes = { .normalization = { .epsilon = epsilon, .axis = -1, .uncentered = uncentered } };
+  double unit = dtype == FLOW_FLOAT32 ? 0x1p-23 : 0x1p-48, tolerance = unit * (16 + 16 * r[0]);
+  flow_call call = call_of(FLOW_OP_normalize, &attributes, &x, 1, outputs, 2);
+  run_everywhere(&call, 0, check_values, &(expectation){ .value = { y, r }, .tolerance = tolerance });
+  void *kept = outputs[0].data;
+  outputs[0].data = NULL; /* nobody reads y */
+  run_everywhere(&call, 0, check_values, &(expectation){ .value = { NULL, r }, .tolerance = tolerance });
+  outputs[0].data = kept;
+  flow_operand parameters[3] = { x, gamma, beta };
+  call = call_of(FLOW_OP_layer_norm, &attributes, parameters, 3, outputs, 1);
+  run_everywhere(&call, 0, check_values, &(expectation){ .value = { scaled }, .tolerance = 2 * tolerance });
+  flow_operand normalized = operand(dtype, 3, outer, rows, n), scale = operand(dtype, 3, outer, rows, 1);
+  for (int i = 0; i < size; i++) set(&normalized, i, y[i]);
+  for (int line = 0; line < lines; line++) set(&scale, line, r[line]);
+  flow_operand slope[3] = { g, normalized, scale };
+  call = call_of(FLOW_OP_normalize_gradient, &attributes, slope, 3, outputs, 1);
+  run_everywhere(&call, 0, check_values, &(expectation){ .value = { dx }, .tolerance = tolerance * 4 });
+  flow_operand *all[] = { &x, &g, &outputs[0], &outputs[1], &gamma, &beta, &normalized, &scale };
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) operand_free(all[i]);
+  free(xs);
+  free(gs);
+  free(by);
+  free(plus);
+  free(y);
+  free(r);
+  free(scaled);
+  free(dx);
+}
+
+/* Lines shorter and longer than a vector, a run of vectors and what is taken together; far from 0, where x has few digits after the point
+ * and a mean that were rounded to float would show. */
+static void test_normalize(void **state)
+{
+  (void)state;
+  static const int sizes[][3] = { { 1, 1, 2 },    { 3, 5, 1 },    { 1, 9, 3 },     { 2, 4, 17 }, { 1, 3, 64 }, { 5, 8, 96 },
+                                  { 1, 10, 129 }, { 2, 3, 1000 }, { 1, 2, 20011 }, { 0, 3, 5 },  { 2, 0, 5 } };
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (int d = 0; d < 2; d++)
+      for (int uncentered = 0; uncentered < 2; uncentered++) {
+        try_normalize(real_dtypes[d], sizes[i][0], sizes[i][1], sizes[i][2], 0, uncentered);
+        try_normalize(real_dtypes[d], sizes[i][0], sizes[i][1], sizes[i][2], 1000, uncentered);
+      }
+}
+
 /* ---- softmax -------------------------------------------------------------------------------------------------------- */
 
 static void try_softmax(int dtype, int outer, int n, int inner, double scale)
@@ -315,9 +384,9 @@ static void test_bad_labels(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_elementary_functions),
-    cmocka_unit_test(test_powers), cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_batch_norm_large_mean),
-    cmocka_unit_test(test_softmax), cmocka_unit_test(test_cross_entropy), cmocka_unit_test(test_bad_labels),
+    cmocka_unit_test(test_elementary_functions),  cmocka_unit_test(test_powers),     cmocka_unit_test(test_batch_norm),
+    cmocka_unit_test(test_batch_norm_large_mean), cmocka_unit_test(test_normalize),  cmocka_unit_test(test_softmax),
+    cmocka_unit_test(test_cross_entropy),         cmocka_unit_test(test_bad_labels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

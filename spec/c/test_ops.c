@@ -56,7 +56,7 @@ static void ops_without_gradient_are_meant(void **state)
     FLOW_OP_random_truncated_normal,
     FLOW_OP_stop_gradient,
     FLOW_OP_fused, FLOW_OP_casts, FLOW_OP_transpose_filters, FLOW_OP_convolution_gradient_relu,
-    FLOW_OP_batch_norm_relu, FLOW_OP_gather_sum,                                  /* made after gradients were taken */
+    FLOW_OP_batch_norm_relu, FLOW_OP_gather_sum, FLOW_OP_layer_norm,              /* made after gradients were taken */
     FLOW_OP_all_gather, FLOW_OP_global_rows, FLOW_OP_row_share,                                                     /* of counts */
     FLOW_OP_schedule,                                                                             /* of a count */
     FLOW_OP_assign, FLOW_OP_assign_add, FLOW_OP_sgd, FLOW_OP_adam, FLOW_OP_rmsprop, FLOW_OP_adagrad, FLOW_OP_adadelta,

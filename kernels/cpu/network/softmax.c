@@ -29,19 +29,10 @@ static int supports_float32(const flow_call *call)
   return 1;
 }
 
-/* The first `lanes` floats, -infinity in the rest: it changes neither a maximum nor a sum of exponentials. */
+/* -infinity in the lanes that a line does not fill: it changes neither a maximum nor a sum of exponentials. */
 ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes)
 {
-  if (lanes >= VL) return vf_load(p);
-  vf v = vf_set(-INFINITY);
-  memcpy(&v, p, (size_t)lanes * sizeof(float));
-  return v;
-}
-
-ALWAYS_INLINE void store_lanes(float *p, vf v, int64_t lanes)
-{
-  if (lanes >= VL) vf_store(p, v);
-  else vf_store_part(p, v, (int)lanes);
+  return vf_load_lanes(p, lanes, vf_set(-INFINITY));
 }
 
 /* ---- along the last axis ---------------------------------------------------------------------------------------- */
@@ -90,7 +81,7 @@ static void softmax_row(const float *x, float *y, int64_t n)
     for (; i < n; i += VL) {
       vf e = vf_exp(load_lanes(x + i, n - i) - largest);
       sum += e;
-      store_lanes(y + i, e, n - i);
+      vf_store_lanes(y + i, e, n - i);
     }
     total += (double)vf_sum(sum);
   }
@@ -111,7 +102,7 @@ static void log_softmax_row(const float *x, float *y, int64_t n)
     total += (double)vf_sum(sum);
   }
   vf log_sum = vf_set(logf((float)total));
-  for (int64_t i = 0; i < n; i += VL) store_lanes(y + i, load_lanes(x + i, n - i) - largest - log_sum, n - i);
+  for (int64_t i = 0; i < n; i += VL) vf_store_lanes(y + i, load_lanes(x + i, n - i) - largest - log_sum, n - i);
 }
 
 /* dx = (g - sum(g y)) y, with y what softmax gave. */
@@ -158,7 +149,7 @@ ALWAYS_INLINE vf strip_max(const float *x, int64_t n, int64_t step, int64_t lane
 /* Stores e and is it. */
 ALWAYS_INLINE vf kept(float *y, vf e, int64_t lanes)
 {
-  store_lanes(y, e, lanes);
+  vf_store_lanes(y, e, lanes);
   return e;
 }
 
@@ -167,7 +158,7 @@ static void softmax_strip(const float *x, float *y, int64_t n, int64_t step, int
 {
   vf largest = strip_max(x, n, step, lanes);
   STRIP_SUM(sum, n, kept(y + i * step, vf_exp(load_lanes(x + i * step, lanes) - largest), lanes));
-  for (int64_t i = 0; i < n; i++) store_lanes(y + i * step, load_lanes(y + i * step, lanes) / sum, lanes);
+  for (int64_t i = 0; i < n; i++) vf_store_lanes(y + i * step, load_lanes(y + i * step, lanes) / sum, lanes);
 }
 
 static void log_softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
@@ -175,7 +166,7 @@ static void log_softmax_strip(const float *x, float *y, int64_t n, int64_t step,
   vf largest = strip_max(x, n, step, lanes);
   STRIP_SUM(sum, n, vf_exp(load_lanes(x + i * step, lanes) - largest));
   vf log_sum = vf_log(sum);
-  for (int64_t i = 0; i < n; i++) store_lanes(y + i * step, load_lanes(x + i * step, lanes) - largest - log_sum, lanes);
+  for (int64_t i = 0; i < n; i++) vf_store_lanes(y + i * step, load_lanes(x + i * step, lanes) - largest - log_sum, lanes);
 }
 
 static void softmax_gradient_strip(const float *g, const float *y, float *dx, int64_t n, int64_t step, int64_t lanes)
@@ -183,7 +174,7 @@ static void softmax_gradient_strip(const float *g, const float *y, float *dx, in
   STRIP_SUM(sum, n, load_lanes(g + i * step, lanes) * load_lanes(y + i * step, lanes));
   for (int64_t i = 0; i < n; i++) {
     vf d = (load_lanes(g + i * step, lanes) - sum) * load_lanes(y + i * step, lanes);
-    store_lanes(dx + i * step, d, lanes);
+    vf_store_lanes(dx + i * step, d, lanes);
   }
 }
 

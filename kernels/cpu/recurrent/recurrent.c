@@ -34,7 +34,7 @@ static void simple_rnn_units(const flow_call *call, const block *b, int64_t t, i
   }
   for (int64_t j = u->begin; j < u->end; j += VL) {
     int64_t lanes = u->end - j;
-    store_lanes(u->h + j, vf_tanh(vf_load(u->gates[0] + j) + load_lanes(x + j, lanes)), lanes);
+    vf_store_lanes(u->h + j, vf_tanh(vf_load(u->gates[0] + j) + load_lanes(x + j, lanes)), lanes);
   }
 }
 
@@ -54,15 +54,15 @@ static void lstm_units(const flow_call *call, const block *b, int64_t t, int64_t
     vf o = vf_sigmoid(vf_load(u->gates[3] + j) + load_lanes(x + 3 * units + j, lanes));
     vf next = f * vf_load(c + j) + i * g;
     if (history) {
-      store_lanes(history + j, i, lanes);
-      store_lanes(history + units + j, f, lanes);
-      store_lanes(history + 2 * units + j, g, lanes);
-      store_lanes(history + 3 * units + j, o, lanes);
-      store_lanes(history + 4 * units + j, kept ? vf_load(c + j) : next, lanes);
+      vf_store_lanes(history + j, i, lanes);
+      vf_store_lanes(history + units + j, f, lanes);
+      vf_store_lanes(history + 2 * units + j, g, lanes);
+      vf_store_lanes(history + 3 * units + j, o, lanes);
+      vf_store_lanes(history + 4 * units + j, kept ? vf_load(c + j) : next, lanes);
     }
     if (kept) continue;
-    store_lanes(c + j, next, lanes);
-    store_lanes(u->h + j, o * vf_tanh(next), lanes);
+    vf_store_lanes(c + j, next, lanes);
+    vf_store_lanes(u->h + j, o * vf_tanh(next), lanes);
   }
   if (kept) keep_units(u);
 }
@@ -81,12 +81,12 @@ static void gru_units(const flow_call *call, const block *b, int64_t t, int64_t 
     vf inner = vf_load(u->gates[2] + j) + load_lanes(bias + 2 * units + j, lanes);
     vf k = vf_tanh(load_lanes(x + 2 * units + j, lanes) + r * inner);
     if (history) {
-      store_lanes(history + j, z, lanes);
-      store_lanes(history + units + j, r, lanes);
-      store_lanes(history + 2 * units + j, k, lanes);
-      store_lanes(history + 3 * units + j, inner, lanes);
+      vf_store_lanes(history + j, z, lanes);
+      vf_store_lanes(history + units + j, r, lanes);
+      vf_store_lanes(history + 2 * units + j, k, lanes);
+      vf_store_lanes(history + 3 * units + j, inner, lanes);
     }
-    if (!kept) store_lanes(u->h + j, z * vf_load(u->old + j) + (vf_set(1.0f) - z) * k, lanes);
+    if (!kept) vf_store_lanes(u->h + j, z * vf_load(u->old + j) + (vf_set(1.0f) - z) * k, lanes);
   }
   if (kept) keep_units(u);
 }
@@ -126,11 +126,11 @@ static void gru_reset(const block *b, int64_t row)
   const int64_t units = b->r.units;
   float *p = b->p + row * b->width, *c = b->c + row * b->state;
   const float *h = b->h + row * b->state;
-  for (int64_t j = 0; j < units; j += VL) store_lanes(p + j, vf_sigmoid(vf_load(p + j)), units - j);
+  for (int64_t j = 0; j < units; j += VL) vf_store_lanes(p + j, vf_sigmoid(vf_load(p + j)), units - j);
   for (int64_t j = 0; j < units; j += VL) {
     vf r = vf_sigmoid(vf_load(p + units + j));
-    store_lanes(p + units + j, r, units - j);
-    store_lanes(c + j, r * vf_load(h + j), units - j);
+    vf_store_lanes(p + units + j, r, units - j);
+    vf_store_lanes(c + j, r * vf_load(h + j), units - j);
   }
 }
 
@@ -146,8 +146,8 @@ static void gru_before(const flow_call *call, const block *b, int64_t t, int64_t
   for (int64_t j = 0; j < units; j += VL) {
     int64_t lanes = units - j;
     vf z = vf_load(p + j), k = vf_tanh(vf_load(p + 2 * units + j));
-    if (history) store_lanes(history + 2 * units + j, k, lanes);
-    if (!kept) store_lanes(h + j, z * vf_load(h + j) + (vf_set(1.0f) - z) * k, lanes);
+    if (history) vf_store_lanes(history + 2 * units + j, k, lanes);
+    if (!kept) vf_store_lanes(h + j, z * vf_load(h + j) + (vf_set(1.0f) - z) * k, lanes);
   }
 }
 

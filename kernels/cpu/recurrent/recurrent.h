@@ -223,12 +223,9 @@ static inline void give_state(const block *b, const flow_operand *output, const 
 /* ---- lanes ------------------------------------------------------------------------------------------------------------ */
 
 /* The first `lanes` floats, where more than VL count as VL. */
-ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes) { return lanes >= VL ? vf_load(p) : vf_load_part(p, (int)lanes); }
-
-ALWAYS_INLINE void store_lanes(float *p, vf v, int64_t lanes)
+ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes)
 {
-  if (lanes >= VL) vf_store(p, v);
-  else vf_store_part(p, v, (int)lanes);
+  return vf_load_lanes(p, lanes, vf_set(0));
 }
 
 #endif

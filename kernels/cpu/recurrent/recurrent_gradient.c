@@ -18,7 +18,8 @@ static void add_gradient(const flow_call *call, const block *b, int64_t t)
   for (int64_t i = 0; i < b->rows; i++) {
     float *dh = b->h + i * b->state;
     const float *g = at(b, &call->inputs[0], i, t, b->r.units);
-    for (int64_t j = 0; j < b->r.units; j += VL) store_lanes(dh + j, vf_load(dh + j) + load_lanes(g + j, b->r.units - j), b->r.units - j);
+    for (int64_t j = 0; j < b->r.units; j += VL)
+      vf_store_lanes(dh + j, vf_load(dh + j) + load_lanes(g + j, b->r.units - j), b->r.units - j);
   }
 }
 
@@ -44,7 +45,7 @@ static void simple_rnn_back(const flow_call *call, const block *b, int64_t s)
     }
     for (int64_t j = 0; j < units; j += VL) {
       vf y = load_lanes(h + j, units - j);
-      store_lanes(d + j, vf_load(dh + j) * (vf_set(1.0f) - y * y), units - j);
+      vf_store_lanes(d + j, vf_load(dh + j) * (vf_set(1.0f) - y * y), units - j);
     }
     memset(dh, 0, (size_t)units * sizeof(float));
   }
@@ -71,11 +72,11 @@ static void lstm_back(const flow_call *call, const block *b, int64_t s)
       vf i = load_lanes(history + j, lanes), f = load_lanes(history + units + j, lanes), g = load_lanes(history + 2 * units + j, lanes);
       vf o = load_lanes(history + 3 * units + j, lanes), c = vf_tanh(load_lanes(history + 4 * units + j, lanes));
       vf above = vf_load(dh + j), through = vf_load(dc + j) + above * o * (one - c * c);
-      store_lanes(d + j, through * g * i * (one - i), lanes);
-      store_lanes(d + units + j, through * load_lanes(c_before + j, lanes) * f * (one - f), lanes);
-      store_lanes(d + 2 * units + j, through * i * (one - g * g), lanes);
-      store_lanes(d + 3 * units + j, above * c * o * (one - o), lanes);
-      store_lanes(dc + j, through * f, lanes);
+      vf_store_lanes(d + j, through * g * i * (one - i), lanes);
+      vf_store_lanes(d + units + j, through * load_lanes(c_before + j, lanes) * f * (one - f), lanes);
+      vf_store_lanes(d + 2 * units + j, through * i * (one - g * g), lanes);
+      vf_store_lanes(d + 3 * units + j, above * c * o * (one - o), lanes);
+      vf_store_lanes(dc + j, through * f, lanes);
     }
     memset(dh, 0, (size_t)units * sizeof(float));
   }
@@ -103,15 +104,15 @@ static void gru_after_back(const flow_call *call, const block *b, int64_t s)
       vf z = load_lanes(history + j, lanes), r = load_lanes(history + units + j, lanes), k = load_lanes(history + 2 * units + j, lanes);
       vf g = vf_load(dh + j), dk = g * (one - z) * (one - k * k);
       vf dz = g * (load_lanes(h + j, lanes) - k) * z * (one - z), dr = dk * load_lanes(history + 3 * units + j, lanes) * r * (one - r);
-      store_lanes(d + j, dz, lanes);
-      store_lanes(d + units + j, dr, lanes);
-      store_lanes(d + 2 * units + j, dk * r, lanes);
+      vf_store_lanes(d + j, dz, lanes);
+      vf_store_lanes(d + units + j, dr, lanes);
+      vf_store_lanes(d + 2 * units + j, dk * r, lanes);
       if (dx) {
-        store_lanes(dx + j, dz, lanes);
-        store_lanes(dx + units + j, dr, lanes);
-        store_lanes(dx + 2 * units + j, dk, lanes);
+        vf_store_lanes(dx + j, dz, lanes);
+        vf_store_lanes(dx + units + j, dr, lanes);
+        vf_store_lanes(dx + 2 * units + j, dk, lanes);
       }
-      store_lanes(dh + j, g * z, lanes);
+      vf_store_lanes(dh + j, g * z, lanes);
     }
   }
   give(b, &call->outputs[2], t);
@@ -130,7 +131,7 @@ static void gru_before_back(const flow_call *call, const block *b, int64_t s)
     const int kept = is_kept(&b->r, b->first + row, t);
     for (int64_t j = 0; j < units; j += VL) {
       vf z = load_lanes(history + j, units - j), k = load_lanes(history + 2 * units + j, units - j);
-      store_lanes(d + 2 * units + j, kept ? vf_set(0.0f) : vf_load(dh + j) * (one - z) * (one - k * k), units - j);
+      vf_store_lanes(d + 2 * units + j, kept ? vf_set(0.0f) : vf_load(dh + j) * (one - z) * (one - k * k), units - j);
     }
   }
   multiply(&b->candidate, 1, b->rows, b->p + 2 * units, b->width, b->c, b->state, b->stack);
@@ -146,9 +147,9 @@ static void gru_before_back(const flow_call *call, const block *b, int64_t s)
       int64_t lanes = units - j;
       vf z = load_lanes(history + j, lanes), r = load_lanes(history + units + j, lanes), k = load_lanes(history + 2 * units + j, lanes);
       vf g = vf_load(dh + j), state = load_lanes(h + j, lanes), through = vf_load(dc + j);
-      store_lanes(d + j, g * (state - k) * z * (one - z), lanes);
-      store_lanes(d + units + j, through * state * r * (one - r), lanes);
-      store_lanes(dh + j, g * z + through * r, lanes);
+      vf_store_lanes(d + j, g * (state - k) * z * (one - z), lanes);
+      vf_store_lanes(d + units + j, through * state * r * (one - r), lanes);
+      vf_store_lanes(dh + j, g * z + through * r, lanes);
     }
   }
   give(b, &call->outputs[0], t);
