@@ -57,7 +57,11 @@ static flow_tensor *silu(flow_expression *e, flow_tensor *x) { return e_mul(e, x
 static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
 
 /* The first argument wins ties: slope 0.2 at 0, as in Keras. */
-static flow_tensor *leaky_relu(flow_expression *e, flow_tensor *x) { return e_maximum(e, e_mul(e, x, NUMBER(0.2)), x); }
+/* As the layer and the op with a slope write it: -0 becomes 0, and at 0 the slope is that of negative numbers. */
+static flow_tensor *leaky_relu(flow_expression *e, flow_tensor *x)
+{
+  return e_add(e, e_relu(e, x), e_mul(e, e_minimum(e, x, NUMBER(0)), NUMBER(0.2)));
+}
 
 /* x > 0: x; else e^x - 1. The two parts are 0 where the other counts; at 0 the slope 1 comes from the second. */
 static flow_tensor *elu(flow_expression *e, flow_tensor *x)

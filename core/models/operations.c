@@ -226,20 +226,24 @@ static flow_tensor *clip(flow_operation_call *call)
   return x ? e_minimum(E, x, NUMBER(flow_operation_number(call, "x_max", INFINITY))) : NULL;
 }
 
+/* max(x, 0) plus `below` min(x, 0), which formulas of both readers write alike: -0 becomes 0, and at 0 the slope is that of below. */
+static flow_tensor *with_slope(flow_operation_call *call, flow_tensor *x, flow_tensor *below, const char *slope, double usual)
+{
+  if (!below) return NULL;
+  return e_add(E, e_relu(E, x), e_mul(E, below, flow_operation_scalar(call, below, flow_operation_number(call, slope, usual))));
+}
+
 static flow_tensor *leaky_relu(flow_operation_call *call)
 {
   flow_tensor *x = X;
-  return e_where(E, e_ge(E, x, NUMBER(0)), x, e_mul(E, x, NUMBER(flow_operation_number(call, "negative_slope", 0.2))));
+  return with_slope(call, x, e_minimum(E, x, NUMBER(0)), "negative_slope", 0.2);
 }
 
-/* x for x >= 0, alpha (e^x - 1) below (Clevert et al., arXiv:1511.07289). The minimum keeps the branch that is not taken finite, so that
- * its gradient is not NaN. */
+/* x for x >= 0, alpha (e^x - 1) below (Clevert et al., arXiv:1511.07289). */
 static flow_tensor *elu(flow_operation_call *call)
 {
-  flow_tensor *x = X, *negative = e_expm1(E, e_minimum(E, x, NUMBER(0)));
-  if (!negative) return NULL;
-  negative = e_mul(E, negative, flow_operation_scalar(call, negative, flow_operation_number(call, "alpha", 1)));
-  return e_where(E, e_ge(E, x, NUMBER(0)), x, negative);
+  flow_tensor *x = X;
+  return with_slope(call, x, e_expm1(E, e_minimum(E, x, NUMBER(0))), "alpha", 1);
 }
 
 /* See gelu in lua/flow/tensor/ops.lua. Only the approximation is written out here: the exact form is the activation's. */

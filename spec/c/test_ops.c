@@ -47,20 +47,52 @@ static void ops_without_gradient_are_meant(void **state)
 {
   (void)state;
   static const int flat[] = {
-    FLOW_OP_sign, FLOW_OP_floor, FLOW_OP_ceil, FLOW_OP_round, FLOW_OP_floor_divide,              /* piecewise constant */
-    FLOW_OP_logical_not, FLOW_OP_is_finite, FLOW_OP_eq, FLOW_OP_ne, FLOW_OP_lt, FLOW_OP_le, FLOW_OP_gt, FLOW_OP_ge,
-    FLOW_OP_logical_and, FLOW_OP_logical_or, FLOW_OP_any, FLOW_OP_all, FLOW_OP_argmax, FLOW_OP_argmin,
-    FLOW_OP_argsort,                                          /* no float results */
-    FLOW_OP_element_count, FLOW_OP_fill, FLOW_OP_sample_uniform,
-    FLOW_OP_random_uniform, FLOW_OP_random_normal,            /* no values read */
+    FLOW_OP_sign,
+    FLOW_OP_floor,
+    FLOW_OP_ceil,
+    FLOW_OP_round,
+    FLOW_OP_floor_divide, /* piecewise constant */
+    FLOW_OP_logical_not,
+    FLOW_OP_is_finite,
+    FLOW_OP_eq,
+    FLOW_OP_ne,
+    FLOW_OP_lt,
+    FLOW_OP_le,
+    FLOW_OP_gt,
+    FLOW_OP_ge,
+    FLOW_OP_logical_and,
+    FLOW_OP_logical_or,
+    FLOW_OP_any,
+    FLOW_OP_all,
+    FLOW_OP_argmax,
+    FLOW_OP_argmin,
+    FLOW_OP_argsort, /* no float results */
+    FLOW_OP_element_count,
+    FLOW_OP_fill,
+    FLOW_OP_sample_uniform,
+    FLOW_OP_random_uniform,
+    FLOW_OP_random_normal, /* no values read */
     FLOW_OP_random_truncated_normal,
     FLOW_OP_stop_gradient,
-    FLOW_OP_fused, FLOW_OP_casts, FLOW_OP_transpose_filters, FLOW_OP_convolution_gradient_relu,
-    FLOW_OP_batch_norm_relu, FLOW_OP_gather_sum, FLOW_OP_layer_norm,              /* made after gradients were taken */
-    FLOW_OP_all_gather, FLOW_OP_global_rows, FLOW_OP_row_share,                                                     /* of counts */
-    FLOW_OP_schedule,                                                                             /* of a count */
-    FLOW_OP_assign, FLOW_OP_assign_add, FLOW_OP_sgd, FLOW_OP_adam, FLOW_OP_rmsprop, FLOW_OP_adagrad, FLOW_OP_adadelta,
-    FLOW_OP_adamax,                                                                               /* effects */
+    FLOW_OP_fused,
+    FLOW_OP_casts,
+    FLOW_OP_transpose_filters,
+    FLOW_OP_convolution_gradient_relu,
+    FLOW_OP_batch_norm_relu,
+    FLOW_OP_gather_sum,
+    FLOW_OP_layer_norm, /* made after gradients were taken */
+    FLOW_OP_all_gather,
+    FLOW_OP_global_rows,
+    FLOW_OP_row_share, /* of counts */
+    FLOW_OP_schedule,  /* of a count */
+    FLOW_OP_assign,
+    FLOW_OP_assign_add,
+    FLOW_OP_sgd,
+    FLOW_OP_adam,
+    FLOW_OP_rmsprop,
+    FLOW_OP_adagrad,
+    FLOW_OP_adadelta,
+    FLOW_OP_adamax, /* effects */
   };
   for (int op = 0; op < FLOW_OP_COUNT; op++) {
     int listed = 0;

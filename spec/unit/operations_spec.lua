@@ -72,6 +72,16 @@ describe("ops on symbolic tensors", function()
     end)
   end
 
+  it("give zeros the same sign, whichever reader opens their file", function()
+    local input = flow.Input { 4 }
+    local outputs = {}
+    for _, f in ipairs { "elu", "leaky_relu" } do
+      for _, slope in ipairs { false, 0.3, 1 } do outputs[#outputs + 1] = slope and flow[f](input, slope) or flow[f](input) end
+    end
+    for _, f in ipairs { "relu", "relu6", "selu", "silu", "gelu", "hard_silu" } do outputs[#outputs + 1] = flow[f](input) end
+    model_files.assert_returns(flow.Model { inputs = input, outputs = outputs }, { flow.tensor { { -0.0, 0, -1, 1 } } })
+  end)
+
   it("give as many outputs as a model has", function()
     local input, outputs = flow.Input { 3, 4 }, {}
     for i = 1, 40 do outputs[i] = input * i end
