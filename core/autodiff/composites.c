@@ -52,8 +52,10 @@ static flow_tensor *softsign(flow_expression *e, flow_tensor *x) { return e_div(
 
 /* Where two branches meet the gradient is Keras'. The first argument of maximum and minimum has it when they are equal, and relu's is 0 at
  * 0: so relu6 has none at 0 and at 6. */
-static flow_tensor *relu6(flow_expression *e, flow_tensor *x) { return e_minimum(e, NUMBER(6), e_relu(e, x)); }
-static flow_tensor *silu(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_sigmoid(e, x)); }
+static flow_tensor *relu6(flow_expression *e, flow_tensor *x)
+{
+  return e_minimum(e, NUMBER(6), e_relu(e, x));
+}
 static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
 
 /* The first argument wins ties: slope 0.2 at 0, as in Keras. */
@@ -75,13 +77,6 @@ static flow_tensor *selu(flow_expression *e, flow_tensor *x)
   const double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
   flow_tensor *negative = e_mul(e, NUMBER(alpha), e_expm1(e, e_minimum(e, NUMBER(0), x)));
   return e_mul(e, NUMBER(scale), e_add(e, e_maximum(e, x, NUMBER(0)), negative));
-}
-
-/* x times the normal distribution function: x (1 + erf(x / sqrt 2)) / 2, not the tanh approximation. */
-static flow_tensor *gelu(flow_expression *e, flow_tensor *x)
-{
-  flow_tensor *distribution = e_add(e, NUMBER(1), e_erf(e, e_mul(e, x, NUMBER(0.70710678118654752440))));
-  return e_mul(e, e_mul(e, NUMBER(0.5), x), distribution);
 }
 
 /* Keras 3: relu6(x + 3) / 6 (Keras 2 had clip(0.2 x + 0.5)). */
@@ -132,14 +127,35 @@ typedef struct activation {
 } activation;
 
 static const activation activations[] = {
-  { "linear", 1, linear },       { "relu", 1, e_relu },            { "sigmoid", 0, e_sigmoid },     { "softmax", 0, softmax },
-  { "softplus", 0, e_softplus }, { "softsign", 0, softsign },      { "tanh", 0, e_tanh },           { "selu", 0, selu },
-  { "elu", 0, elu },             { "exponential", 0, e_exp },      { "gelu", 0, gelu },             { "silu", 0, silu },
-  { "swish", 0, silu },          { "hard_sigmoid", 0, hard_sigmoid }, { "hard_silu", 0, hard_silu }, { "hard_swish", 0, hard_silu },
-  { "leaky_relu", 0, leaky_relu }, { "relu6", 1, relu6 },          { "log_softmax", 0, log_softmax }, { "mish", 0, mish },
-  { "log_sigmoid", 0, log_sigmoid }, { "tanh_shrink", 0, tanh_shrink }, { "hard_tanh", 0, hard_tanh }, { "celu", 0, celu },
-  { "sparse_sigmoid", 0, sparse_sigmoid }, { "sparse_plus", 0, sparse_plus }, { "hard_shrink", 0, hard_shrink },
-  { "soft_shrink", 0, soft_shrink }, { "squareplus", 0, squareplus },
+  { "linear", 1, linear },
+  { "relu", 1, e_relu },
+  { "sigmoid", 0, e_sigmoid },
+  { "softmax", 0, softmax },
+  { "softplus", 0, e_softplus },
+  { "softsign", 0, softsign },
+  { "tanh", 0, e_tanh },
+  { "selu", 0, selu },
+  { "elu", 0, elu },
+  { "exponential", 0, e_exp },
+  { "gelu", 0, e_gelu },
+  { "silu", 0, e_silu },
+  { "swish", 0, e_silu },
+  { "hard_sigmoid", 0, hard_sigmoid },
+  { "hard_silu", 0, hard_silu },
+  { "hard_swish", 0, hard_silu },
+  { "leaky_relu", 0, leaky_relu },
+  { "relu6", 1, relu6 },
+  { "log_softmax", 0, log_softmax },
+  { "mish", 0, mish },
+  { "log_sigmoid", 0, log_sigmoid },
+  { "tanh_shrink", 0, tanh_shrink },
+  { "hard_tanh", 0, hard_tanh },
+  { "celu", 0, celu },
+  { "sparse_sigmoid", 0, sparse_sigmoid },
+  { "sparse_plus", 0, sparse_plus },
+  { "hard_shrink", 0, hard_shrink },
+  { "soft_shrink", 0, soft_shrink },
+  { "squareplus", 0, squareplus },
 };
 enum { ACTIVATION_COUNT = sizeof activations / sizeof activations[0] };
 

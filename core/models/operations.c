@@ -246,16 +246,9 @@ static flow_tensor *elu(flow_operation_call *call)
   return with_slope(call, x, e_expm1(E, e_minimum(E, x, NUMBER(0))), "alpha", 1);
 }
 
-/* See gelu in lua/flow/tensor/ops.lua. Only the approximation is written out here: the exact form is the activation's. */
 static flow_tensor *gelu(flow_operation_call *call)
 {
-  const double root = 0.79788456080286535588;
-  flow_tensor *x = X;
-  if (!flow_operation_boolean(call, "approximate", 1)) return flow_express_activation(E, "gelu", x);
-  if (!flow_dtype_is_float(x->dtype)) x = flow_express_cast(E, x, FLOW_FLOAT32);
-  if (!x) return NULL;
-  flow_tensor *inner = e_mul(E, x, e_add(E, e_mul(E, e_square(E, x), NUMBER(root * 0.044715)), NUMBER(root)));
-  return e_mul(E, e_mul(E, x, NUMBER(0.5)), e_add(E, e_tanh(E, inner), NUMBER(1)));
+  return flow_operation_boolean(call, "approximate", 1) ? e_gelu_tanh(E, X) : e_gelu(E, X);
 }
 
 static flow_tensor *cast(flow_operation_call *call)
@@ -303,6 +296,7 @@ static const flow_operation plain[] = {
 #define FLOW_CONDITION(name, inputs, doc)                      PLAIN(name, inputs),
 #define FLOW_LOGICAL(name, inputs, doc)                        PLAIN(name, inputs),
 #define FLOW_GRADIENT(...)
+#define FLOW_FLOAT_PART(...)
 #define FLOW_REDUCTION(name, flags, shape, gradient, doc)      { NULL, 1, reduce, FLOW_OP_##name, NULL, "axis|keepdims", NULL, 0, NULL },
 #define FLOW_OP(...)
 #include "ops/ops.def"

@@ -72,6 +72,38 @@ static const char *truth(flow_onnx *x, const char *name, int dtype)
   return dtype == FLOW_BOOL ? name : flow_onnx_cast(x, name, FLOW_BOOL, NULL);
 }
 
+/* The op Gelu came with version 20 of ONNX. */
+FLOW_ONNX_RULE(gelu)
+{
+  operands o = operands_of(x, node);
+  const char *share = flow_onnx_emit(x, type, NULL,
+                                     flow_onnx_emit(x, "Mul", NULL, o.inputs[0], flow_onnx_number(x, o.dtype, M_SQRT1_2), NULL), NULL,
+                                     NULL);
+  share = flow_onnx_emit(x, "Add", NULL, share, flow_onnx_number(x, o.dtype, 1), NULL);
+  const char *half = flow_onnx_emit(x, "Mul", NULL, o.inputs[0], flow_onnx_number(x, o.dtype, 0.5), NULL);
+  flow_onnx_emit(x, "Mul", o.result, half, share, NULL);
+}
+
+/* The op Gelu, which can approximate, came with version 20, too. */
+FLOW_ONNX_RULE(gelu_tanh)
+{
+  const double root = M_2_SQRTPI * M_SQRT1_2; /* sqrt(2 / pi) */
+  operands o = operands_of(x, node);
+  const char *square = flow_onnx_emit(x, "Mul", NULL, o.inputs[0], o.inputs[0], NULL);
+  square = flow_onnx_emit(x, "Mul", NULL, square, flow_onnx_number(x, o.dtype, root * 0.044715), NULL);
+  square = flow_onnx_emit(x, "Add", NULL, square, flow_onnx_number(x, o.dtype, root), NULL);
+  const char *share = flow_onnx_emit(x, type, NULL, flow_onnx_emit(x, "Mul", NULL, o.inputs[0], square, NULL), NULL, NULL);
+  share = flow_onnx_emit(x, "Add", NULL, share, flow_onnx_number(x, o.dtype, 1), NULL);
+  const char *half = flow_onnx_emit(x, "Mul", NULL, o.inputs[0], flow_onnx_number(x, o.dtype, 0.5), NULL);
+  flow_onnx_emit(x, "Mul", o.result, half, share, NULL);
+}
+
+FLOW_ONNX_RULE(silu)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, "Mul", o.result, o.inputs[0], flow_onnx_emit(x, type, NULL, o.inputs[0], NULL, NULL), NULL);
+}
+
 FLOW_ONNX_RULE(logical_not)
 {
   operands o = operands_of(x, node);
@@ -208,6 +240,9 @@ const flow_onnx_record flow_onnx_elementwise[] = {
   FLOW_ONNX(erf, plain, "Erf"),
   FLOW_ONNX(erfc, erfc, "Erf"),
   FLOW_ONNX(softplus, plain, "Softplus"),
+  FLOW_ONNX(gelu, gelu, "Erf"),
+  FLOW_ONNX(gelu_tanh, gelu_tanh, "Tanh"),
+  FLOW_ONNX(silu, silu, "Sigmoid"),
   FLOW_ONNX(logical_not, logical_not, "Not"),
   FLOW_ONNX(is_finite, is_finite, "IsNaN"),
   FLOW_ONNX(cast, convert, "Cast"),

@@ -35,7 +35,8 @@ const char *flow_op_doc(int op) { return op_exists(op) ? records[op].doc : NULL;
 
 int flow_op_outputs(int op) { return op_exists(op) ? records[op].outputs : -1; }
 
-/* Gradients are elementwise, too, but no op that users call: the columns of ops.def for them are left out here. */
+/* Gradients and parts of activations are elementwise, too, but no ops that users call: the columns of ops.def for them are left out
+ * here. */
 int flow_op_elementwise(int op)
 {
   static const unsigned char inputs_of[FLOW_OP_COUNT] = {
@@ -44,6 +45,7 @@ int flow_op_elementwise(int op)
 #define FLOW_CONDITION(name, inputs, doc) [FLOW_OP_##name] = inputs,
 #define FLOW_LOGICAL(name, inputs, doc)   [FLOW_OP_##name] = inputs,
 #define FLOW_GRADIENT(...)
+#define FLOW_FLOAT_PART(...)
 #define FLOW_OP(...)
 #include "ops/ops.def"
 #undef FLOW_OP

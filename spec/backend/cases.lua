@@ -35,7 +35,7 @@ for _, entry in ipairs {
   { "arctan", -4, 4 },
   { "reciprocal", 0.5, 3 }, { "sin", -3, 3 }, { "cos", -3, 3 }, { "tan", -1.4, 1.4 }, { "tanh", -4, 4 }, { "sigmoid", -4, 4 },
   { "erf", -3, 3 }, { "erfc", -3, 6 },
-  { "softplus", -4, 4 },
+  { "softplus", -4, 4 }, { "gelu", -4, 4 }, { "gelu_tanh", -4, 4 }, { "silu", -4, 4 },
 } do
   add(entry[1], { image(entry[2], entry[3]) })
 end
@@ -45,7 +45,10 @@ add("cast", { image(-3, 3) }, { name = "to float64", attributes = { cast = { dty
 add("cast", { image(-90, 90) }, { name = "to int8", attributes = { cast = { dtype = 4 } },
   gradient = false, whole = false })     -- integers have no gradient; floats saturate, integers wrap
 
-for _, op in ipairs { "add", "sub", "mul", "maximum", "minimum", "relu_gradient" } do add(op, { image(-2, 2), image(-2, 2) }) end
+for _, op in ipairs { "add", "sub", "mul", "maximum", "minimum", "gelu_gradient", "gelu_tanh_gradient", "silu_gradient",
+                      "relu_gradient" } do
+  add(op, { image(-2, 2), image(-2, 2) })
+end
 for _, op in ipairs { "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or" } do
   add(op, { image(-1.4, 1.4, { round = true }), image(-1.4, 1.4, { round = true }) })
 end

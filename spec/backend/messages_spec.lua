@@ -119,7 +119,7 @@ local wrong = {
 }
 for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod", "floor_divide", "maximum", "minimum", "eq", "ne", "lt",
                       "le", "gt", "ge",
-                      "logical_and", "logical_or", "relu_gradient" } do
+                      "logical_and", "logical_or", "gelu_gradient", "gelu_tanh_gradient", "silu_gradient", "relu_gradient" } do
   wrong[#wrong + 1] = { op, { zeros(2, 3), zeros(4) }, nil, "{2, 3}", "{4}" }
 end
 for _, op in ipairs { "sum", "prod", "min", "logsumexp", "any", "all", "argmin", "element_count" } do

@@ -1,6 +1,7 @@
 -- Predictions of fewer rows than there are threads: threads divide the layers of a single picture among them, and change no bit. Nets are
 -- random; FLOW_CASES=10000 tries this many of each kind.
 local flow = require "flow"
+local backend = require "spec.support.backend"
 local layers = flow.layers
 local FIRST, LAST = (require "spec.support.case_numbers")(12)
 
@@ -95,7 +96,8 @@ describe("single pictures by several threads", function()
         return flow.random.normal(own, { seed = seed })
       end
       local a, b, c = flow.random.normal(shape, { seed = case }), operand(case + 1000), operand(case + 2000)
-      local kind, axis, axes = draw(state, 1, 8), draw(state, 2, 4), ({ { 1, 3, 2, 4 }, { 1, 4, 3, 2 }, { 1, 2, 4, 3 } })[draw(state, 1, 3)]
+      local kind, axis = draw(state, 1, 11), draw(state, 2, 4)
+      local axes = ({ { 1, 3, 2, 4 }, { 1, 4, 3, 2 }, { 1, 2, 4, 3 } })[draw(state, 1, 3)]
       local function both(f, ...)
         local twice = {}
         for i, x in ipairs { ... } do twice[i] = flow.concat({ x, x }, 1) end
@@ -110,6 +112,16 @@ describe("single pictures by several threads", function()
       elseif kind == 5 then both(function(x) return flow.softmax(x, axis) end, a)
       elseif kind == 6 then both(function(x) return flow.log_softmax(x, axis) end, a)
       elseif kind == 7 then both(function(x) return flow.transpose(x, axes) end, a)
+      elseif kind == 8 or kind == 9 then
+        local attributes = { normalization = { axis = axis - 1, epsilon = 1e-3, uncentered = kind - 8 } }
+        for output = 1, 2 do both(function(x) return backend.apply("normalize", { x }, attributes)[output] end, a) end
+        both(function(x, g)
+          local y, r = unpack(backend.apply("normalize", { x }, attributes))
+          return backend.apply("normalize_gradient", { g, y, r }, attributes)[1]
+        end, a, a * a)
+        local parameter = flow.random.normal({ unpack(shape, axis) }, { seed = case })
+        both(function(x) return backend.apply("layer_norm", { x, parameter, parameter }, attributes)[1] end, a)
+      elseif kind == 10 then both(function(x) return flow.gelu(x, false) end, a)
       else both(function(x, y) return flow.concat({ x, y, x * 2 }, axis) end, a, a + 1) end
     end
   end)

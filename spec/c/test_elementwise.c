@@ -34,6 +34,31 @@ static double ref_gt(double a, double b)    { return a > b; }
 static double ref_ge(double a, double b)    { return a >= b; }
 static double ref_and(double a, double b)   { return a != 0 && b != 0; }
 static double ref_or(double a, double b)    { return a != 0 || b != 0; }
+static double ref_gelu(double x)
+{
+  return x * erfc(-x / sqrt(2)) / 2;
+}
+static double ref_gelu_gradient(double g, double x)
+{
+  return g * (erfc(-x / sqrt(2)) / 2 + x * exp(-x * x / 2) / sqrt(2 * M_PI));
+}
+static double ref_gelu_tanh(double x)
+{
+  return x / (1 + exp(-2 * sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+static double ref_gelu_tanh_gradient(double g, double x)
+{
+  double u = sqrt(2 / M_PI) * (x + 0.044715 * x * x * x), share = 1 / (1 + exp(-2 * u));
+  return g * (share + x * 2 / (2 + exp(2 * u) + exp(-2 * u)) * sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x));
+}
+static double ref_silu(double x)
+{
+  return x / (1 + exp(-x));
+}
+static double ref_silu_gradient(double g, double x)
+{
+  return g * (1 / (1 + exp(-x)) + x / (2 + exp(x) + exp(-x)));
+}
 static double ref_relu_gradient(double g, double y) { return y > 0 ? g : 0; }
 
 /* Integers of at most 8 bits and of 64 bits are references of themselves in 128-bit arithmetic, wrapped by the store. */
@@ -115,6 +140,9 @@ static const op_case cases[] = {
   { FLOW_OP_erf, 1, 0, erf, NULL, NULL, NULL, -5, 5, 6 },
   { FLOW_OP_erfc, 1, 0, erfc, NULL, NULL, NULL, -5, 9, 4 },
   { FLOW_OP_softplus, 1, 0, ref_softplus, NULL, NULL, NULL, -9, 9, 4 },
+  { FLOW_OP_gelu, 1, 0, ref_gelu, NULL, NULL, NULL, -1, 9, 16 },
+  { FLOW_OP_gelu_tanh, 1, 0, ref_gelu_tanh, NULL, NULL, NULL, -1, 9, 16 },
+  { FLOW_OP_silu, 1, 0, ref_silu, NULL, NULL, NULL, -9, 9, 4 },
   { FLOW_OP_logical_not, 1, 1, ref_not, NULL, int_not, NULL, -2, 2, 0 },
   { FLOW_OP_is_finite, 1, 1, ref_finite, NULL, int_one, NULL, -9, 9, 0 },
   { FLOW_OP_add, 2, 0, NULL, ref_add, NULL, int_add, -9, 9, 0 },
@@ -135,6 +163,9 @@ static const op_case cases[] = {
   { FLOW_OP_ge, 2, 1, NULL, ref_ge, NULL, int_ge, -2, 2, 0 },
   { FLOW_OP_logical_and, 2, 1, NULL, ref_and, NULL, int_and, -2, 2, 0 },
   { FLOW_OP_logical_or, 2, 1, NULL, ref_or, NULL, int_or, -2, 2, 0 },
+  { FLOW_OP_gelu_gradient, 2, 0, NULL, ref_gelu_gradient, NULL, NULL, -0.3, 9, 16 },
+  { FLOW_OP_gelu_tanh_gradient, 2, 0, NULL, ref_gelu_tanh_gradient, NULL, NULL, -0.3, 9, 32 },
+  { FLOW_OP_silu_gradient, 2, 0, NULL, ref_silu_gradient, NULL, NULL, -1, 9, 16 },
   { FLOW_OP_relu_gradient, 2, 0, NULL, ref_relu_gradient, NULL, int_relu_gradient, -9, 9, 0 },
 };
 enum { CASE_COUNT = sizeof cases / sizeof cases[0] };

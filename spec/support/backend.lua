@@ -22,7 +22,7 @@ local backend = { ROWS = 7, FEW = 4 }     -- no first dimension of an input with
 local bools, numbers = { "predicate", "compare" }, { "same", "broadcast" }
 local families = {
   NUMBERS = { shapes = numbers, floats = true }, FLOATS = { shapes = numbers, floats = true }, CONDITION = { shapes = bools },
-  LOGICAL = { shapes = bools }, GRADIENT = { shapes = numbers, floats = true },
+  LOGICAL = { shapes = bools }, GRADIENT = { shapes = numbers, floats = true }, FLOAT_PART = { shapes = numbers, floats = true },
 }
 
 --- Flags of every op as ops.def has them: { [name] = { kind = "MAP", gradient = boolean, VIA_FLOAT = true, ... } }.
@@ -34,14 +34,14 @@ function backend.records()
   for line in text:gmatch("[^\n]+") do
     local name, rest = line:match("^FLOW_OP%((%w+),%s*(.*)$")
     if not name then name, rest = line:match("^FLOW_OP%(([%w_]+),%s*(.*)$") end
-    local family, short, more = line:match("^FLOW_(%u+)%(([%w_]+),%s*(.*)$")
+    local family, short, more = line:match("^FLOW_([%u_]+)%(([%w_]+),%s*(.*)$")
     if family ~= "OP" and families[family] then
       local fields = {}
       for field in more:gmatch("([^,]+),") do fields[#fields + 1] = (field:gsub("^%s+", "")) end
       local record, of = { kind = "MAP", STRIDED = true }, families[family]
       record.shape = of.shapes[tonumber(fields[1])]
       record.gradient = of.floats and fields[3] ~= "NONE"
-      record.VIA_FLOAT, record.TO_FLOAT = of.floats, family == "FLOATS"
+      record.VIA_FLOAT, record.TO_FLOAT = of.floats, family:find "^FLOAT" ~= nil
       record.PROMOTE = fields[1] == "2"
       records[short] = record
     elseif name or family == "REDUCTION" then

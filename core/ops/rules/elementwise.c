@@ -169,6 +169,9 @@ GRADIENT_OF_1(sigmoid, e_mul(e, g, e_mul(e, y, e_sub(e, NUMBER(1), y))))
 GRADIENT_OF_1(erf, e_mul(e, g, e_mul(e, NUMBER(M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))
 GRADIENT_OF_1(erfc, e_mul(e, g, e_mul(e, NUMBER(-M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))
 GRADIENT_OF_1(softplus, e_mul(e, g, e_sigmoid(e, x)))
+GRADIENT_OF_1(gelu, e_gelu_gradient(e, g, x))
+GRADIENT_OF_1(gelu_tanh, e_gelu_tanh_gradient(e, g, x))
+GRADIENT_OF_1(silu, e_silu_gradient(e, g, x))
 GRADIENT_OF_1(copy, g)
 
 /* Integers and booleans do not vary: nothing flows through them. */
@@ -239,6 +242,35 @@ static flow_tensor *power_log(flow_expression *e, flow_tensor *a)
   return e_log(e, e_where(e, e_gt(e, a, zero), a, one));
 }
 
+/* The second derivative of gelu: (2 - x^2) p(x), p the normal density. */
+static flow_tensor *bend_of_gelu(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *square = e_square(e, x);
+  flow_tensor *density = e_exp(e, e_mul(e, square, flow_express_number(e, x, -0.5)));
+  flow_tensor *scale = e_sub(e, flow_express_number(e, x, 2), square);
+  return e_mul(e, density, e_mul(e, scale, flow_express_number(e, x, M_2_SQRTPI * M_SQRT1_2 / 2)));
+}
+
+/* The second derivative of gelu_tanh: s u' + x s (u'' - 2 t u'^2) / 2 with t = tanh u, s = 1 - t^2. */
+static flow_tensor *bend_of_gelu_tanh(flow_expression *e, flow_tensor *x)
+{
+  const double root = M_2_SQRTPI * M_SQRT1_2; /* sqrt(2 / pi) */
+  flow_tensor *square = e_square(e, x), *one = flow_express_number(e, x, 1);
+  flow_tensor *cubic = flow_express_number(e, x, root * 0.044715), *linear = flow_express_number(e, x, root);
+  flow_tensor *t = e_tanh(e, e_mul(e, x, e_add(e, e_mul(e, square, cubic), linear))), *s = e_sub(e, one, e_square(e, t));
+  flow_tensor *slope = e_add(e, e_mul(e, square, flow_express_number(e, x, 3 * root * 0.044715)), linear);
+  flow_tensor *bend = e_sub(e, e_mul(e, x, flow_express_number(e, x, 3 * root * 0.044715)), e_mul(e, t, e_square(e, slope)));
+  return e_mul(e, s, e_add(e, slope, e_mul(e, x, bend)));
+}
+
+/* The second derivative of silu: s' (2 + x (1 - 2 s)) with s = sigmoid(x), s' = s (1 - s). */
+static flow_tensor *bend_of_silu(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *s = e_sigmoid(e, x), *one = flow_express_number(e, x, 1), *two = flow_express_number(e, x, 2);
+  flow_tensor *slope = e_mul(e, s, e_sub(e, one, s));
+  return e_mul(e, slope, e_add(e, two, e_mul(e, x, e_sub(e, one, e_mul(e, two, s)))));
+}
+
 GRADIENT_OF_2(add, g, g)
 GRADIENT_OF_2(sub, g, e_neg(e, g))
 GRADIENT_OF_2(mul, e_mul(e, g, b), e_mul(e, g, a))
@@ -246,6 +278,9 @@ GRADIENT_OF_2(div, e_div(e, g, b), e_neg(e, e_div(e, e_mul(e, g, y), b)))
 GRADIENT_OF_2(divide_no_nan, e_divide_no_nan(e, g, b), e_neg(e, e_divide_no_nan(e, e_mul(e, g, y), b)))
 GRADIENT_OF_2(pow, e_mul(e, g, power_slope(e, a, b)), e_mul(e, g, e_mul(e, y, power_log(e, a))))
 GRADIENT_OF_2(mod, g, e_neg(e, e_mul(e, g, e_floor(e, e_div(e, a, b)))))
+GRADIENT_OF_2(gelu_gradient, e_gelu_gradient(e, g, b), e_mul(e, e_mul(e, g, a), bend_of_gelu(e, b)))
+GRADIENT_OF_2(gelu_tanh_gradient, e_gelu_tanh_gradient(e, g, b), e_mul(e, e_mul(e, g, a), bend_of_gelu_tanh(e, b)))
+GRADIENT_OF_2(silu_gradient, e_silu_gradient(e, g, b), e_mul(e, e_mul(e, g, a), bend_of_silu(e, b)))
 GRADIENT_OF_2(maximum, e_where(e, e_ge(e, a, b), g, NUMBER(0)), e_where(e, e_ge(e, a, b), NUMBER(0), g))
 GRADIENT_OF_2(minimum, e_where(e, e_le(e, a, b), g, NUMBER(0)), e_where(e, e_le(e, a, b), NUMBER(0), g))
 

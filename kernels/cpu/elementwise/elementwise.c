@@ -2,8 +2,8 @@
 #include "cpu/elementwise/elementwise.h"
 
 #include <math.h>
+#include "cpu/elementwise/functions.h"
 #include "cpu/elementwise/power.h"
-#include "cpu/math.h"
 #include "cpu/movement/movement.h"
 #include "cpu/outer_pieces.h"
 
@@ -49,93 +49,6 @@
 #undef KIND
 #undef FLOATING
 
-/* log(1 + x) without the rounding error of 1 + x: log(u) x / (u - 1) with u = 1 + x as rounded (Kahan; N. Higham,
- * "Accuracy and Stability of Numerical Algorithms", 1.14.1). */
-ALWAYS_INLINE vf vf_log1p(vf x)
-{
-  vf one = vf_set(1.0f), u = one + x, d = u - one;
-  vf y = vf_log(u) * (x / d);
-  y = vf_select(u == vf_set(INFINITY), u, y);
-  return vf_select(d == vf_set(0.0f), x, y);
-}
-
-/* e^x - 1 by the same idea: (u - 1) x / log(u) with u = e^x as rounded. */
-ALWAYS_INLINE vf vf_expm1(vf x)
-{
-  vf one = vf_set(1.0f), u = vf_exp(x), d = u - one;
-  vf y = d * (x / vf_log(u));
-  y = vf_select(u == vf_set(INFINITY), u, y);
-  y = vf_select(d == -one, d, y);
-  return vf_select(d == vf_set(0.0f), x, y);
-}
-
-/* x times a ratio of polynomials in x^2, fitted on [-4, 4] as in Eigen (Core/MathFunctionsImpl.h); beyond, erf is 1 in
- * float. Within 6 units in the last place. */
-ALWAYS_INLINE vf vf_erf(vf x)
-{
-  vf one = vf_set(1.0f), limit = vf_set(4.0f);
-  vf bounded = vf_select(vf_abs(x) > limit, vf_copysign(limit, x), x), square = bounded * bounded;
-  vf p = vf_set(-2.72614225801306e-10f);
-  p = p * square + vf_set(2.77068142495902e-08f);
-  p = p * square + vf_set(-2.10102402082508e-06f);
-  p = p * square + vf_set(-5.69250639462346e-05f);
-  p = p * square + vf_set(-7.34990630326855e-04f);
-  p = p * square + vf_set(-2.95459980854025e-03f);
-  p = p * square + vf_set(-1.60960333262415e-02f);
-  vf q = vf_set(-1.45660718464996e-05f);
-  q = q * square + vf_set(-2.13374055278905e-04f);
-  q = q * square + vf_set(-1.68282697438203e-03f);
-  q = q * square + vf_set(-7.37332916720468e-03f);
-  q = q * square + vf_set(-1.42647390514189e-02f);
-  vf y = bounded * (p / q);
-  return vf_select(vf_abs(y) > one, vf_copysign(one, y), y);
-}
-
-ALWAYS_INLINE vf vf_softplus(vf x) { return vf_relu(x) + vf_log1p(vf_exp(-vf_abs(x))); }
-
-/* Sine and cosine of VL / 2 floats of up to ANGLES by their size, in double: the angle less whole quarters of a turn, pi/2 in two pieces
- * of which the first, times their number, is exact; polynomials of FreeBSD's k_sinf.c and k_cosf.c. Adding 1.5 * 2^52 rounds to a whole
- * number, which is then in the lowest bits. */
-#define ANGLES 1e6f
-typedef uint64_t vq __attribute__((vector_size(sizeof(vd))));
-
-ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
-{
-#define V(number) ((number) - (vd){ 0 })
-  vd shifted = x * V(6.36619772367581382433e-01) + V(0x1.8p52), quarters = shifted - V(0x1.8p52);
-  vd r = (x - quarters * V(1.57079631090164184570e+00)) - quarters * V(1.58932547735281966916e-08), z = r * r, w = z * z, s = z * r;
-  vd sin_r = (r + s * (V(-0x15555554cbac77.0p-55) + z * V(0x111110896efbb2.0p-59))) +
-             s * w * (V(-0x1a00f9e2cae774.0p-65) + z * V(0x16cd878c3b46a7.0p-71));
-  vd cos_r = ((V(1) + z * V(-0x1ffffffd0c5e81.0p-54)) + w * V(0x155553e1053a42.0p-57)) +
-             w * z * (V(-0x16c087e80f1e27.0p-62) + z * V(0x199342e0ee5069.0p-68));
-  vq turn = (vq)shifted, odd = (vq)-(turn & 1), sign = (vq){ 0 } + ((uint64_t)1 << 63);
-  *sine = (vd)((((vq)cos_r & odd) | ((vq)sin_r & ~odd)) ^ (turn << 62 & sign));
-  *cosine = (vd)((((vq)sin_r & odd) | ((vq)cos_r & ~odd)) ^ ((turn + 1) << 62 & sign));
-#undef V
-}
-
-/* A vector with a larger angle, or one that is not a number, by libm. -0 keeps its sign. */
-#define ANGLE(name, result)                                                                  \
-  static vf vf_##name(vf x)                                                                  \
-  {                                                                                          \
-    vd s, c, low, high;                                                                      \
-    if (vi_differs(vf_abs(x) <= vf_set(ANGLES), -1)) {                                       \
-      for (int i = 0; i < VL; i++) x[i] = name##f(x[i]);                                     \
-      return x;                                                                              \
-    }                                                                                        \
-    vd_sin_cos(vd_low(x), &s, &c);                                                           \
-    low = result;                                                                            \
-    vd_sin_cos(vd_high(x), &s, &c);                                                          \
-    high = result;                                                                           \
-    return vf_narrow(low, high);                                                             \
-  }
-ANGLE(sin, s)
-ANGLE(cos, c)
-ANGLE(tan, s / c)
-
-static double double_sigmoid(double x)  { return 1 / (1 + exp(-x)); }
-static double double_softplus(double x) { return (x < 0 ? 0 : x) + log1p(exp(-fabs(x))); }
-
 /* An op with a function of whole float vectors and one of doubles. */
 #define TRANSCENDENTAL(name, vector_function, double_function)                                              \
   static void block_##name##_FLOAT(const void *a_, const void *b, const void *c, void *out_, int64_t n)     \
@@ -165,19 +78,38 @@ TRANSCENDENTAL(softplus, vf_softplus, double_softplus)
 TRANSCENDENTAL(sin, vf_sin, sin)
 TRANSCENDENTAL(cos, vf_cos, cos)
 TRANSCENDENTAL(tan, vf_tan, tan)
+TRANSCENDENTAL(gelu, vf_gelu, double_gelu)
+TRANSCENDENTAL(gelu_tanh, vf_gelu_tanh, double_gelu_tanh)
+TRANSCENDENTAL(silu, vf_silu, double_silu)
 
+/* Two operands. */
+#define VECTORS_OF_2(name, vector_function)                                                                            \
+  static void block_##name##_FLOAT(const void *a_, const void *b_, const void *c, void *out_, int64_t n)               \
+  {                                                                                                                    \
+    (void)c;                                                                                                           \
+    const float *a = a_, *b = b_;                                                                                      \
+    float *out = out_;                                                                                                 \
+    int64_t i = 0;                                                                                                     \
+    for (; i + VL <= n; i += VL) vf_store(out + i, vector_function(vf_load(a + i), vf_load(b + i)));                   \
+    int rest = (int)(n - i);                                                                                           \
+    if (rest > 0) vf_store_part(out + i, vector_function(vf_load_part(a + i, rest), vf_load_part(b + i, rest)), rest); \
+  }
 #if defined(__AVX2__)
-static void block_pow_FLOAT(const void *a_, const void *b_, const void *c, void *out_, int64_t n)
-{
-  (void)c;
-  const float *a = a_, *b = b_;
-  float *out = out_;
-  int64_t i = 0;
-  for (; i + VL <= n; i += VL) vf_store(out + i, vf_pow(vf_load(a + i), vf_load(b + i)));
-  int rest = (int)(n - i);
-  if (rest > 0) vf_store_part(out + i, vf_pow(vf_load_part(a + i, rest), vf_load_part(b + i, rest)), rest);
-}
+VECTORS_OF_2(pow, vf_pow)
 #endif
+/* A gradient of g and x. */
+#define SLOPE(name)                                                                                       \
+  VECTORS_OF_2(name, vf_##name)                                                                           \
+  static void block_##name##_DOUBLE(const void *g_, const void *x_, const void *c, void *out_, int64_t n) \
+  {                                                                                                       \
+    (void)c;                                                                                              \
+    const double *g = g_, *x = x_;                                                                        \
+    double *out = out_;                                                                                   \
+    for (int64_t i = 0; i < n; i++) out[i] = double_##name(g[i], x[i]);                                   \
+  }
+SLOPE(gelu_gradient)
+SLOPE(gelu_tanh_gradient)
+SLOPE(silu_gradient)
 
 #define LOGICAL(name, expression)                                                                                  \
   static void block_##name##_BOOL(const void *a_, const void *b_, const void *c_, void *out_, int64_t n)           \

@@ -65,7 +65,10 @@ typedef union flow_attributes {
  uint64_t seed, stream;
  int32_t keyed_by_step, own_seed;
  } random;
- struct { double epsilon; int32_t axis, uncentered; } normalization;
+ struct {
+ double epsilon;
+ int32_t axis, uncentered;
+ } normalization;
  struct { int32_t reverse, history, reset_after; } recurrent;
  struct { int32_t number, unused; uint64_t stream; } loop;
  struct {

@@ -367,10 +367,7 @@ define(function(x, approximate)
   if approximate ~= nil and approximate ~= true then
     raise("flow.gelu: approximate is true or false, got %s", errors.describe(approximate))
   end
-  x = operand(x, nil, "flow.gelu")
-  if not dtype_of(x):find("float") then x = x:to("float32") end
-  local root = 0.79788456080286535588      -- sqrt(2 / pi)
-  return x * 0.5 * (ops.tanh(x * (ops.square(x) * (root * 0.044715) + root)) + 1)
+  return apply1(ids.gelu_tanh, operand(x, nil, "flow.gelu"))
 end, "gelu")
 
 -- Shapes, axes and joining: shape_ops.lua. with_dims(op, x, dims): an op whose attribute is a shape.

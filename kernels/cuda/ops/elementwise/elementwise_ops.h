@@ -8,6 +8,7 @@
 #include "cuda/device/trigonometry.h"
 
 /* X(E, op, operands, expression of a and b) for one floating-point type; F(f): its function of math.h. E is handed on. */
+/* clang-format off */
 #define FLOATING_OPS(X, E, F)                                                                                 \
   X(E, neg, 1, -a)                            X(E, abs, 1, F(fabs)(a))                                        \
   X(E, sign, 1, a > 0 ? 1 : a < 0 ? -1 : a != a ? a : 0)                                                      \
@@ -21,13 +22,18 @@
   X(E, tan, 1, F(sine)(a) / F(cosine)(a))     X(E, arctan, 1, F(atan)(a))                                     \
   X(E, tanh, 1, F(tanh)(a))                   X(E, sigmoid, 1, F(sigmoid)(a))                                 \
   X(E, erf, 1, F(erf)(a))                     X(E, erfc, 1, F(erfc)(a))                                       \
-  X(E, softplus, 1, F(softplus)(a))                                                                           \
+  X(E, softplus, 1, F(softplus)(a))           X(E, gelu, 1, F(gelu)(a))                                       \
+  X(E, gelu_tanh, 1, F(gelu_tanh)(a))         X(E, silu, 1, F(silu)(a))                                       \
+  X(E, gelu_gradient, 2, F(gelu_gradient)(a, b))                                                              \
+  X(E, gelu_tanh_gradient, 2, F(gelu_tanh_gradient)(a, b))                                                    \
+  X(E, silu_gradient, 2, F(silu_gradient)(a, b))                                                              \
   X(E, add, 2, a + b)                         X(E, sub, 2, a - b)                                             \
   X(E, mul, 2, a * b)                         X(E, div, 2, a / b)                                             \
   X(E, divide_no_nan, 2, b == 0 ? 0 : a / b)  X(E, pow, 2, F(pow)(a, b))                                      \
   X(E, mod, 2, F(floored_remainder)(a, b))    X(E, maximum, 2, a > b || a != a ? a : b)                       \
   X(E, minimum, 2, a < b || a != a ? a : b)   X(E, relu_gradient, 2, b > 0 ? a : 0)                           \
   X(E, floor_divide, 2, F(floor)(a / b))
+/* clang-format on */
 
 /* int64_t; integers wrap, which unsigned ones may do. */
 #define INTEGER_OPS(X, E)                                                                                     \
@@ -75,20 +81,64 @@ typedef enum elementwise_op {
 } elementwise_op;
 
 /* floored_remainder: fmod is exact and truncates, so it is moved into the sign of b; zero has b's sign. softplus, sigmoid: only e^-|x| is
- * formed, which does not overflow. */
-#define COMPOSED(T, F)                                                                              \
-  BODY T F(floored_remainder)(T a, T b)                                                             \
-  {                                                                                                 \
-    T r = F(fmod)(a, b);                                                                            \
-    if (r == 0) return F(copysign)((T)0, b);                                                           \
-    return (r < 0) != (b < 0) ? r + b : r;                                                          \
-  }                                                                                                 \
-  BODY T F(sigmoid)(T x)                                                                            \
-  {                                                                                                 \
-    T e = F(exp)(-F(fabs)(x));                                                                      \
-    return (x < 0 ? e : 1) / (1 + e);                                                               \
-  }                                                                                                 \
-  BODY T F(softplus)(T x) { return (x < 0 ? 0 : x) + F(log1p)(F(exp)(-F(fabs)(x))); }
+ * formed, which does not overflow. near_zero: x where it is not so large that slopes are 0 anyway; infinity times 0 were NaN.
+ * normal_below, bent_tanh: the normal distribution function and what approximates it, (1 + tanh u) / 2. */
+#define COMPOSED(T, F)                                                                                  \
+  BODY T F(floored_remainder)(T a, T b)                                                                 \
+  {                                                                                                     \
+    T r = F(fmod)(a, b);                                                                                \
+    if (r == 0) return F(copysign)((T)0, b);                                                            \
+    return (r < 0) != (b < 0) ? r + b : r;                                                              \
+  }                                                                                                     \
+  BODY T F(sigmoid)(T x)                                                                                \
+  {                                                                                                     \
+    T e = F(exp)(-F(fabs)(x));                                                                          \
+    return (x < 0 ? e : 1) / (1 + e);                                                                   \
+  }                                                                                                     \
+  BODY T F(softplus)(T x)                                                                               \
+  {                                                                                                     \
+    return (x < 0 ? 0 : x) + F(log1p)(F(exp)(-F(fabs)(x)));                                             \
+  }                                                                                                     \
+  BODY T F(near_zero)(T x)                                                                              \
+  {                                                                                                     \
+    return F(fabs)(x) > 1000 ? F(copysign)((T)1000, x) : x;                                             \
+  }                                                                                                     \
+  BODY T F(normal_below)(T x)                                                                           \
+  {                                                                                                     \
+    return (1 + F(erf)(x * (T)0.70710678118654752440)) * (T)0.5;                                        \
+  }                                                                                                     \
+  BODY T F(gelu)(T x)                                                                                   \
+  {                                                                                                     \
+    return x * F(normal_below)(x);                                                                      \
+  }                                                                                                     \
+  BODY T F(gelu_gradient)(T g, T x)                                                                     \
+  {                                                                                                     \
+    T near = F(near_zero)(x);                                                                           \
+    return g * (F(normal_below)(x) + near * F(exp)(near * near * (T)-0.5) * (T)0.39894228040143267794); \
+  }                                                                                                     \
+  BODY T F(bent_tanh)(T x)                                                                              \
+  {                                                                                                     \
+    return F(tanh)(x * (x * x * (T)0.035677408136300125 + (T)0.79788456080286535588));                  \
+  }                                                                                                     \
+  BODY T F(gelu_tanh)(T x)                                                                              \
+  {                                                                                                     \
+    return x * (T)0.5 * (1 + F(bent_tanh)(x));                                                          \
+  }                                                                                                     \
+  BODY T F(gelu_tanh_gradient)(T g, T x)                                                                \
+  {                                                                                                     \
+    T near = F(near_zero)(x), t = F(bent_tanh)(x);                                                      \
+    T slope = near * near * (T)0.10703222440890038 + (T)0.79788456080286535588;                         \
+    return g * (T)0.5 * (1 + t + near * (1 - t * t) * slope);                                           \
+  }                                                                                                     \
+  BODY T F(silu)(T x)                                                                                   \
+  {                                                                                                     \
+    return x * F(sigmoid)(x);                                                                           \
+  }                                                                                                     \
+  BODY T F(silu_gradient)(T g, T x)                                                                     \
+  {                                                                                                     \
+    T s = F(sigmoid)(x);                                                                                \
+    return g * (s * (1 + F(near_zero)(x) * (1 - s)));                                                   \
+  }
 COMPOSED(float, OF_FLOAT)
 COMPOSED(double, OF_DOUBLE)
 #undef COMPOSED
