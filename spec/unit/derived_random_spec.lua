@@ -95,9 +95,14 @@ describe("plans that keep what follows from weights", function()
         fresh:set_weights(model:get_weights())
         for turn = 1, 2 do      -- of a stateful model the second one goes on
           local found, expected = model:predict_on_batch(x), fresh:predict_on_batch(x)
+          if not flow.is_finite(expected):all():item() then      -- the weights have grown too large: NaN equals nothing
+            assert.same(flow.is_finite(expected):totable(), flow.is_finite(found):totable())
+            goto next_model
+          end
           assert.are.equal(0, (found - expected):abs():max():item(), ("seed %d, step %d, way %d, turn %d"):format(seed, step, way, turn))
         end
       end
+      ::next_model::
       model:close()
     end
   end)
