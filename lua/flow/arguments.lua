@@ -21,6 +21,9 @@ local COMMON = { name = true, trainable = true, dtype = true }      -- what get_
 -- Tables of options that are configs, of which each entry is an argument by its name.
 arguments.configs = setmetatable({}, { __mode = "k" })
 
+-- The last parameter of an init that takes what is left, as **kwargs does in Python: it gets the name, too.
+local REST = { options = true, kwargs = true, opts = true }
+
 -- What a script's init is given, where the last argument is a table of options that holds some of its parameters by their names:
 -- Block(64, { depth = 2 }), Block { width = 64, depth = 2 }, as from_config(config) makes them. What is left goes to a last parameter that
 -- has no value, but for the options of every class, which need no init.
@@ -44,6 +47,10 @@ function arguments.for_init(class_name, init, ...)
   local name = next(left)
   if name ~= nil and options[names[#names]] ~= nil then
     raise("%s: unknown option %q%s", class_name, tostring(name), errors.suggestion(name, names))
+  end
+  if REST[names[#names]] and values[#names] == nil and options.name ~= nil then
+    left.name = options.name
+    name = "name"
   end
   if name ~= nil then values[#names] = left end
   return unpack(values, 1, math.max(#names, count - 1))

@@ -46,6 +46,8 @@ end
 -- The dimensions of a tensor as a list. In a traced function the first one may stand for the rows of the batch: it goes into other shapes,
 -- times a whole number as well, and into formulas.
 function own.shape(x)
+  local strings = require "flow.tensor.strings"
+  if type(x) == "table" and strings.are(x) then return select(2, strings.flat("flow.shape", x)) end
   return require("flow.tensor.shapes").of(tensor.raw_shape(ops.operand(x, nil, "flow.shape")))
 end
 

@@ -37,6 +37,32 @@ return {
     = { 3, 3, 3, 3, 3, 3 } } }, { { shape = { 3, 9 }, values = { 5, 5, 5, 5, 5, -1, -1, -1, -1, 7, 7, 7, 7, 7, 7, 7, -1, -1, 4, 4, 4,
     4, -1, -1, -1, -1, -1 } } }, { { shape = { 1, 3 }, values = { 1, -1, -1 } } }, { { shape = { 2, 9 }, values = { 9, 9, 9, 9, 9, 9,
     9, 9, 9, 6, 6, 6, 6, 6, 6, -1, -1, -1 } } } } },
+  { name = "buckets_texts", elements = { { { shape = { 2, 2 }, values = { "a", "dog", "one", "-" } } }, { { shape = { 1, 3 }, values
+    = { "the", "cat", "sat" } } }, { { shape = { 1, 5 }, values = { "birds", "fly", "over", "the", "sea" } } } } },
+  { name = "pad_number", elements = { { { shape = { 4, 9 }, values = { 1, -1, -1, -1, -1, -1, -1, -1, -1, 5, 5, 5, 5, 5, -1, -1, -1,
+    -1, 2, 2, -1, -1, -1, -1, -1, -1, -1, 7, 7, 7, 7, 7, 7, 7, -1, -1 } } }, { { shape = { 4, 9 }, values = { 3, 3, 3, -1, -1, -1, -1,
+    -1, -1, 3, 3, 3, -1, -1, -1, -1, -1, -1, 4, 4, 4, 4, -1, -1, -1, -1, -1, 9, 9, 9, 9, 9, 9, 9, 9, 9 } } }, { { shape = { 2, 9 },
+    values = { 1, -1, -1, -1, -1, -1, -1, -1, -1, 6, 6, 6, 6, 6, 6, -1, -1, -1 } } } } },
+  { name = "pad_texts", elements = { { { shape = { 3, 5 }, values = { "the", "cat", "sat", "<pad>", "<pad>", "a", "dog", "<pad>",
+    "<pad>", "<pad>", "birds", "fly", "over", "the", "sea" } } }, { { shape = { 1, 1 }, values = { "one" } } } } },
+  { name = "pad_texts_wide", elements = { { { shape = { 3, 6 }, values = { "the", "cat", "sat", "<pad>", "<pad>", "<pad>", "a",
+    "dog", "<pad>", "<pad>", "<pad>", "<pad>", "birds", "fly", "over", "the", "sea", "<pad>" } } } } },
+  { name = "pad_named", elements = { { { shape = { 3 }, values = { 0, 1, 2 } }, { shape = { 3, 6 }, values = { "the", "cat", "sat",
+    "-", "-", "-", "a", "dog", "-", "-", "-", "-", "birds", "fly", "over", "the", "sea", "-" } } }, { { shape = { 1 }, values = { 3 }
+    }, { shape = { 1, 6 }, values = { "one", "-", "-", "-", "-", "-" } } } } },
+  { name = "pad_split", elements = { { { shape = { 3, 5 }, values = { "the", "cat", "sat", "?", "?", "a", "dog", "?", "?", "?",
+    "birds", "fly", "over", "the", "sea" } } }, { { shape = { 1, 1 }, values = { "one" } } } } },
+  { name = "joined_texts", elements = { { { shape = { 5 }, values = { "[S]", "the", "cat", "sat", "[E]" } } }, { { shape = { 4 },
+    values = { "[S]", "a", "dog", "[E]" } } }, { { shape = { 7 }, values = { "[S]", "birds", "fly", "over", "the", "sea", "[E]" } } },
+    { { shape = { 3 }, values = { "[S]", "one", "[E]" } } } } },
+  { name = "stacked_texts", elements = { { { shape = { 3, 2 }, values = { "the", "the", "cat", "cat", "sat", "sat" } } }, { { shape
+    = { 2, 2 }, values = { "a", "a", "dog", "dog" } } }, { { shape = { 5, 2 }, values = { "birds", "birds", "fly", "fly", "over",
+    "over", "the", "the", "sea", "sea" } } }, { { shape = { 1, 2 }, values = { "one", "one" } } } } },
+  { name = "texts", elements = { { { shape = {}, values = { "a" } } }, { { shape = {}, values = { "a" } } } } },
+  { name = "sizes", elements = { { { shape = { 1, 2 }, values = { 1, 1 } } }, { { shape = { 2, 2 }, values = { 2, 2, 2, 2 } } }, { {
+    shape = { 3, 2 }, values = { 3, 3, 3, 3, 3, 3 } } } } },
+  { name = "numbers_as_texts", elements = { { { shape = {}, values = { "n-0" } } }, { { shape = {}, values = { "n-1" } } }, { {
+    shape = {}, values = { "n-2" } } } } },
   { name = "scan", elements = { { { shape = {}, values = { 0 } } }, { { shape = {}, values = { 1 } } }, { { shape = {}, values = { 4
     } } }, { { shape = {}, values = { 12 } } }, { { shape = {}, values = { 28 } } }, { { shape = {}, values = { 55 } } } } },
   { name = "scan_pair", elements = { { { shape = {}, values = { 0 } }, { shape = {}, values = { 0 } } }, { { shape = {}, values = {

@@ -20,6 +20,8 @@ def elements(dataset):
     found = []
     for element in dataset:
         parts = element if isinstance(element, tuple) else (element,)
+        if isinstance(element, dict):
+            parts = [element[name] for name in sorted(element)]
         found.append([{"shape": list(part.shape), "values": [value.decode() if isinstance(value, bytes) else value for value in
                                                              np.asarray(part).reshape(-1).tolist()]} for part in parts])
     return found
@@ -32,6 +34,18 @@ def sequences():
 
 def batch(size):
     return lambda window: window.batch(size)
+
+
+def texts():
+    return Dataset.from_tensor_slices(["the cat sat", "a dog", "birds fly over the sea", "one"])
+
+
+def words():
+    return texts().map(tf.strings.split)
+
+
+def named():
+    return Dataset.zip((Dataset.range(4), words())).map(lambda n, text: {"n": n, "text": text})
 
 
 def pairs():
@@ -53,6 +67,17 @@ CASES = {
     "buckets_dropped": sequences().bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3, 5], [2, 3, 2], drop_remainder=True),
     "buckets_boundary": sequences().bucket_by_sequence_length(lambda x: tf.shape(x)[0], [4, 10], [2, 3, 1], pad_to_bucket_boundary=True,
                                                               padding_values=-1.0),
+    "buckets_texts": words().bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3, 5], [2, 2, 2], padding_values="-"),
+    "pad_number": sequences().padded_batch(4, padded_shapes=9, padding_values=tf.constant(-1.0)),
+    "pad_texts": words().padded_batch(3, padding_values="<pad>"),
+    "pad_texts_wide": words().padded_batch(3, padded_shapes=[6], padding_values="<pad>", drop_remainder=True),
+    "pad_named": named().padded_batch(3, padded_shapes={"text": [6], "n": []}, padding_values={"text": "-", "n": np.int64(0)}),
+    "pad_split": texts().batch(3).map(lambda s: tf.strings.split(s).to_tensor("?")),
+    "joined_texts": words().map(lambda s: tf.concat([["[S]"], s, ["[E]"]], 0)),
+    "stacked_texts": words().map(lambda s: tf.stack([s, s], 1)),
+    "texts": Dataset.from_tensors("a").repeat(2),
+    "sizes": Dataset.range(1, 4).map(lambda x: tf.fill([x, 2], x)),
+    "numbers_as_texts": Dataset.range(3).map(lambda x: tf.strings.join(["n", tf.strings.as_string(x)], separator="-")),
     "scan": Dataset.range(6).scan(np.int64(1), lambda state, x: (state + x, state * x)),
     "scan_pair": pairs().scan((np.int64(0), np.float32(1)), lambda s, e: ((s[0] + e[0], s[1] + e[1]), (s[0], s[1] * e[1]))),
     "take_while": Dataset.range(10).take_while(lambda x: x * x < 20),

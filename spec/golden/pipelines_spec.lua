@@ -23,7 +23,30 @@ end
 local function batch(size) return function(window) return window:batch(size) end end
 local function length(x) return x.shape[1] end
 
+local function texts() return Dataset.from_tensor_slices { "the cat sat", "a dog", "birds fly over the sea", "one" } end
+local function words() return texts():map(function(s) return flow.strings.split(s) end) end
+local function named() return Dataset.zip { Dataset.range(4), words() }:map(function(n, text) return { n = n, text = text } end) end
+
 local made = {
+  buckets_texts = function()
+    return words():bucket_by_sequence_length(function(x) return flow.shape(x)[1] end, { 3, 5 }, { 2, 2, 2 }, { padding_values = "-" })
+  end,
+  pad_number = function() return sequences():padded_batch(4, { padded_shapes = 9, padding_values = flow.tensor(-1) }) end,
+  pad_texts = function() return words():padded_batch(3, { padding_values = "<pad>" }) end,
+  pad_texts_wide = function()
+    return words():padded_batch(3, { padded_shapes = { 6 }, padding_values = "<pad>", drop_remainder = true })
+  end,
+  pad_named = function()
+    return named():padded_batch(3, { padded_shapes = { text = { 6 }, n = {} }, padding_values = { text = "-", n = 0 } })
+  end,
+  pad_split = function() return texts():batch(3):map(function(s) return flow.strings.split(s):to_tensor "?" end) end,
+  joined_texts = function() return words():map(function(s) return flow.concat { { "[S]" }, s, { "[E]" } } end) end,
+  stacked_texts = function() return words():map(function(s) return flow.stack({ s, s }, 2) end) end,
+  texts = function() return Dataset.from_tensors("a"):repeat_(2) end,
+  sizes = function() return Dataset.range(1, 4):map(function(x) return flow.full({ x, 2 }, x) end) end,
+  numbers_as_texts = function()
+    return Dataset.range(3):map(function(x) return flow.strings.join({ "n", flow.strings.as_string(x) }, { separator = "-" }) end)
+  end,
   window = function() return Dataset.range(7):window(3):flat_map(batch(3)) end,
   window_shift = function() return Dataset.range(7):window(3, { shift = 1 }):flat_map(batch(3)) end,
   window_full = function() return Dataset.range(7):window(3, { shift = 1, drop_remainder = true }):flat_map(batch(3)) end,
@@ -106,7 +129,10 @@ local spaces = {
 
 local function elements_of(dataset)
   local list = {}
-  for x, y in dataset:iter() do list[#list + 1] = { x, y } end
+  for x, y in dataset:iter() do
+    local is_named = type(x) == "table" and not getmetatable(x)
+    list[#list + 1] = is_named and { x.n, x.text } or { x, y }
+  end
   return list
 end
 
@@ -119,6 +145,9 @@ local function assert_same(name, expected, found, tolerance)
       local value = found[i][k]
       if type(value) == "string" then
         assert.same(part.values, { value }, name)
+      elseif value.dtype == "string" then
+        assert.same(part.shape, value.shape, name)
+        assert.same(part.values, value:reshape({ -1 }):totable(), name)
       else
         assert.same(part.shape, { unpack(value.shape) }, name)
         for n, number in ipairs(#part.values > 0 and value:reshape({ -1 }):totable() or {}) do

@@ -22,6 +22,16 @@ local FORGETS = { HashedCrossing = true, Discretization = true }
 
 local function plain(value) return flow.is_tensor(value) and value:totable() or value end
 
+describe("HashedCrossing", function()
+  it("takes lists of whole numbers", function()
+    local layer, texts = layers.HashedCrossing { num_bins = 7 }, { "a", "b", "c" }
+    assert.same(layer({ texts, flow.tensor({ 1, 2, 3 }, "int64") }):totable(), layer({ texts, { 1, 2, 3 } }):totable())
+    local ok, problem = pcall(layer, { texts, { 1, 2.5, 3 } })
+    assert.is_false(ok)
+    assert.matches("strings or whole numbers, found float32", problem)
+  end)
+end)
+
 describe("a layer that prepares data", function()
   for i, case in ipairs(GIVEN) do
     local name, options, input = unpack(case)

@@ -58,6 +58,24 @@ describe("a model made of tables by name", function()
     assert.truthy(support.message_of(function() model { left = x.left } end):find('lacks "right"', 1, true))
   end)
 
+  it("takes them by position, too", function()
+    local a, b = flow.Input { 2 }, flow.Input { 2 }
+    local sum, one = layers.Add()({ a, b }), flow.ones { 3, 2 }
+    local model = flow.Model({ a = a, b = b }, { k = layers.Dense(1)(sum), j = layers.Dense(2)(sum) }, { name = "both" })
+    assert.equal("both", model.name)
+    assert.same({ 3, 2 }, { unpack(model({ a = one, b = one }).j.shape) })
+    local Own = flow.Model:extend "Own"
+    function Own:init(units)
+      local input = flow.Input { 2 }
+      flow.Model.init(self, input, { k = layers.Dense(units)(input) })
+    end
+    assert.same({ 3, 4 }, { unpack(Own(4)(one).k.shape) })
+    assert.same({ 3, 1 }, { unpack(flow.Model:extend "Plain" (a, { k = layers.Dense(1)(a) })(one).k.shape) })
+    local ok, problem = pcall(flow.Model, a, { k = 3 })
+    assert.is_false(ok)
+    assert.matches('unknown option "k"', problem, 1, true)
+  end)
+
   it("may have its own steps that use them", function()
     local Named = flow.Model:extend "Named"
     function Named:train_step(data)

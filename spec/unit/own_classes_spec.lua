@@ -57,6 +57,29 @@ describe("build()", function()
   end)
 end)
 
+describe("init() with options of its own at the end", function()
+  it("gets the name in them, however the arguments were given, as **kwargs has it", function()
+    local Share = flow.metrics.Metric:extend "Share"
+    function Share:init(threshold, options)
+      options = options or {}
+      options.name = options.name or "share"
+      flow.metrics.Metric.init(self, options)
+      self.threshold = threshold or 0.5
+    end
+    function Share:update_state() end
+    function Share:result() return 0 end
+    assert.equal("share", Share(0.1).name)
+    assert.equal("share", Share { threshold = 0.1 }.name)
+    assert.equal("mine", Share(0.1, { name = "mine" }).name)
+    assert.equal("mine", Share { threshold = 0.1, name = "mine" }.name)
+    assert.equal("mine", Share.from_config({ threshold = 0.1, name = "mine" }).name)
+    local Rate = layers.Layer:extend "Rate"
+    function Rate:init(units, rate) self.units, self.rate = units, rate end
+    function Rate:call(x) return x end
+    assert.is_nil(Rate({ units = 3, name = "r" }).rate)
+  end)
+end)
+
 describe("call() that returns several values", function()
   local Encoder = layers.Layer:extend "Encoder"
   function Encoder:init() self.dense = layers.Dense(2) end

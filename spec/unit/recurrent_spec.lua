@@ -100,6 +100,12 @@ describe("recurrent layers", function()
     assert.is_truthy(message(layers.GRU, 0):find("units must be greater than 0", 1, true))
     assert.is_truthy(message(layers.LSTM(2), values { 2, 0, 4 }):find("one step or more", 1, true))
     assert.is_truthy(message(layers.LSTM(2), x, { initial_state = values { 2, 2 } }):find("initial_state takes a list", 1, true))
+    local state = values { 2, 2 }
+    for _, layer in ipairs { layers.GRU(2), layers.SimpleRNN(2) } do      -- which have one
+      assert.same(layer(x, { initial_state = { state } }):totable(), layer(x, { initial_state = state }):totable())
+    end
+    local cell, step = layers.GRUCell(2), x[{ {}, 1 }]
+    assert.same(cell(step, { states = { state } })[1]:totable(), cell(step, { states = state })[1]:totable())
   end)
 end)
 

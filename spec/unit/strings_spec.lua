@@ -55,6 +55,18 @@ describe("tensors of strings", function()
 end)
 
 describe("strings as elements", function()
+  it("are joined along an axis, and with nothing else", function()
+    local two = flow.tensor { { "a", "b" }, { "c", "d" } }
+    assert.same({ { "a", "b", "x" }, { "c", "d", "y" } }, flow.concat({ two, { { "x" }, { "y" } } }, -1):totable())
+    assert.same({ { "a", "b" }, { "c", "d" }, { "x", "y" } }, flow.concat({ two, { { "x", "y" } } }):totable())
+    assert.same({ { { "a", "a" }, { "b", "b" } }, { { "c", "c" }, { "d", "d" } } }, flow.stack({ two, two }, 3):totable())
+    assert.same({ 2, 2 }, flow.shape(two))
+    local function problem_of(...) return (select(2, pcall(...))) end
+    assert.matches("strings are joined with strings, entry 2 is", problem_of(flow.concat, { two, flow.ones { 2, 2 } }))
+    assert.matches("shapes {2, 2} and {1, 1}; these must be equal but for axis 1", problem_of(flow.concat, { two, { { "x" } } }), 1, true)
+    assert.matches("axis 3 of strings with 2 axes", problem_of(flow.concat, { two, two }, 3))
+  end)
+
   it("go through every stage", function()
     local source = Dataset.from_tensor_slices(TEXTS)
     assert.same({ { "one fish", "two fish" }, { "red fish", "blue fish and a whale" } }, rows(source:batch(2)))

@@ -143,8 +143,8 @@ return function(Dataset, internal, make, out)
 
   -- Batches of sequences of similar lengths: those below bucket_boundaries[i] (and not below the one before) in batches of
   -- bucket_batch_sizes[i], of which there is one more, padded as padded_batch does or, with pad_to_bucket_boundary, to the boundary - 1.
-  takes("element_length_func: callable, bucket_boundaries: list, bucket_batch_sizes: list, padded_shapes?: list, "
-    .. "padding_values?: number|list, pad_to_bucket_boundary: boolean = false, no_padding: boolean = false, "
+  takes("element_length_func: callable, bucket_boundaries: list, bucket_batch_sizes: list, padded_shapes?, "
+    .. "padding_values?, pad_to_bucket_boundary: boolean = false, no_padding: boolean = false, "
     .. "drop_remainder: boolean = false")
   function Dataset:bucket_by_sequence_length(length_of, boundaries, sizes, shapes, fill, to_boundary, no_padding, drop_remainder)
     local what = "bucket_by_sequence_length"

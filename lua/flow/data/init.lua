@@ -371,16 +371,16 @@ end
 
 -- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads. Functions of Lua that
 -- layers for strings were given are called by the thread that reads, and so is f, for each element, if it computes with texts, with
--- sizes that vary, or with the number of rows of batches that do not say it (lua_map.lua).
+-- sizes that vary, with the number of rows of batches that do not say it, or with numbers as sizes or as texts (lua_map.lua).
 takes "map_func, num_parallel_calls?, deterministic?: boolean"
 function Dataset:map(f, parallel, in_order)
   need_tensors("map", self)
   if object.is(f, ElementFunction) then return map_with(self, "map", f.handle, parallel, in_order) end
   local dataset, added, own_scopes = self, 0, scopes.own()
-  own_scopes.needs_rows = nil
+  own_scopes.needs_values = nil
   while true do
     local ok, handle, steps, own, again = pcall(trace.map_function, f, dataset._specs, self._structure, added)
-    if not ok and (own_scopes.needs_rows or internal.has_loose(self._specs)) then return internal.map_in_lua(self, f, handle) end
+    if not ok and (own_scopes.needs_values or internal.has_loose(self._specs)) then return internal.map_in_lua(self, f, handle) end
     if not ok then error(handle, 0) end
     for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
     dataset = with_structure(map_with(dataset, "map", handle, parallel, in_order), own)
@@ -392,8 +392,11 @@ end
 -- Keeps the elements for which f gives true, a scalar of dtype bool.
 function Dataset:filter(f)
   need_tensors("filter", self)
+  local own_scopes = scopes.own()
+  own_scopes.needs_values = nil
   local ok, handle = pcall(trace.filter_function, f, self._specs, self._structure)
-  if not ok then return internal.has_loose(self._specs) and internal.filter_in_lua(self, f) or error(handle, 0) end
+  if not ok and (own_scopes.needs_values or internal.has_loose(self._specs)) then return internal.filter_in_lua(self, f) end
+  if not ok then error(handle, 0) end
   return map_with(self, "filter", handle)
 end
 
@@ -407,17 +410,31 @@ end
 
 -- Rows of different sizes, filled up with padding_values (0): padded_shapes = { { -1, 3 }, {} } for each component, -1: as long as
 -- the longest row of the batch.
-takes "batch_size: count, padded_shapes?: list, padding_values?: number|list, drop_remainder: boolean = false"
+-- One number is the shape of components with one axis.
+takes "batch_size: count, padded_shapes?, padding_values?, drop_remainder: boolean = false"
 function Dataset:padded_batch(size, padded_shapes, fill, drop_remainder)
   local specs = self._specs
   local shapes, values, count = nil, native.array("double", C.FLOW_MAX_COMPONENTS), #specs
+  if type(padded_shapes) == "number" then padded_shapes = { padded_shapes } end
+  if padded_shapes ~= nil and (type(padded_shapes) ~= "table" or getmetatable(padded_shapes)) then
+    raise("padded_batch: padded_shapes is a list or a number, got %s", errors.describe(padded_shapes))
+  end
+  padded_shapes = structure.settings("padded_batch", "padded_shapes", self._structure, padded_shapes)
+  fill = structure.settings("padded_batch", "padding_values", self._structure, fill, 0)
+  local is_list = type(fill) == "table" and not getmetatable(fill)
+  for _, value in ipairs(is_list and fill or { fill }) do
+    if type(value) == "string" then return require "flow.data.text_padding" (self, internal, size, padded_shapes, fill, drop_remainder) end
+  end
   if padded_shapes then
     local list = type(padded_shapes[1]) == "table" and padded_shapes or { padded_shapes }
     local wanted = {}
     for i, shape in ipairs(list) do wanted[i] = { shape = shape, dtype = specs[i] and specs[i].dtype } end
     shapes, count = elements.components("padded_batch", wanted)
   end
-  for i = 1, #specs do values[i - 1] = number("padded_batch", "padding_values", type(fill) == "table" and (fill[i] or 0) or fill, 0) end
+  for i = 1, #specs do
+    local value = is_list and (fill[i] or 0) or fill
+    values[i - 1] = number("padded_batch", "padding_values", native.is_tensor(value) and value:item() or value, 0)
+  end
   return make({ self }, C.flow_dataset_padded_batch, self._handle, size, shapes, values, count, drop_remainder and 1 or 0, out)
 end
 

@@ -89,8 +89,9 @@ return function(Dataset, make, out)
     local rows = {}
     local list, own = components_of("from_tensors", value)
     for i, entry in ipairs(list) do
-      rows[i] = is_text_list(entry) and strings.tensor("from_tensors", entry) or ops.operand(entry, nil, "from_tensors")
-      rows[i] = rows[i]:expand_dims(1)
+      if is_text_list(entry) then rows[i] = strings.tensor("from_tensors", entry):expand_dims(1)
+      elseif type(entry) == "string" then rows[i] = strings.of({ entry }, { 1 })
+      else rows[i] = ops.operand(entry, nil, "from_tensors"):expand_dims(1) end
     end
     local dataset = Dataset.from_tensor_slices(rows)
     rawset(dataset, "_structure", own)

@@ -112,6 +112,35 @@ function structure.flatten(what, values, wanted)
   return list, expected
 end
 
+-- A setting of components that was given in their structure, { text = { -1 }, age = {} }, as a list with an entry for each of them.
+-- Settings without names are what they are. A missing one is the default, or an error that calls the setting `option`.
+function structure.settings(what, option, own, value, default)
+  local values, is_by_name = structure.is_named(value) and { value } or value, false
+  for _, entry in ipairs(type(values) == "table" and values or {}) do is_by_name = is_by_name or structure.is_named(entry) end
+  if not is_by_name then return value end
+  local list = {}
+  local function put(node, entry, name)
+    if not node or entry == nil then
+      if structure.is_named(entry) then raise("%s: %s has a table with names where elements have %s", what, option, text_of(node)) end
+      if entry == nil then entry = default end
+      if entry == nil then raise("%s: %s has no entry for %s", what, option, tostring(name)) end
+      list[#list + 1] = entry
+      return
+    end
+    local names, known = node.names or not node.parts and node, {}
+    for k = 1, names and #names or #node.parts do
+      local key = names and names[k] or k
+      known[key] = true
+      put(node.parts and node.parts[k], entry[key], key)
+    end
+    for key in pairs(entry) do
+      if not known[key] then raise("%s: %s has an entry %s, elements have %s", what, option, tostring(key), text_of(node)) end
+    end
+  end
+  for i = 1, own and #own or 1 do put(own and own[i], values[i], i) end
+  return list
+end
+
 local function packed(node, components, at)
   if not node then return components[at], at + 1 end
   local names, value = node.names or not node.parts and node, {}

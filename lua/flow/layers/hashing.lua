@@ -157,6 +157,7 @@ function Hashing._from_config(class, content) return class(options_of(content)) 
 ---- HashedCrossing ---------------------------------------------------------------------------------------------------------
 
 function HashedCrossing.fields._several() return true end
+function HashedCrossing.fields._takes_whole() return true end
 
 signature.takes("num_bins: count, output_mode: string = 'int', sparse: boolean = false, name?: string, dtype?, "
   .. "{ trainable: boolean = true }")

@@ -27,6 +27,7 @@ function HostLayer.fields._on_host() return true end
 function HostLayer.fields._several() return false end
 function HostLayer.fields._autocasts() return false end
 function HostLayer.fields._takes_several() return false end
+function HostLayer.fields._takes_whole() return false end      -- numbers in lists are whole ones, if they can be
 
 local CALL = { training = true }
 
@@ -36,7 +37,9 @@ local function value_of(self, value)
     if type(value) == "string" or strings.is(value) then return value end
     return strings.tensor(object.title(self), value)
   end
-  return ops.operand(value, nil, object.title(self))
+  local t = ops.operand(value, nil, object.title(self))
+  local is_list = self._takes_whole and (type(value) == "number" or type(value) == "table" and not getmetatable(value))
+  return is_list and t:eq(t:floor()):all():item() and t:to "int64" or t
 end
 
 local function spec_of(value)

@@ -228,8 +228,10 @@ local function by_name(layer, call)
   local record, list = layer._named_inputs, {}
   local title = object.title(layer)
   for i = 1, record.count do list[i] = false end
+  -- One tensor is a list of one, where the list has no more.
   local function put(name, value)
     local position = record.names[name]
+    if not is_number(value) and not record.names[name .. "[2]"] then position = position or record.names[name .. "[1]"] end
     if not position then
       local base, entry = name:match "^([^%[]*)%[?(%d*)"
       local wrong = entry == "" and "takes a list of tensors, got one " .. (is_number(value) and "number" or "tensor") or

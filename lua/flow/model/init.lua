@@ -335,11 +335,14 @@ end
 
 signature.takes(MODEL)
 signature.constructor(Model, "flow.Model", function(...) return new_functional(Functional, ...) end)
+local construct = getmetatable(Model).__call
+getmetatable(Model).__call = function(class, ...) return construct(class, named_data.of_graph(symbolic.is, ...)) end
 
 -- The same for a class that extends Functional.
 local functional_call = signature.entry("flow.Model", new_functional, MODEL)
-function models.functional(class, ...) return new_functional(class, signature.read(functional_call, ...)) end
-function models.give_graph(self, ...) return give_graph(self, signature.read(functional_call, ...)) end
+local function read_graph(...) return signature.read(functional_call, named_data.of_graph(symbolic.is, ...)) end
+function models.functional(class, ...) return new_functional(class, read_graph(...)) end
+function models.give_graph(self, ...) return give_graph(self, read_graph(...)) end
 
 ---- Sequential --------------------------------------------------------------------------------------------------------------------
 

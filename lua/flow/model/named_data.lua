@@ -41,6 +41,17 @@ function named.flattened(value, is_tensor)
   return list, form
 end
 
+-- What flow.Model(inputs, outputs, options) was given: outputs by name, flow.Model(x, { kind = a, price = b }), are no table of options.
+-- is_tensor(value): whether it is an output.
+function named.of_graph(is_tensor, inputs, outputs, ...)
+  local by_name, options = named.is(outputs), (...)
+  for _, output in pairs(by_name and outputs or {}) do by_name = by_name and is_tensor(output) end
+  if not by_name then return inputs, outputs, ... end
+  local all = { inputs = inputs, outputs = outputs }
+  for name, value in pairs(options or {}) do all[name] = value end
+  return all
+end
+
 -- The outputs that a model is made of as one list; the model keeps their form.
 function named.of_outputs(model, outputs, is_tensor)
   local list, form = named.flattened(outputs, is_tensor)

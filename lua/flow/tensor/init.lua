@@ -379,7 +379,7 @@ end
 
 -- Notes for Dataset:map that a number of rows is what a function cannot be traced for.
 local function unknown_rows(what)
-  scopes.own().needs_rows = true
+  scopes.own().needs_values = true
   raise("%s is the number of rows of the batch, which a traced function does not know: use x.shape[1] in shapes and formulas, or run it "
     .. "eagerly", what)
 end

@@ -176,6 +176,19 @@ function methods:item()
   return list[1]
 end
 
+-- Itself: parts of texts of different lengths are filled up already; with other texts in the place of what was filled up.
+signature.takes "default_value: string = ''"
+function methods:to_tensor(default_value)
+  local counts = rawget(self, "_counts")
+  if default_value == "" or not counts then return self end
+  local list, shape = strings.flat("to_tensor", self)
+  local longest = shape[#shape]
+  for row, count in ipairs(counts) do
+    for i = count + 1, longest do list[(row - 1) * longest + i] = default_value end
+  end
+  return strings.of(list, shape)
+end
+
 ---- moving ---------------------------------------------------------------------------------------------------------------
 
 -- flow.reshape, flow.expand_dims and flow.squeeze move strings, too. Of each: the shape that it makes of another, whose sizes may be -1
@@ -241,8 +254,67 @@ function strings.reshaped(value, shape)
   return strings.of(list, MOVES.reshape(own, wanted))
 end
 
+-- Lists of equal depth as one, along an axis.
+local function joined(parts, axis)
+  local result = {}
+  if axis == 1 then
+    for _, part in ipairs(parts) do
+      for i = 1, #part do result[#result + 1] = part[i] end
+    end
+    return result
+  end
+  for i = 1, #parts[1] do
+    local row = {}
+    for k, part in ipairs(parts) do row[k] = part[i] end
+    result[i] = joined(row, axis - 1)
+  end
+  return result
+end
+
+-- What joins strings: flow.concat and flow.stack. Of each: a list of tensors of strings, or of lists, as one, along an axis, 1 by itself.
+local JOINS = {}
+
+function JOINS.concat(what, list, axis)
+  local rank = #shape_of(list[1])
+  local along = (axis or 1) < 0 and rank + 1 + axis or axis or 1
+  if along < 1 or along > rank or along % 1 ~= 0 then raise("%s: axis %s of strings with %d axes", what, tostring(axis), rank) end
+  for i, part in ipairs(list) do
+    local shape, first = shape_of(part), shape_of(list[1])
+    local fits = #shape == rank
+    for k = 1, rank do fits = fits and (k == along or shape[k] == first[k]) end
+    if not fits then
+      raise("%s: tensors 1 and %d have shapes {%s} and {%s}; these must be equal but for axis %d", what, i, table.concat(first, ", "),
+        table.concat(shape, ", "), along)
+    end
+  end
+  return strings.tensor(what, joined(list, along))
+end
+
+function JOINS.stack(what, list, axis)
+  local wider = {}
+  for i, part in ipairs(list) do
+    local flat, shape = strings.flat(what, part)
+    wider[i] = strings.of(flat, MOVES.expand_dims(shape, axis or 1))
+  end
+  return JOINS.concat(what, wider, axis)
+end
+
+local function join_of(op)
+  local ops = require "flow.tensor.ops"
+  for name, join in pairs(JOINS) do
+    if op == ops[name] then return join, "flow." .. name end
+  end
+end
+
 -- An op that strings are an operand of (define_op.lua).
 function metatable.__apply(op, x, ...)
+  local join, what = join_of(op)
+  if join then
+    for i = 1, errors.check_list(what, x) do
+      if not strings.are(x[i]) then raise("%s: strings are joined with strings, entry %d is %s", what, i, errors.describe(x[i])) end
+    end
+    return join(what, x, ...)
+  end
   local shape_after = strings.is(x) and strings.move_of(op)
   if not shape_after then refuse() end
   local list, shape = strings.flat("strings", x)

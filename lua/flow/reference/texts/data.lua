@@ -67,7 +67,7 @@ dataset:sparse_batch: Not supported: batch gives whole tensors.
   print(pcall(function() return flow.data.Dataset.range(2):sparse_batch(2) end))
 dataset:batch: Batches of batch_size elements; the last is smaller, or dropped.
   print(flow.data.Dataset.range(5):batch(2):len())      --> 3
-dataset:padded_batch: Batches whose elements differ in size, filled up with zeros.
+dataset:padded_batch: Batches whose elements differ in size, filled up with zeros, or with padding_values: numbers or texts.
   print(flow.data.Dataset.range(4):batch(3):padded_batch(2, { padded_shapes = { -1 } }):len())      --> 1
 dataset:unbatch: The rows of batches as elements.
   print(flow.data.Dataset.range(4):batch(2):unbatch():cardinality() ~= 0)      --> true

@@ -54,16 +54,21 @@ local function check_unit(what, unit)
   return unit == "BYTE"
 end
 
--- Rows of different lengths as one tensor, filled up with "".
+-- Rows of different lengths as one tensor, filled up with ""; their lengths are kept for to_tensor.
 local function padded(rows, shape)
-  local longest, list = 0, {}
-  for _, row in ipairs(rows) do longest = math.max(longest, #row) end
+  local longest, list, counts = 0, {}, {}
+  for i, row in ipairs(rows) do
+    counts[i] = #row
+    longest = math.max(longest, #row)
+  end
   for _, row in ipairs(rows) do
     for i = 1, longest do list[#list + 1] = row[i] or "" end
   end
   local made = { unpack(shape) }
   made[#made + 1] = longest
-  return strings.of(list, made)
+  local result = strings.of(list, made)
+  rawset(result, "_counts", counts)
+  return result
 end
 
 ---- letters ----------------------------------------------------------------------------------------------------------------
@@ -251,6 +256,10 @@ end
 takes "input: data, precision: integer = -1"
 function text.as_string(value, precision)
   local t = native.is_tensor(value) and value or tensor.tensor(value)
+  if tensor.is_symbolic(t) then
+    require("flow.scopes").own().needs_values = true
+    raise "flow.strings.as_string: the tensor has no value while the function is traced"
+  end
   local whole, list = t.dtype:find("int") ~= nil, {}
   local plain = t:reshape({ t.size }):totable()
   for i, number in ipairs(plain) do
