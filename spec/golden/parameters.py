@@ -1,9 +1,10 @@
-"""parameters.py: the parameters of Keras' functions, whose names spec/golden/parameters_spec.lua looks for.
+"""parameters.py: the parameters of Keras' functions, whose names and defaults spec/golden/parameters_spec.lua looks for.
 
     python spec/golden/parameters.py      writes spec/golden/parameters.lua
 """
 import inspect
 import os
+import re
 import textwrap
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -11,8 +12,16 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 
 MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "random", "utils", "layers", "losses", "metrics", "callbacks", "optimizers",
-           "optimizers.schedules", "initializers", "regularizers", "constraints"]
+           "optimizers.schedules", "initializers", "regularizers", "constraints", "activations"]
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def default_of(parameter):
+    """"=0.5", of numbers, booleans and plain strings; "" of others, and without one."""
+    value = parameter.default
+    if isinstance(value, (bool, int, float)):
+        return f"={str(value).lower()}"
+    return f"={value}" if isinstance(value, str) and re.fullmatch(r"[\w.-]+", value) else ""
 
 
 def names_of(found):
@@ -20,7 +29,7 @@ def names_of(found):
         parameters = inspect.signature(found.__init__ if inspect.isclass(found) else found).parameters.values()
     except (TypeError, ValueError):
         return []
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
+    return [p.name + default_of(p) for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
 
 
 def main():
@@ -36,7 +45,7 @@ def main():
             parameters = names_of(found) if callable(found) and not name.startswith("_") else []
             if parameters:
                 texts.append(f"{name}: {' '.join(parameters)};")
-        lines += textwrap.wrap(" ".join(texts), 136, initial_indent="    ", subsequent_indent="    ")
+        lines += textwrap.wrap(" ".join(texts), 136, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    ")
         lines.append("  ]],")
     with open(os.path.join(HERE, "parameters.lua"), "w") as file:
         file.write("\n".join(lines + ["}", ""]))

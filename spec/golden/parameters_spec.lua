@@ -1,4 +1,5 @@
--- parameters_spec.lua: functions take their parameters by the names that Keras has for them (parameters.py), but for those that are listed.
+-- parameters_spec.lua: functions take their parameters by the names that Keras has for them (parameters.py), but for those that are listed,
+-- and have the same defaults.
 local flow = require "flow"
 local calls = require "flow.calls"
 local signature = require "flow.signature"
@@ -45,7 +46,8 @@ local function lacking(path)
     local ok, f = pcall(function() return module_of(path)[name] end)
     local entry, is_class = ok and type(f) == "function" and signature.entries[f], ok and type(f) == "table" and name:find "^%u"
     local known, missing = entry and calls.record_of(entry).by_name, set_of(MISSING[path .. "." .. name] or MISSING[name])
-    for parameter in text:gmatch "%S+" do
+    for word in text:gmatch "%S+" do
+      local parameter = word:match "^[^=]+"
       local excused = all[parameter] or missing[parameter] or false
       local absent = known and not known[parameter] or is_class and is_unknown(f, parameter)
       if absent and not excused then lines[#lines + 1] = name .. ": " .. parameter end
@@ -54,6 +56,48 @@ local function lacking(path)
   table.sort(lines)
   return table.concat(lines, ", ")
 end
+
+-- Whether a default is what Keras' text says. Axes count from 1.
+local function is_default(name, value, text)
+  if name:find "axis" or name:find "axes" then return true end
+  if type(value) == "number" then return math.abs(value - (tonumber(text) or 1 / 0)) <= 1e-9 end
+  return tostring(value) == text
+end
+
+local COUNT = 390      -- of defaults that are compared: what signatures say; those of records are in attributes_spec.lua
+
+local function other_defaults(path, count)
+  local lines = {}
+  for name, text in parameters[path]:gmatch "(%S+): ([^;]*);" do
+    local ok, f = pcall(function() return module_of(path)[name] end)
+    local entry = ok and f and signature.entries[f]
+    local known = entry and calls.record_of(entry).by_name or {}
+    for parameter, default in text:gmatch "([^%s=]+)=(%S+)" do
+      local ours = known[parameter] and known[parameter].default
+      if ours ~= nil then
+        count = count + 1
+        if not is_default(parameter, ours, default) then
+          lines[#lines + 1] = ("%s: %s is %s by itself, in Keras %s"):format(name, parameter, tostring(ours), default)
+        end
+      end
+    end
+  end
+  table.sort(lines)
+  return table.concat(lines, "\n"), count
+end
+
+describe("defaults are Keras'", function()
+  it("for every parameter that has one in both", function()
+    local count, found = 0, {}
+    for path in pairs(parameters) do
+      local lines
+      lines, count = other_defaults(path, count)
+      if lines ~= "" then found[#found + 1] = "keras." .. path .. "\n" .. lines end
+    end
+    assert.equal("", table.concat(found, "\n"))
+    assert.is_true(count >= COUNT, count)
+  end)
+end)
 
 describe("parameters have Keras' names", function()
   for path in pairs(parameters) do

@@ -170,6 +170,15 @@ describe("recurrent layers", function()
   end)
 end)
 
+describe("adapt()", function()
+  it("takes nested lists of numbers", function()
+    local layer = layers.Normalization()
+    layer:adapt { { 1, 2 }, { 3, 6 } }
+    assert.same({ { -1, -1 }, { 1, 1 } }, layer({ { 1, 2 }, { 3, 6 } }):totable())
+    assert.matches("adapt%(%) takes a tensor", message_of(function() layers.Normalization():adapt "a" end))
+  end)
+end)
+
 describe("Input", function()
   it("takes a symbolic tensor, and refuses inputs that may be left out", function()
     local hidden = layers.Dense(2)(flow.Input { 3 })

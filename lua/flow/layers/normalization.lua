@@ -3,12 +3,15 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local tensor = require "flow.tensor"
 local passes = require "flow.tensor.passes"
 
 local raise = errors.raise
 
--- The batches of data: one tensor, a list of them, or a data set, whose elements may be (inputs, labels).
+-- The batches of data: one tensor or nested lists of numbers, a list of tensors, or a data set, whose elements may be (inputs, labels).
 local function each_batch(layer, data)
+  local is_list = type(data) == "table" and not getmetatable(data) and (type(data[1]) == "number" or type(data[1]) == "table")
+  if is_list then data = tensor.tensor(data) end
   if native.is_tensor(data) then data = { data } end
   if passes.is_dataset(data) then return passes.adapt(layer, data) end
   if type(data) ~= "table" or not native.is_tensor(data[1]) then
