@@ -201,9 +201,15 @@ static flow_tensor *formula(flow_operation_call *call)
   return call->e.status == FLOW_OK ? expression(&r).tensor : NULL;
 }
 
+static flow_tensor *activation(flow_operation_call *call)
+{
+  return flow_express_activation(E, call->operation->activation, as_floats(call, call->operands[0]));
+}
+
 /* ---- records -------------------------------------------------------------------------------------------------------------- */
 
 #define ONE(class, known, text) { .class_name = #class, .operands = 1, .run = formula, .options = known, .formula = text }
+#define ACTIVATION(class, name) { .class_name = #class, .operands = 1, .run = activation, .options = "", .activation = name }
 #define TWO(class, text)        { .class_name = #class, .operands = 2, .run = formula, .options = "", .formula = text }
 
 static const flow_operation records[] = {
@@ -213,7 +219,7 @@ static const flow_operation records[] = {
   ONE(Sinh, "", "(expm1(x) - expm1(-x)) * 0.5"), ONE(Cosh, "", "(exp(x) + exp(-x)) * 0.5"),
   ONE(Arcsinh, "", "size = abs(x); bounded = minimum(size, 1e8);"
       "near = log1p(bounded + square(bounded) / (1 + sqrt(1 + square(bounded))));"
-      "sign(x) * where(gt(size, 1e8), log(maximum(size, 1)) + log(2), near)"),
+      "where(eq(x, 0), x, sign(x) * where(gt(size, 1e8), log(maximum(size, 1)) + log(2), near))"),
   ONE(Arccosh, "", "log(x + sqrt((x - 1) * (x + 1)))"), ONE(Arctanh, "", "log1p(x * 2 / (1 - x)) * 0.5"),
   ONE(Deg2rad, "", "x * (pi / 180)"), ONE(Rad2deg, "", "x * (180 / pi)"),
   ONE(Sinc, "", "angle = where(eq(x, 0), 1, x) * pi; where(eq(x, 0), 1, sin(angle) / angle)"),
@@ -237,9 +243,8 @@ static const flow_operation records[] = {
   TWO(Fmax, "where(isnan(x), y, where(isnan(y), x, maximum(x, y)))"),
   TWO(Fmin, "where(isnan(x), y, where(isnan(y), x, minimum(x, y)))"),
   TWO(Heaviside, "where(eq(a, 0), b, where(isnan(a), a, as(gt(a, 0), a)))"),
-  ONE(LogSigmoid, "", "-softplus(-x)"), ONE(TanhShrink, "", "x - tanh(x)"), ONE(HardTanh, "", "clip(x, -1, 1)"),
-  ONE(SparseSigmoid, "", "clip(x * 0.5 + 0.5, 0, 1)"),
-  ONE(SparsePlus, "", "where(le(x, -1), 0, where(ge(x, 1), x, square(x + 1) * 0.25))"),
+  ACTIVATION(LogSigmoid, "log_sigmoid"), ACTIVATION(TanhShrink, "tanh_shrink"), ACTIVATION(HardTanh, "hard_tanh"),
+  ACTIVATION(SparseSigmoid, "sparse_sigmoid"), ACTIVATION(SparsePlus, "sparse_plus"),
   ONE(Celu, "alpha", "maximum(x, 0) + expm1(minimum(x, 0) / alpha:1) * alpha:1"),
   ONE(HardShrink, "threshold", "where(gt(abs(x), threshold:0.5), x, 0)"),
   ONE(SoftShrink, "threshold", "where(gt(x, threshold:0.5), x - threshold:0.5,"

@@ -115,7 +115,7 @@ describe("ONNX Runtime gives what predict gives:", function()
         found[#found + 1] = seed
         local difference = tonumber(result)
         local differs = difference and difference > TOLERANCE
-        if result == "undefined" or differs and not settles(random_files[kind], tonumber(seed), difference) then
+        if result == "undefined" or result == "rounding" or differs and not settles(random_files[kind], tonumber(seed), difference) then
           open = open + 1
         elseif not (difference and difference <= TOLERANCE) then
           failed[#failed + 1] = ("seed %d, %s: %s"):format(seed, whats[tonumber(seed)], result)
