@@ -209,45 +209,62 @@ static flow_tensor *activation(flow_operation_call *call)
 /* ---- records -------------------------------------------------------------------------------------------------------------- */
 
 #define ONE(class, known, text) { .class_name = #class, .operands = 1, .run = formula, .options = known, .formula = text }
-#define ACTIVATION(class, name) { .class_name = #class, .operands = 1, .run = activation, .options = "", .activation = name }
+#define ACTIVATION(class, name)                                                               \
+  {                                                                                           \
+    .class_name = #class, .operands = 1, .run = activation, .options = "", .activation = name \
+  }
 #define TWO(class, text)        { .class_name = #class, .operands = 2, .run = formula, .options = "", .formula = text }
 
 static const flow_operation records[] = {
-  ONE(Exp2, "", "exp(x * log(2))"), ONE(Log2, "", "log(x) * (1 / log(2))"), ONE(Log10, "", "log(x) * (1 / log(10))"),
+  ONE(Exp2, "", "exp(x * log(2))"),
+  ONE(Log2, "", "log(x) * (1 / log(2))"),
+  ONE(Log10, "", "log(x) * (1 / log(10))"),
   ONE(Cbrt, "", "sign(x) * pow(abs(x), 1 / 3)"),
-  ONE(Arcsin, "", "arctan(x * rsqrt((1 - x) * (1 + x)))"), ONE(Arccos, "", "arctan(sqrt((1 - x) / (1 + x))) * 2"),
-  ONE(Sinh, "", "(expm1(x) - expm1(-x)) * 0.5"), ONE(Cosh, "", "(exp(x) + exp(-x)) * 0.5"),
-  ONE(Arcsinh, "", "size = abs(x); bounded = minimum(size, 1e8);"
+  ONE(Arcsin, "", "arctan(x * rsqrt((1 - x) * (1 + x)))"),
+  ONE(Arccos, "", "arctan(sqrt((1 - x) / (1 + x))) * 2"),
+  ONE(Sinh, "", "(expm1(x) - expm1(-x)) * 0.5"),
+  ONE(Cosh, "", "(exp(x) + exp(-x)) * 0.5"),
+  ONE(Arcsinh, "",
+      "size = abs(x); bounded = minimum(size, 1e8);"
       "near = log1p(bounded + square(bounded) / (1 + sqrt(1 + square(bounded))));"
       "where(eq(x, 0), x, sign(x) * where(gt(size, 1e8), log(maximum(size, 1)) + log(2), near))"),
-  ONE(Arccosh, "", "log(x + sqrt((x - 1) * (x + 1)))"), ONE(Arctanh, "", "log1p(x * 2 / (1 - x)) * 0.5"),
-  ONE(Deg2rad, "", "x * (pi / 180)"), ONE(Rad2deg, "", "x * (180 / pi)"),
+  ONE(Arccosh, "", "log(x + sqrt((x - 1) * (x + 1)))"),
+  ONE(Arctanh, "", "log1p(x * 2 / (1 - x)) * 0.5"),
+  ONE(Deg2rad, "", "x * (pi / 180)"),
+  ONE(Rad2deg, "", "x * (180 / pi)"),
   ONE(Sinc, "", "angle = where(eq(x, 0), 1, x) * pi; where(eq(x, 0), 1, sin(angle) / angle)"),
-  ONE(I0, "", "size = abs(x); t = square(minimum(size, 3.75) / 3.75);"
+  ONE(I0, "",
+      "size = abs(x); t = square(minimum(size, 3.75) / 3.75);"
       "near = (((((0.0045813 * t + 0.0360768) * t + 0.2659732) * t + 1.2067492) * t + 3.0899424) * t + 3.5156229) * t + 1;"
       "large = maximum(size, 3.75); u = 3.75 / large;"
       "far = (((((((0.00392377 * u + -0.01647633) * u + 0.02635537) * u + -0.02057706) * u + 0.00916281) * u + -0.00157565) * u"
       " + 0.00225319) * u + 0.01328592) * u + 0.39894228;"
       "where(lt(size, 3.75), near, far * exp(large) * rsqrt(large))"),
-  ONE(Isinf, "", "eq(abs(x), inf)"), ONE(Isposinf, "", "eq(x, inf)"), ONE(Isneginf, "", "eq(x, -inf)"),
+  ONE(Isinf, "", "eq(abs(x), inf)"),
+  ONE(Isposinf, "", "eq(x, inf)"),
+  ONE(Isneginf, "", "eq(x, -inf)"),
   ONE(Trunc, "", "sign(x) * floor(abs(x))"),
   TWO(Logaddexp, "larger = maximum(a, b); distance = where(eq(a, b), 0, abs(a - b)); larger + log1p(exp(-distance))"),
   TWO(Logaddexp2, "p = a * log(2); q = b * log(2); larger = maximum(p, q); distance = where(eq(p, q), 0, abs(p - q));"
-      "(larger + log1p(exp(-distance))) * (1 / log(2))"),
+                  "(larger + log1p(exp(-distance))) * (1 / log(2))"),
   TWO(Hypot, "p = abs(a); q = abs(b); larger = maximum(p, q); safe = where(eq(larger, 0), 1, larger);"
-      "where(eq(larger, inf), larger, safe * sqrt(1 + square(minimum(p, q) / safe)) * as(gt(larger, 0), a))"),
+             "where(eq(larger, inf), larger, safe * sqrt(1 + square(minimum(p, q) / safe)) * as(gt(larger, 0), a))"),
   TWO(Arctan2, "steep = gt(abs(a), abs(b)); below = where(steep, a, b);"
-      "angle = arctan(where(steep, b, a) / where(eq(below, 0), 1, below)); half = where(signbit(a), -pi, pi);"
-      "where(steep, half * 0.5 - angle, angle + where(signbit(b), half, 0))"),
+               "angle = arctan(where(steep, b, a) / where(eq(below, 0), 1, below)); half = where(signbit(a), -pi, pi);"
+               "where(steep, half * 0.5 - angle, angle + where(signbit(b), half, 0))"),
   TWO(Fmod, "rest = mod(abs(x), abs(y)); where(lt(x, 0), -rest, rest)"),
   TWO(Fmax, "where(isnan(x), y, where(isnan(y), x, maximum(x, y)))"),
   TWO(Fmin, "where(isnan(x), y, where(isnan(y), x, minimum(x, y)))"),
   TWO(Heaviside, "where(eq(a, 0), b, where(isnan(a), a, as(gt(a, 0), a)))"),
-  ACTIVATION(LogSigmoid, "log_sigmoid"), ACTIVATION(TanhShrink, "tanh_shrink"), ACTIVATION(HardTanh, "hard_tanh"),
-  ACTIVATION(SparseSigmoid, "sparse_sigmoid"), ACTIVATION(SparsePlus, "sparse_plus"),
+  ACTIVATION(LogSigmoid, "log_sigmoid"),
+  ACTIVATION(TanhShrink, "tanh_shrink"),
+  ACTIVATION(HardTanh, "hard_tanh"),
+  ACTIVATION(SparseSigmoid, "sparse_sigmoid"),
+  ACTIVATION(SparsePlus, "sparse_plus"),
   ONE(Celu, "alpha", "maximum(x, 0) + expm1(minimum(x, 0) / alpha:1) * alpha:1"),
   ONE(HardShrink, "threshold", "where(gt(abs(x), threshold:0.5), x, 0)"),
-  ONE(SoftShrink, "threshold", "where(gt(x, threshold:0.5), x - threshold:0.5,"
+  ONE(SoftShrink, "threshold",
+      "where(gt(x, threshold:0.5), x - threshold:0.5,"
       "where(lt(x, -threshold:0.5), x + threshold:0.5, 0))"),
   ONE(Threshold, "threshold|default_value", "where(gt(x, threshold:0), x, default_value:0)"),
 };

@@ -11,7 +11,8 @@ local PLACES = { 0, -0.0, 0.5, -0.5, 1, -1, 2, -2, 3, -3, 3.75, 6, -6, 1e-40, 1 
 
 -- By name, functions of one or two tensors.
 local CALLS = {
-  elu_2 = function(a) return flow.elu(a, 2) end, elu_1 = function(a) return flow.elu(a, 1) end, round_1 = function(a) return flow.round(a, 1) end,
+  elu_2 = function(a) return flow.elu(a, 2) end, elu_1 = function(a) return flow.elu(a, 1) end,
+  round_1 = function(a) return flow.round(a, 1) end,
   leaky_relu_0 = function(a) return flow.leaky_relu(a, 0) end, leaky_relu_2 = function(a) return flow.leaky_relu(a, 0.2) end,
   leaky_relu_5 = function(a) return flow.leaky_relu(a, 0.5) end, celu_2 = function(a) return flow.celu(a, 2) end,
   clip = function(a) return flow.clip(a, -1, 2) end, clip_at_0 = function(a) return flow.clip(a, 0, 3) end,
