@@ -29,7 +29,7 @@ typedef struct sealed_link {
 struct flow_sealed_links {
   const flow_link_seal *seal;
   flow_thread    thread;
-  int            running, wake;          /* wake: a descriptor that says that the end has come */
+  int            wake;                   /* an eventfd that stop() makes readable; -1: it was not made */
   int            size;
   size_t         frame;                  /* bytes of the longest */
   struct pollfd *polled;                 /* [1 + 2 size] */
@@ -206,20 +206,33 @@ static flow_status open_link(flow_sealed_links *self, int i, int *socket, const 
   return FLOW_OK;
 }
 
+/* After a failed start: the sockets that no link has taken over, and the ranks' ends of those that were. */
+static void close_all(int size, int *sockets)
+{
+  for (int i = 0; i < size; i++) {
+    if (sockets[i] >= 0) close(sockets[i]);
+    sockets[i] = -1;
+  }
+}
+
 /* Takes the sockets over and puts the rank's ends of new pairs in their places. On failure all are closed and -1. */
 flow_status flow_sealed_links_start(int size, int *sockets, const uint8_t (*keys)[FLOW_LINK_KEY], const int *dialed,
                                     const flow_link_seal *seal, flow_sealed_links **out)
 {
   void *block;
   *out = NULL;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_sealed_links) + sizeof(sealed_link) * (size_t)size, &block));
+  flow_status status = flow_alloc_zero(sizeof(flow_sealed_links) + sizeof(sealed_link) * (size_t)size, &block);
+  if (status != FLOW_OK) {
+    close_all(size, sockets);
+    return status;
+  }
   flow_sealed_links *self = block;
   self->seal = seal;
   self->size = size;
   self->frame = HEADER + CHUNK + seal->overhead;
   for (int i = 0; i < size; i++) self->links[i].near = self->links[i].far = -1;
   self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  flow_status status = self->wake >= 0 ? flow_alloc((size_t)(1 + 2 * size) * sizeof *self->polled, (void **)&self->polled) : fail_errno();
+  status = self->wake >= 0 ? flow_alloc((size_t)(1 + 2 * size) * sizeof *self->polled, (void **)&self->polled) : fail_errno();
   for (int i = 0; i < size && status == FLOW_OK; i++) {
     if (sockets[i] >= 0) status = open_link(self, i, &sockets[i], keys[i], dialed[i]);
   }
@@ -229,10 +242,7 @@ flow_status flow_sealed_links_start(int size, int *sockets, const uint8_t (*keys
     *out = self;
     return FLOW_OK;
   }
-  for (int i = 0; i < size; i++) {
-    if (sockets[i] >= 0) close(sockets[i]);
-    sockets[i] = -1;
-  }
+  close_all(size, sockets);
   release(self);
   return status;
 }

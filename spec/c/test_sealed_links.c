@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "flow.h"
 #include "transport/sealed_links.h"
 
 /* ---- a toy -------------------------------------------------------------------------------------------------------------------------- */
@@ -234,11 +235,39 @@ static void last_words_arrive(void **state)
   flow_sealed_links_stop(w.links[1]);
 }
 
+/* Whatever allocation fails, the socket that was handed over is closed and its place says so. */
+static void a_failed_start_closes_the_sockets(void **state)
+{
+  (void)state;
+  static const uint8_t key[1][FLOW_LINK_KEY];
+  int dialed = 0, pair[2];
+  flow_status status = FLOW_OUT_OF_MEMORY;
+  for (int after = 0; after < 10 && status == FLOW_OUT_OF_MEMORY; after++) {
+    flow_sealed_links *links;
+    char end;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    flow_fail_allocation(after);
+    status = flow_sealed_links_start(1, pair, key, &dialed, &toy_seal, &links);
+    flow_fail_allocation(-1);
+    if (status == FLOW_OK) {
+      assert_true(after > 0);
+      close(pair[0]);
+      flow_sealed_links_stop(links);
+    } else {
+      assert_null(links);
+      assert_int_equal(pair[0], -1);
+      assert_int_equal(recv(pair[1], &end, 1, MSG_DONTWAIT), 0);      /* the other end sees that it was closed */
+    }
+    close(pair[1]);
+  }
+  assert_int_equal(status, FLOW_OK);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(nobody_reads_in_between), cmocka_unit_test(changes_end_the_connection), cmocka_unit_test(many_bytes_go_both_ways),
-    cmocka_unit_test(last_words_arrive),
+    cmocka_unit_test(last_words_arrive), cmocka_unit_test(a_failed_start_closes_the_sockets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
