@@ -41,6 +41,8 @@ struct flow_communication {
   flow_thread        thread;
   int                neighbours;         /* workers that are known to compute on this machine, this one among them */
   int64_t            begun, known;       /* the caller's: the last ticket, and the last that it knows to be completed */
+  /* Written by the caller before `posted` says so; read by the thread that claimed it. A place is used again when its sum is completed
+   * (begin waits for that). */
   sum                queue[QUEUE];
   _Atomic unsigned   posted, claimed;    /* sums, modulo 2^32, as completed */
   _Atomic int        completed;          /* callers sleep on it */
@@ -61,13 +63,17 @@ static void keep_failure(flow_communication *self, flow_status status, int64_t f
   atomic_store(&self->failed_from, from);
 }
 
+/* On the thread that claimed the sum. Breaks the communicator if it fails (transport.h). */
 static flow_status add_up(flow_communication *self, const sum *todo)
 {
   if (self->pairwise) return flow_pairwise_sum_run(self->pairwise, self->communicator, todo->dtype, todo->data, todo->count);
   return flow_communicator_all_reduce(self->communicator, todo->dtype, todo->data, todo->count);
 }
 
-/* Carries out the next sum; 0 if there is none or the other thread is at it. */
+/* Carries out the next sum; 0 if there is none or the other thread is at it. The order of the loads matters: `completed` first. If
+ * another thread completes that sum in between, the exchange fails, since `claimed` has moved on with it; so a sum never runs twice,
+ * and none runs before the one before it is over. After the first failure sums are completed without being made: their waiters have to
+ * return. */
 static int run_next(flow_communication *self)
 {
   unsigned next = (unsigned)atomic_load(&self->completed);
@@ -136,7 +142,8 @@ static int has_spare_core(const flow_communication *self)
   return self->neighbours == 1 || flow_core_count() > self->neighbours * flow_team_size();
 }
 
-/* Works off the queue together with the thread, until the sum is over. */
+/* Works off the queue together with the thread, until the sum is over. Tickets are compared with the low 32 bits of the counter: at
+ * most QUEUE of them are under way, so that the difference has the right sign. */
 static void wait_for_sum(flow_communication *self, int64_t ticket)
 {
   if (ticket <= self->known) return;
@@ -150,7 +157,8 @@ static void wait_for_sum(flow_communication *self, int64_t ticket)
   if (ticket < self->begun && has_spare_core(self)) call_thread(self);
 }
 
-/* Waits where QUEUE sums are not over yet. The caller's data stay untouched until finish(). */
+/* Waits where QUEUE sums are not over yet. The caller's data stay untouched until finish(). The dtype and the size are checked when the
+ * sum is made: what is wrong with them fails in finish(). */
 static flow_status begin(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
 {
   flow_communication *self = (flow_communication *)exchange;
@@ -160,6 +168,7 @@ static flow_status begin(flow_exchange *exchange, int dtype, void *data, int64_t
   *ticket = ++self->begun;
   self->queue[(unsigned)(*ticket - 1) % QUEUE] = (sum){ (flow_dtype)dtype, data, count, *ticket };
   atomic_store(&self->posted, (unsigned)*ticket);
+  /* The elements are counted as if they had 8 bytes, the largest dtype: 16 KiB of float64, 8 KiB of float32. */
   if ((!idle || count > SMALL_BYTES / 8) && has_spare_core(self)) call_thread(self);
   return FLOW_OK;
 }

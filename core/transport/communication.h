@@ -19,7 +19,7 @@ void        flow_communication_stop(flow_communication *self);
 
 /* Lives as long as `self`. Its begin waits while more than 64 sums are under way, and takes no memory. */
 flow_exchange *flow_communication_exchange(flow_communication *self);
-/* As flow_communicator_*, after all sums that were begun before. */
+/* As flow_communicator_*, after all sums that were begun before. On the caller's thread. */
 flow_status flow_communication_broadcast(flow_communication *self, int from, void *data, int64_t bytes);
 flow_status flow_communication_barrier(flow_communication *self);
 

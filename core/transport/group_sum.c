@@ -16,7 +16,8 @@ enum { BLOCK_BYTES = 8192, SHORTS = BLOCK_BYTES / sizeof(float), LINE = 64 };
 ADD(float)
 ADD(double)
 
-/* At most SHORTS elements. */
+/* At most SHORTS elements, from element `first` on. The sum begins at -0, which leaves every number as it is, -0 too; +0 would make +0
+ * of it. */
 static void sum_shorts(int dtype, uint16_t *to, const void *const *parts, int ranks, int64_t first, int64_t count)
 {
   float sums[SHORTS];
@@ -27,7 +28,8 @@ static void sum_shorts(int dtype, uint16_t *to, const void *const *parts, int ra
   for (int64_t i = 0; i < count; i++) to[first + i] = flow_float_to_short(dtype, sums[i]);
 }
 
-/* At most a block, from byte `at` on. */
+/* At most a block, from byte `at` on. Partial sums stay in `block`; only the last addition writes to `to`, when the block of every part
+ * was read. */
 static void sum_block(int dtype, char *to, const void *const *parts, int ranks, int64_t at, int64_t bytes)
 {
   union { float floats[BLOCK_BYTES / sizeof(float)]; double doubles[BLOCK_BYTES / sizeof(double)]; } block;
@@ -58,7 +60,8 @@ void flow_sum_ranks(int dtype, void *to, const void *const *parts, int ranks, in
     sum_block(dtype, to, parts, ranks, at, bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES);
 }
 
-/* Whole cache lines, so that two ranks never write to the same line. */
+/* Whole cache lines, so that two ranks never write to the same line. Shares follow each other without gaps, and some are empty if there
+ * are fewer lines than ranks. The product does not overflow: bytes * ranks fits into an int64_t (transport.c). */
 void flow_find_share(int rank, int ranks, int64_t bytes, int64_t *first, int64_t *last)
 {
   int64_t lines = (bytes + LINE - 1) / LINE;

@@ -23,8 +23,9 @@ static void abort_all(const flow_hosts *self, const char *reason)
   for (int i = 0; i < 4; i++) if (links[i]) flow_communicator_abort(links[i], reason);
 }
 
-/* What has broken one connection ends them all, so that it reaches those who wait elsewhere. where: of whom a message speaks that counts
- * ranks from 0. */
+/* What has broken one connection ends them all, so that it reaches those who wait elsewhere. where: of whom a message speaks that
+ * counts ranks from 0. A wrong argument or missing memory breaks nothing (transport.h). The first failure counts: after an abort it is
+ * the abort's reason that is raised, not the lost connection that it causes. */
 static flow_status keep(flow_hosts *self, flow_status status, const char *where)
 {
   char text[FLOW_REASON_SIZE];
@@ -52,7 +53,8 @@ static flow_status keep_far(flow_hosts *self, flow_status status)
 #define NEAR(call) do { if (self->near) FLOW_TRY(keep_near(self, call)); } while (0)
 #define FAR(link, call) do { if (link) FLOW_TRY(keep_far(self, call)); } while (0)
 
-/* A call begins. */
+/* A call begins. The time limit may have been changed since the last one, so it is handed on to the links. Fails with the first failure
+ * once there is one. */
 static flow_status enter(flow_hosts *self, flow_group_operation what)
 {
   flow_communicator *const links[] = { self->near, self->far, self->before, self->after };
@@ -70,7 +72,8 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 
 /* ---- gathers ------------------------------------------------------------------------------------------------------------------- */
 
-/* What each machine has goes to all first ranks, which are told as many bytes of each as the largest has. */
+/* What each machine has goes to all first ranks, which are told as many bytes of each as the largest has. padded: hosts * each bytes,
+ * or NULL where all machines have as many ranks, so that the parts are at their places in `all` already. */
 static flow_status gather_far(flow_hosts *self, int64_t bytes, char *all, char *padded)
 {
   int64_t each = self->most * bytes;
@@ -157,7 +160,9 @@ static flow_status add_small(flow_hosts *self, flow_dtype dtype, void *data, int
   return FLOW_OK;
 }
 
-/* This machine's part is added to that of those before it. */
+/* This machine's part is added to that of those before it. Only a machine's first rank has `before` and `after`. It adds what came to
+ * its own elements, so that the sum over the machine, which begins with this rank, goes on in the order of all ranks. Then `data` of
+ * every rank of the machine is the sum so far. */
 static flow_status go_forth(flow_hosts *self, flow_dtype dtype, char *data, int64_t bytes)
 {
   FAR(self->before, flow_communicator_broadcast(self->before, 0, self->piece, bytes));
@@ -167,7 +172,8 @@ static flow_status go_forth(flow_hosts *self, flow_dtype dtype, char *data, int6
   return FLOW_OK;
 }
 
-/* The whole comes from the machine after this one; the last one has it. */
+/* The whole comes from the machine after this one; the last one has it. A broadcast from rank 1 of a pair: its second rank is the later
+ * machine. On the last machine every rank has the whole since go_forth. */
 static flow_status come_back(flow_hosts *self, char *data, int64_t bytes)
 {
   FAR(self->after, flow_communicator_broadcast(self->after, 1, data, bytes));
@@ -176,12 +182,14 @@ static flow_status come_back(flow_hosts *self, char *data, int64_t bytes)
   return FLOW_OK;
 }
 
+/* Of a sum of `bytes`, which has more than `piece` pieces: the last one is shorter. */
 static int64_t piece_bytes(int64_t bytes, int64_t piece)
 {
   int64_t left = bytes - piece * FLOW_HOSTS_PIECE;
   return left < FLOW_HOSTS_PIECE ? left : FLOW_HOSTS_PIECE;
 }
 
+/* The calls on each link come in the same order at both ends: in every step the piece that goes forth, then the one that comes back. */
 static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
 {
   flow_hosts *self = (flow_hosts *)communicator;
@@ -197,6 +205,7 @@ static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype,
   return FLOW_OK;
 }
 
+/* Also of a group that was not opened to its end (hosts_open.c): each link may be NULL. */
 static void close_rank(flow_communicator *communicator)
 {
   flow_hosts *self = (flow_hosts *)communicator;

@@ -19,6 +19,7 @@ typedef struct flow_hosts {
   int               *firsts;             /* [hosts + 1]: the first rank of each */
   const void       **parts;              /* [size] */
   char              *small;              /* [size][FLOW_HOSTS_SMALL] */
+  /* room for FLOW_HOSTS_PIECE bytes; NULL where nothing comes from before */
   char              *piece;              /* what has come from the machine before */
   flow_failure       failure;
 } flow_hosts;

@@ -1,4 +1,6 @@
-/* hosts_open.c: ranks that have a store to meet in find out which of them share a machine. */
+/* hosts_open.c: ranks that have a store to meet in find out which of them share a machine, and connect accordingly: all ranks gather
+ * their cards through the store, each finds the same machines from them, each machine's ranks meet in memory, and the first ranks
+ * connect over TCP. Every decision follows from what all ranks have gathered, so that either all go on or none does. */
 #include "transport/hosts.h"
 
 #include <stdio.h>
@@ -8,15 +10,18 @@
 
 enum { GROUP = 96 };
 
+/* What a rank tells: a text that only ranks of the same machine have ("": it shares nothing), and whether it wants such a group at all. */
 typedef struct card { char machine[FLOW_MACHINE]; int32_t wanted; } card;
 
+/* The rest of the text is zero in every card, so that all of it can be compared. */
 static int are_together(const card *cards, int rank, int other)
 {
   return cards[rank].machine[0] && memcmp(cards[rank].machine, cards[other].machine, sizeof cards->machine) == 0;
 }
 
-/* Who is where, the same at all ranks. 0: every machine has one rank, or there is one, or the ranks of one do not follow each other, or a
- * rank does not want it. */
+/* Who is where, the same at all ranks. 0: every machine has one rank, or there is one, or the ranks of one do not follow each other, or
+ * a rank does not want it. Sets hosts, host, most and firsts. The loop over earlier ranks finds a machine that comes back after another
+ * one: its ranks do not follow each other, so that sums in the order of the ranks could not be made within it. */
 static int find_hosts(flow_hosts *self, const card *cards)
 {
   int size = self->base.size;
@@ -36,7 +41,8 @@ static int find_hosts(flow_hosts *self, const card *cards)
   return self->hosts > 1 && self->most > 1;
 }
 
-/* *all: whether each machine's ranks have memory together. */
+/* *all: whether each machine's ranks have memory together. have_it[size] is room for what they say. A rank that is alone on its machine
+ * needs no memory. */
 static flow_status meet_near(flow_hosts *self, flow_communicator *meeting, const flow_transport_options *options, int32_t *have_it,
                              int *all)
 {

@@ -32,8 +32,11 @@ typedef struct member {
 } __attribute__((aligned(LINE))) member;
 
 struct flow_local_group {
+  /* All ranks change these; `failure` is written by the rank or the thread that breaks the group first, before the phase says so. */
   _Atomic int   phase;
+  /* At the barrier under way, 0 to size - 1: the last to come sets it back before it moves the phase on. */
   _Atomic int   arrived;
+  /* Ranks that may sleep on the phase: the last to arrive saves a call of the system where there are none. */
   _Atomic int   sleepers;
   _Atomic int   working;          /* ranks between the barriers of a call, who use the data of others */
   _Atomic int   references;
@@ -82,7 +85,8 @@ static flow_status fail_broken(const flow_local_group *group, int what)
   return flow_fail(group->failure.status, "%s: %s", flow_group_operation_name(what), group->failure.message);
 }
 
-/* The lowest bit of the phase wakes and stops all that wait, and those that come later. */
+/* The lowest bit of the phase wakes and stops all that wait, and those that come later. The reason comes first: a thread that sees the bit
+ * finds it written. */
 static void break_group(flow_local_group *group, flow_status status, const char *reason)
 {
   flow_failure_set(&group->failure, status, reason, NULL);
@@ -118,7 +122,8 @@ static flow_status give_up(const local_communicator *self, int what)
   return fail_broken(self->group, what);
 }
 
-/* Waits until the phase is not `old`: by spinning, then asleep. 0 when the time is over. */
+/* Waits until the phase is not `old`: by spinning, since most ranks come within microseconds, then asleep. 0 when the time is over. The
+ * timeout is at most a million seconds (transport.c), so that nanoseconds fit. */
 static int wait_for_phase(flow_local_group *group, int old, double timeout)
 {
   int64_t start = flow_now_nanoseconds(), end = start + (int64_t)(timeout * 1e9), spin_end = start + SPIN_NANOSECONDS;
@@ -136,7 +141,8 @@ static int wait_for_phase(flow_local_group *group, int old, double timeout)
   return left > 0;
 }
 
-/* A barrier: the last to arrive moves the phase on. The counter is set back before, so that the next barrier begins at 0. */
+/* A barrier: the last to arrive moves the phase on. The counter is set back before, so that the next barrier begins at 0. A rank that
+ * has counted itself does not leave without the others: it returns with the phase moved on, or with the group broken. */
 static flow_status wait_for_all(const local_communicator *self, int what)
 {
   flow_local_group *group = self->group;
@@ -160,7 +166,8 @@ static const call *call_of(const local_communicator *self, int rank)
   return &self->group->members[rank].calls[self->turn];
 }
 
-/* Every rank finds the same. */
+/* Every rank finds the same. The calls were written before the barrier and are not written again before the next one but one, so that
+ * they are read without a lock. */
 static flow_status check_agreement(const local_communicator *self, int what)
 {
   const call *first = call_of(self, 0);
@@ -196,6 +203,7 @@ static flow_status start(local_communicator *self, call mine)
   return fail_broken(self->group, mine.shown.what);
 }
 
+/* No more of the others' data is used after this rank has left `working`; the barrier then waits until nobody uses this rank's. */
 static flow_status finish(local_communicator *self, int what)
 {
   atomic_fetch_sub(&self->group->working, 1);
@@ -214,6 +222,7 @@ static void sum_share(local_communicator *self, flow_dtype dtype, int64_t first,
   }
 }
 
+/* Each rank writes its own share of every rank's data: no element is written by two. */
 static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
 {
   local_communicator *self = (local_communicator *)communicator;
@@ -224,6 +233,7 @@ static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype,
   return finish(self, FLOW_GROUP_ALL_REDUCE);
 }
 
+/* All ranks copy at once, each for itself. */
 static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
 {
   local_communicator *self = (local_communicator *)communicator;
@@ -281,6 +291,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
   return FLOW_OK;
 }
 
+/* A rank that closes stays "taken": a group is used once, and a closed rank cannot be opened again. */
 static void close_rank(flow_communicator *communicator)
 {
   local_communicator *self = (local_communicator *)communicator;

@@ -1,4 +1,6 @@
-/* mesh.c: one loop over the port, the ranks that are called and those that call. */
+/* mesh.c: one loop over the port, the ranks that are called and those that call. All sockets are non-blocking, so that a peer that
+ * stands still holds up no other; the only waits are poll(), for LOOK_MILLISECONDS at most, and those of the store. Everything runs on
+ * the thread that opens the transport. */
 #define _GNU_SOURCE                /* accept4, explicit_bzero */
 #include "transport/mesh.h"
 
@@ -146,13 +148,15 @@ static flow_status open_port(mesh *self)
 
 /* ---- the store ----------------------------------------------------------------------------------------------------------------- */
 
+/* Of the whole opening: what one rank uses up is missing for the next. */
 static double seconds_left(const mesh *self)
 {
   int64_t left = self->end - flow_now_nanoseconds();
   return left > 0 ? 1e-9 * (double)left : 0;
 }
 
-/* A card of another length is one of another version of flowlua. */
+/* A card of another length is one of another version of flowlua. The length in it goes to connect() as a size, so that it must not be
+ * larger than the address. */
 static flow_status read_card(mesh *self, int peer)
 {
   const flow_store *store = self->options->store;
@@ -201,7 +205,8 @@ static flow_status exchange_cards(mesh *self)
   return FLOW_OK;
 }
 
-/* Of two ranks: the secret of the first, then that of the second. */
+/* Of two ranks: the secret of the first, then that of the second. Both ends make the same key of it, each of its own card and the
+ * other's; every pair of ranks has another one. */
 static void find_keys(const mesh *self, uint8_t (*keys)[FLOW_LINK_KEY])
 {
   enum { HALF = FLOW_LINK_KEY / 2 };

@@ -10,7 +10,9 @@ enum { PIECE = 262144 };               /* bytes of each rank: long enough to be 
 
 struct flow_pairwise_sum {
   int          ranks;
+  /* what all ranks have of the piece under way, in their order without gaps */
   char        *pieces;                 /* ranks x PIECE */
+  /* where each rank's part of it begins */
   void       **parts;                  /* [rank] */
 };
 

@@ -17,6 +17,11 @@
 
 enum { CHUNK = 65536, HEADER = 4, LAST_MILLISECONDS = 1000 };
 
+/* One connection, of the thread alone once it runs. The four buffers are one block, which begins at `out`.
+ *
+ * In each direction one frame is under way: out[out_at .. out_count) still has to be sent to the network, plain[plain_at ..
+ * plain_count) to the rank; nothing more is read from one side before the other has taken that. in[0 .. in_count) is what has come of
+ * the next frame. */
 typedef struct sealed_link {
   int      near, far;                    /* the rank's side, the network's; -1: it is over */
   void    *session;
@@ -29,7 +34,7 @@ typedef struct sealed_link {
 struct flow_sealed_links {
   const flow_link_seal *seal;
   flow_thread    thread;
-  int            wake;                   /* an eventfd that stop() makes readable; -1: it was not made */
+  int wake; /* an eventfd that stop() makes readable; -1: it was not made */
   int            size;
   size_t         frame;                  /* bytes of the longest */
   struct pollfd *polled;                 /* [1 + 2 size] */
@@ -60,7 +65,8 @@ static int send_out(sealed_link *link)
   return moved(count);
 }
 
-/* A frame of what the rank has written, up to CHUNK bytes. The next one is read when this is sent. */
+/* A frame of what the rank has written, up to CHUNK bytes. The next one is read when this is sent. 1: there is one, 0: nothing now or
+ * never again, -1: the link has failed. The end of what the rank writes is passed on to the network. */
 static int read_near(const flow_sealed_links *self, sealed_link *link)
 {
   ssize_t count = recv(link->near, link->buffer, CHUNK, MSG_DONTWAIT);
@@ -85,7 +91,9 @@ static int send_near(sealed_link *link)
   return moved(count);
 }
 
-/* What a stranger has put between two frames ends the connection. */
+/* What a stranger has put between two frames ends the connection. Results as read_near. First the header is read alone, then as many
+ * bytes as it announces and no more, so that nothing of the next frame has to be kept. A length that no frame can have, and an end in
+ * the middle of a frame, are failures. */
 static int read_far(const flow_sealed_links *self, sealed_link *link)
 {
   size_t wanted = HEADER;
@@ -130,7 +138,8 @@ static void pump(const flow_sealed_links *self, sealed_link *link)
 
 /* ---- the thread --------------------------------------------------------------------------------------------------------------------- */
 
-/* Wait for no peer that has nothing to send: a connection that has ended would be reported again and again. */
+/* Wait for no peer that has nothing to send: a connection that has ended would be reported again and again. Returns how many links are
+ * left; sending_only: those that still have something to send to the network. A side whose frame is still under way is not read from. */
 static int list_polled(const flow_sealed_links *self, int sending_only)
 {
   int open = 0;
@@ -146,7 +155,8 @@ static int list_polled(const flow_sealed_links *self, int sending_only)
   return open;
 }
 
-/* When the end has come, what ranks have written is still sent, for LAST_MILLISECONDS at most. */
+/* When the end has come, what ranks have written is still sent, for LAST_MILLISECONDS at most. poll() waits without end until then:
+ * what the ranks write and what comes in wakes it, and so does `wake`. */
 static void *run(void *argument)
 {
   flow_sealed_links *self = argument;

@@ -33,6 +33,7 @@ typedef flow_shared_work work;
 
 /* ---- failures ------------------------------------------------------------------------------------------------------------------ */
 
+/* Only after is_broken() or flow_shared_break(), which have set our own copy. */
 static flow_status fail_broken(const flow_shared *self, const work *of)
 {
   return flow_fail(self->failure.status, "%s: %s", flow_group_operation_name(of->call.what), self->failure.message);
@@ -46,7 +47,8 @@ static void wake_all(flow_shared *self)
   }
 }
 
-/* Whether any rank has broken the communicator. */
+/* Whether any rank has broken the communicator; if so, the reason is copied from the shared memory to our own failure. Nothing that is
+ * read there is trusted: an unknown status becomes FLOW_IO_ERROR, and the text ends within its array. */
 static int is_broken(flow_shared *self)
 {
   if (flow_failure_is_set(&self->failure)) return 1;
@@ -99,7 +101,8 @@ static flow_status give_up(flow_shared *self, const work *of, unsigned step)
   return fail_broken(self, of);
 }
 
-/* A rank that has not shown the step: is there anybody who could? */
+/* A rank that has not shown the step: is there anybody who could? `left` is read before the step is looked at once more: a rank shows
+ * its last step before it leaves. */
 static flow_status check_alive(flow_shared *self, const work *of, int rank, unsigned step)
 {
   struct pollfd end = { .fd = self->peers[rank].watch, .events = POLLIN };
@@ -191,7 +194,8 @@ static flow_status wait_for_all(flow_shared *self, const work *of, unsigned step
   return check_agreement(self, of, step);
 }
 
-/* What was shown becomes visible by the sequence number; threads that sleep on it are woken. */
+/* What was shown becomes visible by the sequence number; threads that sleep on it are woken. The store releases the call and the data;
+ * no rank looks at them before it has seen the number. */
 static void publish(const flow_shared *self, const work *of, unsigned step)
 {
   flow_shared_slot *slot = flow_shared_slot_of(self, self->base.rank, step);
@@ -222,6 +226,7 @@ flow_status flow_shared_run(flow_shared *self, work *of)
   return FLOW_OK;
 }
 
+/* The table's functions have the base as their argument. */
 static flow_status call(flow_communicator *self, work *of) { return flow_shared_run((flow_shared *)self, of); }
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------------------- */
@@ -271,7 +276,8 @@ static int has_sums(int64_t step) { return step > 0 && step % 2 == 0; }
 static int64_t part_of(int64_t step) { return has_sums(step) ? step / 2 - 1 : (step + 1) / 2; }
 static int64_t step_of_elements(int64_t part) { return part == 0 ? 0 : 2 * part - 1; }
 
-/* Where the sum of a rank's share is, in one chunk's slots. */
+/* Where the sum of a rank's share is, in one chunk's slots. That is the next rank's slot: this rank alone has read the place there,
+ * which is in its own share, and nobody needs it any more. */
 static unsigned char *sum_of(const flow_shared *self, const work *of, int64_t part, int rank)
 {
   return shown(self, (rank + 1) % self->base.size, step_of_elements(part), of->bytes);
@@ -356,6 +362,7 @@ static flow_status broadcast(flow_communicator *self, int from, void *data, int6
                                            .data = data, .show = show_from_root, .look = take_from_root });
 }
 
+/* A gather: every rank shows its part, 64 KiB in a step, and copies those of all ranks, its own too. */
 static void show_mine(flow_shared *self, const work *of, int64_t step)
 {
   const unsigned char *mine = of->mine;
@@ -385,6 +392,7 @@ static flow_status barrier(flow_communicator *self)
   return call(self, &(work){ .call = { FLOW_GROUP_BARRIER, 0, 0 }, .steps = 1, .show = do_nothing, .look = do_nothing });
 }
 
+/* Any thread. The inner communicator, too: its end must not wait for ranks that are lost (close_rank). */
 static void abort_group(flow_communicator *communicator, const char *reason)
 {
   flow_shared *self = (flow_shared *)communicator;

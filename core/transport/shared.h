@@ -21,6 +21,7 @@ enum {
 
 /* What a rank shows the others in one step. */
 typedef struct flow_shared_slot {
+  /* The first line of a slot, 64 bytes: all of a small step travels between the cores' caches as one line. */
   _Atomic int      sequence;             /* the number of the step, from 1, once all below is written; who waits sleeps on it */
   _Atomic int      sleepers;
   flow_group_call  call;
@@ -34,6 +35,7 @@ typedef struct flow_shared_member {
 } __attribute__((aligned(64))) flow_shared_member;
 
 typedef struct flow_shared_group {
+  /* Written once, by the maker, before the others know of the memory. */
   uint64_t           secret[2];          /* random: says that a file is the one that was meant */
   _Atomic int        broken;             /* 0, 1: somebody is writing why, 2: it is written */
   _Atomic int        status;
@@ -51,10 +53,12 @@ typedef struct flow_shared {
   flow_communicator *inner;              /* over which the ranks found each other; closed and aborted with this */
   flow_shared_group *group;
   size_t             bytes;              /* of the mapping */
+  /* Of the thread that makes the calls; all ranks have the same value between two calls. */
   unsigned           step;               /* steps done, modulo 2^32 */
   flow_failure       failure;            /* our own copy of the reason */
   uint64_t           probe;              /* random: peers that read it can read all that they are told the address of */
   int                reads;              /* all ranks can read each other's memory */
+  /* The number of the last one; all ranks count the same ones. */
   int64_t            shares;             /* pieces of memory that the ranks have agreed on */
   uint64_t          *addresses;          /* [rank][FLOW_MOST_ARRAYS]: collect's arrays, as the ranks said */
   const void       **parts;              /* [rank]: what is added up */

@@ -15,7 +15,8 @@ enum { READ_BYTES = 1 << 17, MOST_AT_ONCE = 1 << 30 };      /* from READ_BYTES o
 
 /* ---- through the slots --------------------------------------------------------------------------------------------------------- */
 
-/* The step's units of a rank's part: where they begin and how many they are. */
+/* The step's units of a rank's part: where they begin and how many they are. None after the last step of a part that is shorter than
+ * others. */
 static int64_t find_units(const flow_shared_work *of, int rank, int64_t step, int64_t *begin)
 {
   int64_t left = of->first[rank + 1] - of->first[rank] - step * of->per_step;
@@ -23,7 +24,8 @@ static int64_t find_units(const flow_shared_work *of, int rank, int64_t step, in
   return left < 0 ? 0 : left < of->per_step ? left : of->per_step;
 }
 
-/* What of the arrays fits into a slot is one array's bytes after the other's. */
+/* What of the arrays fits into a slot is one array's bytes after the other's. They fit: per_step * unit * arrays is at most
+ * FLOW_SHARED_BYTES. */
 static void show_units(flow_shared *self, const flow_shared_work *of, int64_t step)
 {
   int64_t begin, bytes = find_units(of, self->base.rank, step, &begin) * of->unit;
@@ -90,6 +92,7 @@ static void take_addresses(flow_shared *self, const flow_shared_work *of, int64_
   }
 }
 
+/* Breaks the group, so that the others do not wait at the barrier for this rank. */
 static flow_status fail_to_read(flow_shared *self, int rank, int error)
 {
   char reason[FLOW_REASON_SIZE];
@@ -99,7 +102,8 @@ static flow_status fail_to_read(flow_shared *self, int rank, int error)
   return flow_fail(FLOW_IO_ERROR, "collect: %s", reason);
 }
 
-/* One rank's part. A call of the system copies all that it is asked for, or, if the process is gone, nothing. */
+/* One rank's part. A call of the system copies all that it is asked for, or, if the process is gone, nothing. *received counts the
+ * units as they come, so that it is right after a failure, too. */
 static flow_status read_part(flow_shared *self, const flow_shared_work *of, int rank, int64_t *received)
 {
   int64_t units = of->first[rank + 1] - of->first[rank], at_once = MOST_AT_ONCE / (of->unit * of->array_count);

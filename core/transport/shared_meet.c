@@ -13,6 +13,7 @@ enum { KEY = 128, MOST_PIECE = 32768 };          /* bytes of a key, of what is l
 typedef struct meeting {
   flow_communicator base;                /* first */
   const flow_store *store;
+  /* a copy, since the meeting may outlive the options; longer names are cut */
   char              group[64];
   int               gathers;             /* done */
   int64_t           end;                 /* on the clock */
@@ -71,7 +72,7 @@ static flow_status all_gather(flow_communicator *communicator, const void *mine,
   return spread(self, name, all, total);
 }
 
-/* It ends the wait of ranks that wait in the store. */
+/* Nobody can be woken here: a rank that waits in the store waits until its time is over, or until the store itself ends the wait. */
 static void abort_meeting(flow_communicator *self, const char *reason)
 {
   (void)self, (void)reason;

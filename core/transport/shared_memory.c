@@ -23,6 +23,7 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
+/* All pages are taken now (MAP_POPULATE), so that the first sum does not wait for page faults. */
 static void *map(int descriptor, size_t bytes)
 {
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);

@@ -21,6 +21,7 @@ typedef struct card {
   uint64_t probe_address, probe;         /* where this rank's own number is, and its value */
 } card;
 
+/* Linux draws this number at each start: it is the same in all containers of a machine, and no other machine has it. */
 static int read_boot(char *text, size_t size)
 {
   FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");

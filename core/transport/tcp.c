@@ -28,7 +28,8 @@ enum {
   MORE_BYTES = 65536,              /* that a rank may send beyond what shares take, so that a sum is one way */
 };
 
-/* Messages are heads alone, to begin with. */
+/* Messages are heads alone, to begin with. What a connection keeps between calls is its socket, its window and its piece of memory; a
+ * failure is kept in `self`. */
 static void begin(flow_tcp *self, flow_group_operation what, int detail, int64_t count)
 {
   self->said = (flow_tcp_head){ { (int32_t)what, detail, count }, self->said.number + 1 };
@@ -44,7 +45,8 @@ static void begin(flow_tcp *self, flow_group_operation what, int detail, int64_t
   }
 }
 
-/* Ranks exchange their shares of data; others are ready when this one is. */
+/* Ranks exchange their shares of data; others are ready when this one is. The peer's share comes to its place in `data`; this rank's
+ * own goes to every peer. */
 static void pass_shares(flow_tcp *self, char *data, int64_t bytes)
 {
   int64_t first, last, own_first, own_last;
@@ -59,7 +61,8 @@ static void pass_shares(flow_tcp *self, char *data, int64_t bytes)
   }
 }
 
-/* Between two ranks as many bytes are sent as by shares. */
+/* Between two ranks as many bytes are sent as by shares. With more ranks a direct sum sends size - 1 times the bytes, by shares twice
+ * (size - 1) / size of them: MORE_BYTES bounds the difference. */
 static int is_direct(const flow_tcp *self, int64_t bytes)
 {
   return bytes <= DIRECT_BYTES && bytes * (self->base.size - 2) <= MORE_BYTES;
@@ -150,6 +153,7 @@ static flow_status barrier(flow_communicator *communicator)
   return flow_tcp_exchange(self);
 }
 
+/* Any thread. The failure comes first, so that the thread that wakes from its sockets finds the reason. */
 static void abort_calls(flow_communicator *communicator, const char *reason)
 {
   flow_tcp *self = (flow_tcp *)communicator;

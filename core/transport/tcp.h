@@ -12,6 +12,8 @@
 #include "transport/transport.h"
 
 typedef struct flow_tcp_head {
+  /* What begins each message. `number` counts the calls of the group, so that a rank that is one call ahead is noticed even if it calls
+   * the same. The head goes as it is in memory, so the ranks have to have one byte order. */
   flow_group_call call;
   uint64_t        number;          /* of the call */
 } flow_tcp_head;

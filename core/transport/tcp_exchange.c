@@ -1,4 +1,10 @@
-/* tcp_exchange.c: a call over all connections at once, both ways, in pieces of the size of a cache. */
+/* tcp_exchange.c: a call over all connections at once, both ways, in pieces of the size of a cache.
+ *
+ * One loop, on the caller's thread, sends what the kernel takes, receives what is there and adds up what is complete; it sleeps in
+ * poll() only when none of the three was possible. How far each connection has come is two numbers, `sent` and `received`, which count
+ * the bytes of its message from the head on; where a byte belongs follows from them (add_stretch). The share is added up to `summed`, a
+ * piece at a time: a peer's elements are received into its piece of memory only up to the end of the piece that is added next, so that
+ * memory stays bounded however far the peer is ahead. */
 #include "transport/tcp.h"
 
 #include <errno.h>
@@ -17,11 +23,13 @@ enum {
 
 /* ---- failures ------------------------------------------------------------------------------------------------------------------ */
 
+/* Only after `failure` was set. */
 static flow_status fail_broken(const flow_tcp *self)
 {
   return flow_fail(self->failure.status, "%s: %s", flow_group_operation_name(self->said.call.what), self->failure.message);
 }
 
+/* The descriptors stay open: another thread may be in poll() on them. */
 void flow_tcp_let_go(const flow_tcp *self)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -115,7 +123,8 @@ static flow_status fail_disagreement(flow_tcp *self, int rank)
   return break_by(self, FLOW_INVALID_STATE, reason);
 }
 
-/* A rank may have given up because another rank calls something else, which has said so before: that rank. -1: none. */
+/* A rank may have given up because another rank calls something else, which has said so before: that rank. -1: none. Only heads that
+ * have arrived whole count; the group is broken anyway, so that half a head may be lost. */
 static int find_disagreement(flow_tcp *self)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -175,7 +184,7 @@ static void add_gathered(const flow_tcp *self, struct msghdr *to, int rank, int 
   }
 }
 
-/* How much of `second` is ready. */
+/* How much of `second` is ready. That is this rank's share: its sums can go as soon as they are made. */
 static int64_t ready_bytes(const flow_tcp *self, const flow_tcp_peer *of)
 {
   return self->share_bytes > 0 && of->second_bytes > self->summed ? self->summed : of->second_bytes;
@@ -284,7 +293,8 @@ static int is_complete(const flow_tcp *self)
   return self->summed == self->share_bytes;
 }
 
-/* Sleeps until a connection can go on. *since: when this rank began to wait for a byte, 0: it has not. */
+/* Sleeps until a connection can go on. *since: when this rank began to wait for a byte, 0: it has not. poll() ends after a second at
+ * the latest: an abort that came before it began is seen then, if not before. */
 static flow_status wait_for_bytes(flow_tcp *self, int64_t *since)
 {
   int64_t now = flow_now_nanoseconds();

@@ -1,4 +1,7 @@
-/* transport.c: finds transports and checks what all of them would have to check. */
+/* transport.c: finds the table of a transport by its name, and checks what all of them would have to check. Every flow_communicator_*
+ * function is a check of its arguments and a call through the table, so that the transports can trust ranks, dtypes and sizes: after
+ * these checks bytes * ranks fits into an int64_t. None of these functions takes a lock: the contract (transport.h) lets one thread at
+ * a time use a communicator. */
 #include "transport/transport.h"
 
 #include <ctype.h>
@@ -43,7 +46,8 @@ static flow_status find_transport(const char *name, const flow_transport **out)
   return flow_fail(FLOW_INVALID_ARGUMENT, "there is no transport \"%s\": they are local, tcp, mpi and nccl", name);
 }
 
-/* "5000-5015", or one port. */
+/* "5000-5015", or one port. FLOW_DATA_PORTS is read for each open, so that a program may set it between two. strtoul takes signs and
+ * spaces, which the look at the first characters refuses; a number that it cannot hold becomes ULONG_MAX, which is above MOST_PORT. */
 static flow_status parse_ports(const char *text, int *first, int *last)
 {
   enum { MOST_PORT = 65535 };
@@ -60,14 +64,15 @@ static flow_status parse_ports(const char *text, int *first, int *last)
   return FLOW_OK;
 }
 
-/* Checks what no transport has to check again: rank and size, the time limit, FLOW_DATA_PORTS. rank and size -1: a launcher such as mpirun
- * says them. *out is NULL after a failure. */
+/* Checks what no transport has to check again: rank and size, the time limit, FLOW_DATA_PORTS. rank and size -1: a launcher such as
+ * mpirun says them. *out is NULL after a failure. The ports of the options go before those of the environment. */
 flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
                                    flow_communicator **out)
 {
   *out = NULL;
   const flow_transport *table;
   FLOW_TRY(find_transport(transport, &table));
+  /* A transport that no launcher starts refuses -1 itself (tcp.c, local.c: the size is not the group's). */
   int from_launcher = rank == -1 && size == -1;
   if (!from_launcher && (size < 1 || size > FLOW_MOST_RANKS || rank < 0 || rank >= size)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "rank %d of %d: there are 1 to %d ranks, the first is 0", rank, size, FLOW_MOST_RANKS);
@@ -87,7 +92,8 @@ void flow_communicator_close(flow_communicator *self)
   if (self) self->transport->close(self);
 }
 
-/* That the bytes of all ranks together can be counted, so that transports may multiply them. */
+/* That the bytes of all ranks together can be counted, so that transports may multiply them. A negative number is a product that
+ * overflowed before (all_reduce). */
 static flow_status check_bytes(const flow_communicator *self, const char *operation, const void *data, int64_t bytes)
 {
   int64_t all;
@@ -129,7 +135,8 @@ flow_status flow_communicator_all_gather(flow_communicator *self, const void *mi
   return self->transport->all_gather(self, mine, bytes, all);
 }
 
-/* A transport that can sends all arrays in one message; with the others it is a gather for each array. */
+/* A transport that can sends all arrays in one message; with the others it is a gather for each array. After a failure some of the
+ * arrays may have been gathered; the communicator is broken then, unless an argument was wrong. */
 flow_status flow_communicator_gather(flow_communicator *self, const flow_gathering *arrays, int count)
 {
   if (count < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "all_gather of %d arrays", count);
@@ -142,6 +149,7 @@ flow_status flow_communicator_gather(flow_communicator *self, const flow_gatheri
   return FLOW_OK;
 }
 
+/* `received` is set before anything can fail, since the caller makes the units that did not arrive itself (exchange.h). */
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received)
 {
@@ -171,6 +179,7 @@ void flow_communicator_abort(flow_communicator *self, const char *reason)
   self->transport->abort(self, reason);
 }
 
+/* The clock is read after the engine's time was: a call that ends in between still counts as under way, for this one look. */
 double flow_communicator_inside(const flow_communicator *self)
 {
   int64_t since = self->transport->inside ? self->transport->inside(self) : 0;

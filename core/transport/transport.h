@@ -13,10 +13,9 @@
  *     `local`, `shared`, `tcp` and `hosts` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
  *     other thread at any time between the return of open and the call of close.
- *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whichever rank
- * is
- *     alive: FLOW_TIMED_OUT names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR: a peer is
- *     lost. FLOW_ABORTED: somebody called abort; the message has the reason that was given.
+ *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whichever
+ *     rank is alive: FLOW_TIMED_OUT names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR:
+ *     a peer is lost. FLOW_ABORTED: somebody called abort; the message has the reason that was given.
  *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and
  *     reason, and the data of the failed call are undefined. On other ranks the same call may have succeeded. What remains is
  *     close, and a new group under another name; with mpi the start of a new job, since MPI cannot take a collective back.
@@ -61,7 +60,9 @@ typedef struct flow_local_group flow_local_group;
 
 typedef struct flow_transport_options {
   double            timeout;      /* seconds that a call may take, open too; more than 0 */
-  const char       *group;        /* name of the group, for those who meet in a store; new for each new group. "" is a name */
+  /* name of the group, for those who meet in a store; new for each new group. "" is a name. At most 48 bytes: longer names are cut, so
+   * that two of them may be taken for one */
+  const char *group;
   const char       *address;      /* tcp: the own host name or number under which the others reach this process */
   const flow_store *store;        /* tcp, nccl */
   struct flow_queue *queue;       /* nccl: of the rank's device (kernels/accelerator.h); lives until close */

@@ -256,7 +256,7 @@ static void a_failed_start_closes_the_sockets(void **state)
     } else {
       assert_null(links);
       assert_int_equal(pair[0], -1);
-      assert_int_equal(recv(pair[1], &end, 1, MSG_DONTWAIT), 0);      /* the other end sees that it was closed */
+      assert_int_equal(recv(pair[1], &end, 1, MSG_DONTWAIT), 0); /* the other end sees that it was closed */
     }
     close(pair[1]);
   }
@@ -266,8 +266,9 @@ static void a_failed_start_closes_the_sockets(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(nobody_reads_in_between), cmocka_unit_test(changes_end_the_connection), cmocka_unit_test(many_bytes_go_both_ways),
-    cmocka_unit_test(last_words_arrive), cmocka_unit_test(a_failed_start_closes_the_sockets),
+    cmocka_unit_test(nobody_reads_in_between),           cmocka_unit_test(changes_end_the_connection),
+    cmocka_unit_test(many_bytes_go_both_ways),           cmocka_unit_test(last_words_arrive),
+    cmocka_unit_test(a_failed_start_closes_the_sockets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
