@@ -14,6 +14,7 @@
 
 #include "cluster/monitor/http.h"
 #include "cluster/monitor/http_host.h"
+#include "cluster/monitor/monitor.h"
 #include "flow.h"
 
 static flow_monitor *monitor;
@@ -174,6 +175,28 @@ static void says_where_it_cannot_listen(void **state)
   assert_int_equal(flow_monitor_say(monitor, NULL, ""), FLOW_INVALID_ARGUMENT);
 }
 
+static void be_left(void *state) { ++*(int *)state; }
+static double wait_for_nobody(void *state) { return *(int *)state; }
+
+/* A worker that is no longer shown must learn it: it would else tell a monitor that is closed already that it ends. */
+static void a_source_is_left_once_when_it_is_replaced(void **state)
+{
+  (void)state;
+  char control[2];
+  int left[2] = { 0, 0 };
+  flow_monitor_source sources[2];
+  for (int i = 0; i < 2; i++) sources[i] = (flow_monitor_source){ (flow_control *)(void *)&control[i], wait_for_nobody, be_left, &left[i] };
+  flow_monitor_set_source(monitor, &sources[0]);
+  flow_monitor_set_source(monitor, &sources[0]);
+  assert_int_equal(left[0], 0);                    /* the same again */
+  flow_monitor_set_source(monitor, &sources[1]);
+  assert_int_equal(left[0], 1);
+  flow_monitor_set_source(monitor, NULL);
+  assert_int_equal(left[1], 1);
+  flow_monitor_set_source(monitor, NULL);
+  assert_int_equal(left[0] + left[1], 2);
+}
+
 static void every_failed_allocation_is_an_error(void **state)
 {
   flow_monitor *second;
@@ -199,6 +222,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(drops_those_who_are_silent, set_up, tear_down),
     cmocka_unit_test_setup_teardown(survives_a_flood, set_up, tear_down),
     cmocka_unit_test_setup_teardown(says_where_it_cannot_listen, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(a_source_is_left_once_when_it_is_replaced, set_up, tear_down),
     cmocka_unit_test(every_failed_allocation_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

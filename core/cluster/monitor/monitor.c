@@ -14,6 +14,7 @@ enum { TASK_ROOM = 1024, HEAD_ROOM = 1024, MOST_NAMED = 8 };      /* bytes for a
 static const double SHOWN_AFTER = 2;          /* seconds of waiting: before that it is a step like any other */
 
 struct flow_monitor {
+  /* Guards all that follows but `http`, which does not change. */
   pthread_mutex_t     lock;
   flow_http          *http;
   char               *json, *metrics;         /* what the program has said; NULL: nothing */
@@ -24,7 +25,8 @@ struct flow_monitor {
 
 typedef struct view { flow_task_view *tasks; int count, self; uint64_t generation; double waiting; } view;
 
-/* What the control plane knows now; out->tasks: a block that the caller frees. The number of tasks does not change. */
+/* What the control plane knows now; out->tasks: a block that the caller frees. The number of tasks does not change. With the monitor's
+ * lock. The clock and the counts are those of this moment; the two calls see the same tasks. */
 static flow_status look(const flow_monitor *monitor, view *out)
 {
   void *block;
@@ -104,7 +106,8 @@ static void add_metrics(flow_text *to, const view *seen)
 
 /* ---- pages --------------------------------------------------------------------------------------------------------------------------- */
 
-/* *body: a new block with the program's text and that of the cluster. TASK_ROOM bounds what one task takes in either form. */
+/* *body: a new block with the program's text and that of the cluster. TASK_ROOM bounds what one task takes in either form. A text is
+ * cut at its end rather than written beyond it (flow_text). */
 static flow_status make_page(const flow_monitor *monitor, const view *seen, int metrics, char **body, size_t *bytes)
 {
   void *block;
@@ -126,7 +129,8 @@ static flow_status make_page(const flow_monitor *monitor, const view *seen, int 
   return FLOW_OK;
 }
 
-/* On the server's thread. The lock keeps worker and texts where they are while a page is made of them. */
+/* On the server's thread. The lock keeps worker and texts where they are while a page is made of them. A path that is not one of the
+ * three has no page; what the server answers then is its own. */
 static flow_status page_of(void *state, const char *path, const char **type, char **body, size_t *bytes)
 {
   flow_monitor *monitor = state;
@@ -165,6 +169,7 @@ flow_status flow_monitor_open(const char *address, flow_monitor **out)
 
 int flow_monitor_port(const flow_monitor *monitor) { return monitor ? flow_http_port(monitor->http) : 0; }
 
+/* Both texts change at once; the old ones are freed after the lock is given back. After a failure the old ones stay. */
 flow_status flow_monitor_say(flow_monitor *monitor, const char *json, const char *metrics)
 {
   if (!monitor || !json || !metrics) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_monitor_say: an argument is NULL");
@@ -187,8 +192,10 @@ flow_status flow_monitor_say(flow_monitor *monitor, const char *json, const char
 void flow_monitor_set_source(flow_monitor *monitor, const flow_monitor_source *source)
 {
   pthread_mutex_lock(&monitor->lock);
-  monitor->source = source ? *source : (flow_monitor_source){ .control = NULL };
+  const flow_monitor_source old = monitor->source, now = source ? *source : (flow_monitor_source){ .control = NULL };
+  monitor->source = now;
   pthread_mutex_unlock(&monitor->lock);
+  if (old.control && old.state != now.state) old.leave(old.state);
 }
 
 void flow_monitor_close(flow_monitor *monitor)
