@@ -1,21 +1,18 @@
-/* protocol.c: what the chief and members have in common: the queue of actions, this process's requests, and which of the two an event
- * goes to. */
+/* protocol.c: what the chief and members have in common: making the machine, this process's requests, and which of the two an event
+ * goes to.
+ *
+ * Every event and request goes through advance() first, which takes over the time: `now` never goes back, and a gap in it is a time in
+ * which this process stood still. Events, join, report, pause and goodbye go through settle() last, which ends this process's part
+ * where memory is out. */
 #include "cluster/control/protocol_state.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 
 static const double NOTICE_EVERY = 5.0;
-
-struct flow_action_node {
-  flow_action_node *next;
-  flow_action action;
-  uint8_t bytes[];
-};
 
 /* ---- tasks --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -26,6 +23,7 @@ static int number_of(const flow_cluster *cluster, int job, int index)
   return job == FLOW_JOB_CHIEF ? index : job == FLOW_JOB_WORKER ? chiefs + index : chiefs + workers + index;
 }
 
+/* The opposite of number_of; task is one of the protocol's. */
 static void find_task(const flow_cluster *cluster, int task, int *job, int *index)
 {
   *job = FLOW_JOB_CHIEF;
@@ -44,6 +42,7 @@ const char *flow_protocol_task(const flow_protocol *protocol, int task)
   return text;
 }
 
+/* A member waits for task 0 alone. */
 void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
 {
   int last = protocol->self == 0 ? protocol->tasks - 1 : 0, shown = last < 4 ? last : 4;
@@ -53,75 +52,9 @@ void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
   if (last > shown) flow_text_add(text, " and %d more", last - shown);
 }
 
-/* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
-
-/* A node with room for this many bytes and the text, at the end of the queue. */
-static flow_status queue(flow_protocol *protocol, const flow_action *action, size_t count, uint8_t **bytes)
-{
-  void *block;
-  size_t length = action->text ? strlen(action->text) : 0;
-  FLOW_TRY(flow_alloc(sizeof(flow_action_node) + count + length + 1, &block));
-  flow_action_node *node = block;
-  node->next = NULL;
-  node->action = *action;
-  node->action.bytes = node->bytes;
-  node->action.count = count;
-  memcpy(node->bytes + count, action->text ? action->text : "", length + 1);
-  node->action.text = (const char *)node->bytes + count;
-  if (protocol->last) protocol->last->next = node;
-  else protocol->first = node;
-  protocol->last = node;
-  *bytes = node->bytes;
-  return FLOW_OK;
-}
-
-flow_status flow_protocol_act(flow_protocol *protocol, const flow_action *action)
-{
-  uint8_t *bytes;
-  FLOW_TRY(queue(protocol, action, action->count, &bytes));
-  if (action->count > 0) memcpy(bytes, action->bytes, action->count);
-  return FLOW_OK;
-}
-
-flow_status flow_protocol_send(flow_protocol *protocol, int connection, const flow_control_message *message)
-{
-  uint8_t *bytes;
-  if (connection < 0) return FLOW_OK;
-  const flow_action action = { .kind = FLOW_ACTION_SEND, .connection = connection };
-  FLOW_TRY(queue(protocol, &action, flow_control_size(message), &bytes));
-  flow_control_write(message, bytes);
-  return FLOW_OK;
-}
-
-flow_status flow_protocol_close(flow_protocol *protocol, int connection)
-{
-  if (connection < 0) return FLOW_OK;
-  return flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_CLOSE, .connection = connection });
-}
-
-flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ...)
-{
-  char text[FLOW_LIMIT_TEXT];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_NOTICE, .text = text });
-}
-
-int flow_protocol_next(flow_protocol *protocol, flow_action *out)
-{
-  flow_free(protocol->current);
-  protocol->current = protocol->first;
-  if (!protocol->current) return 0;
-  protocol->first = protocol->current->next;
-  if (!protocol->first) protocol->last = NULL;
-  *out = protocol->current->action;
-  return 1;
-}
-
 /* ---- what happens to this process ---------------------------------------------------------------------------------------------------- */
 
+/* Each open request is taken off the list only when its RESULT is queued, so that none is lost where memory is out. */
 static flow_status fail_requests(flow_protocol *protocol, const char *text)
 {
   while (protocol->request_count > 0) {
@@ -133,6 +66,7 @@ static flow_status fail_requests(flow_protocol *protocol, const char *text)
   return FLOW_OK;
 }
 
+/* The standing is set first: whatever fails after it, no event has a meaning any more. */
 flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *text)
 {
   if (protocol->standing == FLOW_ENDED) return FLOW_OK;
@@ -143,6 +77,7 @@ flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *tex
   return flow_protocol_act(protocol, &(flow_action){ .kind = kind, .generation = protocol->generation, .text = text });
 }
 
+/* The RESULTs come before ABORTED: their callers learn the sentence, too. */
 flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, flow_end end)
 {
   protocol->standing = FLOW_WELCOMED;
@@ -159,6 +94,7 @@ void flow_protocol_finished(flow_protocol *protocol, int task)
                                              .text = flow_protocol_task(protocol, task) });
 }
 
+/* An unknown one may be the answer to a request that was failed before by the end of its generation. */
 flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, flow_status status, const char *text, const uint8_t *value,
                                    uint32_t bytes)
 {
@@ -173,6 +109,7 @@ flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, fl
 
 /* ---- making -------------------------------------------------------------------------------------------------------------------------- */
 
+/* Times are bounded so that sums of them stay exact to far below a millisecond. */
 static flow_status check_options(const flow_protocol_options *options)
 {
   const flow_cluster *cluster = options->cluster;
@@ -268,7 +205,8 @@ static flow_status settle(flow_protocol *protocol, flow_status status)
 
 /* ---- events -------------------------------------------------------------------------------------------------------------------------- */
 
-/* Takes over the time; what came of a long sleep is seen before the event itself. */
+/* Takes over the time; what came of a long sleep is seen before the event itself. A member that stood still counts the chief's silence
+ * from now; whether it was given up meanwhile the chief knows. */
 static flow_status advance(flow_protocol *protocol, double now)
 {
   double slept = now - protocol->now;
@@ -280,6 +218,7 @@ static flow_status advance(flow_protocol *protocol, double now)
   return protocol->self == 0 ? flow_chief_timer(protocol, slept) : FLOW_OK;
 }
 
+/* After the end nobody is let in any more. */
 static flow_status take_connection(flow_protocol *protocol, double now, int connection)
 {
   FLOW_TRY(advance(protocol, now));
@@ -287,6 +226,7 @@ static flow_status take_connection(flow_protocol *protocol, double now, int conn
   return protocol->self == 0 ? flow_chief_connected(protocol, connection) : flow_member_connected(protocol, connection);
 }
 
+/* A connection that the machine has closed itself is not told to it again (protocol.h), so that this one was lost. */
 static flow_status take_closing(flow_protocol *protocol, double now, int connection, const char *why)
 {
   FLOW_TRY(advance(protocol, now));
@@ -311,6 +251,7 @@ static flow_status take_message(flow_protocol *protocol, double now, int connect
   return protocol->self == 0 ? flow_chief_received(protocol, connection, &message) : flow_member_received(protocol, &message);
 }
 
+/* Heartbeats and notices have fixed distances from the beginning on: a late timer does not shift those that follow. */
 static flow_status take_time(flow_protocol *protocol, double now)
 {
   FLOW_TRY(advance(protocol, now));
@@ -332,6 +273,7 @@ double flow_protocol_deadline(const flow_protocol *protocol)
   return answered ? protocol->deadline + protocol->options.dead_after : protocol->deadline;
 }
 
+/* The earliest moment at which time alone changes something; INFINITY after the end. */
 double flow_protocol_wakeup(const flow_protocol *protocol)
 {
   if (protocol->standing == FLOW_ENDED) return INFINITY;
@@ -367,6 +309,7 @@ static flow_status join(flow_protocol *protocol, double now, double step, const 
   return protocol->self == 0 ? flow_chief_joined(protocol, 0, &join) : flow_protocol_send(protocol, protocol->connection, &join);
 }
 
+/* Told with the next heartbeat; a longer text is cut. */
 void flow_protocol_progress(flow_protocol *protocol, double step, const char *doing)
 {
   protocol->step = step;
@@ -375,7 +318,8 @@ void flow_protocol_progress(flow_protocol *protocol, double step, const char *do
 
 void flow_protocol_calls(flow_protocol *protocol, uint32_t calls) { protocol->calls = calls; }
 
-/* One that a RESULT answers. */
+/* One that a RESULT answers. What is refused here never reaches the chief. The chief's own requests are answered as those of members,
+ * by actions. */
 static flow_status ask(flow_protocol *protocol, double now, flow_control_message *message)
 {
   FLOW_TRY(advance(protocol, now));

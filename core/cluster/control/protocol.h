@@ -120,6 +120,7 @@ typedef enum flow_action_kind {
 
 typedef struct flow_action {
   int            kind, connection, task;
+  /* which it belongs to: a driver may leave aside what an earlier one has asked for */
   uint64_t       generation;
   double         step;
   uint32_t       request;

@@ -43,6 +43,7 @@ int flow_protocol_is_task(const flow_protocol *protocol, int connection)
   return protocol->self == 0 ? find_peer(protocol, connection) > 0 : connection == protocol->connection;
 }
 
+/* Its place; -1: that connection is none. */
 static int find_stranger(const flow_protocol *protocol, int connection)
 {
   for (int i = 0; i < protocol->stranger_count; i++) {
@@ -71,7 +72,7 @@ static double newest_step(const flow_protocol *protocol)
   return step;
 }
 
-/* The last words to everybody, and the end of this process's part. */
+/* The last words to everybody, and the end of this process's part. kind: DONE or FAILED. */
 static flow_status end_all(flow_protocol *protocol, const flow_control_message *message, int kind, const char *text)
 {
   FLOW_TRY(send_all(protocol, message));
@@ -80,6 +81,7 @@ static flow_status end_all(flow_protocol *protocol, const flow_control_message *
   return flow_protocol_end(protocol, kind, text);
 }
 
+/* text must not be one of the protocol's own arrays, which are written meanwhile: callers copy. */
 flow_status flow_chief_give_up(flow_protocol *protocol, const char *text)
 {
   return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_REFUSE, .text = text }, FLOW_ACTION_FAILED, text);
@@ -87,6 +89,7 @@ flow_status flow_chief_give_up(flow_protocol *protocol, const char *text)
 
 /* ---- a generation's end -------------------------------------------------------------------------------------------------------------- */
 
+/* A chief that has said goodbye begins no further generation: then the abort is the end for everybody. */
 flow_status flow_chief_abort(flow_protocol *protocol, int culprit, const char *text, flow_end end)
 {
   char words[FLOW_LIMIT_TEXT + 64];
@@ -154,6 +157,7 @@ flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *t
   return FLOW_OK;
 }
 
+/* Common calls that a task has begun, by its last heartbeat. */
 static uint32_t calls_of(const flow_protocol *protocol, int task) { return task == 0 ? protocol->calls : protocol->peers[task].calls; }
 
 /* The verdict on a report that nothing has explained meanwhile. If a task has waited for others in vain, it is not to blame, but those
@@ -178,6 +182,7 @@ static flow_status decide(flow_protocol *protocol)
 
 /* ---- HELLO --------------------------------------------------------------------------------------------------------------------------- */
 
+/* Their number is bounded by the driver (callers.h), their time by check_silence. */
 flow_status flow_chief_connected(flow_protocol *protocol, int connection)
 {
   FLOW_TRY(flow_grow(&protocol->strangers, sizeof *protocol->strangers, protocol->stranger_count + 1, &protocol->stranger_capacity));
@@ -192,7 +197,8 @@ static flow_status turn_away(flow_protocol *protocol, int connection, int kind, 
   return flow_protocol_close(protocol, connection);
 }
 
-/* Whether that task can be the caller. It cannot while another process is it, alive; of one that is not, the chief takes leave. */
+/* Whether that task can be the caller. It cannot while another process is it, alive; of one that is not, the chief takes leave.
+ * obstacle: "" if it can, else why not. Losing the other one may end everything, which the caller looks at. */
 static flow_status make_room(flow_protocol *protocol, const flow_control_message *hello, char *obstacle, int size)
 {
   flow_peer *peer = peer_of(protocol, hello->task);
@@ -305,6 +311,7 @@ flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t reques
   return flow_protocol_send(protocol, protocol->peers[task].connection, &result);
 }
 
+/* Also of tasks that only wait: `heard` is what it is for. */
 static flow_status take_ping(flow_peer *peer, const flow_control_message *message)
 {
   peer->step = message->step;
@@ -339,6 +346,7 @@ flow_status flow_chief_received(flow_protocol *protocol, int connection, const f
   }
 }
 
+/* The connection is forgotten first, so that nobody sends to it. */
 flow_status flow_chief_closed(flow_protocol *protocol, int connection, const char *why)
 {
   char what[FLOW_LIMIT_TEXT];
@@ -398,7 +406,8 @@ static flow_status wake_up(flow_protocol *protocol, double slept)
 }
 
 /* In this order: silence, the verdict on a report, heartbeats, the end of waiting for a generation, its beginning, notices, barriers.
- * slept: seconds for which this process stood still, 0 if it did not. */
+ * slept: seconds for which this process stood still, 0 if it did not. Each of them may end everything; what follows then would speak to
+ * nobody. */
 flow_status flow_chief_timer(flow_protocol *protocol, double slept)
 {
   char text[FLOW_LIMIT_TEXT];

@@ -83,7 +83,8 @@ int flow_protocol_members(const flow_protocol *protocol, const int **members)
 }
 
 /* Which tasks take part, from START's list, which must be in ascending order and have this task in it, and the one that has the newest
- * state. An empty list stands for all. */
+ * state. An empty list stands for all. Numbers are compared with the cluster before they are used as an index; `members` may hold half
+ * a list after a failure, whose count stays the old one. */
 static flow_status read_members(flow_protocol *protocol, const flow_control_message *start)
 {
   int members = start->bytes > 0 ? (int)(start->bytes / NUMBER) : protocol->tasks, last = -1, found = 0, has_source = 0;
@@ -135,7 +136,8 @@ static flow_status send_standby(flow_protocol *protocol, int task)
 
 /* ---- the chief's beginning ----------------------------------------------------------------------------------------------------------- */
 
-/* Of those that are ready, that many run from now on: chief and source, then who has the newest state, then others. */
+/* Of those that are ready, that many run from now on: chief and source, then who has the newest state, then others. All tasks that have
+ * the newest state go before others, since the state need not be sent to them. */
 static void choose(flow_protocol *protocol, int members, int source, double step)
 {
   int left = members - 1 - (source > 0);

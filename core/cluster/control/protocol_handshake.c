@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "cluster/control/protocol_state.h"
 
-/* The next line of a list, and what is after it; an empty one at the end. */
+/* The next line of a list, and what is after it; an empty one at the end. Returns its length, without the line's end, which is not
+ * terminated by a zero. */
 static int next_line(const char **list, const char *end, const char **line)
 {
   const char *stop = *list < end ? memchr(*list, '\n', (size_t)(end - *list)) : NULL;

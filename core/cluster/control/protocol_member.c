@@ -45,7 +45,8 @@ flow_status flow_member_connected(flow_protocol *protocol, int connection)
   return status;
 }
 
-/* The connection has ended, or never was there. */
+/* The connection has ended, or never was there. why: begins a sentence of which the chief is the subject. A task that stood by begins
+ * to count its waiting time here. aborted() leaves the standing of one that is connected, which this task is not any more. */
 flow_status flow_member_closed(flow_protocol *protocol, const char *why)
 {
   char text[FLOW_LIMIT_TEXT];
@@ -118,6 +119,7 @@ static flow_status finish(flow_protocol *protocol, int kind, const char *text)
   return flow_protocol_end(protocol, kind, text);
 }
 
+/* A number from the network is not an enum yet. */
 static flow_status status_of(int32_t number) { return number >= 0 && number <= FLOW_INTERNAL ? (flow_status)number : FLOW_INTERNAL; }
 
 /* Messages of an earlier generation may still be under way and are ignored; a message that is wrong in this standing ends the connection,

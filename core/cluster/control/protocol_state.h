@@ -26,6 +26,7 @@ typedef struct flow_action_node flow_action_node;
 
 /* Another task, as the chief knows it; number 0 is the chief itself. */
 typedef struct flow_peer {
+  /* Only tasks with a connection are sent anything. WELCOMED to RUNNING have one; FINISHED may have lost it. */
   int      standing, connection;       /* -1: none */
   uint64_t incarnation, generation;    /* the last generation that it knows */
   uint64_t rival;                      /* another process that says that it is this task, 0: none has; since when */
@@ -59,6 +60,7 @@ struct flow_protocol {
   const flow_cluster *cluster;
   flow_protocol_options options;       /* with the defaults filled in; job and version point after this struct */
   int      tasks, self;                /* number of tasks; this one's */
+  /* Valid after the first START; the chief's and the members' lists are the same. */
   int     *members, member_count;      /* the tasks that take part in the newest generation; room for all */
   char     hash[24];
   double   now;                        /* the newest event's time */
@@ -76,12 +78,14 @@ struct flow_protocol {
   uint32_t chief_calls; /* a member: that the chief had begun when it was heard last */
   int chief_finished;   /* a member: the chief has said GOODBYE */
   char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
+  /* The numbers of this process's requests, in no order. */
   uint32_t requests[FLOW_MOST_REQUESTS];
   int      request_count;              /* not answered yet */
 
   double   next_ping, next_notice;
 
-  /* members: the connection to the chief */
+  /* members: the connection to the chief. At most one is under way: `dialing` from DIAL until connected or closed follows, `connection`
+   * from then on */
   int      connection, dialing, greeted;       /* greeted: a WELCOME came over this connection */
   double   heard, next_dial, pause;
   char     obstacle[FLOW_LIMIT_TEXT];   /* member: why the chief was not reached, or why it stands by; chief: who was turned away. For
@@ -89,6 +93,7 @@ struct flow_protocol {
 
   /* the chief */
   flow_peer     *peers;                /* one per task */
+  /* Connections that have not said HELLO, in no order. */
   flow_stranger *strangers;
   int            stranger_count, stranger_capacity;
   flow_protocol_store     store;
@@ -99,6 +104,7 @@ struct flow_protocol {
   char           misfit_text[FLOW_LIMIT_TEXT];
   char           report[FLOW_LIMIT_TEXT];
 
+  /* The queue (protocol_actions.c); current: the one that was fetched last. */
   flow_action_node *first, *last, *current;
 };
 
@@ -106,11 +112,6 @@ struct flow_protocol {
 
 /* "worker:2 10.0.0.7:2222" in one of four buffers of the thread. */
 const char *flow_protocol_task(const flow_protocol *protocol, int task);
-flow_status flow_protocol_send(flow_protocol *protocol, int connection, const flow_control_message *message);
-/* action->text and bytes are copied. */
-flow_status flow_protocol_act(flow_protocol *protocol, const flow_action *action);
-flow_status flow_protocol_close(flow_protocol *protocol, int connection);
-flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* DONE or FAILED. */
 flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *text);
 /* Ends this process's part of the generation: ABORTED, and a failed RESULT for each open request. */
@@ -122,6 +123,14 @@ void        flow_protocol_finished(flow_protocol *protocol, int task);
 /* The RESULT of one of this process's requests; unknown ones are left aside. */
 flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, flow_status status, const char *text, const uint8_t *value,
                                    uint32_t bytes);
+
+/* ---- protocol_actions.c: FLOW_OUT_OF_MEMORY is the only failure, and queues nothing -------------------------------------------------- */
+
+flow_status flow_protocol_send(flow_protocol *protocol, int connection, const flow_control_message *message);
+/* action->text and bytes are copied. */
+flow_status flow_protocol_act(flow_protocol *protocol, const flow_action *action);
+flow_status flow_protocol_close(flow_protocol *protocol, int connection);
+flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- protocol_chief.c ---------------------------------------------------------------------------------------------------------------- */
 

@@ -77,6 +77,7 @@ static flow_status answer_waiters(flow_protocol *protocol, const char *name, int
   return status;
 }
 
+/* The first that waits for that value, or at that barrier; NULL: nobody does. */
 static flow_waiter *find_waiter(const flow_protocol *protocol, const char *name, int barrier)
 {
   flow_waiter *waiter = protocol->store.waiters;
@@ -86,6 +87,7 @@ static flow_waiter *find_waiter(const flow_protocol *protocol, const char *name,
 
 /* ---- values -------------------------------------------------------------------------------------------------------------------------- */
 
+/* Where the entry hangs in the list; where a new one would, if there is none: *at is NULL then. */
 static flow_store_entry **find_entry(flow_protocol *protocol, const char *key)
 {
   flow_store_entry **at = &protocol->store.entries;
@@ -127,7 +129,8 @@ static flow_status take_away(flow_protocol *protocol, int task, const flow_contr
   return flow_chief_answer(protocol, task, message->request, FLOW_OK, "", NULL);
 }
 
-/* Sets a value, in place of one that is there, and answers who waits for it. */
+/* Sets a value, in place of one that is there, and answers who waits for it. The new entry is complete before the old one is freed, so
+ * that a failure leaves the value that was there. */
 static flow_status set(flow_protocol *protocol, int task, const flow_control_message *message)
 {
   if (message->bytes == 0) return take_away(protocol, task, message);
@@ -150,6 +153,7 @@ static flow_status set(flow_protocol *protocol, int task, const flow_control_mes
 
 /* ---- barriers ------------------------------------------------------------------------------------------------------------------------ */
 
+/* In this generation, also if it has said goodbye since. */
 static int takes_part(const flow_protocol *protocol, int task)
 {
   int standing = task == 0 ? protocol->standing : protocol->peers[task].standing;
@@ -210,6 +214,7 @@ static void list_missing(flow_protocol *protocol, const char *name, flow_text *t
   if (missing > 4) flow_text_add(text, " and %d more", missing - 4);
 }
 
+/* SET, ENTER or GET of a task that runs in this generation (flow_chief_received has looked). */
 flow_status flow_store_request(flow_protocol *protocol, int task, const flow_control_message *message)
 {
   if (message->kind == FLOW_MESSAGE_SET) return set(protocol, task, message);
@@ -245,7 +250,8 @@ static flow_status expire(flow_protocol *protocol, const flow_waiter *waiter)
   return status;
 }
 
-/* The search begins again after each expired waiter, as answering may have removed several. */
+/* The search begins again after each expired waiter, as answering may have removed several. Of barriers that wait for long only the
+ * oldest is told, so that the log stays short. */
 flow_status flow_store_timer(flow_protocol *protocol)
 {
   flow_waiter *waiter = protocol->store.waiters;
