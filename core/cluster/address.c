@@ -52,6 +52,8 @@ static flow_status normalize_ipv6(const char *text, size_t length, char *host)
   return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\": the text in brackets is not an IPv6 address", text);
 }
 
+/* The checks go from the coarse to the fine, so that the sentence names the mistake and not what follows from it: a URL, no port, no
+ * host, a bad port, then the host. `canonical` is not written to after a failure. */
 flow_status flow_address_normalize(const char *text, char canonical[FLOW_ADDRESS_SIZE])
 {
   char host[MOST_HOST + 1];
@@ -75,6 +77,7 @@ flow_status flow_address_normalize(const char *text, char canonical[FLOW_ADDRESS
   return FLOW_OK;
 }
 
+/* Only the text is looked at: a name that means loopback on some machine (by its hosts file) counts as any other. */
 flow_reach flow_address_reach(const char *canonical)
 {
   size_t length = (size_t)(strrchr(canonical, ':') - canonical);
@@ -87,6 +90,7 @@ flow_reach flow_address_reach(const char *canonical)
     return address.s_addr == 0 ? FLOW_REACH_NOWHERE : first == 127 ? FLOW_REACH_LOOPBACK : FLOW_REACH_ANY;
   }
   if (strcmp(host, "[::]") == 0) return FLOW_REACH_NOWHERE;
+  /* RFC 6761, section 6.3: names under localhost are loopback. */
   static const char suffix[] = ".localhost";
   int below = length >= sizeof suffix && strcmp(host + length - (sizeof suffix - 1), suffix) == 0;
   return strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0 || below ? FLOW_REACH_LOOPBACK : FLOW_REACH_ANY;

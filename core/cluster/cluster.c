@@ -50,6 +50,7 @@ const char *flow_task_name(int job, int index, char name[FLOW_TASK_NAME_SIZE])
 
 /* ---- making -------------------------------------------------------------------------------------------------------------------------- */
 
+/* Longer sources than the array are cut. *out is not touched if memory is missing. */
 flow_status flow_cluster_new(const char *source, flow_cluster **out)
 {
   void *block;
@@ -147,7 +148,8 @@ static flow_status list_tasks(const flow_cluster *cluster, task **out, int *coun
 }
 
 /* Loopback addresses are fine as long as all tasks have them: then all are on one machine. Beside an address on a network they are not,
- * as each machine has its own. Fails with the first task of either kind. */
+ * as each machine has its own. Fails with the first task of either kind. The walk goes backwards, so that the first one of each kind
+ * stays in `found`. */
 static flow_status check_reach(const char *source, const task *tasks, int count)
 {
   const task *found[3] = { NULL };
@@ -166,7 +168,8 @@ static flow_status check_reach(const char *source, const task *tasks, int count)
   return FLOW_OK;
 }
 
-/* Sorted by address, two tasks with the same one are neighbours. */
+/* Sorted by address, two tasks with the same one are neighbours. Names are compared as they are written: two names of one machine with
+ * the same port are not found here, but when the second process cannot listen. */
 static flow_status check_addresses(const flow_cluster *cluster)
 {
   task *tasks;
@@ -223,6 +226,7 @@ static flow_status check_task(const flow_cluster *cluster)
                    job_names[job]);
 }
 
+/* The order is that of the mistakes' sizes: what no cluster can be, then addresses, then which task this process is. */
 flow_status flow_cluster_check(const flow_cluster *cluster)
 {
   if (total(cluster) == 0) return FLOW_OK;
@@ -272,6 +276,7 @@ int flow_cluster_is_chief(const flow_cluster *cluster)
   return cluster->index == 0 && cluster->job == flow_cluster_chief_job(cluster);
 }
 
+/* Those that make a training's steps together; an evaluator is alone. At least 1, since a process without a cluster trains as well. */
 int flow_cluster_workers(const flow_cluster *cluster)
 {
   int count = cluster->job == FLOW_JOB_EVALUATOR ? cluster->count[FLOW_JOB_EVALUATOR]
@@ -279,6 +284,7 @@ int flow_cluster_workers(const flow_cluster *cluster)
   return count > 0 ? count : 1;
 }
 
+/* The rank among flow_cluster_workers: the chief first. -1 for a parameter server, which has none. */
 int flow_cluster_id(const flow_cluster *cluster)
 {
   if (total(cluster) == 0) return 0;
@@ -288,6 +294,8 @@ int flow_cluster_id(const flow_cluster *cluster)
 
 /* ---- the cluster as text ------------------------------------------------------------------------------------------------------------- */
 
+/* As the member "cluster" of TF_CONFIG, so that it can be parsed again. Returns the bytes that the whole text has, without its end, as
+ * snprintf does; what does not fit is left out. */
 int flow_cluster_text(const flow_cluster *cluster, char *buffer, int size)
 {
   flow_text text = flow_text_into(buffer, size);

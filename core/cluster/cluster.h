@@ -25,9 +25,13 @@ enum {
 };
 
 struct flow_cluster {
+  /* Invariants after flow_cluster_check: at most FLOW_MOST_TASKS tasks in all; no two addresses are equal; job and index name a task
+   * that is listed, or an evaluator beside the cluster, or there are no tasks at all. */
   char   source[32];                     /* "TF_CONFIG", "OpenMPI"; "": nothing said that there is a cluster */
   int    job, index;                     /* this process; job -1: not said (only without a cluster) */
+  /* Tasks of each job, and for how many `address` has room. */
   int    count[FLOW_JOB_COUNT], capacity[FLOW_JOB_COUNT];
+  /* [job][index]: the cluster's own copies, one block of flow_alloc each. */
   char **address[FLOW_JOB_COUNT];        /* "host:port" in lower case, IPv6 in brackets; NULL: only the launcher knows where it is */
 };
 
@@ -45,10 +49,13 @@ flow_status flow_cluster_from(const flow_environment *environment, int launchers
 
 /* A cluster without tasks; `source` names where it comes from, in messages too. */
 flow_status flow_cluster_new(const char *source, flow_cluster **out);
-/* Appends a task. address: as users write it, NULL where only the launcher knows it. */
+/* Appends a task. address: as users write it, NULL where only the launcher knows it. Its index is the number of the job's tasks before.
+ * A wrong address is told
+ * with source and task. A failure adds no task. */
 flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address);
 /* Takes away all tasks of a job that is not this process's. */
 void        flow_cluster_remove(flow_cluster *cluster, int job);
+/* A cluster that shares nothing with the first; *out is NULL after a failure. */
 flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out);
 /* What cannot be a cluster, or not this process's: FLOW_INVALID_ARGUMENT with both sides. To be called when all tasks are there. */
 flow_status flow_cluster_check(const flow_cluster *cluster);
@@ -59,7 +66,8 @@ flow_status flow_cluster_add_slurm(const flow_environment *environment, flow_clu
  * type only, -1 for none. */
 flow_status flow_cluster_parse_numbered(const char *text, double bytes, const char *source, const char *task_type, int task_index,
                                         int numbered, flow_cluster **out);
-/* The job of that name, or of an old one (master), or of Vertex AI's (workerpool0 is the chief, 1 a worker, ...); -1: there is none. */
+/* The job of that name, or of an old one (master), or of Vertex AI's (workerpool0 is the chief, 1 a worker, ...); -1: there is none. A
+ * number after "workerpool" that no job has is -1, too. */
 int  flow_job_find(const char *name);
 /* The tasks in order, a line each: "worker:0 a:1\n". */
 void flow_cluster_list(const flow_cluster *cluster, flow_text *text);

@@ -131,7 +131,7 @@ static flow_status parse_variable(const flow_environment *environment, const cha
 }
 
 /* Refuses a TF_CONFIG that is the same in all processes of mpirun, which would make each of them the same task: the launcher's rank and
- * size must agree with it. Parameter servers and evaluators are started apart. */
+ * size must agree with it. Parameter servers and evaluators are started apart. Only mpirun's variables are compared. */
 static flow_status check_launcher(const flow_environment *environment, const flow_cluster *cluster)
 {
   const struct launcher *launcher = &launchers[0];
@@ -147,6 +147,7 @@ static flow_status check_launcher(const flow_environment *environment, const flo
                    launcher->source, rank, size, cluster->source);
 }
 
+/* TF_CONFIG goes before CLUSTER_SPEC, and a text that describes a cluster before a launcher. Without launchers only TF_CONFIG is read. */
 flow_status flow_cluster_from(const flow_environment *environment, int with_launchers, const char *task_type, int task_index,
                               flow_cluster **out)
 {

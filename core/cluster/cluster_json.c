@@ -103,7 +103,7 @@ static flow_status add_tasks(flow_cluster *cluster, int job, const flow_json *li
   return FLOW_OK;
 }
 
-/* The jobs of a cluster. Each occurs once, under one name. */
+/* The jobs of a cluster. Each occurs once, under one name. jobs NULL: none. Sentences name the job as the author wrote it. */
 static flow_status add_jobs(flow_cluster *cluster, const flow_json *jobs)
 {
   const char *seen[FLOW_JOB_COUNT] = { NULL };
@@ -179,6 +179,7 @@ static flow_status choose_task(flow_cluster *cluster, const flow_json *task, con
   return FLOW_OK;
 }
 
+/* root NULL, an empty text, has no members: the result is a cluster without tasks. */
 static flow_status fill(flow_cluster *cluster, const flow_json *root, const char *task_type, int task_index, int numbered)
 {
   const flow_json *jobs, *task;
@@ -189,6 +190,8 @@ static flow_status fill(flow_cluster *cluster, const flow_json *root, const char
   return flow_cluster_check(cluster);
 }
 
+/* The text need not end with a zero. MOST_BYTES bounds what a wrong variable can make the parser do: 16384 tasks with long names need
+ * less. */
 flow_status flow_cluster_parse_numbered(const char *text, double bytes, const char *source, const char *task_type, int task_index,
                                         int numbered, flow_cluster **out)
 {

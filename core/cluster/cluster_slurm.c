@@ -87,7 +87,9 @@ static flow_status fail_list(const char *text)
 
 static flow_status expand(layout *to, const char *prefix, const char *rest, int depth);
 
-/* One "01-03" or "7" of a bracket, which is followed by `rest` (up to the next comma outside of brackets). */
+/* One "01-03" or "7" of a bracket, which is followed by `rest` (up to the next comma outside of brackets). *at is moved after it. The
+ * width of the first number is that of all ("01" to "03"). Hosts that no task needs any more are not made, so that "n[1-999999999]"
+ * costs nothing. */
 static flow_status expand_range(layout *to, const char *prefix, const char **at, const char *rest, int depth)
 {
   char host[MOST_HOST + 1];
@@ -149,6 +151,7 @@ static flow_status expand_list(layout *to, const char *list)
 
 /* ---- the step ------------------------------------------------------------------------------------------------------------------------ */
 
+/* -1 for a variable that is missing or not a whole number, such as the names that Slurm gives to special steps. */
 static int number_of(const flow_environment *environment, const char *name)
 {
   const char *text = environment->get(environment->state, name);
@@ -156,7 +159,7 @@ static int number_of(const flow_environment *environment, const char *name)
 }
 
 /* Slurm's own word on where this process is has to agree with the order that is assumed here. With another distribution (cyclic, plane)
- * ranks would get each other's addresses. */
+ * ranks would get each other's addresses. A variable that is missing is not compared. */
 static flow_status check_place(const flow_environment *environment, const layout *found)
 {
   int node = number_of(environment, "SLURM_NODEID"), task = number_of(environment, "SLURM_LOCALID");
@@ -166,6 +169,8 @@ static flow_status check_place(const flow_environment *environment, const layout
                    found->rank_node);
 }
 
+/* The lists may be longer than the step: only the first `size` tasks are added. A failure leaves tasks in the cluster, which the caller
+ * releases. */
 flow_status flow_cluster_add_slurm(const flow_environment *environment, flow_cluster *cluster, int rank, int size)
 {
   int job = number_of(environment, "SLURM_JOB_ID"), step = number_of(environment, "SLURM_STEP_ID");

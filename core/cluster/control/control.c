@@ -3,9 +3,9 @@
  *
  * The thread drives the protocol (protocol.h), which is a state machine without sockets and clock: it polls, hands over what came, with
  * the time, and carries out the actions that follow (control_actions.c). Calls of other threads (control_calls.c) change the protocol
- * under the same lock, and wake the thread through an eventfd, so that it polls with a new timeout. Only this thread touches links; a
- * call that makes the protocol send something therefore appends to a link's buffer and leaves the sending to flow_link_flush, which does
- * not block.
+ * under the same lock, and wake the thread through an eventfd, so that it polls with a new timeout. Only this thread adds and releases
+ * links, so that what it polls without the lock stays open; a call that makes the protocol send something writes to a link's buffer and,
+ * as far as that does not block, to its socket.
  *
  * Who calls is not trusted before the protocol knows it as a task: until then a link has GREETING_WITHIN seconds, its memory is bounded
  * (frame.h), and its number as well (callers.h). */
@@ -251,7 +251,8 @@ static void dial(flow_control *control)
   if (status != FLOW_OK) flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), -1, flow_last_error()));
 }
 
-/* What is waited for; returns the number of entries. Places of links are those of control->links, after two. */
+/* What is waited for; returns the number of entries. Places of links are those of control->links, after two. After the end nobody is
+ * accepted any more; the links that are there say their last words. */
 static int list_polled(flow_control *control)
 {
   if (flow_grow(&control->polled, sizeof *control->polled, control->link_count + 2, &control->polled_capacity) != FLOW_OK) return 0;
@@ -297,7 +298,8 @@ static int serve_or_complain(flow_control *control, flow_link *link, int events)
   return 0;
 }
 
-/* From the last to the first, since a link that goes is replaced by the last one. */
+/* From the last to the first, since a link that goes is replaced by the last one. Links that were added since the poll are at the end,
+ * beyond `count`, and are served after the next one. */
 static void serve_links(flow_control *control, int count)
 {
   for (int i = count - 3; i >= 0; i--) {
@@ -355,7 +357,8 @@ static flow_status start_thread(flow_control *control)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------------- */
 
-/* Listens on this task's own address of the cluster, or takes the socket that a launcher has bound to it, and says so. */
+/* Listens on this task's own address of the cluster, or takes the socket that a launcher has bound to it, and says so. Members listen,
+ * too: the port is what makes this process the only one that is this task. */
 static flow_status start_listening(flow_control *control, const flow_cluster *cluster, const flow_environment *environment)
 {
   char text[1000];

@@ -27,8 +27,9 @@ static flow_status leave(flow_control *control, flow_status status)
   return status;
 }
 
-/* Sleeps, locked, until something has changed, at most until then (of flow_control_now's clock). A signal handler can raise the interrupt
- * flag, but wake nobody: it is looked at again and again. */
+/* Sleeps, locked, until something has changed, at most until then (of flow_control_now's clock). A signal handler can raise the
+ * interrupt flag, but wake nobody: it is looked at again and again. May return for no reason: callers look at their condition in a
+ * loop. */
 static void wait_for_change(flow_control *control, double until)
 {
   static const double LOOK_EVERY = 0.05;
@@ -122,6 +123,7 @@ flow_end flow_control_end(flow_control *control)
   return end;
 }
 
+/* By the last heartbeat; it does not wait. */
 int flow_control_chief_is_ahead(flow_control *control)
 {
   enter(control);
@@ -186,6 +188,7 @@ static void begin_call(flow_control *control, flow_control_call *waiting)
   control->calls = waiting;
 }
 
+/* Waits until the chief has it: a get that begins after this finds the value. */
 flow_status flow_control_set(flow_control *control, const char *key, const uint8_t *value, uint32_t bytes)
 {
   flow_control_call waiting = { .value = NULL };
@@ -207,6 +210,7 @@ flow_status flow_control_get(flow_control *control, const char *key, double with
   return status;
 }
 
+/* FLOW_INVALID_STATE also when the time is over; the sentence names who did not come. */
 flow_status flow_control_barrier(flow_control *control, const char *name, double within)
 {
   flow_control_call waiting = { .meets = 1 };
@@ -215,6 +219,7 @@ flow_status flow_control_barrier(flow_control *control, const char *name, double
                                                                                         waiting.request, name, within)));
 }
 
+/* Does not wait for the verdict: flow_control_await_end does. */
 flow_status flow_control_report(flow_control *control, const char *what, flow_fault fault)
 {
   enter(control);
@@ -222,7 +227,8 @@ flow_status flow_control_report(flow_control *control, const char *what, flow_fa
   return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what, fault)));
 }
 
-/* DONE ends the wait well. FAILED is a failure; a member that has said goodbye sees the abort of the generation as DONE. */
+/* DONE ends the wait well. FAILED is a failure; a member that has said goodbye sees the abort of the generation as DONE. Interrupted,
+ * this process has said goodbye all the same. */
 flow_status flow_control_goodbye(flow_control *control, int preempted)
 {
   enter(control);

@@ -22,6 +22,7 @@ typedef struct flow_control_call {
 } flow_control_call;
 
 struct flow_control {
+  /* Guards all that follows, but what never changes after the opening (thread, wake, listener, is_chief, sealing, log) and `newcomer`. */
   pthread_mutex_t lock;
   pthread_cond_t  changed;
   flow_thread     thread;
@@ -36,6 +37,7 @@ struct flow_control {
   const char   *(*on_tick)(void *state, const char *finished);
   void           *watch_state;
   const _Atomic uint32_t *begun;                 /* of the caller; NULL: nobody counts */
+  /* Only the thread adds and releases them, so that what it polls without the lock stays open. */
   flow_link     **links;
   int             link_count, link_capacity, next_number;
   flow_callers    callers;
@@ -50,14 +52,17 @@ struct flow_control {
   char            dial[FLOW_ADDRESS_SIZE];       /* an address that the thread is to dial; "": none */
   unsigned        attempts;
   double          next_complaint;
+  /* On the stacks of the threads that wait; each takes its own off the list before it returns. */
   flow_control_call      *calls;
   uint32_t        next_request;
   char            finished[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];     /* a task of the generation that has said goodbye; "": none */
+  /* ended: 0, or FLOW_ACTION_DONE or _FAILED: no generation will begin any more. */
   int             generation_lives, culprit, ended;
   flow_end        end;
   _Atomic int     newcomer;
   flow_generation generation;
   char            verdict[FLOW_MOST_TEXT + 1];   /* why the generation, or everything, ended */
+  /* The thread's: what was read from the link that is being served. */
   uint8_t         bytes[FLOW_READ_BYTES];
 };
 

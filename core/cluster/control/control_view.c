@@ -43,6 +43,7 @@ static void view_other(const flow_protocol *protocol, int task, double now, flow
   snprintf(out->doing, sizeof out->doing, "%s", peer->doing);
 }
 
+/* Any thread. tasks may be NULL if room is 0. */
 int flow_control_tasks(flow_control *control, flow_task_view *tasks, int room, int *self, uint64_t *generation)
 {
   pthread_mutex_lock(&control->lock);

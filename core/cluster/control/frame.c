@@ -63,7 +63,7 @@ static flow_status fill(flow_frame_reader *reader, size_t wanted, const uint8_t 
 }
 
 /* The number is not secret, but it is bound to the contents by the seal: a frame that is repeated or left out does not open under the
- * number that is next. */
+ * number that is next. reader->most bounds the memory that a stranger's length can ask for. */
 static flow_status check_header(const flow_frame_reader *reader, uint64_t length, uint64_t number)
 {
   if (length < NUMBER_BYTES + overhead(reader->seal) || length > NUMBER_BYTES + reader->most) {

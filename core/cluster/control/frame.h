@@ -30,6 +30,7 @@ typedef struct flow_frame_reader {
   const flow_seal *seal;
   size_t           most;                   /* of a frame after its length; small until the peer is known */
   uint64_t         number;                 /* of the next frame */
+  /* buffer[0 .. filled) has come of the frame under way, header included */
   uint8_t         *buffer;
   size_t           filled, capacity;
 } flow_frame_reader;

@@ -19,10 +19,12 @@ typedef enum flow_link_phase {
 } flow_link_phase;
 
 typedef struct flow_link {
+  /* All fields are under the control plane's lock; those of a channel's link are its user's. */
   int      descriptor, number, phase, dialed;      /* number: the protocol's; -1 before the greeting has come */
   double   until;                                  /* phases but OPEN end then */
   int      is_caller;                              /* it was accepted; which task it is, is not known yet */
   flow_caller caller;
+  /* Both greetings: the keys are made of them. peer[0 .. peer_filled) has come. */
   uint8_t  own[FLOW_GREETING_SIZE], peer[FLOW_GREETING_SIZE];
   size_t   peer_filled;
   const flow_control_functions *control;           /* NULL: plain */
@@ -36,7 +38,7 @@ typedef struct flow_link {
 /* Takes over the descriptor, which does not block. control, secret: NULL for plain links. */
 flow_status flow_link_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_link **out);
 void        flow_link_release(flow_link *link);            /* closes at once */
-/* Queues one frame and sends what goes. */
+/* Queues one frame and sends what goes. FLOW_IO_ERROR: too much waits already, or the connection is broken. */
 flow_status flow_link_send(flow_link *link, const uint8_t *contents, size_t count);
 /* Sends what waits. FLOW_IO_ERROR: the link is broken. */
 flow_status flow_link_flush(flow_link *link);

@@ -26,7 +26,8 @@ static flow_status check_length(const char *where, size_t count)
                    "rand -hex 32", where, (double)count, FLOW_LEAST_SECRET, FLOW_MOST_SECRET);
 }
 
-/* Room for one byte more than is allowed shows that a file is too long. */
+/* Room for one byte more than is allowed shows that a file is too long. The mode is that of the open file: a look at the path before
+ * would tell of a file that may be another one by now. What was read is wiped from the stack. */
 static flow_status read_open_file(int descriptor, const char *path, flow_secret *out)
 {
   struct stat about;
@@ -56,6 +57,7 @@ static flow_status read_open_file(int descriptor, const char *path, flow_secret 
   return status;
 }
 
+/* O_NONBLOCK: a pipe under that path must not hold up the start; it is no regular file, and refused. */
 flow_status flow_secret_read(const flow_environment *environment, flow_secret *out)
 {
   const char *text = get(environment, "FLOW_SECRET"), *path = get(environment, "FLOW_SECRET_FILE");
@@ -75,6 +77,7 @@ flow_status flow_secret_read(const flow_environment *environment, flow_secret *o
   return status;
 }
 
+/* Tasks on loopback alone need none: other machines do not reach them. */
 flow_status flow_secret_check(const flow_environment *environment, const flow_cluster *cluster, const flow_secret *secret)
 {
   const char *insecure = get(environment, "FLOW_INSECURE");

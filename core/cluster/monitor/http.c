@@ -26,7 +26,9 @@ static const int64_t ANSWERED_WITHIN = 5000000000, WINDOW = 1000000000;      /* 
 /* A connection: it reads until head_bytes is set, and sends from then on. */
 typedef struct connection {
   int      descriptor;
+  /* On the clock: the connection is dropped at this moment, whatever it is doing. */
   int64_t  until;
+  /* request[0 .. read) has come, and a zero follows it, so that it can be searched as a text. */
   char     request[FLOW_HTTP_MOST_REQUEST + 1];
   size_t   read;
   char     head[256];
@@ -36,6 +38,7 @@ typedef struct connection {
 } connection;
 
 struct flow_http {
+  /* `connections` and what follows is the thread's alone once it runs; the rest does not change. */
   flow_thread     thread;
   int             listener, wake, port;
   char           *address;         /* that it was given */
@@ -58,7 +61,8 @@ static void drop(flow_http *http, int place)
 }
 
 /* Makes the head of an answer; body and body_bytes are set before. no-store: pages change all the time; nosniff: no browser takes texts
- * of a program for a script. */
+ * of a program for a script. The head fits: status and type are texts of this program, together less than a hundred bytes. A HEAD
+ * request gets the length of the body that it does not get (RFC 1945, section 8.2). */
 static void begin_answer(connection *c, const char *status, const char *type, int only_head)
 {
   int length = snprintf(c->head, sizeof c->head, "HTTP/1.0 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
@@ -77,7 +81,8 @@ static void refuse_host(connection *c)
   refuse(c, "403 Forbidden");
 }
 
-/* Of a whole request: its first line and Host say all that matters. */
+/* Of a whole request: its first line and Host say all that matters. The path ends at a question mark, and is cut after
+ * 255 bytes: no page has such a long name. */
 static void take_request(flow_http *http, connection *c)
 {
   char method[8], path[256], version[16];
@@ -98,7 +103,7 @@ static void take_request(flow_http *http, connection *c)
   }
 }
 
-/* Returns 0 when the connection is to be closed. */
+/* Returns 0 when the connection is to be closed. A zero byte within the request ends the search early; it is refused. */
 static int take_bytes(flow_http *http, connection *c)
 {
   ssize_t count = recv(c->descriptor, c->request + c->read, FLOW_HTTP_MOST_REQUEST - c->read, 0);
@@ -112,7 +117,8 @@ static int take_bytes(flow_http *http, connection *c)
   return 1;
 }
 
-/* Sends what the socket takes; 0: all is sent, or the connection is broken. */
+/* Sends what the socket takes; 0: all is sent, or the connection is broken. A page that the connection asked for is complete in memory,
+ * so that a slow reader holds up nobody. */
 static int send_some(connection *c)
 {
   int in_head = c->sent < c->head_bytes;
@@ -128,7 +134,7 @@ static int send_some(connection *c)
 
 /* ---- the thread ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Accepts who waits, up to this second's limit; a full table drops its oldest connection. */
+/* Accepts who waits, up to this second's limit; a full table drops its oldest connection. EAGAIN: the queue is empty. */
 static void accept_some(flow_http *http, int64_t now)
 {
   while (http->accepted < FLOW_HTTP_MOST_ACCEPTED) {
@@ -146,7 +152,8 @@ static void accept_some(flow_http *http, int64_t now)
 
 static int milliseconds_until(int64_t until, int64_t now) { return until <= now ? 0 : (int)((until - now) / 1000000) + 1; }
 
-/* Waits for something to do; -1: the server ends. events: of the connections. */
+/* Waits for something to do; -1: the server ends. events: of the connections. It sleeps until the earliest of the connections' ends, or
+ * until the next second of accepting begins; without either, until something comes. */
 static int wait_for_events(flow_http *http, struct pollfd *polled, int64_t now)
 {
   int rests = http->accepted >= FLOW_HTTP_MOST_ACCEPTED, timeout = rests ? milliseconds_until(http->window + WINDOW, now) : -1;
@@ -165,7 +172,8 @@ static int wait_for_events(flow_http *http, struct pollfd *polled, int64_t now)
   return polled[0].revents ? -1 : 0;
 }
 
-/* The thread. Connections are looked at from the last to the first, as a dropped one moves those after it. */
+/* The thread. Connections are looked at from the last to the first, as a dropped one moves those after it. New connections are accepted
+ * last, so that `polled` has the places of all that were there before. */
 static void *serve(void *argument)
 {
   flow_http *http = argument;
@@ -199,6 +207,7 @@ static int port_of(int listener)
   return ntohs(((const struct sockaddr_in *)&bound)->sin_port);
 }
 
+/* What is opened here is closed by flow_http_close, also after a failure half way. */
 static flow_status start(flow_http *http, const char *address)
 {
   void *block;

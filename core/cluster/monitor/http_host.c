@@ -39,7 +39,8 @@ static int is_localhost(const char *name)
 
 static int is_loopback(const char *name) { return is_localhost(name) || strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0; }
 
-/* Names are compared without regard to case (RFC 4343), and by their first part: a machine seldom knows its domain. */
+/* Names are compared without regard to case (RFC 4343), and by their first part: a machine seldom knows its domain. A name that
+ * gethostname cut has no end of its own; one is set. */
 static int is_this_machine(const char *name)
 {
   char own[MOST_NAME];
@@ -57,6 +58,7 @@ static int is_own_name(const char *name, const char *address)
   return strcasecmp(name, own) == 0 || (!is_loopback(own) && is_this_machine(name));
 }
 
+/* Every line is looked at: a second Host would let two readers of the request see different ones. */
 int flow_http_is_own_host(const char *request, const char *address)
 {
   int found = 0, is_own = 1;

@@ -56,6 +56,7 @@ flow_status flow_channel_new(int descriptor, int dialed, const flow_control_func
   return FLOW_OK;
 }
 
+/* What is not sent yet is lost (flow_channel_is_sent). */
 void flow_channel_release(flow_channel *channel)
 {
   if (!channel) return;
@@ -83,6 +84,8 @@ int flow_channel_is_sent(const flow_channel *channel)
   return channel->link->first == channel->link->filled && channel->sent == channel->sending_bytes;
 }
 
+/* Nothing is read while a message waits to be taken: the sender waits for its answer, and what it may send meanwhile stays in the
+ * socket. */
 short flow_channel_events(const flow_channel *channel)
 {
   if (channel->link->phase == FLOW_LINK_CONNECTING) return POLLOUT;
@@ -118,6 +121,7 @@ static flow_status reserve(char **room, int64_t *room_bytes, int64_t bytes)
   return FLOW_OK;
 }
 
+/* *out: bytes of all pieces. Sizes come from Lua. */
 static flow_status sum_pieces(const flow_pieces *pieces, int64_t *out)
 {
   int64_t bytes = 0;
@@ -193,7 +197,7 @@ void flow_channel_expect(flow_channel *channel, const flow_places *places) { cha
 
 int flow_channel_is_streaming(const flow_channel *channel) { return is_shared(channel) && !channel->complete; }
 
-/* Whether the message's bytes go where they were expected. */
+/* Whether the message's bytes go where they were expected. The sizes of places are the caller's own, which do not overflow. */
 static int fits_places(const flow_channel *channel, uint64_t bytes)
 {
   uint64_t expected = 0;
@@ -239,13 +243,15 @@ static char *next_place(flow_channel *channel, int64_t *room)
   return channel->into.at[channel->place] + channel->place_filled;
 }
 
+/* place_filled counts only where bytes go to places, and is not looked at elsewhere. */
 static void count_received(flow_channel *channel, int64_t bytes)
 {
   channel->received += bytes;
   channel->place_filled += bytes;
 }
 
-/* What is in the memory of both by now. The other process may write any number there. */
+/* What is in the memory of both by now. The other process may write any number there. So the number is only an upper bound here: a
+ * larger one takes all that the frame has announced, a smaller or negative one nothing. */
 static void take_shared(flow_channel *channel)
 {
   int64_t there = channel->source == STREAMED ? __atomic_load_n(progress_of(channel), __ATOMIC_ACQUIRE) : channel->bulk_bytes, room;
@@ -278,7 +284,8 @@ static flow_status take_read(flow_channel *channel)
   return contents ? begin_message(channel, contents, size) : FLOW_OK;
 }
 
-/* What the socket has: straight to where it belongs, if that is much. */
+/* What the socket has: straight to where it belongs, if that is much. *count 0: the socket has nothing now. `read` is empty whenever
+ * this is called (receive_more). */
 static flow_status read_more(flow_channel *channel, size_t *count)
 {
   int64_t room = 0;
@@ -313,6 +320,7 @@ static flow_status receive_more(flow_channel *channel)
   return FLOW_OK;
 }
 
+/* `room` stays, for the next message of that size. */
 void flow_channel_next(flow_channel *channel)
 {
   channel->text = NULL;
@@ -343,6 +351,8 @@ flow_status flow_channel_advance(flow_channel *channel, const flow_secret *secre
 
 /* ---- memory of both processes -------------------------------------------------------------------------------------------------------- */
 
+/* A channel has one region at most. `where` is a line of four numbers: the process, its descriptor, and the secret at the memory's
+ * start. */
 flow_status flow_channel_make_region(flow_channel *channel, int64_t bytes, char *where, size_t size, int *descriptor)
 {
   flow_shared_file file;
@@ -355,6 +365,7 @@ flow_status flow_channel_make_region(flow_channel *channel, int64_t bytes, char 
   return FLOW_OK;
 }
 
+/* `where` and `bytes` come from the peer: the memory has to be as large as it says (flow_shared_memory_open) and within `most`. */
 flow_status flow_channel_open_region(flow_channel *channel, int64_t bytes, const char *where)
 {
   flow_shared_file file;

@@ -27,6 +27,7 @@ typedef struct flow_channel {
   size_t         text_bytes;
   char          *bulk;             /* its bytes: in `room`, or in `region`; NULL: in the places where they were expected */
   int64_t        bulk_bytes, received, most;       /* most: of a message, else the peer is refused */
+  /* `text` is set when the frame of a message has come, `complete` when all its bytes are there, too: received == bulk_bytes. */
   int            complete;         /* a message is there */
   char          *room;
   int64_t        room_bytes;
@@ -34,8 +35,10 @@ typedef struct flow_channel {
   uint8_t       *frame;            /* room for what a frame has of the message that goes out */
   uint8_t       *read;             /* bytes that were read and are not yet taken: read[first .. filled) */
   size_t         first, filled;
+  /* sending[sent .. sending_bytes) still has to go, after what the link has; none of a message whose bytes go through the region. */
   char          *sending;          /* a copy of the bytes of the message that goes out */
   int64_t        sending_room, sending_bytes, sent;
+  /* Both directions use it: a message in it is taken before the answer is written there, since a link asks and waits. */
   char          *region;           /* memory of both processes, or NULL */
   int64_t        region_bytes;
   int            streams;          /* what goes out through the region is announced before it is there */
@@ -45,12 +48,14 @@ typedef struct flow_channel {
   int64_t        place_filled;
 } flow_channel;
 
-/* Takes over the descriptor, as flow_link_new. */
+/* Takes over the descriptor, as flow_link_new. until: by then it has to have greeted (flow_opening_now). `most` is 0: no message with
+ * bytes is taken before the caller sets it. */
 flow_status flow_channel_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_channel **out);
 void        flow_channel_release(flow_channel *channel);           /* closes at once; NULL is fine */
 /* What to poll for. */
 short       flow_channel_events(const flow_channel *channel);
-/* After poll: greets, sends and receives what can be. A failure says why the channel is of no use any more. */
+/* After poll: greets, sends and receives what can be. A failure says why the channel is of no use any more. FLOW_IO_ERROR: the other
+ * end has gone; FLOW_CORRUPT_DATA: what it sends is no message. */
 flow_status flow_channel_advance(flow_channel *channel, const flow_secret *secret);
 int         flow_channel_is_open(const flow_channel *channel);
 /* Whether all that was sent has left this process. */

@@ -34,6 +34,8 @@ flow_status flow_opening_read(const flow_cluster *cluster, flow_opening *out)
   return FLOW_OK;
 }
 
+/* Two probes without an answer, a quarter of the time apart, begin after half of it. TCP_USER_TIMEOUT does the same for bytes that were
+ * sent and are not acknowledged, during which there are no probes. */
 void flow_opening_watch(int descriptor, double seconds)
 {
   int on = 1, idle = (int)fmax(1, seconds / 2), every = (int)fmax(1, seconds / 4), times = 2;
@@ -48,6 +50,7 @@ void flow_opening_watch(int descriptor, double seconds)
 
 double flow_opening_now(void) { return (double)flow_now_nanoseconds() * 1e-9; }
 
+/* After FLOW_OK the list's revents say what came, or nothing did and the time is over. A signal that interrupts poll() begins it again. */
 flow_status flow_opening_wait(const flow_context *context, struct pollfd *list, int count, double until, int patient)
 {
   while (1) {

@@ -9,7 +9,8 @@ typedef struct flow_opening {
   const flow_control_functions *sealing;      /* NULL: plain, among processes of one machine, or where FLOW_INSECURE says so */
 } flow_opening;
 
-/* Of the environment. FLOW_INVALID_ARGUMENT: this cluster needs a secret; FLOW_NOT_FOUND: the plugin is missing. */
+/* Of the environment. FLOW_INVALID_ARGUMENT: this cluster needs a secret; FLOW_NOT_FOUND: the plugin is missing. The secret is cleared
+ * by flow_secret_clear, also after a failure. */
 flow_status flow_opening_read(const flow_cluster *cluster, flow_opening *out);
 /* A variable of the environment; NULL: there is none. */
 const char *flow_opening_variable(const char *name);

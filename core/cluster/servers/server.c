@@ -30,6 +30,7 @@ typedef struct peer {
 struct flow_server {
   const flow_context *context;
   flow_opening opening;
+  /* Numbers of peers are never used again, so that an answer to a peer that has gone reaches nobody else. */
   int       listener, next_number, current;       /* current: whose message the caller has; -1: nobody's */
   peer     *peers;
   int       count, capacity, turn;                /* turn: where to look first */
@@ -95,6 +96,7 @@ void flow_server_close(flow_server *server)
 
 /* ---- peers --------------------------------------------------------------------------------------------------------------------------- */
 
+/* NULL: it is gone. */
 static peer *find(flow_server *server, int number)
 {
   for (int i = 0; i < server->count; i++) {
@@ -110,6 +112,7 @@ static void lose(peer *p)
   p->lost = 1;
 }
 
+/* The last peer takes its place: a loop that drops goes from the end. */
 static void drop(flow_server *server, int place)
 {
   flow_channel_release(server->peers[place].channel);
@@ -127,7 +130,8 @@ static void drop_late_strangers(flow_server *server)
   }
 }
 
-/* The stranger that has to go before another one comes, -1: none has to. comes: NULL asks for the oldest of all. */
+/* The stranger that has to go before another one comes, -1: none has to. comes: NULL asks for the oldest of all. The pointers in `list`
+ * are into `peers`, and valid until one of them is added or dropped. */
 static int find_superfluous(flow_server *server, const flow_caller *comes)
 {
   int count = 0;
@@ -142,7 +146,7 @@ static int find_superfluous(flow_server *server, const flow_caller *comes)
   return -1;
 }
 
-/* Takes over the descriptor. */
+/* Takes over the descriptor. Closes it after a failure. */
 static flow_status add(flow_server *server, int descriptor, const flow_caller *caller)
 {
   flow_channel *channel;
@@ -281,6 +285,7 @@ flow_status flow_server_next(flow_server *server, double within, flow_server_eve
   }
 }
 
+/* Copies what does not fit into the socket; the next poll sends the rest. To a peer that is gone it sends nothing, which is no failure. */
 flow_status flow_server_reply(flow_server *server, int number, const char *text, int length, const void *const *pieces,
                               const int64_t *bytes, int count)
 {
@@ -303,6 +308,7 @@ flow_status flow_server_share(flow_server *server, int number, double bytes, con
   return FLOW_OK;
 }
 
+/* Also of peers that are there already; what is no number of bytes means no limit. */
 void flow_server_limit(flow_server *server, double bytes)
 {
   server->most = bytes >= 0 && bytes < 0x1p53 ? (int64_t)bytes : (int64_t)1 << 53;

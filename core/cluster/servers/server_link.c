@@ -38,7 +38,7 @@ static flow_status fail_lost(const flow_server_link *link)
                    "backup", link->name, why);
 }
 
-/* Begins an attempt: link->channel greets until link->greets_until. */
+/* Begins an attempt: link->channel greets until link->greets_until. A name with several addresses gets another one at each attempt. */
 static flow_status begin(flow_server_link *link)
 {
   int descriptor;
@@ -121,6 +121,7 @@ static flow_status check_reached(const flow_server_link *link)
   return link->channel ? FLOW_OK : flow_fail(FLOW_INVALID_STATE, "%s was not reached yet", link->name);
 }
 
+/* The descriptor stays open until the next answer: by then the server has opened the memory, or refused. */
 flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size)
 {
   FLOW_TRY(check_reached(link));
@@ -188,7 +189,7 @@ static double look_again(int turns_without)
   return flow_opening_now() + (turns_without < YIELDS ? 0 : 1e-3);
 }
 
-/* What ends a wait in which nothing has come. */
+/* What ends a wait in which nothing has come. missing: one of those, to name it. */
 static flow_status check_wait(const flow_server_link *missing, double within, double until, double heard)
 {
   const double now = flow_opening_now();
@@ -216,6 +217,7 @@ static flow_status await_all(flow_server_link *const *links, int count, double w
   return FLOW_OK;
 }
 
+/* All answers, or a failure after which some of the links have theirs and the others still wait. */
 flow_status flow_server_links_await(flow_server_link *const *links, int count, double within)
 {
   void *block;
@@ -236,6 +238,7 @@ flow_status flow_server_links_await(flow_server_link *const *links, int count, d
   return status;
 }
 
+/* Borrowed until the next message on this link. *bytes is NULL where they went to places that were expected. */
 const char *flow_server_link_answer(const flow_server_link *link, char **bytes, double *count)
 {
   *bytes = link->channel->bulk;

@@ -24,7 +24,7 @@ static flow_status connect_alone(flow_device_group *group, char *why, int size)
 
 /* ---- what a worker has of its groups ------------------------------------------------------------------------------------------------ */
 
-/* The exchange is aborted by verdicts from now on. */
+/* The exchange is aborted by verdicts from now on. The exchange stays the group's; it tells by `forget` when it is closed. */
 static flow_status keep(flow_worker *worker, flow_device_exchange *exchange)
 {
   pthread_mutex_lock(&worker->lock);
@@ -79,6 +79,7 @@ static void find_shared(const flow_worker *worker, const identity *all, int loca
     }
 }
 
+/* All workers have as many devices, so that what each gathers has the same size. */
 static flow_status look_for_shared(const flow_device_group *group, flow_worker *worker, char *why, int size)
 {
   void *block;
@@ -131,6 +132,7 @@ static flow_status connect_workers(flow_device_group *group, flow_worker *worker
   return status;
 }
 
+/* why: "" if the devices add up among themselves from now on, else one sentence; a failure of the status is one that ends the training. */
 flow_status flow_device_group_connect(flow_device_group *group, flow_worker *worker, char *why, int size)
 {
   if (!group || !why || size < 1) {

@@ -31,6 +31,7 @@ static const int64_t UNHEARD_FOR = 2000000000; /* nanoseconds in which another w
 typedef enum engine { AUTO, RING, MPI, NCCL } engine;
 static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
 
+/* An option that is 0 has its default. */
 static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
 
 void flow_worker_log(const flow_worker *worker, int level, const char *text)
@@ -78,7 +79,8 @@ static int was_launched(void)
 }
 
 /* "mpi" if it is asked for, or if nothing is and mpirun has started this process and the plugin is there; else "tcp". All workers have
- * the same environment in this respect, so they choose alike; flow_control_join compares. */
+ * the same environment in this respect, so they choose alike; flow_control_join compares. Where the cluster has no addresses MPI is the
+ * only way to find the others, whether its plugin is there or not: opening it says what to install. */
 static const char *choose_transport(const flow_worker *worker, engine wanted)
 {
   const flow_plugin *plugin;
@@ -99,7 +101,8 @@ static flow_status store_set(void *state, const char *key, const void *bytes, si
   return flow_control_set(((flow_worker *)state)->control, key, bytes, (uint32_t)count);
 }
 
-/* *bytes: a block that the caller frees. A key that nobody sets in time is FLOW_TIMED_OUT, which is what transports expect. */
+/* *bytes: a block that the caller frees. A key that nobody sets in time is FLOW_TIMED_OUT, which is what transports expect.
+ * FLOW_MOST_VALUE bytes are taken for each, since the control plane writes into the caller's memory. */
 static flow_status store_get(void *state, const char *key, double seconds, void **bytes, size_t *count)
 {
   uint32_t found;
@@ -181,8 +184,9 @@ static void log_unheard_verdict(flow_worker *worker)
   if (atomic_compare_exchange_strong(&worker->unheard_since, &since, 0)) flow_worker_log(worker, FLOW_LOG_WARNING, worker->verdict);
 }
 
-/* Why this process cannot go on, or NULL: the engine does not come back, so that no verdict reaches a thread that waits in it. Looks count,
- * too: who was stopped for long has not waited. Said once. */
+/* Why this process cannot go on, or NULL: the engine does not come back, so that no verdict reaches a thread that waits in it. Looks
+ * count, too: who was stopped for long has not waited. Said once. By the control plane's thread; `late_looks` begins again when a call
+ * has come back, so that LOOKS of them follow each other. */
 static const char *look_into_transport(flow_worker *worker)
 {
   enum { LOOKS = 3 };
@@ -213,7 +217,8 @@ static const char *look_at_waiting(void *state, const char *finished)
   return NULL;
 }
 
-/* What is aborted from now on; a verdict may have come before. */
+/* What is aborted from now on; a verdict may have come before. So the check comes after the pointer is set: a verdict either finds the
+ * communicator or is found here. */
 static flow_status set_aborts(flow_worker *worker, flow_communicator *communicator)
 {
   int culprit;
@@ -225,7 +230,7 @@ static flow_status set_aborts(flow_worker *worker, flow_communicator *communicat
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Opens the control plane and lets it watch this worker. */
+/* Opens the control plane and lets it watch this worker. `begun` is read by the control plane's thread at each heartbeat. */
 static flow_status start_control(flow_worker *worker, const flow_worker_options *options)
 {
   const flow_environment environment = { get_variable, worker };
@@ -240,7 +245,7 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
   return FLOW_OK;
 }
 
-/* What is open: tcp is not, where the workers share memory. */
+/* What is open: tcp is not, where the workers share memory. What flow_worker_engine returns. */
 static void name_engine(flow_worker *worker)
 {
   int shared = flow_communicator_is_shared(worker->communicator), some = strcmp(worker->communicator->transport->name, "hosts") == 0;
@@ -280,6 +285,7 @@ flow_status flow_worker_connect(flow_worker *worker, double step)
   return FLOW_OK;
 }
 
+/* GPUs first, since their queues may wait for others; the communication thread before its communicator; `aborts` before it is closed. */
 void flow_worker_disconnect(flow_worker *worker)
 {
   flow_worker_leave_devices(worker);
@@ -320,6 +326,7 @@ static flow_status check_options(const flow_worker_options *options)
                    "earliest", dead_after, heartbeat);
 }
 
+/* NULL: float32. */
 static flow_status find_gradient_dtype(const char *name, int *out)
 {
   static const int dtypes[] = { FLOW_FLOAT32, FLOW_BFLOAT16, FLOW_FLOAT16 };
@@ -340,7 +347,8 @@ static flow_status check_shards(const flow_worker *worker, const flow_worker_opt
   return flow_fail(FLOW_INVALID_ARGUMENT, "%d workers cannot share %d shards: each has at least one", workers, shards);
 }
 
-/* What flow_worker_open does; a failure leaves the rest to flow_worker_close. */
+/* What flow_worker_open does; a failure leaves the rest to flow_worker_close. The order: what needs nobody else is checked first, so
+ * that a mistake is told at once and not after all tasks have come. */
 static flow_status prepare(flow_worker *worker, flow_context *context, const flow_cluster *cluster, const flow_worker_options *options)
 {
   engine wanted;
@@ -371,6 +379,7 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   return meet(worker, options);
 }
 
+/* The cluster is copied; the context has to live as long as the worker. Waits for the other tasks, up to start_within. */
 flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out)
 {
   void *block;
@@ -410,6 +419,7 @@ void flow_worker_close(flow_worker *worker)
   flow_free(worker);
 }
 
+/* After it the others go on without a failure; what GPUs still add up with them is waited for first. */
 flow_status flow_worker_goodbye(flow_worker *worker)
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_goodbye: worker is NULL");
@@ -446,6 +456,7 @@ void flow_worker_progress(flow_worker *worker, double step, const char *doing)
   flow_control_progress(worker->control, step, doing ? doing : "");
 }
 
+/* The sentence is the control plane's, which flow_control_check has left as this thread's message. */
 flow_status flow_worker_check(flow_worker *worker)
 {
   int culprit;

@@ -31,6 +31,7 @@ flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes)
   return flow_worker_broadcast_from(worker, 0, data, bytes);
 }
 
+/* A worker that is apart gets its own bytes. */
 flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all)
 {
   FLOW_TRY(check_bytes("flow_worker_all_gather", worker, mine, bytes));
@@ -111,7 +112,8 @@ static flow_status show_difference(flow_worker *worker, const char *what, const 
   return status;
 }
 
-/* Usually all have the same text, so first only lengths and hashes travel. */
+/* Usually all have the same text, so first only lengths and hashes travel. A failure is the same on all workers: FLOW_INVALID_ARGUMENT
+ * with both texts where they differ. */
 flow_status flow_worker_agree(flow_worker *worker, const char *what, const char *text)
 {
   if (!worker || !what || !text) {

@@ -20,7 +20,8 @@ void flow_worker_hear(flow_worker *worker)
   atomic_store(&worker->unheard_since, 0);
 }
 
-/* Waits for the verdict on what is said; fails with it, or, where none comes, as it was. */
+/* Waits for the verdict on what is said; fails with it, or, where none comes, as it was. On the program's thread, which waits
+ * VERDICT_WITHIN seconds at most. */
 static flow_status report(flow_worker *worker, flow_status status, const char *what, flow_fault fault)
 {
   char text[FLOW_MOST_TEXT];
@@ -50,6 +51,7 @@ flow_status flow_worker_fail(flow_worker *worker, const char *why)
   return FLOW_OK;
 }
 
+/* Relaxed: the control plane's thread only compares the moment with its clock. */
 void flow_worker_note_waiting(flow_worker *worker)
 {
   atomic_store_explicit(&worker->waiting_since, flow_now_nanoseconds(), memory_order_relaxed);
@@ -138,6 +140,7 @@ static flow_status gather(flow_exchange *self, const flow_gathering *arrays, int
   return flow_worker_explain((flow_worker *)self, thread->gather(thread, arrays, count));
 }
 
+/* Offered always, though only memory that is shared can do it: the program asks flow_worker_shares_memory() before it chooses it. */
 static flow_status collect(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);

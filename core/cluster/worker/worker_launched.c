@@ -111,7 +111,7 @@ static flow_status find_host(char host[INET_ADDRSTRLEN])
   return flow_fail(FLOW_IO_ERROR, "the workers are on several machines, and %s has no IPv4 address that others could reach", name);
 }
 
-/* A listening socket on any free port of that host. */
+/* A listening socket on any free port of that host. After a failure the socket may be open; flow_worker_close closes it. */
 static flow_status bind_listener(const char *host, int *listener, int *port)
 {
   struct sockaddr_in address = { .sin_family = AF_INET };
@@ -196,6 +196,7 @@ static flow_status share_secret(flow_worker *worker)
   return flow_communicator_broadcast(worker->communicator, 0, worker->secret, sizeof worker->secret);
 }
 
+/* The order: MPI, addresses, then the secret, which protects the control plane that is opened next. */
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within)
 {
   void *block;

@@ -14,7 +14,8 @@
 
 enum { MOST_ATTEMPTS = 16 };      /* generations that end while their transport is being opened */
 
-/* What is counted in a generation begins again with it. */
+/* What is counted in a generation begins again with it. `ended` is set back after the transport is closed: nothing that opens one sees
+ * it unset too early. */
 static void forget_generation(flow_worker *worker)
 {
   flow_worker_disconnect(worker);

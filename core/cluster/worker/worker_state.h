@@ -30,10 +30,13 @@ struct flow_worker {
   double             timeout;                   /* seconds */
   double             progress;                  /* the step that was told last; generations count otherwise (flow_worker_rejoin) */
   flow_control      *control;                   /* NULL: a single worker */
+  /* Opened anew in each generation, on the program's thread; MPI's comes from worker_launched.c where the launcher alone knows the
+   * tasks. */
   flow_communicator *communicator;
   flow_communication *communication;            /* its thread */
   int                unlike;                    /* the workers do not compute with the same instructions: worker_arithmetic.c */
   pthread_mutex_t    lock;                      /* of `aborts` and `devices` */
+  /* Written by the control plane's thread, read by transports while they open; set back when a generation begins (forget_generation). */
   int                ended;                     /* a verdict has come: no transport opens any more; by __atomic_store_n */
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
   /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
@@ -62,6 +65,7 @@ struct flow_worker {
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
   double             patience;                  /* seconds that a call of the engine may take before it comes back to look around */
+  /* With `stuck`: of the control plane's thread. */
   int                late_looks;                /* at one that takes longer; with the lock */
   char               stuck[200];
   int                looks;                     /* at this wait since a task has finished; the same thread's */

@@ -13,7 +13,7 @@ static flow_status verdict_or(flow_worker *worker, flow_status status)
   return over ? flow_worker_explain(worker, status) : status;
 }
 
-/* The transport's keys are others. */
+/* The transport's keys are others. So a program's key never meets one of them. */
 static flow_status name_of(const char *function, const flow_worker *worker, const char *key, const char *text,
                            char name[FLOW_MOST_NAME + 1])
 {
