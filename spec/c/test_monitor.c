@@ -175,8 +175,14 @@ static void says_where_it_cannot_listen(void **state)
   assert_int_equal(flow_monitor_say(monitor, NULL, ""), FLOW_INVALID_ARGUMENT);
 }
 
-static void be_left(void *state) { ++*(int *)state; }
-static double wait_for_nobody(void *state) { return *(int *)state; }
+static void be_left(void *state)
+{
+  ++*(int *)state;
+}
+static double wait_for_nobody(void *state)
+{
+  return *(int *)state;
+}
 
 /* A worker that is no longer shown must learn it: it would else tell a monitor that is closed already that it ends. */
 static void a_source_is_left_once_when_it_is_replaced(void **state)
@@ -188,7 +194,7 @@ static void a_source_is_left_once_when_it_is_replaced(void **state)
   for (int i = 0; i < 2; i++) sources[i] = (flow_monitor_source){ (flow_control *)(void *)&control[i], wait_for_nobody, be_left, &left[i] };
   flow_monitor_set_source(monitor, &sources[0]);
   flow_monitor_set_source(monitor, &sources[0]);
-  assert_int_equal(left[0], 0);                    /* the same again */
+  assert_int_equal(left[0], 0); /* the same again */
   flow_monitor_set_source(monitor, &sources[1]);
   assert_int_equal(left[0], 1);
   flow_monitor_set_source(monitor, NULL);

@@ -1,5 +1,5 @@
-/* protocol_actions.c: the queue of what the machine asks its driver for (flow_action of protocol.h). Each action is one block with copies of
- * its bytes and its text, so that the state that it was made from may change before it is carried out. They are fetched in the order in
+/* protocol_actions.c: the queue of what the machine asks its driver for (flow_action of protocol.h). Each action is one block with copies
+ * of its bytes and its text, so that the state that it was made from may change before it is carried out. They are fetched in the order in
  * which they were made; the one that was fetched last lives until the next is. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 struct flow_action_node {
   flow_action_node *next;
-  flow_action action;              /* bytes and text point after this struct */
-  uint8_t bytes[];                 /* action.count bytes, then the text with its zero */
+  flow_action action; /* bytes and text point after this struct */
+  uint8_t bytes[];    /* action.count bytes, then the text with its zero */
 };
 
 /* A node with room for this many bytes and the text, at the end of the queue. *bytes: where the caller writes them. Nothing is queued if

@@ -19,7 +19,7 @@ flow_status flow_monitor_watch(flow_monitor *monitor, flow_worker *worker)
 {
   if (!monitor) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_monitor_watch: monitor is NULL");
   int shown = worker && worker->control;
-  if (shown && worker->monitor && worker->monitor != monitor) flow_monitor_set_source(worker->monitor, NULL);      /* one shows it */
+  if (shown && worker->monitor && worker->monitor != monitor) flow_monitor_set_source(worker->monitor, NULL); /* one shows it */
   flow_monitor_set_source(monitor, shown ? &(flow_monitor_source){ worker->control, waiting, leave, worker } : NULL);
   if (shown) worker->monitor = monitor;
   return FLOW_OK;
