@@ -281,10 +281,11 @@ void flow_histogram(const double *values, int64_t count, int buckets, double *ro
   }
   memset(rows, 0, (size_t)buckets * 3 * sizeof *rows);
   if (finite == 0) return;
-  double width = (most - least) / buckets;
+  /* A quarter of all numbers where their distance itself would not be a number; scaling by a power of two rounds no number of that size. */
+  const double scale = isfinite(most - least) ? 1 : 0.25, low = least * scale, width = (most * scale - low) / buckets;
   for (int i = 0; i < buckets; i++) {
-    rows[3 * i] = least + width * i;
-    rows[3 * i + 1] = i + 1 == buckets ? most : least + width * (i + 1);
+    rows[3 * i] = (low + width * i) / scale;
+    rows[3 * i + 1] = i + 1 == buckets ? most : (low + width * (i + 1)) / scale;
   }
   if (!(width > 0)) {                  /* one value, or values so near that a bucket has no width */
     rows[3 * buckets - 1] = (double)finite;
@@ -292,7 +293,7 @@ void flow_histogram(const double *values, int64_t count, int buckets, double *ro
   }
   for (int64_t i = 0; i < count; i++) {
     if (!isfinite(values[i])) continue;
-    double bucket = floor((values[i] - least) / width);
+    double bucket = floor((values[i] * scale - low) / width);
     rows[3 * (int)(bucket < buckets - 1 ? bucket : buckets - 1) + 2] += 1;
   }
 }
