@@ -1,4 +1,6 @@
-/* plugin.c: libflow_control.so: keys of a connection, and frames under them. */
+/* plugin.c: libflow_control.so: keys of a connection, and frames under them, by libsodium. The construction is described in
+ * control_plugin.h. A session is two directions with a key each; it is used by one thread at a time in each direction, and different
+ * sessions by any threads. */
 #include "cluster/control/control_plugin.h"
 
 #include <sodium.h>
@@ -13,7 +15,8 @@ enum { KEY = crypto_aead_xchacha20poly1305_ietf_KEYBYTES, NONCE = crypto_aead_xc
 /* What the library lends the plugin: memory and messages (base/plugin.h). Set once, before any other function is called. */
 static const flow_plugin_services *_Atomic core;
 
-/* One direction. next: the number of the frame that is sealed next; a nonce is used once. */
+/* One direction. next: the number of the frame that is sealed next; a nonce is used once. Only the sender counts with `next`; the
+ * receiver is told the number that it expects. */
 typedef struct direction { uint8_t key[KEY]; uint64_t next; } direction;
 
 struct flow_control_session {
@@ -26,12 +29,14 @@ static void start(const flow_plugin_services *services)
   atomic_store_explicit(&core, services, memory_order_release);
 }
 
+/* Before every first use of libsodium: its generator of random numbers has to be seeded. */
 static flow_status ready(void)
 {
   if (sodium_init() >= 0) return FLOW_OK;       /* from any thread, as often as one likes */
   return atomic_load(&core)->fail(FLOW_UNSUPPORTED, "libsodium cannot start: the system gives no random numbers");
 }
 
+/* 32 random bytes: two connections with the same ones do not occur. */
 static flow_status make_nonce(uint8_t bytes[FLOW_CONTROL_NONCE])
 {
   flow_status status = ready();
@@ -114,6 +119,7 @@ static flow_status open_session(const uint8_t *secret, size_t count, int dialed,
 static const flow_seal *outgoing(const flow_control_session *session) { return &session->outgoing; }
 static const flow_seal *incoming(const flow_control_session *session) { return &session->incoming; }
 
+/* The keys are overwritten before their memory is given back. */
 static void close_session(flow_control_session *session)
 {
   if (!session) return;

@@ -1,4 +1,6 @@
-/* plugin.c: libflow_hdf5.so: files in any layout that libhdf5 reads. Errors are its own sentences: its error stack is not printed. */
+/* plugin.c: libflow_hdf5.so: files in any layout that libhdf5 reads. Errors are its own sentences: its error stack is not printed.
+ * Every call of libhdf5, but for its version, is between begin() and end(): under one lock, with the printing of errors off. What a file
+ * says is not trusted: paths, depths and texts are bounded, and links that lead elsewhere are refused. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@ static herr_t keep_first(unsigned n, const H5E_error2_t *error, void *target)
   return 0;
 }
 
+/* Right after the call that failed: the next one may write over libhdf5's error stack. */
 static flow_status fail_hdf5(const hdf5_file *file, const char *what)
 {
   char reason[200] = "no reason given";
@@ -36,7 +39,7 @@ static flow_status fail_hdf5(const hdf5_file *file, const char *what)
   return atomic_load(&core)->fail(FLOW_CORRUPT_DATA, "%s: libhdf5 cannot read %s: %s", file->path, what, reason);
 }
 
-/* Calls of the library print nothing and come one at a time. */
+/* Calls of the library print nothing and come one at a time. What printed errors before, which may be a host's, is put back. */
 typedef struct quiet { H5E_auto2_t function; void *data; } quiet;
 
 static quiet begin(void)
@@ -89,6 +92,8 @@ static int dtype_of(hid_t type)
 
 /* ---- a visit ------------------------------------------------------------------------------------------------------------------------ */
 
+/* A walk over a file, depth first. path[0 .. length) is where it is, "" at the root; depth counts the groups above. `status` is the
+ * failure that ends the walk: libhdf5's iterators only pass on that there is one. */
 typedef struct visit {
   const hdf5_file         *file;
   const flow_hdf5_visitor *visitor;
@@ -97,7 +102,8 @@ typedef struct visit {
   flow_status              status;
 } visit;
 
-/* A scalar text of an attribute, of fixed or variable length, to the visitor's note. Longer ones than MOST_TEXT are passed over. */
+/* A scalar text of an attribute, of fixed or variable length, to the visitor's note. Longer ones of fixed length than MOST_TEXT are passed
+ * over. */
 static flow_status tell_text(visit *v, const char *key, hid_t attribute, hid_t type)
 {
   flow_status status = FLOW_OK;
@@ -206,6 +212,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, 
   return v->status == FLOW_OK ? 0 : -1;
 }
 
+/* The visitor's functions are called under the lock, and must not call this plugin. */
 static flow_status visit_file(void *handle, const flow_hdf5_visitor *visitor)
 {
   void *block;
@@ -224,6 +231,7 @@ static flow_status visit_file(void *handle, const flow_hdf5_visitor *visitor)
 
 /* ---- files -------------------------------------------------------------------------------------------------------------------------- */
 
+/* Also of a file that was opened from an image: the image is the caller's. */
 static void close_file(void *handle)
 {
   hdf5_file *file = handle;
@@ -275,7 +283,9 @@ static flow_status open_file(const char *path, const void *image, size_t bytes, 
   return status;
 }
 
-/* All elements, row-major, into `to`, whose bytes must be as many as the elements take in memory. */
+/* All elements, row-major, into `to`, whose bytes must be as many as the elements take in memory. A dtype that libhdf5 has no type for
+ * is read as it is stored. The size is compared before anything is read, so that a file that has changed since the visit cannot write
+ * beyond the end. */
 static flow_status read_dataset(void *handle, const char *path, int dtype, void *to, size_t bytes)
 {
   hdf5_file *file = handle;

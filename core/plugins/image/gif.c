@@ -4,6 +4,7 @@
 #include <gif_lib.h>
 #include "image/image_plugin.h"
 
+/* What giflib has not read yet. */
 typedef struct gif_bytes { const unsigned char *next; size_t left; } gif_bytes;
 
 /* giflib's source: fewer bytes than wanted at the end, which it takes for an error. */
@@ -18,6 +19,7 @@ static int read_bytes(GifFileType *gif, GifByteType *to, int wanted)
   return (int)count;
 }
 
+/* gif NULL: `error` is what the opening said. giflib has no text for some of its errors. */
 static flow_status fail_gif(const GifFileType *gif, int error)
 {
   if (gif) error = gif->Error;
@@ -57,6 +59,8 @@ static int row_of_line(const GifImageDesc *frame, int line)
   return 0;
 }
 
+/* An index that the palette does not have is left black: it is data of a
+ * damaged file, of which the rest may be right. */
 static void paint_row(const ColorMapObject *colours, const GifByteType *indices, int count, unsigned char *to)
 {
   for (int x = 0; x < count; x++, to += 3) {
@@ -68,7 +72,8 @@ static void paint_row(const ColorMapObject *colours, const GifByteType *indices,
   }
 }
 
-/* The frame may begin outside of the canvas or reach beyond it; what is outside is read and not painted. */
+/* The frame may begin outside of the canvas or reach beyond it; what is outside is read and not painted. pixels: SHeight x SWidth x 3,
+ * black. line: room for a line of the frame. */
 static flow_status paint_frame(GifFileType *gif, unsigned char *pixels, GifByteType *line)
 {
   const GifImageDesc *frame = &gif->Image;
@@ -85,6 +90,7 @@ static flow_status paint_frame(GifFileType *gif, unsigned char *pixels, GifByteT
   return FLOW_OK;
 }
 
+/* The canvas is asked for when the frame's size is known: what the frame covers bounds the bytes that the file must have. */
 static flow_status decode(GifFileType *gif, flow_image_reserve reserve, void *target)
 {
   const flow_plugin_services *core = flow_image_services();
@@ -104,6 +110,7 @@ static flow_status decode(GifFileType *gif, flow_image_reserve reserve, void *ta
   return status;
 }
 
+/* See image_plugin.h. `bytes` are borrowed until it returns; giflib's own memory goes with DGifCloseFile, whatever has failed. */
 flow_status flow_gif_decode(const unsigned char *bytes, size_t count, flow_image_reserve reserve, void *target)
 {
   gif_bytes source = { bytes, count };

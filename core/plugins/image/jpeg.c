@@ -32,6 +32,8 @@ static const char *const messages[] = {
   NULL
 };
 
+/* to: JMSG_LENGTH_MAX bytes. A code outside of the table has message 0, "bogus message code". The formats are libjpeg's own: %s or up
+ * to four %d. */
 static void format_message(j_common_ptr common, char *to)
 {
   const struct jpeg_error_mgr *errors = common->err;
@@ -41,6 +43,7 @@ static void format_message(j_common_ptr common, char *to)
   else snprintf(to, JMSG_LENGTH_MAX, format, errors->msg_parm.i[0], errors->msg_parm.i[1], errors->msg_parm.i[2], errors->msg_parm.i[3]);
 }
 
+/* libjpeg calls it when it begins a picture. */
 static void forget_errors(j_common_ptr common)
 {
   common->err->num_warnings = 0;
@@ -55,6 +58,7 @@ static void jump_back(j_common_ptr common)
   longjmp(state->jump, 1);
 }
 
+/* Warnings and traces: a guest library prints nothing. */
 static void stay_silent(j_common_ptr common, int level)
 {
   (void)common;
@@ -66,6 +70,7 @@ static void print_nothing(j_common_ptr common)
   (void)common;
 }
 
+/* The last entry of the table is NULL, and codes count from 0, so that the last code is two less than its length. */
 static void start_errors(jpeg_state *state)
 {
   memset(state, 0, sizeof *state);
@@ -88,6 +93,7 @@ static boolean have_no_more(j_decompress_ptr decoder)
   return FALSE;
 }
 
+/* A segment may announce more bytes than there are: then none are left, and libjpeg asks for more (have_no_more). */
 static void skip_bytes(j_decompress_ptr decoder, long count)
 {
   struct jpeg_source_mgr *source = decoder->src;
@@ -105,6 +111,7 @@ static void watch_scans(j_common_ptr common)
   }
 }
 
+/* `bytes` are borrowed until the decoder is destroyed. */
 static void start_decoder(j_decompress_ptr decoder, jpeg_state *state, const unsigned char *bytes, size_t count)
 {
   jpeg_create_decompress(decoder);
@@ -117,7 +124,8 @@ static void start_decoder(j_decompress_ptr decoder, jpeg_state *state, const uns
   decoder->progress = &state->progress;
 }
 
-/* Chooses the colours to decode to. CMYK (inverted, as Adobe writes it) is turned into RGB row by row. */
+/* Chooses the colours to decode to. CMYK (inverted, as Adobe writes it) is turned into RGB row by row. channels: 1 or 3, or 0 for those
+ * of the file. JDCT_IFAST is what TensorFlow uses: another DCT would give other pixels than Keras sees. */
 static flow_status choose_colours(j_decompress_ptr decoder, int channels)
 {
   int is_cmyk = decoder->jpeg_color_space == JCS_CMYK || decoder->jpeg_color_space == JCS_YCCK;
@@ -139,6 +147,8 @@ static void cmyk_to_rgb(const unsigned char *from, unsigned char *to, unsigned w
   }
 }
 
+/* row: asks the caller where line `line` belongs. With pixels of CMYK the line is read into state->row first, whose memory is the
+ * decoder's. */
 static flow_status read_rows(j_decompress_ptr decoder, jpeg_state *state, flow_image_row row, void *target)
 {
   while (decoder->output_scanline < decoder->output_height) {
@@ -155,7 +165,9 @@ static flow_status read_rows(j_decompress_ptr decoder, jpeg_state *state, flow_i
   return FLOW_OK;
 }
 
-/* Everything between the creation of the decoder and its end; libjpeg's errors jump out of it. */
+/* Everything between the creation of the decoder and its end; libjpeg's errors jump out of it. The caller is asked for memory when the
+ * size is known and before any pixel is decoded; it compares the pixels with the file's bytes, so that a small file cannot take much
+ * memory. 0 pixels a byte: not bounded, since arithmetic codes may take less than a bit. */
 static flow_status decode(j_decompress_ptr decoder, jpeg_state *state, int channels, flow_image_reserve reserve, flow_image_row row,
                           void *target)
 {
@@ -178,6 +190,8 @@ static flow_status decode(j_decompress_ptr decoder, jpeg_state *state, int chann
   return read_rows(decoder, state, row, target);
 }
 
+/* See image_plugin.h. After an error of libjpeg the decoder is destroyed as after success; `status` is set on both ways after setjmp,
+ * so that no value from before the jump is read. */
 flow_status flow_jpeg_decode(const unsigned char *bytes, size_t count, int channels, flow_image_reserve reserve, flow_image_row row,
                              void *target)
 {
@@ -210,6 +224,7 @@ typedef struct jpeg_target {
   unsigned char               piece[PIECE_BYTES];
 } jpeg_target;
 
+/* libjpeg fills one piece after the other; each is handed on whole. */
 static void start_piece(j_compress_ptr encoder)
 {
   jpeg_target *to = (jpeg_target *)encoder->dest;
@@ -222,6 +237,7 @@ static void write_piece(jpeg_target *to, size_t count)
   if (to->status == FLOW_OK && count > 0) to->status = to->write(to->target, to->piece, count);
 }
 
+/* Called with a full piece: libjpeg's count of what is free need not be right here (libjpeg.txt, "empty_output_buffer"). */
 static boolean empty_piece(j_compress_ptr encoder)
 {
   write_piece((jpeg_target *)encoder->dest, PIECE_BYTES);
@@ -235,6 +251,8 @@ static void end_pieces(j_compress_ptr encoder)
   write_piece(to, PIECE_BYTES - to->destination.free_in_buffer);
 }
 
+/* pixels: height x width x channels, without gaps. The defaults of libjpeg: baseline, chroma at half the resolution, Huffman codes of
+ * the standard. */
 static void encode(j_compress_ptr encoder, const unsigned char *pixels, int height, int width, int channels, int quality)
 {
   encoder->image_width = (JDIMENSION)width;
@@ -251,6 +269,7 @@ static void encode(j_compress_ptr encoder, const unsigned char *pixels, int heig
   jpeg_finish_compress(encoder);
 }
 
+/* A write that fails ends nothing: the encoder runs on and its bytes are dropped, since libjpeg could be left only by a jump. */
 flow_status flow_jpeg_encode(const unsigned char *pixels, int height, int width, int channels, int quality, flow_image_write write,
                              void *target)
 {

@@ -1,4 +1,6 @@
-/* plugin.c: the table of libflow_image.so. */
+/* plugin.c: the table of libflow_image.so: JPEG by libjpeg-turbo, GIF by giflib. The plugin links nothing of the core: memory and
+ * messages come from the services that start() is given (base/plugin.h). The decoders keep nothing between calls, so that any number of
+ * threads may decode at once. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,11 +13,13 @@
 
 static const flow_plugin_services *_Atomic core;
 
+/* Any thread, after start(): acquire pairs with its release, so that the table that it points to is seen whole. */
 const flow_plugin_services *flow_image_services(void)
 {
   return atomic_load_explicit(&core, memory_order_acquire);
 }
 
+/* Called once, by the thread that opens the plugin, before any other function. */
 static void start(const flow_plugin_services *services)
 {
   atomic_store_explicit(&core, services, memory_order_release);

@@ -9,7 +9,9 @@
 
 typedef struct mpi_communicator {
   flow_communicator base;               /* first: it is what callers hold */
+  /* A duplicate of MPI_COMM_WORLD; MPI_COMM_NULL until it is made. */
   MPI_Comm          comm;
+  /* Set once, by a call that fails or by abort; after that no call of MPI is made through this communicator. */
   flow_failure      failure;
   _Atomic int64_t   entered;            /* since when MPI's progress has not come back; 0: nobody is inside */
   MPI_Request      *requests;           /* of large sums; with the memory after them: sum.c */

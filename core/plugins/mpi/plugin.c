@@ -34,6 +34,7 @@ const flow_plugin_services *flow_mpi_services(void)
   return atomic_load_explicit(&core, memory_order_acquire);
 }
 
+/* Only after the failure was set. */
 static flow_status fail_broken(const mpi_communicator *self, const char *operation)
 {
   return flow_mpi_services()->fail(self->failure.status, "%s: %s", operation, self->failure.message);
@@ -41,6 +42,7 @@ static flow_status fail_broken(const mpi_communicator *self, const char *operati
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
 
+/* An error of MPI breaks the communicator, as the contract of transports says. */
 static flow_status fail_mpi(mpi_communicator *self, const char *operation, int code)
 {
   char why[MPI_MAX_ERROR_STRING] = "";
@@ -50,7 +52,8 @@ static flow_status fail_mpi(mpi_communicator *self, const char *operation, int c
   return fail_broken(self, operation);
 }
 
-/* Writes the ranks whose requests are not complete; returns how many. */
+/* Writes the ranks whose requests are not complete; returns how many. Two requests for each other rank, the next one first
+ * (flow_mpi_complete). The text stops growing when less than a number fits. */
 static int list_missing(const mpi_communicator *self, int count, MPI_Request *requests, char *text, size_t size)
 {
   int missing = 0;
@@ -93,7 +96,8 @@ static void rest(int64_t waited)
 }
 
 /* MPI moves data only while it is called: it is asked again and again, at first without a pause. An abort and the time limit are looked
- * at in between. */
+ * at in between. `entered` is written before each row of tests: if MPI does not come back, its age tells another thread (inside). An
+ * abort is seen after TESTS_PER_LOOK tests. */
 static flow_status drive(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
 {
   int64_t start = flow_now_nanoseconds(), most = (int64_t)(self->base.timeout * 1e9), waited = 0;
@@ -122,6 +126,7 @@ flow_status flow_mpi_complete(mpi_communicator *self, const char *operation, int
   return status;
 }
 
+/* Any thread. */
 static int64_t inside(const flow_communicator *communicator)
 {
   return atomic_load_explicit(&((const mpi_communicator *)communicator)->entered, memory_order_relaxed);
@@ -139,6 +144,7 @@ static flow_status check_whole(const mpi_communicator *self, const char *operati
   return flow_failure_is_set(&self->failure) ? fail_broken(self, operation) : FLOW_OK;
 }
 
+/* Small sums are MPI's own, whose order of addition is the engine's; large ones are added in the order of the ranks (sum.c). */
 static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
 {
   mpi_communicator *self = (mpi_communicator *)communicator;
@@ -162,6 +168,7 @@ static flow_status broadcast(flow_communicator *communicator, int from, void *da
   return FLOW_OK;
 }
 
+/* MPI forbids a buffer that is both: a rank whose part is at its place already says so by MPI_IN_PLACE. */
 static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
 {
   mpi_communicator *self = (mpi_communicator *)communicator;
@@ -185,6 +192,7 @@ static flow_status barrier(flow_communicator *communicator)
   return complete(self, "barrier", code, &request);
 }
 
+/* Any thread. The thread that drives MPI finds the failure at its next look. */
 static void abort_calls(flow_communicator *communicator, const char *reason)
 {
   flow_failure_set(&((mpi_communicator *)communicator)->failure, FLOW_ABORTED, reason, NULL);
@@ -192,6 +200,7 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------------------- */
 
+/* After a failure nothing of MPI is called any more, not even to free the communicator. */
 static void close_rank(flow_communicator *communicator)
 {
   mpi_communicator *self = (mpi_communicator *)communicator;

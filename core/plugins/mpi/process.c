@@ -27,7 +27,8 @@ int flow_mpi_usable(void)
   return !atomic_load(&abandoned);
 }
 
-/* Without a launcher MPI_Init starts a daemon and a world of one, to which nobody can come. */
+/* Without a launcher MPI_Init starts a daemon and a world of one, to which nobody can come. core/cluster/worker/worker.c asks the same,
+ * to choose MPI. */
 static int was_launched(void)
 {
   return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");

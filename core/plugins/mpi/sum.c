@@ -20,6 +20,7 @@ enum {
 /* A sum under way. */
 typedef struct sum {
   mpi_communicator *self;
+  /* data: the caller's, in place */
   unsigned char    *data, *received;    /* received: two rounds of shares, in the order of the ranks */
   MPI_Request      *requests[2][2];     /* [round % 2][parts, results]: of each other rank one to receive and one to send */
   MPI_Datatype      type;
@@ -66,6 +67,7 @@ static int begin(const sum *of, int64_t round, int results)
   return code;
 }
 
+/* code: of the beginning of the newest messages; with a failure they are not waited for. */
 static flow_status finish(const sum *of, int code, int64_t round, int results)
 {
   return flow_mpi_complete(of->self, "all_reduce", code, 2 * (of->self->base.size - 1), of->requests[round % 2][results]);
@@ -108,7 +110,8 @@ static flow_status run(const sum *of)
   return finish(of, code, rounds - 1, 1);
 }
 
-/* The memory of large sums, taken at the first and kept. */
+/* The memory of large sums, taken at the first and kept. share_room follows from the number of ranks alone, so that it is the same for
+ * every sum of a communicator. */
 static flow_status take_memory(mpi_communicator *self, int64_t share_room)
 {
   if (self->requests) return FLOW_OK;
@@ -119,7 +122,8 @@ static flow_status take_memory(mpi_communicator *self, int64_t share_room)
   return FLOW_OK;
 }
 
-/* `data` is overwritten in place. The memory is sized for the largest round, so that later sums of any length find it. */
+/* `data` is overwritten in place. The memory is sized for the largest round, so that later sums of any length find it. A message has a
+ * share's bytes at most, which fit into the int that MPI counts with. */
 flow_status flow_mpi_sum(mpi_communicator *self, flow_dtype dtype, void *data, int64_t count)
 {
   int64_t size = self->base.size, round = ROUND_BYTES > LEAST_SHARE * size ? ROUND_BYTES : LEAST_SHARE * size;
