@@ -22,6 +22,7 @@
 enum { MOST_TEXT = 1 << 16, MOST_GRAPH = 1 << 21, MOST_SHOWN_PICTURES = 16 };      /* bytes of a text that are shown */
 static const double READ_SECONDS = 0.5;      /* in an answer; what takes longer is read for the next ones */
 
+/* Written by the program's thread before the server's thread begins; `logs` is that thread's from then on. */
 struct flow_board {
   flow_http *http;
   char      *page;
@@ -57,6 +58,7 @@ static void add_runs(flow_json *top, const flow_logs *logs)
   }
 }
 
+/* Curves of a run whose files are gone stay in memory, but are not told. */
 static int is_shown(const flow_logs *logs, const flow_logs_series *series)
 {
   return series->count > 0 && logs->runs[series->run].files > 0;
@@ -86,6 +88,7 @@ static flow_status add_tags(flow_json *top, const flow_logs *logs)
   return FLOW_OK;
 }
 
+/* The page asks for this again and again: here new bytes of the files are read. more: there are some left for the next time. */
 static flow_status say_runs(flow_logs *logs, flow_json *top)
 {
   int more;
@@ -99,6 +102,7 @@ static flow_status say_runs(flow_logs *logs, flow_json *top)
 
 /* ---- one tag ------------------------------------------------------------------------------------------------------------------------ */
 
+/* low and high only where a point stands for several values: they would all be equal else. */
 static void add_values(flow_json *entry, const flow_logs_series *series)
 {
   flow_json *values = put_list(entry, "values"), *low = NULL, *high = NULL;
@@ -113,6 +117,7 @@ static void add_values(flow_json *entry, const flow_logs_series *series)
   }
 }
 
+/* A histogram as one flat list of left edge, right edge, count; empty if it is none. */
 static flow_status add_rows(void *state, const flow_summary *summary)
 {
   void *block;
@@ -125,6 +130,7 @@ static flow_status add_rows(void *state, const flow_summary *summary)
   return FLOW_OK;
 }
 
+/* Longer texts are cut, which may cut a symbol of UTF-8. */
 static flow_status add_text(void *state, const flow_summary *summary)
 {
   void *block;
@@ -154,6 +160,7 @@ static flow_status add_visited(flow_json *list, const flow_logs *logs, const flo
   return FLOW_OK;
 }
 
+/* Only where each picture is: the browser asks for those that it shows. */
 static void add_pictures(flow_json *list, const flow_logs_series *series)
 {
   char path[100];
@@ -167,6 +174,7 @@ static void add_pictures(flow_json *list, const flow_logs_series *series)
   }
 }
 
+/* Lists of one length: steps, walls, and one that is named as the kind (values, for scalars). */
 static flow_status add_series(flow_json *list, const flow_logs *logs, const flow_logs_series *series, int kind)
 {
   flow_json *entry = flow_json_put_kind(list, NULL, FLOW_JSON_OBJECT);
@@ -229,7 +237,8 @@ static flow_status take_picture(void *state, const flow_summary *summary)
 
 /* ---- pages -------------------------------------------------------------------------------------------------------------------------- */
 
-/* `count` numbers after slashes that are the whole rest of a path. */
+/* `count` numbers after slashes that are the whole rest of a path. A number that is too large becomes the largest, which is no place of
+ * anything. */
 static int read_places(const char *path, uint64_t *places, int count)
 {
   for (int i = 0; i < count; i++) {
@@ -283,6 +292,7 @@ static flow_status page_of(void *state, const char *path, const char **type, cha
 
 /* ---- for the program ---------------------------------------------------------------------------------------------------------------- */
 
+/* The thread begins last, when all that it reads is there. */
 static flow_status start(flow_board *board, const char *folder, const char *address, const char *page)
 {
   FLOW_TRY(flow_logs_open(folder, &board->logs));
@@ -307,6 +317,7 @@ flow_status flow_board_open(const char *folder, const char *address, const char 
 
 int flow_board_port(const flow_board *board) { return board ? flow_http_port(board->http) : 0; }
 
+/* A signal ends the wait early, so that a program that was interrupted looks at its flag. */
 void flow_board_wait(double seconds)
 {
   if (!(seconds > 0 && seconds < 1e6)) return;

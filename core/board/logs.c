@@ -1,4 +1,6 @@
-/* logs.c: see logs.h. */
+/* logs.c: see logs.h. A look (flow_logs_read) walks through the folder, notes the event files with their lengths, and reads each from
+ * where the last look ended. A record is taken once it is whole; what its summaries say is added to the curve of their tag and run,
+ * which is found by a table of hashes. A file that has become shorter, or is gone, makes its run begin again. */
 #include "board/logs.h"
 
 #include <limits.h>
@@ -22,7 +24,8 @@ static const uint64_t MOST_EVENT_BYTES = (uint64_t)1 << 28;
 
 typedef int flow_logs_is_it(const flow_logs *logs, int position, const void *key);
 
-/* Where the entry with this hash is or would be; is_it says which of those with one hash. */
+/* Where the entry with this hash is or would be; is_it says which of those with one hash. Linear probing in a table whose size is a
+ * power of two; it ends, since half of the slots are free. The pointer is valid until the table grows. */
 static int *find_slot(const flow_logs *logs, const flow_logs_table *table, uint64_t hash, flow_logs_is_it *is_it, const void *key)
 {
   uint64_t mask = (uint64_t)table->capacity - 1;
@@ -34,7 +37,7 @@ static int *find_slot(const flow_logs *logs, const flow_logs_table *table, uint6
 
 typedef uint64_t flow_logs_hash_of(const flow_logs *logs, int position);
 
-/* Room for one more entry: at least half of the slots stay free. */
+/* Room for one more entry: at least half of the slots stay free. Without memory the table stays as it was. */
 static flow_status reserve_slot(const flow_logs *logs, flow_logs_table *table, flow_logs_hash_of *hash_of)
 {
   if (2 * (table->count + 1) <= table->capacity) return FLOW_OK;
@@ -69,7 +72,8 @@ static int is_series(const flow_logs *logs, int at, const void *key)
 
 /* ---- tags and curves ---------------------------------------------------------------------------------------------------------------- */
 
-/* *tag: -1 if there are too many. kind: of a tag that is new; UNKNOWN makes none. */
+/* *tag: -1 if there are too many. kind: of a tag that is new; UNKNOWN makes none. The slot is written last, so that a failure leaves no
+ * entry that is half made. */
 static flow_status find_tag(flow_logs *logs, const char *name, int kind, int *tag)
 {
   *tag = -1;
@@ -137,7 +141,8 @@ static flow_status add_point(flow_logs_series *series, int most, const flow_logs
   return FLOW_OK;
 }
 
-/* The kind of a tag is what its first record said; records of another kind under the same tag are left out. */
+/* The kind of a tag is what its first record said; records of another kind under the same tag are left out. point: step, wall and
+ * place, which all summaries of an event share. */
 static flow_status take_summary(flow_logs *logs, int run, flow_logs_point point, const flow_summary *summary)
 {
   char name[MOST_TAG_BYTES + 1];
@@ -166,7 +171,8 @@ static flow_status take_summary(flow_logs *logs, int run, flow_logs_point point,
 
 /* ---- files -------------------------------------------------------------------------------------------------------------------------- */
 
-/* A run is read again from the beginning, all its files: which points came from the file that changed is not known. */
+/* A run is read again from the beginning, all its files: which points came from the file that changed is not known. The room of its
+ * curves stays. */
 static void forget_points(flow_logs *logs, int run)
 {
   for (int i = 0; i < logs->series_count; i++) {
@@ -181,7 +187,8 @@ static void forget_points(flow_logs *logs, int run)
   }
 }
 
-/* From the newest run back: entries of one folder come one after the other. */
+/* From the newest run back: entries of one folder come one after the other. A run that is gone keeps its number, and gets it again if
+ * its folder comes back. */
 static flow_status find_run(flow_logs *logs, const char *name, int *run)
 {
   for (*run = logs->run_count - 1; *run >= 0; --*run) {
@@ -218,6 +225,7 @@ static flow_status see_file(flow_logs *logs, const char *path, const char *run_n
   return FLOW_OK;
 }
 
+/* A block of the caller's; NULL: no memory. */
 static char *join_path(const char *folder, const char *name)
 {
   size_t size = strlen(folder) + strlen(name) + 2;
@@ -263,7 +271,8 @@ static flow_status scan(flow_logs *logs, const char *folder, const char *run_nam
   return status;
 }
 
-/* Reads on where the last look ended, until `until`. A record that is not whole is looked at again when the file has grown. */
+/* Reads on where the last look ended, until `until`. A record that is not whole is looked at again when the file has grown. *more: the
+ * time was over before its end. A failure to read is kept as the file's `trouble` and is none of the call's; memory is. */
 static flow_status read_file(flow_logs *logs, int at, double until, int *more)
 {
   flow_record_reader reader;
@@ -294,6 +303,8 @@ static flow_status read_file(flow_logs *logs, int at, double until, int *more)
   return (file->trouble = flow_duplicate_text(flow_last_error())) ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }
 
+/* First all files are looked at, then they are read in the order in which they were found: a large one keeps those after it for later
+ * looks. */
 flow_status flow_logs_read(flow_logs *logs, double seconds, int *more)
 {
   double until = flow_clock() + seconds;
@@ -315,8 +326,7 @@ flow_status flow_logs_read(flow_logs *logs, double seconds, int *more)
   return FLOW_OK;
 }
 
-typedef struct visited { const flow_logs *logs; int tag; flow_logs_take *take; void *state; } visited;
-
+/* The place comes from a browser: the record there is read as strictly as any, and has to hold a summary of that tag. */
 flow_status flow_logs_visit(const flow_logs *logs, int file, uint64_t offset, int tag, flow_logs_take *take, void *state)
 {
   flow_record_reader reader;

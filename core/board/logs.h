@@ -21,6 +21,7 @@ typedef struct flow_logs_point {
   int      file, pictures;
 } flow_logs_point;
 
+/* A curve: the points of one tag in one run. Every group but the last has `width` values, the last has `filled` of them. */
 typedef struct flow_logs_series {
   int              run, tag;
   flow_logs_point *points;
@@ -28,6 +29,8 @@ typedef struct flow_logs_series {
   int              width, filled;      /* values of each group; of the last one */
 } flow_logs_series;
 
+/* Runs, tags, series and files are numbered from 0 in the order in which they were first seen, and never lose their number, since pages
+ * ask by it. */
 typedef struct flow_logs_tag {
   char *name;
   int   kind;                  /* flow_summary_kind */
@@ -55,6 +58,7 @@ typedef struct flow_logs {
   flow_logs_tag    *tags;
   flow_logs_series *series;
   flow_logs_file   *files;
+  /* How many of each there are, and for how many there is room. */
   int               run_count, run_capacity, tag_count, tag_capacity, series_count, series_capacity, file_count, file_capacity;
   flow_logs_table   by_series, by_tag, by_path;
   int               seen;              /* entries of folders in the last look */

@@ -1,4 +1,6 @@
-/* event_reader.c: see event_reader.h. */
+/* event_reader.c: see event_reader.h. Messages are walked through field by field (io/protobuf.h) each time that something of them is
+ * asked, so that nothing has to be kept: a flow_bytes is a pair of pointers into the record. Any bytes give an answer; no length is
+ * believed before it was compared with what is there. */
 #include "tensorboard/event_reader.h"
 
 #include <limits.h>
@@ -33,7 +35,8 @@ static double double_of(uint64_t bits)
 
 /* ---- events ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Fields that are not known are passed over, as protobuf demands; of fields that come twice the last one counts. */
+/* Fields that are not known are passed over, as protobuf demands; of fields that come twice the last one counts. `bytes` are borrowed
+ * as long as the event and its summaries are used. */
 int flow_event_read(const void *bytes, uint64_t count, flow_event *event)
 {
   flow_bytes wire = flow_bytes_of(bytes, count);
@@ -62,7 +65,8 @@ static int find_field(flow_bytes message, uint64_t number, int type, flow_wire_f
   return there;
 }
 
-/* The name of the plugin that shows a summary says what it is. Writers may leave it out after the first record of a tag. */
+/* The name of the plugin that shows a summary says what it is. Writers may leave it out after the first record of a tag. names: in the
+ * order of flow_summary_kind. */
 static int kind_of_plugin(flow_bytes metadata)
 {
   static const char *const names[] = { "", "scalars", "histograms", "images", "text", "graph_keras_model" };
@@ -76,6 +80,7 @@ static int kind_of_plugin(flow_bytes metadata)
   return FLOW_SUMMARY_UNKNOWN;
 }
 
+/* kind UNKNOWN leaves what metadata have said before. */
 static void set_content(flow_summary *summary, int form, int kind, flow_bytes content)
 {
   summary->form = form;
@@ -105,6 +110,7 @@ static int read_value(flow_bytes value, flow_summary *summary)
   return 1;
 }
 
+/* Values without a tag or without a content are passed over. After the end it stays at the end. */
 int flow_event_next(flow_event *event, flow_summary *summary)
 {
   flow_wire_field field;
@@ -132,6 +138,7 @@ static void add_number(numbers *into, int dtype, uint64_t bits)
   if (into->count < INT_MAX) into->count++;
 }
 
+/* Bytes at the end that are no whole number are left aside. */
 static void add_fixed(numbers *into, int dtype, int width, flow_bytes bytes)
 {
   uint64_t bits;
@@ -171,8 +178,9 @@ static int read_shape(flow_bytes shape, int64_t *first, int64_t *last, int *rank
   return (int)elements;
 }
 
-/* The numbers of a tensor: how many its shape says, -1 if they are not numbers or more than most. Where the message has fewer, the last one
- * stands for the rest (tensorflow/core/framework/tensor.proto). */
+/* The numbers of a tensor: how many its shape says, -1 if they are not numbers or more than most. Where the message has fewer, the last
+ * one stands for the rest (tensorflow/core/framework/tensor.proto). *first and *last are set where the rank is not 0. More numbers than
+ * the shape says are read over. */
 static int read_numbers(flow_bytes tensor, double *to, int most, int64_t *first, int64_t *last, int *rank)
 {
   flow_wire_field field, shape;
@@ -197,6 +205,7 @@ static int read_numbers(flow_bytes tensor, double *to, int most, int64_t *first,
   return elements;
 }
 
+/* A tensor of one element counts, whatever its rank is. */
 int flow_summary_number(const flow_summary *summary, double *number)
 {
   int64_t first, last;
@@ -208,7 +217,9 @@ int flow_summary_number(const flow_summary *summary, double *number)
 
 /* ---- histograms --------------------------------------------------------------------------------------------------------------------- */
 
-/* TensorFlow 1 gives upper limits and counts; the outermost limits are the largest numbers there are, so min and max take their place. */
+/* TensorFlow 1 gives upper limits and counts; the outermost limits are the largest numbers there are, so min and max take their place.
+ * rows: room for FLOW_SUMMARY_ROOM numbers, of which the last two fifths hold limits and counts meanwhile. Buckets without a count are
+ * left out. */
 static int read_old_histogram(flow_bytes histogram, double *rows)
 {
   double *limits = rows + 3 * FLOW_SUMMARY_BUCKETS, *counts = limits + FLOW_SUMMARY_BUCKETS, low = 0, high = 0;
@@ -261,6 +272,7 @@ static flow_bytes find_text(flow_bytes tensor, int index, int *count)
   return found;
 }
 
+/* The first two texts of a tensor are the sizes. */
 int flow_summary_pictures(const flow_summary *summary)
 {
   int count = 0;
@@ -279,6 +291,7 @@ flow_bytes flow_summary_picture(const flow_summary *summary, int index)
   return flow_bytes_of(summary->content.next, 0);
 }
 
+/* The first text of the tensor; empty if there is none. */
 flow_bytes flow_summary_text(const flow_summary *summary)
 {
   return summary->form == FLOW_FORM_TENSOR ? find_text(summary->content, 0, NULL) : flow_bytes_of(summary->content.next, 0);

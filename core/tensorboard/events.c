@@ -1,4 +1,6 @@
-/* events.c: summaries into event files. */
+/* events.c: summaries into event files. A record is written as TFRecord has it: 8 bytes of length and their checksum, the message and
+ * its checksum, all little-endian (tensorflow/core/lib/io/record_writer.cc); the checksum is a masked CRC-32C. A writer is used by one
+ * thread at a time. What is pending is a row of whole records in memory. */
 #include "tensorboard/events.h"
 
 #include <errno.h>
@@ -26,6 +28,7 @@ enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_STRING = 8, SHAPE_DIM = 2, DIM_SIZE = 1 };
 enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_STRING = 7 };
 
+/* One file, open until close; the struct lives until release, so that a closed writer can say that it is closed. */
 struct flow_event_writer {
   uint32_t       magic;
   int            descriptor;       /* -1: closed */
@@ -50,6 +53,7 @@ static flow_status fail_write(const flow_event_writer *writer)
   return flow_fail(FLOW_IO_ERROR, "cannot write %s: %s", writer->path, strerror(errno));
 }
 
+/* For every function of flow.h: a writer that can take events. */
 static flow_status check(const flow_event_writer *writer)
 {
   if (!writer) return flow_fail(FLOW_INVALID_ARGUMENT, "the writer of events is NULL");
@@ -58,7 +62,8 @@ static flow_status check(const flow_event_writer *writer)
   return FLOW_OK;
 }
 
-/* All that is pending, or nothing of it: a part that was written is cut off again, so that a later flush can write it all. */
+/* All that is pending, or nothing of it: a part that was written is cut off again, so that a later flush can write it all. Not followed
+ * by fsync: an event that is lost with the machine costs a point of a curve. */
 static flow_status write_pending(flow_event_writer *writer)
 {
   off_t before = lseek(writer->descriptor, 0, SEEK_END);
@@ -94,7 +99,8 @@ static flow_status keep(flow_event_writer *writer, const flow_message *event)
   return FLOW_OK;
 }
 
-/* Takes the message over, whatever comes of it. A failure to write keeps the event: it is tried again with the next. */
+/* Takes the message over, whatever comes of it. A failure to write keeps the event: it is tried again with the next. Its status may be
+ * that of events before it, which were kept for the same write. */
 static flow_status add(flow_event_writer *writer, flow_message *event)
 {
   flow_status status = keep(writer, event);
@@ -122,7 +128,8 @@ static flow_status create(flow_event_writer *writer, const char *folder, const c
   return writer->descriptor < 0 ? fail_write(writer) : FLOW_OK;
 }
 
-/* The first event of every file, by which readers know how the others are written. */
+/* The first event of every file, by which readers know how the others are written. Written at once, so that a reader finds a file of
+ * events as soon as there is one. */
 static flow_status write_version(flow_event_writer *writer)
 {
   flow_message event = { 0 };
@@ -135,6 +142,7 @@ static flow_status write_version(flow_event_writer *writer)
   return write_pending(writer);
 }
 
+/* The folder has to be there. A file that could not get its first record is taken away again. */
 flow_status flow_event_writer_new(const char *folder, const char *suffix, flow_event_writer **out)
 {
   void *block;
@@ -180,6 +188,7 @@ flow_status flow_event_writer_close(flow_event_writer *writer)
   return status;
 }
 
+/* Writes and closes first, if that was not done; a failure of it has nobody to be told to. */
 void flow_event_writer_release(flow_event_writer *writer)
 {
   if (!writer || writer->magic != WRITER_MAGIC) return;
@@ -235,6 +244,7 @@ static flow_status finish_value(flow_event_writer *writer, flow_message *event, 
   return add(writer, event);
 }
 
+/* TensorFlow's scalars are float32, so that a value is rounded here. */
 flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag, double step, double value)
 {
   FLOW_DEFAULT_FLOATS;
@@ -262,6 +272,7 @@ flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, d
   return write_text(writer, tag, step, text, count, (plugin){ "text", "" });
 }
 
+/* The plugin's content "1" is its version, which TensorBoard reads. */
 flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count)
 {
   return write_text(writer, tag, step, json, count, (plugin){ "graph_keras_model", "1" });
@@ -269,6 +280,7 @@ flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char 
 
 /* ---- histograms ----------------------------------------------------------------------------------------------------------------- */
 
+/* Two passes: the range, then the counts. The last edge is `most` itself, not a sum that was rounded. */
 void flow_histogram(const double *values, int64_t count, int buckets, double *rows)
 {
   double least = INFINITY, most = -INFINITY;
@@ -298,6 +310,7 @@ void flow_histogram(const double *values, int64_t count, int buckets, double *ro
   }
 }
 
+/* Of any dtype, layout and device: the elements are copied as float64 first. */
 static flow_status histogram_rows(flow_tensor *tensor, int buckets, double *rows)
 {
   flow_tensor *wide;
@@ -337,6 +350,7 @@ flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *t
 
 /* ---- pictures ------------------------------------------------------------------------------------------------------------------- */
 
+/* A PNG as it is written; the caller frees `bytes`. */
 typedef struct growing { unsigned char *bytes; int count, capacity; } growing;
 
 static flow_status append(void *target, const void *bytes, size_t count)
@@ -349,7 +363,7 @@ static flow_status append(void *target, const void *bytes, size_t count)
   return FLOW_OK;
 }
 
-/* Adds the pictures' PNGs to the tensor's texts. */
+/* Adds the pictures' PNGs to the tensor's texts. One PNG is in memory at a time, besides the message. */
 static flow_status add_pictures(flow_message *event, const flow_tensor *images, int count)
 {
   int height = (int)flow_tensor_dim(images, 1), width = (int)flow_tensor_dim(images, 2), channels = (int)flow_tensor_dim(images, 3);
@@ -366,6 +380,7 @@ static flow_status add_pictures(flow_message *event, const flow_tensor *images, 
   return FLOW_OK;
 }
 
+/* The tensor's texts are width, height, then the pictures, as TensorBoard's image plugin reads them. */
 flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag, double step, flow_tensor *images, int most)
 {
   FLOW_DEFAULT_FLOATS;
