@@ -41,7 +41,8 @@ static int quota_of(const char *folder)
   return read_line(folder, "cpu.cfs_period_us", line) ? cores_of(quota, strtol(line, NULL, 10)) : INT_MAX;
 }
 
-/* Of a group and all around it, up to the folder where its hierarchy is mounted. */
+/* Of a group and all around it, up to the folder where its hierarchy is mounted. The path is shortened by its last part in each round;
+ * the mount itself, which has no slash after `base`, is the last. */
 static int least_quota(const char *mount, const char *hierarchy, const char *group)
 {
   char folder[PATH_BYTES];
@@ -66,7 +67,8 @@ static int has_cpu(const char *controllers)
   return 0;
 }
 
-/* Lines are "number:controllers:/group"; those of version 2 name no controllers. */
+/* Lines are "number:controllers:/group"; those of version 2 name no controllers. A process is in one group of version 2 and in one of
+ * each hierarchy of version 1; all that have a quota count. */
 int flow_cgroup_cores(const char *membership, const char *mount)
 {
   char line[PATH_BYTES];

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Seconds since some moment of this system's start, not of the calendar: only differences mean something. */
 double flow_clock(void)
 {
   struct timespec now;
@@ -11,6 +12,7 @@ double flow_clock(void)
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* 0: messages do not go to a terminal; 80 where it does not tell its width. */
 int flow_terminal_columns(void)
 {
   struct winsize size;

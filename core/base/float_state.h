@@ -14,6 +14,7 @@ typedef struct flow_float_state { uint32_t vector; uint16_t x87, x87_flags; } fl
 
 enum { FLOW_DEFAULT_VECTOR = 0x1f80, FLOW_DEFAULT_X87 = 0x37f, FLOW_FLOAT_FLAGS = 0x3f };
 
+/* "memory" keeps the compiler from moving loads and stores across; arithmetic on registers may still move (see above). */
 static inline void flow_set_vector_state(uint32_t state) { __asm__ volatile("ldmxcsr %0" : : "m"(state) : "memory"); }
 static inline void flow_set_x87_state(uint16_t state)    { __asm__ volatile("fldcw %0" : : "m"(state) : "memory"); }
 
@@ -33,6 +34,7 @@ static inline void flow_set_x87_flags(uint16_t flags)
   __asm__ volatile("fldenv %0" : : "m"(environment) : "memory");
 }
 
+/* Registers are written only if they differ: loading them costs more than reading. */
 static inline flow_float_state flow_float_enter(void)
 {
   flow_float_state before;
@@ -43,6 +45,7 @@ static inline flow_float_state flow_float_enter(void)
   return before;
 }
 
+/* The vector register is loaded whole, with the caller's sticky flags. */
 static inline void flow_float_leave(const flow_float_state *before)
 {
   flow_set_vector_state(before->vector);

@@ -13,6 +13,7 @@ typedef struct flow_fork_lock {
 
 #define FLOW_FORK_LOCK_NEW { .mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 0 }
 
+/* For a lock in memory that was allocated; static ones begin as FLOW_FORK_LOCK_NEW. */
 void flow_fork_lock_make(flow_fork_lock *lock);
 /* Returns 1 if this process was forked since the lock was last taken: its holder may be gone. */
 int  flow_fork_lock_take(flow_fork_lock *lock);

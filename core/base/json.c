@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/memory.h"
 
-/* Text and key come after the value, in its block. */
+/* Text and key come after the value, in its block. NULL: no memory, of which flow_last_error tells. */
 static flow_json *new_value(int kind, double number, const char *text, const char *key)
 {
   void *block;
@@ -36,6 +36,7 @@ flow_json *flow_json_make_numbers(const double *numbers, int count)
 
 /* ---- trees ------------------------------------------------------------------------------------------------------------------- */
 
+/* A key that was given after the value was made is a block of its own (flow_json_put). */
 static void free_value(flow_json *json)
 {
   if (json->owns_key) flow_free((char *)(uintptr_t)json->key);
@@ -70,6 +71,8 @@ static void append(flow_json *into, flow_json *value)
   into->last = value;
 }
 
+/* into NULL, because making it has failed, only releases the value: a tree can be built without looking at each step, and
+ * flow_json_write tells in the end. */
 flow_json *flow_json_put(flow_json *into, const char *key, flow_json *value)
 {
   if (into && value && key) {
@@ -88,6 +91,7 @@ flow_json *flow_json_put(flow_json *into, const char *key, flow_json *value)
   return into ? value : NULL;
 }
 
+/* The first member of that name, with all that is in it. None: nothing happens. */
 void flow_json_remove(flow_json *object, const char *key)
 {
   flow_json *before = NULL;
@@ -133,6 +137,7 @@ flow_json *flow_json_copy(const flow_json *json)
 
 /* ---- finding ------------------------------------------------------------------------------------------------------------------- */
 
+/* From the first to the last: of a name that occurs twice the first member is found. Objects here have tens of members. */
 flow_json *flow_json_member(const flow_json *object, const char *key)
 {
   flow_json *at = flow_json_is(object, FLOW_JSON_OBJECT) ? object->child : NULL;

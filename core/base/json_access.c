@@ -9,6 +9,7 @@
 
 enum { MOST_BYTES = 256 << 20 };
 
+/* The whole text has to be one value; white space may follow. */
 flow_status flow_json_parse(const char *text, double bytes, flow_json **out)
 {
   if (!text || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_json_parse: %s is NULL", text ? "out" : "text");
@@ -61,6 +62,7 @@ flow_status flow_json_add(flow_json *parent, const char *key, int kind, double n
   return value ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }
 
+/* Returns the length of the whole text, as snprintf does; 0: no memory, or the tree is marked. */
 int flow_json_print(const flow_json *json, char *text, int size)
 {
   if (text && size > 0) text[0] = '\0';

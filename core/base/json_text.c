@@ -1,4 +1,6 @@
-/* json_text.c: from text to tree and back. See json.h. */
+/* json_text.c: from text to tree and back. See json.h. Reading is a loop over values: each is placed into the innermost container that
+ * is open, then what ends there is closed (advance). Writing walks the tree by its parents. Both need no stack however deep the nesting
+ * is. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +18,8 @@ enum { MOST_DIGITS = 800, MOST_EXPONENT = 100000 };      /* the rounding of a do
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* The value of [-]digits[.digits][e[+-]digits], which read_number has checked. Written without a point, strtod does not ask the locale.
- * Digits beyond MOST_DIGITS are dropped, and the power of ten corrected. */
+ * Digits beyond MOST_DIGITS are dropped, and the power of ten corrected. No sum overflows where a text has less than 2^30
+ * digits. */
 static double number_of(const char *at, const char *end)
 {
   char plain[MOST_DIGITS + 16];
@@ -37,8 +40,8 @@ static double number_of(const char *at, const char *end)
   return strtod(plain, NULL);
 }
 
-/* The shortest text that stands for the number, with a point whatever the locale writes. The first digits to try: DBL_DIG finds every text
- * of fewer digits, too, but writes 20 for 2e+01. */
+/* The shortest text that stands for the number, with a point whatever the locale writes. The first digits to try: DBL_DIG finds every
+ * text of fewer digits, too, but writes 20 for 2e+01. 17 digits always give the number back (IEEE 754), so that the loop ends by then. */
 static void print_number(double value, int digits, char text[40])
 {
   for (; digits <= DBL_DECIMAL_DIG; digits++) {
@@ -77,6 +80,7 @@ typedef struct reader {
   flow_status status;                    /* of memory */
 } reader;
 
+/* Passes the value on, and remembers why there is none: a wrong text and missing memory are told apart by r->status. */
 static flow_json *keep(reader *r, flow_json *made)
 {
   if (!made) r->status = FLOW_OUT_OF_MEMORY;
@@ -156,7 +160,8 @@ static int read_escape(reader *r, char **to)
   return 1;
 }
 
-/* A text without its quotes, in its own memory. */
+/* A text without its quotes, in its own memory. NULL with r->status FLOW_OK: it is no text; r->at is near what is wrong. Control
+ * characters are taken as they are, beyond the RFC; a zero is not. */
 static char *read_text(reader *r)
 {
   const char *close = r->at + 1;
@@ -236,7 +241,8 @@ static int read_key(reader *r)
   return skip_word(r, ":");
 }
 
-/* Adds a value to the innermost open container. */
+/* Adds a value to the innermost open container. 0: there was no value, no memory, or the nesting is too deep. The root belongs to
+ * r->root at once, so that everything is released with it. */
 static int place(reader *r, flow_json *value)
 {
   if (!value) return 0;
@@ -251,7 +257,8 @@ static int place(reader *r, flow_json *value)
   return 1;
 }
 
-/* Closes what ends here and goes to the next value. 1: there is one; 0: the root is complete; -1: wrong. */
+/* Closes what ends here and goes to the next value. 1: there is one; 0: the root is complete; -1: wrong. opened: the container has just
+ * begun, so that no comma comes before its first entry. */
 static int advance(reader *r, const flow_json *placed)
 {
   int opened = placed == r->into;
@@ -270,6 +277,7 @@ static int advance(reader *r, const flow_json *placed)
   return 0;
 }
 
+/* The text need not end with a zero. *out is NULL after a failure. */
 flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_json **out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -308,6 +316,7 @@ flow_status flow_json_read_object(const char *what, const char *text, flow_json 
 /* A text while it is written; for flow_free. failed: there was no memory, or a part of the tree is missing. */
 typedef struct writer { char *text; int length, capacity, failed; } writer;
 
+/* One byte more than the length is always there, for the zero at the end. */
 static void add_bytes(writer *w, const char *bytes, size_t count)
 {
   if (!w->failed && count <= (size_t)(INT32_MAX - w->length - 1))
@@ -356,6 +365,7 @@ static void add_value(writer *w, const flow_json *json)
   w->failed |= json->failed;
 }
 
+/* The root's own key is not written. */
 char *flow_json_write(const flow_json *json)
 {
   FLOW_DEFAULT_FLOATS;

@@ -59,6 +59,7 @@ static void keep(int level, const char *text)
   unlock_kept();
 }
 
+/* The streams lock themselves, so that lines of several threads do not mix. */
 void flow_log(int level, const char *text)
 {
   if (!atomic_load(&to_stdio)) {
@@ -71,6 +72,7 @@ void flow_log(int level, const char *text)
   }
 }
 
+/* Oldest first. Returns its length, -1: none is kept. A text that does not fit is cut, and gone. */
 int flow_log_take(int *level, char *text, int size)
 {
   int length = -1;

@@ -73,7 +73,8 @@ void flow_fail_allocation(double after)
   atomic_store(&allocations_until_failure, after >= 0 ? (int64_t)after : -1);
 }
 
-/* Counts down to the allocation that flow_fail_allocation has chosen; 1 for that one only. */
+/* Counts down to the allocation that flow_fail_allocation has chosen; 1 for that one only. Below 0 the counter is left alone, so that a
+ * test's choice costs nothing once it is over. */
 static int must_fail_now(void)
 {
   if (atomic_load_explicit(&allocations_until_failure, memory_order_relaxed) < 0) return 0;
@@ -86,6 +87,7 @@ enum { SMALL_CLASSES = SMALL_BYTES / HEADER_BYTES, CLASSES = SMALL_CLASSES + 8 *
 
 /* No thread waits for the lock: if it is taken, the thread uses the allocator, so that a child that was forked meanwhile works. */
 static struct {
+  /* All that follows is only touched by the thread that has set it. */
   _Atomic int   taken;
   size_t        bytes;
   int64_t       now;                           /* when a block was last looked at by the clock */
@@ -97,7 +99,8 @@ static int try_kept(void) { return KEEPS_BLOCKS && !atomic_exchange_explicit(&ke
 static void leave_kept(void) { atomic_store_explicit(&kept.taken, 0, memory_order_release); }
 
 /* Which blocks can serve `bytes`, and their capacity: at most an eighth of it is unused, and its pages are never touched. -1: only a
- * separate block, which is not kept. */
+ * separate block, which is not kept. A capacity is its own class's: class_of(capacity) gives the same class and capacity again, by
+ * which keep() and make_room() find it. */
 static int class_of(size_t bytes, size_t *capacity)
 {
   *capacity = bytes;
@@ -136,7 +139,8 @@ static block_header *reuse(int class)
   return found;
 }
 
-/* Frees the oldest blocks until `bytes` more can be kept, and those that were not used for long. */
+/* Frees the oldest blocks until `bytes` more can be kept, and those that were not used for long. From the oldest on; those after the
+ * first that may stay are younger, and stay too. */
 static void make_room(size_t bytes)
 {
   for (block_header *block = kept.oldest, *next; block; block = next) {
@@ -179,7 +183,7 @@ void flow_memory_trim(void)
 /* ---- blocks ---------------------------------------------------------------------------------------------------------------- */
 
 /* A fresh block with room for `capacity` bytes after its header, or NULL. Large blocks begin at a huge page, so that the kernel can use
- * whole ones. */
+ * whole ones. capacity is at most MOST_BYTES, so that the sum does not overflow. */
 static block_header *allocate(size_t capacity)
 {
   void *base = NULL;
@@ -190,6 +194,7 @@ static block_header *allocate(size_t capacity)
   return base;
 }
 
+/* Any thread. Without memory what is kept is given back to the system, and the allocator asked once more. */
 flow_status flow_alloc(size_t bytes, void **out)
 {
   *out = NULL;
@@ -215,6 +220,7 @@ flow_status flow_alloc(size_t bytes, void **out)
   return FLOW_OK;
 }
 
+/* Any thread, not only the one that allocated it. */
 void flow_free(void *block)
 {
   if (!block) return;

@@ -17,8 +17,8 @@ static char lower(char c) { return is_upper(c) ? (char)(c - 'A' + 'a') : c; }
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* Optimal string alignment distance, ignoring case: insertions, deletions, substitutions and swapped neighbours each
- * cost 1. Only for names of at most LONGEST characters. */
+/* Optimal string alignment distance, ignoring case: insertions, deletions, substitutions and swapped neighbours each cost 1. Only for
+ * names of at most LONGEST characters. Three rows of the table are enough: a swap looks two rows back. */
 static int edit_distance(const char *a, int a_length, const char *b, int b_length)
 {
   int rows[3][LONGEST + 1];
@@ -45,7 +45,8 @@ flow_suggestion flow_suggestion_for(const char *asked)
   return (flow_suggestion){ .asked = asked, .best = NULL, .distance = INT_MAX };
 }
 
-/* most: edits; negative: one wrong letter in three, which is a typing error. More is another word. */
+/* most: edits; negative: one wrong letter in three, which is a typing error. More is another word. Longer names than LONGEST are never
+ * offered, since the rows have room for no more. */
 static void offer(flow_suggestion *suggestion, const char *name, int most)
 {
   size_t asked_length = strlen(suggestion->asked), name_length = strlen(name);

@@ -42,7 +42,8 @@ static int find_plugin(const char *name)
   return -1;
 }
 
-/* The folders to look in; returns their number, 0 when the library's own place is unknown. */
+/* The folders to look in; returns their number, 0 when the library's own place is unknown. The library's own place is that of the table
+ * above, which is in it or in the program that has it linked in. */
 static int list_folders(char folders[FOLDERS][PATH_BYTES])
 {
   const char *named = getenv("FLOW_PLUGINS");
@@ -80,7 +81,8 @@ static flow_status check_table(int plugin, const char *path, const flow_plugin *
   return FLOW_OK;
 }
 
-/* Opens the file at path, which exists. */
+/* Opens the file at path, which exists. RTLD_LOCAL: its symbols, and those of the libraries that it brings, replace none of the host's.
+ * RTLD_NOW: what is missing shows here and not in the middle of a training. */
 static flow_status open_file(int plugin, const char *path, const flow_plugin **out)
 {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -117,6 +119,7 @@ static flow_status find_and_open(int plugin, places *in, const flow_plugin **out
                    known[plugin].name, place, known[plugin].install);
 }
 
+/* Acquire and release: a thread that finds the table here also sees what start() has done. */
 flow_status flow_plugin_open(const char *name, const flow_plugin **out)
 {
   *out = NULL;

@@ -127,6 +127,7 @@ static void do_part(int member)
   flow_region_tell(&team.region, &team.region.running);
 }
 
+/* For ever: a worker ends with the process. */
 static void *worker_main(void *argument)
 {
   worker *self = argument;
@@ -138,7 +139,8 @@ static void *worker_main(void *argument)
   return NULL;
 }
 
-/* Gives a worker its post, and wakes it if it sleeps. */
+/* Gives a worker its post, and wakes it if it sleeps. The lock is taken so that the signal does not come between the worker's look at
+ * `posted` and its wait. */
 static void post(worker *to)
 {
   atomic_store(&to->posted, 1);
@@ -178,7 +180,7 @@ static int start_worker(int member)
   return flow_thread_start_detached(&fresh->thread, "flow-team", worker_main, fresh) == 0;
 }
 
-/* Called by the owner of the team. */
+/* Called by the owner of the team. Fewer threads than asked for are no failure: the region has fewer members, with the same result. */
 static void start_workers(int members)
 {
   pthread_once(&register_once, register_fork_handler);
@@ -289,6 +291,7 @@ static void run_as_owner(int members, flow_region_function fn, void *argument)
   }
 }
 
+/* Acquire and release on `busy` hand the region's fields from one owner to the next. */
 void flow_team_run(int wanted, flow_region_function fn, void *argument)
 {
   FLOW_DEFAULT_FLOATS;
@@ -308,6 +311,7 @@ void flow_team_run(int wanted, flow_region_function fn, void *argument)
   atomic_store_explicit(&team.busy, 0, memory_order_release);
 }
 
+/* `arrived` is set back before the phase moves on: a member that goes on may come to the next barrier at once. */
 void flow_region_barrier(flow_region *region)
 {
   if (region->members == 1) return;

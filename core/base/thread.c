@@ -26,7 +26,7 @@ static void *thread_main(void *argument)
   return self->run(self->argument);
 }
 
-/* What both public functions do. Returns an error number of pthread_*. */
+/* What both public functions do. Returns an error number of pthread_*. *thread is filled in before the thread begins, which reads it. */
 static int start(flow_thread *thread, const char *name, void *(*run)(void *), void *argument, int detached)
 {
   pthread_attr_t attributes;

@@ -10,6 +10,8 @@
 /* Must not move until it is joined, or, if it is detached, until the thread ends. Zeros: not started. */
 typedef struct flow_thread {
   pthread_t   id;
+  /* started: it has to be joined; generation: flow_fork_generation() at the start, by which a forked child sees that the thread is not
+   * its own */
   int         started, generation;
   const char *name;
   void     *(*run)(void *argument);

@@ -16,6 +16,7 @@ static inline uint64_t word_at(const void *bytes)
   return word;
 }
 
+/* The seed is 0: the lanes begin as the specification's step 1 says. */
 void flow_xxh64_begin(flow_xxh64 *hash)
 {
   *hash = (flow_xxh64){ .lanes = { P1 + P2, P2, 0, 0 - P1 } };

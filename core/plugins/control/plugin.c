@@ -12,7 +12,8 @@
 enum { KEY = crypto_aead_xchacha20poly1305_ietf_KEYBYTES, NONCE = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
        OVERHEAD = crypto_aead_xchacha20poly1305_ietf_ABYTES };
 
-/* What the library lends the plugin: memory and messages (base/plugin.h). Set once, before any other function is called. */
+/* What the library lends the plugin: memory and messages (base/plugin.h). Set before any other function is called; if it is set
+ * again, then to the same services. */
 static const flow_plugin_services *_Atomic core;
 
 /* One direction. next: the number of the frame that is sealed next; a nonce is used once. Only the sender counts with `next`; the

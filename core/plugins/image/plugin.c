@@ -19,7 +19,7 @@ const flow_plugin_services *flow_image_services(void)
   return atomic_load_explicit(&core, memory_order_acquire);
 }
 
-/* Called once, by the thread that opens the plugin, before any other function. */
+/* Before any other function; again, with the same services, if two threads open the plugin at once. */
 static void start(const flow_plugin_services *services)
 {
   atomic_store_explicit(&core, services, memory_order_release);
