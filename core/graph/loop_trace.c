@@ -197,18 +197,32 @@ flow_status flow_loop_gate(flow_context *context, int input)
   return FLOW_OK;
 }
 
+/* Whether the loop can end so. More rounds than a tensor has rows would read beyond its end; flow_loop_begin has compared them with the rows
+ * for the rounds that it was told, and its caller tells them here again. */
+static flow_status check_end(const flow_graph *body, flow_tensor *const *results, int count, double rounds)
+{
+  if (count < body->loop_states)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loop_end: %d results of a loop with %d states", count, body->loop_states);
+  int fits = rounds >= 1 && rounds < 0x1p31 && rounds == (double)(int64_t)rounds;
+  for (int i = body->loop_states; i < body->loop_states + body->loop_rows; i++)
+    fits &= (double)body->outer->values[body->outer_values[i]].signature.dims[0] == rounds;
+  if (!fits) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loop_end: %g rounds are not those of flow_loop_begin", rounds);
+  for (int i = 0; i < count; i++) FLOW_TRY(flow_check_tensor("flow_loop_end: a result", results[i]));
+  return FLOW_OK;
+}
+
 flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, int count, double rounds, int reverse,
                           flow_tensor **out, int *written)
 {
   flow_graph *body;
   FLOW_TRY(flow_innermost_trace(context, "flow_loop_end", &body));
   if (!body->outer) return flow_fail(FLOW_INVALID_STATE, "flow_loop_end: the innermost trace is not the body of a loop");
-  if (count < body->loop_states)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loop_end: %d results of a loop with %d states", count, body->loop_states);
-  for (int i = 0; i < count; i++) FLOW_TRY(flow_check_tensor("flow_loop_end: a result", results[i]));
   *written = writes(body);
-  const course which = { .rounds = (int64_t)rounds, .reverse = reverse != 0, .gate = body->loop_gate - 1 };
-  flow_status status = *written ? FLOW_OK : end_loop(body, results, count, which, out);
+  flow_status status = check_end(body, results, count, rounds);
+  if (status == FLOW_OK && !*written) {
+    const course which = { .rounds = (int64_t)rounds, .reverse = reverse != 0, .gate = body->loop_gate - 1 };
+    status = end_loop(body, results, count, which, out);
+  }
   flow_trace_abort(context);
   return status;
 }

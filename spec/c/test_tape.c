@@ -1,5 +1,7 @@
-/* test_tape.c: eager tapes: what they remember, what later writes change (nothing), what happens when memory runs out. */
+/* test_tape.c: eager tapes: what they remember, what later writes change (nothing), what happens when memory runs out; and the end of a
+ * loop whose rounds do not fit. */
 #include "graphs.h"
+#include <math.h>
 #include "autodiff/apply.h"
 
 static flow_tape *begin(void)
@@ -218,12 +220,33 @@ static void test_many_constants(void **state)
   flow_graph_release(graph);
 }
 
+/* A loop of more rounds than there are rows would read beyond them. Whatever is wrong, the trace of the round is gone. */
+static void test_loops_that_do_not_end_well(void **state)
+{
+  (void)state;
+  static const double wrong[] = { 3, 1, 0, 1e300, NAN };
+  flow_tensor *rows = VECTOR(1, 2), *start = VECTOR(0), *given[2], *out[2];
+  int written, depth = flow_trace_depth(context);
+  for (int i = 0; i < 7; i++) {
+    OK(flow_trace_begin(context));
+    OK(flow_loop_begin(context, &start, 1, &rows, 1, 2, given));
+    int count = i == 5 ? 0 : 1;
+    flow_tensor *missing = NULL;
+    assert_int_equal(flow_loop_end(context, i == 6 ? &missing : given, count, i < 5 ? wrong[i] : 2, 0, out, &written),
+                     FLOW_INVALID_ARGUMENT);
+    assert_int_equal(flow_trace_depth(context), depth + 1);
+    for (int k = 0; k < 2; k++) flow_tensor_release(given[k]);
+    flow_trace_abort(context);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_writes_after_recording), GRAPH_TEST(test_sources), GRAPH_TEST(test_nested_tapes),
     GRAPH_TEST(test_out_of_memory), GRAPH_TEST(test_ops_out_of_memory),
     GRAPH_TEST(test_gradients_of_parts), GRAPH_TEST(test_many_constants),
+    GRAPH_TEST(test_loops_that_do_not_end_well),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
