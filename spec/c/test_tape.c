@@ -243,10 +243,10 @@ static void test_loops_that_do_not_end_well(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    GRAPH_TEST(test_writes_after_recording), GRAPH_TEST(test_sources), GRAPH_TEST(test_nested_tapes),
-    GRAPH_TEST(test_out_of_memory), GRAPH_TEST(test_ops_out_of_memory),
-    GRAPH_TEST(test_gradients_of_parts), GRAPH_TEST(test_many_constants),
-    GRAPH_TEST(test_loops_that_do_not_end_well),
+    GRAPH_TEST(test_writes_after_recording), GRAPH_TEST(test_sources),
+    GRAPH_TEST(test_nested_tapes),           GRAPH_TEST(test_out_of_memory),
+    GRAPH_TEST(test_ops_out_of_memory),      GRAPH_TEST(test_gradients_of_parts),
+    GRAPH_TEST(test_many_constants),         GRAPH_TEST(test_loops_that_do_not_end_well),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
