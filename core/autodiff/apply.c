@@ -38,7 +38,8 @@ static flow_status cast_to(flow_context *context, flow_tensor **tensor, int dtyp
 
 static int is_half(int dtype) { return dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
 
-/* Whether the kernels of the device that the call is for take its 16-bit floats as they are: all of one dtype. */
+/* Whether the kernels of the device that the call is for take its 16-bit floats as they are: all of one dtype. graph: the trace that
+ * the call belongs to, NULL: it runs at once. */
 static int takes_half_floats(flow_context *context, int op, const flow_graph *graph, flow_tensor *const *inputs, int count)
 {
   flow_place *place = graph ? graph->place : NULL;
@@ -54,7 +55,8 @@ static int takes_half_floats(flow_context *context, int op, const flow_graph *gr
   return 1;
 }
 
-/* Whether an op that moves elements does so in float32: a policy asks for 16 bits, and ops that compute read them in float32. */
+/* Whether an op that moves elements does so in float32: a policy asks for 16 bits, and ops that compute read them in float32. Then the
+ * result is cast back and loose in its turn (apply_cast), and the cast of a whole chain is left to what ends it. */
 static int moves_wide(int op, flow_tensor *const *inputs, int count)
 {
   int loose = 0;
@@ -110,7 +112,8 @@ static flow_status find_trace(flow_context *context, int op, flow_tensor *const 
 }
 
 /* Appends the call as a node. Concrete inputs become constants of the graph, variables' storages values of their kind; outputs: new
- * symbolic tensors, those that were made also after a failure. */
+ * symbolic tensors, those that were made also after a failure. A node that was appended before a failure stays: nothing reads it, and
+ * the plan drops it. */
 static flow_status append_to(flow_graph *graph, int op, flow_tensor *const *inputs, int count, const flow_attributes *attributes,
                              const flow_signature *results, flow_tensor **outputs)
 {
@@ -141,7 +144,9 @@ static flow_status find_trace_of_rows(flow_context *context, int op, const flow_
 }
 
 /* flow_apply once its arguments are checked. inputs: references that the caller owns and releases, which casts replace in place.
- * outputs: NULL at first; new references, those that were made also after a failure. */
+ * outputs: NULL at first; new references, those that were made also after a failure. The order: which trace, casts, the shape rule,
+ * then the node or the kernel, the tapes, and the cast back. Whether a value is loose is looked at before casts replace it. `results`
+ * is zeroed, so that a shape rule sets only what it knows. */
 static flow_status apply_cast(flow_context *context, int op, flow_tensor **inputs, int count, const flow_attributes *attributes,
                               flow_tensor **outputs)
 {
@@ -187,6 +192,7 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
   return status;
 }
 
+/* The checks that need no op's rule; outputs[] are set only if all went well. */
 flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                        const flow_attributes *attributes, flow_tensor **outputs)
 {
@@ -219,6 +225,7 @@ flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs
   return FLOW_OK;
 }
 
+/* Further outputs of the op, such as the index of a pooling, are released. The first NULL ends the inputs. */
 flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
                         const flow_attributes *attributes, flow_tensor **out)
 {

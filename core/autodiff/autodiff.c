@@ -41,7 +41,8 @@ static flow_status accumulate(pass *p, int value, flow_tensor *gradient)
 
 static flow_status accumulate_taken(void *state, int value, flow_tensor *gradient) { return accumulate(state, value, gradient); }
 
-/* gradients[value] is complete afterwards. */
+/* gradients[value] is complete afterwards. Parts are added up here and not when they come, since only all of them together can be
+ * joined. */
 static flow_status settle(pass *p, int value)
 {
   if (value >= p->value_count || p->parts.first[value] < 0) return FLOW_OK;
@@ -67,7 +68,8 @@ static void mark_sources(const pass *p, const flow_tape *tape, flow_tensor *cons
   }
 }
 
-/* wanted[v] = 1 for what follows from a source through ops that have a rule. Integers carry no gradient. */
+/* wanted[v] = 1 for what follows from a source through ops that have a rule. Integers carry no gradient. Nodes are in the order in
+ * which they ran, so that one walk forward is enough. */
 static void mark_reached(const pass *p, int begin, int end)
 {
   for (int n = begin; n < end; n++) {
@@ -81,7 +83,8 @@ static void mark_reached(const pass *p, int begin, int end)
 }
 
 /* Calls one node's rule with tensors for its values and adds what it gives to the gradients of its inputs. Gradients of values that the
- * pass itself appended are not kept: they have numbers from value_count on. */
+ * pass itself appended are not kept: they have numbers from value_count on. `needed` tells the rule which gradients somebody wants:
+ * others it need not make, and what it makes of them is dropped. */
 static flow_status step_back(pass *p, int index)
 {
   /* A copy: rules append nodes to the same graph in a trace, which may move the array. */
@@ -174,8 +177,9 @@ static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, 
   return FLOW_OK;
 }
 
-/* Before a traced tape is walked: fusion, which leaves the targets and the sources alone. A source that an earlier call
- * let a fused op swallow is lost. */
+/* Before a traced tape is walked: fusion, which leaves the targets and the sources alone. A source that an earlier call let a fused op
+ * swallow is lost. Fused ops have gradients of their own, which read less; that is why fusion comes before the walk and not only with
+ * the plan. */
 static flow_status fuse(flow_tape *tape, flow_tensor *const *targets, int target_count, flow_tensor *const *tensors,
                         flow_variable *const *variables, int count)
 {
@@ -197,6 +201,7 @@ static flow_status fuse(flow_tape *tape, flow_tensor *const *targets, int target
   return status;
 }
 
+/* given: the gradient that arrives at the target, or NULL. */
 static flow_status check_target(const flow_tensor *target, const flow_tensor *given)
 {
   FLOW_TRY(flow_check_tensor("flow_tape_gradient: target", target));
@@ -213,7 +218,8 @@ static flow_status check_target(const flow_tensor *target, const flow_tensor *gi
   return FLOW_OK;
 }
 
-/* The order: fusion, sources, what they reach, the seeds, the walk, the results. All memory of the pass is one block of tables by value. */
+/* The order: fusion, sources, what they reach, the seeds, the walk, the results. All memory of the pass is one block of tables by
+ * value. out[i]: new references; NULL: source i does not influence the targets. The tape may be used again. */
 flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_tensor *const *targets, flow_tensor *const *output_gradients,
                                 int target_count, flow_tensor *const *tensors, flow_variable *const *variables, int count,
                                 flow_tensor **out)

@@ -6,7 +6,8 @@
 #include "autodiff/expression.h"
 #include "ops/rules.h"
 
-/* Elements that one output of the reduction sums; -1 when rows take part. Call after the reduction was checked. */
+/* Elements that one output of the reduction sums; -1 when rows take part. Call after the reduction was checked. A double, since a
+ * product of sizes may be larger than an int64_t. */
 static double reduced_count(const flow_tensor *x, const flow_attributes *reduce)
 {
   unsigned mask = flow_reduced_axes(reduce, x->rank);
@@ -111,10 +112,12 @@ static flow_tensor *celu(flow_expression *e, flow_tensor *x)
   return e_add(e, e_maximum(e, x, NUMBER(0)), e_expm1(e, e_minimum(e, x, NUMBER(0))));      /* at 0 both have a slope */
 }
 static flow_tensor *hard_shrink(flow_expression *e, flow_tensor *x) { return e_where(e, e_gt(e, e_abs(e, x), NUMBER(0.5)), x, NUMBER(0)); }
+/* x moved towards 0 by 1/2, and 0 between -1/2 and 1/2. */
 static flow_tensor *soft_shrink(flow_expression *e, flow_tensor *x)
 {
   return e_sub(e, e_relu(e, e_sub(e, x, NUMBER(0.5))), e_relu(e, e_sub(e, NUMBER(-0.5), x)));
 }
+/* (x + sqrt(x^2 + 4)) / 2. */
 static flow_tensor *squareplus(flow_expression *e, flow_tensor *x)
 {
   return e_mul(e, e_add(e, x, e_sqrt(e, e_add(e, e_square(e, x), NUMBER(4)))), NUMBER(0.5));
@@ -173,6 +176,7 @@ const char *flow_activation_name(int index) { return index >= 0 && index < ACTIV
 
 int flow_activation_known(const char *name) { return find_activation(name) != NULL; }
 
+/* In a trace as eagerly: the formula is ops. The sentence about an unknown name lists all that there are. */
 flow_status flow_activate(flow_context *context, const char *name, flow_tensor *x, flow_tensor **out)
 {
   *out = NULL;

@@ -9,7 +9,8 @@
 #include "tensor/mirrors.h"
 #include <string.h>
 
-/* One call as all members of the team see it; lives on the stack of the caller. */
+/* One call as all members of the team see it; lives on the stack of the caller. tickets and done are counted by all members; the rest
+ * is written before the team runs, and only read by it. */
 typedef struct eager_run {
   const flow_kernel *kernel;
   const flow_call   *call;
@@ -22,7 +23,7 @@ typedef struct eager_run {
 } eager_run;
 
 /* The member has run `taken` parts of a phase; waits for the phase if there is another one. Parts are waited for, not members: a member
- * whose thread wakes up late, or has lost its core, has no part to do. */
+ * whose thread wakes up late, or has lost its core, has no part to do. The last phase is not waited for here: the team's end is. */
 static void finish_phase(eager_run *run, flow_region *region, int phase, int taken)
 {
   int parts = (int)run->cut->parts[phase];
@@ -60,8 +61,9 @@ void flow_fill_operand(flow_operand *operand, const flow_tensor *tensor)
   memcpy(operand->strides, tensor->strides, sizeof operand->strides);
 }
 
-/* Runs a call whose operands are there. Threads are asked for only if some phase has several parts. An interrupt is looked at before the
- * kernel starts, never within it. */
+/* Runs a call whose operands are there. Threads are asked for only if some phase has several parts. An interrupt is looked at before
+ * the kernel starts, never within it. Scratch memory is a block for each member, a whole number of cache lines. All memory is taken
+ * before the kernel begins, so that what it writes is written whole or not at all. */
 static flow_status run_call(flow_context *context, flow_call *call)
 {
   const flow_kernel *kernel = flow_select_kernel(flow_cpu_device(), call);
@@ -105,7 +107,7 @@ done:
   return status;
 }
 
-/* An ALIAS op: the input's memory under another shape. */
+/* An ALIAS op: the input's memory under another shape. A view of the input, or of a copy where it has gaps. */
 static flow_status run_alias(flow_context *context, flow_tensor *input, const flow_signature *result, flow_tensor **output)
 {
   flow_tensor *contiguous;
@@ -118,6 +120,8 @@ static flow_status run_alias(flow_context *context, flow_tensor *input, const fl
   return status;
 }
 
+/* outputs: new references, some of them also after a failure, which the caller releases. Kernels that take no strides get copies
+ * without gaps; an effect gets the tensor itself, since it writes there. */
 flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                            const flow_attributes *attributes, const flow_signature *results, flow_tensor **outputs)
 {

@@ -109,6 +109,7 @@ static flow_status finish(const device_run *run)
   return FLOW_OK;
 }
 
+/* Inputs are released at once: memory of the device that is given back is used again only by what comes later on its queue. */
 flow_status flow_run_at(flow_context *context, flow_place *place, int op, flow_tensor *const *inputs, int input_count,
                         const flow_attributes *attributes, const flow_signature *results, flow_tensor **outputs)
 {

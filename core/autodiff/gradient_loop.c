@@ -16,6 +16,7 @@ typedef struct pass {
   int                 rows_given;                        /* rows of it */
   flow_tensor       **first, **given, **inner, **after;  /* its first states and tensors of rows; a round's inputs and results */
   flow_tensor       **targets, **target_gradients, **sources, **found;      /* found: gradients, then the sources that are asked for */
+  /* targets with a gradient so far; their tensors are references */
   int                 target_count;
 } pass;
 
@@ -31,7 +32,9 @@ static flow_status zeros_like(flow_context *context, const flow_tensor *like, fl
   return flow_expression_take(&e, zeros, out);
 }
 
-/* The new loop's first states, new references, and tensors of rows, borrowed. */
+/* The new loop's first states, new references, and tensors of rows, borrowed. The order of the states (gradients of states, then sums)
+ * and of the rows (states before each round, rows of the loop, gradients of results, of histories) is what repeat_body, collect and
+ * give rely on. */
 static flow_status begin(pass *p)
 {
   flow_gradient_step *step = p->step;
@@ -75,7 +78,8 @@ static flow_status repeat_body(pass *p, flow_tape *tape, int *map)
   return FLOW_OK;
 }
 
-/* What a round makes of `sum`, or of nothing: sum + gradient. *gradient: new reference, or NULL. */
+/* What a round makes of `sum`, or of nothing: sum + gradient. *gradient: new reference, or NULL. like: says the shape of zeros where
+ * there is neither. */
 static flow_status add(flow_context *context, flow_tensor *sum, flow_tensor *gradient, const flow_tensor *like, flow_tensor **out)
 {
   if (sum && gradient) return flow_apply1(context, FLOW_OP_add, sum, gradient, NULL, NULL, out);
@@ -84,7 +88,8 @@ static flow_status add(flow_context *context, flow_tensor *sum, flow_tensor *gra
   return FLOW_OK;
 }
 
-/* The results of a round: gradients of states, with those of the states before it that something reads, sums, gradients of rows. */
+/* The results of a round: gradients of states, with those of the states before it that something reads, sums, gradients of rows. *count
+ * grows with each tensor of p->after that is there, so that a failure releases just those. */
 static flow_status collect(pass *p, int *count)
 {
   flow_context *context = p->step->context;
@@ -109,7 +114,7 @@ static flow_status collect(pass *p, int *count)
   return FLOW_OK;
 }
 
-/* What a round of the gradient does, in its trace. */
+/* What a round of the gradient does, in its trace. *count: of p->after. */
 static flow_status trace_round(pass *p, int *count)
 {
   flow_context *context = p->step->context;
@@ -174,6 +179,7 @@ static void release_all(flow_tensor **tensors, int count)
   for (int i = 0; i < count; i++) flow_tensor_release(tensors[i]);
 }
 
+/* Only in a trace: eagerly there are no loops. Every array has room for one tensor of each input and output of the node. */
 flow_status flow_gradient_loop(flow_gradient_step *step)
 {
   const flow_graph *graph = step->outputs[0]->graph;

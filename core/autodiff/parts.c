@@ -25,7 +25,8 @@ void flow_parts_clear(flow_parts *parts)
   parts->count = parts->capacity = 0;
 }
 
-/* The one axis along which a slice takes a part, in steps of 1, of a known size; -1: there is none, or several. */
+/* The one axis along which a slice takes a part, in steps of 1, of a known size; -1: there is none, or several. Batches, whose size is
+ * not known, are never that axis, but may be taken whole. */
 static int axis_of(const flow_attributes *attributes, const flow_tensor *whole)
 {
   int axis = -1;
@@ -49,7 +50,7 @@ static int by_begin(const void *a, const void *b)
   return left < right ? -1 : left > right;
 }
 
-/* Sorts the parts along their common axis; -1: they have none, or overlap. */
+/* Sorts the parts along their common axis; -1: they have none, or overlap. What touches does not overlap. */
 static int arrange(flow_part **sorted, int count, const flow_tensor *whole)
 {
   int axis = axis_of(&sorted[0]->attributes, whole);
@@ -103,7 +104,7 @@ static flow_status join(flow_context *context, flow_part *const *sorted, int cou
 }
 
 /* Parts come out of their list from the latest to the first, so that `ordered` is filled from its end: sums are made in the order in
- * which parts came, which makes them reproducible. */
+ * which parts came, which makes them reproducible. add() may fail; the other parts are released then, too. */
 flow_status flow_parts_take(flow_parts *parts, flow_context *context, int value, const flow_tensor *whole,
                             flow_status (*add)(void *state, int value, flow_tensor *gradient), void *state)
 {

@@ -37,6 +37,7 @@ static flow_status weigh(flow_context *context, flow_tensor *x, flow_tensor **ou
   return status;
 }
 
+/* Replicas without rows count as nothing, so that a mean over uneven batches is that over all rows. */
 flow_status flow_mean_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out)
 {
   flow_tensor *part;

@@ -69,6 +69,7 @@ static flow_status read_outside(flow_context *context, flow_graph *body, flow_va
   return flow_graph_tensor(body, value, out);
 }
 
+/* A policy's 16 bits are a cast of what is read (context.h: autocast), through which gradients flow back to the float32 variable. */
 flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   flow_tensor *cast;
@@ -92,8 +93,8 @@ static flow_status fail_to_fit(flow_status status, const flow_variable *variable
                    flow_shape_text(value->rank, value->shape), flow_shape_text(variable->tensor->rank, variable->tensor->shape));
 }
 
-/* The value as the variable keeps it: its dtype and shape. In a trace also a copy where it is another variable's storage,
- * which an earlier effect of the commit tail may overwrite. */
+/* The value as the variable keeps it: its dtype and shape. In a trace also a copy where it is another variable's storage, which an
+ * earlier effect of the commit tail may overwrite. *out: a new reference. */
 static flow_status as_stored(flow_context *context, flow_variable *variable, flow_tensor *value, flow_tensor **out)
 {
   const flow_tensor *storage = variable->tensor;
@@ -124,7 +125,8 @@ static flow_status as_stored(flow_context *context, flow_variable *variable, flo
   return FLOW_OK;
 }
 
-/* An assignment in a trace: an effect on the variable's storage, and a new version. */
+/* An assignment in a trace: an effect on the variable's storage, and a new version. The effect runs in the plan's commit tail, when the
+ * step is known to be good. */
 static flow_status append_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   flow_graph *graph = flow_context_trace(context);

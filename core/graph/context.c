@@ -21,7 +21,8 @@ flow_status flow_context_new(flow_context **out)
   return FLOW_OK;
 }
 
-/* Ends all tapes and traces of these scopes, innermost first; symbolic tensors of them are closed from then on. */
+/* Ends all tapes and traces of these scopes, innermost first; symbolic tensors of them are closed from then on. Tapes first, since
+ * those of a trace hold references to it. */
 static void close_scopes(flow_scopes *scopes)
 {
   while (scopes->tape_count) flow_tape_release(scopes->tapes[--scopes->tape_count]);
@@ -32,6 +33,7 @@ static void close_scopes(flow_scopes *scopes)
   }
 }
 
+/* Scopes that the caller made are released before (flow_scopes_release); plans and tensors may live on. */
 void flow_context_release(flow_context *context)
 {
   if (!context) return;
@@ -68,7 +70,8 @@ void flow_scopes_release(flow_scopes *scopes)
   flow_free(scopes);
 }
 
-/* 0x666c6f77 is "flow": keeps seeds of contexts apart from other uses of the same numbers. */
+/* 0x666c6f77 is "flow": keeps seeds of contexts apart from other uses of the same numbers. seed: a whole number that a double holds
+ * exactly, which callers check. */
 void flow_context_seed(flow_context *context, double seed)
 {
   context->seed = flow_mix((uint64_t)(int64_t)seed, 0x666c6f77);
@@ -101,6 +104,7 @@ double flow_context_next_seed(flow_context *context)
   return (double)(flow_mix(context->seed, context->draws++) >> 33);
 }
 
+/* All that random ops and initializers need to go on as if nothing had happened. Returns the length of the text. */
 int flow_context_save(const flow_context *context, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
@@ -108,6 +112,7 @@ int flow_context_save(const flow_context *context, char *text, int size)
   return out.length;
 }
 
+/* A failure leaves the state as it was. */
 flow_status flow_context_restore(flow_context *context, const char *state)
 {
   uint64_t seed, draws;
@@ -175,7 +180,7 @@ flow_status flow_innermost_trace(flow_context *context, const char *who, flow_gr
 }
 
 /* Shapes of a trace are known except for the batch dimension, -1: kernels take any number of rows up to a capacity, and no other size
- * varies from run to run. */
+ * varies from run to run. *out: a symbolic tensor, a new reference. */
 flow_status flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   flow_graph *graph;
@@ -193,6 +198,7 @@ flow_status flow_trace_input(flow_context *context, int dtype, int rank, const i
   return flow_graph_tensor(graph, value, out);
 }
 
+/* The tensor is kept and not copied, unless it has gaps. */
 flow_status flow_trace_constant(flow_context *context, flow_tensor *tensor, flow_tensor **out)
 {
   flow_graph *graph;
@@ -204,6 +210,7 @@ flow_status flow_trace_constant(flow_context *context, flow_tensor *tensor, flow
   return flow_tensor_new_symbolic(graph, value, signature.dtype, signature.rank, signature.dims, out);
 }
 
+/* Symbolic tensors of the trace may live on; they are closed, and every op on them fails with a sentence that says so. */
 void flow_trace_abort(flow_context *context)
 {
   flow_scopes *scopes = context->scopes;
@@ -215,7 +222,8 @@ void flow_trace_abort(flow_context *context)
   flow_graph_release(graph);
 }
 
-/* The input of the op that made `tensor`, for losses that want the logits that went into a softmax. Declared in context.h. */
+/* The input of the op that made `tensor`, for losses that want the logits that went into a softmax. Declared in context.h. NULL is also
+ * what comes of missing memory: the caller then does without. */
 flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op, flow_attributes *attributes)
 {
   flow_graph *graph = tensor->graph;

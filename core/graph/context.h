@@ -31,6 +31,7 @@ struct flow_context {
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
   flow_place *places[FLOW_MOST_DEVICES]; /* this context's, made when first needed; references */
   flow_profile *profile;                 /* made at the first flow_profile_begin (profile.h) */
+  /* The only members that other threads and signal handlers may touch. */
   _Atomic int interrupted, preempted;
 };
 

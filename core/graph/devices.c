@@ -3,6 +3,7 @@
 #include "graph/variable.h"
 #include "tensor/place.h"
 
+/* A place that was made stays the context's to its end. */
 flow_status flow_context_place_of(flow_context *context, int device, flow_place **out)
 {
   *out = NULL;
@@ -33,6 +34,7 @@ flow_status flow_context_set_device(flow_context *context, int device)
 
 int flow_context_device(const flow_context *context) { return context->scopes->on_device - 1; }
 
+/* Zeros, on the host too (device -1). */
 flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   flow_place *place;
@@ -75,6 +77,7 @@ flow_status flow_variable_to_device(flow_context *context, flow_variable *variab
   return flow_variable_move_to(variable, place);
 }
 
+/* Waits for what this context's place has enqueued, and raises what failed in it. */
 flow_status flow_device_synchronize(flow_context *context, int device)
 {
   flow_place *place;

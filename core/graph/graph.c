@@ -6,7 +6,7 @@
 #include <string.h>
 #include "tensor/place.h"
 
-/* The last owner is gone: nobody will compute with the graph. */
+/* The last owner is gone: nobody will compute with the graph. Versions hold no references, and are only forgotten. */
 static void drop_contents(flow_graph *graph)
 {
   for (int i = 0; i < graph->value_count; i++) {
@@ -71,6 +71,7 @@ flow_signature flow_tensor_signature(const flow_tensor *tensor)
   return signature;
 }
 
+/* Pointers into `values` are not valid any more after it: the array may move. */
 static flow_status add_value(flow_graph *graph, const flow_value *value, int *index)
 {
   FLOW_TRY(flow_grow(&graph->values, sizeof(flow_value), graph->value_count + 1, &graph->value_capacity));
@@ -88,7 +89,8 @@ flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature,
 }
 
 /* The index is by address: an entry may be of a tensor that was freed, and another one be at its address now; so what was found is
- * compared with the value's tensor. */
+ * compared with the value's tensor. A tensor with gaps is copied, and copied again at its next use: only the copy has a reference, so
+ * only its address can be kept. */
 flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value)
 {
   *value = flow_tensor_index_find(&graph->constants, tensor);
@@ -105,6 +107,7 @@ flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *val
   return flow_tensor_index_put(&graph->constants, contiguous, *value);      /* cannot fail: there is room */
 }
 
+/* Each call makes a value of its own; flow_graph_version remembers which one reading yields. */
 flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value)
 {
   flow_value read = { .kind = FLOW_VALUE_VARIABLE, .signature = flow_tensor_signature(variable->tensor), .node = -1,
@@ -114,6 +117,7 @@ flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int 
   return FLOW_OK;
 }
 
+/* A trace that is neither this one nor around it has ended, or is not the innermost: then the value has no meaning here. */
 flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value)
 {
   if (!tensor->graph) return flow_graph_constant(graph, tensor, value);
@@ -139,6 +143,7 @@ flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number)
   return FLOW_OK;
 }
 
+/* Each call adds one entry, and counts those of its owner before. */
 flow_status flow_graph_draw_again(flow_graph *graph, const void *owner, int *number)
 {
   while (graph->outer) graph = graph->outer;
@@ -168,6 +173,7 @@ flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int 
   return flow_graph_append_with(graph, op, inputs, input_count, attributes, output_signatures, flow_op(op)->outputs, outputs);
 }
 
+/* inputs: values that exist. All room is taken before anything is added; attributes are copied, and own no memory. */
 flow_status flow_graph_append_with(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                                    const flow_signature *output_signatures, int output_count, int *outputs)
 {
@@ -198,7 +204,8 @@ flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *i
   return FLOW_OK;
 }
 
-/* Outputs that the old node had keep their values and so their readers; more become new values. */
+/* Outputs that the old node had keep their values and so their readers; more become new values. The signatures of values that stay are
+ * not changed: they have to be right for the new op, too. */
 flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *inputs, int input_count,
                                const flow_attributes *attributes, const flow_signature *output_signatures, int output_count)
 {
@@ -266,6 +273,7 @@ int flow_graph_wide(const flow_tensor *tensor)
   return tensor->graph->nodes[tensor->graph->values[tensor->value].node].inputs[0];
 }
 
+/* A search through a list: a trace touches hundreds of variables at most, each a few times. */
 int flow_graph_version(const flow_graph *graph, const flow_variable *variable)
 {
   for (int i = 0; i < graph->version_count; i++)

@@ -6,6 +6,7 @@
 
 /* ---- life ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Once the last reference is gone: of graphs that have its node, and of plans. */
 static void release_loop(void *self)
 {
   flow_loop *loop = self;
@@ -73,6 +74,7 @@ static flow_status adopt(flow_graph *graph, flow_loop *loop, int *number)
   return FLOW_OK;
 }
 
+/* The signatures are those of the body's results, stacked but for the last states. */
 flow_status flow_loop_append(flow_graph *graph, flow_loop *loop, const int *inputs, int input_count, int *outputs)
 {
   const flow_value *values = loop->body->values;
@@ -105,6 +107,8 @@ int flow_graph_encloses(const flow_graph *outer, const flow_graph *inner)
   return 0;
 }
 
+/* A tensor of a trace further out becomes an input of every body in between, by flow_graph_operand. One that is closed over twice is
+ * one input. */
 flow_status flow_graph_close_over(flow_graph *body, flow_tensor *tensor, int *value)
 {
   int outer;

@@ -16,7 +16,8 @@ static void drop(flow_tensor **tensors, int count)
   }
 }
 
-/* A state, or, if it is a row, one of the first axis of a tensor. */
+/* A state, or, if it is a row, one of the first axis of a tensor. Room for its outer value is taken before the input is added, so that
+ * each input has one. */
 static flow_status add_input(flow_graph *body, flow_tensor *tensor, int is_row, double rounds, flow_tensor **out)
 {
   int value, outer;
@@ -35,6 +36,7 @@ static flow_status add_input(flow_graph *body, flow_tensor *tensor, int is_row, 
   return flow_graph_tensor(body, value, out);
 }
 
+/* After a failure no trace of it is open, and out[] has no references. */
 flow_status flow_loop_begin(flow_context *context, flow_tensor *const *states, int state_count, flow_tensor *const *rows, int row_count,
                             double rounds, flow_tensor **out)
 {
@@ -62,7 +64,8 @@ failed:
 
 /* ---- its end ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Whether the body does what loops must not do. */
+/* Whether the body does what loops must not do. Effects, sums over replicas, new versions of variables, or what flow_loop_write_out
+ * said. */
 static int writes(const flow_graph *body)
 {
   for (int n = 0; n < body->node_count; n++)
@@ -86,7 +89,8 @@ static flow_status check_states(const flow_graph *body, const int *results)
 /* What the results need of a body. */
 typedef struct need { char *nodes, *values; } need;
 
-/* Marks what the results need, from the last node to the first. */
+/* Marks what the results need, from the last node to the first. Nodes come after those that make their inputs, so that one walk is
+ * enough. */
 static void mark(const flow_graph *body, const int *results, int count, need live)
 {
   for (int i = 0; i < count; i++) live.values[results[i]] = 1;
@@ -97,7 +101,7 @@ static void mark(const flow_graph *body, const int *results, int count, need liv
   }
 }
 
-/* Takes the others out of a graph. */
+/* Takes the others out of a graph. Values keep their numbers; those of nodes that went are read by nothing that stays. */
 static void drop_nodes(flow_graph *from, const char *live)
 {
   int kept = 0;
@@ -183,6 +187,7 @@ static flow_status end_loop(flow_graph *body, flow_tensor *const *results, int c
   return status;
 }
 
+/* Only kept here: flow_loop_end makes it the loop's. */
 flow_status flow_loop_gate(flow_context *context, int input)
 {
   flow_graph *body;
@@ -197,8 +202,8 @@ flow_status flow_loop_gate(flow_context *context, int input)
   return FLOW_OK;
 }
 
-/* Whether the loop can end so. More rounds than a tensor has rows would read beyond its end; flow_loop_begin has compared them with the rows
- * for the rounds that it was told, and its caller tells them here again. */
+/* Whether the loop can end so. More rounds than a tensor has rows would read beyond its end: flow_loop_begin has compared the rows with the
+ * rounds that it was told, and its caller tells them here again. */
 static flow_status check_end(const flow_graph *body, flow_tensor *const *results, int count, double rounds)
 {
   if (count < body->loop_states)
@@ -227,6 +232,7 @@ flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, in
   return status;
 }
 
+/* All bodies around it, too: what a round makes is wanted outside of each of them. */
 void flow_loop_write_out(flow_context *context)
 {
   for (flow_graph *body = flow_context_trace(context); body && body->outer; body = body->outer) body->written_out = 1;

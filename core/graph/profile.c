@@ -53,6 +53,7 @@ void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, con
   flow_profile_add_event(profile, number, 0, &(flow_watch){ .seconds = seconds, .begin = now - seconds, .end = now });
 }
 
+/* What an earlier profile kept is forgotten; its memory stays. */
 flow_status flow_profile_begin(flow_context *context)
 {
   if (!context->profile) {
@@ -85,6 +86,7 @@ double flow_profile_waiting(const flow_context *context) { return context->profi
 double flow_profile_arena(const flow_context *context) { return context->profile ? context->profile->arena : 0; }
 double flow_profile_memory(const flow_context *context) { return context->profile ? context->profile->memory : 0; }
 
+/* All memory for them is taken here: no kernel's time has an allocation in it. Events beyond `most` are left out. */
 flow_status flow_profile_keep_events(flow_context *context, int most)
 {
   flow_profile *profile = context->profile;

@@ -17,7 +17,8 @@ struct flow_profile {
 };
 
 /* Adds time spent in a variant of an op on inputs of these shapes, and the bytes of its outputs. Returns the number of the entry, -1:
- * memory is short, the time counts as waiting. */
+ * memory is short, the time counts as waiting. op and variant are
+ * compared as pointers and kept: static texts. */
 int  flow_profile_add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count,
                       double seconds, double bytes);
 /* Keeps when a thread was in the kernel of an entry, if events are kept. */

@@ -5,6 +5,7 @@
 #include "graph/variable.h"
 #include <string.h>
 
+/* By identity: another handle of the same memory is another tensor for a tape. */
 int flow_tape_find(const flow_tape *tape, const flow_tensor *tensor)
 {
   if (tape->traced) return tensor->graph == tape->graph ? tensor->value : -1;
@@ -76,6 +77,7 @@ static flow_status add_leaf(flow_tape *tape, flow_tensor *tensor, flow_variable 
   return flow_tensor_index_put(&tape->values, tensor, *value);   /* cannot fail: there is room */
 }
 
+/* A tensor that is known already stays what it is. */
 flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
 {
   int value;
@@ -105,7 +107,8 @@ flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, in
   return NULL;
 }
 
-/* Appends the op that ran to an eager tape, if something that is watched went into it. Other inputs become constants. */
+/* Appends the op that ran to an eager tape, if something that is watched went into it. Other inputs become constants. The caller has
+ * run the op already, and fails if this does: a tape never misses an op that succeeded. */
 static flow_status record(flow_tape *tape, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
                           flow_tensor *const *outputs, int output_count)
 {

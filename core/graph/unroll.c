@@ -1,4 +1,6 @@
-/* unroll.c: loops written out, round after round. See loop.h. */
+/* unroll.c: loops written out, round after round. See loop.h. Each round is a copy of the body's nodes between slices, which take its
+ * rows, and reshapes, which make its results rows; after the last round they are concatenated. Random ops of a round get the keys that
+ * the host's loop gives them (flow_loop_key), so that both draw the same numbers. */
 #include "graph/loop.h"
 
 #include <string.h>
@@ -86,7 +88,8 @@ static flow_status one_round(flow_graph *graph, const rounds *r, int64_t round)
   return FLOW_OK;
 }
 
-/* Writes a loop out. inputs: of its node, as values that exist now. same[output of the node]: what takes its place. */
+/* Writes a loop out. inputs: of its node, as values that exist now. same[output of the node]: what takes its place. Outputs that
+ * nothing reads are made, too, and dropped by the plan. */
 static flow_status write_out(flow_graph *graph, const flow_loop *loop, const flow_node *node, const int *inputs, int *same)
 {
   static const flow_attributes first_axis;
@@ -126,7 +129,8 @@ static int has_loops(const flow_graph *graph)
   return 0;
 }
 
-/* All loops that the graph has now; those inside of them are loops of the graph then. */
+/* All loops that the graph has now; those inside of them are loops of the graph then. The old list of nodes is taken off the graph and
+ * its nodes are appended again one by one: inserting each round in the middle would move the rest every time. */
 static flow_status unroll_once(flow_graph *graph, int *outputs, int output_count)
 {
   void *block;

@@ -14,6 +14,7 @@ flow_status flow_check_variable(const char *what, const flow_variable *variable)
   return FLOW_OK;
 }
 
+/* The initial value is copied, on its own device. */
 flow_status flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out)
 {
   flow_tensor *storage;
@@ -83,6 +84,7 @@ double flow_variable_number(const flow_variable *variable)
   return flow_caller_number(value);
 }
 
+/* Not a reading: tapes do not see it, and it has no version. */
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   flow_graph *graph = flow_context_trace(context);
@@ -120,6 +122,7 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
   return flow_variable_set_version(graph, variable, late);
 }
 
+/* The contents go along. Plans see it at their next run, since they reach the storage through the variable. */
 flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
 {
   flow_tensor *old = variable->tensor;

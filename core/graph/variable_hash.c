@@ -7,7 +7,7 @@
 
 enum { PIECE = 4 << 20 };           /* bytes of a device that are on the host at a time; a multiple of a stripe */
 
-/* Of what `place` has at `data`. */
+/* Of what `place` has at `data`. A device's bytes come in pieces, so that a variable of any size takes PIECE bytes of the host. */
 static flow_status hash_at(flow_place *place, const char *data, size_t bytes, uint64_t *out)
 {
   void *piece;
@@ -43,6 +43,7 @@ static flow_status hash_variable(const flow_variable *variable, int device, uint
   return hash_at(place, data + offset, bytes, out);
 }
 
+/* Variables whose kind is a sum differ between replicas by design: their hash is 0. */
 flow_status flow_variables_hash(flow_variable *const *variables, int count, int device, uint64_t *hashes)
 {
   if (count < 0 || (count > 0 && (!variables || !hashes))) {
