@@ -63,7 +63,7 @@ void flow_fill_operand(flow_operand *operand, const flow_tensor *tensor)
 
 /* Runs a call whose operands are there. Threads are asked for only if some phase has several parts. An interrupt is looked at before
  * the kernel starts, never within it. Scratch memory is a block for each member, a whole number of cache lines. All memory is taken
- * before the kernel begins, so that what it writes is written whole or not at all. */
+ * before the kernel begins: an effect does not stop half way for want of it. */
 static flow_status run_call(flow_context *context, flow_call *call)
 {
   const flow_kernel *kernel = flow_select_kernel(flow_cpu_device(), call);

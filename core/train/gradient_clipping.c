@@ -13,6 +13,7 @@ static double option_of(const flow_optimizer *optimizer, const char *name)
   return flow_argument_is_null(optimizer->arguments, name) ? 0 : flow_argument_number(optimizer->arguments, name);
 }
 
+/* Over all elements, as a scalar. */
 static flow_tensor *sum_of_squares(flow_expression *e, flow_tensor *x)
 {
   flow_attributes all;
@@ -68,6 +69,7 @@ flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer
   return FLOW_OK;
 }
 
+/* Each element between -limit and limit. */
 static flow_status clip_value(flow_context *context, flow_tensor *gradient, double limit, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);
@@ -75,6 +77,7 @@ static flow_status clip_value(flow_context *context, flow_tensor *gradient, doub
   return flow_expression_take(&e, e_minimum(&e, e_maximum(&e, gradient, low), high), out);
 }
 
+/* The gradients are members of larger structs: the next one is `stride` bytes further on. */
 static flow_tensor **at(flow_tensor **first, int index, size_t stride)
 {
   return (flow_tensor **)(void *)((char *)first + (size_t)index * stride);

@@ -37,6 +37,7 @@ flow_status flow_loss_scale_new(const char *name, double initial_scale, double g
   return FLOW_OK;
 }
 
+/* Also of one that was made by half. NULL is fine. */
 void flow_loss_scale_release(flow_loss_scale *scale)
 {
   if (!scale) return;
@@ -65,6 +66,7 @@ flow_status flow_loss_scale_to_device(flow_context *context, flow_loss_scale *sc
   return flow_loss_scale_move(scale, place);
 }
 
+/* Eagerly the variables follow the loss to its device; in a trace they were moved before. */
 flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out)
 {
   FLOW_TRY(flow_check_tensor("flow_loss_scale_loss: loss", loss));
@@ -75,6 +77,7 @@ flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, 
 
 /* ---- a step ------------------------------------------------------------------------------------------------------------------ */
 
+/* A bool without axes, of the expression. */
 static flow_tensor *is_all_finite(flow_expression *e, flow_tensor *x)
 {
   flow_attributes everywhere;
@@ -144,6 +147,7 @@ flow_status flow_scale_step_make(flow_context *context, const flow_loss_scale *s
   return status;
 }
 
+/* Two assignments, which in a trace are effects of the commit tail. */
 flow_status flow_scale_step_finish(flow_context *context, const flow_loss_scale *scale, const flow_scale_step *step)
 {
   FLOW_TRY(flow_variable_assign(context, scale->variables[FLOW_SCALE_STEP_COUNTER], step->counter));

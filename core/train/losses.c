@@ -35,6 +35,7 @@ static flow_tensor *squeeze(flow_expression *e, flow_tensor *x)
   return e->status == FLOW_OK ? flow_express_reshape(e, x, x->rank - 1, x->shape) : NULL;
 }
 
+/* x with a last dimension of 1. Only vectors come here, so that there is room for one more. */
 static flow_tensor *expand(flow_expression *e, flow_tensor *x)
 {
   int64_t dims[FLOW_MAX_RANK] = { 0 };
@@ -51,6 +52,7 @@ static void align_to(flow_expression *e, flow_tensor **longer, flow_tensor **sho
   else *longer = squeeze(e, *longer);
 }
 
+/* Either may be the longer one; ranks that differ by more are left to the check that follows. */
 static void align(flow_expression *e, flow_tensor **a, flow_tensor **b)
 {
   if (e->status != FLOW_OK) return;
@@ -108,6 +110,7 @@ int flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_
   return e->status == FLOW_OK;
 }
 
+/* Keras' epsilon: the logarithm of a probability stays finite, and so does its gradient. */
 static flow_tensor *clip(flow_expression *e, flow_tensor *p)
 {
   const double epsilon = 1e-7;
@@ -122,7 +125,8 @@ int flow_express_axis(flow_expression *e, const flow_arguments *options, const f
   return (int)(axis < 0 ? axis + x->rank : axis);
 }
 
-/* What went into the softmax or sigmoid `op` that made y_pred, a softmax along the option axis; y_pred itself from_logits; else NULL. */
+/* What went into the softmax or sigmoid `op` that made y_pred, a softmax along the option axis; y_pred itself from_logits; else NULL.
+ * Exact also for probabilities that float32 rounds to 0 or 1. The result belongs to the expression. */
 static flow_tensor *logits_of(flow_expression *e, const flow_arguments *options, flow_tensor *y_pred, int op)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -142,7 +146,7 @@ static flow_tensor *logits_of(flow_expression *e, const flow_arguments *options,
   return from_logits ? flow_express_float(e, y_pred) : NULL;
 }
 
-/* labels * (1 - a) + a / classes */
+/* labels * (1 - a) + a / classes Keras' label_smoothing: a of each label's weight is spread over all classes. */
 static flow_tensor *smooth(flow_expression *e, const flow_arguments *options, flow_tensor *labels, double classes)
 {
   double amount = flow_argument_number(options, "label_smoothing");
@@ -421,6 +425,7 @@ int flow_loss_is_named(const flow_loss *loss, const char *name)
   return 0;
 }
 
+/* Of names that two records share the first record is found. */
 int flow_loss_lookup(const char *name)
 {
   for (int i = 0; i < flow_loss_total(); i++)

@@ -5,6 +5,7 @@
 
 #include <strings.h>
 
+/* Along the last axis, from 0, int64; of equal ones the first. */
 static flow_tensor *position_of_largest(flow_expression *e, flow_tensor *x)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -116,6 +117,7 @@ static flow_tensor *top_k(flow_expression *e, const flow_arguments *options, flo
   return is_in_top(e, options, position_of_largest(e, y_true), y_pred);
 }
 
+/* With the axis kept as 1, so that it broadcasts against x. */
 static flow_tensor *mean_along(flow_expression *e, flow_tensor *x, int axis)
 {
   flow_attributes along = { .reduce = { .count = 1, .keepdims = 1, .axes = { axis } } };
@@ -185,6 +187,7 @@ int flow_metric_total(void) { return OWN + flow_loss_total(); }
 
 const flow_metric *flow_metric_record(int index) { return index < OWN ? &records[index] : flow_loss_record(index - OWN); }
 
+/* Numbers from OWN on are those of losses. */
 int flow_metric_lookup(const char *name)
 {
   if (strcasecmp(name, "accuracy") == 0 || strcasecmp(name, "acc") == 0) return 0;
@@ -194,6 +197,7 @@ int flow_metric_lookup(const char *name)
   return loss < 0 ? -1 : OWN + loss;
 }
 
+/* Bools become 0 and 1. */
 flow_status flow_metric_run(flow_context *context, const flow_metric *metric, const flow_arguments *options, flow_tensor *y_true,
                             flow_tensor *y_pred, flow_tensor **out)
 {

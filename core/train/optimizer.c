@@ -20,6 +20,7 @@ static const flow_optimizer_class *const classes[] = {
 };
 enum { CLASS_COUNT = sizeof classes / sizeof classes[0], NO_OP = -1 };
 
+/* Without regard to case, as Keras' optimizers.get. */
 int flow_optimizer_class_find(const char *name)
 {
   for (int i = 0; name && i < CLASS_COUNT; i++)
@@ -72,6 +73,7 @@ const char *flow_optimizer_class_argument_type(int index, int argument)
   return found ? flow_argument_type_name(found->type) : NULL;
 }
 
+/* A list that is too long is cut at its end. */
 static flow_status fail_unknown(const char *name)
 {
   char known[256];
@@ -94,7 +96,8 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
   return status;
 }
 
-/* An option that a class does not have reads as 0 and passes. Messages name the class, the option and what is expected. */
+/* An option that a class does not have reads as 0 and passes. Messages name the class, the option and what is expected. Before anything
+ * is made of the options, since Keras refuses the same ones. */
 static flow_status check_arguments(const flow_optimizer *optimizer)
 {
   static const char *const clips[] = { "clipnorm", "clipvalue", "global_clipnorm" };
@@ -175,6 +178,7 @@ static void name_slots(flow_optimizer *optimizer)
   }
 }
 
+/* A record has at most FLOW_MAX_SCALARS of them. */
 static flow_status make_scalars(flow_optimizer *optimizer)
 {
   for (const flow_scalar_state *s = optimizer->class->scalars; s && s->name; s++) {
@@ -201,7 +205,7 @@ static flow_status complete(flow_optimizer *optimizer, const char *name, const f
   return make_scalars(optimizer);
 }
 
-/* custom_name: of a class without a record, or NULL. */
+/* custom_name: of a class without a record, or NULL. A custom class is a copy with a name of its own, in the optimizer. */
 static flow_status make(const flow_optimizer_class *class, const char *custom_name, const char *name, const flow_arguments *arguments,
                         flow_optimizer **out)
 {
@@ -269,6 +273,7 @@ double flow_optimizer_accumulation_steps(const flow_optimizer *optimizer)
   return optimizer->accumulation_steps ? (double)optimizer->accumulation_steps : 1;
 }
 
+/* In the order of adoption; borrowed. */
 flow_variable *flow_optimizer_variable(const flow_optimizer *optimizer, int index)
 {
   for (int i = 0; i < optimizer->arena_count && index >= 0; index -= optimizer->arenas[i++]->count) {
@@ -291,6 +296,7 @@ flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flo
   return flow_optimizer_slot_of(optimizer, variable, optimizer->average_kind);
 }
 
+/* 0 also for a variable that this optimizer does not train. */
 double flow_optimizer_decay_of(const flow_optimizer *optimizer, const flow_variable *variable)
 {
   int index, home = flow_optimizer_home(optimizer, variable, &index);

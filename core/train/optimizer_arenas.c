@@ -1,4 +1,6 @@
-/* optimizer_arenas.c: where an optimizer's variables and slots live: flat arenas, and runs, which are contiguous parts of them. */
+/* optimizer_arenas.c: where an optimizer's variables and slots live: flat arenas, and runs, which are contiguous parts of them. An
+ * arena is made for the variables that the first update, or a later one, brings for the first time; it never changes after that, so
+ * that a trace may hold handles into it. Flat tensors make an update of a thousand variables as few passes over memory as that of one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +76,7 @@ static int decays(const flow_optimizer *optimizer, const flow_variable *variable
   return 1;
 }
 
+/* *out NULL after a failure. */
 static flow_status new_flat(flow_place *place, int64_t size, double value, flow_tensor **out)
 {
   FLOW_TRY(flow_tensor_new_at(place, FLOW_FLOAT32, 1, &size, out));
@@ -84,6 +87,7 @@ static flow_status new_flat(flow_place *place, int64_t size, double value, flow_
   return status;
 }
 
+/* Only the first kind can begin with something else than 0 (initial_slot). */
 static flow_status new_slot(const flow_optimizer *optimizer, int kind, flow_place *place, int64_t size, flow_tensor **out)
 {
   const char *initial = kind == 0 && optimizer->own_kinds > 0 ? optimizer->class->initial_slot : NULL;
@@ -115,6 +119,7 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
   return FLOW_OK;
 }
 
+/* Keras' order of variables, in which files have them: see `interleaved` (optimizer.h). */
 int flow_optimizer_slot_index(const flow_optimizer *optimizer, const arena *a, int variable, int kind)
 {
   int own = optimizer->own_kinds, together = optimizer->class->interleaved < own ? optimizer->class->interleaved : own;
@@ -194,6 +199,7 @@ static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variab
   return status;
 }
 
+/* Slots and formulas are float32. */
 static flow_status check_trains(const flow_optimizer *optimizer, const flow_variable *variable)
 {
   FLOW_TRY(flow_check_variable(optimizer->class->name, variable));

@@ -17,6 +17,7 @@ static int is_common(const char *name)
   return 0;
 }
 
+/* A list of one, as flow_config_add_arguments takes lists. */
 static void add_argument(flow_json *config, const flow_argument *parameter, const flow_arguments *arguments)
 {
   flow_argument one[] = { *parameter, FLOW_ARGUMENTS_END };
@@ -30,6 +31,7 @@ static flow_json *learning_rate_json(const flow_optimizer *optimizer)
   return optimizer->schedule ? flow_schedule_config_json(optimizer->schedule) : flow_json_make(FLOW_JSON_NULL, 0, NULL);
 }
 
+/* What memory lacks marks the tree (json.h), so that no part goes missing unseen. */
 flow_json *flow_optimizer_config_json(const flow_optimizer *optimizer)
 {
   const flow_argument *parameters = optimizer->class->parameters;
@@ -71,6 +73,7 @@ static flow_status read_object(const flow_json *object, const char *apart, const
   return FLOW_OK;
 }
 
+/* A schedule's name is one of its arguments, and not apart. */
 static flow_status read_schedule(const flow_json *object, flow_schedule **out)
 {
   const char *class_name;

@@ -81,6 +81,7 @@ static flow_tensor *unit_vector(flow_expression *e, flow_tensor *x, int axis)
   return e_mul(e, x, flow_express(e, FLOW_OP_rsqrt, square, NULL, NULL, NULL));
 }
 
+/* The sum of the products of both as unit vectors: 1 for one direction, -1 for opposite ones. */
 flow_tensor *flow_metric_cosine_similarity(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
@@ -101,6 +102,7 @@ static flow_tensor *signs_of(flow_expression *e, flow_tensor *y)
   return e_where(e, e_eq(e, others, flow_express_number(e, others, 0)), signs, y);
 }
 
+/* max(1 - y p, 0) of each element, with y of -1 or 1. */
 static flow_tensor *margin(flow_expression *e, flow_tensor *y_true, flow_tensor *y_pred)
 {
   flow_tensor *zero = flow_express_number(e, y_true, 0), *one = flow_express_number(e, y_true, 1), *label = signs_of(e, y_true);

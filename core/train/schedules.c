@@ -56,6 +56,7 @@ static flow_status check_piecewise(const char *name, const flow_arguments *argum
   return FLOW_OK;
 }
 
+/* Periods that become shorter would end: their sum is finite. */
 static flow_status check_restarts(const char *name, const flow_arguments *arguments)
 {
   double longer = flow_argument_number(arguments, "t_mul");
@@ -154,6 +155,7 @@ flow_status flow_schedule_new(const char *class_name, const flow_arguments *argu
   return FLOW_OK;
 }
 
+/* NULL is fine, as for release. */
 flow_schedule *flow_schedule_retain(flow_schedule *schedule)
 {
   if (schedule) schedule->references++;
@@ -178,6 +180,7 @@ double flow_schedule_value(const flow_schedule *schedule, double step)
   return rate;
 }
 
+/* The kind is the record's number in `classes`, by which kernels choose the formula. */
 flow_status flow_schedule_apply(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out)
 {
   flow_attributes attributes;

@@ -25,6 +25,7 @@ typedef struct flow_schedule_record {
 struct flow_schedule {
   _Atomic int                references;
   const flow_schedule_record *class;
+  /* complete: with the defaults */
   flow_arguments            *arguments;
   flow_tensor               *parameters;       /* float64 {n} */
 };

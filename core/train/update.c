@@ -114,6 +114,7 @@ static flow_status read_step(pending *all)
   return status;
 }
 
+/* What all formulas of an update have in common; gradient, weight and slots are the caller's to add. */
 static flow_formula formula_of(const pending *all)
 {
   flow_formula f = { .expression = flow_expression_of(all->context), .arguments = all->optimizer->arguments, .rate = all->rate,
@@ -151,6 +152,7 @@ static flow_status advance_scalars(pending *all)
   return flow_expression_end(&f.expression);
 }
 
+/* In a trace an effect on the variable's storage; its version is renewed by the caller. */
 flow_status flow_update_write(flow_context *context, flow_variable *variable, flow_tensor *made)
 {
   flow_tensor *target;
@@ -227,6 +229,7 @@ static flow_status loss_divisor(flow_context *context, const flow_optimizer *opt
   return flow_tensor_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "loss_scale_factor"), out);
 }
 
+/* Of one that was begun by half, too: what is not there is NULL. NULL is fine. */
 void flow_update_release(flow_update *all)
 {
   if (!all) return;
@@ -314,6 +317,7 @@ static flow_status finish(pending *all)
   return all->scale ? flow_scale_step_finish(all->context, all->scale, &all->step) : FLOW_OK;
 }
 
+/* Each op reads and writes its own run alone, so that they need no order. */
 static flow_status apply_ops(pending *all)
 {
   for (int i = 0; i < all->count; i++) {
@@ -416,6 +420,7 @@ flow_status flow_update_gradient(const flow_update *update, int index, flow_tens
   return flow_expression_take(&e, flow_express_reshape_like(&e, flat, variable), out);
 }
 
+/* Takes the update over, also when it fails. elsewhere: the caller sees to averages and constraints. */
 static flow_status end(flow_update *update, int elsewhere)
 {
   FLOW_DEFAULT_FLOATS;

@@ -23,6 +23,7 @@ struct flow_update {
   flow_tensor     *done;                              /* the number of updates before, int64; NULL: the variable's */
   flow_tensor     *guard;                             /* where it is 0 weights and slots stay as they are; NULL: they change */
   flow_scale_step  step;                              /* where its guard is 0 nothing changes but the scale */
+  /* runs with gradients, runs without, variables of the call */
   int              count, idle_count, variable_count;
   flow_run_update *list;                              /* [count], then runs without gradients, whose accumulators are emptied */
   flow_tensor    **unscaled;                          /* [variable_count], as is the next; NULL: there is no gradient */

@@ -30,6 +30,7 @@ static flow_status find_due(flow_update *all, flow_tensor **due)
   return FLOW_OK;
 }
 
+/* The handle over the whole run. */
 static flow_variable *accumulator_of(const flow_update *all, const flow_run_update *u)
 {
   return all->optimizer->runs[u->run].slots[all->optimizer->accumulator_kind];
@@ -70,6 +71,7 @@ flow_status flow_update_accumulate(flow_update *all)
   return status;
 }
 
+/* After the update, which has read the mean out of the old ones. */
 flow_status flow_update_write_accumulated(const flow_update *all)
 {
   const flow_optimizer *optimizer = all->optimizer;

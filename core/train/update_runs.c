@@ -39,6 +39,7 @@ static flow_status find_gradients(const flow_update *all, int index_of_arena, fl
   return FLOW_OK;
 }
 
+/* Arenas come in the order of their making, so that every replica lists the same runs. */
 static flow_status add_from_arenas(flow_update *all, int idle)
 {
   for (int a = 0; a < all->optimizer->arena_count; a++) {
@@ -53,6 +54,7 @@ static flow_status add_from_arenas(flow_update *all, int idle)
   return FLOW_OK;
 }
 
+/* Runs without gradients matter to accumulators alone. */
 flow_status flow_update_find_runs(flow_update *all)
 {
   FLOW_TRY(add_from_arenas(all, 0));
