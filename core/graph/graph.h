@@ -94,7 +94,7 @@ void        flow_graph_release(flow_graph *graph);
 
 /* Each appends one value and gives its index. */
 flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature, int *value);
-flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value);   /* the same contiguous tensor gives the same value */
+flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value); /* the same contiguous tensor gives the same value */
 flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value);
 /* The value of an operand: a symbolic tensor's own, a constant for a concrete one, or, in the body of a loop, an input for one of a trace
  * around it. */

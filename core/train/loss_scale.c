@@ -66,7 +66,7 @@ flow_status flow_loss_scale_to_device(flow_context *context, flow_loss_scale *sc
   return flow_loss_scale_move(scale, place);
 }
 
-/* Eagerly the variables follow the loss to its device; in a trace they were moved before. */
+/* Eagerly the variables follow the loss to its device. */
 flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out)
 {
   FLOW_TRY(flow_check_tensor("flow_loss_scale_loss: loss", loss));

@@ -15,7 +15,7 @@ enum { FLOW_SCALE_ITERATION, FLOW_SCALE_LEARNING_RATE, FLOW_SCALE_STEP_COUNTER, 
 struct flow_loss_scale {
   char          *name;
   double         initial_scale, growth_steps;
-  /* references; all on one device, that of the optimizer inside */
+  /* references; an update brings all to the device of the optimizer inside */
   flow_variable *variables[FLOW_SCALE_VARIABLES];
 };
 

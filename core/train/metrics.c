@@ -5,7 +5,7 @@
 
 #include <strings.h>
 
-/* Along the last axis, from 0, int64; of equal ones the first. */
+/* Along the last axis, from 0, int64. */
 static flow_tensor *position_of_largest(flow_expression *e, flow_tensor *x)
 {
   if (e->status != FLOW_OK) return NULL;

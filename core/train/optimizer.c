@@ -96,8 +96,8 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
   return status;
 }
 
-/* An option that a class does not have reads as 0 and passes. Messages name the class, the option and what is expected. Before anything
- * is made of the options, since Keras refuses the same ones. */
+/* An option that a class does not have reads as 0 and passes. Messages name the class, the option and what is expected. Before any
+ * variable is made. */
 static flow_status check_arguments(const flow_optimizer *optimizer)
 {
   static const char *const clips[] = { "clipnorm", "clipvalue", "global_clipnorm" };

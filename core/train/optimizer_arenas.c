@@ -1,6 +1,7 @@
 /* optimizer_arenas.c: where an optimizer's variables and slots live: flat arenas, and runs, which are contiguous parts of them. An
- * arena is made for the variables that the first update, or a later one, brings for the first time; it never changes after that, so
- * that a trace may hold handles into it. Flat tensors make an update of a thousand variables as few passes over memory as that of one. */
+ * arena is made for the variables that the first update, or a later one, brings for the first time; which they are, and their order,
+ * never changes after that, so that a trace may hold handles into it. Flat tensors make an update of a thousand variables as few passes
+ * over memory as that of one. */
 #include <stdio.h>
 #include <string.h>
 

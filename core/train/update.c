@@ -317,7 +317,7 @@ static flow_status finish(pending *all)
   return all->scale ? flow_scale_step_finish(all->context, all->scale, &all->step) : FLOW_OK;
 }
 
-/* Each op reads and writes its own run alone, so that they need no order. */
+/* Each op writes its own run alone, so that they need no order. */
 static flow_status apply_ops(pending *all)
 {
   for (int i = 0; i < all->count; i++) {
