@@ -233,6 +233,12 @@ flow_status flow_instance_resize(flow_instance *instance, int64_t capacity)
   return status;
 }
 
+flow_status flow_check_laid_out(const flow_instance *instance)
+{
+  if (instance->capacity > 0) return FLOW_OK;
+  return flow_fail(FLOW_OUT_OF_MEMORY, "there was no memory to make this instance larger");
+}
+
 double flow_instance_capacity(const flow_instance *instance) { return (double)instance->capacity; }
 
 void flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample)
@@ -291,6 +297,6 @@ int flow_instance_describe(const flow_instance *instance, char *text, int size)
   flow_text_add(&out, "arena %zu bytes, local %zu, scratch %zu per thread\n", instance->arena_bytes, instance->local_bytes,
                 instance->scratch_bytes);
   if (instance->device) flow_text_add(&out, "recorded: %d launches and copies\n", flow_device_run_nodes(instance));
-  describe_segments(instance, &out);
+  if (instance->entries) describe_segments(instance, &out);
   return out.length;
 }

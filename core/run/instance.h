@@ -129,6 +129,8 @@ flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *p
 /* Lays the same instance out for another capacity, by the caller's thread between runs. After a failure its capacity is 0, nothing of
  * its memory is left, and every run fails with FLOW_OUT_OF_MEMORY. */
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
+/* FLOW_OUT_OF_MEMORY for an instance that a failed resize has left empty. What uses its tables between runs asks first. */
+flow_status flow_check_laid_out(const flow_instance *instance);
 /* members.c. Gives the instance and the bodies of its loops `count` members, in place of those that they had: memory for as many threads.
  * Between runs. After a failure the instance has none. */
 flow_status flow_instance_set_members(flow_instance *instance, int count);

@@ -52,8 +52,8 @@ static flow_status check_inputs(const flow_graph *graph, flow_tensor *const *inp
 
 static flow_status check_capacity(const flow_instance *instance, int64_t rows)
 {
+  FLOW_TRY(flow_check_laid_out(instance));
   if (rows <= instance->capacity) return FLOW_OK;
-  if (instance->capacity == 0) return flow_fail(FLOW_OUT_OF_MEMORY, "there was no memory to make this instance larger");
   return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)rows,
                    (long long)instance->capacity);
 }
@@ -254,6 +254,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
  * workers. */
 static flow_status check_rows(const flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows)
 {
+  FLOW_TRY(flow_check_laid_out(instance));
   for (int i = 0; i < count; i++) {
     FLOW_TRY(instance->device ? flow_check_concrete("input of a plan", inputs[i]) : flow_check_on_host("input of a plan", inputs[i]));
     if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);

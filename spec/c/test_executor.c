@@ -173,6 +173,27 @@ static void test_what_a_run_refuses(void **state)
   run(t.instance, (flow_tensor *[]){ gap, labels_of(4) }, 2, &out);   /* the other entry copies */
 }
 
+/* An instance for which there was no memory at a new size says so at every call, also without rows, until there is memory again. */
+static void test_an_instance_without_memory_refuses_runs(void **state)
+{
+  (void)state;
+  trainer t = make_trainer(8);
+  flow_tensor *both[] = { images_of(8, 1), labels_of(8) }, *loss;
+  char text[4096];
+  flow_fail_allocation(3);
+  flow_status status = flow_instance_resize(t.instance, 16);
+  flow_fail_allocation(-1);
+  assert_int_equal(status, FLOW_OUT_OF_MEMORY);
+  assert_true(flow_instance_capacity(t.instance) == 0);
+  FAILS(flow_instance_run(context, t.instance, both, 2, &loss), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, 0, 8), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, 0, 0), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
+  FAILS(flow_instance_set_replicas(t.instance, 2, NULL, NULL), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
+  assert_true(flow_instance_describe(t.instance, text, sizeof text) > 0);
+  OK(flow_instance_resize(t.instance, 16));
+  train(&t, 8, 1, &loss);
+}
+
 /* Variables after batches in one call are those after one call for each; a failure tells how many were whole. */
 static void test_batches_are_runs_one_behind_the_other(void **state)
 {
@@ -438,6 +459,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_a_bad_label_changes_nothing), GRAPH_TEST(test_a_failure_behind_an_update),
     GRAPH_TEST(test_not_a_number_is_harmless), GRAPH_TEST(test_any_number_of_rows), GRAPH_TEST(test_what_a_run_refuses),
+    GRAPH_TEST(test_an_instance_without_memory_refuses_runs),
     GRAPH_TEST(test_batches_are_runs_one_behind_the_other), GRAPH_TEST(test_steady_runs_allocate_nothing),
     GRAPH_TEST(test_threads_do_not_change_results),
     GRAPH_TEST(test_two_instances_in_two_threads), GRAPH_TEST(test_one_instance_in_two_threads),

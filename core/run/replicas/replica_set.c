@@ -196,6 +196,7 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
   flow_replica_set *set = instance->set;
   if (local < 1 || local > FLOW_MOST_REPLICAS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "a process has 1 to %d replicas, got %d", FLOW_MOST_REPLICAS, local);
+  FLOW_TRY(flow_check_laid_out(instance));
   FLOW_TRY(check_shards(local, exchange));
   FLOW_TRY(check_group(instance, local, exchange ? exchange->workers : 1, group));
   release_replicas(set);
