@@ -29,8 +29,10 @@ typedef struct shadow {
 /* None overlaps another. In the order of the trace, which all workers have; those in the same block of memory by address. */
 typedef struct shadows { shadow *list; int count, capacity; } shadows;
 
+/* Effects write some of their operands in place. */
 static int is_effect(const flow_node *node) { return (flow_op(node->op)->flags & FLOW_OP_EFFECT) != 0; }
 
+/* Whether a node reads something as it is after an update. */
 static int is_late(const flow_graph *graph, const flow_node *node)
 {
   for (int i = 0; i < node->input_count; i++)
@@ -44,6 +46,7 @@ static int writes(const flow_node *node, int input)
   return flow_effect_writes(node->op, &node->attributes, node->input_count, input);
 }
 
+/* One operand that is a variable which was or is written is enough for the commit tail, whatever the others are. */
 int flow_is_advanced(const flow_graph *graph, const flow_node *node)
 {
   int advanced = 0;
@@ -62,6 +65,7 @@ int flow_is_advanced(const flow_graph *graph, const flow_node *node)
  * does, or an output that replicas make of their own rows and of what was updated. */
 enum { OWN = 1, UPDATED = 2, SHOWN = 4, NEEDED = 8 };
 
+/* A sum over replicas is the same for all of them, which is why it is not a replica's OWN any more. */
 static int is_sum(const flow_node *node) { return (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) != 0; }
 
 /* What a node is made of: of the replica's OWN part of the batch, of variables that were UPDATED before. */
@@ -103,6 +107,7 @@ static flow_status find_last(const flow_graph *graph, const char *live, const in
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------------------- */
 
+/* Of a value that is a variable. */
 static const flow_tensor *tensor_of(const flow_graph *graph, int value) { return graph->values[value].variable->tensor; }
 
 static char *end_of(const flow_tensor *t)
@@ -120,6 +125,7 @@ static const shadow *find_shadow(const shadows *all, const flow_tensor *t, const
   return NULL;
 }
 
+/* By insertion: behind those of other blocks of memory, and among those of its own by address. */
 static flow_status add_shadow(shadows *all, shadow s)
 {
   FLOW_TRY(flow_grow(&all->list, sizeof s, all->count + 1, &all->capacity));
@@ -232,6 +238,7 @@ static flow_status insert(flow_graph *graph, int *n, int op, const int *inputs, 
   return FLOW_OK;
 }
 
+/* A value with the dims that are wanted, of as many elements. */
 static flow_status reshape(flow_graph *graph, int *n, int value, const flow_signature *wanted, int *out)
 {
   flow_attributes shape = { .shape = { .rank = wanted->rank } };
@@ -354,6 +361,8 @@ static flow_status advance(flow_graph *graph, shadows *all, int last)
   return FLOW_OK;
 }
 
+/* One replica, as known when the graph was traced, adds nothing up: its sums are its own gradients, and updates may stay where they
+ * are. */
 flow_status flow_graph_advance_updates(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
   int last;

@@ -16,6 +16,8 @@
 
 #include "plan/passes/fusion.h"
 
+/* The pass over one graph. uses[value]: readers among live nodes and outputs, kept up to date on the way, as nodes whose result nobody
+ * reads any more are not looked at. same[value], of the first `values`: what is read in its place. */
 typedef struct fusion { flow_graph *graph; const char *live; int *uses, *same; int values; } fusion;
 
 static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
@@ -67,6 +69,7 @@ static flow_status replace(fusion *f, int index, int made, const flow_attributes
   return flow_graph_rewrite(f->graph, index, FLOW_OP_quantized_convolution, inputs, count, &with_bias, &result, 1);
 }
 
+/* And of the same dtype. */
 static int same_shape(const fusion *f, int a, int b)
 {
   const flow_signature *s = signature_of(f, a), *t = signature_of(f, b);
@@ -97,6 +100,7 @@ static flow_status fold_affine(fusion *f, int *index)
   return FLOW_OK;
 }
 
+/* The result stays float32, and a quantize after it can still join: that asks for no activation in particular. */
 static flow_status fuse_relu(fusion *f, int *index)
 {
   int made = f->graph->nodes[*index].inputs[0];
@@ -161,6 +165,8 @@ static flow_status pool_bytes(fusion *f, int *index, const flow_node *pool)
   return flow_graph_rewrite(f->graph, *index, FLOW_OP_max_pool, &value, 1, &window, results, 2);
 }
 
+/* What is asked for last is found last: caps go first, then a pooling, then the convolution itself, whose residual and activation are
+ * known by now since their nodes come before this one. */
 static flow_status fuse_quantize(fusion *f, int *index)
 {
   flow_node *node = &f->graph->nodes[*index];
@@ -183,7 +189,8 @@ static int same_range(const flow_node *a, const flow_node *b)
          a->attributes.quantization.high == b->attributes.quantization.high;
 }
 
-/* If two nodes quantize the same value to the same range, readers of the second one read the first. */
+/* If two nodes quantize the same value to the same range, readers of the second one read the first. All pairs are compared: a model has
+ * few tensors of bytes. */
 static void join(fusion *f)
 {
   for (int n = 0; n < f->graph->node_count; n++) {
@@ -236,10 +243,12 @@ static flow_status sink_reshape(fusion *f, int index)
   return FLOW_OK;
 }
 
+/* What is tried at a node of each op, after its operands' reshapes were moved behind it. */
 static const struct { int op; flow_status (*fuse)(fusion *f, int *index); } patterns[] = {
   { FLOW_OP_mul, fold_affine }, { FLOW_OP_add, fold_affine }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_quantize, fuse_quantize },
 };
 
+/* Most plans have no bytes, and then nothing is allocated. */
 static int has_bytes(const flow_graph *graph)
 {
   for (int n = 0; n < graph->node_count; n++)

@@ -1,6 +1,7 @@
 /* fusion.c: see fusion.h. */
 #include "plan/passes/fusion.h"
 
+/* Only the first result counts: what reads another output of the node, as of a pooling its indices, is the caller's to look for. */
 const flow_node *flow_sole_producer(const flow_graph *graph, const int *readers, int value, int op)
 {
   const flow_value *v = &graph->values[value];
@@ -15,6 +16,7 @@ int flow_is_per_channel(const flow_graph *graph, int vector, int like)
   return s->rank == 1 && y->rank > 1 && s->dims[0] == y->dims[y->rank - 1] && s->dtype == y->dtype;
 }
 
+/* A failed flow_tensor_item is a 0, too: passes take numbers that make no difference to them where there is none. */
 double flow_constant_number(const flow_graph *graph, int value)
 {
   const flow_value *v = &graph->values[value];
@@ -29,12 +31,15 @@ int flow_fusion_alike(const flow_fusion *f, int a, int b)
   return s->dtype == t->dtype && flow_shape_equal(s->rank, s->dims, t->rank, t->dims);
 }
 
+/* Nodes are in the order of the trace, and insertions keep it, so that the smaller index runs first. */
 int flow_fusion_is_before(const flow_fusion *f, int value, int node)
 {
   const flow_value *v = &f->graph->values[value];
   return v->kind != FLOW_VALUE_RESULT || v->node < node;
 }
 
+/* One block for all tables, with room for the values of the graph as it is now. What rewrites add lies beyond `count`: the tables have
+ * no place for it, and redirection leaves it alone. */
 flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
                             flow_status (*fuse)(flow_fusion *f, int node))
 {

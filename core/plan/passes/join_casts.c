@@ -57,6 +57,8 @@ static int takes_copy(const joining *all, int n, int dtype)
   return count + all->added[n] < FLOW_MAX_COPIES;
 }
 
+/* The node that writes a variable and can write its copy, NOBODY or OTHERS. Operand 1 of an optimizer is its flat parameters; anything
+ * else that writes bytes of the variable, a part of it or a second update makes the copy one that does not last. */
 static int find_writer(const joining *all, int variable, int dtype)
 {
   const flow_graph *graph = all->graph;
@@ -75,6 +77,8 @@ static int find_writer(const joining *all, int variable, int dtype)
   return found;
 }
 
+/* Whether the node is a cast of the joint: of a float32 variable as it is at the start of the run, to the joint's dtype, that is not an
+ * output of the plan and not part of an earlier joint. */
 static int is_joined(const joining *all, const flow_node *node)
 {
   int result = node->outputs[0], joined = node->op == FLOW_OP_cast && all->same[result] != result;
@@ -83,6 +87,8 @@ static int is_joined(const joining *all, const flow_node *node)
   return x->kind == FLOW_VALUE_VARIABLE && !x->late && x->signature.dtype == FLOW_FLOAT32;
 }
 
+/* Fills the joint with the casts to `dtype` that last, or with those that do not. Copies that an update is to write are counted as they
+ * are found, so that none gets more than FLOW_MAX_COPIES; a cast beyond that does not last. */
 static void collect(joining *all, int dtype, int lasting)
 {
   const flow_graph *graph = all->graph;
@@ -151,6 +157,8 @@ static void mark_readers(const joining *all, const int *outputs, int output_coun
       all->shown[flow_graph_root(graph, graph->nodes[n].inputs[i])] = 1;
 }
 
+/* Casts that last are joined even if there is one only, for what they save is the next run's work; others if there are two. All tables
+ * are in one block, in order of their alignment. */
 flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
   static const int half_floats[] = { FLOW_FLOAT16, FLOW_BFLOAT16 };
