@@ -457,13 +457,20 @@ static void test_out_of_memory_anywhere(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    GRAPH_TEST(test_a_bad_label_changes_nothing), GRAPH_TEST(test_a_failure_behind_an_update),
-    GRAPH_TEST(test_not_a_number_is_harmless), GRAPH_TEST(test_any_number_of_rows), GRAPH_TEST(test_what_a_run_refuses),
+    GRAPH_TEST(test_a_bad_label_changes_nothing),
+    GRAPH_TEST(test_a_failure_behind_an_update),
+    GRAPH_TEST(test_not_a_number_is_harmless),
+    GRAPH_TEST(test_any_number_of_rows),
+    GRAPH_TEST(test_what_a_run_refuses),
     GRAPH_TEST(test_an_instance_without_memory_refuses_runs),
-    GRAPH_TEST(test_batches_are_runs_one_behind_the_other), GRAPH_TEST(test_steady_runs_allocate_nothing),
+    GRAPH_TEST(test_batches_are_runs_one_behind_the_other),
+    GRAPH_TEST(test_steady_runs_allocate_nothing),
     GRAPH_TEST(test_threads_do_not_change_results),
-    GRAPH_TEST(test_two_instances_in_two_threads), GRAPH_TEST(test_one_instance_in_two_threads),
-    GRAPH_TEST(test_an_interrupt_stops_a_run), GRAPH_TEST(test_interrupts_at_any_time), GRAPH_TEST(test_out_of_memory_anywhere),
+    GRAPH_TEST(test_two_instances_in_two_threads),
+    GRAPH_TEST(test_one_instance_in_two_threads),
+    GRAPH_TEST(test_an_interrupt_stops_a_run),
+    GRAPH_TEST(test_interrupts_at_any_time),
+    GRAPH_TEST(test_out_of_memory_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
