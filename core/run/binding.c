@@ -89,6 +89,7 @@ void flow_describe_operand(const flow_instance *instance, const flow_binding *bi
 
 /* ---- for a run ------------------------------------------------------------------------------------------------------------------ */
 
+/* Every run does this, as a variable may have moved: an optimizer puts it into its arena, or the host assigns it a tensor of its own. */
 flow_status flow_bind_variables(flow_instance *instance, int *moved)
 {
   const flow_graph *graph = instance->plan->graph;
@@ -101,6 +102,7 @@ flow_status flow_bind_variables(flow_instance *instance, int *moved)
   return FLOW_OK;
 }
 
+/* Only inputs whose first dimension goes with the batch begin at a row; the others are the same for all replicas. */
 size_t flow_input_extent(const flow_graph *graph, int index, int64_t first, int64_t rows, size_t *offset)
 {
   const flow_signature *signature = &graph->values[graph->inputs[index]].signature;
@@ -126,6 +128,8 @@ static int64_t rows_of(const flow_instance *instance, const flow_binding *b)
   return gathered ? instance->part.gathered_rows : instance->part.rows;
 }
 
+/* Partial sums and chunks have their addresses from flow_bind_chunk. Shapes are written again only when the rows are others than at the
+ * member's last run: most runs have the same. */
 void flow_bind_run(const flow_instance *instance, flow_member *member)
 {
   const flow_plan *plan = instance->plan;
@@ -149,6 +153,7 @@ void flow_bind_run(const flow_instance *instance, flow_member *member)
 
 /* ---- for a chunk of rows -------------------------------------------------------------------------------------------------------- */
 
+/* Strides stay as they are: they follow from the dimensions after the first. */
 void flow_bind_chunk(const flow_instance *instance, flow_member *member, char *local, int e, int64_t slot, int64_t first, int64_t count)
 {
   const flow_entry *entry = &instance->entries[e];

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "ops/op.h"
 
+/* Looks at no index: an order may be on a device, and gathering checks each one that it reads. */
 flow_status flow_check_order(const flow_tensor *order, int64_t first, int64_t rows)
 {
   FLOW_TRY(flow_check_concrete("the order of rows", order));
@@ -30,6 +31,8 @@ static flow_status make_room(flow_tensor **room, const flow_tensor *input, int64
   return flow_tensor_new_uninitialized(input->dtype, input->rank, shape, room);
 }
 
+/* One block for the whole life of the run state, `room` and `given` side by side; inputs without rows go as they are. After a failure
+ * the rooms stay for the next run. */
 flow_status flow_gather_on_host(flow_run_state *run, const flow_graph *graph, flow_tensor *const *inputs, const flow_tensor *order,
                                 int64_t first, int64_t rows, flow_tensor *const **out)
 {

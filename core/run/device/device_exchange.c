@@ -181,6 +181,7 @@ static void open_member(int number, void *argument)
   pthread_mutex_unlock(&self->lock);
 }
 
+/* All ends at once, each opening under a name of its own: a store may still have what an earlier opening has left. */
 static flow_status open_all(flow_device_exchange *self)
 {
   opening o = { .self = self, .meeting.ranks = &self->ranks };
@@ -197,6 +198,7 @@ static flow_status open_all(flow_device_exchange *self)
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Of one device, all that was enqueued there. */
 static flow_status wait_for(flow_place *place)
 {
   flow_status status = functions_of(place)->synchronize(flow_place_lock(place));
@@ -305,6 +307,8 @@ static flow_status retire(flow_device_exchange *self)
   return FLOW_OK;
 }
 
+/* After an abort, if all ranks are in this process. Otherwise the other processes would have to open theirs at the same time, so the
+ * reason is raised again at each run. */
 flow_status flow_device_exchange_prepare(flow_device_exchange *self)
 {
   if (!flow_failure_is_set(&self->failure)) return FLOW_OK;
@@ -316,6 +320,7 @@ flow_status flow_device_exchange_prepare(flow_device_exchange *self)
   return status;
 }
 
+/* The reason is set before the communicators end, so that whoever is woken by their end finds it. */
 static void abort_all(flow_device_exchange *self, flow_status status, const char *reason)
 {
   flow_failure_set(&self->failure, status, reason, NULL);

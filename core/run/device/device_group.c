@@ -87,6 +87,7 @@ static int start_threads(flow_crew *crew)
   return error;
 }
 
+/* Once for a group; the caller's thread is member 0, so one thread fewer than members is started. */
 flow_status flow_device_group_start(flow_device_group *group)
 {
   void *block;
@@ -106,6 +107,7 @@ flow_status flow_device_group_start(flow_device_group *group)
   return FLOW_OK;
 }
 
+/* Without a crew, of one device, the caller does all of it. */
 void flow_device_group_run(flow_device_group *group, flow_member_function *function, void *argument)
 {
   flow_crew *crew = group ? group->crew : NULL;
@@ -139,6 +141,7 @@ static flow_status find_places(flow_context *context, const int *devices, flow_d
   return FLOW_OK;
 }
 
+/* Threads start later, with flow_device_group_start: a group may be made before a plan needs it. */
 flow_status flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out)
 {
   void *block;
@@ -162,6 +165,7 @@ flow_device_group *flow_device_group_retain(flow_device_group *group)
   return group;
 }
 
+/* The exchange goes before the threads that its ends were opened on, and the places last. */
 void flow_device_group_release(flow_device_group *group)
 {
   if (!group || atomic_fetch_sub_explicit(&group->references, 1, memory_order_acq_rel) > 1) return;

@@ -112,6 +112,7 @@ flow_status flow_plan_key(const flow_plan *plan, uint64_t *out, int **numbers, i
   return FLOW_OK;
 }
 
+/* In every run, so it reads scalars alone, as flow_plan_key has listed them. */
 uint64_t flow_plan_numbers(const flow_plan *plan, const int *numbers, int count)
 {
   uint64_t key = 0;

@@ -12,6 +12,7 @@ static const char *const ftrl_slots[] = { "accumulator", "linear", NULL };
 
 static flow_tensor *scaled(flow_expression *e, double factor, flow_tensor *x) { return e_mul(e, x, flow_express_number(e, x, factor)); }
 
+/* x^exponent; for the usual exponent, 0.5, the root. */
 static flow_tensor *power(flow_expression *e, flow_tensor *x, double exponent)
 {
   return exponent == 0.5 ? e_sqrt(e, x) : e_pow(e, x, flow_express_number(e, x, exponent));

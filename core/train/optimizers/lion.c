@@ -14,6 +14,7 @@ static flow_tensor *mix(flow_expression *e, double share, flow_tensor *x, flow_t
   return e_add(e, e_mul(e, x, flow_express_number(e, x, share)), e_mul(e, y, flow_express_number(e, y, 1 - share)));
 }
 
+/* The step is the sign alone, of one average; what is kept for the next step is another average of the same two. */
 static void update(flow_formula *f)
 {
   flow_expression *e = &f->expression;

@@ -15,6 +15,7 @@ static flow_tensor *scaled(flow_expression *e, double factor, flow_tensor *x) { 
 /* number - x */
 static flow_tensor *from(flow_expression *e, double number, flow_tensor *x) { return e_sub(e, flow_express_number(e, x, number), x); }
 
+/* u(step), see above. */
 static flow_tensor *u(flow_expression *e, double beta_1, flow_tensor *step)
 {
   return scaled(e, beta_1, from(e, 1, scaled(e, 0.5, e_pow(e, flow_express_number(e, step, 0.96), step))));
@@ -26,6 +27,7 @@ static flow_tensor *correction(flow_expression *e, double beta, flow_tensor *ste
   return e_neg(e, e_expm1(e, scaled(e, log(beta), step)));
 }
 
+/* Once a step, before any weight: u_product of all steps up to this one. */
 static void advance(flow_formula *f)
 {
   flow_expression *e = &f->expression;
@@ -38,6 +40,8 @@ static flow_tensor *average(flow_expression *e, double beta, flow_tensor *state,
   return e_add(e, state, scaled(e, 1 - beta, e_sub(e, x, state)));
 }
 
+/* For one run of weights. Of Adam's first moment, this looks one step ahead: the average is weighted by u(t + 1), the gradient by 1 -
+ * u(t), each with the bias correction of its own product. */
 static void update(flow_formula *f)
 {
   flow_expression *e = &f->expression;

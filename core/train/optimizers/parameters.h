@@ -2,6 +2,7 @@
 #ifndef FLOW_TRAIN_OPTIMIZERS_PARAMETERS_H
 #define FLOW_TRAIN_OPTIMIZERS_PARAMETERS_H
 
+/* Initial values are texts, as flow_argument has them; "null" is Keras' None. */
 #define RATE(initial) { "learning_rate", FLOW_NUMBER, initial, NULL }
 #define DECAY(initial) { "weight_decay", FLOW_NUMBER, initial, NULL }
 
@@ -17,6 +18,7 @@
   { "gradient_accumulation_steps", FLOW_INTEGER, "null", NULL }, \
   FLOW_ARGUMENTS_END
 
+/* Of the Adam family: the shares that the moving averages of gradients and of their squares keep, and what is added to the root. */
 #define MOMENTS                              \
   { "beta_1", FLOW_NUMBER, "0.9", NULL },    \
   { "beta_2", FLOW_NUMBER, "0.999", NULL },  \
