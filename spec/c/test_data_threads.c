@@ -1,5 +1,6 @@
 /* test_data_threads.c: stages with their own threads: order, bounds, failures, closing early, forks, and questions to the caller. */
 #define _GNU_SOURCE
+#include "child.h"
 #include "datasets.h"
 
 #include <pthread.h>
@@ -249,7 +250,7 @@ static void a_forked_child_opens_passes_of_its_own(void **state)
   pass_run(iterator, 5, &found);
   pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(CHILD_SECONDS);
     _exit(child_runs(dataset, iterator));
   }
   int status = 0;
@@ -294,7 +295,7 @@ static void a_child_forked_at_any_moment_waits_for_nobody(void **state)
     assert_true(flow_iterator_save(iterator, position, sizeof position) < (int)sizeof position);
     pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(CHILD_SECONDS);
       if (i % 8 == 0) _exit(child_goes_on(dataset, iterator, position));
       flow_iterator_close(iterator);
       _exit(0);

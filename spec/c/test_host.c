@@ -22,6 +22,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "child.h"
 #include "flow.h"
 #include "flow_lua.h"
 
@@ -168,7 +169,7 @@ static void test_a_forked_child_computes(void **state)
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
-    alarm(30);                                /* a hang ends the child, not the test */
+    alarm(CHILD_SECONDS);
     _exit(run_chunk(L, compute) == computed && run_chunk(L, train) > 0 ? 0 : 1);
   }
   assert_true(child > 0);

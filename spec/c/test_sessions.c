@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/team.h"
+#include "child.h"
 #include "plan/plan.h"
 #include "models/model.h"
 
@@ -380,7 +381,7 @@ static void children_predict(void **state)
     assert_true(child >= 0);
     if (child == 0) {
       member inside = { .of = &all, .number = 9 };
-      alarm(60);
+      alarm(CHILD_SECONDS);
       all.failures = 0;
       predict_once(&inside, *state, NULL, 1 + i * 6, 1);
       if (all.failures) fprintf(stderr, "%s\n", inside.why);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "folder.h"
 #include "models/model.h"
 
@@ -145,7 +146,7 @@ static void test_threads_open_and_close(void **state)
   pid_t child = fork();                      /* while they hold the list */
   if (child == 0) {
     double values[MOST_VALUES];
-    alarm(20);
+    alarm(CHILD_SECONDS);
     _exit(flow_model_share(context, MODEL, &model) == FLOW_OK && predict(context, model, values) > 0 ? 0 : 1);
   }
 #endif

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/team.h"
+#include "child.h"
 
 /* A child that computes after fork is a supported use; ThreadSanitizer gives up on it unless told not to. */
 const char *__tsan_default_options(void);
@@ -224,7 +225,7 @@ static void a_forked_child_computes_with_threads_of_its_own(void **state)
   for (int round = 0; round < 3; round++) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(20);
+      alarm(CHILD_SECONDS);
       _exit(child_computes() ? 0 : 1);
     }
     wait_for_child(child);
@@ -242,7 +243,7 @@ static void a_child_forked_while_the_team_is_busy_computes(void **state)
   while (atomic_load(&m.inside) < 3) usleep(100);
   pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(CHILD_SECONDS);
     _exit(child_computes() ? 0 : 1);
   }
   atomic_store(&m.leave, 1);
