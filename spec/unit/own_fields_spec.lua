@@ -204,7 +204,7 @@ describe("names of TensorFlow that stand elsewhere", function()
       assert.is_false(ok)
       assert.truthy(message:find(text, 1, true), message)
     end
-    says(flow, "clip_by_global_norm", "global_clipnorm")
+    says(flow, "clip_by_value", "flow.clip")
     says(flow, "add_n", "flow.stack(list)")
     says(flow.image, "encode_png", "flow.image.save(path, picture")
     says(flow.image, "ssim_multiscale", "flow.image.ssim")

@@ -222,6 +222,27 @@ describe("names of TensorFlow", function()
     assert.same({ 6, 6, 1 }, { unpack(nearest.shape) })
   end)
 
+  it("are clip_by_norm, global_norm and clip_by_global_norm, with the values of TensorFlow", function()
+    local a, b = flow.tensor { 3, 4 }, flow.Variable { 1, 2 }
+    local clipped, norm = flow.clip_by_global_norm({ a, false, b }, 2.5)
+    assert.is_true(math.abs(norm:item() - 5.4772) < 1e-4)
+    assert.is_true((clipped[1] - flow.tensor { 1.3693, 1.8257 }):abs():max():item() < 1e-4)
+    assert.is_false(clipped[2])
+    assert.is_true((clipped[3] - flow.tensor { 0.45644, 0.91287 }):abs():max():item() < 1e-4)
+    assert.same({ 3, 4 }, flow.clip_by_global_norm({ a, b }, 9)[1]:totable())
+    local broken = flow.clip_by_global_norm({ a, flow.tensor { math.huge } }, 1)
+    assert.is_true(flow.isnan(broken[1]):all():item())
+    local rows = flow.clip_by_norm(flow.tensor { { 3, 4 }, { 0, 1 } }, 1, 2)
+    assert.is_true((rows - flow.tensor { { 0.6, 0.8 }, { 0, 1 } }):abs():max():item() < 1e-6)
+    assert.same({ 0, 0 }, flow.clip_by_norm(flow.zeros { 2 }, 1):totable())
+    local step = flow.fn(function(factor)
+      local tape = flow.GradientTape()
+      local loss = tape:record(function() return (b * b * factor):sum() end)
+      return flow.clip_by_global_norm(tape:gradient(loss, { b }), 1)[1]
+    end)
+    assert.is_true((step(flow.tensor(2)) - flow.tensor { 0.44721, 0.89443 }):abs():max():item() < 1e-4)
+  end)
+
   it("are l2_normalize, also in flow.nn and flow.math", function()
     for _, normalize in ipairs { flow.l2_normalize, flow.nn.l2_normalize, flow.math.l2_normalize } do
       assert.near(0.8, normalize({ 3, 4 })[2]:item(), 1e-6)

@@ -38,7 +38,7 @@ local places = {
     Tensor = "tensors are made by flow.tensor, flow.zeros and flow.random",
     constant_initializer = "initializers are in flow.initializers",
     random_uniform_initializer = "flow.initializers.RandomUniform()", random_normal_initializer = "flow.initializers.RandomNormal()",
-    clip_by_global_norm = "optimizers take global_clipnorm", clip_by_norm = "optimizers take clipnorm", fill = "flow.full(shape, value)",
+    fill = "flow.full(shape, value)",
     add_n = "layers.Add()(list), or flow.sum(flow.stack(list), 1)",
     py_function = "flow.data.Dataset.from_generator calls Lua for each element",
     estimator = "model:fit trains; with callbacks.ModelDirectory(model_dir) it goes on from what is in a folder, and saves there",

@@ -103,6 +103,13 @@ flow.batch_normalization: (x - mean) / sqrt(variance + epsilon) along an axis, t
   print(flow.batch_normalization(flow.ones { 2, 3 }, flow.zeros { 3 }, flow.ones { 3 }, -1))
 flow.layer_normalization: Each row with mean 0 and variance 1, times gamma, plus beta.
   print(flow.layer_normalization(flow.tensor { { 1, 2, 3 } }))
+flow.clip_by_norm: A tensor, scaled to a norm if its own is larger, along axes or of all elements.
+  print(flow.clip_by_norm(flow.tensor { 3, 4 }, 1))
+flow.global_norm: The root of the sum of the squares of all elements of several tensors.
+  print(flow.global_norm({ flow.tensor { 3 }, flow.tensor { 4 } }):item())      --> 5
+flow.clip_by_global_norm: Several tensors, scaled by one factor to a norm of all of them if it is larger, and the norm that they had.
+  local clipped, norm = flow.clip_by_global_norm({ flow.tensor { 3 }, flow.tensor { 4 } }, 1)
+  print(norm:item())      --> 5
 flow.l2_normalize: A tensor divided by the root of the sum of its squares, along an axis or of all elements.
   print(flow.l2_normalize(flow.tensor { 3, 4 }))
 flow.rms_normalization: Each row divided by the root of the mean of its squares, times scale.

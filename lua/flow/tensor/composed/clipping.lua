@@ -1,0 +1,54 @@
+-- clipping.lua: gradients that a loop of one's own clips: clip_by_norm, clip_by_global_norm and global_norm, as TensorFlow has them.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local signature = require "flow.signature"
+local tools = require "flow.tensor.composed.tools"
+
+local ops, raise = tools.ops, errors.raise
+local takes = signature.takes
+
+local ZERO = 1e-37      -- a norm below is that of zeros, which stay
+
+-- x, or x scaled to the norm clip_norm where its own, over the axes (nil: all), is larger.
+takes "x, clip_norm, axes?: number|list"
+tools.define_long(function(x, clip_norm, axes)
+  x = tools.floats(x, "clip_by_norm")
+  clip_norm = tools.operand(clip_norm, "clip_by_norm", x.dtype)
+  local norm = ops.sqrt(ops.sum(ops.square(x), axes, true))
+  return x * clip_norm / ops.maximum(norm, ops.maximum(clip_norm, ZERO))
+end, "clip_by_norm")
+
+-- The places of the tensors in a list that may hold nil and false, and its length.
+local function places(what, list)
+  if type(list) ~= "table" or getmetatable(list) then raise("flow.%s takes a list of tensors, got %s", what, errors.describe(list)) end
+  local found, last = {}, table.maxn(list)
+  for i = 1, last do
+    if list[i] then found[#found + 1] = i end
+  end
+  return found, last
+end
+
+local function norm_of(what, list, found)
+  local total
+  for _, i in ipairs(found) do
+    local x = tools.floats(native.is_variable(list[i]) and list[i]:value() or list[i], what)
+    local sum = ops.sum(ops.square(x))
+    total = total and total + sum or sum
+  end
+  return total and ops.sqrt(total) or tools.operand(0, what)
+end
+
+-- The root of the sum of the squares of all tensors.
+tools.create("global_norm", "t_list: any", function(list) return norm_of("global_norm", list, (places("global_norm", list))) end)
+
+-- The tensors, scaled by one factor to the norm clip_norm of all of them where it is larger, and the norm that they had. Entries that are
+-- nil or false, gradients of what is not connected, stay.
+tools.create("clip_by_global_norm", "t_list: any, clip_norm: any, use_norm?: any", function(list, clip_norm, use_norm)
+  local found = places("clip_by_global_norm", list)
+  local norm = use_norm ~= nil and tools.operand(use_norm, "clip_by_global_norm") or norm_of("clip_by_global_norm", list, found)
+  local bound = tools.operand(clip_norm, "clip_by_global_norm")
+  local factor, clipped = bound / ops.maximum(norm, ops.maximum(bound, ZERO)) + norm * 0, {}      -- NaN, if the norm is infinite
+  for i, x in pairs(list) do clipped[i] = x and x * factor:to(x.dtype) end
+  return clipped, norm
+end)
