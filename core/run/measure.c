@@ -158,6 +158,7 @@ flow_status flow_instance_measure(const flow_instance *instance, int index, int 
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_instance_measure: entry %d of %d", index, instance->plan->order_count);
   if (instance->device)
     return flow_fail(FLOW_UNSUPPORTED, "kernels of a GPU are not measured one by one: flow.profile tells their times in a run");
+  FLOW_TRY(flow_check_laid_out(instance));
   const flow_entry *entry = &instance->entries[index];
   const flow_node *node = &instance->plan->graph->nodes[entry->node];
   out->op = flow_op(node->op)->name;

@@ -48,11 +48,13 @@ void flow_loss_scale_release(flow_loss_scale *scale)
 
 const char *flow_loss_scale_name(const flow_loss_scale *scale) { return scale->name; }
 
+/* Borrowed; NULL past the last one, which ends a loop over all of them. */
 flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index)
 {
   return index >= 0 && index < FLOW_SCALE_VARIABLES ? scale->variables[index] : NULL;
 }
 
+/* What was moved before a failure stays moved: the next call goes on from there. */
 flow_status flow_loss_scale_move(const flow_loss_scale *scale, flow_place *place)
 {
   for (int i = 0; i < FLOW_SCALE_VARIABLES; i++) FLOW_TRY(flow_variable_move_to(scale->variables[i], place));
@@ -118,6 +120,7 @@ static flow_status next_scale(flow_context *context, flow_tensor *scale, flow_te
   return flow_expression_take(&e, e_where(&e, flow_express(&e, FLOW_OP_is_finite, next, NULL, NULL, NULL), next, scale), out);
 }
 
+/* As a number of `dtype`: 1 for true. */
 static flow_status cast(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
 {
   return flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &(flow_attributes){ .cast = { dtype } }, out);
@@ -154,6 +157,7 @@ flow_status flow_scale_step_finish(flow_context *context, const flow_loss_scale 
   return flow_variable_assign(context, scale->variables[FLOW_SCALE_DYNAMIC], step->scale);
 }
 
+/* Also of a step that was made by half, and once more after that. */
 void flow_scale_step_release(flow_scale_step *step)
 {
   flow_tensor_release(step->guard);

@@ -13,6 +13,8 @@
 
 /* ---- records -------------------------------------------------------------------------------------------------------------- */
 
+/* The name, which is last in every record but CosineDecay's. The parameters of all records are in the order of Keras' constructors,
+ * without a default where Keras has none. */
 #define NAME(initial) { "name", FLOW_TEXT, initial, NULL }, FLOW_ARGUMENTS_END
 
 static const flow_argument exponential_parameters[] = {
@@ -64,6 +66,7 @@ static flow_status check_restarts(const char *name, const flow_arguments *argume
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: t_mul is %g, expected at least 1", name, longer);
 }
 
+/* A record's number is the kind that the op's attributes have. FLOW_SCHEDULES (schedule_formulas.h), by which kernels know it, has the same order. */
 static const flow_schedule_record classes[] = {
   { "ExponentialDecay", exponential_parameters, exponential_decay, NULL },
   { "CosineDecay", cosine_parameters, cosine_decay, NULL },
@@ -76,6 +79,7 @@ enum { CLASS_COUNT = sizeof classes / sizeof classes[0] };
 
 int flow_schedule_class_count(void) { return CLASS_COUNT; }
 
+/* Keras has the names in one spelling; what is written in other cases is found, too. */
 int flow_schedule_class_find(const char *name)
 {
   for (int i = 0; name && i < CLASS_COUNT; i++)
@@ -83,6 +87,7 @@ int flow_schedule_class_find(const char *name)
   return -1;
 }
 
+/* NULL for a number that no record has, which ends a caller's loop over all of them. */
 static const flow_schedule_record *class_at(int index) { return index >= 0 && index < CLASS_COUNT ? &classes[index] : NULL; }
 
 const char *flow_schedule_class_name(int index) { return class_at(index) ? classes[index].name : NULL; }
@@ -189,6 +194,7 @@ flow_status flow_schedule_apply(flow_context *context, const flow_schedule *sche
   return flow_apply1(context, FLOW_OP_schedule, step, schedule->parameters, NULL, &attributes, out);
 }
 
+/* All arguments, also those that have their defaults, as Keras writes them. */
 flow_json *flow_schedule_config_json(const flow_schedule *schedule)
 {
   flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);

@@ -179,6 +179,7 @@ static void test_an_instance_without_memory_refuses_runs(void **state)
   (void)state;
   trainer t = make_trainer(8);
   flow_tensor *both[] = { images_of(8, 1), labels_of(8) }, *loss;
+  flow_measurement measured;
   char text[4096];
   flow_fail_allocation(3);
   flow_status status = flow_instance_resize(t.instance, 16);
@@ -189,6 +190,7 @@ static void test_an_instance_without_memory_refuses_runs(void **state)
   FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, 0, 8), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
   FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, 0, 0), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
   FAILS(flow_instance_set_replicas(t.instance, 2, NULL, NULL), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
+  FAILS(flow_instance_measure(t.instance, 0, 0, &measured), FLOW_OUT_OF_MEMORY, "no memory to make this instance");
   assert_true(flow_instance_describe(t.instance, text, sizeof text) > 0);
   OK(flow_instance_resize(t.instance, 16));
   train(&t, 8, 1, &loss);
