@@ -66,7 +66,8 @@ static flow_status check_restarts(const char *name, const flow_arguments *argume
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: t_mul is %g, expected at least 1", name, longer);
 }
 
-/* A record's number is the kind that the op's attributes have. FLOW_SCHEDULES (schedule_formulas.h), by which kernels know it, has the same order. */
+/* A record's number is the kind that the op's attributes have. FLOW_SCHEDULES (schedule_formulas.h), by which kernels know it, has the
+ * same order. */
 static const flow_schedule_record classes[] = {
   { "ExponentialDecay", exponential_parameters, exponential_decay, NULL },
   { "CosineDecay", cosine_parameters, cosine_decay, NULL },
