@@ -42,6 +42,7 @@ flow_status flow_source_open(const char *path, flow_source *source)
   return FLOW_OK;
 }
 
+/* Back to FLOW_PLAIN without a buffer, which is also the state of a source that was never opened. */
 static void stop_inflating(flow_source *source)
 {
   if (source->coding != FLOW_PLAIN) inflateEnd(&source->inflater);
@@ -83,6 +84,7 @@ int flow_coding_window(flow_coding coding)
   return coding == FLOW_GZIP ? 16 + MAX_WBITS : coding == FLOW_ZLIB ? MAX_WBITS : -MAX_WBITS;
 }
 
+/* Sets `coding` last: only then stop_inflating has something to end. */
 static flow_status start_inflating(flow_source *source, flow_coding coding)
 {
   void *buffer;
@@ -122,7 +124,8 @@ uint64_t flow_source_most(const flow_source *source)
   return __builtin_mul_overflow(source->left + source->inflater.avail_in + 1, (uint64_t)MOST_EXPANSION, &most) ? UINT64_MAX : most;
 }
 
-/* Bytes as they are in the file; fewer only at the end of the range, or of a file that shrinks while it is read. */
+/* Bytes as they are in the file; fewer only at the end of the range, or of a file that shrinks while it is read. In the
+ * second case nothing is left, so that the next call does not wait for bytes that will never come. */
 static flow_status read_plain(flow_source *source, void *to, uint64_t bytes, uint64_t *got)
 {
   if (bytes > source->left) bytes = source->left;
@@ -163,6 +166,7 @@ static flow_status read_inflated(flow_source *source, void *to, uint64_t bytes, 
   return FLOW_OK;
 }
 
+/* The checksum covers what is delivered, after inflating: what a zip member's CRC-32 is of. */
 flow_status flow_source_read_some(flow_source *source, void *to, uint64_t bytes, uint64_t *got)
 {
   if (source->coding == FLOW_PLAIN) FLOW_TRY(read_plain(source, to, bytes, got));
@@ -184,7 +188,7 @@ flow_status flow_source_read(flow_source *source, const char *what, void *to, ui
 }
 
 /* After the last byte that a header announced: nothing more may follow, and a compressed stream must have reached its own end, where zlib
- * has compared its checksum. */
+ * has compared its checksum. Bytes after that end are refused as well: other readers of the format may see contents in them. */
 flow_status flow_source_expect_end(flow_source *source)
 {
   unsigned char more;
@@ -193,6 +197,10 @@ flow_status flow_source_expect_end(flow_source *source)
   if (got > 0) return flow_fail(FLOW_CORRUPT_DATA, "%s has more bytes than its header says", source->path);
   if (source->coding != FLOW_PLAIN && !source->ended) {
     return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: the end of its compressed data is missing", source->path);
+  }
+  uint64_t after = source->left + (source->coding != FLOW_PLAIN ? source->inflater.avail_in : 0);
+  if (after > 0) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s has %.0f bytes after the end of its compressed data", source->path, (double)after);
   }
   return FLOW_OK;
 }

@@ -214,7 +214,7 @@ static void a_failed_save_leaves_the_old_file(void **state)
 
 enum { STORED = 0, DEFLATED = 8 };
 
-typedef struct member { const char *name; const bytes *content; int method, zip64, wrong_crc, encrypted; } member;
+typedef struct member { const char *name; const bytes *content; int method, zip64, wrong_crc, encrypted, longer; } member;
 
 static void append_member(bytes *zip, bytes *directory, const member *m)
 {
@@ -228,6 +228,7 @@ static void append_member(bytes *zip, bytes *directory, const member *m)
     assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
     packed.count = z.total_out;
     deflateEnd(&z);
+    if (m->longer) append(&packed, "more", 4);
   } else {
     packed = *m->content;
   }
@@ -318,6 +319,7 @@ static void bad_archives_are_explained(void **state)
     { { .name = "weights.npy", .method = DEFLATED, .wrong_crc = 1 }, FLOW_CORRUPT_DATA, "checksum" },
     { { .name = "weights.npy", .method = STORED, .encrypted = 1 }, FLOW_UNSUPPORTED, "encrypted" },
     { { .name = "weights.npy", .method = 12 }, FLOW_UNSUPPORTED, "method 12" },
+    { { .name = "weights.npy", .method = DEFLATED, .longer = 1 }, FLOW_CORRUPT_DATA, "has 4 bytes after the end of its compressed data" },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     member m = cases[i].m;
