@@ -1,4 +1,8 @@
-/* record_writer.c: the C API's writer of TFRecord files and its tf.train.Example under construction. */
+/* record_writer.c: the C API's writer of TFRecord files and its tf.train.Example under construction.
+ *
+ * An example is a list of features, each a list of values of one kind; it is encoded (example.c) when it is serialized
+ * or written, and can be added to after that. A writer takes records or examples until it is closed; the first failed
+ * write gives its file up. Objects belong to one thread at a time. */
 #include "base/memory.h"
 #include "io/example.h"
 #include "io/record.h"
@@ -12,6 +16,7 @@ enum { WRITER_MAGIC = 0x464c5257, EXAMPLE_MAGIC = 0x464c4558, DEAD = 0x44454144 
 /* `size` bytes an element in one growing block. */
 typedef struct list { void *data; int count, capacity; } list;
 
+/* One named list. Everything in it is the example's own copy. */
 typedef struct feature {
   char             *name;
   flow_feature_kind kind;
@@ -21,12 +26,15 @@ typedef struct feature {
 
 struct flow_example { uint32_t magic; list features; };
 
-/* Values at the end of a list of elements of `size` bytes. A count is a double as the C API has it: NaN and negative ones fail the same
- * test. */
+/* Values at the end of a list of elements of `size` bytes. A count is a double as the C API has it: NaN and negative
+ * ones fail the same test. On failure the list is as it was. */
 static flow_status append(list *to, const void *from, double count, size_t size)
 {
-  if (!(count >= 0 && count <= INT32_MAX - to->count) || (count > 0 && !from)) {
+  if (!(count >= 0 && count <= INT32_MAX - to->count)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "a feature holds at most %d values or bytes", INT32_MAX);
+  }
+  if (count > 0 && !from) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f values or bytes were announced, but their pointer is NULL", count);
   }
   FLOW_TRY(flow_grow(&to->data, size, to->count + (int)count, &to->capacity));
   if (count > 0) memcpy((char *)to->data + size * (size_t)to->count, from, size * (size_t)count);
@@ -92,7 +100,8 @@ static flow_status feature_of(const char *function, flow_example *example, const
   return status;
 }
 
-/* Either the bytes and their size are added or neither. */
+/* Either the bytes and their size are added or neither. A feature of a new name stays in the example, empty, also when
+ * its first values are refused; that holds for the two functions below, too. */
 flow_status flow_example_add_bytes(flow_example *example, const char *name, const void *bytes, double count)
 {
   feature *to;
@@ -141,7 +150,7 @@ static flow_status make_runs(const flow_example *example, flow_bytes **out)
   return FLOW_OK;
 }
 
-/* The message in a block that the caller frees. */
+/* The message in a block that the caller frees. On failure *bytes is NULL and nothing is to be freed. */
 static flow_status serialize(const flow_example *example, unsigned char **bytes, uint64_t *count)
 {
   const feature *features = example->features.data;
@@ -182,6 +191,7 @@ double flow_example_serialize(const flow_example *example, void *to, double size
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------------ */
 
+/* open: records may be written; 0 after close, and after a failed write, when the sink is closed and its file removed. */
 struct flow_record_writer {
   uint32_t         magic;
   int              open;
@@ -252,6 +262,7 @@ flow_status flow_record_writer_write_example(flow_record_writer *writer, const f
   return status;
 }
 
+/* The file gets its name. Whatever comes out, the writer is closed; it is still to be released. */
 flow_status flow_record_writer_close(flow_record_writer *writer)
 {
   FLOW_TRY(check_writer(writer));

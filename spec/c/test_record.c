@@ -304,6 +304,7 @@ static void examples_have_tensorflows_bytes(void **state)
   flow_example *e = examples[1];
   assert_int_equal(flow_example_add_bytes(e, "z", "", 0), FLOW_OK);
   assert_int_equal(flow_example_add_floats(e, "xs", (float[]){ 1.5f }, 1), FLOW_OK);
+  expect_message(flow_example_add_floats(e, "xs", NULL, 3), FLOW_INVALID_ARGUMENT, "3 values or bytes were announced, but their pointer");
   assert_int_equal(flow_example_add_bytes(e, "image", "\x00\xff\x89PNG", 6), FLOW_OK);
   assert_int_equal(flow_example_add_integers(e, "label", (int64_t[]){ -1, INT64_MAX, INT64_MIN, 300 }, 4), FLOW_OK);
   assert_int_equal(flow_example_add_floats(e, "xs", (float[]){ -2.25f, 0 }, 2), FLOW_OK);
