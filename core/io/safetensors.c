@@ -35,6 +35,8 @@ static const char checksum_start[] = "{\"__metadata__\":{\"crc32c\":\"";       /
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------------- */
 
+/* The format has no magic number: a plausible length and the brace that every header begins with must do. HDF5 is asked
+ * before. */
 static int recognizes(const unsigned char *head, uint64_t count)
 {
   return count > LENGTH_BYTES && head[LENGTH_BYTES] == '{' && flow_little_endian(head, LENGTH_BYTES) <= MOST_HEADER_BYTES;
@@ -85,7 +87,8 @@ static flow_status read_tensor(flow_tensor_file *file, const flow_json *tensor, 
     if (!whole(dim, &size)) return fail_header(file, tensor->key, "has a size that is not a whole number");
     entry.shape[entry.rank++] = (int64_t)size;
   }
-  if (flow_json_count(offsets) != 2 || !whole(offsets->child, &begin) || !whole(offsets->child->next, &end) || begin > end) {
+  if (!flow_json_is(offsets, FLOW_JSON_LIST) || flow_json_count(offsets) != 2 ||
+      !whole(offsets->child, &begin) || !whole(offsets->child->next, &end) || begin > end) {
     return fail_header(file, tensor->key, "needs two data_offsets, the second not below the first");
   }
   entry.offset = contents + begin;
@@ -242,6 +245,7 @@ static flow_status read_index(flow_tensor_file *file)
 
 /* ---- writing --------------------------------------------------------------------------------------------------------------------- */
 
+/* Names are different (flow_tensor_writer_check), so that the order does not depend on qsort. */
 static int compare_items(const void *a, const void *b)
 {
   const flow_writer_item *const *left = a, *const *right = b;
@@ -298,68 +302,75 @@ static flow_status check_names(const flow_tensor_writer *writer)
   return FLOW_OK;
 }
 
-static int add_text(flow_json *object, const char *path, const char *key, const char *text)
+/* A note in the metadata, "path#key" or "key". A failure is that of memory, as are all of the functions below that build the document. */
+static flow_status add_text(flow_json *object, const char *path, const char *key, const char *text)
 {
   void *block;
   size_t size = strlen(path) + strlen(key) + 2;
-  if (flow_alloc(size, &block) != FLOW_OK) return 0;
+  FLOW_TRY(flow_alloc(size, &block));
   snprintf(block, size, "%s%s%s", path, *path ? "#" : "", key);
   flow_json *added = flow_json_put_text(object, block, text);
   flow_free(block);
-  return added != NULL;
+  return added ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }
 
-/* with_contents 0: 0 as checksum of each tensor, for the size. */
-static int add_checksums(flow_json *metadata, const flow_writer_item *const *items, int count, int with_contents)
+/* with_contents 0: 0 as checksum of each tensor, for the size. Else each tensor's bytes are brought to the host, which may fail, too. */
+static flow_status add_checksums(flow_json *metadata, const flow_writer_item *const *items, int count, int with_contents)
 {
   char digits[DIGITS + 1];
   for (int i = 0; i < count; i++) {
     uint32_t crc = 0;
-    if (with_contents && flow_tensor_content_crc(items[i]->tensor, &crc) != FLOW_OK) return 0;
+    if (with_contents) FLOW_TRY(flow_tensor_content_crc(items[i]->tensor, &crc));
     snprintf(digits, sizeof digits, "%08" PRIx32, crc);
-    if (!add_text(metadata, items[i]->name, checksum_key, digits)) return 0;
+    FLOW_TRY(add_text(metadata, items[i]->name, checksum_key, digits));
   }
-  return 1;
+  return FLOW_OK;
 }
 
-static int add_tensor(flow_json *document, const flow_writer_item *item, uint64_t *offset)
+/* The entry of one tensor, whose bytes begin at *offset, which moves to their end. A member that finds no memory marks the document
+ * (flow_json_put), which flow_json_write then refuses. */
+static flow_status add_tensor(flow_json *document, const flow_writer_item *item, uint64_t *offset)
 {
   const flow_tensor *tensor = item->tensor;
   flow_json *object = flow_json_put_kind(document, item->name, FLOW_JSON_OBJECT);
-  if (!object || !flow_json_put_text(object, "dtype", dtype_names[tensor->dtype])) return 0;
+  if (!object) return FLOW_OUT_OF_MEMORY;
   double shape[FLOW_MAX_RANK], offsets[2] = { (double)*offset };
   for (int axis = 0; axis < tensor->rank; axis++) shape[axis] = (double)tensor->shape[axis];
   *offset += flow_tensor_content_bytes(tensor);
   offsets[1] = (double)*offset;
+  flow_json_put_text(object, "dtype", dtype_names[tensor->dtype]);
   flow_json_put(object, "shape", flow_json_make_numbers(shape, tensor->rank));
-  return flow_json_put(object, "data_offsets", flow_json_make_numbers(offsets, 2)) != NULL;
+  return flow_json_put(object, "data_offsets", flow_json_make_numbers(offsets, 2)) ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }
 
-/* The header as JSON: metadata first, then tensors with the places of their bytes, without gaps. 0: no memory. with_contents: checksums
- * are computed now, else their places are kept. */
-static int fill_document(flow_json *document, const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents)
+/* The header as JSON: metadata first, then tensors with the places of their bytes, without gaps. with_contents: checksums are computed now,
+ * else their places are kept. */
+static flow_status fill_document(flow_json *document, const flow_tensor_writer *writer, const flow_writer_item *const *items,
+                                 int with_contents)
 {
   if (writer->checksums || writer->note_count > 0) {
     flow_json *metadata = flow_json_put_kind(document, metadata_name, FLOW_JSON_OBJECT);
-    if (!metadata || (writer->checksums && !add_text(metadata, "", checksum_key, "00000000"))) return 0;
+    if (!metadata) return FLOW_OUT_OF_MEMORY;
+    if (writer->checksums) FLOW_TRY(add_text(metadata, "", checksum_key, "00000000"));
     for (int i = 0; i < writer->note_count; i++) {
-      if (!add_text(metadata, writer->notes[i].path, writer->notes[i].key, writer->notes[i].text)) return 0;
+      FLOW_TRY(add_text(metadata, writer->notes[i].path, writer->notes[i].key, writer->notes[i].text));
     }
-    if (writer->checksums && !add_checksums(metadata, items, writer->item_count, with_contents)) return 0;
+    if (writer->checksums) FLOW_TRY(add_checksums(metadata, items, writer->item_count, with_contents));
   }
   uint64_t offset = 0;
-  for (int i = 0; i < writer->item_count; i++) {
-    if (!add_tensor(document, items[i], &offset)) return 0;
-  }
-  return 1;
+  for (int i = 0; i < writer->item_count; i++) FLOW_TRY(add_tensor(document, items[i], &offset));
+  return FLOW_OK;
 }
 
-/* The header as text, which flow_free releases. */
+/* The header as text, which flow_free releases. MOST_HEADER_BYTES holds for the padded header, so the last blanks are
+ * taken off. A failure other than memory's is that of a tensor's bytes and keeps its message. */
 static flow_status make_header(const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents, char **out)
 {
   flow_json *document = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
-  *out = document && fill_document(document, writer, items, with_contents) ? flow_json_write(document) : NULL;
+  flow_status status = document ? fill_document(document, writer, items, with_contents) : FLOW_OUT_OF_MEMORY;
+  *out = status == FLOW_OK ? flow_json_write(document) : NULL;
   flow_json_release(document);
+  if (status != FLOW_OK && status != FLOW_OUT_OF_MEMORY) return status;
   if (!*out) return flow_fail(FLOW_OUT_OF_MEMORY, "out of memory for the header of %d tensors", writer->item_count);
   if (strlen(*out) <= MOST_HEADER_BYTES - ALIGNMENT) return FLOW_OK;
   flow_free(*out);
