@@ -16,6 +16,9 @@
 
 enum { CSV_MAGIC = 0x464c4356, DEAD = 0x44454144, FIRST_BLOCK = 1 << 16 };
 
+/* A table in memory. All texts are inside of `text`: quotes are removed and ends of fields become NUL while it is
+ * scanned, after which nothing changes, so that threads read it without a lock. count = rows * columns once scanning is
+ * done. */
 struct flow_csv {
   uint32_t  magic;
   char     *path, *text;          /* the file's bytes and one NUL */
@@ -29,7 +32,8 @@ struct flow_csv {
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------- */
 
-/* The whole file, inflated if it is gzipped. Memory grows with what really comes. */
+/* The whole file, inflated if it is gzipped. Memory grows with what really comes. The two bytes that gzip files begin
+ * with decide, not the file's name. On failure csv->text is freed with the table. */
 static flow_status read_all(flow_csv *csv)
 {
   flow_source source;
@@ -67,8 +71,10 @@ static flow_status fail_line(const flow_csv *csv, int64_t line, const char *what
   return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld: %s", csv->path, (long long)line, what);
 }
 
+/* The field begins here; scan_record puts the NUL at its end. */
 static inline flow_status add_field(flow_csv *csv, char *field)
 {
+  if (csv->count == INT32_MAX) return flow_fail(FLOW_UNSUPPORTED, "%s has more than %d fields", csv->path, INT32_MAX);
   if (csv->count == csv->capacity) FLOW_TRY(flow_grow(&csv->fields, sizeof *csv->fields, csv->count + 1, &csv->capacity));
   csv->fields[csv->count++] = field;
   return FLOW_OK;
@@ -76,7 +82,8 @@ static inline flow_status add_field(flow_csv *csv, char *field)
 
 static int at_line_end(const scanner *s) { return s->next == s->end || *s->next == '\n' || (*s->next == '\r' && s->next[1] == '\n'); }
 
-/* A field in quotes: moves its text together, where a doubled quote stands for one. */
+/* A field in quotes: moves its text together, where a doubled quote stands for one. *closing: the place after the text
+ * that was moved, for the NUL, which is never after the closing quote. */
 static flow_status scan_quoted(scanner *s, char **closing)
 {
   int64_t first_line = s->line;
@@ -108,7 +115,9 @@ static flow_status scan_bare(scanner *s, char **closing)
   return FLOW_OK;
 }
 
-/* One record. Ends of fields are overwritten with NUL once it is known what stood there. */
+/* One record. Ends of fields are overwritten with NUL once it is known what stood there. A field that begins at the end
+ * of the text, after a last delimiter, is empty; its NUL is the one after the text. The number of fields in the first
+ * record is the number of columns for all others. */
 static flow_status scan_record(scanner *s)
 {
   flow_csv *csv = s->csv;
@@ -213,6 +222,7 @@ const char *flow_csv_text(const flow_csv *csv, int column, double row)
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------------ */
 
+/* Spaces and tabs around a number do not belong to it. */
 static inline const char *skip_spaces(const char *text)
 {
   while (*text == ' ' || *text == '\t') text++;
@@ -220,7 +230,8 @@ static inline const char *skip_spaces(const char *text)
 }
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Whether the text, except for spaces around it, is a whole number that int64 holds. */
+/* Whether the text, except for spaces around it, is a whole number that int64 holds. Digits are subtracted where the
+ * number is negative, so that the least int64 does not overflow. */
 static int parse_integer(const char *text, int64_t *value)
 {
   text = skip_spaces(text);
@@ -257,6 +268,7 @@ static int parse_float(const flow_csv *csv, const char *text, double *value)
   return end != start && !*skip_spaces(end);
 }
 
+/* Empty, or nothing but spaces: a missing value. */
 static int is_empty(const char *text) { return !*skip_spaces(text); }
 
 enum { ROWS_AT_ONCE = 512, PART_ROWS = 8 * ROWS_AT_ONCE };      /* threads divide the rows of a column */
@@ -271,6 +283,7 @@ typedef struct classification {
   _Atomic int     kind, empty;     /* a column_kind, of those that are not empty; some are */
 } classification;
 
+/* The largest kind wins, whichever thread comes last. */
 static void raise_kind(classification *c, int kind)
 {
   int known = atomic_load(&c->kind);
@@ -297,7 +310,9 @@ static void classify_member(flow_region *region, int member, int members, void *
   }
 }
 
-/* FLOW_INT64 if all fields are whole numbers, FLOW_FLOAT32 if all are numbers or empty, else -1. */
+/* FLOW_INT64 if all fields are whole numbers, FLOW_FLOAT32 if all are numbers or empty and there is a number, else -1,
+ * also for a column whose fields are all empty. A table without rows counts as whole numbers. Any number of threads may
+ * ask. */
 int flow_csv_dtype(const flow_csv *csv, int column)
 {
   if (!alive(csv) || column < 0 || column >= csv->columns) return -1;
@@ -323,13 +338,15 @@ static int integer_fits(int dtype, int64_t value)
   }
 }
 
-/* The number that a field holds, as a column of floats or of whole numbers takes it. */
+/* The number that a field holds, as a column of floats takes it: an empty one is NaN. 0: it holds none. */
 static int read_float(const flow_csv *csv, const char *text, double *number)
 {
   *number = NAN;
   return is_empty(text) || parse_float(csv, text, number);
 }
 
+/* The same for a column of whole numbers or bool, which may also say true or false. 0 for an empty field, and for a
+ * number that the dtype does not hold. */
 static int read_whole(int dtype, const char *text, int64_t *whole)
 {
   if (dtype == FLOW_BOOL && (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0)) *whole = (*text | 32) == 't';
@@ -346,6 +363,7 @@ typedef struct conversion {
   _Atomic int     wrong;           /* the first row with a field that is not of the dtype; rows: none */
 } conversion;
 
+/* The lowest row stays, so that the message does not depend on which thread was first. */
 static void found_wrong(conversion *c, int row)
 {
   int first = atomic_load(&c->wrong);
