@@ -1,4 +1,9 @@
-/* archive.c: the C API's zip archives: .keras files. */
+/* archive.c: the C API's zip archives: .keras files.
+ *
+ * A flow_archive reads: opened, asked for texts, and tensors by flow_tensor_file_open of its members, released. A
+ * flow_archive_writer writes: members in the order in which they are added, then commit. Objects begin with a magic
+ * number, by which a call on NULL or on a released object becomes an error instead of a crash, as far as the memory is
+ * not in use again. One thread at a time for each. */
 #include "io/npy.h"
 #include "io/tensor_file.h"
 #include "io/zip.h"
@@ -10,6 +15,7 @@
  * in place. */
 enum { ARCHIVE_MAGIC = 0x464c4152, WRITER_MAGIC = 0x464c4157, DEAD = 0x44454144, MOST_TEXT = 64 << 20, ALIGNMENT = 64 };
 
+/* texts has an entry for each member, NULL until it was asked for; path is the copy that zip.source borrows. */
 struct flow_archive {
   uint32_t magic;
   char    *path;
@@ -109,6 +115,7 @@ flow_status flow_archive_text(flow_archive *archive, const char *member, const c
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------------ */
 
+/* open: members may be added. 0 after commit, or after a member that could not be written; `zip` is then closed. */
 struct flow_archive_writer {
   uint32_t        magic;
   int             open;

@@ -1,5 +1,9 @@
-/* background_save.c: a file of named tensors that a thread of ours writes while the caller goes on. The thread calls nothing back; how it
- * went is kept until it is asked for. */
+/* background_save.c: a file of named tensors that a thread of ours writes while the caller goes on. The thread calls
+ * nothing back; how it went is kept until it is asked for.
+ *
+ * Order of calls: flow_save_begin, then any number of flow_save_done and flow_save_wait, then flow_save_release, all by
+ * one thread (or under a lock of the caller's). The thread itself touches only the writer, the texts, `failure` and
+ * `done`; `failure` is complete before `done` becomes 1, which the store of `done` publishes. */
 #include "io/tensor_file.h"
 
 #include <string.h>

@@ -1,4 +1,9 @@
-/* example.c: tf.train.Example out of and into protobuf's wire format (protobuf: Encoding). */
+/* example.c: tf.train.Example out of and into protobuf's wire format (protobuf: Encoding).
+ *
+ * Levels of the message: Example { features = 1 }, Features { map entries = 1 }, entry { name = 1, Feature = 2 },
+ * Feature { one of BytesList = 1, FloatList = 2, Int64List = 3 }, list { value = 1 }. Readers walk over two levels at a
+ * time with a flow_bytes for each, so that a field which is repeated is merged as protobuf demands, without a tree in
+ * memory. All pointers go into the caller's bytes. */
 #include "io/example.h"
 
 #include <stdlib.h>
@@ -17,7 +22,8 @@ flow_example_reader flow_example_reader_of(const void *bytes, uint64_t count)
   return (flow_example_reader){ .example = flow_bytes_of(bytes, count), .features = flow_bytes_of(bytes, 0) };
 }
 
-/* Which list the Feature message holds. The last one counts; those of its kind right before it belong to it. */
+/* Which list the Feature message holds. The last one counts; those of its kind right before it belong to it. So the
+ * numbers of flow_feature_kind are those of the fields in feature.proto. */
 static flow_status classify(flow_bytes message, flow_feature *feature)
 {
   feature->kind = FLOW_FEATURE_EMPTY;
@@ -87,7 +93,8 @@ flow_status flow_example_find(const void *bytes, uint64_t count, const char *nam
 
 /* ---- values ------------------------------------------------------------------------------------------------------------------ */
 
-/* The next field 1 (value) of the lists of the feature's kind, or *found = 0. */
+/* A walk over the values of a feature: `lists` is what is left of the Feature message, `values` what is left of the list
+ * inside of which the walk is. kind: the field number of the lists that count. */
 typedef struct value_reader { flow_bytes lists, values; uint64_t kind; } value_reader;
 
 static value_reader values_of(const flow_feature *feature)
@@ -114,6 +121,8 @@ static flow_status fail_list(void)
   return flow_fail(FLOW_CORRUPT_DATA, "the bytes are not a tf.train.Example: a list of numbers has a length that does not fit");
 }
 
+/* The wire type of a single value of that kind. Floats and integers may also come packed, as one run of bytes
+ * (DELIMITED). */
 static int unpacked_type(flow_feature_kind kind)
 {
   return kind == FLOW_FEATURE_FLOATS ? FLOW_WIRE_FIXED32 : kind == FLOW_FEATURE_INTEGERS ? FLOW_WIRE_VARINT : FLOW_WIRE_DELIMITED;
@@ -163,7 +172,8 @@ flow_status flow_feature_floats(const flow_feature *feature, float *to)
   }
 }
 
-/* `to` has room for flow_feature_count numbers. */
+/* `to` has room for flow_feature_count numbers. A varint that does not end, or is longer than 10 bytes, fails here: the
+ * count knows nothing of it, and is never less than what is written. */
 flow_status flow_feature_integers(const flow_feature *feature, int64_t *to)
 {
   value_reader reader = values_of(feature);
@@ -264,6 +274,8 @@ static unsigned char *write_values(unsigned char *to, const flow_feature_values 
   return to;
 }
 
+/* The levels from the outside in, each with the length that measure() has computed. A list without values is empty; its
+ * one-byte length is then all there is of it. */
 static unsigned char *write_entry(unsigned char *to, const flow_feature_values *feature)
 {
   sizes s = measure(feature);

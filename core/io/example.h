@@ -18,6 +18,8 @@ typedef struct flow_feature {
   flow_bytes         content;       /* of the Feature message, from the field that decided its kind on */
 } flow_feature;
 
+/* A walk over the entries. `example`: what is left of the Example message; `features`: of the Features message in it,
+ * inside of which the walk is. */
 typedef struct flow_example_reader { flow_bytes example, features; } flow_example_reader;
 
 flow_example_reader flow_example_reader_of(const void *bytes, uint64_t count);

@@ -1,9 +1,13 @@
-/* core/io: files: NumPy arrays (npy, npz) and what every format needs: checked reading, atomic writing. Uses
- * base and tensor.
+/* core/io: files and their formats: NumPy arrays (npy, npz), safetensors, HDF5, zip archives, TFRecord, CSV, WAVE; and
+ * what every format needs: checked reading, atomic writing. Uses base and tensor.
  *
- * file.h: a source reads a file, or a range of it, as it is or inflated. It knows the real size of the file, so that
- * a format can refuse a size that its header claims before it takes memory. A sink writes beside the target and renames,
- * so that a reader sees the old file or the new one, never a part. */
+ * file.h: a source reads a file, or a range of it, as it is or inflated. It knows the real size of the file, so that a
+ * format can refuse a size that its header claims before it takes memory. A sink writes beside the target and renames,
+ * so that a reader sees the old file or the new one, never a part.
+ *
+ * A format's reader opens a source, sets a range for each piece that it wants (flow_source_range), reads it, and asks at
+ * the end whether all was there (flow_source_expect_end). Sources and sinks belong to one thread at a time; different
+ * ones are independent. */
 #ifndef FLOW_IO_FILE_H
 #define FLOW_IO_FILE_H
 
@@ -21,6 +25,9 @@ z_stream flow_zlib_stream(void);
 /* zlib's way to say which header and checksum surround the compressed data. */
 int flow_coding_window(flow_coding coding);
 
+/* A file that is read. Only the fields that are marked so are the caller's to change. Between two calls these hold:
+ * `file` stands where the next bytes of the range are, less what is in the inflater's buffer; coding is FLOW_PLAIN
+ * exactly if there is neither an inflater nor a buffer. */
 typedef struct flow_source {
   FILE          *file;
   const char    *path;         /* borrowed; for messages */
@@ -45,12 +52,15 @@ flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t byt
 uint64_t    flow_source_most(const flow_source *source);
 
 /* Reads up to `bytes`; *got is less only at the end of the range. */
+/* *got is set on success only. After a failure the position is undefined: a new range may be set, or the source closed. */
 flow_status flow_source_read_some(flow_source *source, void *to, uint64_t bytes, uint64_t *got);
 /* Reads exactly `bytes`; FLOW_CORRUPT_DATA with both numbers if there are fewer; `what` is what is being read. */
 flow_status flow_source_read(flow_source *source, const char *what, void *to, uint64_t bytes);
 /* FLOW_CORRUPT_DATA unless the range ends here, and a compressed stream with it; verifies gzip's checksum on the way. */
 flow_status flow_source_expect_end(flow_source *source);
 
+/* A file that is written. `path` is the file that will be replaced, after symbolic links were followed, so it may differ
+ * from the path that was given; `temporary` is NULL once there is no file to be removed. Both belong to the sink. */
 typedef struct flow_sink {
   FILE    *file;
   char    *path, *temporary;
@@ -60,7 +70,9 @@ typedef struct flow_sink {
   int      only_new;           /* set after flow_sink_open: commit fails if a file of this name has come meanwhile, which stays */
 } flow_sink;
 
+/* Makes the temporary file in the target's folder. On failure nothing is open, and flow_sink_discard is harmless. */
 flow_status flow_sink_open(const char *path, flow_sink *sink);
+/* After a failure the sink is to be discarded: how much was written is unknown. */
 flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes);
 /* Writes over bytes that were written before. */
 flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes);

@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include "base/memory.h"
 
+/* How often the file may disappear between open and flock before the attempt is given up: each time some other holder
+ * has released. */
 enum { MOST_TRIES = 100 };
 
 static flow_status fail_to_lock(const char *path)

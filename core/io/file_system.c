@@ -15,11 +15,13 @@
 /* MOST_LEVELS: each level holds a descriptor; the usual limit of a process is 1,024. */
 enum { COPY_BYTES = 1 << 20, MOST_LEVELS = 1000 };
 
+/* `action` is the name of the function of tf.io.gfile that the user has called, for the message. */
 static flow_status check_path(const char *action, const char *path)
 {
   return path && *path ? FLOW_OK : flow_fail(FLOW_INVALID_ARGUMENT, "%s: the path is empty", action);
 }
 
+/* Follows links: a link to a folder is a folder, one that points nowhere is FLOW_PATH_NONE. */
 int flow_path_kind(const char *path)
 {
   struct stat facts;
@@ -30,6 +32,7 @@ int flow_path_kind(const char *path)
 /* ---- folders --------------------------------------------------------------------------------------------------------- */
 
 /* mkdir that is content with a folder that is there. */
+/* 1, or 0 with errno. A second process may make the same folder at the same moment: EEXIST is success if it is a folder. */
 static int make_folder(const char *path)
 {
   if (mkdir(path, 0777) == 0) return 1;
@@ -57,8 +60,10 @@ flow_status flow_make_folders(const char *path)
   return status;
 }
 
-/* Removes what `name` in the folder `parent` is, with all below it. Links are removed, never followed: each folder is opened
- * relative to the one above, and not if it is a link by then. `path` is for messages. */
+/* Removes what `name` in the folder `parent` is, with all below it. Links are removed, never followed: each folder is
+ * opened relative to the one above, and not if it is a link by then. `path` is for messages. It recurses by levels, each
+ * of which holds one descriptor until it returns. A file that another process removes meanwhile is a failure
+ * (FLOW_NOT_FOUND), since then two are at work on one tree. */
 static flow_status remove_entry(int parent, const char *name, const char *path, int level)
 {
   if (unlinkat(parent, name, 0) == 0) return FLOW_OK;
@@ -168,6 +173,8 @@ int flow_rename_to_free(const char *from, const char *to)
   return -1;
 }
 
+/* Within one file system, as rename(2): moving to another one fails with its message. With `overwrite` a file that has
+ * the name is replaced at once. */
 flow_status flow_rename_path(const char *from, const char *to, int overwrite)
 {
   FLOW_TRY(check_path("rename", from));

@@ -17,6 +17,7 @@ static const char *const descriptions[FLOW_DTYPE_COUNT] = {
   [FLOW_INT32] = "<i4", [FLOW_INT64] = "<i8", [FLOW_BOOL] = "|b1",
 };
 
+/* What the literal says. has_*: the key was there, so that a second one of the name is refused. */
 typedef struct npy_header {
   int     dtype, fortran_order, rank;
   int64_t shape[FLOW_MAX_RANK];
@@ -33,6 +34,8 @@ static flow_status fail_header(const reader *self, const char *expected)
                    self->next, expected);
 }
 
+/* Passes over blanks and the symbol, 1; or over blanks only, 0. At the end of the text, where a NUL is, nothing is
+ * passed over. */
 static int skip(reader *self, char symbol)
 {
   self->next += strspn(self->next, " \n\t");
@@ -134,8 +137,9 @@ static flow_status read_literal(reader *self, npy_header *header)
   return FLOW_OK;
 }
 
-/* Magic, version, length of the header (two bytes in version 1, four later) and the header, which is a literal of Python (NumPy's
- * format.py). */
+/* Magic, version, length of the header (two bytes in version 1, four later) and the header, which is a literal of Python
+ * (NumPy's format.py). The block ends with a NUL, which is what the reader of the literal stops at. A header is at most
+ * MOST_HEADER_BYTES, so that a damaged length takes no memory. */
 static flow_status read_header(flow_source *source, npy_header *header)
 {
   unsigned char prefix[PREFIX_BYTES], length[4] = { 0 };
@@ -160,7 +164,8 @@ static flow_status read_header(flow_source *source, npy_header *header)
 
 /* ---- elements ----------------------------------------------------------------------------------------------------------------- */
 
-/* The array must be smaller than what is left of the source, before memory for it is taken. */
+/* The array must not be larger than what is left of the source, before memory for it is taken. The product of the shape
+ * was checked for overflow by flow_check_shape. */
 static flow_status check_size(const flow_source *source, const npy_header *header)
 {
   if (flow_check_shape(source->path, header->dtype, header->rank, header->shape) != FLOW_OK) return FLOW_CORRUPT_DATA;
@@ -172,7 +177,8 @@ static flow_status check_size(const flow_source *source, const npy_header *heade
   return FLOW_OK;
 }
 
-/* An array in Fortran's order is the transpose of what its elements are in C's order. */
+/* An array in Fortran's order is the transpose of what its elements are in C's order. *tensor is released in any case
+ * and becomes the new one, NULL after a failure. */
 static flow_status transpose(flow_tensor **tensor)
 {
   flow_tensor *stored = *tensor, *view = NULL;
@@ -190,7 +196,9 @@ static flow_status transpose(flow_tensor **tensor)
   return status;
 }
 
-/* Shape in Fortran's order is turned round, read as if in C's order, and transposed. */
+/* Shape in Fortran's order is turned round, read as if in C's order, and transposed. Whatever is in the source after the
+ * array is not touched, so that npz and .keras members go on from there. A bool's byte other than 0 becomes 1, since
+ * kernels count on 0 and 1. */
 flow_status flow_npy_read(flow_source *source, flow_tensor **out)
 {
   *out = NULL;

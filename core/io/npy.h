@@ -8,7 +8,8 @@
 /* Reads versions 1 to 3 of the format, both element orders. Returns a new, contiguous tensor. */
 flow_status flow_npy_read(flow_source *source, flow_tensor **out);
 
-/* An array on its way into a file: its header, and the elements, contiguous on the host. */
+/* An array on its way into a file: its header, and the elements, contiguous on the host. Between flow_npy_open and
+ * flow_npy_close; nothing changes in it meanwhile. */
 typedef struct flow_npy {
   char         header[512];            /* eight sizes of 19 digits and the rest need fewer */
   size_t       header_bytes;

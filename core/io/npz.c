@@ -16,6 +16,7 @@ static const flow_zip_member *find_array(const flow_zip *zip, const char *name)
   return NULL;
 }
 
+/* The names of the arrays that there are, as far as the message has room. */
 static flow_status fail_missing(const flow_zip *zip, const char *name)
 {
   char names[512];

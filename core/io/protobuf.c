@@ -1,4 +1,8 @@
-/* protobuf.c: protobuf's wire format: fields out of bytes, and bytes out of fields. */
+/* protobuf.c: protobuf's wire format: fields out of bytes, and bytes out of fields.
+ *
+ * A message under construction is one growing block of own bytes and a list of lent ones, each with the place in the own
+ * bytes where it belongs. The length of an inner message stands in front of it and is known at its end only:
+ * flow_message_close makes room by moving what was written since, and the places of what was lent since. */
 #include "io/protobuf.h"
 
 #include <limits.h>
@@ -9,6 +13,7 @@ enum { MOST_NESTED_GROUPS = 32, MOST_VARINT_BYTES = 10 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
+/* 1, with *content inside of the wire's bytes, or 0: the length reaches beyond them. */
 static int read_delimited(flow_bytes *wire, flow_bytes *content)
 {
   uint64_t length;
@@ -57,6 +62,7 @@ int flow_wire_next(flow_bytes *wire, flow_wire_field *field)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
+/* Seven bits a byte. */
 uint64_t flow_varint_size(uint64_t value)
 {
   uint64_t bytes = 1;
@@ -94,6 +100,7 @@ static void append_key(flow_message *message, int number, flow_wire_type type)
   append_varint(message, (uint64_t)number << 3 | type);
 }
 
+/* The wire is little-endian on every machine. */
 static void append_fixed(flow_message *message, uint64_t bits, int bytes)
 {
   unsigned char *to = reserve(message, (uint64_t)bytes);
@@ -153,7 +160,8 @@ void flow_message_lend(flow_message *message, int number, const void *bytes, uin
   message->lent_total += count;
 }
 
-/* A message inside of this one: its fields follow, then flow_message_close. */
+/* A message inside of this one: its fields follow, then flow_message_close. FLOW_INTERNAL if they are nested more deeply
+ * than FLOW_MESSAGE_DEPTH, which no format here needs. */
 void flow_message_open(flow_message *message, int number)
 {
   append_key(message, number, FLOW_WIRE_DELIMITED);
@@ -167,7 +175,8 @@ void flow_message_open(flow_message *message, int number)
   message->open[level].lent_total = message->lent_total;
 }
 
-/* The length is in front of the fields, which move after it. */
+/* The length is in front of the fields, which move after it. reserve() makes sure of MOST_VARINT_BYTES at the end, so
+ * that the move by `moved` bytes stays inside of the block. */
 void flow_message_close(flow_message *message)
 {
   if (message->status == FLOW_OK && message->depth == 0) {

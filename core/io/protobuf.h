@@ -30,6 +30,7 @@ typedef enum flow_wire_type {
 
 /* ---- reading ---- */
 
+/* A field that was read. It owns nothing: `content` points into the bytes that were read. */
 typedef struct flow_wire_field {
   uint64_t   number;
   int        type;         /* flow_wire_type; GROUP: one was passed over, with all that is in it */
@@ -61,9 +62,12 @@ unsigned char *flow_varint_write(unsigned char *to, uint64_t value);
 
 enum { FLOW_MESSAGE_DEPTH = 16 };
 
+/* Bytes of the caller that belong into the message, between own bytes of it. */
 typedef struct flow_lent_bytes { const void *bytes; uint64_t count, before; } flow_lent_bytes;   /* before: own bytes in front of it */
 
-/* A message under construction; all zero: an empty one. */
+/* A message under construction; all zero: an empty one. `bytes` are its own, `lent` are borrowed until the release.
+ * open[0 .. depth - 1] says for each message that is not closed what there was when it was opened. Once status is not
+ * FLOW_OK, nothing more is appended. */
 typedef struct flow_message {
   unsigned char   *bytes;
   int              count, capacity;

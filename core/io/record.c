@@ -1,4 +1,9 @@
-/* record.c: TFRecord files (TensorFlow: tsl/lib/io/record_writer.h): a checked reader over a sliding window, a writer. */
+/* record.c: TFRecord files (TensorFlow: tsl/lib/io/record_writer.h): a checked reader over a sliding window, a writer.
+ *
+ * The window holds bytes that were read and not delivered. `fetch` makes it hold one whole record, flow_record_next
+ * gives out a pointer into it and moves on. Only the next call may move the bytes, which is why a delivered record is
+ * valid until then. All failures leave `begin` and `offset` where they were, so that the message names the damaged
+ * record and a second call fails at the same place. */
 #include "io/record.h"
 
 #include <string.h>
@@ -22,8 +27,8 @@ flow_status flow_record_compression(const char *name, flow_coding *coding)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------ */
 
-/* From byte `offset` of the file, or of what it inflates to, on. most: the longest record that is accepted. An offset past the end leaves
- * no bytes, which is a file without records. */
+/* From byte `offset` of the file, or of what it inflates to, on. most: the longest record that is accepted. An offset
+ * past the end leaves no bytes, which is a file without records. On failure the reader is closed. */
 static flow_status open_range(const char *path, uint64_t offset, flow_coding coding, uint64_t most, flow_record_reader *reader)
 {
   *reader = (flow_record_reader){ .offset = offset, .most = most };
@@ -60,7 +65,8 @@ static flow_status fail_record(const flow_record_reader *reader, const char *wha
                    reader->source.coding == FLOW_PLAIN ? "" : " of the inflated data", what);
 }
 
-/* Moves what the window holds to its start, in a block of `capacity` bytes. */
+/* Moves what the window holds to its start, in a block of `capacity` bytes. A window that is large enough keeps its
+ * block. On failure it is as it was. */
 static flow_status resize_window(flow_record_reader *reader, size_t capacity)
 {
   size_t held = reader->end - reader->begin;
@@ -100,7 +106,8 @@ static flow_status fill(flow_record_reader *reader, uint64_t wanted, uint64_t *h
   return FLOW_OK;
 }
 
-/* The length of the next record, whose length, bytes and checksums then are in the window; *ended: there is none. */
+/* The length of the next record, whose length, bytes and checksums then are in the window; *ended: there is none. The
+ * two sums cannot overflow: *length was compared with what the file can still give, which is less than 2^64 - 16. */
 static flow_status fetch(flow_record_reader *reader, uint64_t *length, int *ended)
 {
   uint64_t held;
@@ -125,6 +132,7 @@ static flow_status fetch(flow_record_reader *reader, uint64_t *length, int *ende
   return FLOW_OK;
 }
 
+/* The record in front of the window was delivered or passed over. */
 static void advance(flow_record_reader *reader, uint64_t length)
 {
   reader->begin += HEADER_BYTES + (size_t)length + FOOTER_BYTES;
@@ -164,6 +172,8 @@ flow_status flow_record_skip(flow_record_reader *reader, int *skipped)
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------- */
 
+/* Sets `coding` last: only then stop_deflating has something to end. 9 is the memory level, deflate's highest;
+ * TensorFlow's writer has the same. */
 static flow_status start_deflating(flow_record_sink *sink, flow_coding coding)
 {
   void *buffer;
@@ -209,6 +219,7 @@ static flow_status put(flow_record_sink *sink, const void *bytes, uint64_t count
   return FLOW_OK;
 }
 
+/* On failure nothing is open. */
 flow_status flow_record_create(const char *path, flow_coding coding, flow_record_sink *sink)
 {
   *sink = (flow_record_sink){ .coding = FLOW_PLAIN };
@@ -230,6 +241,7 @@ flow_status flow_record_append(flow_record_sink *sink, const void *bytes, uint64
   return put(sink, footer, sizeof footer, Z_NO_FLUSH);
 }
 
+/* A compressed file gets the end of its stream first: without it readers take it for cut off. */
 flow_status flow_record_commit(flow_record_sink *sink)
 {
   flow_status status = put(sink, NULL, 0, Z_FINISH);

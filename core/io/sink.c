@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "base/memory.h"
 
+/* Bytes of one fwrite and one piece of the checksum: within a second-level cache. */
 enum { WRITE_BLOCK = 1 << 20 };
 
 /* ---- what killed writers leave ----------------------------------------------------------------------------------------------------- */
@@ -32,7 +33,9 @@ static int is_temporary(const char *name)
   return at < end && at - 1 > name && at[-1] == '.';
 }
 
-/* A lock that can be had means that its writer is gone. */
+/* A lock that can be had means that its writer is gone. O_NOFOLLOW and O_NONBLOCK, since the name may have become a link
+ * or a pipe meanwhile. 1: it was removed. A writer that has made its file but not locked it yet notices the removal
+ * (lock_temporary) and takes another name. */
 static int remove_abandoned(int folder, const char *name)
 {
   int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), removed = 0;
@@ -45,7 +48,9 @@ static int remove_abandoned(int folder, const char *name)
   return removed;
 }
 
-/* Of one target if target is not NULL. */
+/* In all of a folder, or, with `target`, those of that one file: its name, a dot and the numbers. Returns how many were
+ * removed; a folder that cannot be read has none. Failures are ignored: what stays now is found again by the next
+ * writer. */
 static int remove_all_abandoned(const char *folder, const char *target)
 {
   DIR *stream = opendir(folder);
@@ -60,12 +65,15 @@ static int remove_all_abandoned(const char *folder, const char *target)
   return removed;
 }
 
+/* Of all targets in the folder. What a name must look like is in is_temporary; a file of the user's that looks the same
+ * is removed, too, unless it is locked. */
 int flow_remove_abandoned(const char *folder)
 {
   return folder && *folder ? remove_all_abandoned(folder, NULL) : 0;
 }
 
-/* Those of earlier attempts to write this very file. */
+/* Those of earlier attempts to write this very file. `path` is cut at its last slash for the call and put together
+ * again. */
 static void remove_earlier_attempts(char *path)
 {
   char *slash = strrchr(path, '/');
@@ -80,9 +88,12 @@ static void remove_earlier_attempts(char *path)
 
 /* ---- what is replaced --------------------------------------------------------------------------------------------------------- */
 
+/* As many links as Linux follows before it says ELOOP. */
 enum { MOST_LINKS = 40 };
 
-/* Puts what the link at sink->path points at into its place, whether it exists or not. */
+/* Puts what the link at sink->path points at into its place, whether it exists or not. `length` is the size of the
+ * buffer that readlink fills; a target that fills it wholly may have been cut and is refused. A relative target is
+ * relative to the folder of the link. */
 static flow_status follow_link(flow_sink *sink, size_t length)
 {
   const char *slash = strrchr(sink->path, '/');
@@ -159,7 +170,8 @@ static int lock_temporary(int descriptor)
   return flock(descriptor, LOCK_EX | LOCK_NB) != 0 || (fstat(descriptor, &facts) == 0 && facts.st_nlink > 0);
 }
 
-/* A name beside the target that no other process or thread uses. */
+/* A name beside the target that no other process or thread uses. Mode 0600 while a file is replaced: keep_mode then
+ * widens it to what the old file had, so nobody reads it who might not read that one. */
 static flow_status open_temporary(flow_sink *sink, const struct stat *replaced)
 {
   static _Atomic unsigned serial;
@@ -222,6 +234,8 @@ flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
   return FLOW_OK;
 }
 
+/* Past stdio: its buffer is written out before, and pwrite leaves the position of the file, where the next
+ * flow_sink_write goes on. The checksum does not see patched bytes. */
 flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes)
 {
   if (offset > sink->written || bytes > sink->written - offset) {
@@ -240,7 +254,8 @@ flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, 
   return FLOW_OK;
 }
 
-/* Brings the folder of a file, where the new name is, to the disk. File systems that cannot do that for folders are left alone. */
+/* Brings the folder of a file, where the new name is, to the disk. File systems that cannot do that for folders are left
+ * alone. `path` is changed for the call of open and restored. */
 static flow_status sync_folder(char *path)
 {
   char *slash = strrchr(path, '/'), *end = slash == path ? slash + 1 : slash, cut = end ? *end : '\0';

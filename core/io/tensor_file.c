@@ -1,4 +1,8 @@
-/* tensor_file.c: files of named tensors, whatever their format: the index while it is read, and the contents after it. */
+/* tensor_file.c: files of named tensors, whatever their format: the index while it is read, and the contents after it.
+ *
+ * flow_tensor_file_open finds the bytes (a file, or a stored member of a zip), asks the formats whose they are, and lets
+ * one read the index: it calls flow_tensor_file_entry, _note and _group, which check and copy. Afterwards the index does
+ * not change; contents are read one by one from the source, by one thread at a time, since the source has one position. */
 #include "io/tensor_file.h"
 
 #include <stdlib.h>
@@ -11,7 +15,7 @@
 /* PIECE_BYTES: what is read at a time where only the checksum counts. */
 enum { MOST_ENTRIES = 1000000, HEAD_BYTES = 16, PIECE_BYTES = 1 << 20 };
 
-/* Told apart by their first bytes, in this order. */
+/* Told apart by their first bytes, in this order. HDF5 first: its signature is certain, while safetensors has none. */
 static const flow_format *const formats[] = { &flow_format_hdf5, &flow_format_safetensors };
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
@@ -80,6 +84,7 @@ flow_status flow_tensor_notes_add(flow_tensor_note **notes, int *count, int *cap
   return FLOW_OK;
 }
 
+/* As flow_tensor_notes_add, for paths of groups. */
 flow_status flow_tensor_groups_add(char ***groups, int *count, int *capacity, const char *path)
 {
   FLOW_TRY(flow_grow(groups, sizeof **groups, *count + 1, capacity));
@@ -136,8 +141,9 @@ flow_status flow_tensor_file_sort(flow_tensor_file *file)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------------ */
 
-/* The bytes that hold the format: the whole file, or a stored member of an archive, whose checksum is compared before any of it is
- * believed. */
+/* The bytes that hold the format: the whole file, or a stored member of an archive, whose checksum is compared before
+ * any of it is believed. The archive is closed again: reading goes on through file->source, which has the same file
+ * open, from file->offset on. */
 static flow_status locate(flow_tensor_file *file, const char *member)
 {
   flow_zip zip;
@@ -174,7 +180,8 @@ static flow_status read_index(flow_tensor_file *file)
   return flow_fail(FLOW_CORRUPT_DATA, "%s is not a file of tensors (HDF5 as Keras writes it, or safetensors)", file->path);
 }
 
-/* The file, or a member of an archive, with its index read and checked; contents are read later, from the same open file. */
+/* The file, or a member of an archive, with its index read and checked; contents are read later, from the same open
+ * file. member NULL: the path is the file itself. On failure *out is NULL and nothing stays open. */
 static flow_status open_file(const char *path, const char *member, int trusted, flow_tensor_file **out)
 {
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_tensor_file_open: out is NULL");
@@ -261,7 +268,8 @@ static void make_truths(unsigned char *bytes, uint64_t count)
   for (uint64_t i = 0; i < count; i++) bytes[i] = bytes[i] != 0;
 }
 
-/* Checksums are compared before a tensor is given away; flow_tensor_file_read_into may have changed its target by then. */
+/* Checksums are compared before a tensor is given away; flow_tensor_file_read_into may have changed its target by then.
+ * entry->bytes are written at most, which check_entry has compared with the shape: the caller's memory has as many. */
 static flow_status read_content(flow_tensor_file *file, const flow_tensor_entry *entry, void *to)
 {
   if (entry->bytes == 0) return check_content(file, entry, 0);
@@ -305,7 +313,8 @@ flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor
   return FLOW_OK;
 }
 
-/* Straight into the tensor where it is on the host and contiguous; by way of a copy elsewhere. */
+/* Straight into the tensor where it is on the host and contiguous; by way of a copy elsewhere. The tensor counts as
+ * written also when reading fails: what it holds is then undefined. */
 flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor)
 {
   const flow_tensor_entry *entry;
@@ -339,7 +348,8 @@ static flow_status verify_entry(flow_tensor_file *file, const flow_tensor_entry 
   return check_content(file, entry, crc);
 }
 
-/* Reads all contents once. A tensor without a checksum is only shown to be there in full. */
+/* Reads all contents once. A tensor without a checksum is only shown to be there in full. Files that go through libhdf5
+ * are passed over: there is nothing to compare their contents with. */
 flow_status flow_tensor_file_verify(flow_tensor_file *file)
 {
   if (!file || file->magic != FLOW_TENSOR_FILE_MAGIC) {

@@ -29,11 +29,14 @@ typedef struct flow_tensor_entry {
   int      has_crc;
 } flow_tensor_entry;
 
-/* A text beside the tensors: key of the group `path` ("" for the file itself). */
+/* A text beside the tensors: key of the group `path` ("" for the file itself). All three are owned by the list that the
+ * note is in, and end with NUL. */
 typedef struct flow_tensor_note { char *path, *key, *text; } flow_tensor_note;
 
 /* ---- reading: flow_tensor_file of flow.h ------------------------------------------------------------------------------------ */
 
+/* A file that is open for reading. Owns all texts and lists in it; entries keep the file's order, and their numbers are
+ * what callers use. */
 struct flow_tensor_file {
   uint32_t           magic;
   char              *path;
@@ -67,6 +70,8 @@ flow_status flow_tensor_file_sort(flow_tensor_file *file);
 
 typedef struct flow_writer_item { char *name; flow_tensor *tensor; } flow_writer_item;      /* a reference */
 
+/* What is to be saved, until it is: tensors, notes and groups in the order in which they were added. `references` may be
+ * changed by any thread; all else by the one thread that fills the writer, before a save begins. */
 struct flow_tensor_writer {
   uint32_t          magic;
   _Atomic int       references;

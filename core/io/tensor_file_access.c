@@ -1,4 +1,7 @@
-/* tensor_file_access.c: what an open file of named tensors holds, by index; part of the C API. */
+/* tensor_file_access.c: what an open file of named tensors holds, by index; part of the C API.
+ *
+ * Indices count from 0. A file that is NULL or released, and an index beyond the end, give 0, -1 or NULL and set no
+ * error: callers ask in loops up to the count. Texts are borrowed from the file. */
 #include "io/tensor_file.h"
 
 #include <string.h>

@@ -1,10 +1,16 @@
-/* tensor_writer.c: what is to become a file of named tensors: references to tensors, notes and groups, until a format writes them. */
+/* tensor_writer.c: what is to become a file of named tensors: references to tensors, notes and groups, until a format
+ * writes them.
+ *
+ * Filled by one thread: flow_tensor_writer_add, _note, _group, _checksums in any order. Then it is saved, any number of
+ * times, here, into an archive (archive.c) or by a background save, which holds a reference. Saving changes nothing in
+ * the writer. */
 #include "io/tensor_file.h"
 
 #include <string.h>
 #include "base/memory.h"
 #include "io/crc32c.h"
 
+/* Cannot overflow: the tensor exists, so its bytes were counted when its memory was taken. */
 uint64_t flow_tensor_content_bytes(const flow_tensor *tensor)
 {
   return (uint64_t)flow_shape_size(tensor->rank, tensor->shape) * (uint64_t)flow_dtype_size(tensor->dtype);
@@ -87,6 +93,7 @@ flow_status flow_tensor_writer_checksums(flow_tensor_writer *writer, int on)
   return FLOW_OK;
 }
 
+/* A path may be named more than once; formats without groups (safetensors) leave them out. */
 flow_status flow_tensor_writer_group(flow_tensor_writer *writer, const char *path)
 {
   FLOW_TRY(check_writer(writer));
@@ -94,6 +101,7 @@ flow_status flow_tensor_writer_group(flow_tensor_writer *writer, const char *pat
   return flow_tensor_groups_add(&writer->groups, &writer->group_count, &writer->group_capacity, path);
 }
 
+/* Path "" is the file itself. Texts are copied. */
 flow_status flow_tensor_writer_note(flow_tensor_writer *writer, const char *path, const char *key, const char *text)
 {
   FLOW_TRY(check_writer(writer));

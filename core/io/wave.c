@@ -11,6 +11,8 @@
 
 enum { INTEGERS = 1, FLOATS = 3, EXTENSIBLE = 0xfffe, MOST_CHANNELS = 1024, FORMAT_BYTES = 40, BLOCK_FRAMES = 4096 };
 
+/* A file that is read. coding, channels, bits and rate (frames a second) are 0 until the format chunk was read;
+ * data_bytes is set when the source stands at the first sample. */
 typedef struct wave {
   flow_source source;
   int         coding, channels, bits, rate;
@@ -43,7 +45,9 @@ static flow_status read_format(wave *self, uint64_t size)
   return FLOW_OK;
 }
 
-/* Reads up to where the samples begin. */
+/* Reads up to where the samples begin. Chunks begin at even bytes: a byte of padding follows a chunk of odd size and
+ * does not count as its own. Chunks other than "fmt " and "data" are passed over. At the end the source's range begins
+ * with the samples. */
 static flow_status find_data(wave *self)
 {
   unsigned char head[12];

@@ -1,4 +1,8 @@
-/* zip.c: reading zip archives. */
+/* zip.c: reading zip archives.
+ *
+ * flow_zip_open reads the end record (APPNOTE 4.3.16, for zip64 4.3.14 and 4.3.15), then the central directory (4.3.12),
+ * then each local header (4.3.7), and compares them. Later only contents are read. Numbers in the file are little-endian
+ * and are believed only within the file's size, which flow_source_range checks for every read. */
 #include "io/zip.h"
 
 #include <stdlib.h>
@@ -7,12 +11,15 @@
 #include "base/memory.h"
 
 enum {
+  /* Fixed parts of the records. USUAL_EXTRA: what a first read of a local header takes besides its name. HEADER_MOST:
+   * the longest one whose name is accepted, as an extra field has 16 bits for its length. */
   END_BYTES = 22, LOCATOR_BYTES = 20, END64_BYTES = 56, ENTRY_BYTES = 46, LOCAL_BYTES = 30,
   MOST_COMMENT = 65535, MOST_NAME = 4096, USUAL_EXTRA = 64, MOST_MEMBERS = 1 << 20, VERIFY_BLOCK = 1 << 18,
   HEADER_MOST = LOCAL_BYTES + MOST_NAME + 65535,
   ENCRYPTED = 1, SIZES_FOLLOW = 8,     /* flags of a member */
 };
 
+/* What the end records say of the central directory. */
 typedef struct zip_directory { uint64_t offset, bytes, entries; } zip_directory;
 
 static uint64_t number(const unsigned char *bytes, int count) { return flow_little_endian(bytes, count); }
@@ -56,7 +63,9 @@ flow_status flow_zip_check_name(const char *name)
 
 /* ---- the central directory ---------------------------------------------------------------------------------------------------- */
 
-/* Archives beyond 4 GB keep the real numbers in a second end record, which a locator in front of the first points to. */
+/* Archives beyond 4 GB keep the real numbers in a second end record, which a locator in front of the first points to. No
+ * locator in front: *directory and *end stay as they are. Else *end becomes the place of the zip64 record, up to which
+ * the directory must reach. */
 static flow_status read_end64(flow_zip *zip, uint64_t *end, zip_directory *directory)
 {
   unsigned char locator[LOCATOR_BYTES], record[END64_BYTES];
@@ -75,7 +84,8 @@ static flow_status read_end64(flow_zip *zip, uint64_t *end, zip_directory *direc
   return FLOW_OK;
 }
 
-/* The end record is before a comment of unknown length: looked for from the end of the file. */
+/* The end record is before a comment of unknown length: looked for from the end of the file. A comment may contain the
+ * four bytes that begin an end record: only a record whose comment ends with the file counts, and the last one of those. */
 static flow_status find_directory(flow_zip *zip, zip_directory *directory)
 {
   uint64_t file_bytes = zip->source.file_bytes;
@@ -125,7 +135,8 @@ static flow_status apply_extra(const flow_zip *zip, const unsigned char *extra, 
   return FLOW_OK;
 }
 
-/* Takes the entry at *at out of the directory; its name goes to *names, which moves on. */
+/* Takes the entry at *at out of the directory; its name goes to *names, which moves on. `names` has room: an entry takes
+ * 46 bytes besides its name in the directory, whose size the block of names has. */
 static flow_status parse_entry(flow_zip *zip, const unsigned char **at, const unsigned char *end, char **names)
 {
   const unsigned char *record = *at;
@@ -204,6 +215,7 @@ static flow_status check_local(flow_zip *zip, flow_zip_member *member, unsigned 
   return FLOW_OK;
 }
 
+/* Order of places in the file. Two members at one place then overlap, which check_members refuses. */
 static int compare_headers(const void *a, const void *b)
 {
   const flow_zip_member *x = *(flow_zip_member *const *)a, *y = *(flow_zip_member *const *)b;

@@ -10,6 +10,8 @@
 
 enum { FLOW_ZIP_STORED = 0, FLOW_ZIP_DEFLATED = 8 };
 
+/* A member as the directory describes it. A folder is a member whose name ends with a slash. `name` is in
+ * flow_zip.names. */
 typedef struct flow_zip_member {
   const char *name;
   uint64_t    compressed, size;        /* bytes in the file; bytes inflated */
@@ -18,6 +20,8 @@ typedef struct flow_zip_member {
   unsigned    method, flags;
 } flow_zip_member;
 
+/* `members`, `by_name` and `names` are the archive's; by_name has `count` indices into members. The source is shared by
+ * all members: one of them is read at a time. */
 typedef struct flow_zip {
   flow_source      source;
   flow_zip_member *members;            /* in the directory's order */
@@ -40,6 +44,8 @@ flow_status flow_zip_verify(flow_zip *zip, const flow_zip_member *member);
 
 /* Writing: members are stored, dated 1980-01-01 so that equal contents give equal files. Between start and finish exactly `bytes`
  * bytes are written to writer->sink. With align > 0 (a power of two up to 4,096) the content starts at a multiple of it. */
+/* What the directory will say of a member: name (owned), bytes of its content, where its local header is, the checksum,
+ * which is 0 until flow_zip_finish. */
 typedef struct flow_zip_record { char *name; uint64_t bytes, header; uint32_t crc; } flow_zip_record;
 typedef struct flow_zip_writer {
   flow_sink        sink;

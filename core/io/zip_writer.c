@@ -1,4 +1,9 @@
-/* zip_writer.c: writing zip archives: stored members whose sizes are known before, whose checksums are put in afterwards. */
+/* zip_writer.c: writing zip archives: stored members whose sizes are known before, whose checksums are put in
+ * afterwards.
+ *
+ * For each member: flow_zip_start, then exactly the announced bytes into writer->sink, then flow_zip_finish; at the end
+ * flow_zip_commit, which writes the directory. After any failure flow_zip_discard. The bytes of an archive depend on
+ * names, contents and alignment alone: there are no times and no owners in it. */
 #include "io/zip.h"
 
 #include <string.h>
@@ -16,12 +21,15 @@ static const uint32_t MODE = 0100644u << 16;    /* a regular file that its owner
 /* A header under construction: little-endian numbers one after the other. */
 typedef struct header { unsigned char bytes[MOST_HEADER]; int count; } header;
 
+/* Headers are at most MOST_HEADER bytes: the longest are the entry of the directory (46) and the zip64 end record with
+ * its locator (76). */
 static void put(header *to, uint64_t value, int bytes)
 {
   flow_put_little_endian(to->bytes + to->count, value, bytes);
   to->count += bytes;
 }
 
+/* 2^32 - 1 itself is the mark of a number that is elsewhere, so it counts as too large, too. */
 static int is_wide(uint64_t value) { return value >= UINT32_MAX; }
 static uint64_t narrow(uint64_t value) { return is_wide(value) ? UINT32_MAX : value; }
 
@@ -106,6 +114,8 @@ flow_status flow_zip_start(flow_zip_writer *writer, const char *name, uint64_t b
   return FLOW_OK;
 }
 
+/* FLOW_INTERNAL if more or fewer bytes were written than announced: the local header, which is in the file already,
+ * would lie. */
 flow_status flow_zip_finish(flow_zip_writer *writer)
 {
   flow_zip_record *record = &writer->records[writer->count - 1];
@@ -187,6 +197,7 @@ static void free_records(flow_zip_writer *writer)
   writer->count = writer->capacity = 0;
 }
 
+/* Directory, end record, then the file's name (flow_sink_commit). The records are freed in any case. */
 flow_status flow_zip_commit(flow_zip_writer *writer)
 {
   uint64_t offset = writer->sink.written;

@@ -1,4 +1,8 @@
-/* object.c: object headers of version 1 and their messages: what a group or a dataset is, and its text attributes. */
+/* object.c: object headers of version 1 and their messages: what a group or a dataset is, and its text attributes.
+ *
+ * A header (specification, IV.A.1.a) is a prefix and blocks of messages; the first block follows the prefix, further
+ * ones are named by continuation messages. Each message is 8 bytes (type, size, flags) and contents. Nothing here is
+ * trusted: each length is compared with what is left of the bytes around it, before it is used. */
 #include "io/hdf5/hdf5.h"
 
 #include <string.h>
@@ -16,7 +20,9 @@ typedef struct piece { const unsigned char *bytes; uint64_t count, address; } pi
 
 /* ---- the global heap: texts of variable length ------------------------------------------------------------------------------------ */
 
-/* Goes over the objects of the heap in memory: sets where each begins (the first with an index counts), or takes that back. */
+/* Goes over the objects of the heap in memory: sets where each begins (the first with an index counts), or takes that
+ * back. reader->heap_objects has an entry for every 16-bit index, so that no index of the file leads out of it. Taking
+ * back walks over the same objects as setting and stops where that did, also if it had failed. */
 static flow_status index_heap(flow_hdf5_reader *reader, int set)
 {
   const unsigned char *heap = reader->heap;
@@ -46,8 +52,9 @@ void flow_hdf5_forget_heap(flow_hdf5_reader *reader)
   reader->heap_objects = NULL;
 }
 
-/* One heap at a time is kept with an index of its objects: texts of a file are usually all in one, and a file that alternates between
- * two pays from its budget. */
+/* One heap at a time is kept with an index of its objects: texts of a file are usually all in one, and a file that
+ * alternates between two pays from its budget. On failure the heap counts as not loaded (heap_address), and the next
+ * call or flow_hdf5_forget_heap drops what there is of it. */
 static flow_status load_heap(flow_hdf5_reader *reader, uint64_t address)
 {
   unsigned char header[HEAP_HEADER_BYTES];
@@ -69,6 +76,7 @@ static flow_status load_heap(flow_hdf5_reader *reader, uint64_t address)
   return FLOW_OK;
 }
 
+/* The caller frees *out. A zero byte inside would cut the text off for every reader of C strings. */
 static flow_status copy_text(const flow_hdf5_reader *reader, const unsigned char *bytes, uint64_t count, char **out)
 {
   void *block;
@@ -116,7 +124,9 @@ static flow_status read_dataspace(flow_hdf5_reader *reader, piece message, int *
   return FLOW_OK;
 }
 
-/* Where a dataset's bytes are (HDF5 file format, IV.A.2.i): compact, in the message itself, or contiguous, somewhere in the file. */
+/* Where a dataset's bytes are (HDF5 file format, IV.A.2.i): compact, in the message itself, or contiguous, somewhere in
+ * the file. That the bytes are inside of the file is checked when the entry is made (tensor_file.c). The sizes of
+ * versions 3 and 4 are the same for these two classes. */
 static flow_status read_layout(flow_hdf5_reader *reader, piece message, flow_hdf5_object *object)
 {
   const unsigned char *bytes = message.bytes;
@@ -137,7 +147,8 @@ static flow_status read_layout(flow_hdf5_reader *reader, piece message, flow_hdf
   return FLOW_OK;
 }
 
-/* Cuts `bytes` from the front of the message. */
+/* Cuts `bytes` from the front of the message. padded: the part is followed by zeros up to a multiple of 8, as in
+ * attributes of version 1. *out is valid on success only. */
 static flow_status cut(const flow_hdf5_reader *reader, piece *message, uint64_t bytes, int padded, piece *out)
 {
   *out = (piece){ message->bytes, bytes, message->address };
@@ -191,7 +202,8 @@ static flow_status read_texts(flow_hdf5_reader *reader, piece type, piece data, 
   return status;
 }
 
-/* Texts become notes, lists of texts too, in lines; numbers as attributes mean nothing here. */
+/* Texts become notes, lists of texts too, in lines; numbers as attributes mean nothing here. Sizes of name, datatype and
+ * dataspace come first (IV.A.2.m), then the three, then the data, which reaches to the end of the message. */
 static flow_status read_attribute(flow_hdf5_reader *reader, piece message, flow_hdf5_object *object)
 {
   const unsigned char *bytes = message.bytes;
@@ -296,6 +308,8 @@ static flow_status read_chunk(flow_hdf5_reader *reader, chunk where, chunk *chun
   return status;
 }
 
+/* *out is what the messages said together. Which of them a group or a dataset must have is for the caller to check
+ * (read_at). */
 flow_status flow_hdf5_read_object(flow_hdf5_reader *reader, uint64_t address, flow_hdf5_object *out)
 {
   unsigned char prefix[PREFIX_BYTES];

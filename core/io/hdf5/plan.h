@@ -7,7 +7,9 @@
 
 enum { FLOW_HDF5_ALIGNMENT = 64 };          /* of contents, from the format's first byte */
 
-/* A text attribute; its text is object `index` of the global heap at `heap`, from byte `place` of the file on. */
+/* A text attribute; its text is object `index` of the global heap at `heap`, from byte `place` of the file on. next: the
+ * node's next note, -1: none. key and text are borrowed from the writer. `place` is where the object's own 16 bytes
+ * begin, which the text follows. */
 typedef struct flow_hdf5_note { const char *key, *text; int next, index; uint64_t heap, place; } flow_hdf5_note;
 
 /* A group or dataset; what is below it are the nodes after it, up to `end`. */
@@ -21,6 +23,8 @@ typedef struct flow_hdf5_node {
   uint64_t    tree_root, content, bytes;                /* its root; of a dataset */
 } flow_hdf5_node;
 
+/* A global heap that will be written: where it is, its size (a multiple of 4,096), and how much of that is in use, its
+ * header included. */
 typedef struct flow_hdf5_heap { uint64_t address, bytes, used; } flow_hdf5_heap;
 
 typedef struct flow_hdf5_plan {

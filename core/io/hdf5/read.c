@@ -1,4 +1,9 @@
-/* read.c: the index of an HDF5 file: the superblock, and from its root group on all groups and datasets. */
+/* read.c: the index of an HDF5 file: the superblock, and from its root group on all groups and datasets.
+ *
+ * The walk goes down from the root: read_at reads an object's header, read_group the group's names (a local heap) and
+ * its B-tree, whose leaves are symbol nodes with the links, follow each link, which ends in read_at again. So the
+ * recursion is as deep as groups are nested, times the levels of a B-tree; both are bounded. What is found goes to
+ * flow_tensor_file_entry and its relatives, under reader->path. */
 #include "io/hdf5/hdf5.h"
 
 #include <string.h>
@@ -118,7 +123,9 @@ static flow_status read_symbols(flow_hdf5_reader *reader, uint64_t address, cons
   return status;
 }
 
-/* A node of a group's B-tree, which must be at this level above the symbol nodes; -1: the root, at any. */
+/* A node of a group's B-tree, which must be at this level above the symbol nodes; -1: the root, at any. Levels fall by
+ * one with each call, so at most MOST_LEVELS calls are nested, whatever addresses the file gives. A node that is visited
+ * again and again pays for it from the budget. */
 static flow_status read_tree(flow_hdf5_reader *reader, uint64_t address, int level, const names *heap)
 {
   unsigned char node[NODE_BYTES], *children;
@@ -188,7 +195,8 @@ static flow_status read_at(flow_hdf5_reader *reader, uint64_t address)
 
 /* ---- the file ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Finds the root group's object header. Versions 0 and 1 end with a link to it; 2 and 3 are shorter. */
+/* Finds the root group's object header. Versions 0 and 1 end with a link to it; 2 and 3 are shorter. Checksums of
+ * versions 2 and 3 are not compared: a wrong address leads to something that is no object header. */
 static flow_status read_superblock(flow_hdf5_reader *reader, uint64_t *root)
 {
   unsigned char block[SUPERBLOCK_BYTES + 4] = { 0 };

@@ -1,4 +1,9 @@
-/* tree.c: the names of a writer's tensors, notes and groups as a tree in HDF5's order: a group's links sorted by their bytes. */
+/* tree.c: the names of a writer's tensors, notes and groups as a tree in HDF5's order: a group's links sorted by their
+ * bytes.
+ *
+ * Every path that anything has, and every parent of it, is mentioned once each time; sorted, the mentions of one path
+ * are neighbours and become one node, and what is below a group follows it directly. So a node needs no list of
+ * children: they are the nodes up to `end`. */
 #include "io/hdf5/plan.h"
 
 #include <stdlib.h>
@@ -22,6 +27,7 @@ static int compare_paths(const mention *a, const mention *b)
   return a->length - b->length;
 }
 
+/* By the order in which they were mentioned where paths are equal, which makes the result independent of qsort. */
 static int compare_mentions(const void *a, const void *b)
 {
   const mention *x = a, *y = b;
@@ -34,7 +40,8 @@ static flow_status fail_path(const char *path, const char *fault)
   return flow_fail(FLOW_INVALID_ARGUMENT, "'%.200s' cannot be a path in an HDF5 file: %s", path, fault);
 }
 
-/* Mentions a path and its parents. */
+/* Mentions a path and its parents. The path is borrowed; parents are the same text with a shorter length. "" is the root
+ * and mentions nothing but itself. */
 static flow_status mention_path(mentions *all, const char *path, int item, int note, int is_group)
 {
   size_t length = strlen(path);
@@ -116,7 +123,8 @@ static int is_below(const flow_hdf5_node *node, const flow_hdf5_node *parent)
          memcmp(node->path, parent->path, (size_t)parent->length) == 0;
 }
 
-/* Nodes in the order of their paths; each knows where what is below it ends. */
+/* Nodes in the order of their paths; each knows where what is below it ends. `open` is the way from the root to the
+ * node: at most FLOW_HDF5_MOST_DEPTH - 1 parts (mention_path) and the root. all->count nodes is more than there will be. */
 static flow_status make_nodes(flow_hdf5_plan *plan, const mentions *all)
 {
   int open[FLOW_HDF5_MOST_DEPTH + 1], depth = 0;

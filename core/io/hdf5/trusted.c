@@ -1,4 +1,8 @@
-/* trusted.c: HDF5 files that the caller trusts, in layouts that Keras does not write, through the plugin "hdf5". */
+/* trusted.c: HDF5 files that the caller trusts, in layouts that Keras does not write, through the plugin "hdf5".
+ *
+ * The plugin tells what the file holds (flow_hdf5_visitor); here that becomes the index of a flow_tensor_file. Entries
+ * have no place in the file, contents are read by name. A member of an archive is brought into memory whole, as libhdf5
+ * takes files or memory. */
 #include "io/tensor_file.h"
 #include "io/zip.h"
 
@@ -7,6 +11,7 @@
 #include "base/plugin.h"
 #include "io/hdf5/hdf5_plugin.h"
 
+/* Belongs to the flow_tensor_file. `file` is the plugin's, NULL until it is open; `image` must outlive it. */
 struct flow_trusted {
   const flow_hdf5_functions *functions;
   void                      *file;
@@ -30,7 +35,7 @@ static flow_status add_tensor(void *target, const char *path, int dtype, int ran
   return flow_tensor_file_entry(file, path, &entry);
 }
 
-/* The whole member, inflated if it is compressed. */
+/* The whole member, inflated if it is compressed. *image is the caller's to free, also after a failure. */
 static flow_status load_member(const flow_tensor_file *file, const char *member, void **image, uint64_t *bytes)
 {
   flow_zip zip;
@@ -48,6 +53,7 @@ static flow_status load_member(const flow_tensor_file *file, const char *member,
   return status;
 }
 
+/* On failure file->trusted is what there is of it: flow_tensor_file_release closes it. */
 flow_status flow_trusted_open(flow_tensor_file *file, const char *member)
 {
   const flow_plugin *plugin;

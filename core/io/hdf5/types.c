@@ -54,6 +54,8 @@ int flow_hdf5_dtype(const unsigned char *type, uint64_t bytes)
   return FLOW_HDF5_OTHER;
 }
 
+/* By the class in the lower half of the first byte, in the order of the specification (0: fixed point, 1: floating
+ * point, ...). */
 const char *flow_hdf5_type_name(const unsigned char *type, uint64_t bytes)
 {
   static const char *const names[] = { "integers of another size", "floats of another kind", "times", "texts", "bit fields",

@@ -1,5 +1,10 @@
-/* write.c: HDF5 files as h5py writes them by default: superblock 0, groups of the old style, contiguous datasets, texts of variable
- * length in global heaps. First everything gets its address, then the index is made, then contents are streamed. */
+/* write.c: HDF5 files as h5py writes them by default: superblock 0, groups of the old style, contiguous datasets, texts
+ * of variable length in global heaps. First everything gets its address, then the index is made, then contents are
+ * streamed.
+ *
+ * The plan (make_plan) and the bytes (put_*) must agree: a function that places something and the one that puts it have
+ * the same sizes, and put() does not check, since the block has plan->index_bytes. The bytes of a file depend on names,
+ * notes and contents alone. */
 #include "io/hdf5/plan.h"
 
 #include <string.h>
@@ -7,6 +12,8 @@
 #include "base/memory.h"
 
 enum {
+  /* LEAF_K, INTERNAL_K: half the number of links of a symbol node, and of children of a B-tree node, at most: libhdf5's
+   * defaults, which the superblock states. */
   SUPERBLOCK_BYTES = 96, LEAF_K = 4, INTERNAL_K = 16, SYMBOLS = 2 * LEAF_K, CHILDREN = 2 * INTERNAL_K,
   SYMBOL_BYTES = 40, SYMBOL_NODE_BYTES = 8 + SYMBOLS * SYMBOL_BYTES, TREE_NODE_BYTES = 24 + CHILDREN * 16 + 8,
   HEAP_BYTES = 32, OBJECT_BYTES = 16, MESSAGE_BYTES = 8, TEXT_TYPE_BYTES = 24, SCALAR_SPACE_BYTES = 8, REFERENCE_BYTES = 16,
@@ -40,7 +47,8 @@ static uint64_t header_bytes(const flow_hdf5_plan *plan, const flow_hdf5_node *n
   return bytes;
 }
 
-/* Gives a group its local heap, symbol nodes and B-tree from *at on. */
+/* Gives a group its local heap, symbol nodes and B-tree from *at on. A level of the tree needs a node for each CHILDREN
+ * nodes of the level below; a group without links has one empty node. */
 static void place_group(const flow_hdf5_plan *plan, flow_hdf5_node *node, uint64_t *at)
 {
   node->heap_bytes = 8;                              /* the empty name, which is the first key of the B-tree */
@@ -61,7 +69,8 @@ static void place_group(const flow_hdf5_plan *plan, flow_hdf5_node *node, uint64
   *at = end;
 }
 
-/* Texts go to global heaps, as many as fit; a longer one has its own heap. */
+/* Texts go to global heaps, as many as fit; a longer one has its own heap. An index is unique in its heap and fits 16
+ * bits, since GLOBAL_HEAP_MOST bytes hold fewer than 4,000 objects. */
 static flow_status place_texts(flow_hdf5_plan *plan, uint64_t *at)
 {
   int next_index = 1;
@@ -94,8 +103,9 @@ static void free_plan(flow_hdf5_plan *plan)
   flow_free(plan->heaps);
 }
 
-/* Addresses in the order of the file: superblock; for each node its header and, for a group, heap, symbol nodes and tree; global heaps;
- * then contents on multiples of FLOW_HDF5_ALIGNMENT. */
+/* Addresses in the order of the file: superblock; for each node its header and, for a group, heap, symbol nodes and
+ * tree; global heaps; then contents on multiples of FLOW_HDF5_ALIGNMENT. On failure what the plan holds is still to be
+ * freed (free_plan). */
 static flow_status make_plan(const flow_tensor_writer *writer, flow_hdf5_plan *plan)
 {
   uint64_t at = SUPERBLOCK_BYTES;
@@ -337,6 +347,8 @@ static flow_status write_index(const flow_hdf5_plan *plan, const flow_tensor_wri
   return status;
 }
 
+/* Zeros fill the file up to where each content begins: fewer than FLOW_HDF5_ALIGNMENT bytes, as nodes are in the order
+ * of their addresses. */
 static flow_status write_contents(const flow_hdf5_plan *plan, const flow_tensor_writer *writer, flow_sink *sink)
 {
   static const unsigned char zeros[FLOW_HDF5_ALIGNMENT];
