@@ -1,10 +1,14 @@
-/* core/models: models without Lua: a .keras file becomes a list of layer calls that predicts, trains and is saved again. Lua has its own
- * walk over layers (lua/flow/model/init.lua), which can hold layers written in Lua; here only the library's own layers are known.
- * Uses everything below but data.
+/* core/models: models without Lua: a .keras file becomes a list of layer calls that predicts, trains and is saved again.
+ * Lua has its own walk over layers (lua/flow/model/init.lua), which can hold layers written in Lua; here only the
+ * library's own layers are known. Uses everything below but data.
  *
- * model.h: reading order: model_read.c (config.json to calls), model_order.c (which comes first), model_build.c (layers get their
- * variables), model_file.c (variables and files), model_run.c (steps), session.h (callers in several threads), shared_models.c (one model
- * for all callers that open the same file). */
+ * model.h: reading order: model_parts.c and model_read.c (config.json to calls), model_order.c (which comes first),
+ * model_build.c (layers get their variables), model_file.c (variables and files), model_run.c (steps), session.h
+ * (callers in several threads), shared_models.c (one model for all callers that open the same file).
+ *
+ * A model is made by one thread and does not change afterwards, but for its variables, steps_done, predictions and what
+ * session.h keeps. Any number of threads may then use it; variables are read and written between flow_sharing_enter and
+ * flow_sharing_leave alone. */
 #ifndef FLOW_MODELS_MODEL_H
 #define FLOW_MODELS_MODEL_H
 
@@ -18,7 +22,8 @@
 
 enum {
   FLOW_MODEL_MAGIC = 0x464c4d44,
-  FLOW_MODEL_MOST_TENSORS = 256      /* inputs, outputs, and what one call takes and gives */
+  FLOW_MODEL_MOST_TENSORS = 256, /* inputs, outputs, and what one call takes and gives */
+  FLOW_MODEL_MOST_DEPTH = 64     /* models and wrappers inside of each other */
 };
 
 /* What a model is made of, as config.json nests it: a layer, an input, arithmetic on symbolic tensors or a model. */
@@ -28,9 +33,12 @@ typedef enum flow_part_kind {
 
 typedef struct flow_model_call flow_model_call;
 
-/* Calls one after the other. Values count from 0: the inputs first, then what each call gives. total: calls, and those inside of them. */
+/* Calls one after the other. Values count from 0: the inputs first, then what each call gives. total: calls of
+ * layers and of models, and those inside of them. */
 typedef struct flow_model_program { flow_model_call *calls; int call_count, call_capacity, value_count, total; } flow_model_program;
 
+/* A part and all that is inside of it. Texts and JSON are borrowed from the model's description, which lives as long as
+ * the model. Which fields are set follows from `kind`; all others are 0 or NULL. */
 typedef struct flow_model_part {
   flow_part_kind    kind;
   const char       *class_name, *name;   /* borrowed from the description */
@@ -45,7 +53,8 @@ typedef struct flow_model_part {
   int              *outputs, output_count;     /* which of its values are the results: owned */
 } flow_model_part;
 
-/* One call of a layer or an operation on values. */
+/* One call of a layer or an operation on values. Exactly one of layer, wrapper and operation is set, or none. All
+ * operands are below `result`, the first of its result_count values. */
 struct flow_model_call {
   flow_layer *layer;                     /* borrowed from its part; NULL: an operation */
   const flow_model_part *wrapper;        /* borrowed; in place of a layer */
@@ -64,6 +73,8 @@ typedef struct flow_model_input { const char *name; int dtype, rank; int64_t sha
 /* Which file of a file system, and which content of it. */
 typedef struct flow_file_version { uint64_t device, number; int64_t bytes, seconds, nanoseconds; } flow_file_version;
 
+/* `sharing` is the lock of the variables and of steps_done; `references` and `predictions` are atomic; is_shared,
+ * version and next_shared belong to the lock of shared_models.c; all else does not change once the model was opened. */
 struct flow_model {
   uint32_t          magic;
   _Atomic int       references;
@@ -91,6 +102,17 @@ struct flow_model {
 
 /* model_run.c */
 flow_status flow_check_model(const char *function, const flow_model *model);
+
+/* model_parts.c: an entry of config.json, and all that is inside of it, into a part that is all zero. depth: 0 at the
+ * root. On failure the part holds what was read so far, and is to be released with its model. */
+flow_status flow_model_read_part(const flow_json *entry, int depth, flow_model_part *part);
+
+/* model_read.c: how many results a call of the part has; and the calls that one call of it consists of, which go to the
+ * end of the program: inputs are values, outputs gets flow_part_outputs() values, at most FLOW_MODEL_MOST_TENSORS. An
+ * operation cannot be expanded. */
+int flow_part_outputs(const flow_model_part *part);
+flow_status flow_part_expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
+                             int *outputs);
 
 /* model_read.c: description to parts, inputs, calls and outputs; compile_config to optimizer and loss. Messages name what is not known. A
  * model whose loss or optimizer is not known is not compiled, as in Keras: it predicts, and training says why it cannot. */

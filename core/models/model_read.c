@@ -1,5 +1,9 @@
-/* model_read.c: config.json, as keras.src.saving.serialization_lib writes it, becomes parts, and the parts calls. The file is hostile:
- * every member is checked for its kind, nesting and the number of calls are bounded. */
+/* model_read.c: config.json, as keras.src.saving.serialization_lib writes it, becomes parts (model_parts.c), and the parts calls, here. The
+ * file is hostile: every member is checked for its kind, nesting and the number of calls are bounded.
+ *
+ * A call of a layer, a wrapper or an operation becomes one flow_model_call; a call of a model becomes the calls of what is in it, so that
+ * the program of the whole model is flat (flow_part_expand). Values are numbered as calls are made: a call's operands have lower numbers
+ * than its results, which is why the calls can run in the order in which they are in the program. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,112 +11,9 @@
 #include "models/file_tensors.h"
 #include "models/wrappers.h"
 
-enum { MOST_DEPTH = 64, MOST_CALLS = 100000, MOST_PARTS = 100000 };
+enum { MOST_CALLS = 100000 };
 
 static const flow_json *member(const flow_json *object, const char *name) { return flow_json_member(object, name); }
-
-/* ---- parts --------------------------------------------------------------------------------------------------------------- */
-
-static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part);
-
-/* Parts of a model, in the order of config.json. depth counts nested models and wrappers; part_count grows as entries are read, so that a
- * failure half-way leaves what release_part can release. */
-static flow_status read_parts(const flow_json *config, int depth, flow_model_part *part)
-{
-  const flow_json *list = member(config, "layers"), *entry;
-  void *block;
-  int count = flow_json_count(list);
-  if (!flow_json_is(list, FLOW_JSON_LIST) || count == 0 || count > MOST_PARTS)
-    return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" has no list of layers", part->name);
-  if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_model_part) * (size_t)count, &block));
-  part->parts = block;
-  FLOW_JSON_EACH(entry, list) FLOW_TRY(read_part(entry, depth + 1, &part->parts[part->part_count++]));
-  return FLOW_OK;
-}
-
-static int output_count(const flow_model_part *part);
-static flow_status expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
-                          int *outputs);
-
-/* The layer or model inside of a TimeDistributed as a program with one input, value 0, so that a step or a batch of steps can be run like a
- * small model. */
-static flow_status read_program(int depth, flow_model_part *part)
-{
-  int capacity = 0, count = part->output_count = output_count(&part->parts[0]);
-  if (count < 1 || count > FLOW_MODEL_MOST_TENSORS) return flow_wrapper_fail(part, "what it holds has %d outputs", count);
-  FLOW_TRY(flow_grow(&part->outputs, sizeof(int), count, &capacity));
-  part->program.value_count = 1;
-  return expand(&part->program, &part->parts[0], (const int[]){ 0 }, 1, depth + 1, part->outputs);
-}
-
-/* The parts of a wrapper: in fields of its config, or in a list. */
-static flow_status read_wrapper(const flow_json *config, int depth, flow_model_part *part)
-{
-  const flow_wrapper *wrapper = part->wrapper;
-  const flow_json *list = wrapper->list ? member(config, wrapper->list) : NULL, *entry;
-  int count = 0;
-  void *block;
-  while (wrapper->fields[count]) count++;
-  if (wrapper->list) count = flow_json_is(list, FLOW_JSON_LIST) ? flow_json_count(list) : 0;
-  if (wrapper->list && (count < 1 || count > MOST_PARTS))
-    return flow_fail(FLOW_CORRUPT_DATA, "%s \"%s\" has no list of %s", part->class_name, part->name, wrapper->list);
-  if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "layers are nested more than %d deep", MOST_DEPTH);
-  if (count == 0) return FLOW_OK;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_model_part) * (size_t)count, &block));
-  part->parts = block;
-  FLOW_JSON_EACH(entry, list) FLOW_TRY(read_part(entry, depth + 1, &part->parts[part->part_count++]));
-  for (int i = 0; !list && i < count; i++) {
-    char name[64];
-    const char *split = strchr(wrapper->fields[i], '=');
-    snprintf(name, sizeof name, "%.*s", (int)(split - wrapper->fields[i]), wrapper->fields[i]);
-    if (!flow_json_is(member(config, name), FLOW_JSON_OBJECT))
-      return flow_fail(FLOW_CORRUPT_DATA, "%s \"%s\" has no %s", part->class_name, part->name, name);
-    FLOW_TRY(read_part(member(config, name), depth + 1, &part->parts[part->part_count++]));
-    part->parts[i].field = split + 1;
-  }
-  if (wrapper->check) FLOW_TRY(wrapper->check(part));
-  return wrapper->runs_program ? read_program(depth, part) : FLOW_OK;
-}
-
-/* One entry of the list of layers, an operation included. Only the kind of the entry and of its members is checked here; what a layer does
- * with its config is checked by the layer's own reader. part holds borrowed texts of the description, which lives as long as the model. */
-static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part)
-{
-  const flow_json *config = member(entry, "config");
-  part->entry = entry;
-  part->class_name = flow_json_member_text(entry, "class_name");
-  part->name = flow_json_member_text(entry, "name") ? flow_json_member_text(entry, "name") : flow_json_member_text(config, "name");
-  if (!part->class_name || !flow_json_is(config, FLOW_JSON_OBJECT) || !part->name)
-    return flow_fail(FLOW_CORRUPT_DATA, "an entry has no class_name, no config or no name");
-  if (strcmp(part->class_name, "InputLayer") == 0) {
-    part->kind = FLOW_PART_INPUT;
-    return FLOW_OK;
-  }
-  int sequential = strcmp(part->class_name, "Sequential") == 0;
-  if (sequential || strcmp(part->class_name, "Functional") == 0 || strcmp(part->class_name, "Model") == 0) {
-    part->kind = sequential ? FLOW_PART_SEQUENTIAL : FLOW_PART_FUNCTIONAL;
-    return read_parts(config, depth, part);
-  }
-  if (flow_operation_is(flow_json_member_text(entry, "module"))) {
-    part->kind = FLOW_PART_OPERATION;
-    part->operation = flow_operation_find(part->class_name);
-    if (part->operation) return FLOW_OK;
-    return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is the operation %s of %s, which is not supported in files", part->name, part->class_name,
-                     flow_json_member_text(entry, "module"));
-  }
-  part->wrapper = flow_wrapper_find(part->class_name);
-  if (part->wrapper) {
-    part->kind = FLOW_PART_WRAPPER;
-    return read_wrapper(config, depth, part);
-  }
-  if (flow_layer_class_lookup(part->class_name) < 0)
-    return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is of class %s, which the library does not have (layers written in Lua are "
-                     "opened from Lua)", part->name, part->class_name);
-  part->kind = FLOW_PART_LAYER;
-  FLOW_TRY(flow_layer_read_entry(part->class_name, entry, &part->layer));
-  return flow_model_check_layer(part->layer);
-}
 
 /* ---- inputs ---------------------------------------------------------------------------------------------------------------- */
 
@@ -141,13 +42,21 @@ static flow_status add_input(flow_model *model, const flow_model_part *part)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
-/* given: how many values the call gives; *result: the first of them. */
+/* Models that call models count as calls, too: without that, a few of them, each with two calls of the next, would take forever. */
+static flow_status count_call(flow_model_program *program, int calls)
+{
+  program->total += calls;
+  if (program->total <= MOST_CALLS) return FLOW_OK;
+  return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
+}
+
+/* Appends a call of a layer, a wrapper, an operation or, where the part has none of these, of the mask setter. given:
+ * how many values the call gives; *result: the first of them. The operands are copied. */
 static flow_status add_call(flow_model_program *program, const flow_model_part *part, const flow_json *entry, const int *operands,
                             int count, int given, int *result)
 {
   void *block;
-  program->total += 1 + (part->kind == FLOW_PART_WRAPPER ? part->program.total : 0);
-  if (program->total > MOST_CALLS) return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
+  FLOW_TRY(count_call(program, 1 + (part->kind == FLOW_PART_WRAPPER ? part->program.total : 0)));
   if (count > FLOW_MODEL_MOST_TENSORS)
     return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is called with %d inputs, at most %d are possible", part->name, count,
                      FLOW_MODEL_MOST_TENSORS);
@@ -166,31 +75,39 @@ static flow_status add_call(flow_model_program *program, const flow_model_part *
   return FLOW_OK;
 }
 
-/* What the parts of one call of a functional model have given so far: values[part][call][output]. */
+/* What the parts of one call of a functional model have given so far: values[part][call][output]. calls: how many were
+ * made so far; values has room for as many as the part has in the list, and each entry for `outputs` values. */
 typedef struct results { int **values; int calls, outputs; } results;
 
-/* How many results a call of the part has. Of a Sequential one; expand checks that its parts have one each. */
-static int output_count(const flow_model_part *part)
+/* How many results a call of the part has: for a Sequential model one; flow_part_expand checks that its parts have one
+ * each. 0 for a model that names no outputs. */
+int flow_part_outputs(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
   if (part->kind == FLOW_PART_LAYER || part->kind == FLOW_PART_WRAPPER) return flow_wrapper_outputs(part);
   return part->kind == FLOW_PART_FUNCTIONAL ? flow_file_end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 
+/* A number of a call or of an output: whole, from 0; a file may hold any number here, NaN too. */
+static int is_ordinal(const flow_json *value)
+{
+  return flow_json_is_number(value) && value->number >= 0 && value->number <= INT32_MAX && value->number == (int)value->number;
+}
+
 /* The value of {name, call, output}; -1: not there yet. Among the inputs and outputs of a model (ends), and only there, Keras counts a
- * call that every functional model begins with. */
+ * call that every functional model begins with. The output is compared with those that there are before it becomes an index. */
 static flow_status find_value(const flow_model_part *part, const results *found, const flow_json *history, int ends, int *value)
 {
   const flow_json *name = flow_json_item(history, 0), *call = flow_json_item(history, 1), *output = flow_json_item(history, 2);
-  if (!flow_json_is(name, FLOW_JSON_TEXT) || !flow_json_is_number(call) || !flow_json_is_number(output))
+  if (!flow_json_is(name, FLOW_JSON_TEXT) || !is_ordinal(call) || !is_ordinal(output))
     return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to a tensor in a way that is not known; save with Keras 3", part->name);
   for (int i = 0; i < part->part_count; i++) {
     if (strcmp(part->parts[i].name, name->text) != 0) continue;
-    double number = call->number - (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && call->number >= 1);
-    if (number < 0 || output->number < 0 || (found[i].calls > 0 && output->number >= found[i].outputs))
-      return flow_fail(FLOW_CORRUPT_DATA, "the layer \"%s\" has no output %g of call %g", part->parts[i].name,
-                       output->number, number);
-    *value = number < found[i].calls ? found[i].values[(int)number][(int)output->number] : -1;
+    int index = (int)output->number, number = (int)call->number;
+    if (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && number >= 1) number--;
+    if (found[i].calls > 0 && index >= found[i].outputs)
+      return flow_fail(FLOW_CORRUPT_DATA, "the layer \"%s\" has no output %d of call %d", part->parts[i].name, index, number);
+    *value = number < found[i].calls ? found[i].values[number][index] : -1;
     return FLOW_OK;
   }
   return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->text);
@@ -212,6 +129,7 @@ static flow_status add_results(results *found, const int *values, int count, int
   return FLOW_OK;
 }
 
+/* A call of such a part is expanded into calls. */
 static int is_model(const flow_model_part *part) { return part->kind == FLOW_PART_SEQUENTIAL || part->kind == FLOW_PART_FUNCTIONAL; }
 
 /* What a call gives beside its tensors: only `training` is known, and the mask of a model's inputs; null says nothing. */
@@ -280,7 +198,7 @@ static flow_status make_named_call(flow_model_program *program, const flow_model
     else status = add_named(whole, all, part, item->key, item, &named);
   }
   if (status == FLOW_OK && !named.waits) {
-    status = expand(program, part, named.operands, named.count, 0, outputs);
+    status = flow_part_expand(program, part, named.operands, named.count, 0, outputs);
     if (status == FLOW_OK) {
       flow_model_call *call = &program->calls[program->call_count - 1];
       memcpy(call->inputs, named.inputs, sizeof named.inputs);
@@ -298,7 +216,7 @@ static flow_status make_operation(flow_model_program *program, const flow_model_
                                   const flow_model_part *part, const flow_json *entry, int *outputs, int *made)
 {
   const flow_json *args = member(entry, "args"), *operand;
-  int operands[FLOW_MODEL_MOST_TENSORS], count = 0, made_count = output_count(part), first;
+  int operands[FLOW_MODEL_MOST_TENSORS], count = 0, made_count = flow_part_outputs(part), first;
   FLOW_JSON_EACH(operand, part->operation->operands == 0 ? flow_json_item(args, 0) : args) {
     const flow_json *history = member(member(operand, "config"), "keras_history");
     if (!history) continue;
@@ -330,14 +248,16 @@ static flow_status add_masks(flow_model_program *program, const flow_model_part 
   return FLOW_OK;
 }
 
-/* Makes call number found->calls of a part if its tensors are there; *made tells. */
+/* Makes call number found->calls of a part if its tensors are there; *made tells. A call that waits for a tensor leaves
+ * nothing in the program and is tried again in the next walk; a call that has masks may leave setters there, whose
+ * values nothing reads. */
 static flow_status make_call(flow_model_program *program, const flow_model_part *whole, const results *all, int index, int depth, int *made)
 {
   const flow_model_part *part = &whole->parts[index];
   results *found = (results *)&all[index];
   const flow_json *calls = member(part->entry, "inbound_nodes"), *call = flow_json_item(calls, found->calls);
   const flow_json *args = member(call, "args"), *first = flow_json_item(args, 0);
-  int operands[FLOW_MODEL_MOST_TENSORS], count = 0, outputs[FLOW_MODEL_MOST_TENSORS], outputs_of_part = output_count(part);
+  int operands[FLOW_MODEL_MOST_TENSORS], count = 0, outputs[FLOW_MODEL_MOST_TENSORS], outputs_of_part = flow_part_outputs(part);
   *made = 0;
   if (!first || outputs_of_part > FLOW_MODEL_MOST_TENSORS)
     return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
@@ -362,14 +282,16 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   int waits = 0;
   if (mask) FLOW_TRY(add_masks(program, whole, all, part, mask, operands, count, &waits));
   if (waits) return FLOW_OK;
-  if (!named) FLOW_TRY(expand(program, part, operands, count, depth + 1, outputs));
+  if (!named) FLOW_TRY(flow_part_expand(program, part, operands, count, depth + 1, outputs));
   FLOW_TRY(add_results(found, outputs, outputs_of_part, flow_json_count(calls)));
   *made = 1;
   return FLOW_OK;
 }
 
-/* Calls of a functional model in an order in which their tensors are there: the list is walked until a walk makes no call. found[]: results
- * of each part for this one call of the model; the model's own inputs count as call 0 of their InputLayers. */
+/* Calls of a functional model in an order in which their tensors are there: the list is walked until a walk makes no
+ * call. found[]: results of each part for this one call of the model; the model's own inputs count as call 0 of their
+ * InputLayers. Each walk over the list makes a call at least, so there are at most as many walks as calls; Keras writes
+ * the list in running order, for which one walk does. */
 static flow_status expand_functional(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
                                      results *found, int *outputs)
 {
@@ -382,9 +304,12 @@ static flow_status expand_functional(flow_model_program *program, const flow_mod
   for (int i = 0; i < count; i++) {
     const flow_json *name = flow_json_item(flow_file_end_at(starts, i), 0);
     int k = 0;
-    while (k < part->part_count && !(flow_json_is(name, FLOW_JSON_TEXT) && strcmp(part->parts[k].name, name->text) == 0)) k++;
+    /* An InputLayer, and nothing else, has no calls in the list of its own, so that its one result has room. */
+    while (k < part->part_count &&
+           !(flow_json_is(name, FLOW_JSON_TEXT) && part->parts[k].kind == FLOW_PART_INPUT && strcmp(part->parts[k].name, name->text) == 0))
+      k++;
     if (k == part->part_count || found[k].calls > 0)
-      return flow_fail(FLOW_CORRUPT_DATA, "input %d of the model \"%s\" is not among its layers", i + 1, part->name);
+      return flow_fail(FLOW_CORRUPT_DATA, "input %d of the model \"%s\" is not among its input layers", i + 1, part->name);
     FLOW_TRY(add_results(&found[k], &inputs[i], 1, 1));
   }
   while (left && progress) {           /* the list need not be in running order */
@@ -407,27 +332,30 @@ static flow_status expand_functional(flow_model_program *program, const flow_mod
   return FLOW_OK;
 }
 
-/* Appends the calls that one call of a part consists of; outputs: output_count(part) values. */
-static flow_status expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs)
+/* Appends the calls that one call of a part consists of; outputs: flow_part_outputs(part) values. It recurses into
+ * models in models. `found` exists for the time of this call: values of two calls of one model are not mixed. */
+flow_status flow_part_expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
+                             int *outputs)
 {
-  if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
+  if (depth > FLOW_MODEL_MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", FLOW_MODEL_MOST_DEPTH);
   if (part->kind == FLOW_PART_LAYER || part->kind == FLOW_PART_WRAPPER) {
-    FLOW_TRY(add_call(program, part, NULL, inputs, count, output_count(part), outputs));
-    for (int i = 1; i < output_count(part); i++) outputs[i] = outputs[0] + i;
+    FLOW_TRY(add_call(program, part, NULL, inputs, count, flow_part_outputs(part), outputs));
+    for (int i = 1; i < flow_part_outputs(part); i++) outputs[i] = outputs[0] + i;
     return FLOW_OK;
   }
   if (part->kind == FLOW_PART_OPERATION)
     return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" stands where only layers can be", part->name);
   if (part->kind == FLOW_PART_INPUT) return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" is called as a layer", part->name);
+  FLOW_TRY(count_call(program, 1));
   if (part->kind == FLOW_PART_SEQUENTIAL) {
     if (count != 1) return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs", part->name, count);
     outputs[0] = inputs[0];
     for (int i = 0; i < part->part_count; i++) {
       int value = outputs[0];
       if (part->parts[i].kind == FLOW_PART_INPUT) continue;
-      if (output_count(&part->parts[i]) != 1)
+      if (flow_part_outputs(&part->parts[i]) != 1)
         return flow_fail(FLOW_UNSUPPORTED, "the model \"%s\" has a part with several outputs", part->name);
-      FLOW_TRY(expand(program, &part->parts[i], &value, 1, depth + 1, outputs));
+      FLOW_TRY(flow_part_expand(program, &part->parts[i], &value, 1, depth + 1, outputs));
     }
     return FLOW_OK;
   }
@@ -469,16 +397,16 @@ static flow_status read_inputs(flow_model *model)
 flow_status flow_model_read_parts(flow_model *model)
 {
   int inputs[FLOW_MODEL_MOST_TENSORS], outputs[FLOW_MODEL_MOST_TENSORS];
-  FLOW_TRY(read_part(model->description, 0, &model->root));
+  FLOW_TRY(flow_model_read_part(model->description, 0, &model->root));
   if (model->root.kind != FLOW_PART_SEQUENTIAL && model->root.kind != FLOW_PART_FUNCTIONAL)
     return flow_fail(FLOW_UNSUPPORTED, "it holds a %s, not a Sequential or Functional model", model->root.class_name);
   FLOW_TRY(read_inputs(model));
-  int count = output_count(&model->root);
+  int count = flow_part_outputs(&model->root);
   if (model->input_count < 1 || model->input_count > FLOW_MODEL_MOST_TENSORS || count < 1 || count > FLOW_MODEL_MOST_TENSORS)
     return flow_fail(FLOW_UNSUPPORTED, "the model has %d inputs and %d outputs, 1 to %d are possible", model->input_count, count,
                      FLOW_MODEL_MOST_TENSORS);
   for (int i = 0; i < model->input_count; i++) inputs[i] = i;
-  FLOW_TRY(expand(&model->program, &model->root, inputs, model->input_count, 0, outputs));
+  FLOW_TRY(flow_part_expand(&model->program, &model->root, inputs, model->input_count, 0, outputs));
   FLOW_TRY(flow_model_order_calls(&model->program, outputs, count));
   FLOW_TRY(flow_grow(&model->outputs, sizeof(int), count, &model->output_capacity));
   memcpy(model->outputs, outputs, sizeof(int) * (size_t)count);

@@ -1,5 +1,10 @@
-/* operations.c: the operations of keras.ops that files may hold, what they share, and those that compute element by element. Formulas are
- * those of lua/flow/tensor/ops.lua, op by op, so that both give the same bits. */
+/* operations.c: the operations of keras.ops that files may hold, what they share, and those that compute element by
+ * element. Formulas are those of lua/flow/tensor/ops.lua, op by op, so that both give the same bits.
+ *
+ * An operation is found by its class when the file is read (flow_operation_find), its call is checked for what it may be
+ * given (flow_operation_check), and it runs whenever the model is traced (flow_operation_run): operands are put together
+ * from tensors and from the numbers in the file, and the record's rule makes ops of them. A rule need not check for
+ * failures: after the first one every function here returns NULL, and ops with NULL operands do nothing. */
 #include "models/operations.h"
 
 #include <math.h>
@@ -69,6 +74,7 @@ int flow_operation_axis_option(flow_operation_call *call, int limit, int initial
   return value ? flow_operation_axis(call, value, limit) : initial < 0 ? initial + limit : initial;
 }
 
+/* A tensor of rank 0, which the call's expression keeps. */
 static flow_tensor *scalar_of(flow_operation_call *call, int dtype, double value)
 {
   flow_tensor *scalar = NULL;
@@ -86,7 +92,8 @@ flow_tensor *flow_operation_scalar(flow_operation_call *call, const flow_tensor 
 /* Values of one constant in a file, 64 MB as floats: a file must not ask for more memory by a few nested lists. */
 enum { CONSTANT_MOST = 1 << 24 };
 
-/* How many values nested lists hold and how long they are on each level, as far as their first entries tell; -1: too many. */
+/* How many values nested lists hold and how long they are on each level, as far as their first entries tell; -1: too
+ * many. dims[0 .. *rank - 1]. An empty list ends the walk, since it has no first entry. */
 static int64_t dims_of(const flow_json *value, int *rank, int64_t *dims)
 {
   int64_t count = 1;
@@ -175,6 +182,7 @@ static flow_attributes reduction(flow_operation_call *call, int keepdims)
   return attributes;
 }
 
+/* keepdims is false where the config does not say. */
 static flow_tensor *reduce(flow_operation_call *call)
 {
   flow_attributes attributes = reduction(call, flow_operation_boolean(call, "keepdims", 0));
@@ -198,6 +206,7 @@ static flow_tensor *variance(flow_operation_call *call)
 
 static flow_tensor *deviation(flow_operation_call *call) { return flow_express(E, FLOW_OP_sqrt, variance(call), NULL, NULL, NULL); }
 
+/* The last axis where the config names none, as in Keras' softmax. */
 static flow_tensor *along_axis(flow_operation_call *call)
 {
   flow_attributes attributes = { .axis = { .axis = flow_operation_axis_option(call, X->rank, -1) } };
@@ -219,6 +228,7 @@ static flow_tensor *round_decimals(flow_operation_call *call)
   return rounded ? e_div(E, rounded, flow_operation_scalar(call, rounded, scale)) : NULL;
 }
 
+/* max before min, as NumPy: where the bounds cross, x_max wins. */
 static flow_tensor *clip(flow_operation_call *call)
 {
   flow_tensor *x = X;
@@ -349,6 +359,7 @@ int flow_operation_row(int index, char *text, int size)
                   plain[index].run == reduce ? "reduction" : "plain");
 }
 
+/* By the module, since classes of layers and of operations may have one name. */
 int flow_operation_is(const char *module)
 {
   static const char ops[] = "keras.src.ops.";
@@ -383,6 +394,7 @@ int flow_operation_outputs(const flow_operation *operation, const flow_json *con
 
 /* ---- calls -------------------------------------------------------------------------------------------------------------------- */
 
+/* Whether a name is one of those that `names` lists, with | between them. */
 static int is_among(const char *name, const char *names)
 {
   if (!names) return 0;
@@ -392,7 +404,8 @@ static int is_among(const char *name, const char *names)
   return 0;
 }
 
-/* "dtype" is the policy of an operation where it is not one of its options. */
+/* "dtype" is the policy of an operation where it is not one of its options. null, false and objects are options that
+ * were left out, or policies; everything else must be known, so that no meaning is lost. */
 static void check_options(flow_operation_call *call)
 {
   const flow_json *item;
@@ -462,7 +475,8 @@ flow_status flow_operation_run(flow_context *context, const flow_operation *oper
   check_options(&call);
   if (call.e.status == FLOW_OK) fill_operands(&call, tensors, count);
   flow_tensor *result = call.e.status == FLOW_OK ? operation->run(&call) : NULL;
-  if (flow_operation_outputs(operation, config) == 1) return flow_expression_take(&call.e, result, outputs);
+  if (flow_operation_outputs(operation, config) == 1) /* a rule for several outputs, such as Split, may have one as well */
+    return flow_expression_take(&call.e, call.output_count > 0 ? call.outputs[0] : result, outputs);
   for (int i = 0; i < call.output_count && call.e.status == FLOW_OK; i++) outputs[i] = flow_tensor_retain(call.outputs[i]);
   flow_tensor *none = NULL;
   flow_status status = flow_expression_take(&call.e, NULL, &none);

@@ -3,6 +3,7 @@
 #include "models/operations.h"
 #include "tensor/tensor.h"
 
+#include <math.h>
 #include <string.h>
 
 #define E (&call->e)
@@ -28,6 +29,7 @@ static flow_tensor *reshaped(flow_operation_call *call, flow_tensor *x, int rank
   return flow_express(E, FLOW_OP_reshape, x, NULL, NULL, &attributes);
 }
 
+/* A new axis of size 1 at `axis`, from 0 to the rank. */
 static flow_tensor *with_axis(flow_operation_call *call, flow_tensor *x, int axis)
 {
   int64_t dims[FLOW_MAX_RANK + 1];
@@ -46,6 +48,7 @@ static flow_tensor *permuted(flow_operation_call *call, flow_tensor *x, const in
   return flow_express(E, FLOW_OP_transpose, x, NULL, NULL, &attributes);
 }
 
+/* INT64_MAX / 2 as the end of the other axes: the slice op cuts it at the size, also one that is not known yet. */
 flow_tensor *flow_operation_part(flow_operation_call *call, flow_tensor *x, int axis, int64_t first, int64_t end)
 {
   if (!x) return NULL;
@@ -66,7 +69,8 @@ static flow_tensor *joined(flow_operation_call *call, flow_tensor *const *list, 
   return call->e.status == FLOW_OK ? result : NULL;
 }
 
-/* `count` copies of x joined along an axis: one concat that reads x `count` times. */
+/* `count` copies of x joined along an axis: one concat that reads x `count` times. count -1 fails: that is what whole()
+ * says of a number that is none. */
 static flow_tensor *copies(flow_operation_call *call, flow_tensor *x, int64_t count, int axis)
 {
   void *block;
@@ -83,7 +87,8 @@ static flow_tensor *copies(flow_operation_call *call, flow_tensor *x, int64_t co
   return result;
 }
 
-/* A tensor of a value in the dtype and the place of x. */
+/* A tensor of a value in `dtype` and shape `dims`, of x's rank. In a trace the scalar becomes a constant of the trace
+ * first. */
 static flow_tensor *filled(flow_operation_call *call, const flow_tensor *x, const int64_t *dims, double value, int dtype)
 {
   flow_tensor *scalar = NULL, *stand_in = NULL;
@@ -127,7 +132,8 @@ static flow_tensor *taken(flow_operation_call *call, flow_tensor *x, int axis, f
   return permuted(call, result, back);
 }
 
-/* `count` positions of an axis, first, first + step ..., those beyond the ends mirrored there: skip = 1, the end occurs once; 0, twice. */
+/* `count` positions of an axis, first, first + step ..., those beyond the ends mirrored there: skip = 1, the end occurs
+ * once; 0, twice. Each position is mirrored at most once at each end, which pad_axis makes sure of. */
 static flow_tensor *positions_of(flow_operation_call *call, int64_t count, int64_t first, int step, int64_t n, int skip)
 {
   flow_tensor *positions = NULL;
@@ -149,6 +155,7 @@ flow_tensor *flow_operation_concatenate(flow_operation_call *call)
   return joined(call, call->operands, call->count, flow_operation_axis_option(call, X->rank, -1));
 }
 
+/* The operands are replaced by themselves with one axis more; the call is not used again. */
 flow_tensor *flow_operation_stack(flow_operation_call *call)
 {
   int axis = flow_operation_axis_option(call, X->rank + 1, 0);
@@ -156,6 +163,7 @@ flow_tensor *flow_operation_stack(flow_operation_call *call)
   return joined(call, call->operands, call->count, axis);
 }
 
+/* A negative size, or null, is the one that follows from the others (INT64_MIN for the op). */
 flow_tensor *flow_operation_reshape(flow_operation_call *call)
 {
   const flow_json *shape = flow_operation_option(call, "newshape"), *entry;
@@ -197,6 +205,7 @@ flow_tensor *flow_operation_expand_dims(flow_operation_call *call)
   return with_axis(call, X, flow_operation_axis(call, flow_operation_option(call, "axis"), X->rank + 1));
 }
 
+/* Without axes all of size 1 go. A size that is not known is not 1. */
 flow_tensor *flow_operation_squeeze(flow_operation_call *call)
 {
   const flow_json *axis = flow_operation_option(call, "axis"), *entry;
@@ -253,6 +262,8 @@ flow_tensor *flow_operation_split(flow_operation_call *call)
   return NULL;
 }
 
+/* As many results as the axis has elements, of the FLOW_OPERATION_MOST that the program has values for; the others stay
+ * NULL. */
 flow_tensor *flow_operation_unstack(flow_operation_call *call)
 {
   int axis = flow_operation_axis_option(call, X->rank, 0), rank = 0;
@@ -266,6 +277,7 @@ flow_tensor *flow_operation_unstack(flow_operation_call *call)
   return NULL;
 }
 
+/* Repeats belong to the last axes; a longer list gives the tensor new axes in front, as numpy.tile. */
 flow_tensor *flow_operation_tile(flow_operation_call *call)
 {
   const flow_json *repeats = flow_operation_option(call, "repeats");
@@ -335,6 +347,7 @@ flow_tensor *flow_operation_pad(flow_operation_call *call)
   return x;
 }
 
+/* The dtype that the config names; an object there is a policy and does not count. */
 static int dtype_option(flow_operation_call *call, int initial)
 {
   const flow_json *name = flow_operation_option(call, "dtype");
@@ -344,6 +357,7 @@ static int dtype_option(flow_operation_call *call, int initial)
   return dtype;
 }
 
+/* An index that is no class gives a row of zeros. */
 flow_tensor *flow_operation_one_hot(flow_operation_call *call)
 {
   double count = flow_operation_number(call, "num_classes", 0);
@@ -358,6 +372,7 @@ flow_tensor *flow_operation_one_hot(flow_operation_call *call)
 flow_tensor *flow_operation_zeros_like(flow_operation_call *call) { return filled(call, X, X->shape, 0, dtype_option(call, X->dtype)); }
 flow_tensor *flow_operation_ones_like(flow_operation_call *call) { return filled(call, X, X->shape, 1, dtype_option(call, X->dtype)); }
 
+/* The positions are in the file; negative ones count from the end and are refused in the axis of the batch. */
 flow_tensor *flow_operation_take(flow_operation_call *call)
 {
   const flow_json *axis_given = flow_operation_option(call, "axis");
@@ -376,14 +391,18 @@ flow_tensor *flow_operation_take(flow_operation_call *call)
   return taken(call, x, axis, positions);
 }
 
-/* One end of a slice of n elements; n < 0: not known. */
+/* One end of a slice of n elements; n < 0: not known. 0 with the call failed where the value says nothing that can be
+ * known. */
 static int64_t slice_end(flow_operation_call *call, const flow_json *value, int64_t n, int64_t initial)
 {
   if (!value || flow_json_is(value, FLOW_JSON_NULL)) return initial;
-  double at = flow_json_is_number(value) ? value->number : -0x1p62;
+  double at = flow_json_is_number(value) ? value->number : (double)NAN; /* a file may hold NaN itself */
   if (at < 0 && n >= 0) at = at + (double)n < 0 ? 0 : at + (double)n;
-  if (at < 0) flow_operation_fail(call, FLOW_UNSUPPORTED, "a slice counts from the end of the batch, or by something that is not a number");
-  return at < 0 ? 0 : at > 0x1p62 || (n >= 0 && at > (double)n) ? initial : (int64_t)at;
+  if (!(at >= 0)) {
+    flow_operation_fail(call, FLOW_UNSUPPORTED, "a slice counts from the end of the batch, or by something that is not a number");
+    return 0;
+  }
+  return at > 0x1p62 || (n >= 0 && at > (double)n) ? initial : (int64_t)at;
 }
 
 /* The key as Keras writes it: a number drops its axis, a slice object keeps it. Axes that are not named stay whole. The axis of the

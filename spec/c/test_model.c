@@ -181,6 +181,109 @@ static void memory_may_run_out_anywhere(void **state)
   fail();
 }
 
+/* ---- descriptions that lie -------------------------------------------------------------------------------------------------------- */
+
+#define INPUT_LAYER(name)                                                                   \
+  "{\"class_name\":\"InputLayer\",\"name\":\"" name "\",\"config\":{\"name\":\"" name "\"," \
+  "\"batch_shape\":[null,4],\"dtype\":\"float32\"},\"inbound_nodes\":[]}"
+#define TENSOR(name, output) "{\"class_name\":\"__keras_tensor__\",\"config\":{\"keras_history\":[\"" name "\",0," output "]}}"
+#define CALL(name, output) "{\"args\":[" TENSOR(name, output) "],\"kwargs\":{}}"
+#define FUNCTIONAL(name, layers, first, last)                                                                  \
+  "{\"class_name\":\"Functional\",\"name\":\"" name "\",\"config\":{\"name\":\"" name "\",\"layers\":[" layers \
+  "],\"input_layers\":[[\"" first "\",0,0]],\"output_layers\":[[\"" last "\",0,0]]}"
+#define DENSE(name, calls)                                                                          \
+  "{\"class_name\":\"Dense\",\"name\":\"" name "\",\"config\":{\"name\":\"" name "\",\"units\":4}," \
+  "\"inbound_nodes\":[" calls "]}"
+#define OPERATION(class, options, argument)                                                                                      \
+  "{\"module\":\"keras.src.ops.numpy\",\"class_name\":\"" class "\",\"name\":\"o\","                                             \
+                                                                "\"config\":{\"name\":\"o\"" options                             \
+                                                                "},\"inbound_nodes\":[{\"args\":[" TENSOR("x", "0") "," argument \
+                                                                                                                    "],\"kwargs\":{}}]}"
+
+/* Opens a file that has nothing but this description; *model NULL after a failure. */
+static flow_status open_description(flow_context *context, const char *config, flow_model **model)
+{
+  flow_archive_writer *archive;
+  flow_tensor_writer *weights;
+  char lies_path[64];
+  *model = NULL;
+  snprintf(lies_path, sizeof lies_path, "/tmp/flow_lies_%d.keras", (int)getpid());
+  assert_int_equal(FLOW_OK, flow_tensor_writer_new(&weights));
+  assert_int_equal(FLOW_OK, flow_archive_writer_new(lies_path, &archive));
+  assert_int_equal(FLOW_OK, flow_archive_writer_add_text(archive, "metadata.json", "{}", 2));
+  assert_int_equal(FLOW_OK, flow_archive_writer_add_text(archive, "config.json", config, (double)strlen(config)));
+  assert_int_equal(FLOW_OK, flow_archive_writer_add_tensors(archive, "model.weights.h5", weights, "hdf5"));
+  assert_int_equal(FLOW_OK, flow_archive_writer_commit(archive));
+  flow_archive_writer_release(archive);
+  flow_tensor_writer_release(weights);
+  flow_status status = flow_model_load(context, lies_path, model);
+  unlink(lies_path);
+  return status;
+}
+
+static void expect_lie(flow_context *context, const char *config, const char *part)
+{
+  flow_model *model;
+  assert_int_not_equal(FLOW_OK, open_description(context, config, &model));
+  if (!strstr(flow_last_error(), part)) fail_msg("\"%s\" does not say \"%s\"", flow_last_error(), part);
+}
+
+static void descriptions_that_lie_are_refused(void **state)
+{
+  /* A layer that has calls of its own stands among the inputs of a model inside of another. */
+#define FOUR CALL("d", "0") "," CALL("d", "0") "," CALL("d", "0") "," CALL("d", "0")
+#define SIXTEEN FOUR "," FOUR "," FOUR "," FOUR
+  expect_lie(*state,
+             FUNCTIONAL("outer",
+                        INPUT_LAYER("x") "," FUNCTIONAL("inner", DENSE("d", SIXTEEN "," SIXTEEN), "d",
+                                                        "d") ",\"inbound_nodes\":[" CALL("x", "0") "]}",
+                        "x", "inner") "}",
+             "input 1 of the model \"inner\" is not among its input layers");
+  expect_lie(*state, FUNCTIONAL("outer", INPUT_LAYER("x") "," DENSE("d", CALL("x", "NaN")), "x", "d") "}",
+             "refers to a tensor in a way that is not known");
+  expect_lie(*state, FUNCTIONAL("outer", INPUT_LAYER("x") "," DENSE("d", CALL("x", "0.5")), "x", "d") "}",
+             "refers to a tensor in a way that is not known");
+#define SLICE(start) "{\"class_name\":\"slice\",\"config\":{\"start\":" start "}}"
+  expect_lie(*state, FUNCTIONAL("outer", INPUT_LAYER("x") "," OPERATION("GetItem", "", "[" SLICE("0") "," SLICE("NaN") "]"), "x", "o") "}",
+             "something that is not a number");
+}
+
+/* Each model calls the one inside of it twice, and the innermost one has no layer: 2^DEEP calls of models without any of a layer. */
+static void models_of_models_end(void **state)
+{
+  enum { DEEP = 40, MOST = 1 << 16 };
+  char *config = malloc(MOST), *at = config;
+  for (int i = 0; i < DEEP; i++)
+    at += sprintf(at,
+                  "{\"class_name\":\"Functional\",\"name\":\"m\",\"config\":{\"name\":\"m\",\"input_layers\":[[\"x\",0,0]],"
+                  "\"output_layers\":[[\"%s\",%d,0]],\"layers\":[" INPUT_LAYER("x") "%s",
+                  i + 1 < DEEP ? "m" : "x", i + 1 < DEEP, i + 1 < DEEP ? "," : "");
+  for (int i = DEEP; i-- > 0;) at += sprintf(at, "]},\"inbound_nodes\":[%s]}", i > 0 ? CALL("x", "0") "," CALL("m", "0") : "");
+  assert_true(at - config < MOST);
+  expect_lie(*state, config, "it has more than 100000 calls");
+  free(config);
+}
+
+/* keras.ops.split(x, 1, axis = 1)[0]. */
+static void a_split_may_have_one_part(void **state)
+{
+  flow_model *model;
+  flow_tensor *x, *y;
+  double item;
+  const int64_t shape[2] = { 2, 4 };
+#define ONE_PART OPERATION("Split", ",\"indices_or_sections\":1,\"axis\":1", "null")
+  assert_int_equal(FLOW_OK, open_description(*state, FUNCTIONAL("outer", INPUT_LAYER("x") "," ONE_PART, "x", "o") "}", &model));
+  assert_int_equal(FLOW_OK, flow_tensor_new(FLOW_FLOAT32, 2, shape, &x));
+  ((float *)x->data)[7] = 3;
+  assert_int_equal(FLOW_OK, flow_model_predict(*state, model, &x, 1, &y));
+  assert_int_equal(4, (int)y->shape[1]);
+  item = (double)((float *)y->data)[7];
+  assert_true(item == 3);
+  flow_tensor_release(x);
+  flow_tensor_release(y);
+  flow_model_release(model);
+}
+
 static int setup(void **state)
 {
   flow_context *context;
@@ -198,9 +301,14 @@ static int teardown(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(files_of_keras_predict_what_keras_predicts), cmocka_unit_test(training_goes_on_as_in_keras),
-    cmocka_unit_test(batches_and_saved_files_agree), cmocka_unit_test(failures_say_what_is_wrong),
+    cmocka_unit_test(files_of_keras_predict_what_keras_predicts),
+    cmocka_unit_test(training_goes_on_as_in_keras),
+    cmocka_unit_test(batches_and_saved_files_agree),
+    cmocka_unit_test(failures_say_what_is_wrong),
     cmocka_unit_test(memory_may_run_out_anywhere),
+    cmocka_unit_test(descriptions_that_lie_are_refused),
+    cmocka_unit_test(models_of_models_end),
+    cmocka_unit_test(a_split_may_have_one_part),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
