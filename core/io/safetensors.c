@@ -87,8 +87,8 @@ static flow_status read_tensor(flow_tensor_file *file, const flow_json *tensor, 
     if (!whole(dim, &size)) return fail_header(file, tensor->key, "has a size that is not a whole number");
     entry.shape[entry.rank++] = (int64_t)size;
   }
-  if (!flow_json_is(offsets, FLOW_JSON_LIST) || flow_json_count(offsets) != 2 ||
-      !whole(offsets->child, &begin) || !whole(offsets->child->next, &end) || begin > end) {
+  if (!flow_json_is(offsets, FLOW_JSON_LIST) || flow_json_count(offsets) != 2 || !whole(offsets->child, &begin) ||
+      !whole(offsets->child->next, &end) || begin > end) {
     return fail_header(file, tensor->key, "needs two data_offsets, the second not below the first");
   }
   entry.offset = contents + begin;

@@ -10,9 +10,9 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
+/* Fixed parts of the records. USUAL_EXTRA: what a first read of a local header takes besides its name. HEADER_MOST:
+ * the longest one whose name is accepted, as an extra field has 16 bits for its length. */
 enum {
-  /* Fixed parts of the records. USUAL_EXTRA: what a first read of a local header takes besides its name. HEADER_MOST:
-   * the longest one whose name is accepted, as an extra field has 16 bits for its length. */
   END_BYTES = 22, LOCATOR_BYTES = 20, END64_BYTES = 56, ENTRY_BYTES = 46, LOCAL_BYTES = 30,
   MOST_COMMENT = 65535, MOST_NAME = 4096, USUAL_EXTRA = 64, MOST_MEMBERS = 1 << 20, VERIFY_BLOCK = 1 << 18,
   HEADER_MOST = LOCAL_BYTES + MOST_NAME + 65535,

@@ -1,6 +1,9 @@
-/* model_build.c: makes the variables of a model's layers before any data is there. Where a size of an input is not known, each call is
- * traced twice, with two sizes in its place: what comes out with another size for the second is not known either, as in
- * lua/flow/layers/symbolic.lua, which says more. */
+/* model_build.c: makes the variables of a model's layers before any data is there. Where a size of an input is not
+ * known, each call is traced twice, with two sizes in its place: what comes out with another size for the second is not
+ * known either, as in lua/flow/layers/symbolic.lua, which says more.
+ *
+ * Called once for a model, by the thread that opens it, with a context in which no trace is open for it. All traces are
+ * thrown away: what stays are the variables in the layers, whose contents are then read from the file. */
 #include <string.h>
 
 #include "graph/context.h"
@@ -9,6 +12,7 @@
 /* The second pair is for layers that divide a size by a number that does not divide the first ones. Files may make constants as large. */
 static const int64_t STAND_INS[][2] = { { 1680, 3360 }, { 3603600, 7207200 } };
 
+/* A size other than that of the batch (axis 0), which is never known. */
 static int has_unknown(const flow_signature *signature)
 {
   for (int axis = 1; axis < signature->rank; axis++)
@@ -38,7 +42,8 @@ static int64_t size_of(const attempt *a, const flow_signature *input, int axis)
   return a->stand_in;
 }
 
-/* In an open trace. results: signatures of what the call gives; dtype -1: a part that the shape does not give. */
+/* In an open trace. results: signatures of what the call gives; dtype -1: a part that the shape does not give. Values
+ * that it makes are released by try_call, also after a failure. */
 static flow_status trace_call(flow_context *context, const attempt *a, flow_signature *results)
 {
   const flow_model_call *call = a->call;
@@ -58,7 +63,8 @@ static flow_status trace_call(flow_context *context, const attempt *a, flow_sign
   return FLOW_OK;
 }
 
-/* The same in a separate trace, which is thrown away. */
+/* The same in a separate trace, which is thrown away. The first results are as many as call->result_count; they are
+ * undefined after a failure. */
 static flow_status try_call(flow_context *context, const attempt *a, flow_signature *results)
 {
   const flow_model_call *call = a->call;

@@ -6,7 +6,8 @@
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
 
-/* A text is a loss by its name with default options, an object a class with its config. A list or an object of losses is not known here. */
+/* A text is a loss by its name with default options, an object a class with its config. A list or an object of losses is
+ * not known here. On failure model->loss may be set; flow_model_read_compiled takes it back. */
 static flow_status read_loss(flow_model *model, const flow_json *loss)
 {
   static const char *const apart[] = { "name", "reduction", "dtype", "fn", NULL };

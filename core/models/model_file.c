@@ -1,5 +1,9 @@
-/* model_file.c: a model's variables where Keras keeps them in its file (keras.src.saving.saving_lib; see lua/flow/saving/weights.lua),
- * opening and saving. */
+/* model_file.c: a model's variables where Keras keeps them in its file (keras.src.saving.saving_lib; see
+ * lua/flow/saving/weights.lua), opening and saving.
+ *
+ * A walk over the parts names a group in the file for each object that has variables; reading and writing are visitors
+ * of that walk, so both use the same paths. Variables of the optimizer come after those of the layers, in groups of
+ * their own. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +22,12 @@ static const char OPTIMIZER[] = "optimizer/vars", INNER_OPTIMIZER[] = "optimizer
 /* Called for each object with its own variables; name: the note beside them. */
 typedef flow_status (*visitor)(void *state, const char *path, const char *name, flow_variable *const *variables, int count);
 
+/* A walk: the path of the part that it is at, which grows and shrinks with the depth, so that no level needs a buffer of
+ * its own. */
 typedef struct walker { visitor visit; void *state; char path[MOST_PATH]; } walker;
 
-/* Writes after the first `length` bytes of the path. Returns its new length, 0 if it does not fit. */
+/* Writes after the first `length` bytes of the path. Returns its new length, 0 if it does not fit. What was written is
+ * cut off in the last case, and must not be used. */
 static int __attribute__((format(printf, 3, 4))) extend(walker *w, int length, const char *format, ...)
 {
   va_list arguments;
@@ -116,7 +123,8 @@ static flow_variable *optimizer_variable(flow_optimizer *optimizer, int index)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
-/* A file of another dtype is converted (a float32 file into a bfloat16 model, say). */
+/* A file of another dtype is converted (a float32 file into a bfloat16 model, say). The variable is written in place:
+ * nobody else has the model yet. */
 static flow_status read_variable(flow_tensor_file *file, int index, flow_variable *variable)
 {
   flow_tensor *storage;
@@ -134,6 +142,7 @@ static flow_status read_variable(flow_tensor_file *file, int index, flow_variabl
   return status;
 }
 
+/* Before contents are read, so that the message can name the variable of the model. */
 static flow_status check_shape(const flow_tensor_file *file, int index, const flow_variable *variable)
 {
   const flow_tensor_entry *entry = &file->entries[index];
@@ -143,6 +152,8 @@ static flow_status check_shape(const flow_tensor_file *file, int index, const fl
                    flow_shape_text(storage->rank, storage->shape), flow_shape_text(entry->rank, entry->shape));
 }
 
+/* The number of the file's tensor "path/index"; -1: there is none. The name has room, as paths are shorter than
+ * MOST_PATH. */
 static int find_variable(const flow_tensor_file *file, const char *path, int index)
 {
   char name[MOST_PATH + 16];
@@ -186,7 +197,8 @@ static flow_status read_loss_scale(flow_model *model, flow_tensor_file *file)
   return FLOW_OK;
 }
 
-/* Slots that are missing were never used: they stay zero. */
+/* Slots that are missing were never used: they stay zero. flow_optimizer_build makes the slots, zero, for exactly the
+ * trainable variables, in the order of the walk. */
 static flow_status read_optimizer(flow_model *model, flow_tensor_file *file)
 {
   void *block;
@@ -245,7 +257,8 @@ static flow_status load(flow_context *context, const char *path, int trains, flo
   return status;
 }
 
-/* The model is the caller's alone until it is given away; locks are not needed before. */
+/* The model is the caller's alone until it is given away; locks are not needed before. After a failure *out is as it
+ * was. */
 flow_status flow_model_open(flow_context *context, const char *path, int trains, flow_model **out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -284,6 +297,7 @@ static flow_status add_storage(flow_tensor_writer *writer, const char *path, int
   return status;
 }
 
+/* A visitor: the group, Keras' note of the object's name, and the variables, which are counted from 0. */
 static flow_status add_variables(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
 {
   FLOW_TRY(flow_tensor_writer_group(state, path));
@@ -311,7 +325,9 @@ static flow_status add_optimizer(const flow_model *model, flow_tensor_writer *wr
   return model->loss_scale ? add_group(model, NULL, INNER_OPTIMIZER, writer) : FLOW_OK;
 }
 
-/* The archive appears whole or not at all. config.json is the description that was read, so a saved model has the same layers. */
+/* The archive appears whole or not at all. config.json is the description that was read, so a saved model has the same
+ * layers. The writer holds references to the variables' tensors; their contents are read when the archive is written,
+ * still as a reader. */
 static flow_status save(const flow_model *model, const char *path)
 {
   flow_tensor_writer *writer;

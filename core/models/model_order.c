@@ -6,6 +6,7 @@
 
 #include "models/model.h"
 
+/* Where a call belongs: deeper ones first, among equals those whose depth was known first. -1: not known. */
 typedef struct place { int call, depth, known; } place;
 
 /* A call, and the layer or wrapper that it is one of, NULL: an operation. */
@@ -39,7 +40,9 @@ static int find_first_calls(const flow_model_program *program, owned *list, int 
   return shared;
 }
 
-/* Adds the calls that `value` needs, and then its own, to those that were met; without recursion, since models may be deep. */
+/* Adds the calls that `value` needs, and then its own, to those that were met; without recursion, since models may be
+ * deep. A call is on the stack at most once, since its `next` leaves 0 as soon as it is on top; so the stack has room
+ * for all calls. */
 static void visit(const flow_model_program *program, walk *w, int value)
 {
   int depth = 0;
@@ -58,6 +61,7 @@ static void visit(const flow_model_program *program, walk *w, int value)
   }
 }
 
+/* A depth only grows. `known` keeps the moment of the first one, which decides between equals, as Keras' does. */
 static void set_depth(walk *w, int call, int depth)
 {
   place *own = &w->places[call];

@@ -1,5 +1,9 @@
-/* model_run.c: the calls of a model, eagerly or traced, and its two steps: prediction and training. A step is traced for the dtypes and
- * sizes that it is given; its plan runs any number of rows up to its capacity. */
+/* model_run.c: the calls of a model, eagerly or traced, and its two steps: prediction and training. A step is traced for
+ * the dtypes and sizes that it is given; its plan runs any number of rows up to its capacity.
+ *
+ * A call of flow_model_predict: inputs are checked and made contiguous, the caller enters as a reader (session.h), takes
+ * a runner whose plan fits, runs it batch by batch, gives it back and leaves. Training is the same as a writer, in one
+ * batch. No Lua is involved, and no memory of the model is written but variables. */
 #include <string.h>
 
 #include "graph/context.h"
@@ -31,7 +35,8 @@ flow_status flow_model_check_layer(const flow_layer *layer)
                    "stateful = false, return_state = true and initial_state, or open it from Lua", layer->class->name, layer->name);
 }
 
-/* Inputs with names are ordered by them; one that is not given has rank -1. */
+/* Inputs with names are ordered by them; one that is not given has rank -1. call->inputs[i] is below `names`:
+ * flow_find_input_name gave it, or the call has one operand. */
 flow_status flow_model_make_layer(flow_context *context, const flow_model_call *call, const flow_signature *operands)
 {
   flow_signature named[FLOW_LAYER_MOST_INPUTS];
@@ -69,6 +74,8 @@ flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_t
   return FLOW_OK;
 }
 
+/* The operands in the places that their names have. TimeDistributed and image layers have the input at 0, as all
+ * wrappers do. */
 static flow_status call_wrapper(flow_context *context, const flow_model_call *call, flow_tensor *const *operands, int training,
                                 flow_tensor **results, flow_tensor **activity)
 {
@@ -79,8 +86,9 @@ static flow_status call_wrapper(flow_context *context, const flow_model_call *ca
       .context = context, .part = call->wrapper, .named = named, .outputs = results, .training = training, .activity = activity });
 }
 
-/* results in values[call->result ...], new references. The mask of a tensor goes along with it (flow_tensor_set_mask); a call without
- * layer and operation is the one that sets it. */
+/* results in values[call->result ...], new references. The mask of a tensor goes along with it (flow_tensor_set_mask); a
+ * call without layer and operation is the one that sets it. Results that were made before a failure stay in `values`,
+ * which the caller releases as a whole. */
 flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training,
                                 flow_tensor **activity)
 {
@@ -181,7 +189,8 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
   return status;
 }
 
-/* A flow_step_tracer. Rows are -1, so that the plan serves any number; other sizes are those of the operands. */
+/* A flow_step_tracer. Rows are -1, so that the plan serves any number; other sizes are those of the operands. The runs
+ * of the plan follow the flow_instance of a runner; nothing of this trace stays but the plan. */
 static flow_status trace_step(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *given, int count,
                               flow_plan **plan)
 {
@@ -211,7 +220,9 @@ flow_status flow_check_model(const char *function, const flow_model *model)
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the model is NULL or was released", function);
 }
 
-/* Checks ranks and sizes except for rows, of which all inputs have *rows. In Sequential models the layers check sizes, as in Keras. */
+/* Checks ranks and sizes except for rows, of which all inputs have *rows. In Sequential models the layers check sizes,
+ * as in Keras. Rank and rows are checked for every input, so that inputs[0]->shape[0] exists when others are compared
+ * with it. */
 static flow_status check_inputs(const char *function, const flow_model *model, flow_tensor *const *inputs, int count, int64_t *rows)
 {
   if (count != model->input_count)
@@ -242,7 +253,8 @@ static flow_status view_rows(flow_tensor *tensor, int64_t first, int64_t rows, f
   return flow_tensor_view(tensor, tensor->rank, shape, tensor->strides, first * tensor->strides[0], out);
 }
 
-/* Copies the outputs of one batch into the rows of the results, which the first batch makes. */
+/* Copies the outputs of one batch into the rows of the results, which the first batch makes. On failure results that
+ * exist stay for the caller, who releases them. */
 static flow_status collect(flow_tensor *const *batch, int count, int64_t first, int64_t total, flow_tensor **results)
 {
   for (int i = 0; i < count; i++) {
@@ -332,6 +344,7 @@ static flow_status predict_shared(const char *function, flow_context *context, f
   return status;
 }
 
+/* outputs[] gets as many new references as the model has outputs; after a failure all of them are NULL. */
 flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
   FLOW_TRY(flow_check_model("flow_model_predict", model));
@@ -394,6 +407,7 @@ struct flow_session {
   _Atomic int  busy;
 };
 
+/* The session keeps the model alive. */
 flow_status flow_session_new(flow_model *model, flow_session **out)
 {
   void *block;
@@ -406,6 +420,7 @@ flow_status flow_session_new(flow_model *model, flow_session **out)
   return FLOW_OK;
 }
 
+/* As flow_model_predict, with runners that stay with the session. One thread at a time. */
 flow_status flow_session_predict(flow_context *context, flow_session *session, flow_tensor *const *inputs, int count,
                                  flow_tensor **outputs)
 {
@@ -419,6 +434,7 @@ flow_status flow_session_predict(flow_context *context, flow_session *session, f
   return status;
 }
 
+/* Not while another thread predicts with it. */
 void flow_session_release(flow_session *session)
 {
   if (!session || session->magic != SESSION_MAGIC) return;

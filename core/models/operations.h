@@ -14,7 +14,8 @@ enum { FLOW_OPERATION_MOST = 64 };      /* tensors that a call takes or gives */
 
 typedef struct flow_operation flow_operation;
 
-/* One call while it runs. Results of the functions below are borrowed from the expression; after the first failure all return NULL. */
+/* One call while it runs. Results of the functions below are borrowed from the expression; after the first failure all
+ * return NULL. It lives on the stack of flow_operation_run. The JSON is borrowed from the model's description. */
 typedef struct flow_operation_call {
   const flow_operation *operation;
   const flow_json      *config, *args, *kwargs;

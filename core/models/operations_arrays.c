@@ -9,6 +9,7 @@
 #define E (&call->e)
 #define X (call->operands[0])
 
+/* Integers and bools as float32. */
 static flow_tensor *as_floats(flow_operation_call *call, flow_tensor *x)
 {
   return flow_dtype_is_float(x->dtype) ? x : flow_express_cast(E, x, FLOW_FLOAT32);
@@ -23,6 +24,7 @@ static int line_axis(flow_operation_call *call, flow_tensor **x)
   return 0;
 }
 
+/* The size of an axis; 0 with the call failed where it is that of the batch, as the ops made here need a number. */
 static int64_t known_length(flow_operation_call *call, const flow_tensor *x, int axis)
 {
   if (x->shape[axis] >= 0) return x->shape[axis];
@@ -33,6 +35,7 @@ static int64_t known_length(flow_operation_call *call, const flow_tensor *x, int
 /* Bools as int32, as sums count them. */
 static flow_tensor *as_numbers(flow_operation_call *call) { return X->dtype == FLOW_BOOL ? flow_express_cast(E, X, FLOW_INT32) : X; }
 
+/* Of the whole tensor as one line without an axis, as numpy.cumsum. */
 static flow_tensor *cumulated_sum(flow_operation_call *call)
 {
   flow_tensor *x = as_numbers(call);
@@ -60,6 +63,7 @@ static flow_tensor *cumulated_product(flow_operation_call *call)
   return x;
 }
 
+/* The elements in the order of argsort. */
 static flow_tensor *sorted(flow_operation_call *call)
 {
   flow_tensor *x = X;
@@ -110,6 +114,7 @@ static flow_tensor *move_axes(flow_operation_call *call)
   return flow_express(E, FLOW_OP_transpose, X, NULL, NULL, &attributes);
 }
 
+/* a sigmoid(b) for the halves a and b of an axis (Dauphin et al., arXiv:1612.08083). */
 static flow_tensor *glu(flow_operation_call *call)
 {
   flow_tensor *x = as_floats(call, X);

@@ -48,7 +48,7 @@ static flow_tensor *tensor_of(reader *r, term value, term like)
   return flow_operation_scalar(r->call, other, value.number);
 }
 
-/* Numbers are computed at once, anything with a tensor becomes an op. */
+/* Numbers are computed at once, anything with a tensor becomes an op. kind: one of + - * /. */
 static term binary(reader *r, char kind, term a, term b)
 {
   static const struct { char kind; int op; } ops[] = {
@@ -66,6 +66,7 @@ static term binary(reader *r, char kind, term a, term b)
   return result;
 }
 
+/* NULL stays NULL. */
 static flow_tensor *as_floats(flow_operation_call *call, flow_tensor *x)
 {
   return !x || flow_dtype_is_float(x->dtype) ? x : flow_express_cast(E, x, FLOW_FLOAT32);
@@ -102,6 +103,7 @@ static term apply(reader *r, const char *name, const term *given, int count)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
+/* A name is pi, inf, a definition of the formula, or an option of the config, with its default after a colon. */
 static term named(reader *r, const char *name)
 {
   if (strcmp(name, "pi") == 0) return (term){ .number = 3.14159265358979323846 };
@@ -113,6 +115,7 @@ static term named(reader *r, const char *name)
   return (term){ .number = flow_operation_number(r->call, name, initial) };
 }
 
+/* The parenthesis is open already. */
 static term called(reader *r, const char *name)
 {
   term given[MOST_ARGUMENTS] = { { NULL, 0 } };
@@ -169,6 +172,7 @@ static term expression(reader *r)
   return value;
 }
 
+/* There is room: the longest formula defines fewer than MOST_NAMES names, and none is as long as NAME_BYTES. */
 static void name_value(reader *r, const char *name, size_t length, flow_tensor *tensor)
 {
   memset(r->names[r->name_count].name, 0, NAME_BYTES);

@@ -1,4 +1,8 @@
-/* session.c: see session.h. */
+/* session.c: see session.h.
+ *
+ * One lock guards counts and lists; it is held for a few instructions, and while a step is traced for the first time.
+ * Nobody holds it while a plan runs: who runs is counted in `readers` or `writing`. Order of locks: a caller that is
+ * inside (flow_sharing_enter) may take the lock, never the other way around. */
 #include "models/session.h"
 
 #include <string.h>
@@ -29,8 +33,9 @@ struct flow_sharing {
 
 /* ---- the lock ---------------------------------------------------------------------------------------------------------------- */
 
-/* In a forked child, a thread that ran the model or held the lock is one of the parent. What they held stays out of use; lists are
- * consistent, since entries go in and out by one store. */
+/* In a forked child, a thread that ran the model or held the lock is one of the parent. What they held stays out of use;
+ * lists are consistent, since entries go in and out by one store. After a fork the child has one thread, so that counts
+ * of callers that are inside must be those of the parent's threads: all are cleared. */
 static void lock(flow_sharing *sharing)
 {
   if (!flow_fork_lock_take(&sharing->lock)) return;
@@ -123,6 +128,7 @@ void flow_sharing_leave(flow_sharing *sharing, int writes)
 
 /* ---- steps ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Rows do not count: a plan serves any number of them. */
 static flow_signature signature_like(const flow_tensor *operand)
 {
   flow_signature signature = flow_tensor_signature(operand);
@@ -151,7 +157,7 @@ static int changes_variables(const flow_plan *plan)
   return 0;
 }
 
-/* Out of the list: runners of this plan. */
+/* Out of the list: runners of this plan. With the lock held, if the list is the shared one. */
 static void drop_runners(flow_runner **list, const flow_plan *plan)
 {
   while (*list) {
@@ -197,7 +203,7 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_sha
   return FLOW_OK;
 }
 
-/* The step for these operands becomes the first of the list. */
+/* The step for these operands becomes the first of the list. With the lock held. The step is then sharing->steps. */
 static flow_status find_step(flow_context *context, flow_model *model, flow_sharing *sharing, flow_step_tracer *tracer, flow_step_kind kind,
                              flow_tensor *const *operands, int count)
 {
@@ -213,6 +219,7 @@ static flow_status find_step(flow_context *context, flow_model *model, flow_shar
 
 /* ---- runners --------------------------------------------------------------------------------------------------------------------- */
 
+/* All of them: each round drops those of one plan. */
 void flow_runners_release(flow_runner **list)
 {
   while (*list) drop_runners(list, (*list)->plan);
@@ -257,7 +264,8 @@ static flow_status make_runner(flow_plan *plan, int64_t capacity, int writes, fl
   return status;
 }
 
-/* A power of two, so that callers with any numbers of rows find each other's runners. */
+/* A power of two, so that callers with any numbers of rows find each other's runners. At most BATCH of model_run.c, so
+ * there are SIZES capacities: 1, 2, 4, 8, 16 and 32. */
 static int64_t capacity_for(int64_t rows)
 {
   int64_t capacity = 1;
@@ -265,8 +273,9 @@ static int64_t capacity_for(int64_t rows)
   return capacity;
 }
 
-/* For training, which is alone and whose memory is large, one runner serves all batches up to the largest. An own runner first, then an
- * idle one. *plan is set where neither is there: the runner is then made without the lock, since that takes memory and time. */
+/* For training, which is alone and whose memory is large, one runner serves all batches up to the largest. An own runner
+ * first, then an idle one. *plan is set where neither is there: the runner is then made without the lock, since that
+ * takes memory and time. With the lock held. Counts the caller among those who run. */
 static void pick(flow_sharing *sharing, flow_runner **own, const flow_model_step *step, int64_t rows, flow_plan **plan,
                         int64_t *capacity, flow_runner **out)
 {

@@ -18,6 +18,7 @@ typedef struct flow_model_step {
   flow_signature  operands[];                     /* dims[0]: -1 */
 } flow_model_step;
 
+/* Belongs to the caller that has taken it, else to the list that it is in. writes: that of its step. */
 typedef struct flow_runner {
   flow_instance      *instance;
   const flow_plan    *plan;                       /* the instance's; tells runners of different steps apart */
@@ -30,6 +31,7 @@ typedef struct flow_runner {
 typedef flow_status flow_step_tracer(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *operands, int count,
                                      flow_plan **plan);
 
+/* What all callers of one model share: its lock, the steps that were traced, and runners that nobody uses now. */
 typedef struct flow_sharing flow_sharing;
 flow_status flow_sharing_new(flow_sharing **out);
 void        flow_sharing_release(flow_sharing *sharing);      /* NULL is fine; nobody is in */

@@ -45,8 +45,9 @@ static flow_model *find(const flow_file_version *version)
   return NULL;
 }
 
-/* A file is known by device, inode, size and time. It is looked at before and after it is read: if it was replaced meanwhile, what was
- * read may be either version, and it is read again. */
+/* A file is known by device, inode, size and time. It is looked at before and after it is read: if it was replaced
+ * meanwhile, what was read may be either version, and it is read again. With the lock held, which model_open does not
+ * take: it makes a model that is not shared. *out NULL after a failure. */
 static flow_status find_or_load(flow_context *context, const char *path, flow_model **out)
 {
   flow_file_version before, after;

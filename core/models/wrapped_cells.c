@@ -1,5 +1,9 @@
-/* wrapped_cells.c: RNN over the library's cells, one or several: what lua/flow/layers/recurrent/rnn.lua does, op by op. In a trace the
- * steps are a loop, but with unroll. */
+/* wrapped_cells.c: RNN over the library's cells, one or several: what lua/flow/layers/recurrent/rnn.lua does, op by op.
+ * In a trace the steps are a loop, but with unroll.
+ *
+ * flow_rnn_run brings the states into the cell's dtype and tries the loop (looped); where the steps cannot be a loop it
+ * writes them out (written_out). Tensors are kept by an expression until it ends, so that most functions here return
+ * borrowed ones. */
 #include "models/wrappers.h"
 
 #include <string.h>
@@ -38,7 +42,8 @@ flow_status flow_rnn_check(const flow_model_part *part)
 /* The output, and with return_state the states of all cells. */
 int flow_rnn_outputs(const flow_model_part *part) { return 1 + (flow_wrapper_flag(part, "return_state") ? flow_part_states(part) : 0); }
 
-/* The sizes of all states of a cell, one after the other, and the dtype that it computes in. */
+/* The sizes of all states of a cell, one after the other, and the dtype that it computes in. sizes has room for
+ * MOST_STATES. */
 static int state_sizes(const flow_model_part *cell, int64_t *sizes, int *dtype)
 {
   int count = 0;
@@ -52,6 +57,7 @@ static int state_sizes(const flow_model_part *cell, int64_t *sizes, int *dtype)
 
 /* ---- one step --------------------------------------------------------------------------------------------------------------- */
 
+/* A call while it runs. states: of all cells of `cell` together, at most MOST_STATES (check_cells). */
 typedef struct rnn {
   const flow_wrapper_call *call;
   const flow_model_part   *cell;

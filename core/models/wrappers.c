@@ -1,4 +1,7 @@
-/* wrappers.c: see wrappers.h. */
+/* wrappers.c: see wrappers.h.
+ *
+ * A wrapper is checked once when the file is read (its record's check) and run for every trace. Its parts are read like
+ * those of a model, and their variables are found by the walk of model_file.c. */
 #include "models/wrappers.h"
 
 #include <stdarg.h>
@@ -96,7 +99,7 @@ int flow_wrapper_outputs(const flow_model_part *part)
   return part->wrapper->outputs ? part->wrapper->outputs(part) : 1;
 }
 
-/* x in another dtype, if it is of another one; a new reference. */
+/* x in another dtype, if it is of another one; a new reference. The caller's reference of x stays the caller's. */
 static flow_status cast(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
 {
   flow_attributes attributes = { .cast = { .dtype = dtype } };
@@ -227,7 +230,8 @@ static int bidirectional_outputs(const flow_model_part *part)
   return (merge_mode(part) == NO_MERGE ? 2 : 1) + (recurrent_flag(&part->parts[0], "return_state") ? states : 0);
 }
 
-/* One direction, with the states from `first` on. */
+/* One direction, with the states from `first` on. outputs: new references, as many as the layer has, also those that
+ * were made before a failure. */
 static flow_status run_direction(const flow_wrapper_call *call, int direction, int first, flow_tensor **outputs)
 {
   const flow_model_part *part = &call->part->parts[direction];
@@ -361,7 +365,8 @@ static flow_status run_together(const flow_wrapper_call *call, flow_tensor *x)
   return status;
 }
 
-/* TimeDistributed, step by step: for parts that cannot take the steps as rows of a batch. Each output is the stack of its steps. */
+/* TimeDistributed, step by step: for parts that cannot take the steps as rows of a batch. Each output is the stack of
+ * its steps. Outputs that were made before a failure stay with the caller. */
 static flow_status run_one_by_one(const flow_wrapper_call *call, flow_tensor *x)
 {
   flow_tensor *outputs[FLOW_MODEL_MOST_TENSORS];
@@ -403,6 +408,7 @@ static flow_status distributed_run(const flow_wrapper_call *call)
 
 /* ---- layers that act in training only ---------------------------------------------------------------------------------------------- */
 
+/* In a prediction these layers change nothing but the dtype. */
 static flow_status image_run(const flow_wrapper_call *call)
 {
   if (call->training)

@@ -214,7 +214,11 @@ static void a_failed_save_leaves_the_old_file(void **state)
 
 enum { STORED = 0, DEFLATED = 8 };
 
-typedef struct member { const char *name; const bytes *content; int method, zip64, wrong_crc, encrypted, longer; } member;
+typedef struct member {
+  const char *name;
+  const bytes *content;
+  int method, zip64, wrong_crc, encrypted, longer;
+} member;
 
 static void append_member(bytes *zip, bytes *directory, const member *m)
 {
@@ -314,7 +318,11 @@ static void bad_archives_are_explained(void **state)
   (void)state;
   bytes npy, zip;
   make_weights(&npy);
-  static const struct { member m; flow_status status; const char *part; } cases[] = {
+  static const struct {
+    member m;
+    flow_status status;
+    const char *part;
+  } cases[] = {
     { { .name = "weights.npy", .method = STORED, .wrong_crc = 1 }, FLOW_CORRUPT_DATA, "checksum" },
     { { .name = "weights.npy", .method = DEFLATED, .wrong_crc = 1 }, FLOW_CORRUPT_DATA, "checksum" },
     { { .name = "weights.npy", .method = STORED, .encrypted = 1 }, FLOW_UNSUPPORTED, "encrypted" },

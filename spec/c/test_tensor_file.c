@@ -216,7 +216,12 @@ static flow_status load(void)
 static void headers_that_lie(void **state)
 {
   (void)state;
-  static const struct { const char *header; size_t contents; flow_status status; const char *part; } cases[] = {
+  static const struct {
+    const char *header;
+    size_t contents;
+    flow_status status;
+    const char *part;
+  } cases[] = {
     { "{}", 0, FLOW_OK, "" },
     { "{}  ", 0, FLOW_OK, "" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, FLOW_OK, "" },

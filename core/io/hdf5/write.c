@@ -11,9 +11,9 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
+/* LEAF_K, INTERNAL_K: half the number of links of a symbol node, and of children of a B-tree node, at most: libhdf5's
+ * defaults, which the superblock states. */
 enum {
-  /* LEAF_K, INTERNAL_K: half the number of links of a symbol node, and of children of a B-tree node, at most: libhdf5's
-   * defaults, which the superblock states. */
   SUPERBLOCK_BYTES = 96, LEAF_K = 4, INTERNAL_K = 16, SYMBOLS = 2 * LEAF_K, CHILDREN = 2 * INTERNAL_K,
   SYMBOL_BYTES = 40, SYMBOL_NODE_BYTES = 8 + SYMBOLS * SYMBOL_BYTES, TREE_NODE_BYTES = 24 + CHILDREN * 16 + 8,
   HEAP_BYTES = 32, OBJECT_BYTES = 16, MESSAGE_BYTES = 8, TEXT_TYPE_BYTES = 24, SCALAR_SPACE_BYTES = 8, REFERENCE_BYTES = 16,
