@@ -1,10 +1,15 @@
-/* dataset.c: life of datasets, elements and cursors, and the checks of their signatures. See dataset.h. */
+/* dataset.c: life of datasets, elements and cursors, and the checks of their signatures. See dataset.h.
+ *
+ * Datasets are counted by any thread. A cursor belongs to the thread that runs its stage; it opens, pulls from and
+ * closes the cursors of its inputs. An element with count < 0 is a question to Lua (generator.h): its argument has -1 -
+ * count components. */
 #include "data/iterator.h"
 
 #include <string.h>
 
 /* ---- datasets -------------------------------------------------------------------------------------------------------- */
 
+/* The name of a class as a number, for identities. */
 static uint64_t identify_text(const char *text)
 {
   uint64_t key = 0;
@@ -82,6 +87,7 @@ void flow_dataset_identify(flow_dataset *dataset, uint64_t parameter)
   dataset->identity = flow_mix(dataset->identity, parameter);
 }
 
+/* Seeds are whole numbers as Lua has them, also negative ones, of which the bits count. */
 void flow_dataset_set_random(flow_dataset *dataset, double seed, double seed2)
 {
   dataset->random = dataset->any_random = 1;
@@ -106,6 +112,7 @@ void flow_element_move(flow_element *to, flow_element *from)
   from->numbers = 0;
 }
 
+/* `to` is overwritten, not cleared. */
 void flow_element_share(flow_element *to, const flow_element *from)
 {
   *to = *from;
@@ -135,6 +142,7 @@ const char *flow_component_text(const flow_component *component)
   return buffer;
 }
 
+/* Sizes of -1 in the signature fit any. */
 static int component_fits(const flow_component *component, const flow_tensor *tensor)
 {
   if (tensor->dtype != component->dtype || tensor->rank != component->rank) return 0;
@@ -260,6 +268,7 @@ void flow_cursor_close(flow_cursor *cursor)
   flow_free(cursor);
 }
 
+/* After a failure the input is not open; flow_cursor_close allows that. */
 flow_status flow_cursor_open(flow_cursor *cursor, int index)
 {
   flow_cursor_close(cursor->inputs[index]);
@@ -296,15 +305,18 @@ flow_status flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skippe
   return flow_cursor_skip_by_pulling(cursor, count, skipped);
 }
 
-/* For stages whose elements have to be made to know how many there are. */
+/* For stages whose elements have to be made to know how many there are. After a failure *skipped is what was passed over
+ * before it. */
 flow_status flow_cursor_skip_by_pulling(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   flow_element element = { 0 };
-  for (; *skipped < count; ++*skipped) {
-    flow_element_clear(&element);
-    FLOW_TRY(cursor->dataset->class->next(cursor, &element));
-    if (element.count == 0) return FLOW_OK;
+  flow_status status = FLOW_OK;
+  while (*skipped < count) {
+    status = cursor->dataset->class->next(cursor, &element);
+    int made = status == FLOW_OK && element.count > 0;
+    flow_element_clear(&element); /* after a failure it may have components */
+    if (!made) break;
+    ++*skipped;
   }
-  flow_element_clear(&element);
-  return FLOW_OK;
+  return status;
 }

@@ -352,17 +352,48 @@ static void folder_must_be_writable(void **state)
   FAILS(run(out), FLOW_IO_ERROR, "/proc/nowhere/cache.lock");
 }
 
+/* The reader cannot go on after a record that is damaged: a stage that leaves out errors must not wait for it to end. */
+static void damage_ends_a_pass_without_errors(void **state)
+{
+  (void)state;
+  enum { END_RECORD = 12 + 9 + 4, FOOTER = 4 };
+  EXPECT_PASS(cached(range(3)), 0, 1, 2);
+  FILE *file = fopen(path, "r+b");
+  assert_non_null(file);
+  assert_int_equal(fseek(file, -END_RECORD - FOOTER - 1, SEEK_END), 0);
+  assert_int_equal(fputc(99, file), 99);
+  fclose(file);
+  for (int kind = 0; kind < 2; kind++) {
+    flow_dataset *damaged, *rest;
+    if (kind == 0) OK(flow_dataset_load(path, &damaged));
+    else damaged = cached(range(3));
+    OK(flow_dataset_ignore_errors(damaged, 0, &rest));
+    flow_dataset_release(damaged);
+    EXPECT_PASS(rest, 0, 1);
+  }
+}
+
 #define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    IN_FOLDER(appears_when_complete), IN_FOLDER(keeps_shapes_and_types), IN_FOLDER(can_be_empty), IN_FOLDER(positions_are_exact),
-    IN_FOLDER(order_survives), IN_FOLDER(refuses_other_signatures), IN_FOLDER(names_damaged_files),
-    IN_FOLDER(texts_are_bytes), IN_FOLDER(survives_hostile_records), IN_FOLDER(disk_full_leaves_nothing),
+    IN_FOLDER(appears_when_complete),
+    IN_FOLDER(keeps_shapes_and_types),
+    IN_FOLDER(can_be_empty),
+    IN_FOLDER(positions_are_exact),
+    IN_FOLDER(order_survives),
+    IN_FOLDER(refuses_other_signatures),
+    IN_FOLDER(names_damaged_files),
+    IN_FOLDER(texts_are_bytes),
+    IN_FOLDER(survives_hostile_records),
+    IN_FOLDER(disk_full_leaves_nothing),
     IN_FOLDER(survives_allocation_failures),
-    IN_FOLDER(second_pass_keeps_nothing), IN_FOLDER(dead_process_is_followed), IN_FOLDER(child_leaves_the_parents_file),
+    IN_FOLDER(second_pass_keeps_nothing),
+    IN_FOLDER(dead_process_is_followed),
+    IN_FOLDER(child_leaves_the_parents_file),
     IN_FOLDER(folder_must_be_writable),
+    IN_FOLDER(damage_ends_a_pass_without_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

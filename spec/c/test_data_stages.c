@@ -2,6 +2,8 @@
  * their signature, and positions. */
 #include "datasets.h"
 
+#include "data/iterator.h"
+
 static flow_dataset *slices_of(int count, flow_tensor *const *components)
 {
   flow_dataset *dataset;
@@ -367,11 +369,82 @@ static void every_failed_allocation_is_survived(void **state)
   assert_true(failures > 10 && failures < 60);
 }
 
+static flow_dataset *texts_of(const char *bytes, int64_t count, const double *offsets, int64_t texts)
+{
+  flow_tensor *all, *places[1] = { from_numbers(FLOW_INT64, 1, SHAPE(texts + 1), offsets) };
+  flow_dataset *dataset;
+  OK(flow_text_tensor(bytes, (size_t)count, &all));
+  OK(flow_dataset_from_slices(&all, places, 1, &dataset));
+  flow_tensor_release(all);
+  flow_tensor_release(places[0]);
+  return dataset;
+}
+
+static flow_dataset *without_errors(flow_dataset *input)
+{
+  flow_dataset *dataset;
+  OK(flow_dataset_ignore_errors(input, 0, &dataset));
+  flow_dataset_release(input);
+  return dataset;
+}
+
+/* The first byte of LICENSE, of a file that is not there, and of LICENSE; beside each its number. */
+static void zipped_inputs_stay_together_after_an_error(void **state)
+{
+  (void)state;
+  for (int order = 0; order < 2; order++) {
+    flow_dataset *paths = texts_of("LICENSEnothingLICENSE", 21, (double[]){ 0, 7, 14, 21 }, 3), *parts[2], *zipped;
+    flow_function *load;
+    OK(flow_function_load_text(1, &load));
+    OK(flow_dataset_map(paths, load, 0, 1, 0, &parts[order]));
+    OK(flow_dataset_range(0, 3, 1, FLOW_INT32, &parts[1 - order]));
+    OK(flow_dataset_zip(parts, 2, &zipped));
+    if (order == 0) EXPECT_PASS(without_errors(zipped), -1001, 'M', 0, -1001, 'M', 2);
+    else EXPECT_PASS(without_errors(zipped), 0, -1001, 'M', 2, -1001, 'M');
+    for (int i = 0; i < 2; i++) flow_dataset_release(parts[i]);
+    flow_dataset_release(paths);
+    flow_function_release(load);
+  }
+}
+
+/* A window of one text; the second text ends with a zero byte, which cannot be in a batch. */
+static void a_window_that_fails_is_left_behind(void **state)
+{
+  (void)state;
+  flow_dataset *texts = texts_of("ab\0c", 4, (double[]){ 0, 1, 3, 4 }, 3), *windows;
+  OK(flow_dataset_window(texts, 1, 1, 1, 0, &windows));
+  EXPECT_PASS(without_errors(windows), -1001, 'a', -1001, 'c');
+  flow_dataset_release(texts);
+}
+
+/* The second component of an element finds no memory: the first one is not lost. */
+static void elements_that_fail_while_they_are_skipped_leave_nothing(void **state)
+{
+  (void)state;
+  flow_tensor *parts[2] = { counting(FLOW_FLOAT32, 2, SHAPE(3, 2)), counting(FLOW_INT32, 1, SHAPE(3)) };
+  flow_dataset *dataset = slices_of(2, parts);
+  flow_iterator *iterator;
+  flow_element element = { 0 };
+  int64_t skipped = 0;
+  OK(flow_iterator_new(NULL, dataset, &iterator));
+  OK(flow_iterator_next(iterator, &element));
+  double before = flow_live_bytes();
+  flow_fail_allocation(1);
+  assert_int_equal(flow_cursor_skip_by_pulling(iterator->top, 1, &skipped), FLOW_OUT_OF_MEMORY);
+  flow_fail_allocation(-1);
+  assert_true(flow_live_bytes() == before);
+  flow_element_clear(&element);
+  flow_iterator_close(iterator);
+  flow_dataset_release(dataset);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     TEST(slices_are_rows),
-    TEST(slices_are_texts), TEST(batches_of_texts_are_no_paths), TEST(rows_may_be_empty),
+    TEST(slices_are_texts),
+    TEST(batches_of_texts_are_no_paths),
+    TEST(rows_may_be_empty),
     TEST(wrong_slices_are_named),
     TEST(ranges_count),
     TEST(batches_stack_rows),
@@ -389,6 +462,9 @@ int main(void)
     TEST(positions_belong_to_a_pipeline),
     TEST(stages_are_counted),
     TEST(every_failed_allocation_is_survived),
+    TEST(zipped_inputs_stay_together_after_an_error),
+    TEST(a_window_that_fails_is_left_behind),
+    TEST(elements_that_fail_while_they_are_skipped_leave_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 typedef struct elements { flow_dataset base; char *path; } elements;
 typedef struct elements_cursor { flow_cursor base; flow_record_reader reader; uint64_t read; int ended; } elements_cursor;
 
+/* Leaves the reader after the first record, also where that is not what was expected; the caller closes it. */
 static flow_status open_file(const char *path, flow_record_reader *reader, flow_element_spec *spec)
 {
   const unsigned char *bytes;
@@ -27,12 +28,15 @@ static flow_status open_pass(flow_cursor *cursor)
   return flow_fail(FLOW_CORRUPT_DATA, "load: %s has other elements than when the data set was made", self->path);
 }
 
+/* What follows damage cannot be trusted, and the reader stays where it is: the pass ends there, so that a stage which leaves out errors
+ * does not meet this one for ever. */
 static flow_status read_next(elements_cursor *at, flow_element *out)
 {
   if (at->ended) return FLOW_OK;
-  FLOW_TRY(flow_element_read(&at->reader, &at->base.dataset->spec, at->read, out, &at->ended));
+  flow_status status = flow_element_read(&at->reader, &at->base.dataset->spec, at->read, out, &at->ended);
+  at->ended |= status == FLOW_CORRUPT_DATA;
   at->read += !at->ended;
-  return FLOW_OK;
+  return status;
 }
 
 static flow_status next(flow_cursor *cursor, flow_element *out) { return read_next((elements_cursor *)cursor, out); }

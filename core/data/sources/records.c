@@ -16,6 +16,7 @@ typedef struct records {
 /* One open file: read by a thread, or where it is asked for. Neither: closed. */
 typedef struct place { flow_record_reader *reader; flow_read_ahead *ahead; } place;
 
+/* open_count: places that are not closed. Files are opened in their order, so staged[i] is file number `file` + i. */
 typedef struct records_cursor {
   flow_cursor       base;
   place            *open;         /* [cycle] */
@@ -180,6 +181,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
     FLOW_TRY(place_in_turn(at, &p));
     if (!p) return FLOW_OK;
     flow_status status = skip_record(p, &found);
+    if (status == FLOW_INTERRUPTED) return status; /* the file stays open: asked again, it goes on */
     pass_on(at, !found);
     FLOW_TRY(status);
     *skipped += found;

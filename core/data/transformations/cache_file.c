@@ -55,6 +55,7 @@ static flow_draw draw_of(const flow_draw_record *record)
   return (flow_draw){ .seed = { record->seed[0], record->seed[1] }, .number = record->first };
 }
 
+/* NULL: the stage is not below a cache in this pass. */
 static const flow_draw_record *record_of(const flow_iterator *iterator, const flow_dataset *dataset)
 {
   for (int i = 0; i < iterator->draw_count; i++) {
@@ -111,6 +112,7 @@ static flow_status read_start(const char *path, flow_record_reader *reader, flow
   return status;
 }
 
+/* Also called while no pass is open, so that it reads the file by itself. */
 static int kept(flow_dataset *dataset, const flow_dataset *below, flow_draw *out)
 {
   flow_record_reader reader;
@@ -156,12 +158,14 @@ static flow_status open_file(cache_cursor *at, int *found)
   return status;
 }
 
+/* Damage ends the pass, as in sources/elements.c: it is told once. */
 static flow_status read_next(cache_cursor *at, flow_element *out)
 {
   if (at->ended) return FLOW_OK;
-  FLOW_TRY(flow_element_read(&at->reader, &at->spec, at->read, out, &at->ended));
+  flow_status status = flow_element_read(&at->reader, &at->spec, at->read, out, &at->ended);
+  at->ended |= status == FLOW_CORRUPT_DATA;
   at->read += !at->ended;
-  return FLOW_OK;
+  return status;
 }
 
 /* ---- filling -------------------------------------------------------------------------------------------------------------- */
@@ -179,11 +183,14 @@ static void stop_filling(cache_cursor *at)
   flow_free(own);
 }
 
+/* The record under construction goes to the file. */
 static flow_status append(writer *own)
 {
   return flow_record_append(&own->sink, own->record.bytes, own->record.count);
 }
 
+/* A stage that drew nothing of its own in this pass ends the list of draws: a later pass then cannot compare it and uses
+ * the file as it is. */
 static flow_status write_start(cache_cursor *at)
 {
   const flow_dataset *input = at->base.dataset->inputs[0];

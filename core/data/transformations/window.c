@@ -1,5 +1,6 @@
 /* window.c: batches that overlap or leave elements out: window i begins at element i * shift and takes every stride-th one from there, as
  * tf.data's window; at the end of the data there are smaller ones. */
+#include "base/failure.h"
 #include "data/stack.h"
 
 typedef struct window { flow_dataset base; int64_t size, shift, stride, span; int drop_remainder; } window;
@@ -14,6 +15,7 @@ typedef struct window_cursor {
 
 static const window *parameters_of(const window_cursor *at) { return (const window *)at->base.dataset; }
 
+/* As many elements as a window spans, or all that are left. */
 static flow_status fill(window_cursor *at)
 {
   while (!at->ended && at->count < parameters_of(at)->span) {
@@ -41,19 +43,28 @@ static flow_status advance(window_cursor *at)
 }
 
 /* An element may belong to several windows, so rows are shared and stay in `waiting` until the window has gone past them. */
+static flow_status make_window(window_cursor *at, flow_element *out)
+{
+  const window *self = parameters_of(at);
+  for (int64_t i = 0; i < at->count; i += self->stride) {
+    flow_element row;
+    flow_element_share(&row, &at->waiting[i]);
+    FLOW_TRY(flow_stack_add(&at->stack, &self->base.inputs[0]->spec, self->size, &row));
+  }
+  return flow_stack_finish(&at->stack, out);
+}
+
+/* A window that cannot be made is left behind as well: the next call must not meet it again. Its failure is told, not one of going on. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   window_cursor *at = (window_cursor *)cursor;
   const window *self = parameters_of(at);
+  flow_failure failure = { 0 };
   FLOW_TRY(fill(at));
   if (at->count == 0 || (self->drop_remainder && at->count < self->span)) return FLOW_OK;
-  for (int64_t i = 0; i < at->count; i += self->stride) {
-    flow_element row;
-    flow_element_share(&row, &at->waiting[i]);
-    FLOW_TRY(flow_stack_add(&at->stack, &cursor->dataset->inputs[0]->spec, self->size, &row));
-  }
-  FLOW_TRY(flow_stack_finish(&at->stack, out));
-  return advance(at);
+  flow_failure_take(&failure, make_window(at, out));
+  flow_status status = advance(at);
+  return flow_failure_is_set(&failure) ? flow_failure_raise(&failure) : status;
 }
 
 static void close(flow_cursor *cursor)

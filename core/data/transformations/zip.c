@@ -1,25 +1,50 @@
-/* zip.c: the components of several datasets side by side; the shortest ends it. */
+/* zip.c: the components of several datasets side by side; the shortest ends it. Inputs stay in step also after an error of one of them. */
+#include "base/failure.h"
 #include "data/dataset.h"
 
-typedef struct zip_cursor { flow_cursor base; flow_element part; int ended; } zip_cursor;
+/* made: the components of the inputs before number `input`, while an element is put together. */
+typedef struct zip_cursor {
+  flow_cursor base;
+  flow_element part, made;
+  int input, ended;
+} zip_cursor;
 
+/* Input number at->input has failed at its element: the inputs after it leave theirs out, so that all of them go on with the element after
+ * that one, as tf.data's zip does. Raises the failure of the first input, whatever the others say. */
+static flow_status leave_out(zip_cursor *at, flow_status status)
+{
+  flow_failure failure = { 0 };
+  int64_t skipped;
+  flow_failure_take(&failure, status);
+  flow_element_clear(&at->made);
+  for (int i = at->input + 1; i < at->base.dataset->input_count; i++) flow_cursor_skip(at->base.inputs[i], 1, &skipped);
+  at->input = 0;
+  return flow_failure_raise(&failure);
+}
+
+/* After an interrupt the next call goes on with the input that was interrupted: those before it have given their components already. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   zip_cursor *at = (zip_cursor *)cursor;
-  for (int i = 0; i < cursor->dataset->input_count && !at->ended; i++) {
-    FLOW_TRY(flow_cursor_pull(cursor->inputs[i], &at->part));
+  for (; at->input < cursor->dataset->input_count && !at->ended; at->input++) {
+    flow_status status = flow_cursor_pull(cursor->inputs[at->input], &at->part);
+    if (status != FLOW_OK) return status == FLOW_INTERRUPTED ? status : leave_out(at, status);
     if (at->part.count == 0) at->ended = 1;
-    for (int k = 0; k < at->part.count; k++) out->tensors[out->count++] = at->part.tensors[k];
+    for (int k = 0; k < at->part.count; k++) at->made.tensors[at->made.count++] = at->part.tensors[k];
     at->part.count = 0;
   }
-  if (at->ended) flow_element_clear(out);
+  at->input = 0;
+  if (at->ended) flow_element_clear(&at->made);
+  else flow_element_move(out, &at->made);
   return FLOW_OK;
 }
 
+/* All inputs leave out as many, the shortest decides. Not in the middle of an element: that one is made first. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   zip_cursor *at = (zip_cursor *)cursor;
   int64_t here;
+  if (at->input > 0) return flow_cursor_skip_by_pulling(cursor, count, skipped);
   *skipped = count;
   for (int i = 0; i < cursor->dataset->input_count; i++) {
     FLOW_TRY(flow_cursor_skip(cursor->inputs[i], count, &here));
@@ -29,7 +54,11 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
-static void close(flow_cursor *cursor) { flow_element_clear(&((zip_cursor *)cursor)->part); }
+static void close(flow_cursor *cursor)
+{
+  flow_element_clear(&((zip_cursor *)cursor)->part);
+  flow_element_clear(&((zip_cursor *)cursor)->made);
+}
 
 static const flow_dataset_class class = {
   .name = "zip", .dataset_bytes = sizeof(flow_dataset), .cursor_bytes = sizeof(zip_cursor), .next = next, .skip = skip, .close = close,
