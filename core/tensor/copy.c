@@ -245,7 +245,9 @@ flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor
   }
   size_t row_bytes = (size_t)flow_shape_size(source->rank - 1, source->shape + 1) * (size_t)flow_dtype_size(source->dtype);
   if (!order) {
-    if (rows > 0) memmove(into->data, source->data + (size_t)from * row_bytes, (size_t)rows * row_bytes);
+    if (rows == 0) return FLOW_OK;
+    flow_storage_written(into->storage);
+    memmove(into->data, source->data + (size_t)from * row_bytes, (size_t)rows * row_bytes);
     return FLOW_OK;
   }
   if (overlap(source, into)) return flow_fail(FLOW_INVALID_ARGUMENT, "rows cannot be gathered into the tensor they come from");
@@ -259,6 +261,7 @@ flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor
                        (long long)position, (long long)source->shape[0]);
     }
   }
+  flow_storage_written(into->storage);
   flow_ticket_reset(&g.ticket);
   flow_team_run(rows > 2 * g.share ? 0 : 1, gather_member, &g);
   return FLOW_OK;
@@ -272,6 +275,7 @@ flow_status flow_tensor_shuffle(flow_tensor *order, double seed)
   uint64_t key;
   memcpy(&key, &seed, sizeof key);       /* every double is a separate key */
   key = flow_mix(key, 0);
+  flow_storage_written(order->storage);
   int64_t *elements = (int64_t *)order->data, stride = order->strides[0];
   for (int64_t i = order->shape[0] - 1; i > 0; i--) {
     flow_philox_block block = flow_philox(key, (uint64_t)i, 0);

@@ -166,6 +166,37 @@ static void rows_are_gathered_in_order(void **state)
   flow_tensor_release(source);
 }
 
+/* Mirrors on devices and values derived from a tensor are kept by these two numbers of its storage: each write must change them, and a call
+ * that is refused must not. */
+static void rows_and_shuffles_report_their_writes(void **state)
+{
+  (void)state;
+  flow_tensor *source = counting(FLOW_INT64, 1, SHAPE(5)), *into = zeros(FLOW_INT64, 1, SHAPE(3));
+  flow_tensor *order = from_numbers(FLOW_INT64, 1, SHAPE(3), (double[]){ 4, 0, 2 });
+  flow_tensor *wrong = from_numbers(FLOW_INT64, 1, SHAPE(3), (double[]){ 4, 0, 5 });
+  flow_storage *target = into->storage, *shuffled = order->storage;
+  uint64_t writes = target->writes, content = target->content;
+  assert_int_equal(flow_tensor_gather_rows(source, NULL, 1, 3, into), FLOW_OK);
+  assert_int_equal(target->writes, writes + 1);
+  assert_true(target->content != content);
+  content = target->content;
+  assert_int_equal(flow_tensor_gather_rows(source, order, 0, 3, into), FLOW_OK);
+  assert_int_equal(target->writes, writes + 2);
+  assert_true(target->content != content);
+  content = target->content;
+  assert_int_equal(flow_tensor_gather_rows(source, wrong, 0, 3, into), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(target->writes, writes + 2);
+  assert_true(target->content == content);
+  writes = shuffled->writes, content = shuffled->content;
+  assert_int_equal(flow_tensor_shuffle(order, 7), FLOW_OK);
+  assert_int_equal(shuffled->writes, writes + 1);
+  assert_true(shuffled->content != content);
+  flow_tensor_release(source);
+  flow_tensor_release(into);
+  flow_tensor_release(order);
+  flow_tensor_release(wrong);
+}
+
 static void shuffles_are_permutations_by_seed(void **state)
 {
   (void)state;
@@ -231,6 +262,7 @@ int main(void)
     TEST(overlapping_copies_see_the_old_contents),
     TEST(contiguous_returns_itself_or_a_packed_copy),
     TEST(rows_are_gathered_in_order),
+    TEST(rows_and_shuffles_report_their_writes),
     TEST(shuffles_are_permutations_by_seed),
     TEST(shuffles_are_fair),
   };
