@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The stage over other inputs. It shares the parameters of the original, unless its class says how it is made again. */
+/* The stage over other inputs. It shares the parameters of the original, unless its class says how it is made again. The
+ * copy of the struct after flow_dataset has pointers that belong to the original, which `original` keeps alive;
+ * release() of the class is never called for the copy. */
 static flow_status make_again(flow_dataset *stage, flow_dataset *const *inputs, flow_dataset **out)
 {
   if (stage->class->again) return stage->class->again(stage, inputs[0], out);
@@ -59,7 +61,8 @@ static flow_status by_file(flow_dataset *dataset, int64_t count, int64_t index, 
   return flow_fail(FLOW_NOT_FOUND, "the pipeline begins with %s, which reads no list of files", dataset->class->name);
 }
 
-/* Puts the shard in front of prefetches and options at the end, so that each worker prefetches only its share. */
+/* Puts the shard in front of prefetches and options at the end, so that each worker prefetches only its share.
+ * ends_pipeline stages have one input, which is where the shard goes. */
 static flow_status by_data(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   *out = NULL;

@@ -1,4 +1,8 @@
-/* batch_slots.c: see batch_slots.h. */
+/* batch_slots.c: see batch_slots.h.
+ *
+ * Blocks of memory are made when the first row of a batch is asked for and dropped when the consumer has gone past the
+ * batch, so there are as many as the producer is ahead. The batch that is delivered is the tensor of the block itself:
+ * it lives on through its own reference. */
 #include "data/batch_slots.h"
 
 #include <pthread.h>
@@ -63,6 +67,7 @@ void flow_batch_slots_free(flow_batch_slots *slots)
   flow_free(slots);
 }
 
+/* With the lock held, as all functions below that take `slots` and do not lock. A handful of blocks exist at a time. */
 static block *find_block(const flow_batch_slots *slots, int64_t number)
 {
   block *at = slots->blocks;
@@ -93,6 +98,7 @@ static flow_status make_block(flow_batch_slots *slots, int64_t number, block **o
   return FLOW_OK;
 }
 
+/* Views of one row; on failure those that were made are in `out`, whose count says how many. */
 static flow_status view_row(const flow_batch_slots *slots, const block *from, int64_t row, flow_element *out)
 {
   for (int i = 0; i < slots->rows.count; i++) {
@@ -122,6 +128,7 @@ void flow_batch_slots_ask(flow_batch_slots *slots, flow_element *out)
   pthread_mutex_unlock(&slots->lock);
 }
 
+/* The numbers of the elements that follow move up by that many; rows that were given stay given (flow_batch_slots_ask). */
 void flow_batch_slots_lose(flow_batch_slots *slots, int64_t count)
 {
   if (!slots) return;

@@ -40,8 +40,11 @@ typedef struct flow_element_spec {
   flow_component components[FLOW_MAX_COMPONENTS];
 } flow_element_spec;
 
+/* Of with_options: FLOW_SHARD_*, and whether map and interleave keep the order of elements. */
 typedef struct flow_data_options { int auto_shard_policy, deterministic; } flow_data_options;
 
+/* Does not change once its constructor has given it away, but for `references` and `draws`; any number of threads and
+ * iterators use it. The struct of a class begins with it; its parameters follow. */
 struct flow_dataset {
   const flow_dataset_class *class;
   _Atomic int        references;
@@ -136,7 +139,8 @@ void          flow_cursor_close(flow_cursor *cursor);      /* NULL is fine */
 /* Opens input number `index` of this cursor, afresh if it is open (the next epoch). */
 flow_status   flow_cursor_open(flow_cursor *cursor, int index);
 flow_status   flow_cursor_open_all(flow_cursor *cursor);
-/* The next element; out is cleared first. */
+/* The next element; out is cleared first. After a failure `out` may hold components; whoever pulled clears it, here by
+ * the next pull or by flow_element_clear. */
 flow_status   flow_cursor_pull(flow_cursor *cursor, flow_element *out);
 flow_status   flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skipped);
 /* What skip() may fall back to: pulls and throws away. */

@@ -20,7 +20,8 @@ void flow_element_start_free(flow_element_start *start)
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------ */
 
-/* Room for `count` more bytes; what is there stays. */
+/* Room for `count` more bytes; what is there stays. On failure the block is as it was. Half as much again each time, so
+ * that a long record is not copied often. */
 static flow_status reserve(flow_record_bytes *to, size_t count)
 {
   size_t wanted;
@@ -72,6 +73,7 @@ flow_status flow_element_start_write(const flow_element_start *start, flow_recor
   return FLOW_OK;
 }
 
+/* Elements in row-major order, also of a strided tensor. */
 static flow_status put_values(flow_tensor *tensor, flow_record_bytes *to)
 {
   flow_tensor *whole;
@@ -82,6 +84,7 @@ static flow_status put_values(flow_tensor *tensor, flow_record_bytes *to)
   return status;
 }
 
+/* All shapes before all values: so the sizes of the whole record can be checked before any tensor is made (take_shapes). */
 flow_status flow_element_write(const flow_element *element, flow_record_bytes *to)
 {
   FLOW_TRY(begin(to, ELEMENT));
@@ -111,6 +114,7 @@ static int take(flow_bytes *from, void *to, uint64_t count)
   return taken != NULL;
 }
 
+/* `least`: -1 in a signature, where it stands for any size, else 0. */
 static int take_shape(flow_bytes *from, int rank, int64_t *shape, int64_t least)
 {
   if (rank < 0 || rank > FLOW_MAX_RANK || !take(from, shape, 8 * (uint64_t)rank)) return 0;
@@ -160,7 +164,8 @@ static flow_status fail_element(const flow_record_reader *reader, uint64_t numbe
   return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged, remove it: element %.0f %s", reader->path, (double)number + 1, what);
 }
 
-/* The shapes of an element, as its signature allows them; *bytes: of all values. */
+/* The shapes of an element, as its signature allows them; sizes[i]: bytes of each component's values. 0: they do not
+ * fit, or are not what is left of the record. */
 static int take_shapes(flow_bytes *from, const flow_element_spec *spec, int64_t shapes[][FLOW_MAX_RANK], uint64_t *sizes)
 {
   uint64_t total = 0;

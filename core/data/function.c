@@ -16,6 +16,7 @@ flow_status flow_function_new(const flow_function_class *class, flow_function **
 
 int flow_function_random(const flow_function *function) { return function && function->random; }
 
+/* NULL is fine, as in flow_function_release. Any thread may release. */
 flow_function *flow_function_retain(flow_function *function)
 {
   if (function) atomic_fetch_add_explicit(&function->references, 1, memory_order_relaxed);
@@ -29,6 +30,8 @@ void flow_function_release(flow_function *function)
   flow_free(function);
 }
 
+/* The text may be strided. *path grows and is reused for the next element. A path may hold any byte; a NUL inside cuts
+ * it off for the system. */
 flow_status flow_function_path(const flow_tensor *text, char **path, int *capacity)
 {
   int64_t length = text->shape[0];

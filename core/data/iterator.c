@@ -1,4 +1,9 @@
-/* iterator.c: passes: the first cursor is opened when the first element is asked for; positions are saved and restored. */
+/* iterator.c: passes: the first cursor is opened when the first element is asked for; positions are saved and restored.
+ *
+ * A position is text (flow_iterator_save): the identity of the pipeline, how many elements were delivered, and what each
+ * random stage drew. Restoring compares the identity, takes over the draws and leaves out as many elements when the next
+ * one is asked for. So a saved position costs nothing while the pass runs, and restoring costs what skipping costs
+ * (dataset.h). */
 #include "data/sources/generator.h"
 
 #include <inttypes.h>
@@ -8,6 +13,7 @@
 
 /* ---- draws ------------------------------------------------------------------------------------------------------------- */
 
+/* NULL: the dataset was made on the way, or draws nothing. Pipelines have few random stages. */
 static flow_draw_record *find_record(const flow_iterator *iterator, const flow_dataset *dataset)
 {
   for (int i = 0; i < iterator->draw_count; i++) {
@@ -16,6 +22,7 @@ static flow_draw_record *find_record(const flow_iterator *iterator, const flow_d
   return NULL;
 }
 
+/* Also with other iterators of the same dataset at work. */
 static void raise_to(_Atomic int64_t *number, int64_t least)
 {
   int64_t found = atomic_load(number);
@@ -39,8 +46,9 @@ static flow_status add_record(flow_iterator *iterator, flow_dataset *dataset, fl
   return FLOW_OK;
 }
 
-/* Reserves a number for every random dataset below, so that two passes that are open at once differ. cache: the one nearest to
- * the end of the pipeline that the dataset is below, or NULL. */
+/* Reserves a number for every random dataset below, so that two passes that are open at once differ. cache: the one
+ * nearest to the end of the pipeline that the dataset is below, or NULL. An input that stands twice in a row (zip of a
+ * dataset with itself) is walked once: its record serves both cursors. */
 static flow_status reserve_draws(flow_iterator *iterator, flow_dataset *dataset, flow_dataset *cache)
 {
   if (!dataset->any_random) return FLOW_OK;
@@ -74,7 +82,8 @@ flow_status flow_cursor_draw(flow_cursor *cursor, flow_draw *out)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
-/* The list of stages in the order in which flow_cursor_open numbers them. */
+/* The list of stages in the order in which flow_cursor_open numbers them. Stages after the first FLOW_MAX_STAGES have no
+ * counters. */
 static void name_stages(flow_iterator *iterator, const flow_dataset *dataset, int position, int depth)
 {
   if (position >= iterator->stage_count) return;
@@ -87,8 +96,8 @@ static void name_stages(flow_iterator *iterator, const flow_dataset *dataset, in
   }
 }
 
-/* Nothing is opened or started here: cursors and threads come with the first element. Draws are reserved, so that positions can be saved
- * before. */
+/* Nothing is opened or started here: cursors and threads come with the first element. Draws are reserved, so that
+ * positions can be saved before. context may be NULL: then an interrupt does not end a wait. */
 static flow_status iterator_new(flow_context *context, flow_dataset *dataset, int peeks, flow_iterator **out)
 {
   void *block;
@@ -154,6 +163,7 @@ static void close_cursors(flow_iterator *iterator)
   flow_memory_trim();                    /* batches of the next pass may be of another size */
 }
 
+/* Joins all threads of the pass. In a forked child memory of the cursors stays allocated (abandon_cursors). */
 void flow_iterator_close(flow_iterator *iterator)
 {
   if (!iterator) return;
@@ -237,9 +247,10 @@ int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
 /* What is done with the draws of a position. */
 typedef enum reading { CHECK, GO_ON, ALIGN } reading;
 
-/* Reads the draws after the header: to go on with that pass, or for the passes after it; 0 if the text is not what save writes.
- * Purposes: CHECK reads and changes nothing. GO_ON is for a restored pass: it draws the same numbers, and datasets count at least as
- * far. ALIGN is for a later pass of another process: datasets get the seeds and counters of the saved one. */
+/* Reads the draws after the header: to go on with that pass, or for the passes after it; 0 if the text is not what save
+ * writes. Purposes: CHECK reads and changes nothing. GO_ON is for a restored pass: it draws the same numbers, and
+ * datasets count at least as far. ALIGN is for a later pass of another process: datasets get the seeds and counters of
+ * the saved one. With CHECK first and one of the others after it, a text that is damaged changes nothing. */
 static int read_draws(flow_iterator *iterator, const char *text, reading purpose)
 {
   for (int i = 0; i < iterator->draw_count; i++) {
@@ -282,6 +293,8 @@ static flow_status read_position(flow_iterator *iterator, const char *text, posi
   return read_draws(iterator, out->draws, CHECK) ? FLOW_OK : flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");
 }
 
+/* For a pass that begins later in another process: datasets get the seeds and numbers of the saved pass, this iterator's
+ * position stays. The identity may differ, as after auto_shard. */
 flow_status flow_iterator_align(flow_iterator *iterator, const char *text)
 {
   position found;

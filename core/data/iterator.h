@@ -33,6 +33,9 @@ typedef struct flow_draw_record {
   int           frozen;
 } flow_draw_record;
 
+/* A pass. `cancelled` and `generation` are atomic, the counters in `stages` as well; `draws` and `gates` are guarded by
+ * `lock`. Where a pump runs the pass (generator.c), its thread changes `top`, delivered and to_skip, and the caller
+ * waits at the pump's gate meanwhile; all else belongs to the one thread that calls the iterator. */
 struct flow_iterator {
   flow_context        *context;
   flow_dataset        *dataset;

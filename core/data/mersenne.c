@@ -6,6 +6,7 @@ enum { WORDS = 624, SHIFT = 397 };
 
 typedef struct mersenne { uint32_t word[WORDS]; int next; } mersenne;
 
+/* init_genrand of the authors' mt19937ar.c, which is what NumPy's RandomState(seed) calls for one number. */
 static void seed_words(mersenne *m, uint32_t seed)
 {
   m->word[0] = seed;
@@ -13,6 +14,7 @@ static void seed_words(mersenne *m, uint32_t seed)
   m->next = WORDS;
 }
 
+/* The next WORDS words, all at once. */
 static void make_words(mersenne *m)
 {
   for (int i = 0; i < WORDS; i++) {
@@ -22,6 +24,7 @@ static void make_words(mersenne *m)
   m->next = 0;
 }
 
+/* The tempering of the article, section 2.1. */
 static uint32_t draw(mersenne *m)
 {
   if (m->next == WORDS) make_words(m);
@@ -32,6 +35,8 @@ static uint32_t draw(mersenne *m)
   return y ^ (y >> 18);
 }
 
+/* A number from 0 to `most`, each as likely: the smallest mask of ones that covers it, and another draw where the result
+ * is above it. */
 static uint32_t draw_up_to(mersenne *m, uint32_t most)
 {
   uint32_t mask = most, value;

@@ -1,6 +1,7 @@
 /* options.c: with_options: the same elements, with other options from here on; the last stage's count for the whole pipeline. */
 #include "data/dataset.h"
 
+/* Nothing is computed here: the stage only carries options. */
 static flow_status next(flow_cursor *cursor, flow_element *out) { return flow_cursor_pull(cursor->inputs[0], out); }
 
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
@@ -14,6 +15,7 @@ static const flow_dataset_class class = {
   .passes_on = 1,
 };
 
+/* auto_shard_policy FLOW_SHARD_KEEP and deterministic < 0 leave what the input has. */
 flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out)
 {
   *out = NULL;

@@ -7,6 +7,8 @@
 #include "graph/context.h"
 #include "run/instance.h"
 
+/* Shared by all workers, and not changed by them. `inputs` counts components of the element from 0, in the order of the
+ * plan's inputs. */
 typedef struct plan_function {
   flow_function base;
   flow_plan    *plan;
@@ -14,6 +16,7 @@ typedef struct plan_function {
   int           outputs[FLOW_MAX_COMPONENTS], output_count;    /* from 0: of the plan; -1 - i: component i of the input */
 } plan_function;
 
+/* Of one thread: a context of its own, in which nothing else runs, and an instance of the plan. */
 typedef struct plan_worker { flow_context *context; flow_instance *instance; } plan_worker;
 
 /* ---- signatures ---------------------------------------------------------------------------------------------------------- */
@@ -36,6 +39,7 @@ static flow_status check_inputs(const plan_function *self, const flow_element_sp
   return FLOW_OK;
 }
 
+/* What an output of the plan looks like as a component. A size that depends on rows is -1. */
 static flow_component output_component(const plan_function *self, int output)
 {
   const flow_signature *s = &self->plan->graph->values[self->plan->outputs[output]].signature;
@@ -44,6 +48,7 @@ static flow_component output_component(const plan_function *self, int output)
   return c;
 }
 
+/* The signature of the result, from that of the plan's outputs and of the input. */
 static flow_status map_spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const plan_function *self = (const plan_function *)function;
@@ -59,6 +64,7 @@ static flow_status map_spec(const flow_function *function, const flow_element_sp
   return FLOW_OK;
 }
 
+/* The element comes through as it is, so its signature does. */
 static flow_status filter_spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const plan_function *self = (const plan_function *)function;
@@ -72,6 +78,7 @@ static flow_status filter_spec(const flow_function *function, const flow_element
 
 /* ---- running ---------------------------------------------------------------------------------------------------------------- */
 
+/* Room for one row; it grows with the first larger element. */
 static flow_status open(const flow_function *function, void *worker)
 {
   plan_worker *w = worker;
@@ -87,7 +94,8 @@ static void close(const flow_function *function, void *worker)
   flow_context_release(w->context);
 }
 
-/* Rows that the element brings; 1 if the plan has no rows. */
+/* Rows that the element brings; 1 if the plan has no rows. dims[0] is -k where the input has k times the rows of the
+ * trace. Whether all inputs agree is checked when the instance runs. */
 static int64_t rows_of(const plan_function *self, const flow_element *in)
 {
   const flow_graph *graph = self->plan->graph;

@@ -31,8 +31,8 @@ static void clear_block(block *old, int from)
   old->count = 0;
 }
 
-/* A block of records, as many as BLOCK_RECORDS or BLOCK_BYTES allow; `last` where the file has ended. The reader's thread alone comes
- * here. */
+/* A block of records, as many as BLOCK_RECORDS or BLOCK_BYTES allow; `last` where the file has ended. The reader's
+ * thread alone comes here. On failure the block keeps the records before it. */
 static flow_status read_block(flow_read_ahead *self, block *into)
 {
   uint64_t bytes = 0, count;
@@ -113,6 +113,7 @@ static flow_status hold_block(flow_read_ahead *self)
   return status;
 }
 
+/* The block is the thread's again: its records have all been given away. */
 static void leave_block(flow_read_ahead *self)
 {
   flow_gate_lock(&self->gate);

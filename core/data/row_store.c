@@ -16,6 +16,9 @@ typedef struct kept_rows {
   size_t        row_bytes;
 } kept_rows;
 
+/* Used by one thread at a time; references may be counted by any. components[0 .. count - 1] are in use once
+ * flow_row_store_start has succeeded. Rows stay until the store goes: addresses of rows that it holds cannot be used
+ * again by other tensors. */
 struct flow_row_store {
   _Atomic int references;
   flow_place *place;
@@ -42,6 +45,7 @@ flow_status flow_row_store_new(flow_context *context, int device, double most_by
   return FLOW_OK;
 }
 
+/* All rows and tables; the store is then as new. */
 static void forget(flow_row_store *store)
 {
   for (int i = 0; i < store->count; i++) {
@@ -103,6 +107,7 @@ static size_t row_bytes_of(const flow_component *component)
   return (size_t)flow_shape_size(component->rank, component->shape) * (size_t)flow_dtype_size(component->dtype);
 }
 
+/* Whether that many rows may be kept, by the bytes that the caller allows for all components together. */
 static int fits(const flow_row_store *store, const flow_element_spec *spec, int64_t rows)
 {
   double bytes = 0;
@@ -141,6 +146,7 @@ static int64_t *place_of(const kept_rows *kept, const char *address)
   return &kept->found[i];
 }
 
+/* Whether a tensor is a row of this component, and can be copied as one run of bytes. */
 static int suits(const kept_rows *kept, const flow_tensor *row)
 {
   const flow_tensor *table = kept->table;
@@ -190,7 +196,7 @@ static flow_status send_rows(flow_row_store *store, kept_rows *kept, int64_t fir
   return status;
 }
 
-/* The batch of the rows with these numbers. */
+/* The batch of the rows with these numbers. *out is the caller's also after a failure, where it may be NULL. */
 static flow_status take_rows(flow_row_store *store, kept_rows *kept, const int64_t *numbers, int64_t rows, flow_tensor **out)
 {
   int64_t shape[FLOW_MAX_RANK];

@@ -1,4 +1,8 @@
-/* stack.c: see stack.h. */
+/* stack.c: see stack.h.
+ *
+ * The first row makes the batch's tensors, or takes the memory that was offered (batch_slots.h); each further row is
+ * checked against the first one and copied. A failure empties the stack: rows before it are lost with it, since a batch
+ * without one of its rows would be wrong. */
 #include "data/stack.h"
 
 #include <string.h>
@@ -19,11 +23,13 @@ flow_status flow_stack_spec(const char *what, flow_element_spec *spec, int64_t r
   return FLOW_OK;
 }
 
+/* Of one row of a batch. */
 static size_t row_bytes(const flow_tensor *batch)
 {
   return (size_t)flow_shape_size(batch->rank - 1, batch->shape + 1) * (size_t)flow_dtype_size(batch->dtype);
 }
 
+/* Room for `rows` rows like this one, not filled. */
 static flow_status batch_tensor(const flow_tensor *row, int64_t rows, flow_tensor **out)
 {
   int64_t shape[FLOW_MAX_RANK];
@@ -33,7 +39,8 @@ static flow_status batch_tensor(const flow_tensor *row, int64_t rows, flow_tenso
   return flow_tensor_new_uninitialized(row->dtype, row->rank + 1, shape, out);
 }
 
-/* Capacity doubles up to `most`; rows so far are copied. */
+/* Capacity doubles up to `most`; rows so far are copied. Slots are offered only for batches that never grow
+ * (FIRST_ROWS), so that no row that is being written moves. */
 static flow_status grow(flow_stack *stack, int64_t capacity)
 {
   for (int i = 0; i < stack->count; i++) {
@@ -51,6 +58,7 @@ static flow_status grow(flow_stack *stack, int64_t capacity)
   return FLOW_OK;
 }
 
+/* The first row of a batch decides shapes. */
 static flow_status begin(flow_stack *stack, const flow_element_spec *rows, int64_t most, const flow_element *element)
 {
   stack->count = element->count;
@@ -196,6 +204,8 @@ void flow_stack_clear(flow_stack *stack)
   stack->count = 0;
 }
 
+/* input->batch_slots is then asked by the input's threads, which are joined before flow_stack_release frees the slots:
+ * the input's cursor is closed first by its stage. */
 flow_status flow_stack_offer_slots(flow_stack *stack, flow_cursor *input, int64_t size)
 {
   if (size > FIRST_ROWS) return FLOW_OK;

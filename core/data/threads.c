@@ -42,6 +42,8 @@ void flow_gate_close(flow_gate *gate)
 void flow_gate_lock(flow_gate *gate) { pthread_mutex_lock(&gate->lock); }
 void flow_gate_unlock(flow_gate *gate) { pthread_mutex_unlock(&gate->lock); }
 
+/* Sequentially consistent, like the store in flow_iterator_cancel: who reads 0 here holds the gate's lock and waits
+ * before cancel takes it. */
 static flow_status cancelled(const flow_iterator *iterator)
 {
   if (atomic_load(&iterator->cancelled)) return flow_fail(FLOW_INTERRUPTED, "the iterator was closed");
@@ -91,6 +93,7 @@ void flow_iterator_cancel(flow_iterator *iterator)
 
 /* ---- threads --------------------------------------------------------------------------------------------------------------- */
 
+/* The generation marks the pass as one that has threads (flow_iterator_forked). On failure nothing runs. */
 flow_status flow_pass_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument)
 {
   if (flow_thread_start(thread, "flow-data", run, argument) != 0)

@@ -11,7 +11,9 @@
 #include "base/thread.h"
 #include "data/dataset.h"
 
-/* A lock with two conditions, in the list of its pass, so that cancelling the pass wakes who waits here. */
+/* A lock with two conditions, in the list of its pass, so that cancelling the pass wakes who waits here. What it guards
+ * is the stage's. Several threads may wait at each condition, so those that change what others wait for signal all of
+ * them where more than one may go on. */
 typedef struct flow_gate {
   flow_iterator    *iterator;          /* NULL: not in use */
   pthread_mutex_t   lock;

@@ -1,4 +1,9 @@
-/* image.c: which decoder a picture needs, channels, and whole files in and out. */
+/* image.c: which decoder a picture needs, channels, and whole files in and out.
+ *
+ * A picture's first bytes choose the format. JPEG and GIF go to the plugin "image", which calls back for room once it
+ * knows the dimensions; PNG and BMP to image_stb.c. Everything is checked before memory is taken: the dimensions against
+ * FLOW_MOST_PIXELS, and against what the file can hold. Functions here keep no state; a flow_picture is used by one
+ * thread at a time. */
 #include "image/image.h"
 
 #include <string.h>
@@ -38,6 +43,7 @@ static flow_status check_dimensions(int64_t height, int64_t width)
   return FLOW_OK;
 }
 
+/* After a failure the picture may still hold the one before. The bytes are at most 4 * FLOW_MOST_PIXELS, 1 GB. */
 flow_status flow_picture_reserve(flow_picture *picture, int64_t height, int64_t width, int channels, int wanted)
 {
   FLOW_TRY(check_dimensions(height, width));
@@ -51,6 +57,7 @@ flow_status flow_picture_reserve(flow_picture *picture, int64_t height, int64_t 
 
 /* ---- channels ---------------------------------------------------------------------------------------------------------------- */
 
+/* A pixel of any of the four kinds as red, green, blue and alpha; alpha is 255 where there is none. */
 static void read_pixel(const unsigned char *from, int channels, unsigned char *rgba)
 {
   int colour = channels >= 3;
@@ -60,6 +67,7 @@ static void read_pixel(const unsigned char *from, int channels, unsigned char *r
   rgba[3] = channels == 2 || channels == 4 ? from[channels - 1] : 255;
 }
 
+/* channels: 1, 3 or 4. Grey pixels stay as they are; colours become grey by weights. */
 static void write_pixel(const unsigned char *rgba, unsigned char *to, int from_channels, int channels)
 {
   if (channels >= 3) {
@@ -70,7 +78,8 @@ static void write_pixel(const unsigned char *rgba, unsigned char *to, int from_c
   }
 }
 
-/* In place: forward where pixels shrink, backward where they grow. */
+/* In place: forward where pixels shrink, backward where they grow. The block has room for the wanted channels
+ * (flow_picture_reserve), and no pixel is overwritten before it was read. */
 static void convert_channels(flow_picture *picture, int channels)
 {
   int from = picture->channels;
@@ -89,7 +98,8 @@ static void convert_channels(flow_picture *picture, int channels)
 /* rows: NULL if the whole picture is wanted. */
 typedef struct plugin_target { flow_picture *picture; int wanted; int64_t file_bytes; const flow_picture_rows *rows; } plugin_target;
 
-/* Why here: decoders tell the dimensions before they take memory, and a file of a few bytes must not ask for gigabytes. */
+/* Why here: decoders tell the dimensions before they take memory, and a file of a few bytes must not ask for gigabytes.
+ * covered and pixels_a_byte: see flow_image_reserve. */
 static flow_status check_size(const plugin_target *target, int64_t height, int64_t width, int64_t covered, int64_t pixels_a_byte)
 {
   if (pixels_a_byte > 0 && covered / pixels_a_byte > target->file_bytes) {
@@ -111,6 +121,7 @@ static flow_status reserve(void *argument, int64_t height, int64_t width, int ch
   return FLOW_OK;
 }
 
+/* Where the decoder writes line `line`: in the picture, or where the receiver of rows wants it. */
 static flow_status give_row(void *argument, int64_t line, unsigned char **row)
 {
   plugin_target *target = argument;
@@ -120,6 +131,7 @@ static flow_status give_row(void *argument, int64_t line, unsigned char **row)
   return FLOW_OK;
 }
 
+/* The plugin is opened at the first picture that needs it; the message of a failure says what to install. */
 static flow_status image_functions(const flow_image_functions **out)
 {
   const flow_plugin *plugin;
@@ -175,6 +187,7 @@ static flow_status fail_unknown(const unsigned char *bytes, size_t count)
   return flow_fail(FLOW_CORRUPT_DATA, "unknown image format: JPEG, PNG, GIF or BMP is expected, the data begins with%s", text);
 }
 
+/* channels 0 is what the file has. FLOW_CORRUPT_DATA for bytes that begin like no picture. */
 static flow_status find_format(const unsigned char *bytes, size_t count, int channels, const format **out)
 {
   if (channels < 0 || channels > 4 || channels == 2) {
@@ -190,6 +203,7 @@ static flow_status find_format(const unsigned char *bytes, size_t count, int cha
   return fail_unknown(bytes, count);
 }
 
+/* Channels that the decoder has not made are made here (a JPEG has 1 or 3). */
 flow_status flow_picture_decode(const void *bytes, size_t count, int channels, flow_picture *picture)
 {
   const format *found;
@@ -212,6 +226,7 @@ flow_status flow_picture_decode_rows(const void *bytes, size_t count, int channe
   return FLOW_OK;
 }
 
+/* The whole file into picture->file, whose memory is used again for the next one. */
 static flow_status read_file(const char *path, flow_picture *picture, size_t *count)
 {
   flow_source source;
@@ -256,6 +271,7 @@ static flow_status write_piece(void *target, const void *bytes, size_t count)
   return flow_sink_write(target, bytes, count);
 }
 
+/* Through the plugin, in pieces. */
 static flow_status encode_jpeg(const flow_picture *picture, int quality, flow_sink *sink)
 {
   const flow_image_functions *functions;

@@ -1,5 +1,9 @@
-/* image_stb.c: PNG and BMP by stb_image and stb_image_write. Only these two readers are compiled; what surrounds the pixels
- * is checked here first, because stb_image trusts sizes, skips checksums and fills missing data with zeros. */
+/* image_stb.c: PNG and BMP by stb_image and stb_image_write. Only these two readers are compiled; what surrounds the
+ * pixels is checked here first, because stb_image trusts sizes, skips checksums and fills missing data with zeros.
+ *
+ * Memory goes through stb_alloc, with a budget that follows from the size of the picture, so that no file makes
+ * stb_image take more; inflating goes through zlib, with an exact limit. Both limits are variables of the thread, set
+ * before each picture. */
 #include "image/image.h"
 
 #include <string.h>
@@ -25,6 +29,7 @@ static void *stb_alloc(size_t bytes)
   return flow_alloc(bytes, &block) == FLOW_OK ? block : NULL;
 }
 
+/* What was freed does not go back to the budget: growing blocks cost more than they hold, which the budget counts in. */
 static void *stb_realloc(void *old, size_t old_bytes, size_t bytes)
 {
   void *block = stb_alloc(bytes);
@@ -36,7 +41,8 @@ static void *stb_realloc(void *old, size_t old_bytes, size_t bytes)
 
 static _Thread_local unsigned char *compressed_pixels;      /* stb leaks it when there is no memory for the file around it */
 
-/* zlib's compressor instead of stb's: smaller files, sooner. */
+/* zlib's compressor instead of stb's: smaller files, sooner. The block is stb's, which frees it when the file has been
+ * written. NULL: no memory. */
 static unsigned char *stb_compress(unsigned char *data, int count, int *compressed, int level)
 {
   z_stream stream = flow_zlib_stream();
@@ -87,7 +93,8 @@ static unsigned char *stb_compress(unsigned char *data, int count, int *compress
 #include <stb/stb_image_write.h>
 #pragma GCC diagnostic pop
 
-/* What stb_image calls to inflate: at most the bytes that the picture takes, whatever the data goes on to say. */
+/* What stb_image calls to inflate: at most the bytes that the picture takes, whatever the data goes on to say. A picture
+ * whose data ends early inflates to fewer bytes, which stb_image then finds too few. */
 static char *stbi_zlib_decode_malloc_guesssize_headerflag(const char *bytes, int count, int guess, int *out_count, int with_header)
 {
   (void)guess;
@@ -111,7 +118,8 @@ static char *stbi_zlib_decode_malloc_guesssize_headerflag(const char *bytes, int
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Decodes bytes whose frame was checked. raw_bytes: what the pixels take in the file's own format. */
+/* Decodes bytes whose frame was checked. raw_bytes: what the pixels take in the file's own format. The last error is
+ * cleared before, so that a failed stb_alloc can be told from stb's own reasons afterwards. */
 static flow_status decode(const char *format, const unsigned char *bytes, size_t count, uint64_t raw_bytes, int wanted,
                           flow_picture *picture)
 {
@@ -131,7 +139,9 @@ static flow_status decode(const char *format, const unsigned char *bytes, size_t
   return status;
 }
 
-/* Walks the chunks up to IEND: each inside the file, those that matter (upper-case first letter) with a right checksum. */
+/* Walks the chunks up to IEND: each inside the file, those that matter (upper-case first letter) with a right checksum.
+ * count is at least 8: the magic was compared. Afterwards bytes[8 .. 32] is a whole IHDR, and all chunks up to IEND are
+ * in the file. */
 static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
 {
   size_t at = 8;
@@ -151,7 +161,8 @@ static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
 }
 
 /* stb_image takes colours that the palette lacks from uninitialized memory: a palette with fewer colours than the pixels
- * can name is filled up with black. A new file in *out, or NULL where nothing is to do. */
+ * can name is filled up with black. A new file in *out, or NULL where nothing is to do. Only after check_png_chunks: the
+ * walk relies on IEND being there. */
 static flow_status fill_palette(const unsigned char *bytes, size_t count, int depth, unsigned char **out, size_t *out_count)
 {
   size_t at = 8, full = (size_t)3 << depth;
@@ -226,6 +237,8 @@ static flow_status fill_bmp_palette(const unsigned char *bytes, size_t count, ui
   return FLOW_OK;
 }
 
+/* Headers of 12 bytes (OS/2) or 40 and more (Windows); bits a pixel as the header says, rows of multiples of 4 bytes.
+ * The pixels must all be in the file, as stb_image fills up what is missing. */
 flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
 {
   if (count < 26) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
@@ -259,6 +272,7 @@ flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted
 
 typedef struct encoder_target { flow_picture_sink write; void *target; flow_status status; } encoder_target;
 
+/* A piece of the encoded file. After the first failure the rest is thrown away, since stb cannot be stopped. */
 static void pass_on(void *argument, void *bytes, int count)
 {
   encoder_target *to = argument;
@@ -271,6 +285,8 @@ static flow_status finish(const encoder_target *to, int worked)
   return worked ? FLOW_OK : flow_fail(FLOW_OUT_OF_MEMORY, "no memory to encode the picture");
 }
 
+/* budget_left: what is written was checked when it was read or made. compressed_pixels: freed here where stb has lost
+ * it. */
 flow_status flow_png_encode(const flow_picture *picture, flow_picture_sink write, void *target)
 {
   encoder_target to = { write, target, FLOW_OK };

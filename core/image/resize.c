@@ -1,5 +1,9 @@
-/* resize.c: every method is separable: taps for each axis, then per output row a weighted sum of input rows (long vectors)
- * and a weighted sum of neighbours in it. An output row is made as soon as its input rows are there. */
+/* resize.c: every method is separable: taps for each axis, then per output row a weighted sum of input rows (long
+ * vectors) and a weighted sum of neighbours in it. An output row is made as soon as its input rows are there.
+ *
+ * A resizer is one thread's. For each picture: flow_resize_begin, then lines from the top, by flow_resize_lines where
+ * they are in memory already, or by flow_resize_room into its own window, and flow_resize_end. The bits of the result do
+ * not depend on how lines come. */
 #include "image/resize_parts.h"
 
 #include <math.h>
@@ -31,12 +35,14 @@ void flow_resizer_free(flow_resizer *resizer)
 
 /* ---- fitting ------------------------------------------------------------------------------------------------------------------------ */
 
+/* Towards zero, but not to zero. */
 static int at_least_one(float size)
 {
   return size < 1.0f ? 1 : (int)size;
 }
 
-/* Keras' smart_resize, in float32 as it does where sizes are not known beforehand. */
+/* Keras' smart_resize, in float32 as it does where sizes are not known beforehand. The part of the input in the middle
+ * that has the output's ratio of sides, as far as whole pixels allow. */
 static flow_fitting fit_by_cropping(flow_fitting f)
 {
   int crop_height = at_least_one((float)((int64_t)f.width * f.to_height) / (float)f.to_width);
@@ -50,7 +56,7 @@ static flow_fitting fit_by_cropping(flow_fitting f)
   return f;
 }
 
-/* tf.image.resize_with_pad. */
+/* tf.image.resize_with_pad. The whole input goes to a part of the output with its own ratio of sides, in the middle. */
 static flow_fitting fit_by_padding(flow_fitting f)
 {
   float ratio = fmaxf((float)f.width / (float)f.to_width, (float)f.height / (float)f.to_height);
@@ -72,8 +78,9 @@ static flow_fitting fit_by_padding(flow_fitting f)
 
 static size_t size_of(int dtype) { return dtype == FLOW_FLOAT32 ? sizeof(float) : 1; }
 
-/* Taps and shuffles are kept from picture to picture of the same sizes, which is the usual case in a data set. Nothing is allocated
- * after this but the window. */
+/* Taps and shuffles are kept from picture to picture of the same sizes, which is the usual case in a data set. Nothing
+ * is allocated after this but the window. Zeros follow the row, which vectors may read (FLOW_ROW_PADDING). `to` is the
+ * caller's until the picture is done. */
 flow_status flow_resize_begin(flow_resizer *r, int dtype, int height, int width, int channels, int method, int fit, int to_height,
                               int to_width, int to_dtype, void *to)
 {
@@ -136,11 +143,13 @@ static void make_rows(flow_resizer *r, const void *lines, int64_t stride, int fi
   }
 }
 
+/* Cannot fail: everything was allocated by flow_resize_begin. */
 void flow_resize_lines(flow_resizer *r, const void *lines, int first, int count)
 {
   make_rows(r, lines, r->stride, first, count);
 }
 
+/* The window holds lines r->first to r->first + r->held - 1, all complete. */
 static void make_rows_of_window(flow_resizer *r)
 {
   make_rows(r, r->window + 1, r->window_stride, r->first, r->held);
@@ -158,6 +167,7 @@ static flow_status open_window(flow_resizer *r)
   return FLOW_OK;
 }
 
+/* The line before the one that is given is complete now, as are all before it. */
 flow_status flow_resize_room(flow_resizer *r, unsigned char **line)
 {
   if (r->window_lines == 0) FLOW_TRY(open_window(r));

@@ -142,6 +142,7 @@ static int prepare_vector(flow_shuffles *s, const flow_resize_taps *taps, int ch
   return 1;
 }
 
+/* The permutation of 32 numbers by one instruction is AVX-512's. */
 static int can_shuffle(void)
 {
 #if FLOW_HAVE_X86
@@ -198,6 +199,7 @@ static void mix_shuffled(const flow_shuffles *s, int count, const float *row, in
 }
 #endif
 
+/* The sums are added in the order of the taps in every case, so the bits are the same. */
 void flow_mix_neighbours(const flow_resize_taps *taps, const flow_shuffles *shuffles, const float *row, int channels, float *to)
 {
   if (shuffles->vectors > 0) mix_shuffled(shuffles, taps->count, row, taps->to * channels, to);

@@ -37,7 +37,8 @@ static void add_tap(flow_resize_taps *taps, int i, int64_t index, float weight)
   taps->weights[(int64_t)i * taps->count + clamp(tap, taps->count)] += weight;
 }
 
-/* The first input that output i reads, so that `count` inputs from there on are inside. */
+/* The first input that output i reads, so that `count` inputs from there on are inside. count is at most the number of
+ * inputs, so `last` is not negative. */
 static void start_at(flow_resize_taps *taps, int i, int64_t index)
 {
   int last = taps->from - taps->count;
@@ -63,6 +64,7 @@ static void bilinear_tap(flow_resize_taps *taps, int i, float scale)
   add_tap(taps, i, (int64_t)ceilf(s), t);
 }
 
+/* The pixel in which the centre falls. */
 static void nearest_tap(flow_resize_taps *taps, int i, float scale)
 {
   int64_t index = (int64_t)floorf(((float)i + 0.5f) * scale);
@@ -134,6 +136,8 @@ static void kernel_tap(flow_resize_taps *taps, int i, float scale)
   scale_taps(taps, i);
 }
 
+/* The most inputs that an output may read. AREA: the inputs under a stretch of `scale`, which may begin and end inside
+ * of one. */
 static int count_taps(int method, float scale)
 {
   switch (method) {
@@ -145,6 +149,8 @@ static int count_taps(int method, float scale)
   }
 }
 
+/* count 0 while the taps are not complete, so that a failure does not leave half of them for the next picture of that
+ * size. */
 flow_status flow_taps_prepare(flow_resize_taps *taps, int method, int from, int to)
 {
   static void (*const functions[METHODS])(flow_resize_taps *taps, int i, float scale) = {

@@ -22,6 +22,7 @@ void flow_listing_release(flow_listing *listing)
   flow_free(listing);
 }
 
+/* "folder/name", or the name alone for an empty folder. After a failure the listing is as it was. */
 static flow_status add(flow_listing *listing, const char *folder, const char *name)
 {
   if (listing->count == INT32_MAX) return flow_fail(FLOW_UNSUPPORTED, "too many files in one folder");
@@ -74,6 +75,7 @@ static int is_link(DIR *stream, const struct dirent *entry)
   return fstatat(dirfd(stream), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode);
 }
 
+/* The folder itself, and the one above it. */
 static int is_dots(const char *name)
 {
   return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -160,7 +162,8 @@ static int is_circle(const ancestor *here)
 
 static flow_status walk(const char *folder, int follow_links, const ancestor *above, flow_listing *roots);
 
-/* A folder that a link leads back to is not entered (is_circle), so that the walk ends. */
+/* A folder that a link leads back to is not entered (is_circle), so that the walk ends. `path` is a listing of one name,
+ * which `add` joins. */
 static flow_status walk_inside(DIR *stream, const char *folder, int follow_links, const ancestor *here, flow_listing *roots)
 {
   for (struct dirent *entry; (entry = readdir(stream));) {
@@ -193,6 +196,7 @@ static flow_status walk(const char *folder, int follow_links, const ancestor *ab
   return status;
 }
 
+/* Sorted within their folder; hidden files count if their ending does. */
 static flow_status add_files(const char *folder, const char *endings, flow_listing *files)
 {
   DIR *stream = opendir(folder);

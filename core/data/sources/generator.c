@@ -40,6 +40,7 @@ static void append(flow_pump *pump, question *q)
   *end = q;
 }
 
+/* Whether it waits in the list, or was told to the caller, whose answer then finds nothing. */
 static void withdraw(flow_pump *pump, question *q)
 {
   if (pump->asked == q) pump->asked = NULL;

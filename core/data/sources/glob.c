@@ -28,6 +28,7 @@ static flow_status pack(char *const *texts, size_t count, flow_tensor **bytes, f
   return FLOW_OK;
 }
 
+/* No match is an empty list, not a failure. Both tensors are new references. */
 flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets)
 {
   glob_t found = { 0 };

@@ -9,6 +9,7 @@ static const struct { int dtype, file_bytes; } types[16] = {
   [0x0C] = { FLOW_INT32, 4 },  [0x0D] = { FLOW_FLOAT32, 4 }, [0x0E] = { FLOW_FLOAT64, 8 },
 };
 
+/* The first two bytes tell a gzipped file, whatever its name. */
 static flow_status open_idx(const char *path, flow_source *source)
 {
   unsigned char magic[2];
@@ -54,6 +55,8 @@ static void decode(const unsigned char *from, int file_bytes, void *to, int64_t 
   }
 }
 
+/* Two-byte integers widen to four: they are read into the end of the tensor and widened from its front, so that no value
+ * is overwritten before it was read. */
 static flow_status read_elements(flow_source *source, int type, flow_tensor *tensor)
 {
   int64_t n = flow_shape_size(tensor->rank, tensor->shape);

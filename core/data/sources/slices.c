@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* References to the caller's tensors: what the caller changes in them later changes the elements. */
 typedef struct slices {
   flow_dataset base;
   flow_tensor *components[FLOW_MAX_COMPONENTS];
@@ -11,6 +12,7 @@ typedef struct slices {
 
 typedef struct slices_cursor { flow_cursor base; int64_t row; } slices_cursor;
 
+/* A text's row is the bytes between two offsets. */
 static flow_status view_row(const slices *self, int i, int64_t row, flow_tensor **out)
 {
   flow_tensor *source = self->components[i];

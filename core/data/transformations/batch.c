@@ -4,6 +4,7 @@
 #include "data/stack.h"
 
 typedef struct batch { flow_dataset base; int64_t size; int drop_remainder; } batch;
+/* `row` is the element under way; `taken` counts rows that asked for a slot of this batch (batch_slots.h). */
 typedef struct batch_cursor {
   flow_cursor     base;
   flow_stack      stack;
@@ -14,6 +15,7 @@ typedef struct batch_cursor {
   int             room, count;                    /* this many */
 } batch_cursor;
 
+/* Either the rows stay on a device, or slots are offered to the input: never both. */
 static flow_status open(flow_cursor *cursor)
 {
   const flow_iterator *iterator = cursor->iterator;
@@ -36,7 +38,8 @@ static void start_batch(batch_cursor *at)
 
 /* ---- of rows that a device has ---------------------------------------------------------------------------------------------- */
 
-/* Elements are moved, not copied: their rows go to the device, or into a batch, when all of them are there. */
+/* Elements are moved, not copied: their rows go to the device, or into a batch, when all of them are there. On failure
+ * those that were collected stay, for start_batch to release. */
 static flow_status collect(batch_cursor *at, int64_t size)
 {
   while (at->count < size) {

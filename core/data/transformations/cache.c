@@ -8,6 +8,7 @@
 
 typedef struct kept_draw { const flow_dataset *dataset; flow_draw draw; } kept_draw;
 
+/* Not changed after it was published. Released with the dataset, when no pass reads it any more. */
 typedef struct kept_list {
   flow_tensor **tensors;                 /* [capacity]: the components of one element after those of another */
   int           components, capacity;    /* of an element; places in tensors */
@@ -17,6 +18,7 @@ typedef struct kept_list {
 } kept_list;
 
 typedef struct cache { flow_dataset base; kept_list *_Atomic complete; } cache;
+/* Exactly one: filling, its own list; reading, the dataset's; or neither, where the pass computes and keeps nothing. */
 typedef struct cache_cursor { flow_cursor base; kept_list *filling; const kept_list *reading; int at; } cache_cursor;
 
 static void release_list(kept_list *list)

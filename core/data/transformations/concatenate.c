@@ -1,10 +1,12 @@
 /* concatenate.c: one dataset after another. */
 #include "data/dataset.h"
 
+/* at: the input whose elements come now; those before it are closed, those after it not open yet. */
 typedef struct chain_cursor { flow_cursor base; int at; } chain_cursor;
 
 static flow_status open(flow_cursor *cursor) { (void)cursor; return FLOW_OK; }
 
+/* Inputs are opened when their turn comes, so that random stages of the second one draw then. */
 static flow_status begin(chain_cursor *at)
 {
   return at->base.inputs[at->at] ? FLOW_OK : flow_cursor_open(&at->base, at->at);

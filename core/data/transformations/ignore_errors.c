@@ -10,6 +10,7 @@ static int is_of_element(flow_status status)
          status == FLOW_NOT_FOUND;
 }
 
+/* It ends because every stage goes on after an element that failed, or ends (dataset.h). */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   for (;;) {

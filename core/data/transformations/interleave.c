@@ -6,6 +6,8 @@
 /* MOST_OPEN: each open dataset may have files and threads. AHEAD: elements that a parallel place prefetches. */
 enum { MOST_OPEN = 1024, AHEAD = 16 };
 
+/* callback: by which number the caller is asked for the dataset of an element; parallel: each open dataset is read ahead
+ * by a thread. */
 typedef struct interleave { flow_dataset base; int callback, cycle, parallel; int64_t block; } interleave;
 
 typedef struct interleave_cursor {
@@ -23,12 +25,14 @@ static flow_status open(flow_cursor *cursor)
   return flow_cursor_open_all(cursor);
 }
 
+/* The next place's turn, with a whole block. */
 static void advance(interleave_cursor *at)
 {
   at->given = 0;
   at->turn = (at->turn + 1) % ((interleave *)at->base.dataset)->cycle;
 }
 
+/* So elements of all inner datasets fit the signature that was promised, whatever the function returns. */
 static flow_status check_spec(const interleave *self, const flow_dataset *made)
 {
   flow_element_spec joined = self->base.spec;

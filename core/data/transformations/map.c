@@ -2,6 +2,7 @@
  * elements makes it a filter. */
 #include "data/transformations/map.h"
 
+/* key: of the next element of the input, counted from 0 in this pass. */
 typedef struct map_cursor { flow_cursor base; void *worker; flow_element_key key; flow_element in; } map_cursor;
 
 /* A worker is one thread's state of the function. On failure *out is NULL and nothing is left. */

@@ -10,6 +10,7 @@ typedef struct padded {
 } padded;
 typedef struct padded_cursor { flow_cursor base; flow_element *rows; int capacity; int64_t count; } padded_cursor;
 
+/* The rows of the batch under way; the block stays for the next one. */
 static void clear_rows(padded_cursor *at)
 {
   for (int64_t row = 0; row < at->count; row++) flow_element_clear(&at->rows[row]);

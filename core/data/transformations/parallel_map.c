@@ -18,6 +18,8 @@
 enum { WINDOW = 32, MOST_THREADS = 256, MOST_TUNED_THREADS = 64, PATIENCE = 8 };
 
 typedef enum slot_state { FREE, BUSY, READY } slot_state;
+/* FREE: of nobody; BUSY: a thread's; READY: the consumer's. The state changes under the gate's lock, the rest belongs to
+ * whom the state says. */
 typedef struct slot { slot_state state; flow_element element; flow_failure failure; } slot;
 
 typedef struct tuning {
@@ -28,6 +30,8 @@ typedef struct tuning {
   double rate;
 } tuning;
 
+/* `gate` guards all fields from slots to wanted, but threads and arguments, which are the consumer's. `pulling`: a
+ * thread is in the input, without the lock. head <= tail <= head + limit. */
 typedef struct map_cursor {
   flow_cursor   base;
   const flow_function *function;

@@ -11,6 +11,8 @@ typedef struct prefetch { flow_dataset base; int64_t size; } prefetch;      /* -
 
 typedef struct entry { flow_element element; flow_failure failure; } entry;
 
+/* `gate` guards everything from most on. head <= tail <= head + limit; an entry from head on is the consumer's, all
+ * others the thread's. */
 typedef struct prefetch_cursor {
   flow_cursor base;
   flow_gate   gate;
@@ -60,6 +62,7 @@ static double element_bytes(const flow_element *element)
   return bytes;
 }
 
+/* With the lock held, by the consumer. */
 static void tune(prefetch_cursor *at, const flow_element *element)
 {
   if (((prefetch *)at->base.dataset)->size >= 0 || !at->was_full || 2 * at->limit > at->most) return;

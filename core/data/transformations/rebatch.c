@@ -5,6 +5,7 @@
 typedef struct rebatch { flow_dataset base; int64_t *sizes; int count, drop_remainder; } rebatch;
 typedef struct rebatch_cursor { flow_cursor base; flow_stack stack; flow_element row; int64_t batch; int ended; } rebatch_cursor;
 
+/* Sizes that are not known are 0, as those of no rows are. */
 static flow_status empty_batch(const flow_element_spec *spec, flow_element *out)
 {
   for (int i = 0; i < spec->count; i++, out->count++) {

@@ -12,6 +12,7 @@ static const double seconds_of_silence = 2;      /* a buffer that fills for long
 
 typedef struct shuffle { flow_dataset base; int64_t size; int reshuffle; } shuffle;
 
+/* A sequence of 32-bit words; four come from each block, so the last block is kept. */
 typedef struct random_words { uint64_t seed[2]; int64_t taken; flow_philox_block block; } random_words;
 
 typedef struct shuffle_cursor {
@@ -71,6 +72,7 @@ static flow_status make_room(shuffle_cursor *at, int64_t slots)
   return FLOW_OK;
 }
 
+/* The element's tensors move into the slot; `element` is empty afterwards. ended: there was none. */
 static flow_status pull_into(shuffle_cursor *at, int64_t index)
 {
   FLOW_TRY(flow_cursor_pull(at->base.inputs[0], &at->element));

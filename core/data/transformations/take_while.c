@@ -11,6 +11,7 @@ static flow_status open(flow_cursor *cursor)
   return flow_map_worker_open(((take_while *)cursor->dataset)->function, &at->worker);
 }
 
+/* The element that the function leaves out is the end, then and in every later call. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   take_while_cursor *at = (take_while_cursor *)cursor;

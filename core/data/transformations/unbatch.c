@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* batch: the element whose rows come now; rows are views of it, which keep its memory after the cursor has gone on. */
 typedef struct unbatch_cursor { flow_cursor base; flow_element batch; int64_t row, rows; } unbatch_cursor;
 
 /* Brings in the next batch that has rows; rows 0: there is none. */
