@@ -70,7 +70,9 @@ void *flow_tensor_elements(const flow_tensor *tensor)
   return is_alive(tensor) && tensor->storage && !tensor->storage->place ? tensor->data : NULL;
 }
 
-/* The holder of the address may write at any time, so that nothing may be cached that follows from the contents: content 0. */
+/* The holder of the address may write at any time, so that nothing may be cached that follows from the contents: content
+ * 0. The content stays 0 for the life of the storage, since the address may have been kept. NULL for a tensor on a
+ * device, a closed or a symbolic one. */
 void *flow_tensor_data(const flow_tensor *tensor)
 {
   void *elements = flow_tensor_elements(tensor);
@@ -131,6 +133,7 @@ static flow_status read_number(const flow_tensor *tensor, const char *element, d
   return FLOW_OK;
 }
 
+/* *out is not changed by a failure. For a tensor on a device this waits for its work. */
 flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
 {
   FLOW_TRY(flow_check_concrete("the tensor of item()", tensor));
@@ -142,7 +145,9 @@ flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
   return read_number(tensor, tensor->data, out);
 }
 
-/* *element: where the element at this position is, on the host or on the tensor's device. what: names the caller's argument. */
+/* *element: where the element at this position is, on the host or on the tensor's device. what: names the caller's
+ * argument. `position` has as many numbers as the tensor has axes; the caller of the C API answers for that. The offset
+ * cannot overflow, since the element is inside the storage. */
 static flow_status find_element(const char *what, const flow_tensor *tensor, const int64_t *position, char **element)
 {
   FLOW_TRY(flow_check_concrete(what, tensor));
@@ -179,7 +184,8 @@ flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double
 
 /* ---- whole contents: the caller's doubles become a tensor, the copy does the rest ---------------------------------------------- */
 
-/* *out: the caller's doubles as a borrowed tensor of the shape of `like`; NULL if it has no elements. */
+/* *out: the caller's doubles as a borrowed tensor of the shape of `like`; NULL if it has no elements. The values are
+ * written only if the caller copies to the tensor: hence the cast that takes const away for both directions. */
 static flow_status wrap_doubles(const char *what, const flow_tensor *like, const double *values, double count, flow_tensor **out)
 {
   *out = NULL;

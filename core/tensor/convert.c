@@ -39,6 +39,7 @@ uint16_t flow_float_to_half(float value)
     sum.value += 0.5f;
     return (uint16_t)(sign | (sum.bits - 0x3f000000u));
   }
+  /* A carry out of the mantissa goes into the exponent, which is what rounding up to the next power of two means. */
   size += 0xfffu + (size >> 13 & 1u);                              /* round half to even at bit 13 */
   return (uint16_t)(sign | ((size >> 13) - (112u << 10)));
 }
@@ -99,7 +100,9 @@ void flow_convert_to_int64(int dtype, const void *from, int64_t step, int64_t *t
   }                                                               \
   return;
 
-/* Truncates toward zero; NaN becomes 0; both bounds are powers of two (less one), exact as doubles or rounded up. */
+/* Truncates toward zero; NaN becomes 0; both bounds are powers of two (less one), exact as doubles or rounded up. The
+ * comparisons come before the cast, which is undefined in C for what does not fit: (double)INT64_MAX is 2^63, so that >=
+ * leaves numbers below 2^63 only. */
 static int64_t saturate(double x, int64_t low, int64_t high)
 {
   if (isnan(x)) return 0;
@@ -149,7 +152,7 @@ void flow_convert_from_int64(int dtype, const int64_t *from, void *to, int64_t s
   for (int64_t i = 0; i < n; i++) ((type *)to)[i * to_step] = ((const type *)from)[i * from_step];          \
   return;
 
-/* Of one dtype: only the size counts. */
+/* Of one dtype: only the size counts. As unsigned integers, so that the bits of NaNs stay as they are. */
 static void move_elements(int size, const void *from, int64_t from_step, void *to, int64_t to_step, int64_t n)
 {
   if (from_step == 1 && to_step == 1) {
@@ -165,8 +168,10 @@ static void move_elements(int size, const void *from, int64_t from_step, void *t
 }
 #undef MOVE
 
-/* Floats go through double, the rest through int64, so that each pair of dtypes needs two loops and not one of its own. Every value passes
- * unchanged or is rounded once: double holds all floats, int64 all integers. */
+/* Floats go through double, the rest through int64, so that each pair of dtypes needs two loops and not one of its own.
+ * Every value passes unchanged or is rounded once: double holds all floats, int64 all integers. There is one exception:
+ * integers beyond 2^53 are rounded to a double on their way to bfloat16, so that one next to the middle between two
+ * bfloat16 may become the even one of them. */
 void flow_convert(int from_dtype, const void *from, int64_t from_step, int to_dtype, void *to, int64_t to_step, int64_t n)
 {
   FLOW_DEFAULT_FLOATS;

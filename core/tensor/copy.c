@@ -46,7 +46,8 @@ static int is_broadcastable(const flow_tensor *from, const flow_tensor *to)
   return 1;
 }
 
-/* Axes of size 1 are left out; what is repeated has the stride 0. */
+/* Axes of size 1 are left out; what is repeated has the stride 0. The result has at least one axis. Both tensors are
+ * concrete and not empty, and `from` broadcasts to `to`. */
 static loop_nest nest_of_copy(const flow_tensor *to, const flow_tensor *from)
 {
   loop_nest nest = { 0 };
@@ -63,7 +64,7 @@ static loop_nest nest_of_copy(const flow_tensor *to, const flow_tensor *from)
   return nest;
 }
 
-/* Copies the axes from `axis` on; to, from: their first elements. */
+/* Copies the axes from `axis` on; to, from: their first elements. No size is 0. The depth is at most FLOW_MAX_RANK. */
 static void run_nest(const loop_nest *nest, int axis, int to_dtype, char *to, int from_dtype, const char *from)
 {
   int64_t to_stride = nest->to_strides[axis], from_stride = nest->from_strides[axis];
@@ -78,7 +79,8 @@ static void run_nest(const loop_nest *nest, int axis, int to_dtype, char *to, in
   }
 }
 
-/* The bytes between the first and after the last element of a tensor that is not empty. */
+/* The bytes between the first and after the last element of a tensor that is not empty. Strides may be negative, so that
+ * the first element in memory need not be that of position 0. */
 static void tensor_extent(const flow_tensor *tensor, uintptr_t *low, uintptr_t *high)
 {
   int64_t first = 0, last = 0;
@@ -92,6 +94,8 @@ static void tensor_extent(const flow_tensor *tensor, uintptr_t *low, uintptr_t *
   *high = (uintptr_t)tensor->data + (uintptr_t)((last + 1) * size);
 }
 
+/* By extents: two tensors whose elements alternate in memory count as overlapping, too, which costs a copy but no
+ * result. */
 static int overlap(const flow_tensor *a, const flow_tensor *b)
 {
   uintptr_t a_low, a_high, b_low, b_high;
@@ -100,7 +104,9 @@ static int overlap(const flow_tensor *a, const flow_tensor *b)
   return a_low < b_high && b_low < a_high;
 }
 
-/* For operands that overlap. */
+/* For operands that overlap: by way of a packed tensor of the source's dtype, which shares memory with neither, so that
+ * the calls of flow_tensor_copy here do not come back to this function. The target is not changed if there is no memory
+ * for it. */
 static flow_status copy_apart(flow_tensor *to, const flow_tensor *from)
 {
   flow_tensor *between;
@@ -111,7 +117,9 @@ static flow_status copy_apart(flow_tensor *to, const flow_tensor *from)
   return status;
 }
 
-/* Casts and broadcasts. The target is written as a whole or, after a failed check, not at all. */
+/* Casts and broadcasts. The target is written as a whole or, after a failed check, not at all. On the host only the
+ * checks and the memory for operands that overlap can fail. If one of the two is on a device, a transfer can fail, too:
+ * then the target's contents are undefined, and its storage counts as written. */
 flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from)
 {
   FLOW_TRY(flow_check_concrete("the target of a copy", to));
@@ -129,6 +137,8 @@ flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from)
   return FLOW_OK;
 }
 
+/* Writes value, converted to the dtype as flow_convert_from_double does it, to each element; elements between those of a
+ * view stay. The source is a tensor of rank 0 on the stack, which broadcasts to any shape. */
 flow_status flow_tensor_fill(flow_tensor *tensor, double value)
 {
   FLOW_DEFAULT_FLOATS;
@@ -195,7 +205,8 @@ static flow_status check_order(const flow_tensor *order)
   return FLOW_OK;
 }
 
-/* A count that Lua passed as a double. */
+/* A count that Lua passed as a double. The bound comes before the cast, which is undefined for numbers beyond int64_t; a
+ * NaN fails the first comparison. */
 static int is_count(double number)
 {
   return number >= 0 && number <= 0x1p53 && number == (double)(int64_t)number;
@@ -214,6 +225,8 @@ typedef struct gathering {
   flow_ticket    ticket;
 } gathering;
 
+/* The positions were checked by the caller. A share is taken with the ticket, so that a member that is late takes fewer
+ * of them. */
 static void gather_member(flow_region *region, int member, int members, void *argument)
 {
   gathering *g = argument;
@@ -226,8 +239,13 @@ static void gather_member(flow_region *region, int member, int members, void *ar
   }
 }
 
-/* Rows order[first] .. of the source, into the first `count` rows of `into`. All positions are checked before anything is written, so that
- * a wrong order leaves the target as it was. Threads share the copying; each row is written by one of them. */
+/* Rows order[first] .. of the source, into the first `count` rows of `into`. All positions are checked before anything
+ * is written, so that a wrong order leaves the target as it was. Threads share the copying; each row is written by one
+ * of them.
+ *
+ * order NULL: the rows follow each other, and source and target may overlap. With an order they must not: another member
+ * may have written a row before it is read. first and count are doubles since Lua's numbers are; count may be less than
+ * the rows of the target, of which the others stay as they are. The order may have any stride. */
 flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into)
 {
   FLOW_TRY(flow_check_on_host("the source of rows", source));
@@ -267,8 +285,9 @@ flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor
   return FLOW_OK;
 }
 
-/* Fisher and Yates' shuffle, from the last element to the first, with the bits of Philox for element i: the same order for the same seed
- * and length on every machine. */
+/* Fisher and Yates' shuffle, from the last element to the first, with the bits of Philox for element i: the same order
+ * for the same seed and length on every machine. Works in place, on the calling thread. The contents of `order` are not
+ * looked at: it may hold any numbers. */
 flow_status flow_tensor_shuffle(flow_tensor *order, double seed)
 {
   FLOW_TRY(check_order(order));

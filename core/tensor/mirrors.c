@@ -13,6 +13,7 @@ struct flow_mirror {
   uint64_t     writes;               /* of the storage, when it was the same */
 };
 
+/* The mirror at exactly this place, whether it is up to date or not; NULL: none. */
 static flow_mirror *find(const flow_storage *storage, const flow_place *place)
 {
   flow_mirror *mirror = storage->mirrors;
@@ -20,6 +21,7 @@ static flow_mirror *find(const flow_storage *storage, const flow_place *place)
   return mirror;
 }
 
+/* A mirror that was out of date before stays so: the same write to old contents does not make it equal. */
 void flow_mirrors_were_written(flow_storage *storage, flow_place *const *places, int count)
 {
   flow_storage_written(storage);
@@ -29,7 +31,8 @@ void flow_mirrors_were_written(flow_storage *storage, flow_place *const *places,
   }
 }
 
-/* A mirror that is out of date, so that it is copied before it is used. */
+/* Puts a new mirror into the storage's list: allocated, not copied. Its count of writes differs from the storage's (it
+ * may wrap around from 0), so that it is copied before it is used, also if the first copy fails. */
 static flow_status make(flow_storage *storage, flow_place *place, flow_mirror **out)
 {
   void *block;
@@ -48,6 +51,7 @@ static flow_status make(flow_storage *storage, flow_place *place, flow_mirror **
   return FLOW_OK;
 }
 
+/* The download waits for all that was enqueued at the storage's place; the upload has read `piece` when it returns. */
 static flow_status copy_piece(const flow_storage *storage, const flow_mirror *mirror, char *piece, size_t at, size_t bytes)
 {
   FLOW_TRY(flow_place_download(storage->place, piece, (const char *)storage->data + at, bytes));
@@ -91,6 +95,7 @@ void flow_mirror_find(const flow_storage *storage, int device, flow_place **plac
   *data = mirror->data;
 }
 
+/* When the last reference to the storage is given back: no other thread has it. */
 void flow_mirrors_release(flow_storage *storage)
 {
   for (flow_mirror *mirror = storage->mirrors, *next; mirror; mirror = next) {

@@ -6,7 +6,7 @@
 
 #include "tensor/convert.h"
 
-/* Whether x is a whole number that an int64_t holds. */
+/* Whether x is a whole number that an int64_t holds. False for NaN and the infinities: one of the comparisons fails for them. */
 static int is_whole(double x) { return x == floor(x) && fabs(x) < 0x1p63; }
 
 /* Whole numbers are computed as integers where neither the product nor the sum can overflow, so that long ranges have no rounding

@@ -7,6 +7,8 @@
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
+/* Comes first in each check: shapes are read only up to a rank that was checked, and flow_dtype_size is 0 for an unknown
+ * dtype. */
 static flow_status check_dtype_and_rank(const char *what, int dtype, int rank)
 {
   if (!flow_dtype_name(dtype)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: dtype number %d is unknown", what, dtype);
@@ -40,7 +42,12 @@ static _Atomic uint64_t contents;
 
 static uint64_t next_content(void) { return atomic_fetch_add_explicit(&contents, 1, memory_order_relaxed) + 1; }
 
-/* 0 stays 0: memory that was borrowed may change at any time, so nothing may be cached for it. */
+/* 0 stays 0: memory that was borrowed may change at any time, so nothing may be cached for it.
+ *
+ * Each write to a storage is reported, also one that may fail: what is computed again without need is not wrong.
+ * `writes` is a plain number, since the writer has the storage for itself. `content` is read by threads that do not
+ * write, for caches; between the load and the store flow_tensor_data may set it to 0 only if the caller breaks that
+ * rule. */
 void flow_storage_written(flow_storage *storage)
 {
   storage->writes++;
@@ -48,7 +55,8 @@ void flow_storage_written(flow_storage *storage)
     atomic_store_explicit(&storage->content, next_content(), memory_order_relaxed);
 }
 
-/* data NULL: allocates at the place; else borrows the host's. Returns a new reference. */
+/* *out: a new storage with one reference, at the place, of which it takes a reference. data NULL: allocates `bytes`
+ * there; they are undefined. Else data is the host's memory, borrowed, and place is NULL. On failure nothing is kept. */
 static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow_storage **out)
 {
   void *block;
@@ -88,7 +96,8 @@ static void storage_release(flow_storage *storage)
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------------- */
 
-/* A tensor without storage: the caller adds storage or graph. */
+/* A tensor without storage and with strides 0, one reference: the caller adds storage or graph before anyone else sees
+ * it. */
 static flow_status tensor_struct_new(int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   void *block;
@@ -103,13 +112,16 @@ static flow_status tensor_struct_new(int dtype, int rank, const int64_t *shape, 
   return FLOW_OK;
 }
 
+/* The number is written before the memory is given back, so that a handle that is used once more is found by
+ * flow_check_tensor, as long as the memory was not given to another object. */
 static void tensor_struct_free(flow_tensor *tensor)
 {
   tensor->magic = FLOW_TENSOR_DEAD;
   flow_free(tensor);
 }
 
-/* A contiguous tensor over memory that is given (data, or a place's), or over new one. On failure the memory is not taken over. */
+/* A contiguous tensor over memory that is given (data, the host's), or over new memory of the place. On failure *out is
+ * NULL, and memory that was given stays the caller's. The product of sizes cannot overflow after flow_check_shape. */
 static flow_status tensor_over(void *data, flow_place *place, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   *out = NULL;
@@ -138,6 +150,7 @@ flow_status flow_tensor_new_at(flow_place *place, int dtype, int rank, const int
   return tensor_over(NULL, place, dtype, rank, shape, out);
 }
 
+/* All bits 0 are the number 0, or false, in each dtype. */
 flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   FLOW_TRY(tensor_over(NULL, NULL, dtype, rank, shape, out));
@@ -145,7 +158,8 @@ flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tens
   return FLOW_OK;
 }
 
-/* The memory stays the caller's, who keeps it as long as the tensor and all its views live. */
+/* The memory stays the caller's, who keeps it as long as the tensor and all its views live. Its content number is 0, so
+ * that nothing is cached that was computed from it. Kernels load whole elements: hence the alignment to one. */
 flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   *out = NULL;
@@ -183,8 +197,12 @@ static int view_extent(int rank, const int64_t *shape, const int64_t *strides, i
   return 1;
 }
 
-/* What counts is the whole storage, not only the elements that `source` shows: a view of a slice may reach beyond the slice, as windows do
- * that overlap. The view has the storage alone, so that `source` may be released before it. */
+/* What counts is the whole storage, not only the elements that `source` shows: a view of a slice may reach beyond the
+ * slice, as windows do that overlap. The view has the storage alone, so that `source` may be released before it.
+ *
+ * strides and offset are in elements; the offset counts from the first element of `source`, and may be negative. Strides
+ * may be 0 or negative. A view of a tensor on a device is there, too. FLOW_INVALID_ARGUMENT if an element would be
+ * outside of the storage; the sums are checked for overflow, since strides come from callers. */
 flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides, int64_t offset, flow_tensor **out)
 {
   *out = NULL;
@@ -212,14 +230,15 @@ flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape
   return FLOW_OK;
 }
 
+/* Returns its argument. NULL is allowed. */
 flow_tensor *flow_tensor_retain(flow_tensor *tensor)
 {
   if (tensor) atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
   return tensor;
 }
 
-/* A tensor that was freed has another magic number until its memory is used again: by that most second releases are found, and do
- * nothing. */
+/* A tensor that was freed has another magic number until its memory is used again: by that most second releases are
+ * found, and do nothing. The chain of masks that is released has an end: see flow_tensor_set_mask. */
 void flow_tensor_release(flow_tensor *tensor)
 {
   if (!tensor || tensor->magic != FLOW_TENSOR_MAGIC) return;
@@ -232,7 +251,8 @@ void flow_tensor_release(flow_tensor *tensor)
 
 flow_tensor *flow_tensor_mask(const flow_tensor *tensor) { return tensor && tensor->magic == FLOW_TENSOR_MAGIC ? tensor->mask : NULL; }
 
-/* Takes a reference; NULL takes the mask away. */
+/* Takes a reference; NULL takes the mask away. Neither tensor may be used by another thread meanwhile.
+ * No ring of references can arise: its last link would be a mask that has one. */
 flow_status flow_tensor_set_mask(flow_tensor *tensor, flow_tensor *mask)
 {
   FLOW_TRY(flow_check_tensor("flow_tensor_set_mask: tensor", tensor));

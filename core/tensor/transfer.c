@@ -5,7 +5,9 @@
 #include <string.h>
 #include "base/memory.h"
 
-/* The elements from the first to after the last one in memory, relative to tensor->data. */
+/* The elements in memory, from the first to the last: *low is the first one's offset from tensor->data, 0 or negative,
+ * and *count the number of elements of memory, those between them included. 0 and 0 for a tensor without elements. In
+ * elements. */
 static void extent_of(const flow_tensor *tensor, int64_t *low, int64_t *count)
 {
   int64_t high = 0;
@@ -19,7 +21,9 @@ static void extent_of(const flow_tensor *tensor, int64_t *low, int64_t *count)
   *count = high - *low + 1;
 }
 
-/* A tensor on the host with the strides of one that is not. filled: with its elements, else undefined. */
+/* A tensor on the host with the strides of one that is not. filled: with its elements, else undefined. The elements
+ * between those of the tensor are in the image, too: one transfer of one block, whatever the strides. A new reference;
+ * the block lives as long as the view. */
 static flow_status new_image(const flow_tensor *tensor, int filled, flow_tensor **out)
 {
   int64_t low, count;
@@ -35,7 +39,8 @@ static flow_status new_image(const flow_tensor *tensor, int filled, flow_tensor 
   return status;
 }
 
-/* Copies an image, with the bytes between its elements, to the tensor that it was made for. */
+/* Copies an image, with the bytes between its elements, to the tensor that it was made for. Other threads must not write
+ * meanwhile to elements between those of the tensor: they would get what they were when the image was made. */
 static flow_status write_back(flow_tensor *tensor, const flow_tensor *image)
 {
   int64_t low, count, size = flow_dtype_size(tensor->dtype);
@@ -43,6 +48,8 @@ static flow_status write_back(flow_tensor *tensor, const flow_tensor *image)
   return flow_place_upload(flow_tensor_place(tensor), tensor->data + low * size, image->data + low * size, (size_t)(count * size));
 }
 
+/* *out may be the tensor itself: a caller that writes to it writes to the tensor. On a device this waits for all work
+ * that was enqueued there. */
 flow_status flow_tensor_on_host(const flow_tensor *tensor, flow_tensor **out)
 {
   *out = NULL;
@@ -74,7 +81,8 @@ flow_status flow_tensor_at(const flow_tensor *tensor, flow_place *place, flow_te
   return status;
 }
 
-/* Between contiguous tensors of one dtype and shape, not both on the host. */
+/* Between contiguous tensors of one dtype and shape, not both on the host. Two places that are equal take the same way;
+ * to follow itself does nothing. */
 static flow_status copy_bytes(flow_tensor *to, const flow_tensor *from, size_t bytes)
 {
   flow_place *target = flow_tensor_place(to), *source = flow_tensor_place(from);
@@ -85,7 +93,7 @@ static flow_status copy_bytes(flow_tensor *to, const flow_tensor *from, size_t b
   return flow_place_follow(source, target);      /* it may release or write its elements only then */
 }
 
-/* Whether the bytes of two contiguous tensors do not overlap. */
+/* Whether the bytes of two contiguous tensors do not overlap. Tensors of two storages never share bytes. */
 static int apart(const flow_tensor *a, const flow_tensor *b, size_t bytes)
 {
   return a->storage != b->storage || a->data + bytes <= b->data || b->data + bytes <= a->data;
@@ -107,6 +115,8 @@ flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
   size_t bytes = (size_t)flow_shape_size(to->rank, to->shape) * (size_t)flow_dtype_size(to->dtype);
   flow_storage_written(to->storage);
   if (same_form(to, from, bytes)) return copy_bytes(to, from, bytes);
+  /* Both are on the host from here on, so that flow_tensor_copy does not come back to this function. A target on the
+   * host is its own image. */
   flow_tensor *source, *image = NULL;
   FLOW_TRY(flow_tensor_on_host(from, &source));
   flow_status status = FLOW_OK;
@@ -128,6 +138,7 @@ flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value)
   flow_storage_written(tensor->storage);
   if (value == 0 && !__builtin_signbit(value) && flow_tensor_is_contiguous(tensor))
     return flow_place_clear(place, tensor->data, bytes);
+  /* The kernel takes strides. The place is locked for the launch only, which does not wait for the device. */
   memcpy(y.shape, tensor->shape, sizeof(int64_t) * (size_t)tensor->rank);
   memcpy(y.strides, tensor->strides, sizeof(int64_t) * (size_t)tensor->rank);
   flow_status status = flow_place_accelerator(place)->functions->fill(flow_place_lock(place), &y, value);

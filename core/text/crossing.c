@@ -13,7 +13,8 @@ flow_status flow_crossing_check(int count, double bins, int64_t *whole)
   return flow_check_whole("a crossing", "num_bins", bins, 1, whole);
 }
 
-/* As HashCrosser does: a text's fingerprint, a number itself. */
+/* As HashCrosser does: a text's fingerprint, a number itself. `values` is int64 and contiguous, as flow_strings_open
+ * leaves numbers. */
 static uint64_t key_of(const flow_string_reader *column, int64_t row)
 {
   char digits[FLOW_DIGITS];
@@ -22,7 +23,8 @@ static uint64_t key_of(const flow_string_reader *column, int64_t row)
   return flow_fingerprint(token.bytes, (size_t)token.size);
 }
 
-/* Each row: the hash begins with TensorFlow's key and takes in one column after the other, so that their order counts. */
+/* Each row: the hash begins with TensorFlow's key and takes in one column after the other, so that their order counts.
+ * The remainder is that of a number without sign, at least 0 and below bins. */
 static flow_status cross(const flow_string_reader *columns, int count, int64_t bins, flow_tensor **out)
 {
   const flow_string_reader *first = &columns[0];

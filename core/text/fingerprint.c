@@ -9,6 +9,7 @@
 
 typedef struct pair { uint64_t first, second; } pair;
 
+/* The bytes need not be aligned: hence the copy, which compilers make one load of. */
 static uint64_t fetch64(const unsigned char *at)
 {
   uint64_t word;
@@ -33,8 +34,9 @@ static uint64_t join(uint64_t u, uint64_t v, uint64_t factor)
   return mix((v ^ a) * factor) * factor;
 }
 
-/* Strings of up to 16 bytes, of up to 32, of up to 64: each has its own formula. Words are read in this machine's order, which has to be
- * little-endian, as TensorFlow's. */
+/* Strings of up to 16 bytes, of up to 32, of up to 64: each has its own formula. Words are read in this machine's order,
+ * which has to be little-endian, as TensorFlow's. The words at the beginning and at the end may overlap, so that no byte
+ * after the string is read. */
 static uint64_t of_16(const unsigned char *s, size_t count)
 {
   uint64_t factor = K2 + count * 2;
@@ -84,7 +86,7 @@ static void swap(uint64_t *a, uint64_t *b)
   *b = kept;
 }
 
-/* One step over 64 bytes of a long string. */
+/* One step over 64 bytes of a long string. The last one of a string has another factor, and scale 9 in place of 1. */
 static void step(const unsigned char *s, uint64_t *x, uint64_t *y, uint64_t *z, pair *v, pair *w, uint64_t factor, uint64_t scale)
 {
   *x = rotate_right(*x + *y + v->first + fetch64(s + 8), 37) * factor;
@@ -97,6 +99,8 @@ static void step(const unsigned char *s, uint64_t *x, uint64_t *y, uint64_t *z, 
   swap(z, x);
 }
 
+/* The last block is read again from the string's end, so that it overlaps the one before it if the number of bytes is
+ * not a multiple of 64. */
 uint64_t flow_fingerprint(const void *bytes, size_t count)
 {
   const unsigned char *s = bytes;

@@ -26,7 +26,8 @@ struct flow_lookup {
 
 /* ---- life --------------------------------------------------------------------------------------------------------------- */
 
-/* A copy of the one token that is masked. */
+/* A copy of the one token that is masked. On failure the caller releases the lookup, with what it has until then. So do
+ * the two functions below. */
 static flow_status fill_mask(flow_lookup *self, const flow_strings *mask)
 {
   char digits[FLOW_DIGITS];
@@ -104,6 +105,9 @@ static flow_status check_options(const flow_lookup_options *options)
   return FLOW_OK;
 }
 
+/* mask: one string, needed if options->has_mask is set; vocabulary: may be NULL for none; weights: float32 {depth}, for
+ * tf_idf only. All are copied. *out is a new reference, NULL on failure. From then on a lookup is not changed, so that
+ * several threads may use it at once. */
 flow_status flow_lookup_new(const flow_lookup_options *options, const flow_strings *mask, const flow_strings *vocabulary,
                             const flow_tensor *weights, flow_lookup **out)
 {
@@ -214,7 +218,8 @@ static int is_whole_number(flow_token token)
   return token.size > first;
 }
 
-/* The remainder of such a number, as Python's %: never negative. */
+/* The remainder of such a number, as Python's %: never negative. divisor is at most 2^53 (flow_check_whole), so that
+ * remainder * 10 + 9 stays below 2^57. A number of any length has a remainder, also one that is larger than int64. */
 static int64_t remainder_of(flow_token token, int64_t divisor)
 {
   int64_t remainder = 0;
@@ -275,7 +280,8 @@ static flow_status number_rows(const flow_lookup *self, const flow_string_reader
 
 /* ---- results ------------------------------------------------------------------------------------------------------------ */
 
-/* Cuts a row off at `length`, or fills it up with zeros. */
+/* Cuts a row off at `length`, or fills it up with zeros. A negative length does not occur: it was replaced by the
+ * longest row's. */
 static void write_numbers(const row_numbers *found, int64_t rows, int64_t length, int64_t *to)
 {
   for (int64_t row = 0, at = 0; row < rows; row++, to += length) {
@@ -286,7 +292,9 @@ static void write_numbers(const row_numbers *found, int64_t rows, int64_t length
   }
 }
 
-/* Marks or counts in float32: counts stay exact up to 2^24. A one-hot row belongs to a token, the others to a row of tokens. */
+/* Marks or counts in float32: counts stay exact up to 2^24. A one-hot row belongs to a token, the others to a row of
+ * tokens. `to` has `depth` numbers for each row, or for each token, which are 0 at first. A one-hot row of a token that
+ * is left out stays 0. */
 static flow_status write_encoding(const flow_lookup *self, const row_numbers *found, int64_t rows, float *to)
 {
   int encode = self->options.encode;
@@ -335,6 +343,7 @@ static flow_status write_result(const flow_lookup *self, const flow_string_reade
   return status;
 }
 
+/* The shape is checked before the tokens are made, since splitting long texts takes time. On failure *out is NULL. */
 flow_status flow_lookup_apply(const flow_lookup *lookup, const flow_strings *strings, flow_tensor **out)
 {
   flow_string_reader reader;
