@@ -131,7 +131,12 @@ flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json 
   if (call->e.status != FLOW_OK) return NULL;
   if (flow_json_is(class, FLOW_JSON_TEXT) && (strcmp(class->text, "__tensor__") == 0 || strcmp(class->text, "__numpy__") == 0)) {
     const flow_json *name = flow_json_member(config, "dtype");
-    if (dtype < 0) dtype = flow_json_is(name, FLOW_JSON_TEXT) ? flow_dtype_find(name->text) : FLOW_FLOAT32;
+    if (dtype < 0 && flow_json_is(name, FLOW_JSON_TEXT)) {
+      dtype = flow_dtype_find(name->text);
+      if (dtype < 0) {
+        return flow_operation_fail(call, FLOW_UNSUPPORTED, "a constant has the dtype \"%s\", which is not known", name->text);
+      }
+    }
     value = flow_json_member(config, "value");
   }
   if (dtype < 0) dtype = FLOW_FLOAT32;

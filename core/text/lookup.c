@@ -26,8 +26,8 @@ struct flow_lookup {
 
 /* ---- life --------------------------------------------------------------------------------------------------------------- */
 
-/* A copy of the one token that is masked. On failure the caller releases the lookup, with what it has until then. So do
- * the two functions below. */
+/* A copy of the one token that is masked. On failure the caller releases the lookup, with what it has until then. The
+ * same holds for the two functions below. */
 static flow_status fill_mask(flow_lookup *self, const flow_strings *mask)
 {
   char digits[FLOW_DIGITS];

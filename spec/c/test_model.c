@@ -246,6 +246,9 @@ static void descriptions_that_lie_are_refused(void **state)
 #define SLICE(start) "{\"class_name\":\"slice\",\"config\":{\"start\":" start "}}"
   expect_lie(*state, FUNCTIONAL("outer", INPUT_LAYER("x") "," OPERATION("GetItem", "", "[" SLICE("0") "," SLICE("NaN") "]"), "x", "o") "}",
              "something that is not a number");
+#define CONSTANT(dtype) "{\"class_name\":\"__numpy__\",\"config\":{\"value\":[1,2,3,4],\"dtype\":" dtype "}}"
+  expect_lie(*state, FUNCTIONAL("outer", INPUT_LAYER("x") "," OPERATION("Multiply", "", CONSTANT("\"complex64\"")), "x", "o") "}",
+             "a constant has the dtype \"complex64\", which is not known");
 }
 
 /* Each model calls the one inside of it twice, and the innermost one has no layer: 2^DEEP calls of models without any of a layer. */
