@@ -85,6 +85,12 @@ static int64_t lines_together(int64_t n, int64_t left)
   return left < most ? left : most;
 }
 
+/* By what sums are multiplied to be means; those of no elements are 0. */
+static double part_of(int64_t n)
+{
+  return n > 0 ? 1 / (double)n : 0;
+}
+
 /* What a line is multiplied by and moved by after `origin` was subtracted. */
 typedef struct affine {
   float origin, r, shift;
@@ -93,8 +99,7 @@ typedef struct affine {
 static affine affine_of(const flow_attributes *attributes, const float *x, int64_t n, float origin)
 {
   sums s = sum_line(x, NULL, n, vf_set(origin));
-  double part = 1 / (double)n, shift = attributes->normalization.uncentered ? 0 : s.first * part,
-         variance = s.second * part - shift * shift;
+  double part = part_of(n), shift = attributes->normalization.uncentered ? 0 : s.first * part, variance = s.second * part - shift * shift;
   double r = 1 / sqrt((variance < 0 ? 0 : variance) + attributes->normalization.epsilon); /* a NaN stays */
   return (affine){ origin, (float)r, (float)(-shift * r) };
 }
@@ -105,7 +110,7 @@ static void normalize_lines(const flow_call *call, const float *x, float *y, flo
   const float *gamma = call->input_count > 1 ? call->inputs[1].data : NULL, *beta = call->input_count > 2 ? call->inputs[2].data : NULL;
   affine a[TOGETHER] = { { 0 } };
   for (int64_t k = 0; k < lines && !call->attributes->normalization.uncentered; k++)
-    a[k].origin = (float)(sum_line(x + k * n, NULL, n, vf_set(0)).first / (double)n);
+    a[k].origin = (float)(sum_line(x + k * n, NULL, n, vf_set(0)).first * part_of(n));
   for (int64_t k = 0; k < lines; k++) a[k] = affine_of(call->attributes, x + k * n, n, a[k].origin);
   for (int64_t k = 0; k < lines && y; k++) {
     vf origin = vf_set(a[k].origin), r = vf_set(a[k].r), shift = vf_set(a[k].shift);
@@ -135,7 +140,7 @@ static flow_status forward_vector(const flow_call *call, int phase, int64_t begi
 static void gradient_lines(const flow_call *call, const float *g, const float *y, const float *r, float *dx, int64_t n, int64_t lines)
 {
   const vf none = { 0 };
-  const double part = 1 / (double)n;
+  const double part = part_of(n);
   float mean[TOGETHER], slope[TOGETHER];
   for (int64_t k = 0; k < lines; k++) {
     sums s = sum_line(g + k * n, y + k * n, n, none);
