@@ -374,6 +374,37 @@ static void element_count_reads_shapes_only(void **state)
   }
 }
 
+static void finish_without_output(const flow_call *call, void *argument)
+{
+  (void)call;
+  (void)argument;
+}
+
+/* An output that nothing reads has no memory (kernels.h); indices are checked all the same, the largest number included. */
+static void results_that_nothing_reads_are_skipped(void **state)
+{
+  (void)state;
+  static const int ops[] = { FLOW_OP_gather, FLOW_OP_take_along, FLOW_OP_take_along_gradient, FLOW_OP_gather_gradient };
+  float table[3] = { 1, 2, 3 };
+  int64_t positions[3] = { 2, 0, 1 };
+  for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
+    flow_operand in[2] = { { .data = table, .dtype = FLOW_FLOAT32, .rank = 1, .shape = { 3 }, .strides = { 1 } },
+                           { .data = positions, .dtype = FLOW_INT64, .rank = 1, .shape = { 3 }, .strides = { 1 } } };
+    flow_operand out = { .dtype = FLOW_FLOAT32, .rank = 1, .shape = { 3 }, .strides = { 1 } };
+    flow_attributes attributes = { 0 };
+    flow_call call = call_of(ops[k], &attributes, in, 2, &out);
+    run_everywhere(&call, finish_without_output, NULL);
+    for (int wrong = 0; wrong < 2; wrong++) {
+      positions[1] = wrong ? INT64_MAX : 3;
+      for (int isa = 0; isa < ISA_COUNT; isa++) {
+        const flow_device *device = flow_cpu_device_for(isa_names[isa]);
+        if (device) assert_int_equal(run_kernel(&device->kernels[ops[k]][0], &call), FLOW_INVALID_ARGUMENT);
+      }
+    }
+    positions[1] = 0;
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -387,6 +418,7 @@ int main(void)
     cmocka_unit_test(pack_leaves_what_lies_in_place),
     cmocka_unit_test(fill_writes_one_value_of_any_dtype),
     cmocka_unit_test(element_count_reads_shapes_only),
+    cmocka_unit_test(results_that_nothing_reads_are_skipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

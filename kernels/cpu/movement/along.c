@@ -350,13 +350,16 @@ const flow_kernel FLOW_KERNELS(cumsum)[] = { { .variant = "plain", .cost = cumsu
 
 /* ---- take_along ------------------------------------------------------------------------------------------------------------- */
 
-/* Index number k of the indices, of an axis of `size` elements. row: elements of the indices in a row of the batch. */
+/* Index number k of the indices, of an axis of `size` elements, as a double: int64 beyond 2^53 are rounded, but those are out of range
+ * either way. row: elements of the indices in a row of the batch; the message counts rows from 1, FLOW_ERROR_ROW from 0. */
 static flow_status read_index(const flow_call *call, const flow_operand *indices, int64_t k, int64_t size, int64_t row, int64_t *index)
 {
   double value;
   flow_convert_to_double(indices->dtype, (const char *)indices->data + k * flow_dtype_size(indices->dtype), 1, &value, 1);
-  *index = (int64_t)value;
-  if (value >= 0 && value < (double)size) return FLOW_OK;
+  if (value >= 0 && value < (double)size) {
+    *index = (int64_t)value;
+    return FLOW_OK;
+  }
   int64_t at = call->first_row + k / row;
   flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value, (long long)at + 1, (long long)(size - 1));
   return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)at);
@@ -370,9 +373,9 @@ static double take_along_cost(const flow_call *call)
   return flow_cost_stream(elements * (double)flow_dtype_size(x->dtype));
 }
 
-/* Calls for each index: `whole` is the operand that it counts in. */
-/* The slow path of read_index is taken by indices that are not int64 and by those out of range, so that the usual index costs two
- * comparisons. */
+/* Does `action` for each index, in their order. whole: the operand whose axis they count in. To `action` k is the number of the index,
+ * and `at` the element of `whole` that it names. Indices that are not int64, and those out of range, go through read_index, so that the
+ * usual one costs two comparisons. */
 #define EACH_INDEX(whole, action)                                                                                    \
   const flow_operand *indices = &call->inputs[1];                                                                    \
   axis_lines l = lines_along(call, indices);                                                                         \
@@ -394,7 +397,9 @@ static flow_status take_along_run(const flow_call *call, int phase, int64_t begi
   size_t bytes = (size_t)flow_dtype_size(call->inputs[0].dtype);
   const char *from = call->inputs[0].data;
   char *to = call->outputs[0].data;
-  if (bytes == 4) {
+  if (!to) {      /* nothing reads it, but a wrong index is an error */
+    EACH_INDEX(&call->inputs[0], (void)at)
+  } else if (bytes == 4) {
     EACH_INDEX(&call->inputs[0], memcpy(to + (size_t)k * 4, from + (size_t)at * 4, 4))
   } else {
     EACH_INDEX(&call->inputs[0], memcpy(to + (size_t)k * bytes, from + (size_t)at * bytes, bytes))
@@ -408,6 +413,10 @@ static flow_status take_along_gradient_run(const flow_call *call, int phase, int
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *g = &call->inputs[0], *y = &call->outputs[0];
+  if (!y->data) {
+    EACH_INDEX(y, (void)at)
+    return FLOW_OK;
+  }
   memset(y->data, 0, (size_t)flow_shape_size(y->rank, y->shape) * (size_t)flow_dtype_size(y->dtype));
   if (y->dtype == FLOW_FLOAT64) {
     EACH_INDEX(y, ((double *)y->data)[at] += ((const double *)g->data)[k])

@@ -41,7 +41,7 @@ static double gather_cost(const flow_call *call)
 }
 
 /* Rows are copied bit by bit, whatever their dtype. A failure leaves the rows before the wrong index written: the op is then refused as a
- * whole. */
+ * whole. Without an output, which nothing reads then, the indices are checked all the same. */
 static flow_status gather_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -49,19 +49,19 @@ static flow_status gather_run(const flow_call *call, int phase, int64_t begin, i
   size_t bytes = (size_t)row_size(table) * (size_t)flow_dtype_size(table->dtype);
   char *to = call->outputs[0].data;
   int64_t count = size_of(indices);
-  for (int64_t i = 0; i < count; i++, to += bytes) {
+  for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
     if (index < 0 || index >= table->shape[0]) return fail_index(call, indices, i, table->shape[0]);
-    memcpy(to, (const char *)table->data + (size_t)index * bytes, bytes);
+    if (to) memcpy(to + (size_t)i * bytes, (const char *)table->data + (size_t)index * bytes, bytes);
   }
   return FLOW_OK;
 }
 
 /* ---- sums of rows ------------------------------------------------------------------------------------------------------------- */
 
-/* Rows are added in float four at a time and these as doubles, as sum does it (reduce_blocks.h), for the same bits. */
-/* MOST_FLOATS: floats of a row that are summed at a time, 4 KB of doubles on the stack. AHEAD: how many rows ahead memory is asked for.
- * LINE: bytes of a cache line. */
+/* Rows are added in float four at a time and these as doubles, as sum does it (reduce_blocks.h), for the same bits. MOST_FLOATS: floats
+ * of a row that are summed at a time, 4 KB of doubles on the stack. AHEAD: how many rows ahead memory is asked for. LINE: bytes of a
+ * cache line. */
 enum { TOGETHER = 4, MOST_FLOATS = 512, AHEAD = 16, LINE = 64 };
 
 static double gather_sum_cost(const flow_call *call)
@@ -169,11 +169,11 @@ static flow_status gradient_run(const flow_call *call, int phase, int64_t begin,
   int64_t parts = gradient_parts(call, phase), rows = table->shape[0], n = row_size(table), count = size_of(indices);
   int64_t first = rows * begin / parts, last = rows * end / parts;
   size_t bytes = (size_t)n * (size_t)flow_dtype_size(table->dtype);
-  memset((char *)table->data + (size_t)first * bytes, 0, (size_t)(last - first) * bytes);
+  if (table->data) memset((char *)table->data + (size_t)first * bytes, 0, (size_t)(last - first) * bytes);
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
     if (index < 0 || index >= rows) return fail_index(call, indices, i, rows);
-    if (index < first || index >= last) continue;
+    if (index < first || index >= last || !table->data) continue;
     if (table->dtype == FLOW_FLOAT32) add_floats((float *)table->data + index * n, (const float *)g->data + i * n, n);
     else add_doubles((double *)table->data + index * n, (const double *)g->data + i * n, n);
   }
