@@ -171,10 +171,31 @@ static void test_random_integers(void **state)
   }
 }
 
+/* A range that ends at 0, however small, is filled: what may not be reached is 0 itself. */
+static void test_range_below_zero(void **state)
+{
+  (void)state;
+  enum { N = 1000 };
+  for (double least = -1; least < -1e-25; least *= 1e-6) {
+    flow_operand x = operand(FLOW_FLOAT32, 1, N);
+    flow_attributes attributes = { .random = { .low = least } };
+    flow_call call = call_of(FLOW_OP_random_uniform, &attributes, NULL, 0, &x, 1);
+    call.scalars = &(flow_scalars){ .seed = 0 };
+    for_each_kernel(kernel, FLOW_OP_random_uniform) {
+      double mean, deviation, low, high;
+      assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
+      moments_of(&x, &mean, &deviation, &low, &high);
+      assert_true(low >= (float)least && high < 0 && high > 0.1 * least && fabs(mean / least - 0.5) < 0.05);
+    }
+    operand_free(&x);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_dropout), cmocka_unit_test(test_random_distributions), cmocka_unit_test(test_random_integers),
+    cmocka_unit_test(test_range_below_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,8 +48,8 @@ static flow_status run_random(const flow_call *call, int phase, int64_t begin, i
   if (flow_dtype_is_float(y->dtype)) {
     int exponent;
     frexp(a.high, &exponent);
-    a.limit = a.high - ldexp(1, exponent - a.bits);      /* what is larger might round to high, which is excluded */
     a.unit = ldexp(1, -a.bits);
+    a.limit = a.high != 0 ? a.high - ldexp(1, exponent - a.bits) : a.low * a.unit;      /* as kernels/cpu/random/random.c */
     return flow_cuda_launch(call, CUDA_random_uniform_floats, fours, &a, sizeof a);
   }
   int64_t high = (int64_t)ceil(a.high);
