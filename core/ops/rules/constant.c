@@ -24,8 +24,29 @@ flow_status flow_shape_scalar(int op, const flow_attributes *attributes, const f
   return FLOW_OK;
 }
 
-/* low and high are the range of a uniform distribution, mean and standard deviation of the others. Integers exclude the upper end, so
- * that the range must not be empty. */
+/* A range that the kernels can draw from: they convert the ends of integers to int64, and compute high - low of floats as a double. An
+ * integer range holds the whole numbers from low to below high; there must be one, and the dtype must hold all. */
+static flow_status check_range(int op, int dtype, double low, double high)
+{
+  int integer = flow_dtype_is_integer(dtype), bits = 8 * flow_dtype_size(dtype);
+  if (integer ? low >= high : low > high) {
+    return flow_rule_fail(op, "the range is %g to %g, expected the lower end first%s", low, high,
+                          integer ? " (the upper end is excluded)" : "");
+  }
+  if (!integer) {
+    return isfinite(high - low) ? FLOW_OK : flow_rule_fail(op, "the range %g to %g is wider than a double can count", low, high);
+  }
+  double least = dtype == FLOW_UINT8 ? 0 : -ldexp(1, bits - 1), end = ldexp(1, dtype == FLOW_UINT8 ? 8 : bits - 1);
+  if (low < least || high > end) {
+    return flow_rule_fail(op, "the range is %.17g to %.17g, which %s does not hold; expected %.17g to %.17g at most", low, high,
+                          flow_dtype_name(dtype), least, end);
+  }
+  if (ceil(low) >= ceil(high)) return flow_rule_fail(op, "there is no whole number from %.17g to below %.17g", low, high);
+  return FLOW_OK;
+}
+
+/* random.dims of random.dtype. low and high are the range of a uniform distribution, mean and standard deviation of the others, which
+ * are of floats only. */
 flow_status flow_shape_random(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {
@@ -40,10 +61,5 @@ flow_status flow_shape_random(int op, const flow_attributes *attributes, const f
     return FLOW_OK;
   }
   if (outputs[0].dtype == FLOW_BOOL) return flow_rule_fail(op, "the result is bool, expected a float or integer dtype");
-  int integer = flow_dtype_is_integer(outputs[0].dtype);
-  if (integer ? low >= high : low > high) {
-    return flow_rule_fail(op, "the range is %g to %g, expected the lower end first%s", low, high,
-                          integer ? " (the upper end is excluded)" : "");
-  }
-  return FLOW_OK;
+  return check_range(op, outputs[0].dtype, low, high);
 }

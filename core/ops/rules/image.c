@@ -96,6 +96,7 @@ flow_status flow_shape_sample_uniform(int op, const flow_attributes *attributes,
   if (!isfinite(low) || !isfinite(high) || low > high) {
     return flow_rule_fail(op, "the range is %g to %g, expected the lower end first", low, high);
   }
+  if (!isfinite(high - low)) return flow_rule_fail(op, "the range %g to %g is wider than a double can count", low, high);
   if (attributes->random.rank != 1 || attributes->random.dims[0] < 1) return flow_rule_fail(op, "expected one or more numbers a sample");
   const int64_t dims[2] = { inputs[0].dims[0], attributes->random.dims[0] };
   return flow_rule_given_shape(op, FLOW_FLOAT32, 2, dims, &outputs[0]);

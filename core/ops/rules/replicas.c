@@ -9,8 +9,12 @@ flow_status flow_shape_all_gather(int op, const flow_attributes *attributes, con
   (void)input_count;
   if (inputs[0].rank == 0 || attributes->axis.axis < 1)
     return flow_rule_fail(op, "%d replicas of a tensor of rank %d, expected 1 or more, with rows", attributes->axis.axis, inputs[0].rank);
-  outputs[0] = inputs[0];
-  outputs[0].dims[0] *= attributes->axis.axis;
+  flow_signature all = inputs[0];
+  flow_extent extent;
+  if (__builtin_mul_overflow(all.dims[0], (int64_t)attributes->axis.axis, &all.dims[0]) || all.dims[0] == FLOW_DIM_INFER)
+    return flow_rule_fail(op, "the result would have more elements than can be addressed");
+  FLOW_TRY(flow_rule_extent(op, all.rank, all.dims, &extent));
+  outputs[0] = all;
   return FLOW_OK;
 }
 
