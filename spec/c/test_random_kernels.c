@@ -181,7 +181,8 @@ static void test_range_below_zero(void **state)
     flow_attributes attributes = { .random = { .low = least } };
     flow_call call = call_of(FLOW_OP_random_uniform, &attributes, NULL, 0, &x, 1);
     call.scalars = &(flow_scalars){ .seed = 0 };
-    for_each_kernel(kernel, FLOW_OP_random_uniform) {
+    for_each_kernel(kernel, FLOW_OP_random_uniform)
+    {
       double mean, deviation, low, high;
       assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
       moments_of(&x, &mean, &deviation, &low, &high);
@@ -194,7 +195,9 @@ static void test_range_below_zero(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_dropout), cmocka_unit_test(test_random_distributions), cmocka_unit_test(test_random_integers),
+    cmocka_unit_test(test_dropout),
+    cmocka_unit_test(test_random_distributions),
+    cmocka_unit_test(test_random_integers),
     cmocka_unit_test(test_range_below_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,8 @@ static flow_status run_vector(const flow_call *call, int phase, int64_t begin, i
   resizing s = resizing_of(call);
   const float *from = call->inputs[0].data;
   float *to = call->outputs[0].data;
-  int64_t small = s.channels * s.rows.in * s.columns.in, large = s.channels * s.rows.out * s.columns.out;      /* int times int overflows */
+  /* Floats of an image on either side; the channels come first, so that all products have 64 bits. */
+  int64_t small = s.channels * s.rows.in * s.columns.in, large = s.channels * s.rows.out * s.columns.out;
   for (int64_t image = 0; image < s.images && to; image++) {
     if (call->op == FLOW_OP_resize) resize_image(&s, from + image * small, to + image * large, call->scratch);
     else spread_image(&s, from + image * large, to + image * small, call->scratch);

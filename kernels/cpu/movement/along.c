@@ -397,7 +397,7 @@ static flow_status take_along_run(const flow_call *call, int phase, int64_t begi
   size_t bytes = (size_t)flow_dtype_size(call->inputs[0].dtype);
   const char *from = call->inputs[0].data;
   char *to = call->outputs[0].data;
-  if (!to) {      /* nothing reads it, but a wrong index is an error */
+  if (!to) { /* nothing reads it, but a wrong index is an error */
     EACH_INDEX(&call->inputs[0], (void)at)
   } else if (bytes == 4) {
     EACH_INDEX(&call->inputs[0], memcpy(to + (size_t)k * 4, from + (size_t)at * 4, 4))

@@ -61,8 +61,8 @@ static void uniform_floats(const flow_call *call, uint64_t key, int64_t first, i
   words_of(key, first, n, words);
   frexp(high, &exponent);
   double unit = ldexp(1, -bits), range = high - low;
-  double limit = high != 0 ? high - ldexp(1, exponent - bits)      /* what is larger might round to high, which is excluded; */
-                           : low * unit;                           /* 0 has no exponent: the last step before it */
+  double limit = high != 0 ? high - ldexp(1, exponent - bits) /* what is larger might round to high, which is excluded; */
+                           : low * unit;                      /* 0 has no exponent: the last step before it */
   if (bits < 32) {                                     /* as signed words, which vectors convert */
     for (int64_t i = 0; i < n; i++) x[i] = unit * (int32_t)(words[i] >> (32 - bits));
   } else {

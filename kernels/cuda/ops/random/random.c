@@ -49,7 +49,7 @@ static flow_status run_random(const flow_call *call, int phase, int64_t begin, i
     int exponent;
     frexp(a.high, &exponent);
     a.unit = ldexp(1, -a.bits);
-    a.limit = a.high != 0 ? a.high - ldexp(1, exponent - a.bits) : a.low * a.unit;      /* as kernels/cpu/random/random.c */
+    a.limit = a.high != 0 ? a.high - ldexp(1, exponent - a.bits) : a.low * a.unit; /* as kernels/cpu/random/random.c */
     return flow_cuda_launch(call, CUDA_random_uniform_floats, fours, &a, sizeof a);
   }
   int64_t high = (int64_t)ceil(a.high);
