@@ -59,7 +59,6 @@ static flow_tensor *relu6(flow_expression *e, flow_tensor *x)
 }
 static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
 
-/* The first argument wins ties: slope 0.2 at 0, as in Keras. */
 /* As the layer and the op with a slope write it: -0 becomes 0, and at 0 the slope is that of negative numbers. */
 static flow_tensor *leaky_relu(flow_expression *e, flow_tensor *x)
 {

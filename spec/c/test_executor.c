@@ -1,6 +1,7 @@
 /* test_executor.c: runs of plans: the verdict before effects, batches of any size, threads, interrupts, memory. */
 #include "graphs.h"
 #include "autodiff/apply.h"
+#include "run/replicas/replica_set.h"
 
 #include <math.h>
 #include <pthread.h>
