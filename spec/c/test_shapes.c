@@ -421,7 +421,6 @@ static void normalization_and_losses(void **state)
     { FLOW_OP_normalize_gradient, 3, { F(-1, 5), F(-1, 5), F(-1, 1) }, { .normalization = { .axis = 1 } }, .outputs = { F(-1, 5) } },
     { FLOW_OP_layer_norm, 3, { F(-1, 3, 5), F(5), F(1, 1, 5) }, { .normalization = { .axis = -1 } }, .outputs = { F(-1, 3, 5) } },
     { FLOW_OP_layer_norm, 2, { F(-1, 3, 5), F(3, 5) }, { .normalization = { .axis = -2 } }, .outputs = { F(-1, 3, 5) } },
-    { FLOW_OP_layer_norm, 2, { F(-1, 3, 5), F(3, 5) }, { .normalization = { .axis = -1 } }, .error = "has shape {3, 5}, expected {5}" },
     { FLOW_OP_softmax, 1, { F(-1, 10) }, { .axis = { -1 } }, .outputs = { F(-1, 10) } },
     { FLOW_OP_softmax, 1, { SCALAR(FLOW_FLOAT32) }, { .axis = { -1 } }, .error = "axis -1" },
     { FLOW_OP_log_softmax, 1, { I32(3) }, { .axis = { 0 } }, .error = "expected a float" },
