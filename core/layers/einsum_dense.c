@@ -196,7 +196,7 @@ static void add(labels *list, char name) { list->names[list->count++] = name; }
 static flow_tensor *multiply(flow_expression *e, const equation *q, flow_tensor *x, flow_tensor *kernel)
 {
   labels of_x = { 0 }, of_kernel = { 0 }, of_y, summed = { 0 }, fresh = { 0 }, both = { 0 };
-  int64_t dims[FLOW_MAX_RANK + 1], weights[FLOW_MAX_RANK], sums = 1, news = 1;
+  int64_t dims[FLOW_MAX_RANK], weights[FLOW_MAX_RANK], sums = 1, news = 1;
   for (int i = 0; i < q->input.count; i++) {
     char name = q->input.names[i];
     if (find(&q->kernel, name) < 0) add(&of_x, name);
@@ -214,6 +214,12 @@ static flow_tensor *multiply(flow_expression *e, const equation *q, flow_tensor 
   x = arrange(e, x, &q->input, &of_x);
   kernel = arrange(e, kernel, &q->kernel, &of_kernel);
   if (!x || !kernel) return NULL;
+  /* Before the shapes are written: x needs an axis for the sums and, with `both`, one for the 1. The kernel, which has the axes of `both`
+   * and two more, fits if x does, since x has those of `both`, too. */
+  if (rank + (both.count > 0) + 1 > FLOW_MAX_RANK) {
+    e->status = flow_fail(FLOW_UNSUPPORTED, "the equation has too many axes");
+    return NULL;
+  }
   for (int i = 0; i < rank; i++) dims[i] = x->shape[i];
   for (int i = rank; i < x->rank; i++) sums *= x->shape[i];
   for (int i = 0; i < kernel->rank; i++) {
@@ -224,10 +230,6 @@ static flow_tensor *multiply(flow_expression *e, const equation *q, flow_tensor 
   dims[rank] = sums;
   weights[both.count] = sums;
   weights[both.count + 1] = news;
-  if (rank + 1 > FLOW_MAX_RANK) {
-    e->status = flow_fail(FLOW_UNSUPPORTED, "the equation has too many axes");
-    return NULL;
-  }
   flow_tensor *y = flow_express(e, FLOW_OP_matmul, flow_express_reshape(e, x, rank + 1, dims),
                                 flow_express_reshape(e, kernel, both.count + 2, weights), NULL, NULL);
   if (!y) return NULL;

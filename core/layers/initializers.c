@@ -319,12 +319,15 @@ static flow_status fan_of(const flow_initializer *record, const flow_arguments *
   return FLOW_OK;
 }
 
-/* Chooses the distribution. Rules look at the shape for the number of inputs and outputs of a unit alone, so where the axes of both are
+/* Chooses the distribution; a scale that would make the variance 0 or negative, and so all values 0 or NaN, is refused as in Keras. Rules look at the shape for the number of inputs and outputs of a unit alone, so where the axes of both are
  * given, the shape is that of a matrix with these numbers. */
 static flow_status choose(const flow_initializer *record, const flow_arguments *options, const flow_tensor *into,
                           flow_initializer_draw *out)
 {
   int64_t fans[2];
+  if (record->rule == scaling && flow_argument_number(options, "scale") <= 0)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: scale must be greater than 0, found %.15g", record->class_name,
+                     flow_argument_number(options, "scale"));
   int given = flow_argument_find(record->parameters, "input_axes") >= 0 && !flow_argument_is_null(options, "input_axes") &&
               !flow_argument_is_null(options, "output_axes");
   if (given) {
