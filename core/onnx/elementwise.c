@@ -137,17 +137,26 @@ FLOW_ONNX_RULE(is_finite)
   flow_onnx_emit(x, "Not", o.result, flow_onnx_emit(x, "Or", NULL, nan, infinite, NULL), NULL, NULL);
 }
 
-/* ONNX leaves open what floats beyond an integer's range become: they are limited first, as here. */
+/* ONNX leaves open what floats beyond an integer's range become: they are limited first, to what the op here gives. The highest limit has to
+ * be a number of the float's dtype that is not rounded up beyond the range, so that float32 has limits of its own for wide integers. float16
+ * and bfloat16 are limited as float32, which holds all of their values. What becomes of NaN (0 here) stays open. */
 FLOW_ONNX_RULE(convert)
 {
   (void)type;
-  static const double limits[FLOW_DTYPE_COUNT][2] = { [FLOW_UINT8] = { 0, 255 }, [FLOW_INT8] = { -128, 127 },
-    [FLOW_INT32] = { -2147483648.0, 2147483520.0 } };      /* the last float32 below 2^31 */
+  static const struct { double low, high, high_float32; } limits[FLOW_DTYPE_COUNT] = {
+    [FLOW_UINT8] = { 0, 255, 255 },
+    [FLOW_INT8] = { -128, 127, 127 },
+    [FLOW_INT32] = { -0x1p31, 2147483647, 0x1.fffffep30 },
+    [FLOW_INT64] = { -0x1p63, 0x1.fffffffffffffp62, 0x1.fffffep62 },
+  };
   operands o = operands_of(x, node);
-  int to = node->attributes.cast.dtype;
+  int to = node->attributes.cast.dtype, from = o.dtype;
   const char *value = o.inputs[0];
-  if (limits[to][1] > 0 && flow_dtype_is_float(o.dtype)) {
-    const char *low = flow_onnx_number(x, o.dtype, limits[to][0]), *high = flow_onnx_number(x, o.dtype, limits[to][1]);
+  if (limits[to].high > 0 && flow_dtype_is_float(from)) {
+    int is_half = from == FLOW_FLOAT16 || from == FLOW_BFLOAT16;
+    if (is_half) value = flow_onnx_cast(x, value, from = FLOW_FLOAT32, NULL);
+    const char *low = flow_onnx_number(x, from, limits[to].low);
+    const char *high = flow_onnx_number(x, from, from == FLOW_FLOAT64 ? limits[to].high : limits[to].high_float32);
     value = flow_onnx_emit(x, "Clip", NULL, value, low, high);
   }
   flow_onnx_cast(x, value, to, o.result);
