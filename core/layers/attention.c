@@ -178,17 +178,13 @@ flow_status flow_attention_build(flow_context *context, flow_layer *layer, const
     FLOW_TRY(add_projection(context, layer, heads, OF_GATE, 3, (const int64_t[]){ of_query, heads->heads, heads->value_dim }, 2));
   FLOW_TRY(add_projection(context, layer, heads, OF_VALUE, 3, (const int64_t[]){ of_value, heads->key_heads, heads->value_dim }, 2));
   const double *sizes = NULL;
-  double size = (double)of_query;
   int given = heads->own_output && !flow_argument_is_null(layer->arguments, "output_shape"), rank = 1;
-  if (given) {
-    rank = flow_argument_list(layer->arguments, "output_shape", &sizes);
-    if (rank == 0) size = flow_argument_number(layer->arguments, "output_shape"), rank = 1, sizes = NULL;
-  }
+  if (given) rank = flow_argument_list(layer->arguments, "output_shape", &sizes);
   if (rank > FLOW_MAX_RANK - 2)
     return flow_layer_fail(layer, "output_shape has %d entries, at most %d are possible", rank, FLOW_MAX_RANK - 2);
   shape[0] = heads->heads;
   shape[1] = heads->value_dim;
-  for (int i = 0; i < rank; i++) shape[2 + i] = (int64_t)(sizes ? sizes[i] : size);
+  for (int i = 0; i < rank; i++) shape[2 + i] = sizes ? (int64_t)sizes[i] : of_query;
   return add_projection(context, layer, heads, OF_OUTPUT, 2 + rank, shape, rank);
 }
 

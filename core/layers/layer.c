@@ -481,7 +481,8 @@ flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *in
   for (int i = 0; i < 2; i++) {
     int64_t in = input->dims[1 + i], reach = (int64_t)dilation[i] * (window[i] - 1) + 1;
     if (in < 0)
-      return flow_layer_fail(layer, "padding \"same\" needs a known height and width, found %s", flow_shape_text(input->rank, input->dims));
+      return flow_layer_fail(layer, "padding \"%s\" needs a known height and width, found %s", kind,
+                             flow_shape_text(input->rank, input->dims));
     if (in == 0) continue;
     int64_t total = causal ? reach - 1 : ((in - 1) / stride[i]) * stride[i] + reach - in;
     if (total < 0) total = 0;

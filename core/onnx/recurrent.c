@@ -37,7 +37,8 @@ static projection projection_of(const flow_graph *graph, const flow_node *node)
   if (!product || product->attributes.matmul.transpose_a || product->attributes.matmul.transpose_b) return none;
   if (graph->values[product->inputs[0]].signature.rank != 3 || graph->values[product->inputs[1]].signature.rank != 2) return none;
   if (graph->values[product->inputs[1]].kind != FLOW_VALUE_VARIABLE) return none;
-  if (sum && graph->values[sum->inputs[1]].signature.rank != 1) return none;
+  const flow_signature *bias = sum ? &graph->values[sum->inputs[1]].signature : NULL;
+  if (bias && (bias->rank != 1 || bias->dims[0] != graph->values[product->inputs[1]].signature.dims[1])) return none;
   return (projection){ .x = product->inputs[0], .kernel = product->inputs[1], .bias = sum ? sum->inputs[1] : -1 };
 }
 

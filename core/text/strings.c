@@ -238,7 +238,7 @@ flow_status flow_token_list_join(flow_token_list *list, const int32_t *widths, i
         if (k > first) FLOW_TRY(put(list, " ", 1));
         int64_t from = list->spans[2 * k], size = list->spans[2 * k + 1] - from;
         FLOW_TRY(flow_token_grow(&list->bytes, 1, list->used, list->used + size, &list->byte_room));
-        memcpy(list->bytes + list->used, list->bytes + from, (size_t)size);
+        if (size > 0) memcpy(list->bytes + list->used, list->bytes + from, (size_t)size);
         list->used += size;
       }
       FLOW_TRY(add_span(list, begin, list->used));
