@@ -38,31 +38,33 @@ static void describe_value(flow_onnx *x, int field, const char *name, const flow
   for (int i = 0; i < 4; i++) flow_message_close(m);
 }
 
-/* The values that an op's rule reads: inputs of the node, but not one of which only the shape counts. Returns how many. */
-static int values_read(const flow_graph *graph, const flow_node *node, int *values)
+static void mark_value(const flow_graph *graph, int value, char *live)
 {
-  const flow_onnx_record *record = flow_onnx_of(node->op);
-  int count = 0;
-  if (record && record->values) return record->values(graph, node, values);
-  for (int i = 0; i < node->input_count; i++)
-    if (!record || !record->reads || record->reads >> i & 1) values[count++] = node->inputs[i];
-  return count;
+  const flow_value *v = &graph->values[value];
+  if (v->kind == FLOW_VALUE_RESULT) live[v->node] = 1;
 }
 
-/* Nodes that the outputs depend on: backwards over the nodes, which are in the order of their computation. */
+/* Marks what makes the values that the rule of a node's op reads: all inputs, those of the record's `reads`, where of others only the shape
+ * counts, or what its `values` says. A node has any number of inputs (concat), so that no list of them is made here. */
+static void mark_reads(const flow_graph *graph, const flow_node *node, char *live)
+{
+  const flow_onnx_record *record = flow_onnx_of(node->op);
+  if (record && record->values) {
+    int values[FLOW_MAX_OPERANDS], count = record->values(graph, node, values);
+    for (int i = 0; i < count; i++) mark_value(graph, values[i], live);
+    return;
+  }
+  for (int i = 0; i < node->input_count; i++)
+    if (!record || !record->reads || record->reads >> i & 1) mark_value(graph, node->inputs[i], live);
+}
+
+/* live[node]: 1 for each node that the outputs depend on. One walk backwards is enough, since a node comes after those whose results it
+ * reads. */
 static void mark_live(const flow_graph *graph, const int *outputs, int count, char *live)
 {
-  for (int i = 0; i < count; i++) {
-    const flow_value *v = &graph->values[outputs[i]];
-    if (v->kind == FLOW_VALUE_RESULT) live[v->node] = 1;
-  }
-  for (int n = graph->node_count - 1; n >= 0; n--) {
-    int values[FLOW_MAX_OPERANDS], reads = live[n] ? values_read(graph, &graph->nodes[n], values) : 0;
-    for (int i = 0; i < reads; i++) {
-      const flow_value *v = &graph->values[values[i]];
-      if (v->kind == FLOW_VALUE_RESULT) live[v->node] = 1;
-    }
-  }
+  for (int i = 0; i < count; i++) mark_value(graph, outputs[i], live);
+  for (int n = graph->node_count - 1; n >= 0; n--)
+    if (live[n]) mark_reads(graph, &graph->nodes[n], live);
 }
 
 static void write_inputs(flow_onnx *x, const char *const *names)

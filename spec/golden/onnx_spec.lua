@@ -115,6 +115,12 @@ add("several inputs and outputs", function()
   return model, { flow.random.uniform({ 3, 8, 8, 3 }, { seed = 1 }), facts }
 end)
 
+add("forty tensors side by side", function()
+  local input, parts = flow.Input { 6 }, {}
+  for i = 1, 40 do parts[i] = layers.Dense(2)(input) end
+  return flow.Model { inputs = input, outputs = layers.Concatenate()(parts) }, { flow.random.uniform({ 3, 6 }, { seed = 3 }) }
+end)
+
 add("a layer called twice, an input given back", function()
   local input = flow.Input { 5, 5, 2 }
   local conv = layers.Conv2D(2, 3, { padding = "same" })

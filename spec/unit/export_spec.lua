@@ -186,6 +186,14 @@ describe("model:export", function()
     assert.are.same({ "shared", "shared_1" }, { onnx.outputs[1].name, onnx.outputs[2].name })
   end)
 
+  it("joins any number of tensors by one node", function()
+    local input, parts = flow.Input { 6 }, {}
+    for i = 1, 40 do parts[i] = layers.Dense(2)(input) end
+    local onnx = exported(flow.Model { inputs = input, outputs = layers.Concatenate()(parts) })
+    assert.are.equal(40, select(2, types_of(onnx):gsub("MatMul", "")))
+    assert.are.equal(1, select(2, types_of(onnx):gsub("Concat", "")))
+  end)
+
   it("exports models written in Lua, given what goes in", function()
     local Twice = flow.Model:extend("Twice")
     function Twice:build() self.dense = layers.Dense(4) end
