@@ -101,7 +101,7 @@ int64_t flow_convolution_transposed_length(const flow_layer *layer, int64_t leng
   int64_t reach = dilation * (kernel - 1) + 1, result;
   int same = strcmp(flow_argument_text(layer->arguments, "padding"), "same") == 0;
   if (__builtin_mul_overflow(length, stride, &result) || result > INT32_MAX || reach > INT32_MAX) return -1;
-  if (!same && reach > stride) result += reach - stride;      /* no overflow: both are below 2^31 */
+  if (!same && reach > stride) result += reach - stride; /* no overflow: both are below 2^31 */
   return result <= INT32_MAX ? result : -1;
 }
 

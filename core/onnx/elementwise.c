@@ -3,12 +3,13 @@
 
 #include <math.h>
 
+/* An input in the layout in which the node's result will be. */
 static const char *in(flow_onnx *x, const flow_node *node, int input)
 {
   return flow_onnx_input(x, node, input, flow_onnx_layout_of(x, node));
 }
 
-/* Names of all inputs in one layout, in which the result is. */
+/* Names of all inputs (up to 3, of the others NULL) in one layout, and the fresh name of the result in it; dtype: of input 0. */
 typedef struct operands { const char *inputs[3], *result; int dtype; } operands;
 
 static operands operands_of(flow_onnx *x, const flow_node *node)
@@ -41,7 +42,8 @@ FLOW_ONNX_RULE(square)
   flow_onnx_emit(x, type, o.result, o.inputs[0], o.inputs[0], NULL);
 }
 
-FLOW_ONNX_RULE(shifted)      /* e^x - 1 */
+/* e^x - 1: ONNX has no expm1; near 0 the difference has fewer digits than the op. */
+FLOW_ONNX_RULE(shifted)
 {
   operands o = operands_of(x, node);
   flow_onnx_emit(x, "Sub", o.result, flow_onnx_emit(x, type, NULL, o.inputs[0], NULL, NULL), flow_onnx_number(x, o.dtype, 1), NULL);
@@ -54,6 +56,7 @@ FLOW_ONNX_RULE(erfc)
   flow_onnx_emit(x, "Sub", o.result, flow_onnx_number(x, o.dtype, 1), flow_onnx_emit(x, type, NULL, o.inputs[0], NULL, NULL), NULL);
 }
 
+/* ONNX has no log1p: near 0 the sum rounds x to the digits of 1. */
 FLOW_ONNX_RULE(log1p)
 {
   operands o = operands_of(x, node);
@@ -72,7 +75,7 @@ static const char *truth(flow_onnx *x, const char *name, int dtype)
   return dtype == FLOW_BOOL ? name : flow_onnx_cast(x, name, FLOW_BOOL, NULL);
 }
 
-/* The op Gelu came with version 20 of ONNX. */
+/* x / 2 (1 + erf(x / sqrt(2))); the op Gelu came with version 20 of ONNX. */
 FLOW_ONNX_RULE(gelu)
 {
   operands o = operands_of(x, node);
@@ -84,7 +87,8 @@ FLOW_ONNX_RULE(gelu)
   flow_onnx_emit(x, "Mul", o.result, half, share, NULL);
 }
 
-/* The op Gelu, which can approximate, came with version 20, too. */
+/* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), Hendrycks and Gimpel 2016; the op Gelu, which can approximate, came with version 20,
+ * too. */
 FLOW_ONNX_RULE(gelu_tanh)
 {
   const double root = M_2_SQRTPI * M_SQRT1_2; /* sqrt(2 / pi) */
@@ -110,6 +114,7 @@ FLOW_ONNX_RULE(logical_not)
   flow_onnx_emit(x, type, o.result, truth(x, o.inputs[0], o.dtype), NULL, NULL);
 }
 
+/* ONNX' And, Or, Not and Where take bool alone; here any number is true unless it is 0. */
 FLOW_ONNX_RULE(logical)
 {
   operands o = operands_of(x, node);
@@ -137,13 +142,15 @@ FLOW_ONNX_RULE(is_finite)
   flow_onnx_emit(x, "Not", o.result, flow_onnx_emit(x, "Or", NULL, nan, infinite, NULL), NULL, NULL);
 }
 
-/* ONNX leaves open what floats beyond an integer's range become: they are limited first, to what the op here gives. The highest limit has to
- * be a number of the float's dtype that is not rounded up beyond the range, so that float32 has limits of its own for wide integers. float16
- * and bfloat16 are limited as float32, which holds all of their values. What becomes of NaN (0 here) stays open. */
+/* ONNX leaves open what floats beyond an integer's range become: they are limited first, to what the op here gives. The highest limit has
+ * to be a number of the float's dtype that is not rounded up beyond the range, so that float32 has limits of its own for wide integers.
+ * float16 and bfloat16 are limited as float32, which holds all of their values. What becomes of NaN (0 here) stays open. */
 FLOW_ONNX_RULE(convert)
 {
   (void)type;
-  static const struct { double low, high, high_float32; } limits[FLOW_DTYPE_COUNT] = {
+  static const struct {
+    double low, high, high_float32;
+  } limits[FLOW_DTYPE_COUNT] = {
     [FLOW_UINT8] = { 0, 255, 255 },
     [FLOW_INT8] = { -128, 127, 127 },
     [FLOW_INT32] = { -0x1p31, 2147483647, 0x1.fffffep30 },
@@ -214,6 +221,7 @@ FLOW_ONNX_RULE(floor_divide)
   if (!floats) flow_onnx_cast(x, down, o.dtype, o.result);
 }
 
+/* Softmax and LogSoftmax over one axis, which has another number in channels first. */
 FLOW_ONNX_RULE(softmax)
 {
   flow_onnx_layout layout = flow_onnx_layout_of(x, node);

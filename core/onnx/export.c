@@ -5,6 +5,8 @@
 #include "graph/loop.h"
 #include "onnx/fields.h"
 
+/* Version 18 of the operators belongs to IR version 8 (ONNX 1.13). MOST_COMPUTED: elements of a result that is computed now; larger ones
+ * would make the file larger than the node that computes them. */
 enum { IR_VERSION = 8, OPERATORS = 18, MOST_COMPUTED = 65536 };
 
 static void release(flow_onnx *x)
@@ -17,7 +19,8 @@ static void release(flow_onnx *x)
   flow_message_release(&x->message);
 }
 
-/* Name, element type and shape of an input or output. Rows are a dimension with a name, "batch", so that runtimes take any number. */
+/* Name, element type and shape of an input or output: a ValueInfoProto of onnx.proto3. Rows are a dimension with a name, "batch", so that
+ * runtimes take any number; a dimension of -3 is three times the rows, "3*batch". */
 static void describe_value(flow_onnx *x, int field, const char *name, const flow_signature *signature)
 {
   flow_message *m = &x->message;
@@ -67,6 +70,8 @@ static void mark_live(const flow_graph *graph, const int *outputs, int count, ch
     if (live[n]) mark_reads(graph, &graph->nodes[n], live);
 }
 
+/* Inputs are channels last under the names that the caller gave, which are borrowed. The first one whose first dimension counts rows
+ * becomes that of which rows_of_batch (nodes.c) takes the number of rows while the model runs. */
 static void write_inputs(flow_onnx *x, const char *const *names)
 {
   for (int i = 0; i < x->graph->input_count; i++) {
@@ -81,8 +86,8 @@ static void write_inputs(flow_onnx *x, const char *const *names)
   }
 }
 
-/* Computes a small node whose inputs are the same in every run: statistics of a normalization become one scale and one shift.
- * Returns whether it did. */
+/* Computes a small node whose inputs are the same in every run: statistics of a normalization become one scale and one shift. Random ops
+ * and those with effects are left to their rules. Returns whether the node is dealt with: its result is known, or the export has failed. */
 static int compute_now(flow_onnx *x, const flow_node *node)
 {
   const flow_signature *result = &x->graph->values[node->outputs[0]].signature;
@@ -98,7 +103,8 @@ static int compute_now(flow_onnx *x, const flow_node *node)
   return 1;
 }
 
-/* In the trace's order, which is an order that ONNX accepts: what a node reads is written before. */
+/* In the trace's order, which is an order that ONNX accepts: what a node reads is written before. A node that is computed now writes
+ * nothing: its result becomes a constant of the file when a rule asks for its form. */
 static void write_nodes(flow_onnx *x, const char *live)
 {
   for (int n = 0; n < x->graph->node_count && x->status == FLOW_OK; n++) {
@@ -110,8 +116,8 @@ static void write_nodes(flow_onnx *x, const char *live)
   }
 }
 
-/* The first failure stays in x->status. Outputs are copies by Identity, since a value may be an input as well, or two outputs, and every
- * output needs its own name. */
+/* Writes a ModelProto: what reads it, the operators' version, the graph. The first failure stays in x->status. Outputs are copies by
+ * Identity, since a value may be an input as well, or two outputs, and every output needs its own name. */
 static void write_graph(flow_onnx *x, const char *name, const char *const *input_names, const int *outputs, int count,
                         const char *const *output_names, const char *live)
 {
@@ -135,7 +141,8 @@ static void write_graph(flow_onnx *x, const char *name, const char *const *input
   flow_message_close(m);
 }
 
-/* Under a temporary name first, as all files. */
+/* Under a temporary name first, as all files: after a failure an older file of that name is as it was. The bound is protobuf's, whose
+ * readers refuse a message of 2^31 bytes or more. */
 static flow_status write_file(const flow_onnx *x, const char *path)
 {
   uint64_t bytes = flow_message_size(&x->message);
@@ -152,7 +159,9 @@ static flow_status write_file(const flow_onnx *x, const char *path)
   return status;
 }
 
-/* Loops are unrolled before, since ONNX' Loop has no rules here. One block holds names, known tensors and marks for all values. */
+/* Loops are unrolled before, since ONNX' Loop has no rules here; the trace stays unrolled. One block holds the names in both layouts, the
+ * known tensors (one for each value) and the marks (one for each node); x.names[0] is its beginning, by which release frees it. Pointers
+ * come first in it, so that they are aligned. */
 flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
                                  const char *const *input_names, int input_count, const char *const *output_names)
 {

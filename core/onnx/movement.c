@@ -30,16 +30,18 @@ static flow_onnx_layout layout_of_result(const flow_node *node, flow_onnx_layout
   return node->attributes.reduce.keepdims ? layout : FLOW_CHANNELS_LAST;
 }
 
+/* Since version 18 the axes are an input. Without one, ONNX would reduce all axes: noop_with_empty_axes keeps a scalar as it is. */
 static void write_reduction(flow_onnx *x, const flow_node *node, const char *type, const char *input, const int64_t *axes, int count,
                             const char *result)
 {
   const char *inputs[2] = { input, count > 0 ? flow_onnx_list(x, axes, count) : NULL };
   flow_onnx_begin(x, type, inputs, count > 0 ? 2 : 1, result);
   flow_onnx_integer(x, "keepdims", node->attributes.reduce.keepdims != 0);
-  flow_onnx_integer(x, "noop_with_empty_axes", 1);        /* no axes: a scalar stays as it is */
+  flow_onnx_integer(x, "noop_with_empty_axes", 1);
   flow_onnx_end(x);
 }
 
+/* The input is cast to the result's dtype first: ONNX' reductions give the dtype of their input. */
 FLOW_ONNX_RULE(reduce)
 {
   flow_onnx_layout layout;
@@ -50,6 +52,7 @@ FLOW_ONNX_RULE(reduce)
   write_reduction(x, node, type, input, axes, count, flow_onnx_result(x, node, 0, layout_of_result(node, layout)));
 }
 
+/* ONNX 18 has no reductions of bool: any and all are the largest and the smallest of 0 and 1. */
 FLOW_ONNX_RULE(reduce_bool)
 {
   flow_onnx_layout layout;
@@ -63,6 +66,7 @@ FLOW_ONNX_RULE(reduce_bool)
   flow_onnx_set(x, node, 0, layout_of_result(node, layout), flow_onnx_cast(x, number, FLOW_BOOL, NULL));
 }
 
+/* Without axes the position is that in the flattened tensor; `base` is added, 1 for callers that count from 1. */
 FLOW_ONNX_RULE(argmax)
 {
   const flow_signature *input = flow_onnx_signature(x, node, 0), *output = result_signature(x, node);
@@ -83,6 +87,8 @@ FLOW_ONNX_RULE(argmax)
   flow_onnx_set(x, node, 0, FLOW_CHANNELS_LAST, position);
 }
 
+/* How many elements the reduced axes have, as a float32 scalar: known sizes are multiplied now, those that depend on the rows when the
+ * model runs. */
 FLOW_ONNX_RULE(element_count)
 {
   (void)type;
@@ -98,10 +104,11 @@ FLOW_ONNX_RULE(element_count)
   const char *known = flow_onnx_number(x, FLOW_FLOAT32, count);
   if (symbolic.rank > 0) {
     const char *rows = flow_onnx_cast(x, flow_onnx_shape(x, &symbolic), FLOW_FLOAT32, NULL);
-    const char *result = flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), *product = flow_onnx_emit(x, "Mul", NULL, rows, known, NULL);
-    flow_onnx_begin(x, "ReduceProd", &product, 1, result);
+    const char *product = flow_onnx_name(x, "ReduceProd");
+    flow_onnx_begin(x, "ReduceProd", &rows, 1, product);
     flow_onnx_integer(x, "keepdims", 0);
     flow_onnx_end(x);
+    flow_onnx_emit(x, "Mul", flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), product, known, NULL);
     return;
   }
   flow_onnx_set(x, node, 0, FLOW_CHANNELS_LAST, known);
@@ -109,6 +116,8 @@ FLOW_ONNX_RULE(element_count)
 
 /* ---- movement ------------------------------------------------------------------------------------------------------------- */
 
+/* One size that depends on the rows can be left to Reshape, -1, which keeps the graph short. Not if a size is 0: then -1 has no answer,
+ * and 0 stands for "as in the input" unless allowzero is set. */
 FLOW_ONNX_RULE(reshape)
 {
   flow_signature to = *result_signature(x, node);
@@ -130,6 +139,7 @@ FLOW_ONNX_RULE(reshape)
   flow_onnx_end(x);
 }
 
+/* Channels last: the permutation of the op is one of its own axes. */
 FLOW_ONNX_RULE(permute)
 {
   (void)type;
@@ -156,6 +166,8 @@ FLOW_ONNX_RULE(concat)
   flow_free(block);
 }
 
+/* Axes that are taken as a whole are left out; of one that depends on the rows this is known where the end is beyond all sizes. A slice
+ * that keeps everything is another name for its input. */
 FLOW_ONNX_RULE(slice)
 {
   flow_onnx_layout layout = flow_onnx_layout_of(x, node);

@@ -3,6 +3,7 @@
 
 /* ---- matrix products ------------------------------------------------------------------------------------------------------- */
 
+/* A factor of a matrix product, its last two axes exchanged if the op says so: ONNX' MatMul has no such attributes. */
 static const char *factor(flow_onnx *x, const flow_node *node, int input, int transposed)
 {
   const char *name = flow_onnx_input(x, node, input, FLOW_CHANNELS_LAST);
@@ -21,6 +22,7 @@ FLOW_ONNX_RULE(matmul)
 
 /* ---- convolutions and poolings ---------------------------------------------------------------------------------------------- */
 
+/* Attributes of Conv, ConvTranspose, MaxPool and AveragePool. AveragePool does not count padded cells, which is its default. */
 static void window_attributes(flow_onnx *x, const int32_t size[2], const int32_t stride[2], const int32_t padding[4])
 {
   int64_t sizes[2] = { size[0], size[1] }, strides[2] = { stride[0], stride[1] };
@@ -70,7 +72,9 @@ FLOW_ONNX_RULE(convolution)
   flow_onnx_end(x);
 }
 
-/* y = stride (x - 1) + the window's reach - padding + output_padding */
+/* The gradient of a convolution with regard to its image, which is what a transposed convolution computes: input 0 is what is spread, of
+ * input 1 only the shape counts, input 2 is the kernel. y = stride (x - 1) + the window's reach - padding + output_padding, of which the
+ * last is what is missing to the size that the op gives. */
 FLOW_ONNX_RULE(convolution_transpose)
 {
   const flow_signature *from = flow_onnx_signature(x, node, 0), *kernel = flow_onnx_signature(x, node, 2);
@@ -134,7 +138,8 @@ static flow_tensor *transposed(flow_onnx *x, flow_tensor *matrix)
   return x->status == FLOW_OK ? flow_onnx_keep(x, copy) : NULL;
 }
 
-/* Two matrix products, for methods that ONNX lacks or that runtimes compute in other ways. */
+/* Resizing is linear along each axis: rows . x . columns, for methods that ONNX lacks or that runtimes compute in other ways. The image is
+ * channels first, so that the last two axes are height and width. */
 static void resize_by_products(flow_onnx *x, const flow_node *node)
 {
   const flow_signature *from = flow_onnx_signature(x, node, 0);

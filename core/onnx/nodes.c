@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include "onnx/fields.h"
 
-enum { SMALL = 1024 };      /* bytes of a constant that are copied into the file's head; of larger ones the tensor lends its memory */
+enum { SMALL = 1024 }; /* constants below this many bytes are copied into the message; of larger ones the tensor lends its memory */
 
+/* TensorProto.DataType of onnx.proto3. */
 int flow_onnx_dtype(int dtype)
 {
-  /* TensorProto.DataType */
   static const int dtypes[FLOW_DTYPE_COUNT] = { [FLOW_FLOAT32] = 1, [FLOW_FLOAT16] = 10, [FLOW_BFLOAT16] = 16, [FLOW_FLOAT64] = 11,
     [FLOW_INT8] = 3, [FLOW_UINT8] = 2, [FLOW_INT32] = 6, [FLOW_INT64] = 7, [FLOW_BOOL] = 9 };
   return dtypes[dtype];
@@ -27,6 +27,7 @@ const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format,
 
 /* ---- what the export keeps ---------------------------------------------------------------------------------------------- */
 
+/* Room is made before the copy, so that a copy that exists is always kept. */
 const char *flow_onnx_keep_text(flow_onnx *x, const char *text)
 {
   if (x->status == FLOW_OK) x->status = flow_grow(&x->kept, sizeof *x->kept, x->kept_count + 1, &x->kept_capacity);
@@ -54,6 +55,9 @@ const char *flow_onnx_name(flow_onnx *x, const char *what)
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------------- */
 
+/* Opens a NodeProto with its inputs, one output and its type; flow_onnx_end closes it. Further outputs are added as fields NODE_OUTPUT in
+ * between. The node is called like its result, which no other node has. inputs[i] NULL: an optional input that is left out, which ONNX
+ * writes as an empty name. */
 void flow_onnx_begin(flow_onnx *x, const char *type, const char *const *inputs, int count, const char *result)
 {
   if (x->status != FLOW_OK) return;
@@ -69,6 +73,7 @@ void flow_onnx_end(flow_onnx *x)
   if (x->status == FLOW_OK) flow_message_close(&x->message);
 }
 
+/* Opens an AttributeProto; returns whether it did. Its caller writes the value and closes it. */
 static int open_attribute(flow_onnx *x, const char *name, int type)
 {
   if (x->status != FLOW_OK) return 0;
@@ -99,6 +104,8 @@ void flow_onnx_text(flow_onnx *x, const char *name, const char *value)
   flow_message_close(&x->message);
 }
 
+/* A node of one to three inputs without attributes. b and c NULL: not there; they are the last inputs only, so that none is left out in the
+ * middle. */
 const char *flow_onnx_emit(flow_onnx *x, const char *type, const char *result, const char *a, const char *b, const char *c)
 {
   const char *inputs[3] = { a, b, c };
@@ -128,6 +135,8 @@ const char *flow_onnx_cast(flow_onnx *x, const char *name, int dtype, const char
 
 /* ---- constants ---------------------------------------------------------------------------------------------------------- */
 
+/* A TensorProto in the graph's list of initializers; its bytes are little-endian, as those of all machines that this runs on. `bytes` must
+ * live as long as the export where there are SMALL or more of them. */
 static const char *write_tensor(flow_onnx *x, const char *name, int dtype, int rank, const int64_t *dims, const void *bytes, uint64_t count)
 {
   if (x->status != FLOW_OK) return NULL;
@@ -153,6 +162,7 @@ const char *flow_onnx_tensor(flow_onnx *x, flow_tensor *tensor, const char *name
   return write_tensor(x, name, tensor->dtype, tensor->rank, tensor->shape, tensor->data, bytes_of(tensor));
 }
 
+/* The numbers are copied: lists have one number for each axis, at most two, which is below SMALL bytes. */
 const char *flow_onnx_list(flow_onnx *x, const int64_t *values, int count)
 {
   int64_t dims[1] = { count };
@@ -167,7 +177,8 @@ const char *flow_onnx_number(flow_onnx *x, int dtype, double value)
   return flow_onnx_tensor(x, tensor, flow_onnx_name(x, "number"));
 }
 
-/* The rows of the batch as an int64 tensor {1}. */
+/* The rows of the batch as an int64 tensor {1}, made once for the whole model: the first dimension of an input, over input_rows where that
+ * input has several rows for each of the batch. */
 static const char *rows_of_batch(flow_onnx *x)
 {
   if (x->rows || x->status != FLOW_OK) return x->rows;
@@ -181,6 +192,8 @@ static const char *rows_of_batch(flow_onnx *x)
   return x->rows = result;
 }
 
+/* A constant where all sizes are known; else one part for each dimension, joined when the model runs. A negative dimension -k stands for k
+ * times the rows (flow.h). */
 const char *flow_onnx_shape(flow_onnx *x, const flow_signature *signature)
 {
   const char *parts[FLOW_MAX_RANK];

@@ -11,7 +11,12 @@
  * Layouts. flowlua's images are {rows, height, width, channels}; ONNX' convolutions and poolings take {rows, channels, height,
  * width}. A value of rank 4 has a form in each layout, made on demand: a rule takes its inputs in the form that
  * it needs and says in which one its result is. Ops that work in any layout stay in that of their inputs, so that
- * transpositions are only where an image enters, and where one is flattened. */
+ * transpositions are only where an image enters, and where one is flattened.
+ *
+ * One export is one call of flow_trace_save_onnx, on the thread of the context whose trace is open. It walks over the nodes once, in the
+ * trace's order, and calls each live node's rule. Errors stay in the export (x->status), so that rules need not look after each call:
+ * functions that give names give NULL from then on, and none writes. A rule looks at x->status only before it reads what such a call was
+ * to give. */
 #ifndef FLOW_ONNX_ONNX_H
 #define FLOW_ONNX_ONNX_H
 
@@ -20,25 +25,28 @@
 
 typedef enum flow_onnx_layout { FLOW_CHANNELS_LAST, FLOW_CHANNELS_FIRST } flow_onnx_layout;
 
-/* Names are borrowed from the export. After the first failure all calls do nothing. */
+/* The message lends its memory from tensors (flow_message_lend): those of `tensors`, and those of the graph's constants and variables. All
+ * of them outlive the message, which is released with the export. Names that calls give are borrowed from the export. After the first
+ * failure all calls do nothing. */
 typedef struct flow_onnx {
-  flow_context *context;
-  flow_graph   *graph;
+  flow_context *context;               /* runs what is computed now, by flow_apply on concrete tensors */
+  flow_graph *graph;                   /* of the open trace, without loops; no value is added while the export runs */
   flow_message  message;               /* of the model, in its field `graph` */
-  flow_status   status;
+  flow_status status;                  /* the first failure; its message is that of flow_fail */
   const char  **names[2];              /* [layout][value]: the form in that layout, NULL: not made yet */
   flow_tensor **known;                 /* [value]: what a RESULT is in every run, where it could be computed; borrowed from tensors */
   const char   *input;                 /* some input that carries rows, NULL: none; and its first dimension as a tensor {1} */
   int64_t       input_rows;
   const char   *rows;
-  int           made;                  /* names that were made up */
+  int made;                            /* names that were made up so far: the number in the next one is one more */
   void        **kept;                  /* memory that lives as long as the export */
   int           kept_count, kept_capacity;
   flow_tensor **tensors;               /* the same for tensors */
   int           tensor_count, tensor_capacity;
 } flow_onnx;
 
-/* Writes the nodes of one node of the graph. */
+/* Writes the nodes of one node of the graph, and says by flow_onnx_result or flow_onnx_set what each output that is read later is
+ * called. */
 typedef void (*flow_onnx_rule)(flow_onnx *x, const flow_node *node, const char *type);
 typedef struct flow_onnx_record {
   int op;
@@ -68,7 +76,8 @@ flow_onnx_layout flow_onnx_layout_of(const flow_onnx *x, const flow_node *node);
 /* A fresh name for output `output`, in a layout; and a given name as that output. */
 const char *flow_onnx_result(flow_onnx *x, const flow_node *node, int output, flow_onnx_layout layout);
 void        flow_onnx_set(flow_onnx *x, const flow_node *node, int output, flow_onnx_layout layout, const char *name);
-/* The tensor that an input is in every run (a variable, a constant, what was computed of them), contiguous, borrowed; else NULL. */
+/* The tensor that an input is in every run (a variable, a constant, what was computed of them): on the host, contiguous, borrowed; else
+ * NULL, which after a failure says nothing. */
 flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input);
 /* The same for any value of the graph, by its number. */
 flow_tensor *flow_onnx_static_value(flow_onnx *x, int value);
@@ -98,7 +107,7 @@ const char *flow_onnx_number(flow_onnx *x, int dtype, double value);            
 const char *flow_onnx_tensor(flow_onnx *x, flow_tensor *tensor, const char *name);     /* contiguous; lives until the export ends */
 /* A shape as an int64 tensor, where dimensions of the batch are worked out when the model runs. */
 const char *flow_onnx_shape(flow_onnx *x, const flow_signature *signature);
-/* Keeps a tensor (takes the reference) until the export ends. */
+/* Keeps a tensor (takes the reference, also when it fails) until the export ends. Returns it, NULL after a failure. */
 flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor);
 
 /* ---- rules ---- */

@@ -1,13 +1,18 @@
 /* recurrent.c: LSTM, GRU and simple RNN. The ops here read the products of all gates with the inputs, which the trace makes for all steps
  * at once; ONNX' read the inputs and multiply themselves. So the rule looks for that product and writes its factors. Where there is none
- * the weights of the inputs are a unit matrix. ONNX' ops know no masks with holes: with a mask each step is written by itself. */
+ * the weights of the inputs are a unit matrix. ONNX' ops know no masks with holes: with a mask each step is written by itself.
+ *
+ * Shapes. Here: the shares of the inputs {n, steps, gates x units}, the recurrent kernel {units, gates x units}, states {n, units}. ONNX
+ * (Operators: RNN, GRU, LSTM, with one direction): X {steps, n, in}, W {1, gates x units, in}, R {1, gates x units, units}, B {1, 2 x
+ * gates x units}, states {1, n, units}, Y {steps, 1, n, units}. */
 #include "onnx/onnx.h"
 
 #include "onnx/fields.h"
 
 enum { MOST_GATES = 4 };
 
-/* Gates in ONNX' order, as numbers of those here: of LSTM input, output, forget, candidate. */
+/* Gates in ONNX' order, as numbers of those here, where LSTM has input, forget, candidate, output: ONNX wants input, output, forget,
+ * candidate. Those of GRU, update, reset, candidate, have the same order in both. */
 static const int lstm_order[MOST_GATES] = { 0, 3, 1, 2 }, usual_order[MOST_GATES] = { 0, 1, 2, 3 };
 
 /* What the products of a node's input 0 are made of: values of the graph; bias and kernel -1 where there are none. */
@@ -15,6 +20,7 @@ typedef struct projection {
   int x, kernel, bias;
 } projection;
 
+/* The node that makes a value, if it is one of this op; else NULL. */
 static const flow_node *producer(const flow_graph *graph, int value, int op)
 {
   const flow_value *v = &graph->values[value];
@@ -28,6 +34,9 @@ static int mask_of(const flow_node *node)
   return node->input_count > before ? before : -1;
 }
 
+/* Recognizes x . kernel + bias, or x . kernel, before the op; anything else is taken as a whole, {node's input, no kernel, no bias}. The
+ * kernel has to be a variable, since it is rewritten in the file, and the bias one number for each of its columns, since it is read as
+ * such. The products themselves are then not written, unless something else reads them (values_of). With a mask each step reads them. */
 static projection projection_of(const flow_graph *graph, const flow_node *node)
 {
   const projection none = { .x = node->inputs[0], .kernel = -1, .bias = -1 };
@@ -42,6 +51,7 @@ static projection projection_of(const flow_graph *graph, const flow_node *node)
   return (projection){ .x = product->inputs[0], .kernel = product->inputs[1], .bias = sum ? sum->inputs[1] : -1 };
 }
 
+/* The record's `values`: what the rule reads in place of input 0, then the other inputs. At most 6. */
 static int values_of(const flow_graph *graph, const flow_node *node, int *values)
 {
   projection p = projection_of(graph, node);
@@ -77,7 +87,7 @@ static const char *turned(flow_onnx *x, const flow_tensor *matrix, int64_t in, i
   return flow_onnx_tensor(x, tensor, NULL);
 }
 
-/* The biases of the inputs and of the state, {gates x units} or NULL, as ONNX has them: {1, 2 x gates x units}. */
+/* The biases of the inputs and of the state, {gates x units} of float32 or NULL for zeros, as ONNX has them: {1, 2 x gates x units}. */
 static const char *biases(flow_onnx *x, const flow_tensor *of_input, const flow_tensor *of_state, int gates, int64_t units,
                           const int *order)
 {
@@ -186,7 +196,9 @@ static void write_steps(flow_onnx *x, const flow_node *node, int64_t units)
 
 /* ---- by the op of ONNX ------------------------------------------------------------------------------------------------------------- */
 
-/* x and the sequence are {steps, n, ...} there. Weights are rewritten in the file, so that they have to be known. */
+/* x and the sequence are {steps, n, ...} there. Weights are rewritten in the file, so that they have to be known, and float32, as which
+ * their memory is read. The op's activations are the defaults of ONNX' ops. With one direction, axis 1 of Y and axis 0 of a state are
+ * taken away. linear_before_reset is Keras' reset_after. */
 FLOW_ONNX_RULE(recurrent)
 {
   static const int64_t swapped[3] = { 1, 0, 2 };

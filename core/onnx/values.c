@@ -4,6 +4,7 @@
 #include <string.h>
 #include "graph/variable.h"
 
+/* Permutations as ONNX' Transpose takes them: axis i of the result is axis [i] of the input. */
 static const int64_t to_first[4] = { 0, 3, 1, 2 }, to_last[4] = { 0, 2, 3, 1 };
 
 const flow_signature *flow_onnx_signature(const flow_onnx *x, const flow_node *node, int input)
@@ -11,12 +12,14 @@ const flow_signature *flow_onnx_signature(const flow_onnx *x, const flow_node *n
   return &x->graph->values[node->inputs[input]].signature;
 }
 
+/* Channels first has {rows, channels, height, width}: 1 -> 2, 2 -> 3, 3 -> 1; the rows stay, as do axes of other ranks. */
 int flow_onnx_axis(int axis, flow_onnx_layout layout)
 {
   return layout == FLOW_CHANNELS_FIRST && axis > 0 && axis < 4 ? axis % 3 + 1 : axis;
 }
 
-/* What a variable, a constant or a known result holds, contiguous. */
+/* What a variable, a constant or a known result holds, on the host and contiguous: itself, or a copy that the export keeps. NULL: the value
+ * is none of these. A variable that is read late has another value then than the file could hold. */
 static flow_tensor *held_tensor(flow_onnx *x, int value)
 {
   const flow_value *v = &x->graph->values[value];
@@ -28,7 +31,8 @@ static flow_tensor *held_tensor(flow_onnx *x, int value)
   return x->status == FLOW_OK ? flow_onnx_keep(x, copy) : NULL;
 }
 
-/* The same for a value that is another shape of such a one. */
+/* The same for a value that is another shape of such a one: ops of the flag ALIAS have written nothing, so the view has the same elements
+ * in the same order. */
 flow_tensor *flow_onnx_static_value(flow_onnx *x, int value)
 {
   int root = flow_graph_root(x->graph, value);
@@ -55,7 +59,8 @@ static const char *stored_name(flow_onnx *x, int value)
   return flow_onnx_keep_text(x, name);
 }
 
-/* The form as flowlua has it: from the other form by a transposition, or a tensor of the file. */
+/* The form as flowlua has it: from the other form by a transposition, or a tensor of the file. Inputs, and results that are channels last,
+ * never come here: their form was set when they were written. */
 static const char *channels_last(flow_onnx *x, int value)
 {
   const flow_value *v = &x->graph->values[value];
@@ -100,7 +105,8 @@ static const char *static_vector(flow_onnx *x, int value)
   return flow_onnx_tensor(x, view, stored_name(x, value));
 }
 
-/* Made once and kept: a value that several rules read is transposed once. */
+/* Made once and kept: a value that several rules read is transposed once. After a failure NULL may be kept, which is harmless: nothing is
+ * written any more. */
 const char *flow_onnx_form(flow_onnx *x, int value, flow_onnx_layout layout)
 {
   if (x->status != FLOW_OK) return NULL;
@@ -116,6 +122,8 @@ const char *flow_onnx_input(flow_onnx *x, const flow_node *node, int input, flow
   return flow_onnx_form(x, node->inputs[input], layout);
 }
 
+/* Values of rank 5 and more have no form in channels first, which is for images. An image that exists in both forms does not decide, so
+ * that a result moves to channels first only where it saves a transposition. */
 flow_onnx_layout flow_onnx_layout_of(const flow_onnx *x, const flow_node *node)
 {
   int first = 0;

@@ -1,4 +1,7 @@
-/* strings.c: see strings.h. */
+/* strings.c: reading flow_strings, and splitting a string into tokens. A reader looks at host memory only and is checked as a whole when
+ * it is opened, so that flow_strings_get reads without checks; several threads may read one reader. A token list has one user, who clears
+ * it and uses it again from row to row. Bytes are UTF-8 by convention: case and punctuation are those of ASCII, as tf.strings.lower has it
+ * with an empty encoding. See strings.h. */
 #include "text/strings.h"
 
 #include <stdio.h>
@@ -92,6 +95,8 @@ void flow_strings_close(flow_string_reader *reader)
   reader->values = reader->offsets = NULL;
 }
 
+/* index: 0 to count - 1, not checked. The token points into the reader's tensor, or, of a number, into `digits`. Strings of one width are
+ * filled up with zeros, which are taken off unless the string is the only one and so needed none. */
 flow_token flow_strings_get(const flow_string_reader *reader, int64_t index, char digits[FLOW_DIGITS])
 {
   if (!reader->is_text) {
@@ -111,12 +116,14 @@ flow_strings flow_strings_of_component(const flow_tensor *values, int is_text)
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------------ */
 
+/* The token points into the list until something is added. */
 flow_token flow_token_list_get(const flow_token_list *list, int64_t index)
 {
   int64_t begin = list->spans[2 * index];
   return (flow_token){ list->bytes + begin, list->spans[2 * index + 1] - begin };
 }
 
+/* Keeps the memory for the next row. */
 void flow_token_list_clear(flow_token_list *list) { list->count = list->used = 0; }
 
 void flow_token_list_release(flow_token_list *list)
@@ -143,7 +150,7 @@ static flow_status put(flow_token_list *list, const char *bytes, int64_t size)
   return FLOW_OK;
 }
 
-/* The 32 of ASCII. */
+/* The 32 of ASCII, which Keras' strip_punctuation takes away. */
 static int is_punctuation(unsigned char c)
 {
   return (c > 32 && c < 48) || (c > 57 && c < 65) || (c > 90 && c < 97) || (c > 122 && c < 127);
@@ -151,7 +158,8 @@ static int is_punctuation(unsigned char c)
 
 static int is_blank(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Appends the bytes of a string as `standardize` says. */
+/* Appends the bytes of a string as `standardize` says, a set of FLOW_STANDARDIZE_: copied first, and then written over in place, which can
+ * only make them fewer. */
 static flow_status put_standardized(flow_token_list *list, flow_token string, int standardize)
 {
   int64_t begin = list->used;
@@ -168,6 +176,7 @@ static flow_status put_standardized(flow_token_list *list, flow_token string, in
   return FLOW_OK;
 }
 
+/* Tokens are what is between blanks, never empty. Spans point to the bytes that are there. */
 static flow_status split_at_blanks(flow_token_list *list, int64_t begin, int64_t end)
 {
   for (int64_t i = begin; i < end;) {
@@ -201,6 +210,8 @@ static int64_t character_size(const unsigned char *s, int64_t left, int *valid)
   return size;
 }
 
+/* Bytes that are no UTF-8 become a U+FFFD each time, whose bytes are appended. That may move the list's bytes, which are therefore looked
+ * up anew for each character; `end` is a position, and stays. */
 static flow_status split_into_characters(flow_token_list *list, int64_t begin, int64_t end)
 {
   for (int64_t i = begin, size; i < end; i += size) {
@@ -217,6 +228,8 @@ static flow_status split_into_characters(flow_token_list *list, int64_t begin, i
   return FLOW_OK;
 }
 
+/* After a failure the list holds a part of the string's tokens; callers end then. Without a split the string is one token, even if it is
+ * empty. */
 flow_status flow_token_list_add(flow_token_list *list, flow_token string, int standardize, int split)
 {
   int64_t begin = list->used;

@@ -1,10 +1,12 @@
-/* token_counts.c: how often tokens come, in all and in how many documents: what a vocabulary is made of. */
+/* token_counts.c: how often tokens come, in all and in how many documents: what a vocabulary is made of (adapt of Keras' StringLookup,
+ * IntegerLookup and TextVectorization). Tokens are numbered in the order in which they come (token_table.h); the counts are arrays over
+ * these numbers, and flow_token_counts_sorted puts them in order once, at the end. Counts have no locks: one caller at a time. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
 #include "text/lookup.h"
 
-/* A document counts a token once: `last` tells whether it has come in this one before. */
+/* A document counts a token once: `last` tells whether it has come in this one before. The rooms are those of flow_token_grow. */
 struct flow_token_counts {
   flow_token_table tokens;
   int64_t         *times, *documents, *last;      /* [tokens]; last: number of the newest document that has it, from 1 */
@@ -47,7 +49,7 @@ static flow_status count_token(flow_token_counts *self, flow_token token)
   return FLOW_OK;
 }
 
-/* A failure in the middle leaves the documents before it counted. */
+/* A failure in the middle leaves what came before it counted, of the document at which it failed, too. */
 static flow_status add(flow_token_counts *self, const flow_lookup *lookup, const flow_string_reader *strings, flow_token_list *list)
 {
   int64_t rows, row_strings;
@@ -79,6 +81,8 @@ typedef struct counted_token { flow_token token; int64_t times, documents, numbe
  * IndexLookup.finalize_state. */
 static int by_times(const counted_token *a, const counted_token *b) { return a->times < b->times ? 1 : a->times > b->times ? -1 : 0; }
 
+/* For qsort; tokens are all different, so that the order is the same whatever the algorithm. Bytes count as unsigned, the longer of two of
+ * which one begins with the other comes first. */
 static int by_bytes(const void *left, const void *right)
 {
   const counted_token *a = left, *b = right;
@@ -96,7 +100,8 @@ static int by_numbers(const void *left, const void *right)
   return order ? order : a->number < b->number ? 1 : -1;
 }
 
-/* The whole number that decimal digits say. */
+/* The whole number that decimal digits say: those that flow_strings_get wrote, which fit. They are copied, since a token has no zero at its
+ * end. */
 static int64_t parse(flow_token token)
 {
   char digits[FLOW_DIGITS] = { 0 };
@@ -104,7 +109,8 @@ static int64_t parse(flow_token token)
   return strtoll(digits, NULL, 10);
 }
 
-/* The four results; on failure some may be made, which the caller releases. */
+/* The four results: bytes, offsets, times, documents. The bytes of all tokens are `used` of the table, whatever their order, and
+ * offsets[0] is 0 since the tensor begins as zeros. On failure some may be made, which the caller releases. */
 static flow_status write_sorted(const flow_token_counts *self, const counted_token *list, flow_tensor **out)
 {
   int64_t count = self->tokens.count, ends = count + 1;
@@ -122,6 +128,8 @@ static flow_status write_sorted(const flow_token_counts *self, const counted_tok
   return FLOW_OK;
 }
 
+/* numeric: the tokens are numbers, which Keras sorts by their values. The list has one entry more than there are tokens, so that no memory
+ * of size 0 is asked for. */
 flow_status flow_token_counts_sorted(const flow_token_counts *counts, int numeric, flow_tensor **values, flow_tensor **offsets,
                                      flow_tensor **times, flow_tensor **documents)
 {

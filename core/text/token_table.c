@@ -1,11 +1,14 @@
-/* token_table.c: see token_table.h. */
+/* token_table.c: a hash table with open addressing and linear probing over tokens that lie one after the other in one array. Places hold
+ * numbers of tokens, not pointers, so that the arrays may move when they grow. Tokens are never removed: a search ends at the first empty
+ * place. Without locks: a table that grows has one caller; find and get only read. See token_table.h. */
 #include "text/token_table.h"
 
 #include <string.h>
 #include "base/memory.h"
 #include "text/fingerprint.h"
 
-/* Doubles, so that adding n tokens moves fewer than 2 n. flow_grow of base/memory.h counts in int, which token numbers and bytes exceed. */
+/* After a failure the array is as it was. Doubles, so that adding n tokens moves fewer than 2 n. flow_grow of base/memory.h counts in int,
+ * which token numbers and bytes exceed. */
 flow_status flow_token_grow(void *array_pointer, size_t size, int64_t count, int64_t wanted, int64_t *room)
 {
   void **array = array_pointer, *larger;
@@ -22,6 +25,7 @@ flow_status flow_token_grow(void *array_pointer, size_t size, int64_t count, int
   return FLOW_OK;
 }
 
+/* number: 0 to count - 1, not checked. */
 flow_token flow_token_table_get(const flow_token_table *table, int64_t number)
 {
   int64_t begin = number > 0 ? table->ends[number - 1] : 0;

@@ -58,6 +58,10 @@ local formulas = {
   width_sums = function(x) return x:sum(3) end,
   batch_mean = function(x) return x - x:mean(1, true) end,
   whole_mean = function(x) return x - x:mean() end,
+  mean_of_pairs = function(x)
+    local means = x:mean { 2, 3 }
+    return x + flow.square(means:reshape { -1, 1, 4 } - means:reshape { 1, -1, 4 }):mean()
+  end,
   greatest = function(x) return x:max({ 2, 4 }) + x:min({ 2, 4 }) + flow.prod(x * 0.1 + 1, { 2, 4 }) + flow.logsumexp(x, { 2, 4 }) end,
   any_all = function(x) return flow.where(flow.any(x:gt(1), { 2, 3 }), 1, 2) + flow.where(flow.all(x:gt(-1), { 2, 3 }), 10, 20) end,
   positions = function(x) return x:argmax(-1) end,
