@@ -1,4 +1,6 @@
-/* attention.c: see attention.h. */
+/* attention.c: see attention.h. softmax(q k^T / sqrt(d)) v of Vaswani et al. 2017, with several heads, as in
+ * keras/src/layers/attention/multi_head_attention.py. All functions take part in a
+ * call's expression: after a failure in it they give NULL. */
 #include "layers/attention.h"
 
 #include <math.h>
@@ -30,7 +32,7 @@ flow_status flow_attention_check_dropout(flow_layer *layer)
   return rate >= 0 && rate <= 1 ? FLOW_OK : flow_layer_fail(layer, "dropout must be between 0 and 1, found %.15g", rate);
 }
 
-/* 0, 1, 2, ... in the shape {count, 1} or {1, count}. */
+/* 0, 1, 2, ... in the shape {count, 1} or {1, count}; count is below 2^31. */
 static flow_tensor *positions(flow_expression *e, int64_t count, int as_column)
 {
   flow_tensor *tensor = NULL;
@@ -229,6 +231,7 @@ static flow_status plan_axes(const flow_layer *layer, int rank, const int *axes,
   return FLOW_OK;
 }
 
+/* Axis i of the result is axis order[i] of x. */
 static flow_tensor *transpose(flow_expression *e, flow_tensor *x, const int *order)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -249,7 +252,7 @@ static flow_tensor *split(flow_expression *e, flow_tensor *x, const plan *p, int
   return transpose(e, flow_express_reshape(e, x, p->rank, dims), p->permutation);
 }
 
-/* x with its `count` axes from `from` on as those in dims. */
+/* x with its `count` axes from `from` on as the dim_count in dims, which have the same product; x itself where they are the same. */
 static flow_tensor *replace(flow_expression *e, flow_tensor *x, int from, int count, const int64_t *dims, int dim_count)
 {
   int64_t all[FLOW_MAX_RANK];

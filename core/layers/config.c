@@ -1,4 +1,4 @@
-/* config.c: Keras' config of a layer, made from its record. */
+/* config.c: Keras' config of a layer, made from its record: what get_config gives and .keras files hold (keras/src/saving). */
 #include "layers/config.h"
 
 #include <string.h>

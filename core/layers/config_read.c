@@ -1,4 +1,5 @@
-/* config_read.c: Keras' config of a layer, optimizer or loss back into arguments. */
+/* config_read.c: Keras' config of a layer, optimizer or loss back into arguments. The config comes from a file and may be anything: depth
+ * and lengths are bounded here, names and types are checked by flow_arguments_complete afterwards. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

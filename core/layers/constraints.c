@@ -18,6 +18,7 @@ static const flow_argument min_max_norm_options[] = { { "min_value", FLOW_NUMBER
 
 /* ---- formulas --------------------------------------------------------------------------------------------------------------- */
 
+/* sqrt(sum of w^2) over the constraint's axes, which stay as axes of size 1. */
 static flow_tensor *norms_of(flow_expression *e, const flow_constraint *constraint, flow_tensor *weights)
 {
   flow_attributes reduce = { .reduce = { .keepdims = 1, .count = constraint->axis_count } };
@@ -110,6 +111,7 @@ static flow_status read_options(const char *what, const flow_constraint_record *
   return FLOW_OK;
 }
 
+/* *out: a new constraint, which flow_free releases; only after FLOW_OK. */
 static flow_status make(const char *what, const flow_constraint_record *record, const flow_arguments *options, int rank,
                         flow_constraint **out)
 {

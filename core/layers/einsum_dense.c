@@ -32,6 +32,7 @@ enum { KERNEL, BIAS };
 typedef struct labels { int count; char names[FLOW_MAX_RANK + 1]; } labels;
 typedef struct equation { labels input, kernel, output; int elided, on_left; } equation;
 
+/* Where a label is in a list, from 0; -1: it is not there. */
 static int find(const labels *list, char name)
 {
   const char *at = memchr(list->names, name, (size_t)list->count);

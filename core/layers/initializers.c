@@ -205,6 +205,7 @@ static void normal_pair(uint32_t a, uint32_t b, double *normals)
   normals[1] = radius * sin(angle);
 }
 
+/* Elements of block `block` in draw number `attempt`: the philox block of that key and these two counters. */
 static void normal_block(uint64_t key, uint64_t block, uint64_t attempt, double normals[4])
 {
   flow_philox_block bits = flow_philox(key, block, attempt);
@@ -250,6 +251,7 @@ static void fill(const flow_initializer_draw *draw, uint64_t key, flow_tensor *i
   }
 }
 
+/* gain on the diagonal of a matrix of any ratio, 0 elsewhere. */
 static flow_status fill_identity(const flow_initializer *record, double gain, flow_tensor *into)
 {
   if (into->rank != 2)
@@ -262,7 +264,8 @@ static flow_status fill_identity(const flow_initializer *record, double gain, fl
   return FLOW_OK;
 }
 
-/* The numbers of a nested list, broadcast to the shape. */
+/* The numbers of a nested list, broadcast to the shape: aligned at the last axis, with a stride of 0 where the list has one entry.
+ * Row-major positions of the tensor are taken apart from the last axis on. */
 static flow_status fill_listed(const flow_initializer *record, const flow_arguments *options, flow_tensor *into)
 {
   const double *values;
@@ -319,8 +322,9 @@ static flow_status fan_of(const flow_initializer *record, const flow_arguments *
   return FLOW_OK;
 }
 
-/* Chooses the distribution; a scale that would make the variance 0 or negative, and so all values 0 or NaN, is refused as in Keras. Rules look at the shape for the number of inputs and outputs of a unit alone, so where the axes of both are
- * given, the shape is that of a matrix with these numbers. */
+/* Chooses the distribution; a scale that would make the variance 0 or negative, and so all values 0 or NaN, is refused as in Keras. Rules
+ * look at the shape for the number of inputs and outputs of a unit alone, so where the axes of both are given, the shape is that of a
+ * matrix with these numbers. */
 static flow_status choose(const flow_initializer *record, const flow_arguments *options, const flow_tensor *into,
                           flow_initializer_draw *out)
 {

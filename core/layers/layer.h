@@ -53,7 +53,9 @@ typedef struct flow_recurrent_cell flow_recurrent_cell;
  * its name, "query". */
 typedef struct flow_layer_part { const char *group, *name; } flow_layer_part;
 
-/* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */
+/* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. It has no locks: one thread at a time builds,
+ * calls or changes it. variables[] are filled from 0 on without gaps by build(), trainable ones first, and are NULL before it and after it
+ * failed. */
 struct flow_layer {
   uint32_t                magic;         /* FLOW_LAYER_MAGIC while alive */
   const flow_layer_class *class;

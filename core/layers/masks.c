@@ -1,4 +1,5 @@
-/* masks.c: see masks.h. */
+/* masks.c: see masks.h. Names of inputs tell which input is the mask of which, as in Keras' signatures; nothing else does, so that a record
+ * needs no table for it. */
 #include "layers/masks.h"
 
 #include <stdio.h>

@@ -44,7 +44,7 @@ flow_tensor *flow_steps_swapped(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &attributes);
 }
 
-/* {n, steps, ...} with the steps in the other order. */
+/* {n, steps, ...} with the steps in the other order: by gather, which takes rows, so that the steps are brought to the front and back. */
 static flow_tensor *flip(flow_expression *e, flow_tensor *x)
 {
   if (e->status != FLOW_OK || x->shape[1] < 2) return x;
