@@ -113,7 +113,8 @@ describe("layer constructors", function()
     assert.truthy(text(function() layers.Dense(1.5) end):find("units must be an integer, found 1.5", 1, true))
     for _, scale in ipairs { 0, -1 } do
       local dense = layers.Dense(3, { kernel_initializer = flow.initializers.VarianceScaling { scale = scale } })
-      assert.truthy(text(function() dense(flow.ones { 1, 2 }) end):find("VarianceScaling: scale must be greater than 0, found " .. scale, 1, true))
+      local found = text(function() dense(flow.ones { 1, 2 }) end)
+      assert.truthy(found:find("VarianceScaling: scale must be greater than 0, found " .. scale, 1, true))
     end
     assert.truthy(text(function() layers.Dense(3, { activation = "rleu" }) end):find('did you mean "relu"?', 1, true))
     assert.truthy(text(function() layers.Conv2D(3, 3, { padding = "sam" }) end):find('padding must be "valid" or "same"', 1, true))
