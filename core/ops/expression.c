@@ -13,6 +13,7 @@ void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, in
     e->status = flow_fail(FLOW_INTERNAL, "%s: a formula makes more than %d tensors", flow_op(op)->name, FLOW_EXPRESSION_MOST);
     return;
   }
+  /* New references go straight to `made`; a failure leaves it as it was, since `count` does not move. */
   e->status = e->applier->apply(e->context, op, inputs, input_count, attributes, &e->made[e->count]);
   if (e->status != FLOW_OK) return;
   for (int i = 0; i < output_count; i++) outputs[i] = e->made[e->count + i];
@@ -75,7 +76,8 @@ flow_tensor *flow_express_broadcast_like(flow_expression *e, flow_tensor *x, con
 flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_tensor *like)
 {
   if (e->status != FLOW_OK || same_shape(x, like)) return x;
-  int missing = x->rank - like->rank;
+  int missing = x->rank - like->rank; /* axes of x before the first of `like` */
+  /* The shapes differ, so that at least one axis is summed: a count of 0 would mean all of them. */
   flow_attributes reduce = { .reduce = { .keepdims = 1 } };
   for (int i = 0; i < x->rank; i++) {
     /* The first axis is that of the batch's rows: over one row, too, the sum is the op that it is over many, with its bits. */
@@ -108,7 +110,7 @@ flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x)
                           flow_shape_text(x->rank, x->shape));
     return NULL;
   }
-  int64_t rows = 1; /* negative when one factor is: k x rows again */
+  int64_t rows = 1; /* negative when one factor is: k x rows again; cannot overflow, since the shape of x was checked */
   for (int i = 0; i < x->rank - 1; i++) rows *= x->shape[i];
   flow_attributes attributes = { .shape = { .rank = 2, .dims = { rows, x->shape[x->rank - 1] } } };
   return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);

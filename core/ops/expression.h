@@ -21,15 +21,18 @@ enum { FLOW_EXPRESSION_MOST = 128 }; /* tensors; the longest formula, attention 
 typedef struct flow_applier {
   flow_status (*apply)(flow_context *context, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
                        flow_tensor **outputs);                  /* as flow_apply: outputs are new references */
-  void (*after_cast)(flow_context *context, flow_tensor *cast); /* what a formula cast to the dtype of the cast */
+  /* Called with the result of each cast that flow_express_cast makes, which a trace may mark as loose (autodiff/apply.c). Never NULL. */
+  void (*after_cast)(flow_context *context, flow_tensor *cast);
 } flow_applier;
 
+/* Lives on the stack of the function that writes the formula, and is used by its thread alone. Every way out of that function goes
+ * through one of take, end and give, which release what was made. */
 typedef struct flow_expression {
   const flow_applier *applier;
-  flow_context *context;
-  flow_status status; /* of the first call that failed */
-  int count;
-  flow_tensor *made[FLOW_EXPRESSION_MOST];
+  flow_context *context;                   /* borrowed; handed to the applier */
+  flow_status status;                      /* of the first call that failed: from then on no call does anything */
+  int count;                               /* tensors in `made` */
+  flow_tensor *made[FLOW_EXPRESSION_MOST]; /* a reference to each tensor that a call returned */
 } flow_expression;
 
 static inline flow_expression flow_gradient_expression(const flow_gradient_step *step)
@@ -37,36 +40,43 @@ static inline flow_expression flow_gradient_expression(const flow_gradient_step 
   return (flow_expression){ .applier = step->applier, .context = step->context };
 }
 
-/* One op with all its outputs, borrowed. */
+/* One op with all its outputs, borrowed: as many as its record says. They are NULL after a failure, of this call or an earlier one; only
+ * then may inputs be NULL, so that a formula need not look at what its calls return. attributes: NULL where the op has none. */
 void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
                       flow_tensor **outputs);
 /* One op with one output; b and c are NULL when it takes fewer inputs. */
 flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c, const flow_attributes *attributes);
 
-/* A scalar in the dtype of `like`. */
+/* A scalar in the dtype of `like`. It is made anew by each call and is concrete in a trace, too, where it becomes a constant of the op that
+ * reads it. */
 flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value);
+/* This one and the three after it return x itself where there is nothing to do, and after a failure, when x may be NULL. */
 flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype);
 /* x in the shape of `like`, which has as many elements, or to which x broadcasts. */
 flow_tensor *flow_express_reshape_like(flow_expression *e, flow_tensor *x, const flow_tensor *like);
 flow_tensor *flow_express_broadcast_like(flow_expression *e, flow_tensor *x, const flow_tensor *like);
-/* The reverse of broadcasting: x summed over the axes along which `like` was repeated, in the shape of `like`. */
+/* The reverse of broadcasting: x summed over the axes along which `like` was repeated, in the shape of `like`. The shape of `like`
+ * broadcasts to that of x. */
 flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_tensor *like);
 
-/* x with an axis of size 1 before axis `at`, from 0. */
+/* x with an axis of size 1 before axis `at`, 0 to its rank, which is below FLOW_MAX_RANK; NULL after a failure. */
 flow_tensor *flow_express_insert_axis(flow_expression *e, flow_tensor *x, int at);
 
-/* {..., n} as {rows, n}, and whether it can be: a product of two symbolic dimensions has no name. */
+/* {..., n} as {rows, n}, and whether it can be: a product of two symbolic dimensions has no name. Where it cannot be, flow_express_rows
+ * fails with FLOW_UNSUPPORTED. x has an axis at least. */
 int flow_express_has_rows(const flow_tensor *x);
 flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x);
 
 /* Ends the expression: *out is a new reference to `result` (one of its tensors or of its inputs), everything made is
  * released. On failure *out is NULL. */
 flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out);
-/* Ends an expression whose results were retained one by one. */
+/* Ends an expression whose results were retained one by one: returns its status, which the caller passes on. */
 flow_status flow_expression_end(flow_expression *e);
-/* Ends a gradient rule: each results[i] that is not NULL becomes the gradient of input i. */
+/* Ends a gradient rule: each results[i] that is not NULL becomes the gradient of input i, as a new reference. results has one entry for
+ * each input of the step; after a failure none is given. */
 flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results);
-/* A gradient rule that is one op: the gradient of input `input` is op(a, b, c); b and c are NULL when it takes fewer inputs. */
+/* A gradient rule that is one op: the gradient of input `input` is op(a, b, c); b and c are NULL when it takes fewer inputs.
+ * A rule may call it for one input after the other. */
 flow_status flow_gradient_by(flow_gradient_step *step, int input, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
                              const flow_attributes *attributes);
 

@@ -6,14 +6,16 @@
 
 #include "ops/rules.h"
 
-/* One step of reverse differentiation. All tensors are concrete (eager) or symbolic (trace): rules just call ops. */
+/* One step of reverse differentiation: one call of an op, which a tape or a trace has recorded. All tensors are concrete (eager) or
+ * symbolic (trace): rules just call ops. The caller owns all arrays, and the tensors in them; it sets input_gradients to NULL first.
+ * After a failure it releases those that a rule has set. */
 typedef struct flow_gradient_step {
   const struct flow_applier *applier; /* runs ops for the context: expression.h */
   flow_context *context;
   int op, input_count, output_count;
-  const flow_attributes *attributes;
-  flow_tensor *const *inputs;
-  flow_tensor *const *outputs;
+  const flow_attributes *attributes;    /* of the forward call */
+  flow_tensor *const *inputs;           /* [input_count] as the op got them: casts are done */
+  flow_tensor *const *outputs;          /* [output_count] what it returned */
   flow_tensor *const *output_gradients; /* NULL where nothing flows back */
   const int *needed;                    /* needed[i]: somebody wants the gradient of input i */
   flow_tensor **input_gradients;        /* the rule's results: new references, NULL = zero. Shape of input i */

@@ -1,4 +1,8 @@
-/* launch.c: see launch.h. */
+/* launch.c: which variant of an op runs a call, and how the call is cut for the threads of a team.
+ *
+ * flow_select_kernel asks each variant of the device whether it supports the call and what it would cost, and takes the cheapest.
+ * flow_cut_call then says how many parts the call has. The caller hands the parts to the members of its team, each of which does them by
+ * flow_do_part on its own copy of the call. Nothing here has state: all functions may be called by several threads at once. */
 #include "ops/launch.h"
 #include <math.h>
 #include <string.h>
@@ -13,7 +17,9 @@ int64_t flow_nominal_rows(int64_t rows, int exact)
 
 enum { MOST_COMPARED = 8 };     /* operands of an op whose variants differ in what they cost for few rows */
 
-/* The call as costs are to see it: with the nominal rows of its batch. `nominal` and `operands` are room for it. */
+/* The call as costs are to see it: with the nominal rows of its batch. `nominal` and `operands`, 2 * MOST_COMPARED of them, are room for
+ * it. The call itself where the op's record does not say which operands have rows, or where there are more operands than room. Data stay
+ * those of the call: cost() sees shapes only. */
 static const flow_call *at_nominal_rows(const flow_call *call, flow_call *nominal, flow_operand *operands)
 {
   const flow_op_record *record = flow_op(call->op);
@@ -57,19 +63,20 @@ static int64_t operand_bytes(const flow_operand *operand)
   return size < 0 ? 0 : size * flow_dtype_size(operand->dtype);
 }
 
-/* Which inputs of a concrete MAP call carry its rows. */
+/* Which inputs of a concrete MAP call carry its rows, as a mask: input i is bit i. There are FLOW_MAX_OPERANDS inputs at most. */
 static int resolve_rows(const flow_op_record *record, const flow_call *call)
 {
   const flow_operand *out = &call->outputs[0];
   int mask = 0;
   if (record->row_inputs != FLOW_ROWS_BY_SHAPE) return record->row_inputs;
-  for (int i = 0; i < call->input_count && i < 30; i++)
+  for (int i = 0; i < call->input_count; i++)
     if (call->inputs[i].rank == out->rank && call->inputs[i].shape[0] == out->shape[0]) mask |= 1 << i;
   return mask;
 }
 
 /* A kernel with parts() cuts itself. Otherwise MAP calls alone can be cut, along axis 0, and only where the work is worth it. The cut
- * depends on the number of threads, which a MAP kernel's rows must not notice (kernels.h). */
+ * depends on the number of threads, which a MAP kernel's rows must not notice (kernels.h). A kind rule gets the first input alone, with
+ * its concrete shape: one that needs two (matmul's) answers WHOLE. */
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut)
 {
   memset(cut, 0, sizeof *cut);
@@ -102,18 +109,19 @@ void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, cons
   cut->by_rows = 1;
   cut->rows = rows;
   int64_t part = bytes / (PARTS * flow_team_size());
-  cut->chunk = 1 + (part > SMALL ? part : SMALL) / (bytes / rows + 1);
+  cut->chunk = 1 + (part > SMALL ? part : SMALL) / (bytes / rows + 1); /* rows, at least 1 */
   cut->parts[0] = (rows + cut->chunk - 1) / cut->chunk;
 }
 
-/* An operand without data (nothing reads it) is only shortened. */
+/* Moves an operand to `count` rows from row `first` on. An operand without data (nothing reads it) is only shortened. */
 static void move_rows(flow_operand *operand, int64_t first, int64_t count)
 {
   if (operand->data) operand->data = (char *)operand->data + first * operand->strides[0] * flow_dtype_size(operand->dtype);
   operand->shape[0] = count;
 }
 
-/* Runs one chunk of rows of a MAP call on shortened copies of the operands. */
+/* Runs one chunk of rows of a MAP call on shortened copies of the operands. Outputs of a MAP op all have the rows; the check leaves those
+ * alone that this call does not make, as an index of shape {0}. */
 static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int64_t part)
 {
   flow_operand inputs[FLOW_MAX_OPERANDS], outputs[FLOW_MAX_OPERANDS];

@@ -7,7 +7,7 @@
 #include "kernels.h"
 #include "ops/op.h"
 
-enum { FLOW_MAX_PHASES = 4 };
+enum { FLOW_MAX_PHASES = 4 }; /* flow_kernel.phases of any kernel */
 
 /* The rows that a batch of `rows` counts as where variants of a kernel are compared: the next power of two, since what it costs to prepare
  * a variant weighs more for few rows, and no more than 32, where it no longer matters. If `exact`, the same for every batch, so that the
@@ -16,7 +16,8 @@ enum { FLOW_MOST_NOMINAL_ROWS = 32, FLOW_EXACT_ROWS = 4 };
 int64_t flow_nominal_rows(int64_t rows, int exact);
 
 /* The variant that runs `call`, which has the shapes of the whole batch: of those that support it the one that costs least for the nominal
- * rows. Never NULL for an op that has kernels (on the CPU all have). */
+ * rows. Never NULL for an op that has kernels (on the CPU all have), since the last variant of a list supports every call. Data may be
+ * NULL: only shapes, dtypes and attributes are read. */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
 
 /* A MAP call whose rows are too few for all threads, in pieces: how many there are, and one of them. The pieces depend on shapes alone, and
@@ -30,19 +31,23 @@ static inline flow_status flow_run_piece(const flow_kernel *kernel, const flow_c
   return kernel->pieces ? kernel->run_piece(call, piece) : kernel->run(call, 0, 0, 1);
 }
 
-/* How a call is cut: parts per phase; a MAP call into `chunk` rows each, or into pieces. */
+/* How a call is cut: parts per phase; a MAP call into `chunk` rows each, or into pieces. by_rows and by_pieces exclude each other; with
+ * either there is one phase. With neither, parts are those of the kernel, or the call is one part. */
 typedef struct flow_cut {
-  int     phases, by_rows;      /* by_rows: parts are chunks of rows of the row operands */
-  int     by_pieces;
-  int64_t parts[FLOW_MAX_PHASES];
-  int64_t rows, chunk;
-  int     row_inputs;           /* mask, resolved */
+  int phases;                     /* 1 to FLOW_MAX_PHASES */
+  int by_rows;                    /* parts are chunks of rows of the row operands */
+  int by_pieces;                  /* parts are the kernel's pieces */
+  int64_t parts[FLOW_MAX_PHASES]; /* of each phase */
+  int64_t rows, chunk;            /* by_rows: rows of the call and of a part; the last part may have fewer */
+  int row_inputs;                 /* by_rows: which inputs carry rows, bit i for input i */
 } flow_cut;
-/* Rows of a MAP call are cut into about 64 KB of output each, a single row into pieces; a call with little work is one part. */
+/* Rows of a MAP call are cut into parts of at least about 64 KB of operands each, up to eight parts a thread; a single row into pieces. A
+ * call of less than 128 KB is one part. */
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut);
 
-/* When one member was in one kernel, for profiles. */
+/* When one member was in one kernel, for profiles: seconds in it, and when it first began and last ended by flow_clock; all 0 before. */
 typedef struct flow_watch { double seconds, begin, end; } flow_watch;
+/* Adds a stay that began at `begin` and ends now. */
 static inline void flow_watch_add(flow_watch *watch, double begin)
 {
   watch->end = flow_clock();
@@ -50,7 +55,9 @@ static inline void flow_watch_add(flow_watch *watch, double begin)
   if (watch->begin == 0) watch->begin = begin;
 }
 
-/* Does one part of a phase. `call` is the member's own copy (its scratch). All parts of a phase must be done before the next phase. */
+/* Does one part of a phase, part from 0 to cut->parts[phase] - 1. `call` is the member's own copy (its scratch); cut is that of
+ * flow_cut_call for the same shapes. All parts of a phase must be done before the next phase. Fails as the kernel does: on bad data only,
+ * and then the outputs are undefined. */
 flow_status flow_do_part(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, int64_t part);
 
 #endif

@@ -6,18 +6,18 @@
 #include "kernels.h"
 #include "ops/op.h"
 
-/* A product of matrices: `matrices` of them, each {m, k} . {k, n}. Pointers are borrowed from the call. */
+/* A product of matrices: `matrices` of them, each {m, k} . {k, n}. Pointers are borrowed from the call; sizes and steps are elements. */
 typedef struct product {
-  int64_t     matrices, m, n, k;
-  int         transpose_a, transpose_b;
+  int64_t matrices, m, n, k;                    /* any may be 0 */
+  int transpose_a, transpose_b;                 /* A lies in memory as {k, m}, B as {n, k} */
   int64_t     lda, ldb;                         /* elements between rows of A and of B as they lie in memory, before any transposition */
-  const void *a, *b, *bias;
-  void       *c;
-  int         relu;
+  const void *a, *b, *bias;                     /* bias {n}: of dense, else NULL */
+  void *c;                                      /* NULL: nothing reads it */
+  int relu;                                     /* dense: negative results become 0 */
   int         batch_rank;                       /* leading axes of C, */
   int64_t     batch[FLOW_MAX_RANK];             /* their sizes, */
   int64_t     a_step[FLOW_MAX_RANK], b_step[FLOW_MAX_RANK];   /* and the elements between matrices along each; 0: broadcast */
-  int64_t     ldc, c_step[FLOW_MAX_RANK];
+  int64_t ldc, c_step[FLOW_MAX_RANK];                         /* the same of C */
 } product;
 
 /* attributes.matmul.swapped: an operand {..., k, rows, columns}, of rank 4 or more, lies in memory as {..., rows, k, columns}: rows of k
@@ -31,7 +31,8 @@ static inline int64_t matrix_row_step(const flow_operand *x, int swapped)
   return x->shape[x->rank - 1] * (swapped ? x->shape[x->rank - 2] : 1);
 }
 
-/* Elements between matrices of an operand along the leading axes of C. */
+/* Elements between matrices of an operand along the leading axes of C, batch_rank of them, which its own are aligned with at the last one.
+ * Operands are contiguous, so that steps follow from the shape. */
 static inline void batch_steps(const flow_operand *x, int batch_rank, int swapped, int64_t *step)
 {
   int own = x->rank > 2 ? x->rank - 2 : 0;

@@ -45,17 +45,20 @@ enum flow_op_flags {
 /* Shapes (negative: multiples of rows) and dtypes going into and out of a shape rule. */
 typedef struct flow_signature { int dtype, rank; int64_t dims[FLOW_MAX_RANK]; } flow_signature;
 
-/* A signature's shape for a batch of `rows` rows; its bytes then, FLOW_NOT_PLACED: more than can be addressed. signature.c */
+/* A signature's shape for a batch of `rows` rows, 0 or more: shape has room for FLOW_MAX_RANK sizes, of which `rank` are written. Its bytes
+ * then, FLOW_NOT_PLACED: more than can be addressed. signature.c */
 #define FLOW_NOT_PLACED ((size_t)-1)
 void   flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *shape);
 size_t flow_value_bytes(const flow_signature *signature, int64_t rows);
 
-/* Fills outputs from inputs or fails with a message that names the op, what was found and what was expected. */
+/* Fills outputs from inputs or fails with a message that names the op, what was found and what was expected. `outputs` has as many entries
+ * as the op has outputs; the caller has zeroed them, and does not read them after a failure. */
 typedef flow_status (*flow_shape_rule)(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                        flow_signature *outputs);
 
-/* Batch kind for these attributes and the symbolic shapes of the first two inputs, where the record's own kind is not the whole truth. Of
- * an op whose kernels have parts(), the engine asks in plans only. */
+/* Batch kind for these attributes and the shapes of the first inputs, where the record's own kind is not the whole truth. Plans ask with
+ * symbolic shapes, flow_cut_call with the concrete shape of the first input alone. Of an op whose kernels have parts(), the engine asks in
+ * plans only. Attributes and shapes have passed the shape rule. */
 typedef flow_batch_kind (*flow_kind_rule)(const flow_attributes *attributes, const flow_signature *inputs, int input_count);
 
 typedef struct flow_op_record {
@@ -74,10 +77,11 @@ const flow_op_record *flow_op(int op);   /* the record; op must be in range */
 flow_status flow_op_infer(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                           flow_signature *outputs);
 
-/* The batch kind of a call: what the op's kind rule says, else the record's. rules.c */
+/* The batch kind of a call: what the op's kind rule says, else the record's, also for a call without inputs. rules.c */
 flow_batch_kind flow_op_batch_kind(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count);
 
-/* The dtype that flow_apply casts the inputs to before it runs the op; -1: it leaves them. promotion.c */
+/* The dtype that flow_apply casts the inputs to before it runs the op; -1: it leaves them. Of an op with FLOW_OP_CONDITION the first input
+ * does not count. promotion.c */
 int flow_op_dtype(int op, flow_tensor *const *inputs, int count);
 
 #endif

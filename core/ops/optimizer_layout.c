@@ -1,4 +1,5 @@
-/* optimizer_layout.c: see optimizer_layout.h. */
+/* optimizer_layout.c: the table of optimizers and the questions about the order of their inputs. Slots have the names of the
+ * variables of Keras' optimizers. */
 #include "ops/optimizer_layout.h"
 
 static int sgd_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])

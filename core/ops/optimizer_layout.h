@@ -12,10 +12,12 @@ enum { FLOW_MAX_SLOT_KINDS = 3 };
  * rows, with the slots', at once. */
 enum { FLOW_MOST_SHARDED_COLUMNS = 4096 };
 
+/* Numbers of inputs count from 0. An op has only as many of `slots` as names() says; inputs beyond flow_optimizer_inputs are a guard,
+ * copies and products. */
 typedef struct flow_optimizer_layout {
   int op;
-  int rate, iterations;                        /* inputs; iterations -1: the op has none */
-  int slots[FLOW_MAX_SLOT_KINDS];              /* inputs */
+  int rate, iterations;           /* inputs, scalars: float32 and int64; iterations -1: the op has none */
+  int slots[FLOW_MAX_SLOT_KINDS]; /* inputs that the op reads and writes, each as large as the parameters */
   /* Keras' names of the slots that an op with these attributes has, in the order of slots[]; returns how many. */
   int (*names)(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS]);
   int corrected_moments;                       /* whose bias the rate corrects: 0, 1 or 2 */
@@ -23,7 +25,7 @@ typedef struct flow_optimizer_layout {
 
 /* NULL: the op is not an optimizer. */
 const flow_optimizer_layout *flow_optimizer_layout_of(int op);
-/* Inputs before the guard and products. */
+/* Inputs before the guard, copies and products: with these attributes an op has at least as many. */
 int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attributes *attributes);
 /* Which of this many inputs is the guard; -1: there is none. */
 int flow_optimizer_guard(const flow_optimizer_layout *layout, const flow_attributes *attributes, int input_count);

@@ -30,7 +30,7 @@ typedef flow_batch_kind flow_kind_function(const flow_attributes *attributes, co
 
 /* ---- what shape rules share: shape.c --------------------------------------------------------------------------------- */
 
-/* FLOW_INVALID_ARGUMENT with "<op>: <message>". */
+/* Sets the thread's error to "<op>: <message>" and returns FLOW_INVALID_ARGUMENT. */
 flow_status flow_rule_fail(int op, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* count x rows^power elements; FLOW_INVALID_ARGUMENT when they could not be addressed. */
@@ -40,12 +40,13 @@ flow_status flow_rule_extent(int op, int rank, const int64_t *dims, flow_extent 
 /* A rank and dims that a caller gave as attributes: rank 0..FLOW_MAX_RANK, dims not FLOW_DIM_INFER, size addressable. */
 flow_status flow_rule_given_shape(int op, int dtype, int rank, const int64_t *dims, flow_signature *out);
 
-/* -rank..rank-1 to 0..rank-1. */
+/* -rank..rank-1 to 0..rank-1; the message counts axes from 1. A scalar has no axis: it fails. */
 flow_status flow_rule_axis(int op, int axis, const flow_signature *x, int *out);
 
 /* Shapes broadcast as in NumPy; -k meets -k or 1 only. Sets rank and dims of *out, which may be a or b. */
 flow_status flow_rule_broadcast(int op, const flow_signature *a, const flow_signature *b, flow_signature *out);
 
+/* What an input has to be. what: names it in the message, as "the input" or "w"; layout: what its axes are, as "{inputs, units}". */
 flow_status flow_rule_float(int op, const char *what, const flow_signature *x);
 flow_status flow_rule_same_dtype(int op, const char *what, int dtype, const flow_signature *x);
 flow_status flow_rule_rank(int op, const char *what, const flow_signature *x, int rank, const char *layout);
@@ -57,12 +58,12 @@ flow_status flow_rule_known(int op, const char *what, const flow_signature *x, i
 /* An activation that kernels fuse. */
 flow_status flow_rule_activation(int op, int activation);
 
-/* Reduced axes as a bit mask; no axes means all of them. Duplicates and axes out of range fail. */
+/* Reduced axes as a bit mask, axis i is bit i; no axes means all of them. Duplicates and axes out of range fail. */
 flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const flow_signature *x, unsigned *mask);
 /* The same for checked attributes: cannot fail. */
 unsigned flow_reduced_axes(const flow_attributes *attributes, int rank);
 
-/* Length of begin:end:step on an axis of `dim` elements (end clipped). */
+/* Length of begin:end:step on an axis of `dim` elements (end clipped): begin and end from 0, step from 1. */
 int64_t flow_slice_length(int64_t dim, int64_t begin, int64_t end, int64_t step);
 
 #endif

@@ -14,10 +14,12 @@
 /* The most slots that the rows of a run are cut into; slots have ceil(rows / FLOW_SUM_SLOTS) rows. */
 enum { FLOW_SUM_SLOTS = 16 };
 
+/* Lanes of a partial sum of n elements: a power of two; 1 from 32 elements on, and for none. */
 int64_t flow_wide_lanes(int64_t n);
 /* Of a partial sum, a multiple of 64; SIZE_MAX if they cannot be counted. */
 size_t  flow_wide_bytes(int64_t n);
-/* Elements [begin, end) of the sum of `slots` partial sums, `stride` bytes apart, in order, as elements of the packed array `to`. */
+/* Elements [begin, end) of the sum of `slots` partial sums of n elements, `stride` bytes apart (flow_wide_bytes or more), in order, as
+ * elements of the packed array `to` of this dtype, of which it writes these alone. Partial sums are doubles if the dtype is a float. */
 void    flow_wide_finish(const void *partial, size_t stride, int64_t slots, int64_t n, int64_t begin, int64_t end, int dtype, void *to);
 
 #endif

@@ -1,4 +1,5 @@
-/* along.c: rules of ops along one axis: argsort, cumsum, take_along. */
+/* along.c: rules of ops along one axis, along.axis, counted from either end: argsort, cumsum, take_along. argsort has no gradient: its
+ * positions are integers. All stay within a row unless the axis is that of the rows (flow_kind_axis). */
 #include "ops/expression.h"
 #include "ops/rules.h"
 
@@ -34,7 +35,8 @@ flow_status flow_shape_argsort(int op, const flow_attributes *attributes, const 
   return FLOW_OK;
 }
 
-/* x and integer indices have one shape, but along the axis, whose number goes to *axis. */
+/* x and integer indices have one shape, but along the axis, whose number goes to *axis, from 0. Values of indices are data, which kernels
+ * check. */
 static flow_status check_indices(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *indices,
                                  int *axis)
 {
@@ -75,7 +77,7 @@ flow_status flow_shape_take_along_gradient(int op, const flow_attributes *attrib
   FLOW_TRY(check_indices(op, attributes, &inputs[0], &inputs[1], &axis));
   FLOW_TRY(flow_rule_dims(op, "the gradient", &inputs[0], inputs[1].rank, inputs[1].dims));
   outputs[0] = inputs[0];
-  outputs[0].dims[axis] = attributes->along.size;
+  outputs[0].dims[axis] = attributes->along.size; /* negative along the rows of a trace; flow_apply refuses that outside of one */
   return flow_rule_extent(op, outputs[0].rank, outputs[0].dims, &extent);
 }
 

@@ -8,7 +8,8 @@
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
-/* floor((size + padding - reach) / stride) + 1, where reach is how far a window extends. */
+/* *out: floor((size + padding - reach) / stride) + 1, where reach is how many cells a window extends over, 1 or more, padding is
+ * that of both sides, and stride is 1 or more. axis: names it in the message. At least one window is there: no *out is 0. */
 static flow_status window_count(int op, const char *axis, int64_t size, int64_t padding, int64_t reach, int64_t stride, int64_t *out)
 {
   int64_t room;
@@ -29,7 +30,7 @@ static flow_status check_window(int op, const int32_t size[2], const int32_t str
   return flow_rule_fail(op, "pool size is {%d, %d} with strides {%d, %d}, expected 1 or more", size[0], size[1], stride[0], stride[1]);
 }
 
-/* A window of the kernels stores the place of its maximum in one byte; 255 means none. */
+/* A window of the kernels stores the place of its maximum in one byte: cells 0 to 253; 255 means none (NO_ARGMAX in pool_window.h). */
 static flow_status check_maximum_window(int op, const int32_t size[2], const int32_t stride[2])
 {
   FLOW_TRY(check_window(op, size, stride));
@@ -61,6 +62,7 @@ static flow_status check_convolution_attributes(int op, const flow_attributes *a
   return check_maximum_window(op, attributes->convolution.pool, attributes->convolution.pool_stride);
 }
 
+/* Groups divide the channels of both sides evenly, and w {kh, kw, ci / groups, co} fits x {n, h, w, ci}. Both have rank 4. */
 static flow_status check_channels(int op, int64_t groups, const flow_signature *x, const flow_signature *w)
 {
   int64_t in = x->dims[3], out = w->dims[3];
@@ -74,7 +76,8 @@ static flow_status check_channels(int op, int64_t groups, const flow_signature *
                         (long long)w->dims[2]);
 }
 
-/* A convolution reads images as fuse.c leaves them: uint8, or float32 beside a kernel of 16 bits. All else has the dtype of the kernel.
+/* *y, *index: what a convolution of x and w gives with the activation and the pool that are fused with it.
+ * A convolution reads images as fuse.c leaves them: uint8, or float32 beside a kernel of 16 bits. All else has the dtype of the kernel.
  * Output and index of a convolution over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. */
 static flow_status convolved(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *w, flow_signature *y,
                              flow_signature *index)
@@ -208,6 +211,7 @@ static flow_status pooled_size(int op, const flow_attributes *attributes, const 
   return FLOW_OK;
 }
 
+/* *y: x {n, h, w, c} pooled; stride and window have been checked. */
 static flow_status pooled(int op, const flow_attributes *attributes, const flow_signature *x, flow_signature *y)
 {
   FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
@@ -218,7 +222,8 @@ static flow_status pooled(int op, const flow_attributes *attributes, const flow_
   return flow_rule_extent(op, 4, y->dims, &extent);
 }
 
-/* The shape before pooling, of which g is the gradient after it. */
+/* *dx: the shape before pooling, of which g is the gradient after it. pool.input_size is the height and width before it, which must pool to
+ * those of g. */
 static flow_status unpooled(int op, const flow_attributes *attributes, const flow_signature *g, flow_signature *dx)
 {
   int64_t size[2] = { attributes->pool.input_size[0], attributes->pool.input_size[1] };
@@ -278,6 +283,7 @@ flow_status flow_shape_average_pool_gradient(int op, const flow_attributes *attr
 
 /* ---- shapes of bytes that stand for numbers ---------------------------------------------------------------------- */
 
+/* what: names the array that the bytes stand for. */
 static flow_status check_range(int op, const char *what, double low, double high)
 {
   if (flow_byte_range_fits(low, high)) return FLOW_OK;

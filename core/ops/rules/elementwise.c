@@ -141,6 +141,7 @@ flow_status flow_shape_fused(int op, const flow_attributes *attributes, const fl
 
 typedef flow_tensor *formula_1(flow_expression *e, flow_tensor *g, flow_tensor *x, flow_tensor *y);
 
+/* Runs the formula of an op with one input where g and the input's gradient are there. */
 static flow_status apply_1(flow_gradient_step *step, formula_1 *dx)
 {
   if (!step->needed[0] || step->output_gradients[0] == NULL) return FLOW_OK;
@@ -216,6 +217,7 @@ typedef flow_tensor *formula_2(flow_expression *e, flow_tensor *g, flow_tensor *
     return apply_2(step, name##_a, name##_b);                                                                      \
   }
 
+/* The same for two inputs. Formulas are in the shape of y; each result is summed to the shape of its input. */
 static flow_status apply_2(flow_gradient_step *step, formula_2 *da, formula_2 *db)
 {
   flow_tensor *g = step->output_gradients[0], *a = step->inputs[0], *b = step->inputs[1], *y = step->outputs[0];

@@ -1,4 +1,5 @@
-/* movement.c: rules of ops that only move or repeat elements. */
+/* movement.c: rules of ops that only move or repeat elements: broadcast_to, reshape, transpose, concat, slice, pack. Sizes are checked
+ * before they are multiplied (flow_rule_extent), so that kernels may compute with them. */
 #include <string.h>
 
 #include "ops/expression.h"
@@ -28,7 +29,8 @@ flow_status flow_shape_broadcast_to(int op, const flow_attributes *attributes, c
   return FLOW_OK;
 }
 
-/* The inferred dimension is what the given ones leave of the input's count x rows^power. */
+/* out->dims[at]: what the given ones leave of the input's count x rows^power. One more power of rows than the given ones have makes it a
+ * multiple of the rows; a difference of two has no name. Nothing can be inferred beside a given 0. */
 static flow_status infer_dimension(int op, const flow_signature *x, flow_extent have, flow_extent given, int at, flow_signature *out)
 {
   int power = have.power - given.power;
@@ -226,7 +228,8 @@ flow_batch_kind flow_kind_transpose(const flow_attributes *attributes, const flo
   return inputs[0].rank > 0 && attributes->transpose.axes[0] != 0 ? FLOW_WHOLE : FLOW_MAP;
 }
 
-/* Serves slice (the sliced tensor is the input) and slice_gradient (it is the output, slice.dims): the longer is meant. */
+/* Serves slice (the sliced tensor is the input) and slice_gradient (it is the output, slice.dims): the longer is meant. Of slice,
+ * slice.dims may be 0. The rows of a trace cannot be cut (sliced_dims), so that there only the answer MAP is possible. */
 flow_batch_kind flow_kind_slice(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {
   (void)input_count;

@@ -5,6 +5,7 @@
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
+/* The input of batch_norm and its gradient: channels last, of a number that is known. */
 static flow_status check_batch_norm(int op, const flow_attributes *attributes, const flow_signature *x)
 {
   FLOW_TRY(flow_rule_float(op, "the input", x));
@@ -136,6 +137,7 @@ flow_status flow_gradient_batch_norm(flow_gradient_step *step)
   return flow_expression_give(&e, step, results);
 }
 
+/* x summed along one axis, counted from either end; with keepdims it stays as 1. */
 static flow_tensor *sum_along(flow_expression *e, flow_tensor *x, int axis, int keepdims)
 {
   flow_attributes attributes = { .reduce = { .count = 1, .keepdims = keepdims, .axes = { axis } } };

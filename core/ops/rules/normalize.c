@@ -21,6 +21,7 @@ static flow_status check_normalized(int op, const flow_attributes *attributes, c
   return epsilon >= 0 ? FLOW_OK : flow_rule_fail(op, "epsilon is %g, expected 0 or more", epsilon);
 }
 
+/* The shape of r: that of x, with 1 for the normalized axes. */
 static flow_signature with_ones(const flow_signature *x, int axis)
 {
   flow_signature ones = *x;
@@ -88,10 +89,11 @@ flow_batch_kind flow_kind_normalize(const flow_attributes *attributes, const flo
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
+/* What the formulas sum over: the attributes of a sum over the normalized axes, which it keeps as 1, and how many elements that are. */
 typedef struct normalized {
   flow_attributes over;
   double count;
-} normalized; /* axes, elements of each sample */
+} normalized;
 
 static normalized normalized_of(const flow_gradient_step *step, const flow_tensor *y)
 {
@@ -114,6 +116,7 @@ static flow_tensor *times(flow_expression *e, flow_tensor *x, double number)
   return e_mul(e, x, flow_express_number(e, x, number));
 }
 
+/* Both outputs may have a gradient, g that of y and h that of r; see the head for the formulas. */
 flow_status flow_gradient_normalize(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *h = step->output_gradients[1], *y = step->outputs[0], *r = step->outputs[1];

@@ -27,7 +27,8 @@ static flow_status check_single(int op, const char *what, int dtype, const flow_
   return FLOW_OK;
 }
 
-/* Pairs x {k, m}, g {k, n}: x^T g, as it would be in memory, is the gradient of m n of the `size` parameters. */
+/* Pairs x {k, m}, g {k, n}: x^T g, as it would be in memory, is the gradient of m n of the `size` parameters, from optimizer.first[i] on.
+ * The ranges of the products rise and do not overlap; *covered: their elements together, which input 0 lacks. */
 static flow_status check_products(int op, const flow_attributes *attributes, const flow_signature *pairs, int64_t size, int64_t *covered)
 {
   int64_t end = 0;

@@ -8,12 +8,13 @@
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
+/* Of a call: rows may be symbolic (negative), steps and units are numbers, which may be 0. */
 typedef struct sizes {
   int dtype;
   int64_t rows, steps, units;
 } sizes;
 
-/* x {n, t, gates * u} and w {u, gates * u}. */
+/* x {n, t, gates * u} and w {u, gates * u}. There are up to 4 gates, so that the bound of INT64_MAX / 8 units keeps products in range. */
 static flow_status read_sizes(int op, int gates, const flow_signature *x, const flow_signature *w, sizes *s)
 {
   FLOW_TRY(flow_rule_float(op, "x", x));
@@ -31,6 +32,7 @@ static flow_status read_sizes(int op, int gates, const flow_signature *x, const 
   return flow_rule_dims(op, "x", x, 3, x_dims);
 }
 
+/* x has the dtype of the call and the shape of the first `rank` of a, b, c. */
 static flow_status check(int op, const sizes *s, const char *what, const flow_signature *x, int rank, int64_t a, int64_t b, int64_t c)
 {
   FLOW_TRY(flow_rule_same_dtype(op, what, s->dtype, x));

@@ -4,6 +4,7 @@
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
+/* The shape of x without the axes of the mask, or with 1 for them; out->dtype stays. */
 static void reduce_dims(const flow_signature *x, unsigned mask, int keepdims, flow_signature *out)
 {
   flow_signature result = { .dtype = out->dtype };

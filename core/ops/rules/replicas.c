@@ -18,6 +18,7 @@ flow_status flow_shape_all_gather(int op, const flow_attributes *attributes, con
   return FLOW_OK;
 }
 
+/* A loop's outputs follow from its body, which a signature of inputs does not show: flow_loop_end appends the node itself. */
 flow_status flow_shape_loop(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                             flow_signature *outputs)
 {
