@@ -324,11 +324,82 @@ static flow_status run_whole(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-#define FLOW_REDUCTION(name, ...)                                                                                       \
-  const flow_kernel FLOW_KERNELS(name)[] = {                                                                            \
-    { .variant = "blocks", .supports = reduces_rows, .parts = whole_parts, .run = run_whole },                          \
-    { .variant = "blocks", .run = FLOW_ISA_NAME(reduce_each_row) },                                                     \
-    { 0 },                                                                                                              \
+/* ---- few outputs of many elements: {n} or {n, c} of a small c --------------------------------------------------------------
+ *
+ * The outputs are too few to be divided. Phase 0 cuts the outermost reduced axis: each part reduces its range into accumulators of its
+ * own, one for each output. Phase 1 takes the parts' accumulators as rows and reduces these. */
+
+enum { CUT_PHASES = 2 };
+
+static axis *first_reduced(layout *l)
+{
+  return l->reduced_rank > 0 ? &l->reduced[0] : &l->row;
+}
+
+/* Into how many parts the reduced axis is cut, by the input's size alone; 1: not at all. l: the layout of the whole call. */
+static int64_t cuts_of(const flow_call *call, layout *l)
+{
+  const flow_operand *in = &call->inputs[0];
+  layout_make(l, call, 0);
+  if (!reduces_rows(call) || l->rank > 0 || l->column.size > FLOW_BLOCK_LENGTH) return 1;
+  int64_t parts = flow_shape_size(in->rank, in->shape) * (int64_t)l->size / PART_BYTES, most = first_reduced(l)->size;
+  if (most > MOST_PARTS) most = MOST_PARTS;
+  if (parts > most) parts = most;
+  return parts < 1 ? 1 : parts;
+}
+
+static int is_cut(const flow_call *call)
+{
+  layout l;
+  return cuts_of(call, &l) > 1;
+}
+
+static size_t cut_bytes(const flow_call *call)
+{
+  layout l;
+  int64_t parts = cuts_of(call, &l);
+  return (size_t)(parts * l.column.size) * flow_kind_size(accumulator_kind(l.kind));
+}
+
+static int64_t cut_parts(const flow_call *call, int phase)
+{
+  layout l;
+  return phase == 0 ? cuts_of(call, &l) : 1;
+}
+
+static flow_status run_cut(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  const flow_operand *out = &call->outputs[0];
+  const reduction *op = &reductions[call->op];
+  if (!out->data) return FLOW_OK;
+  layout l;
+  int64_t parts = cuts_of(call, &l), columns = l.column.size;
+  flow_kind kind = accumulator_kind(l.kind);
+  if (phase == 1) {
+    _Alignas(64) char block[FLOW_BLOCK_BYTES];
+    set_identity(op, kind, block, columns);
+    op->columns[kind](call->shared, parts, columns, columns, block);
+    FLOW_ISA_NAME(store)[kind][l.out_dtype](block, out->data, l.column.out_stride, columns);
+    return FLOW_OK;
+  }
+  for (int64_t part = begin; part < end; part++) {
+    layout own = l;
+    axis *cut = first_reduced(&own);
+    int64_t first = cut->size * part / parts, last = cut->size * (part + 1) / parts;
+    char *accumulators = (char *)call->shared + (size_t)(part * columns) * flow_kind_size(kind);
+    cut->size = last - first;
+    set_identity(op, kind, accumulators, columns);
+    reduce_all(op, &own, (const char *)call->inputs[0].data + first * cut->stride * (int64_t)l.size, accumulators, 1);
+  }
+  return FLOW_OK;
+}
+
+#define FLOW_REDUCTION(name, ...)                                                                                                  \
+  const flow_kernel FLOW_KERNELS(name)[] = {                                                                                       \
+    { .variant = "cut", .supports = is_cut, .shared_bytes = cut_bytes, .phases = CUT_PHASES, .parts = cut_parts, .run = run_cut }, \
+    { .variant = "blocks", .supports = reduces_rows, .parts = whole_parts, .run = run_whole },                                     \
+    { .variant = "blocks", .run = FLOW_ISA_NAME(reduce_each_row) },                                                                \
+    { 0 },                                                                                                                         \
   };
 #define FLOW_OP(...)
 #include "ops/ops.def"
