@@ -323,6 +323,8 @@ return [[
 ;flow_csv_columns=int flow_csv_columns(const flow_csv *);flow_csv_rows=double flow_csv_rows(const flow_csv *)
 ;flow_csv_name=const char *flow_csv_name(const flow_csv *,int);flow_csv_text=const char *flow_csv_text(const flow_csv *,int,double)
 ;flow_csv_dtype=int flow_csv_dtype(const flow_csv *,int);flow_csv_tensor=int flow_csv_tensor(const flow_csv *,int,int,flow_tensor **)
+;flow_csv_dtypes=int flow_csv_dtypes(const flow_csv *,const int *,int,int *)
+;flow_csv_tensors=int flow_csv_tensors(const flow_csv *,const int *,const int *,int,flow_tensor **)
 ;flow_element_clear=void flow_element_clear(flow_element *);flow_dataset_retain=flow_dataset *flow_dataset_retain(flow_dataset *)
 ;flow_dataset_release=void flow_dataset_release(flow_dataset *)
 ;flow_dataset_component_count=int flow_dataset_component_count(const flow_dataset *)

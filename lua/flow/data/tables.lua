@@ -10,7 +10,7 @@ local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
 
-local csv_out, tensor_out = native.out("flow_csv"), native.out("flow_tensor")
+local csv_out = native.out("flow_csv")
 
 -- The names of the file's columns: its header; without one those that columns gives, or 1, 2, 3 ...
 local function names_of(csv, path, header, columns)
@@ -34,15 +34,32 @@ local function strings(csv, index)
   return list
 end
 
--- One column: a list of strings, or a tensor of the wanted dtype; without one, what its fields are.
-local function column(csv, index, dtype)
-  local number
-  if dtype == nil then number = C.flow_csv_dtype(csv, index - 1)
-  elseif dtype == "string" then number = -1
-  else number = native.dtype(dtype) end
-  if number < 0 then return strings(csv, index) end
-  check(C.flow_csv_tensor(csv, index - 1, number, tensor_out))
-  return native.tensor(tensor_out[0])
+-- The columns `list`, numbers from 1, as tensors of their dtypes; nil: what the fields of a column are. "string", or fields that
+-- are texts: a list of strings. All numbers are read in one go.
+local function columns_of(csv, list, dtypes)
+  local count, unknown = #list, {}
+  local columns, numbers = native.array("int", count), native.array("int", count)
+  for i = 1, count do
+    if dtypes[i] == nil then
+      columns[#unknown] = list[i] - 1
+      unknown[#unknown + 1] = i
+    end
+  end
+  check(C.flow_csv_dtypes(csv, columns, #unknown, numbers))
+  local found, result, read = {}, {}, {}
+  for k, i in ipairs(unknown) do found[i] = numbers[k - 1] end
+  for i = 1, count do
+    local number = found[i] or dtypes[i] == "string" and -1 or native.dtype(dtypes[i])
+    if number >= 0 then
+      columns[#read], numbers[#read] = list[i] - 1, number
+      read[#read + 1] = i
+    end
+  end
+  local tensors = native.out("flow_tensor", #read)
+  check(C.flow_csv_tensors(csv, columns, numbers, #read, tensors))
+  for k, i in ipairs(read) do result[i] = native.tensor(tensors[k - 1]) end
+  for i = 1, count do result[i] = result[i] or strings(csv, list[i]) end
+  return result
 end
 
 -- load_csv(path [, { header = true, columns =, dtypes =, delimiter = "," }]) -> { name = tensor or list of strings }, names.
@@ -62,13 +79,13 @@ return signature.guard("flow.data.load_csv", function(path, options)
   for name in pairs(type(dtypes) == "table" and dtypes or {}) do
     if not places[name] then raise("load_csv: %s has no column %q%s", path, tostring(name), errors.suggestion(tostring(name), names)) end
   end
-  local wanted, result = columns or names, {}
-  for _, name in ipairs(wanted) do
+  local wanted, list, asked, result = columns or names, {}, {}, {}
+  for i, name in ipairs(wanted) do
     if not places[name] then raise("load_csv: %s has no column %q%s", path, tostring(name), errors.suggestion(tostring(name), names)) end
-    local dtype = dtypes
-    if type(dtypes) == "table" then dtype = dtypes[name] end
-    result[name] = column(csv, places[name], dtype)
+    list[i], asked[i] = places[name], dtypes
+    if type(dtypes) == "table" then asked[i] = dtypes[name] end
   end
+  for i, column in ipairs(columns_of(csv, list, asked)) do result[wanted[i]] = column end
   native.close(csv, C.flow_csv_release)
   return result, wanted
 end, signature.pop())
