@@ -153,7 +153,8 @@ int flow_derived_is_fixed(const flow_instance *instance, int value) { return ins
 void flow_derived_forget(flow_instance *instance) { instance->derived.made = 0; }
 
 /* The content numbers are noted before the run and not after it: a write during the run is then seen by the next one. Sets `current`,
- * which the members of the run read to skip segments and prepare(). */
+ * which the members of the run read to skip segments and prepare(). What is out of date counts as not made from here on: the run may end
+ * before it makes anything, such as that of a loop's body with no round to do. */
 void flow_derived_look(flow_instance *instance)
 {
   const flow_graph *graph = instance->plan->graph;
@@ -165,7 +166,7 @@ void flow_derived_look(flow_instance *instance)
     if (content == 0 || content != instance->derived.contents[v]) same = 0;
     instance->derived.contents[v] = content;
   }
-  instance->derived.current = same;
+  instance->derived.current = instance->derived.made = same;
 }
 
 /* On a device what the run writes it renews, too: content numbers are noted again when they are those of its own writes. */

@@ -86,4 +86,21 @@ describe("predictions", function()
     assert.is_true(difference(features:predict_on_batch(x), seen) > 1e-3)
     assert.is_true(difference(features:predict_on_batch(x), features(x)) < 1e-3)
   end)
+
+  -- A loop whose condition does not hold at first does no round: what its rounds keep is then neither made nor up to date.
+  it("see what was written before a run whose loop had nothing to do", function()
+    local w, h = flow.random.normal({ 32, 32 }, { seed = 4, stddev = 0.2 }), flow.zeros { 5, 32 }
+    local function round(v) return flow.raw_op("simple_rnn", { v, w, h }) end
+    local f = flow.fn(function(value, limit)
+      return flow.while_loop(function(count) return count:lt(limit) end, function(count, v) return count + 1, round(v) end,
+        { flow.zeros {}, value }, { maximum_iterations = 3 })[2]
+    end)
+    local value = flow.random.normal({ 5, 6, 32 }, { seed = 5 })
+    for turn, rounds in ipairs { 2, 0, 2, 0, 0, 1, 3, 0, 2 } do
+      if rounds == 0 then w[{ { 1, 32 } }] = w * 0.5 end
+      local expected = value
+      for _ = 1, rounds do expected = round(expected) end
+      assert.is_true(difference(f(value, flow.tensor(rounds)), expected) < 1e-5, "turn " .. turn)
+    end
+  end)
 end)
