@@ -1,6 +1,7 @@
 /* test_cuda_recurrent.c: simple_rnn, lstm, gru and their gradients on the device, against the CPU's plain kernels: both variants, all
  * dtypes, sizes that fill tiles and such that do not, masks, either direction, results that nobody reads. */
 #include "cuda_runner.h"
+#include "recurrent_operands.h"
 
 enum { MOST = 6 };
 
@@ -8,35 +9,6 @@ enum { MOST = 6 };
 static double tolerance_of(int dtype)
 {
   return dtype == FLOW_FLOAT32 ? 2e-5 : dtype == FLOW_FLOAT16 ? 3e-3 : dtype == FLOW_BFLOAT16 ? 3e-2 : 1e-13;
-}
-
-typedef struct setting { int op, gates, rows, steps, units, dtype, masked, reset_after, unread; } setting;
-
-/* Inputs by what they are: s of {n, t, u}, x of {n, t, gates u}, w, h of {n, u}, b of {gates u}, 5 and 4: histories of so many parts. */
-static const char *inputs_of(int op)
-{
-  return op == FLOW_OP_simple_rnn ? "xwh" : op == FLOW_OP_simple_rnn_gradient ? "sws" : op == FLOW_OP_lstm ? "xwhh" :
-         op == FLOW_OP_lstm_gradient ? "shwh5" : op == FLOW_OP_gru ? "xwhb" : "swhs4";
-}
-
-static const char *outputs_of(const setting *s)
-{
-  return s->op == FLOW_OP_simple_rnn ? "s" : s->op == FLOW_OP_simple_rnn_gradient ? "xh" : s->op == FLOW_OP_lstm ? "sh5" :
-         s->op == FLOW_OP_lstm_gradient ? "xhh" : s->op == FLOW_OP_gru ? "s4" : s->reset_after ? "xhx" : "xh0";
-}
-
-static flow_operand operand_for(const setting *s, char kind)
-{
-  const int n = s->rows, t = s->steps, u = s->units;
-  switch (kind) {
-    case 's': return operand(s->dtype, 3, n, t, u);
-    case 'x': return operand(s->dtype, 3, n, t, s->gates * u);
-    case 'w': return operand(s->dtype, 2, u, s->gates * u);
-    case 'h': return operand(s->dtype, 2, n, u);
-    case 'b': return operand(s->dtype, 1, s->gates * u);
-    case '0': return operand(s->dtype, 1, 0);
-    default:  return operand(s->dtype, 3, n, t, (kind - '0') * u);
-  }
 }
 
 static void check(const setting *s)
@@ -67,14 +39,10 @@ static void check(const setting *s)
 
 static void check_ops(setting s)
 {
-  static const struct { int op, gates, reset_after; } ops[] = {
-    { FLOW_OP_simple_rnn, 1, 0 }, { FLOW_OP_simple_rnn_gradient, 1, 0 }, { FLOW_OP_lstm, 4, 0 }, { FLOW_OP_lstm_gradient, 4, 0 },
-    { FLOW_OP_gru, 3, 0 }, { FLOW_OP_gru_gradient, 3, 0 }, { FLOW_OP_gru, 3, 1 }, { FLOW_OP_gru_gradient, 3, 1 }
-  };
-  for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-    s.op = ops[i].op;
-    s.gates = ops[i].gates;
-    s.reset_after = ops[i].reset_after;
+  for (int i = 0; i < RECURRENT_OPS; i++) {
+    s.op = recurrent_ops[i].op;
+    s.gates = recurrent_ops[i].gates;
+    s.reset_after = recurrent_ops[i].reset_after;
     check(&s);
   }
 }
