@@ -42,7 +42,9 @@ end
 local MERGING = { add = true, average = true, concatenate = true, dot = true, maximum = true, minimum = true, multiply = true,
   subtract = true }
 
--- A name that the table does not have may be another one of Keras' for a record: MaxPool2D.
+local define      -- the class of a record
+
+-- Classes are made when they are first named: most programs name few. The name may be another one of Keras' for a record: MaxPool2D.
 local layers = signature.module("flow.layers", { Layer = Layer }, function(module, name)
   if IN_LUA[name] then
     rawset(module, name, require(IN_LUA[name])[name])
@@ -53,7 +55,9 @@ local layers = signature.module("flow.layers", { Layer = Layer }, function(modul
     return rawget(module, name)
   end
   local index = type(name) == "string" and C.flow_layer_class_find(name) or -1
-  return index >= 0 and rawget(module, native.string(C.flow_layer_class_name(index))) or nil
+  if index < 0 then return nil end
+  local own = native.string(C.flow_layer_class_name(index))
+  return rawget(module, own) or define(own, index)
 end)
 
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
@@ -69,8 +73,36 @@ local function refuse_inputs(name, first)
   end
 end
 
-local function define(index)
-  local name = native.string(C.flow_layer_class_name(index))
+-- What classes have beside their records, by their names: functions of the class.
+local MORE = {
+  Normalization = function(class) require "flow.layers.normalization" (class) end,
+  MultiHeadAttention = function(class) require("flow.layers.own.attention_hook").install(class) end,
+}
+for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do
+  MORE[name] = function(class) require("flow.layers.own.convolution_hook").install(class) end
+end
+for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D" } do      -- see recurrent/states.lua
+  MORE[name] = function(class)
+    require "flow.layers.recurrent.reset" (class)
+    require "flow.layers.recurrent.cell_of" (class)
+  end
+end
+-- The sizes of the states of cells, and of what they give.
+for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do
+  MORE[name] = function(class)
+    local fields = class.fields
+    function fields.output_size(self) return self:get_config().units end
+    function fields.state_size(self) return states == 1 and self.output_size or { self.output_size, self.output_size } end
+    signature.takes "batch_size: count"
+    class.get_initial_state = function(self, batch_size)
+      local list = {}
+      for i = 1, states do list[i] = tensor.zeros { batch_size, self.output_size } end
+      return list
+    end
+  end
+end
+
+function define(name, index)
   local class = object.class(name, Layer)
   local parameters = {}
   for i = 0, C.flow_layer_class_argument_count(index) - 1 do
@@ -96,33 +128,10 @@ local function define(index)
     return layer
   end, function(i) return C.flow_layer_class_argument_type(index, i) end,
     function(i) return C.flow_layer_class_argument_default(index, i) end)
+  lora.install(class, Layer)
+  if MORE[name] then MORE[name](class) end
   layers[name] = class
   return class
-end
-
-for index = 0, C.flow_layer_class_count() - 1 do define(index) end
-require "flow.layers.normalization" (layers.Normalization)
-lora.install(layers, Layer)
-require("flow.layers.own.attention_hook").install(layers.MultiHeadAttention)
-for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do require("flow.layers.own.convolution_hook").install(layers[name]) end
-
--- The sizes of the states of cells, and of what they give.
-for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do
-  local fields = layers[name].fields
-  function fields.output_size(self) return self:get_config().units end
-  function fields.state_size(self) return states == 1 and self.output_size or { self.output_size, self.output_size } end
-  signature.takes "batch_size: count"
-  layers[name].get_initial_state = function(self, batch_size)
-    local list = {}
-    for i = 1, states do list[i] = tensor.zeros { batch_size, self.output_size } end
-    return list
-  end
-end
-
--- Recurrent layers: see recurrent/states.lua.
-for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D" } do
-  require "flow.layers.recurrent.reset" (layers[name])
-  require "flow.layers.recurrent.cell_of" (layers[name])
 end
 
 -- InputLayer: where a model's data comes in. It has no variables and does nothing.
@@ -191,6 +200,7 @@ end)
 signature.names_of(layers, function()
   local names = layers._names_in_lua()
   for name in pairs(MERGING) do names[#names + 1] = name end
+  for index = 0, C.flow_layer_class_count() - 1 do names[#names + 1] = native.string(C.flow_layer_class_name(index)) end
   table.sort(names)
   return names
 end)

@@ -68,10 +68,10 @@ function lora.enable(layer, rank, alpha, a_initializer, b_initializer)
   rawset(layer, "call", CALLS[layer._record_name])
 end
 
--- Gives the classes their methods and fields. layers: flow.layers; Layer: the class of all.
-function lora.install(layers, Layer)
-  for class_name, name in pairs(WEIGHT) do
-    local class = layers[class_name]
+-- Gives a class its methods and fields, if it can have them. Layer: the class of all.
+function lora.install(class, Layer)
+  local name = WEIGHT[class.name]
+  if name then
     takes "rank: count, lora_alpha?: number, a_initializer = 'he_uniform', b_initializer = 'zeros'"
     function class:enable_lora(rank, alpha, a_initializer, b_initializer) lora.enable(self, rank, alpha, a_initializer, b_initializer) end
 
