@@ -148,6 +148,10 @@ takes "x, shift, axis?"
 define(function(x, shift, axis)
   x = operand(x, "roll")
   local shifts, axes = type(shift) == "table" and shift or { shift }, type(axis) == "table" and axis or { axis }
+  if #shifts == 0 then raise("flow.roll: shift is a whole number or a list of them, got %s", errors.describe(shift)) end
+  for _, s in ipairs(shifts) do
+    if type(s) ~= "number" or s % 1 ~= 0 then raise("flow.roll: a shift is a whole number, got %s", errors.describe(s)) end
+  end
   if axis == nil then
     local total = 0
     for _, s in ipairs(shifts) do total = total + s end
@@ -186,7 +190,7 @@ local function rearrange(x, pattern, lengths)
   for i, group in ipairs(from) do
     local known, unknown = 1, nil
     for _, name in ipairs(group) do
-      size[name] = lengths[name]
+      size[name] = lengths[name] and tools.whole(lengths[name], 0, "rearrange", "the length of " .. name)
       if size[name] then known = known * size[name] else
         if unknown then raise("flow.rearrange: the lengths of %s and %s do not follow from %q: give one", unknown, name, pattern) end
         unknown = name

@@ -10,12 +10,15 @@ local takes = signature.takes
 
 local ZERO = 1e-37      -- a norm below is that of zeros, which stay
 
--- x, or x scaled to the norm clip_norm where its own, over the axes (nil: all), is larger.
+-- x, or x scaled to the norm clip_norm where its own, over the axes (nil: all), is larger. The root of a sum that is 0 has no finite slope,
+-- so zeros are taken out before it, as in TensorFlow: their gradient is that of x itself.
 takes "x, clip_norm, axes?: number|list"
 tools.define_long(function(x, clip_norm, axes)
   x = tools.floats(x, "clip_by_norm")
   clip_norm = tools.operand(clip_norm, "clip_by_norm", x.dtype)
-  local norm = ops.sqrt(ops.sum(ops.square(x), axes, true))
+  local sum = ops.sum(ops.square(x), axes, true)
+  local is_zero = ops.eq(sum, 0)
+  local norm = ops.where(is_zero, 0, ops.sqrt(ops.where(is_zero, 1, sum)))
   return x * clip_norm / ops.maximum(norm, ops.maximum(clip_norm, ZERO))
 end, "clip_by_norm")
 

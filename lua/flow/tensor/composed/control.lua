@@ -82,7 +82,9 @@ create("switch", "position, branches: list, operands...", function(position, bra
   local symbolic = native.is_tensor(position) and tensor.is_symbolic(position)
   if not symbolic then
     local at = native.is_tensor(position) and position:item() or position
-    if type(at) ~= "number" then raise("flow.switch: a position is a whole number from 1, got %s", errors.describe(position)) end
+    if type(at) ~= "number" or at % 1 ~= 0 then
+      raise("flow.switch: a position is a whole number from 1, got %s", errors.describe(position))
+    end
     return branches[math.min(math.max(at, 1), count)](unpack(operands))
   end
   local result = branches[count](unpack(operands))
@@ -158,9 +160,21 @@ end)
 local function row(xs, i)
   return map_lists(function(x) return ops.squeeze(tools.part(operand(x, "map"), 1, i, i), 1) end, xs)
 end
+-- The results of rounds, tensors or nested lists of one structure, as one of these with a tensor of all rounds in each place. No unpack():
+-- Lua has no room for more than some thousand values of a call.
 local function stacked(results)
   if #results == 0 then raise("a loop over no rows has no result: it cannot be known what it would give") end
-  return map_lists(function(...) return ops.stack({ ... }, 1) end, unpack(results))
+  local first, result = results[1], {}
+  if not is_list(first) then return ops.stack(results, 1) end
+  for key in names.ordered(first) do
+    local entries = {}
+    for i, one in ipairs(results) do
+      if not is_list(one) or one[key] == nil then raise("the structures of two results differ: %s is in one only", tostring(key)) end
+      entries[i] = one[key]
+    end
+    result[key] = stacked(entries)
+  end
+  return result
 end
 
 -- f on each row of xs, a tensor or lists of tensors of as many rows; the results are stacked.

@@ -226,6 +226,7 @@ tools.define_long(function(x, output, kernel, options)
   x, output, kernel = floats(x, "fold"), pair_of(output), pair_of(kernel)
   local pad, stride, dilation = pair_of(options.padding), pair_of(options.stride), pair_of(options.dilation)
   local dims, count, sizes = tools.dims(x), {}, {}
+  if #dims ~= 3 then raise("flow.fold: columns are {batch, channels kh kw, blocks}, got rank %d", #dims) end
   for i = 1, 2 do
     sizes[i] = output[i] + 2 * pad[i]
     count[i] = math.floor((sizes[i] - (kernel[i] - 1) * dilation[i] - 1) / stride[i]) + 1

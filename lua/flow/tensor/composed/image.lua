@@ -7,6 +7,7 @@ local windows = require "flow.tensor.composed.windows"
 local signature = require "flow.signature"
 
 local raise, takes = errors.raise, signature.takes
+local check_size = require("flow.tensor.image").check_size
 local ops, floats = tools.ops, tools.floats
 local image = signature.module "flow.keras.ops.image"
 
@@ -127,7 +128,7 @@ end
 local RESIZE = "images, size: list, { interpolation = 'bilinear', antialias: boolean = false, crop_to_aspect_ratio: boolean = false, "
   .. "pad_to_aspect_ratio: boolean = false, fill_mode: 'constant' = 'constant', fill_value: number = 0, " .. FORMAT .. "; }"
 picture_op("resize", RESIZE, function(x, size, options)
-  local dtype, height, width = x.dtype, size[1], size[2]
+  local dtype, height, width = x.dtype, check_size("flow.keras.ops.image.resize: the size", size)
   local h, w = tools.length(x, 2, "resize"), tools.length(x, 3, "resize")
   if options.crop_to_aspect_ratio and options.pad_to_aspect_ratio then
     raise("flow.keras.ops.image.resize: only one of crop_to_aspect_ratio and pad_to_aspect_ratio can be set")
@@ -211,7 +212,12 @@ function internal.blurred(x, size, sigma)
   return ops.depthwise_conv(x, gaussian_kernel(size, sigma, tools.length(x, 4, "gaussian_blur"), x.dtype), { padding = "same" })
 end
 picture_op("gaussian_blur", "images, { kernel_size: number|list = 3, sigma: number|list = 1, " .. FORMAT .. "; }", function(x, options)
-  return internal.blurred(floats(x, "gaussian_blur"), pair_of(options.kernel_size), pair_of(options.sigma)):to(x.dtype)
+  local sigma = pair_of(options.sigma)
+  if not (type(sigma[1]) == "number" and type(sigma[2]) == "number" and sigma[1] > 0 and sigma[2] > 0) then
+    raise("flow.keras.ops.image.gaussian_blur: sigma is a number above 0 or a list of two, got %s", errors.describe(options.sigma))
+  end
+  local size = windows.per_axis(options.kernel_size, 2, "keras.ops.image.gaussian_blur", "a kernel size")
+  return internal.blurred(floats(x, "gaussian_blur"), size, sigma):to(x.dtype)
 end)
 
 -- How much each channel changes downwards and to the right, {..., channels, 2}: Sobel's windows, over pictures mirrored at their edges.
@@ -389,6 +395,7 @@ function image.scale_and_translate(images, shape, scale, translation, axes, meth
   end
   for i, axis in ipairs(axes) do
     axis = tools.axis(x, axis, what)
+    tools.whole(shape[axis], 0, what, ("size %d of output_shape"):format(axis))
     local weights = pixel_weights(tools.length(x, axis, what), shape[axis], scale[i], translation[i], KERNELS[method], options.antialias)
     x = ops.moveaxis(ops.matmul(ops.moveaxis(x, axis, -1), weights), -1, axis)
   end
@@ -447,7 +454,9 @@ picture_op("elastic_transform", ELASTIC, function(x, options)
   local function field()
     local seed = options.seed
     count = count + 1
-    if type(seed) == "number" then seed = random.check_seed("flow.keras.ops.image.elastic_transform", seed) * 2 + count end
+    if type(seed) == "number" then      -- exact: what is doubled is below 2^52
+      seed = (random.check_seed("flow.keras.ops.image.elastic_transform", seed) % 2 ^ 52 * 2 + count) % 2 ^ 53
+    end
     local noise = random.normal({ dims[1], dims[2], dims[3], 1 }, { seed = seed }):to(y.dtype)
     return internal.bending(noise, options.sigma, options.sigma) * options.alpha
   end

@@ -315,6 +315,7 @@ define(function(x, full, compute_uv)
     return turned(vt), s, turned(u)
   end
   local u, s, vt = tall_svd(x, m, n, full)
+  if full and n == 0 then u = units(x, m) end      -- of no columns
   if recorded(x) then
     local thin, v = columns(u, 1, n), turned(vt)
     local change = tangent(x)

@@ -276,8 +276,22 @@ takes [[inputs, sequence_lengths: data, { strategy: 'greedy'|'beam_search' = 'gr
   merge_repeated: boolean = true, mask_index: whole = 0; }]]
 tools.define_long(function(inputs, lengths, options)
   inputs = floats(inputs, "ctc_decode")
+  local dims = tools.dims(inputs)
+  if #dims ~= 3 then raise("flow.ctc_decode: inputs are {batch, steps, classes}, got shape %s", tensor.shape_text(dims)) end
+  if options.mask_index >= dims[3] then
+    raise("flow.ctc_decode: mask_index is %d, the inputs have %d classes, counted from 0", options.mask_index, dims[3])
+  end
   local values = tensor.on_host(inputs):totable()
   lengths = operand(lengths, "ctc_decode", "int32"):totable()
+  if type(lengths) ~= "table" or #lengths ~= dims[1] then
+    raise("flow.ctc_decode: sequence_lengths is one number for each of %d rows, got %s", dims[1],
+      type(lengths) == "table" and #lengths or errors.describe(lengths))
+  end
+  for b, length in ipairs(lengths) do
+    if type(length) ~= "number" or not (length >= 0 and length <= dims[2]) then
+      raise("flow.ctc_decode: the length of row %d is %s, expected a number from 0 to %d, the steps", b, errors.describe(length), dims[2])
+    end
+  end
   local all, scores
   if options.strategy == "greedy" then
     all, scores = greedy(values, lengths, options.mask_index, options.merge_repeated)

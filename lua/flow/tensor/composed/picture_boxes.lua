@@ -62,6 +62,10 @@ local function eager(x, what)
   return x
 end
 
+local function check_threshold(iou, what)
+  if not (iou >= 0 and iou <= 1) then raise("flow.image.%s: iou_threshold is from 0 to 1, got %g", what, iou) end
+end
+
 -- Positions, from 1, of the boxes that stay, int32, the one with the highest score first; of eager tensors.
 takes [[boxes, scores, max_output_size: whole, iou_threshold: number = 0.5, score_threshold?: number, { name?; }]]
 function image.non_max_suppression(boxes, scores, most, iou, least)
@@ -69,7 +73,7 @@ function image.non_max_suppression(boxes, scores, most, iou, least)
   boxes, scores = eager(boxes, what), eager(scores, what)
   local n = check_dims(boxes, what, "boxes", false, 4)[1]
   check_dims(scores, what, "scores", n)
-  if iou < 0 or iou > 1 then raise("flow.image.%s: iou_threshold is from 0 to 1, got %g", what, iou) end
+  check_threshold(iou, what)
   local places, values = native.doubles(boxes), native.doubles(scores)
   local list = suppress(n, function(i) return corners(places, 4 * i) end, function(i) return values[i] end, most, iou, least or -math.huge)
   for k, number in ipairs(list) do list[k] = number + 1 end
@@ -88,6 +92,7 @@ function image.combined_non_max_suppression(boxes, scores, per_class, total, iou
   local batch, n, shared = dims[1], dims[2], dims[3]
   local classes = check_dims(scores, what, "scores", batch, n, false)[3]
   if shared ~= 1 and shared ~= classes then raise("flow.image.%s: boxes for 1 class or for %d, got %d", what, classes, shared) end
+  check_threshold(iou, what)
   local places, values = native.doubles(boxes), native.doubles(scores)
   local size = pad_per_class and math.min(total, per_class * classes) or total
   local found = { boxes = {}, scores = {}, classes = {}, valid = {} }
@@ -137,12 +142,13 @@ function image.crop_and_resize(pictures, boxes, positions, size, method, outside
   boxes = ops.operand(boxes, nil, "flow.image." .. what):to "float32"
   local dims = check_dims(pictures, what, "pictures", false, false, false, false)
   check_dims(boxes, what, "boxes", false, 4)
+  local height, width = image.check_size("flow.image.crop_and_resize: crop_size", size)
   local function places(first, last, n, count)
     local from, to = tools.part(boxes, 2, first, first), tools.part(boxes, 2, last, last)
     if count == 1 then return (from + to) * (0.5 * (n - 1)) end
     return from * (n - 1) + (to - from) * ((n - 1) / (count - 1)) * tools.constant(tools.count(count), "float32")
   end
-  local rows, columns = places(1, 3, dims[2], size[1]), places(2, 4, dims[3], size[2])
+  local rows, columns = places(1, 3, dims[2], height), places(2, 4, dims[3], width)
   local function inside(at, n) return ops.logical_and(ops.ge(at, 0), ops.le(at, n - 1)) end
   local kept = ops.logical_and(ops.expand_dims(inside(rows, dims[2]), 3), ops.expand_dims(inside(columns, dims[3]), 2))
   local parts = ops.einsum("nyh,nhwc->nywc", pixel_shares(rows, dims[2], method), ops.take(pictures, positions, 1))

@@ -48,6 +48,9 @@ define(function(a, b, axes)
   if type(axes) == "number" then
     tools.whole(axes, 0, "tensordot", "axes")
     local rank = #tools.dims(a)
+    if axes > math.min(rank, #tools.dims(b)) then
+      raise("flow.tensordot: %d axes are summed of tensors of rank %d and %d", axes, rank, #tools.dims(b))
+    end
     for i = 1, axes do of_a[i], of_b[i] = rank - axes + i, i end
   else
     local function list_of(x) return type(x) == "table" and x or { x } end

@@ -1,6 +1,7 @@
 -- statistics.lua: order, sums and counts: sorting and what follows from it, cumulated sums, reductions that leave NaN out, histograms.
 
 local errors = require "flow.errors"
+local native = require "flow.ffi"
 local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
 local takes = require("flow.signature").takes
@@ -82,18 +83,23 @@ local ROW_METHODS = {
   midpoint = function(at) return (ops.floor(at) + ops.ceil(at)) * 0.5 end,
 }
 
-local function numbers_of(q, what)
-  if type(q) == "number" then return { q }, true end
-  if tensor and type(q) ~= "table" then q = operand(q, what):totable() end
-  if type(q) == "number" then return { q }, true end
-  return q, false
+-- What a user gave for q, a number, a list or a tensor, as a list of numbers from 0 to `most`, and whether it was one number.
+local function numbers_of(q, most, what)
+  if type(q) ~= "number" and type(q) ~= "table" then q = operand(q, what):totable() end
+  local single = type(q) == "number"
+  local list = single and { q } or q
+  for i = 1, errors.check_list("flow." .. what .. ": q", list) do
+    if type(list[i]) ~= "number" or not (list[i] >= 0 and list[i] <= most) then
+      raise("flow.%s: quantiles are from 0 to %d, got %s", what, most, errors.describe(list[i]))
+    end
+  end
+  return list, single
 end
 
--- Quantiles of the last axis, in order; q is a list.
+-- The quantile q, from 0 to 1, of the last axis, which is in order.
 local function at_quantile(sorted, q, method, what)
   local rank = #tools.dims(sorted)
   local n = tools.length(sorted, rank, what)
-  if type(q) ~= "number" or not (q >= 0 and q <= 1) then raise("flow.%s: quantiles are from 0 to 1, got %s", what, errors.describe(q)) end
   local at = METHODS[method](q * (n - 1))
   local below = math.min(math.floor(at), n - 1)
   local first = ops.squeeze(tools.part(sorted, rank, below + 1, below + 1), rank)
@@ -106,7 +112,7 @@ end
 local function quantile(x, q, axis, method, keepdims, what, nan)
   x, method = floats(x, what), method or "linear"
   if not METHODS[method] then raise("flow.%s: method %s", what, errors.choices(tostring(method), METHODS)) end
-  local list, single = numbers_of(q, what)
+  local list, single = numbers_of(q, 1, what)
   local flat, keep = tools.flattened(x, axis, keepdims, what)
   local sorted, results = ops.sort(flat, -1), {}
   local bad = ops.isnan(flat)
@@ -143,7 +149,7 @@ for _, nan in ipairs { "", "nan" } do
   takes "x, q: data, axis?: number|list, { method = 'linear', keepdims: boolean = false; }"
   define(function(x, q, axis, options)
     options = options or {}
-    local list, single = numbers_of(q, nan .. "percentile")
+    local list, single = numbers_of(q, 100, nan .. "percentile")
     local parts = {}
     for i, entry in ipairs(list) do parts[i] = entry / 100 end
     return quantile(x, single and parts[1] or parts, axis, options.method, options.keepdims, nan .. "percentile", left_out)
@@ -277,7 +283,12 @@ define(function(x, bins, range)
   if type(bins) == "number" then
     tools.whole(bins, 1, "histogram", "the number of bins")
     local low, high
-    if range ~= nil then low, high = range[1], range[2]
+    if range ~= nil then
+      if native.is_tensor(range) then range = range:totable() end
+      if type(range) ~= "table" or type(range[1]) ~= "number" or type(range[2]) ~= "number" or #range ~= 2 then
+        raise("flow.histogram: range is a list of two numbers, got %s", errors.describe(range))
+      end
+      low, high = range[1], range[2]
     elseif x.size == 0 then low, high = 0, 1
     else low, high = ops.min(x):item(), ops.max(x):item() end
     if low == high then low, high = low - 0.5, high + 0.5 end

@@ -80,7 +80,7 @@ function tools.length(x, axis, what)
 end
 
 function tools.whole(value, least, what, name)
-  if type(value) ~= "number" or value ~= math.floor(value) or value < least then
+  if type(value) ~= "number" or value ~= math.floor(value) or value < least or value >= 2 ^ 53 then
     raise("flow.%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
   end
   return value

@@ -1,0 +1,113 @@
+-- composed_edges_spec.lua: what the functions of lua/flow/tensor/composed do with arguments that are nearly right, and with many rows.
+local support = require "spec.support.init"
+local flow = require "flow"
+local ops = flow.keras.ops
+
+local NAN = 0 / 0
+
+local function refuses(pattern, f)
+  local text = support.message_of(f)
+  assert.truthy(text:find(pattern, 1, true), text)
+end
+
+describe("loops over rows", function()
+  it("take more of them than Lua returns values of a call", function()
+    local x = flow.arange(20000):to "float32"
+    local doubled = flow.map(function(v) return { v * 2, { v } } end, x)
+    assert.equal(39998, doubled[1][-1]:item())
+    assert.same({ 20000 }, { unpack(doubled[2][1].shape) })
+    local sums = flow.scan(function(state, v) return state + v end, flow.tensor(0), flow.ones { 9000 })
+    assert.equal(9000, sums[-1]:item())
+    local one = ops.vectorize(function(v) return v + 1 end)(flow.zeros { 9000 })
+    assert.equal(9000, one:sum():item())
+  end)
+
+  it("give results of one structure", function()
+    local calls = 0
+    refuses("the structures of two results differ", function()
+      flow.map(function(v)
+        calls = calls + 1
+        return calls == 1 and { v, v } or { v }
+      end, flow.ones { 2 })
+    end)
+  end)
+
+  it("choose branches by whole numbers", function()
+    for _, position in ipairs { 1.5, NAN } do
+      refuses("a position is a whole number from 1", function() ops.switch(position, { function() end, function() end }) end)
+    end
+  end)
+end)
+
+describe("clip_by_norm", function()
+  it("has the slope of x where x is zero, as in TensorFlow", function()
+    local z, tape = flow.zeros { 3 }, flow.GradientTape()
+    tape:watch(z)
+    local y = tape:record(function() return flow.clip_by_norm(z, 1):sum() end)
+    assert.same({ 1, 1, 1 }, tape:gradient(y, z):totable())      -- tensorflow 2.21
+    assert.same({ 0, 0, 0 }, flow.clip_by_norm(z, 1):totable())
+    assert.near(1, flow.clip_by_norm(flow.tensor { 3, 4 }, 1):square():sum():item(), 1e-6)
+  end)
+end)
+
+describe("arguments of composed functions", function()
+  local x = flow.ones { 2, 3 }
+
+  it("that are no whole numbers are named", function()
+    refuses("a shift is a whole number", function() ops.roll(x, "a") end)
+    refuses("a shift is a whole number", function() ops.roll(x, 0.5, 1) end)
+    refuses("the length of h is a whole number", function() flow.rearrange(x, "(h a) b -> h a b", { h = "a" }) end)
+    for _, count in ipairs { -5, 2.5, 1e300 } do
+      refuses("num_segments is a whole number from 0", function() ops.segment_sum(flow.ones { 3 }, { 0, 1, 2 }, count) end)
+    end
+    refuses("size 2 of output_shape is a whole number", function()
+      ops.image.scale_and_translate(flow.ones { 4, 4, 1 }, { 2, "a", 1 }, { 1, 1 }, { 0, 0 }, { 1, 2 }, "linear")
+    end)
+  end)
+
+  it("that do not fit the rank are named", function()
+    refuses("columns are {batch, channels kh kw, blocks}", function() ops.fold(flow.ones { 4 }, 2, 2) end)
+    refuses("2 axes are summed of tensors of rank 1 and 2", function() ops.tensordot(flow.ones { 2 }, flow.ones { 2, 2 }, 2) end)
+  end)
+
+  it("that are quantiles are from 0 to 1, also where NaN is left out", function()
+    refuses("flow.nanquantile: quantiles are from 0 to 1", function() ops.nanquantile(x, 2) end)
+    refuses("flow.quantile: quantiles are from 0 to 1", function() ops.quantile(x, { { 0.5 } }) end)
+    refuses("flow.percentile: quantiles are from 0 to 100", function() ops.percentile(x, { 50, 101 }) end)
+    assert.same({ 1, 1 }, ops.percentile(x, flow.tensor { 0, 100 }):totable())
+  end)
+
+  it("that are ranges are two numbers", function()
+    refuses("range is a list of two numbers", function() ops.histogram(x, 3, { 1 }) end)
+    refuses("range is a list of two numbers", function() ops.histogram(x, 3, 1) end)
+    assert.same({ 0, 6, 0 }, ops.histogram(x, 3, flow.tensor { 0, 3 })[1]:totable())
+  end)
+
+  it("that are sizes of pictures are heights and widths", function()
+    for _, size in ipairs { { 3 }, { 0, 3 }, { 2 ^ 32 + 1, 3 }, { 2.5, 3 } } do
+      refuses("flow.keras.ops.image.resize: the size", function() ops.image.resize(flow.ones { 4, 4, 1 }, size) end)
+    end
+    refuses("crop_size is {height, width}", function()
+      flow.image.crop_and_resize(flow.ones { 1, 4, 4, 1 }, flow.ones { 1, 4 }, { 1 }, { 2 })
+    end)
+    refuses("a kernel size is a whole number", function() ops.image.gaussian_blur(flow.ones { 4, 4, 1 }, { kernel_size = { 3 } }) end)
+    refuses("sigma is a number above 0", function() ops.image.gaussian_blur(flow.ones { 4, 4, 1 }, { sigma = { 1 } }) end)
+    refuses("iou_threshold is from 0 to 1", function() flow.image.non_max_suppression(flow.ones { 1, 4 }, { 1 }, 1, NAN) end)
+  end)
+
+  it("of ctc_decode are lengths within the steps, and a class", function()
+    local y = flow.ones { 1, 3, 4 }
+    refuses("the length of row 1 is the number 5", function() ops.ctc_decode(y, { 5 }) end)
+    refuses("one number for each of 1 rows", function() ops.ctc_decode(y, 3) end)
+    refuses("one number for each of 2 rows", function() ops.ctc_decode(flow.ones { 2, 3, 4 }, { 3 }) end)
+    refuses("mask_index is 7, the inputs have 4 classes", function() ops.ctc_decode(y, { 3 }, { mask_index = 7 }) end)
+    refuses("inputs are {batch, steps, classes}", function() ops.ctc_decode(flow.ones { 3, 4 }, { 3 }) end)
+  end)
+end)
+
+describe("svd", function()
+  it("of matrices without columns has the identity as U", function()
+    local u = ops.svd(flow.zeros { 2, 0 })
+    assert.same({ { 1, 0 }, { 0, 1 } }, u:totable())      -- numpy.linalg.svd
+  end)
+end)
