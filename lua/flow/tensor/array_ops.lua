@@ -18,7 +18,7 @@ return function(ops, define, axis_from, gather)
   end
 
   local function whole(value, least, what, name)
-    if type(value) ~= "number" or value ~= math.floor(value) or value < least then
+    if type(value) ~= "number" or value ~= math.floor(value) or value < least or value >= 2 ^ 53 then
       raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
     end
     return value
@@ -107,6 +107,7 @@ return function(ops, define, axis_from, gather)
     elseif type(cuts) ~= "table" or getmetatable(cuts) then
       raise("%s: a number of parts or a list of cuts, got %s", what, errors.describe(cuts))
     end
+    errors.check_list(what .. ": the cuts", cuts)
     for i = 1, #cuts + 1 do
       local cut = cuts[i] and whole(cuts[i], before, what, ("cut %d"):format(i)) or n
       if cut > n then raise("%s: cut %d is after %d elements, axis %d has %d", what, i, cut, axis, n) end

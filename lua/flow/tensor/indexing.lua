@@ -14,7 +14,7 @@ local one = native.out("flow_tensor")
 local LAST = 4611686018427387903LL    -- INT64_MAX / 2: "to the end" of an axis whose size is known only when a plan runs
 
 local function whole(value, axis)
-  if type(value) ~= "number" or value ~= math.floor(value) then
+  if type(value) ~= "number" or value ~= math.floor(value) or math.abs(value) >= 2 ^ 53 then
     raise("a position is a whole number from 1, got %s on axis %d", errors.describe(value), axis)
   end
   return value
@@ -51,12 +51,11 @@ local function range(entry, n, axis)
   return first, math.max(first, last), step
 end
 
--- A key with {} in the place of "...", and how many of its entries are axes of t.
+-- A key with {} for each axis that "..." stands for. Raises for a hole, and where it names more axes than t has; `rank` is that of t.
 local function without_ellipsis(t, key, rank)
-  local count, ellipsis, missing = 0, nil, nil
-  for i = 1, rank + 1 do
-    if key[i] == nil then missing = missing or i
-    elseif missing then raise("entry %d of the list of positions is nil: {} takes the whole axis", missing) end
+  local count, ellipsis = 0, nil
+  for i = 1, table.maxn(key) do
+    if key[i] == nil then raise("entry %d of the list of positions is nil: {} takes the whole axis", i) end
   end
   for i = 1, #key do
     if key[i] == "..." then

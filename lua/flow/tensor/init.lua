@@ -166,7 +166,8 @@ function tensor.full(shape, value, options)
   local kind = type(value)
   if native.is_tensor(value) then
     if options.dtype then value = value:to(options.dtype) end
-    return value:broadcast_to(dims)
+    value = value:broadcast_to(dims)
+    return options.device and placed(value, options) or value
   end
   if kind ~= "number" and kind ~= "boolean" and not integers.is(value) then
     raise("flow.full: the value is a number, a boolean or a tensor, got %s", errors.describe(value))
@@ -222,10 +223,10 @@ function tensor.linspace(start, stop, num, options)
   end
   local gaps = options.endpoint == false and num or num - 1
   local step = gaps > 0 and (stop - start) / gaps or 0
+  local t = new(wanted_dtype(options, "float32"), { num })      -- first: it says in words what memory is missing
   local values = native.array("double", num)
   for i = 0, num - 1 do values[i] = start + step * i end
   if gaps > 0 and options.endpoint ~= false then values[num - 1] = stop end
-  local t = new(wanted_dtype(options, "float32"), { num })
   check(C.flow_tensor_write(t.p, values, num))
   t = placed(t, options)
   if options.retstep then return t, step end

@@ -59,6 +59,13 @@ local function is_generator(seed)
 end
 internal.is_generator = is_generator
 
+-- The seed number `count` of those that follow from one: (seed * 1000003 + count) modulo 2^53, in 64-bit integers, since the product of a
+-- large seed is beyond what a Lua number holds exactly, and all counts would give the same.
+function internal.following_seed(seed, count)
+  local sum = native.cast("uint64_t", seed) * 1000003ULL + native.cast("uint64_t", count)
+  return tonumber(sum % 2ULL ^ 53)
+end
+
 -- A seed of the caller, or a fresh one.
 function internal.seed_of(what, options)
   local seed = options.seed
@@ -121,6 +128,9 @@ end
 takes "shape, minval: number = 0, maxval: number, { dtype = 'int32', seed?; device? }"
 function random.randint(shape, minval, maxval, options)
   local what = "flow.random.randint"
+  if type(options.dtype) ~= "string" or not options.dtype:find "int" then
+    raise("%s: dtype is one of whole numbers, such as \"int32\", got %s", what, errors.describe(options.dtype))
+  end
   if not (minval < maxval) then raise("%s: needs minval < maxval, got %s and %s", what, tostring(minval), tostring(maxval)) end
   return draw(what, "random_uniform", tensor.check_dims(what, shape), options.dtype, minval, maxval, options)
 end

@@ -16,7 +16,7 @@ local function draws_of(options)
     count = count + 1
     local own = { dtype = "float32", device = options.device }
     if random.is_generator(options.seed) then own.seed = options.seed
-    elseif options.seed ~= nil then own.seed = (random.check_seed("flow.random", options.seed) * 1000003 + count) % 2 ^ 53 end
+    elseif options.seed ~= nil then own.seed = random.following_seed(random.check_seed("flow.random", options.seed), count) end
     return own
   end
 end
@@ -90,6 +90,7 @@ function random.binomial(shape, counts, probabilities, options)
   local n, p = parameter(counts, what), parameter(probabilities, what)
   if tensor.is_symbolic(n) then raise("%s: counts need values in a trace, as they say how many numbers are drawn", what) end
   local most = n.size > 0 and ops.max(n):item() or 0
+  if most == math.huge then raise("%s: counts are whole numbers, one of them is infinite", what) end
   local successes = random.uniform(shape, next_options()) * 0
   n, p = n + successes, p + successes
   while most > FEW do
@@ -128,7 +129,7 @@ Generator.__index = Generator
 -- A different seed at each call, which all follow from the first.
 function Generator:next()
   self.count = self.count + 1
-  return (self.seed * 1000003 + self.count * 7919) % 2 ^ 53
+  return random.following_seed(self.seed, self.count * 7919)
 end
 Generator.__tostring = function(self) return ("SeedGenerator (seed=%d, %d drawn)"):format(self.seed, self.count) end
 

@@ -42,8 +42,9 @@ return function(from)
     local key = next(list, #list > 0 and #list or nil)
     if key ~= nil and type(key) ~= "number" then raise("%s: unknown option %q", what, tostring(key)) end
     for i = 1, errors.check_list(what .. ": the shape", list) do
-      if not rows_of(list[i]) and (type(list[i]) ~= "number" or list[i] ~= floor(list[i])) then
-        raise("%s: dimension %d of the shape is %s, expected a whole number", what, i, errors.describe(list[i]))
+      local n = list[i]      -- beyond 2^53 it would become another number, INFER among them, as an int64_t
+      if not rows_of(n) and (type(n) ~= "number" or n ~= floor(n) or math.abs(n) >= 2 ^ 53) then
+        raise("%s: dimension %d of the shape is %s, expected a whole number", what, i, errors.describe(n))
       end
     end
     return list

@@ -56,9 +56,10 @@ local function put_in_order(what, value, shape, depth, list)
   return list
 end
 
--- The strings one after the other, and their shape.
+-- The strings one after the other, and their shape, which has at most as many axes as a flow_strings has room for.
 function strings.flat(what, value)
   local shape = shape_of(value)
+  if #shape > C.FLOW_MAX_RANK then raise("%s: a tensor has at most %d dimensions, got %d", what, C.FLOW_MAX_RANK, #shape) end
   return put_in_order(what, value, shape, 1, {}), shape
 end
 
@@ -117,7 +118,7 @@ local function picked(value, keys, at)
   local is_range = type(key) == "table"
   local from = is_range and (key[1] or 1) or key
   local to = is_range and (key[2] or -1) or key
-  if type(from) ~= "number" or type(to) ~= "number" or is_range and key[3] ~= nil then
+  if type(from) ~= "number" or type(to) ~= "number" or from % 1 ~= 0 or to % 1 ~= 0 or is_range and key[3] ~= nil then
     raise("a tensor of strings is indexed by positions and ranges { from, to }, got %s", errors.describe(key))
   end
   from, to = from < 0 and #value + 1 + from or from, to < 0 and #value + 1 + to or to
@@ -195,13 +196,27 @@ end
 -- where they vary. Axes count from 1, -1 is the last.
 local MOVES = {}
 
+-- A position among `count` axes, from 1; negative ones count from the end.
+local function axis_of(what, axis, count)
+  if type(axis) ~= "number" or axis % 1 ~= 0 then raise("%s: an axis is a whole number, got %s", what, errors.describe(axis)) end
+  local at = axis < 0 and count + 1 + axis or axis
+  if at < 1 or at > count then raise("%s: axis %d is out of range: there are %d axes, counted from 1", what, axis, count) end
+  return at
+end
+
 -- One size may be -1: what is left.
 function MOVES.reshape(shape, wanted, ...)
   if type(wanted) == "number" then wanted = { wanted, ... } end
   if type(wanted) ~= "table" then raise("reshape takes a shape such as { -1, 1 }, got %s", errors.describe(wanted)) end
   local made, count, known, free = {}, count_of(shape), 1, nil
   for _, n in ipairs(shape) do count = n < 0 and -1 or count end
-  for i, n in ipairs(wanted) do
+  for i = 1, errors.check_list("reshape: the shape", wanted) do
+    local n = wanted[i]
+    if type(n) ~= "number" or n % 1 ~= 0 or n < -1 then
+      raise("reshape: dimension %d of the shape is %s, expected a whole number from 0, or -1: worked out", i, errors.describe(n))
+    elseif n == -1 and free then
+      raise("reshape: dimensions %d and %d are both -1, at most one can be worked out", free, i)
+    end
     made[i] = n
     if n == -1 then free = i else known = known * n end
   end
@@ -212,19 +227,24 @@ function MOVES.reshape(shape, wanted, ...)
   return made
 end
 
--- An axis of size 1 at that position.
+-- An axis of size 1 at that position, by default in front.
 function MOVES.expand_dims(shape, axis)
   local made = { unpack(shape) }
-  table.insert(made, axis < 0 and #made + 2 + axis or axis, 1)
+  table.insert(made, axis_of("expand_dims", axis or 1, #made + 1), 1)
   return made
 end
 
--- Without that axis of size 1.
+-- Without that axis of size 1, or these; without all of them if none is named.
 function MOVES.squeeze(shape, axis)
-  local made = { unpack(shape) }
-  axis = axis or -1
-  local size = table.remove(made, axis < 0 and #made + 1 + axis or axis)
-  if size ~= 1 then raise("squeeze: axis %d of the strings is not of size 1", axis) end
+  local made, drop = {}, {}
+  for _, named in ipairs(type(axis) == "table" and axis or { axis }) do
+    local at = axis_of("squeeze", named, #shape)
+    if shape[at] ~= 1 then raise("squeeze: axis %d of the strings is not of size 1", named) end
+    drop[at] = true
+  end
+  for i, n in ipairs(shape) do
+    if not (drop[i] or axis == nil and n == 1) then made[#made + 1] = n end
+  end
   return made
 end
 

@@ -14,6 +14,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local names = require "flow.names"
 local signature = require "flow.signature"
 local variable = require "flow.tensor.variable"
 local ops = require "flow.tensor.ops"
@@ -88,12 +89,13 @@ function Tape:record(f, ...)
   return finish(native.between(enter, leave, f, ...))
 end
 
--- Watches a tensor (or a list of them), before recording starts or while it runs. Variables need no watching.
+-- Watches a tensor (or a list of them): every recording from now on, or, while one runs, that one alone, so that a tape that is used for
+-- many steps keeps no tensor of those before. Variables need no watching.
 function Tape:watch(t)
   if native.is_tensor(t) then
     if not t.dtype:find("float", 1, true) then raise("watch(): gradients need floating-point numbers, this tensor is %s", t.dtype) end
-    self.watched[#self.watched + 1] = t
-    if self.recording then check(C.flow_tape_watch(self.handle, native.pointer(t))) end
+    if self.recording then check(C.flow_tape_watch(self.handle, native.pointer(t)))
+    else self.watched[#self.watched + 1] = t end
   elseif type(t) == "table" and not variable.is_variable(t) then
     for i = 1, errors.check_list("watch()", t) do self:watch(t[i]) end
   elseif not variable.is_variable(t) then
@@ -112,7 +114,7 @@ local function flatten(sources, leaves)
   end
   if #sources > 0 then errors.check_list("gradient(): the sources", sources) end
   local positions = {}
-  for key, value in pairs(sources) do positions[key] = flatten(value, leaves) end
+  for key, value in names.ordered(sources) do positions[key] = flatten(value, leaves) end
   return positions
 end
 
@@ -141,7 +143,9 @@ local function flatten_targets(target, gradient, leaves, given)
   for key in pairs(gradient or {}) do
     if target[key] == nil then raise("gradient(): output_gradients has the entry %s, the target has not", tostring(key)) end
   end
-  for key, entry in pairs(target) do flatten_targets(entry, gradient and gradient[key], leaves, given) end
+  for key, entry in names.ordered(target) do      -- pairs() has another order in each process, and sums of gradients follow it
+    flatten_targets(entry, gradient and gradient[key], leaves, given)
+  end
 end
 
 -- Gradients of the targets' sum for a list of tensors and variables, nil where no target depends on one. given: of flatten_targets.
@@ -253,8 +257,9 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
 end
 
 -- The gradients of each of the `count` parts of a target, which seed(i) picks: a list for each leaf, or false where none depends on it.
-local function gradients_of_parts(self, target, count, seed, leaves)
-  if not self.handle then raise("jacobian(): this tape has recorded nothing; call tape:record(f) first") end
+-- what: the method that asks, for messages.
+local function gradients_of_parts(self, what, target, count, seed, leaves)
+  if not self.handle then raise("%s: this tape has recorded nothing; call tape:record(f) first", what) end
   local lists = {}
   for k = 1, #leaves do lists[k] = false end
   for i = 1, count do
@@ -295,7 +300,7 @@ function Tape:jacobian(target, sources, unconnected)
   local dims, count = known_dims("jacobian()", target, 1)
   local leaves, results = {}, {}
   local positions = flatten(sources, leaves)
-  local lists = gradients_of_parts(self, target, count, function(i)
+  local lists = gradients_of_parts(self, "jacobian()", target, count, function(i)
     return ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), dims)
   end, leaves)
   for k, leaf in ipairs(leaves) do
@@ -311,7 +316,10 @@ takes "target, source"
 function Tape:batch_jacobian(target, source)
   local dims, count = known_dims("batch_jacobian()", target, 2)
   if not native.is_tensor(source) then raise("batch_jacobian(): the source is a tensor, got %s", errors.describe(source)) end
-  local list = gradients_of_parts(self, target, count, function(i)
+  if target.rank == 0 or source.rank == 0 then
+    raise("batch_jacobian(): the first axis of the target and of the source is that of the rows; one of them is a single number")
+  end
+  local list = gradients_of_parts(self, "batch_jacobian()", target, count, function(i)
     return ops.zeros_like(target) + ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), joined({ 1 }, dims))
   end, { source })[1]
   if not list then return nil end
@@ -331,11 +339,11 @@ end
 
 ---- custom gradients ------------------------------------------------------------------------------------------------------------------
 
+-- What f of a custom gradient returned first as a list of tensors; nil: it is something else.
 local function results_of(value)
   local list = type(value) == "table" and not getmetatable(value) and value or { value }
-  for i, result in ipairs(list) do
+  for _, result in ipairs(list) do
     if not native.is_tensor(result) then return nil end
-    list[i] = result
   end
   return #list > 0 and list or nil
 end

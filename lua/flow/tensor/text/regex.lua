@@ -388,12 +388,22 @@ function regex.compile(pattern, anchored)
   if parser.at <= #pattern then parser:fail("a parenthesis is not open") end
   local state = { pattern = pattern, text = "", groups = {}, starts = {}, steps = 0 }
   local match = make(tree, state, function(at) return (not anchored or at == #state.text + 1) and at or nil end)
+  -- A search that is given up leaves counts of repetitions in the matchers, so that these are of no use afterwards.
+  local function found(ok, ...)
+    if ok then return ... end
+    compiled[key] = nil
+    local problem = ...
+    if type(problem) == "string" and problem:find("stack overflow", 1, true) then
+      raise("the regular expression %q repeats too often on a text of %d bytes", pattern, #state.text)
+    end
+    error(problem, 0)
+  end
   local function find(text, from)
     state.text, state.steps = text, 0
     local at = from
     while at <= #text + 1 do
       state.groups, state.starts = {}, {}
-      local stop = match(at)
+      local stop = found(pcall(match, at))
       if stop then return at, stop - 1, state.groups end
       if anchored then return nil end
       local _

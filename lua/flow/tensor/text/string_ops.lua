@@ -210,7 +210,9 @@ function text.reduce_join(value, axis, keepdims, separator)
   if at < 1 or at > #shape then raise("flow.strings.reduce_join: axis %d is not one of the shape %s", axis, tensor.shape_text(shape)) end
   local inner, made = 1, {}
   for i = at + 1, #shape do inner = inner * shape[i] end
-  for block = 0, #list / (shape[at] * inner) - 1 do
+  local outer = 1
+  for i = 1, at - 1 do outer = outer * shape[i] end
+  for block = 0, outer - 1 do
     for column = 1, inner do
       local row = {}
       for k = 0, shape[at] - 1 do row[k + 1] = list[(block * shape[at] + k) * inner + column] end
@@ -241,20 +243,25 @@ end
 
 ---- numbers ----------------------------------------------------------------------------------------------------------------
 
+-- The numbers that strings spell, in decimal digits; for a dtype of whole numbers one with a fraction is refused, as in TensorFlow.
 takes "input: data, out_type: string = 'float32'"
 function text.to_number(value, out_type)
   local list, shape = flat("to_number", value)
+  local is_whole = out_type:find "int" ~= nil
   for i, one in ipairs(list) do
     local number = not one:find("^%s*[+-]?0[xX]") and tonumber(one)
-    if not number then raise("flow.strings.to_number: %q is not a number", one) end
+    if not number or is_whole and number % 1 ~= 0 then
+      raise("flow.strings.to_number: %q is not a %snumber", one, is_whole and "whole " or "")
+    end
     list[i] = number
   end
   return numbers(list, shape, out_type)
 end
 
--- Numbers as strings: whole ones and booleans as such, others with `precision` digits after the point, six significant ones without it.
+-- Numbers as strings: whole ones and booleans as such, others with `precision` digits after the point, six without it (-1).
 takes "input: data, precision: integer = -1"
 function text.as_string(value, precision)
+  if precision > 99 then raise("flow.strings.as_string: precision is at most 99, got %d", precision) end
   local t = native.is_tensor(value) and value or tensor.tensor(value)
   if tensor.is_symbolic(t) then
     require("flow.scopes").own().needs_values = true
