@@ -20,7 +20,7 @@ local function sizes_of(name, value, axes)
   end
   for i = 1, math.max(axes, #list) do
     local size = list[i]
-    if #list ~= axes or type(size) ~= "number" or size < 1 or size ~= math.floor(size) then
+    if #list ~= axes or type(size) ~= "number" or size < 1 or size ~= math.floor(size) or size == math.huge then
       raise("%s: output_size is a whole number from 1 or a list of %d, got %s", name, axes, errors.describe(value))
     end
   end

@@ -28,15 +28,14 @@ local function refuse_sparse(title, sparse)
   if sparse then raise("%s: sparse = true is not supported: results are plain tensors", title) end
 end
 
--- Categories as Keras encodes them (keras.src.utils.numerical_utils.encode_categorical_inputs). weights: of "count", or nil.
+-- Categories {..., n} as Keras encodes them (keras.src.utils.numerical_utils.encode_categorical_inputs): {..., depth}, or for "one_hot"
+-- {..., n, depth}, without an n that is 1; float32. weights: of "count", of the numbers' shape, or nil.
 local function encode(numbers, mode, depth, weights)
   local rank = #numbers.shape
   if rank == 0 then numbers, rank = numbers:expand_dims(1), 1 end
-  if mode == "one_hot" then
-    if rank > 1 and numbers.shape[rank] == 1 then numbers = numbers:squeeze(-1) end
-    return numbers:one_hot(depth)
-  end
+  if mode == "one_hot" and rank > 1 and numbers.shape[rank] == 1 then numbers = numbers:squeeze(-1) end
   local rows = numbers:one_hot(depth)
+  if mode == "one_hot" then return rows end
   if mode == "multi_hot" then return rows:max(-2) end
   if weights then rows = rows * weights:expand_dims(-1) end
   return rows:sum(-2)
@@ -52,7 +51,7 @@ signature.constructor(CategoryEncoding, "flow.layers.CategoryEncoding", function
   refuse_sparse("CategoryEncoding", sparse)
   if output_mode == "binary" then output_mode = "multi_hot" end
   check_mode("CategoryEncoding", output_mode, { "multi_hot", "one_hot", "count" })
-  local self = object.new(CategoryEncoding):_prepare("CategoryEncoding", { name = options.name, trainable = options.trainable })
+  local self = object.new(CategoryEncoding):_prepare("CategoryEncoding", options)
   rawset(self, "_given", { num_tokens = num_tokens, output_mode = output_mode })
   return self
 end)
@@ -124,6 +123,9 @@ end
 
 ---- what adapt() learns: keras.src.layers.preprocessing.discretization ---------------------------------------------------------
 
+-- numpy's order: NaNs are last. table.sort() with < alone has no order for them.
+local function is_before(a, b) return a < b or a == a and b ~= b end
+
 -- numpy.interp: f at x of the line through the points (xs, fs).
 local function interpolate(x, xs, fs)
   if x <= xs[1] then return fs[1] end
@@ -154,7 +156,7 @@ end
 
 -- Of a list of numbers.
 local function summarize(values, epsilon)
-  table.sort(values)
+  table.sort(values, is_before)
   local step = math.max(#values * epsilon, 1)
   local summary, first, stride = { values = {}, weights = {} }, math.floor(step - 1), math.floor(step)
   for i = first + 1, #values, stride do
@@ -169,7 +171,7 @@ local function merge(a, b, epsilon)
   for _, summary in ipairs { a, b } do
     for i, value in ipairs(summary.values) do points[#points + 1] = { value, summary.weights[i] } end
   end
-  table.sort(points, function(x, y) return x[1] < y[1] end)
+  table.sort(points, function(x, y) return is_before(x[1], y[1]) end)
   for i, point in ipairs(points) do merged.values[i], merged.weights[i] = point[1], point[2] end
   return compress(merged, epsilon)
 end

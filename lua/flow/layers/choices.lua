@@ -124,6 +124,7 @@ local function constructor(kind, index, class_name, title, of)
     return new(options)
   end)
   object.static(class, "from_config", function(_, config)
+    object.check_config(class_name, config)
     local options = {}
     for name, value in pairs(config) do
       if value ~= json.null then options[name] = value end
@@ -142,6 +143,7 @@ local function extension(parent, class_name)
     rawset(self, "_in_lua", true)
   end)
   object.static(made, "from_config", function(own, config)
+    object.check_config(class_name, config)
     local options = {}
     for name, value in pairs(config) do options[name] = option_fields.from_config(name, value) end
     return own(options)

@@ -127,10 +127,10 @@ function entries.dtype(content)
   return given(dtype) and dtype or nil
 end
 
--- Axes count from 0 in files, from 1 here.
+-- Axes count from 0 in files, from 1 here: a number, a list of them, or nil; the record refuses all else.
 local function axes_of(axis)
   if type(axis) == "number" then return axis >= 0 and axis + 1 or axis end
-  if not given(axis) then return nil end
+  if not given(axis) or type(axis) ~= "table" then return nil end
   local list = {}
   for i, one in ipairs(axis) do list[i] = axes_of(one) end
   return list

@@ -94,6 +94,12 @@ end
 -- The features of these names as one: their values together fall into one of crossing_dim bins.
 takes("feature_names: list, crossing_dim: count, " .. MODES)
 function FeatureSpace.cross(feature_names, dim, mode)
+  for i = 1, errors.check_list(WHAT .. ".cross: feature_names", feature_names) do
+    if type(feature_names[i]) ~= "string" then
+      raise("%s.cross: entry %d of feature_names is %s, expected the name of a feature", WHAT, i, errors.describe(feature_names[i]))
+    end
+  end
+  if #feature_names < 2 then raise("%s.cross takes at least two names of features, got %d", WHAT, #feature_names) end
   return object.new(Cross, { feature_names = feature_names, crossing_dim = dim, output_mode = mode,
                              name = table.concat(feature_names, "_X_") })
 end
@@ -154,6 +160,10 @@ local function read_arguments(first, options)
   if given.output_mode ~= "concat" and given.output_mode ~= "dict" then
     raise("%s: output_mode is \"concat\" or \"dict\", got %s", WHAT, errors.describe(given.output_mode))
   end
+  for name in pairs(first) do
+    if type(name) ~= "string" then raise("%s: the features have names, found the key %s", WHAT, tostring(name)) end
+  end
+  if given.crosses ~= nil then errors.check_list(WHAT .. ": crosses", given.crosses) end
   return given
 end
 
@@ -164,7 +174,6 @@ signature.constructor(FeatureSpace, "flow.utils.FeatureSpace", function(features
     crossers = {}, crosses = {}, output_mode = given.output_mode, _is_adapted = false, _encoders = {}, _inputs = {}, _encoded = false,
     name = given.name or names.auto(WHAT) })
   for _, name in ipairs(self._names) do
-    if type(name) ~= "string" then raise("%s: the features have names, found the key %s", WHAT, tostring(name)) end
     self.features[name] = read_feature(self, name, given.features[name])
     self.preprocessors[name] = self.features[name].preprocessor or nil
   end
@@ -359,10 +368,10 @@ end
 -- What the preprocessors give for these Inputs, by name.
 function FeatureSpace:get_preprocessed_features()
   check_adapted(self)
-  local values = {}
-  for name, input in pairs(self:get_inputs()) do
+  local values, inputs = {}, self:get_inputs()
+  for _, name in ipairs(self._names) do      -- in their order, which layers' names in files follow
     local layer = self.preprocessors[name]
-    values[name] = layer and layer(input) or input
+    values[name] = layer and layer(inputs[name]) or inputs[name]
   end
   return values
 end

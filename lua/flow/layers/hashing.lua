@@ -56,6 +56,9 @@ signature.takes("num_bins: count, mask_value?, salt?, output_mode: string = 'int
 signature.constructor(Hashing, "flow.layers.Hashing", function(num_bins, mask_value, salt, output_mode, sparse, options)
   IndexLookup._refuse("Hashing", "sparse", sparse)
   output_mode = IndexLookup._mode("Hashing", output_mode, { "int", "one_hot", "multi_hot", "count" })
+  if mask_value ~= nil and type(mask_value) ~= "string" and not (type(mask_value) == "number" and mask_value % 1 == 0) then
+    raise("Hashing: mask_value is a string or a whole number, got %s", errors.describe(mask_value))
+  end
   local self = object.new(Hashing):_prepare("Hashing", { name = options.name, trainable = options.trainable })
   rawset(self, "_given", { num_bins = num_bins, mask_value = mask_value, salt = IndexLookup._salt("Hashing", salt),
     output_mode = output_mode, dtype = dtype_of("Hashing", output_mode, options.dtype) })

@@ -72,6 +72,7 @@ function HostLayer:_call(inputs, options)
   if type(list) ~= "table" or getmetatable(list) then
     raise("%s is called on a list of tensors, got %s", object.title(self), errors.describe(inputs))
   end
+  errors.check_list(object.title(self) .. ": the inputs", list)
   local components, specs = components_of(self, list)
   if components then
     local result = self:_takes(specs)

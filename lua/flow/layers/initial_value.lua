@@ -12,6 +12,9 @@ local C, check, raise = native.C, native.check, errors.raise
 -- A new tensor. what: for messages; given: the name of an initializer, one such as flow.initializers.Constant(1), or a function of the
 -- shape and { dtype = } that returns a tensor.
 return function(what, given, shape, dtype)
+  if dtype ~= nil and type(dtype) ~= "string" then
+    raise("%s: dtype is a name such as \"float32\", got %s", what, errors.describe(dtype))
+  end
   for i = 1, #shape do
     if type(shape[i]) ~= "number" or shape[i] < 0 then
       raise("%s: dimension %d of the shape is %s; the shape of a weight has no batch dimension", what, i, errors.describe(shape[i]))

@@ -154,15 +154,8 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
     end
     placement.share_new(made)
   else
-    local before = #self._own
-    rawset(self, "_building", true)
     local own = of_arguments and self.build ~= Layer.build      -- that of all layers takes one shape, and does nothing here
-    local ok, problem = pcall(self.build, self, unpack(own and of_arguments or { self._input_shape }))
-    rawset(self, "_building", nil)
-    if not ok then
-      for i = #self._own, before + 1, -1 do self._own[i] = nil end
-      error(problem, 0)
-    end
+    own_build.run(self, self.build, unpack(own and of_arguments or { self._input_shape }))
   end
   rawset(self, "_built", true)
   rawset(self, "_built_in", placement.current() or false)      -- where its variables were made
@@ -188,16 +181,14 @@ takes("{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', t
 function Layer:add_weight(options)
   local shape = options.shape or {}
   local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
-  local name = self.name .. "/" .. options.name
+  local name, what = self.name .. "/" .. options.name, object.title(self) .. ": add_weight"
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
-  self._own[#self._own + 1] = weight
-  if options.regularizer then
+  local regularize = options.regularizer and penalties.regularizer(what, options.regularizer)
+  if options.constraint then require("flow.layers.constraints")._attach(what, weight, options.constraint) end
+  self._own[#self._own + 1] = weight      -- from here on nothing fails
+  if regularize then
     rawset(self, "_regularizers", rawget(self, "_regularizers") or {})
-    local regularize = penalties.regularizer(object.title(self) .. ": add_weight", options.regularizer)
     self._regularizers[#self._regularizers + 1] = { weight, regularize }
-  end
-  if options.constraint then
-    require("flow.layers.constraints")._attach(object.title(self) .. ": add_weight", weight, options.constraint)
   end
   return weight
 end

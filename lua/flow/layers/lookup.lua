@@ -147,7 +147,7 @@ local function special_tokens(self)
   return list
 end
 
--- The lines of a file, each a token.
+-- The lines of a file, each a token. Raises for a line that is none: without it the numbers of all tokens after it would be others.
 local function read_lines(self, path)
   local ok, text = pcall(require("flow.io").read_file, path)
   if not ok then
@@ -155,8 +155,11 @@ local function read_lines(self, path)
   end
   local list = {}
   for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch("(.-)\r?\n") do
-    list[#list + 1] = self._kind.value(line)
-    if list[#list] == nil then raise("%s: line %d of %s is not %s: %q", title_of(self), #list + 1, path, self._kind.what, line) end
+    local token = self._kind.value(line)
+    if token == nil or not self._kind.is_token(token) then
+      raise("%s: line %d of %s is not %s: %q", title_of(self), #list + 1, path, self._kind.what, line)
+    end
+    list[#list + 1] = token
   end
   return list
 end
@@ -247,6 +250,11 @@ function IndexLookup:set_vocabulary(vocabulary, idf_weights)
       raise("%s: idf_weights has %s, the vocabulary %d tokens", title,
         type(idf_weights) == "table" and #idf_weights .. " numbers" or errors.describe(idf_weights), #list)
     end
+    for i = 1, #list do
+      if type(idf_weights[i]) ~= "number" then
+        raise("%s: idf_weights is a list of numbers, its entry %d is %s", title, i, errors.describe(idf_weights[i]))
+      end
+    end
     rawset(self, "_weights", pad_weights(self, idf_weights, #list, first > 0))
   end
   set_tokens(self, tokens)
@@ -335,13 +343,16 @@ function IndexLookup:_takes(specs)
            model_dtype = mode == "int" and "int64" or "float32" }
 end
 
--- Numbers to tokens: outside of the vocabulary is what oov_token says.
+-- Numbers, a tensor of any shape, to tokens of the same shape: oov_token for those outside of the vocabulary.
 local function invert(self, value)
   need_vocabulary(self)
   local given, first, list = self._given, token_start(self), {}
   local numbers = value:reshape { -1 }:totable()
   for i, number in ipairs(numbers) do
     list[i] = self._tokens[number - first + 1] or number == 0 and given.mask_token or given.oov_token
+    if list[i] == nil then
+      raise("%s: the number %g at position %d is none of its tokens, and it has no oov_token", title_of(self), number, i)
+    end
   end
   local shape = { unpack(value.shape) }
   if self._kind == STRING then return strings.of(list, shape) end

@@ -78,16 +78,21 @@ local function parameter_names(layer)
   return names
 end
 
--- Fills in the masks that a call on several tensors, or with options (several.lua), did not give. Returns the mask of the first argument.
+-- Fills in the masks that a call on several tensors, or with options (several.lua), did not give: options.mask of a call on one tensor,
+-- options.NAME_mask of one on several, by the name of the parameter or of the option. call.options is changed. Returns the mask of the
+-- first argument.
 function masks.fill(layer, call)
   local options, count, names = call.options, #call.arguments, nil
-  local first = call.arguments[1]
+  local first, found = call.arguments[1], {}
   for name, value in pairs(options) do
     local is_tensors = native.is_tensor(value) or type(value) == "table" and native.is_tensor(value[1])
     if is_tensors and not name:find "mask" then
       count = count + 1
-      if options[name .. "_mask"] == nil then options[name .. "_mask"] = masks.of(value) end
+      found[name .. "_mask"] = masks.of(value)
     end
+  end
+  for name, mask in pairs(found) do      -- afterwards: a table that gets new keys while pairs() walks it loses some of its own
+    if options[name] == nil then options[name] = mask end
   end
   if count == 1 then
     if options.mask == nil then options.mask = masks.of(first) end

@@ -34,7 +34,10 @@ function mixed_precision.Policy(name) return mixed_precision.policy("Policy", na
 mixed_precision.DTypePolicy = mixed_precision.Policy
 
 function Policy:get_config() return { name = self.name } end
-object.static(Policy, "from_config", function(_, config) return mixed_precision.policy("Policy", config.name) end)
+object.static(Policy, "from_config", function(_, config)
+  object.check_config("DTypePolicy", config)
+  return mixed_precision.policy("Policy", config.name)
+end)
 function Policy.fields.quantization_mode() return nil end
 
 local global = mixed_precision.policy("", "float32")

@@ -63,7 +63,8 @@ return function(Normalization)
           if not kept[axis] then reduced[#reduced + 1] = axis end
         end
       end
-      total = merge(total, moments(x:to("float32"), reduced))
+      local mean, variance, count = moments(x:to("float32"), reduced)
+      if count > 0 then total = merge(total, mean, variance, count) end      -- a batch without rows says nothing
     end
     if not total then raise("%s: adapt() found no data", object.title(self)) end
     self.mean:assign(total.mean:reshape { unpack(self.mean:value().shape) })

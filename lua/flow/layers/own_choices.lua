@@ -14,6 +14,7 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 local custom_objects = require "flow.custom_objects"
 local json = require "flow.json"
+local names = require "flow.names"
 local ops = require "flow.tensor.ops"
 local signature = require "flow.signature"
 
@@ -83,10 +84,11 @@ local function weights_of(layer, prefix)
   return found
 end
 
--- Of a layer that was just built.
+-- Of a layer that was just built. The options come in the order of their names: initializers may draw random numbers, and pairs() has
+-- another order in each process.
 function own_choices.apply(layer, chosen)
-  for option, value in pairs(chosen) do
-    local prefix, kind = option:match "^(.*)_(%l+)$"
+  for _, option in ipairs(names.sorted(chosen)) do
+    local value, prefix, kind = chosen[option], option:match "^(.*)_(%l+)$"
     local what = ("%s: %s"):format(object.title(layer), option)
     for _, weight in ipairs(prefix and weights_of(layer, prefix) or {}) do
       if kind == "initializer" then

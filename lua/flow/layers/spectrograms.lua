@@ -111,8 +111,9 @@ local STFTSpectrogram = define("STFTSpectrogram", "mode: string = 'log', frame_l
     elseif given.scaling and given.scaling ~= "density" and given.scaling ~= "spectrum" then
       raise("%s: scaling is density, spectrum or false, got %s", title, errors.describe(given.scaling))
     end
-    rawset(self, "_step", given.frame_step or math.floor(given.frame_length / 2))
+    rawset(self, "_step", given.frame_step or math.max(math.floor(given.frame_length / 2), 1))
     rawset(self, "_length", given.fft_length or 2 ^ math.ceil(math.log(given.frame_length) / math.log(2)))
+    rawset(self, "_frequencies", math.floor(self._length / 2) + 1)
   end)
 
 -- Cosine sums that windows are, by their coefficients.
@@ -142,7 +143,7 @@ end
 -- What a frame is multiplied with, {frame_length, 1, frequencies}: waves under the window.
 local function waves(self, wave)
   local given, window = self._given, window_of(self, self._given)
-  local frequencies, rows, sum = self._length / 2 + 1, {}, 0
+  local frequencies, rows, sum = self._frequencies, {}, 0
   for i = 1, given.frame_length do
     local weight = window and window[i] or 1
     sum = sum + (given.scaling == "density" and weight * weight or math.abs(weight))
@@ -155,7 +156,7 @@ local function waves(self, wave)
 end
 
 function STFTSpectrogram:build()
-  local shape, mode = { self._given.frame_length, 1, self._length / 2 + 1 }, self._given.mode
+  local shape, mode = { self._given.frame_length, 1, self._frequencies }, self._given.mode
   local function add(name, wave)
     rawset(self, "_" .. name, self:add_weight { name = name .. "_kernel", shape = shape,
                                                 initializer = function() return waves(self, wave) end })

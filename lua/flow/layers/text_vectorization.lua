@@ -34,8 +34,8 @@ end
 local function ngram_widths(title, ngrams)
   if ngrams == nil then return nil end
   local list = {}
-  if type(ngrams) == "number" then
-    for width = 1, ngrams do list[width] = width end
+  if type(ngrams) == "number" and ngrams % 1 == 0 then
+    for width = 1, math.min(ngrams, 9) do list[width] = width end      -- 9 are too many already
   elseif type(ngrams) == "table" then
     list = { unpack(ngrams) }
   end
@@ -73,7 +73,8 @@ signature.constructor(TextVectorization, "flow.layers.TextVectorization", functi
   local inner = StringLookup { max_tokens = max_tokens, vocabulary = vocabulary, idf_weights = idf_weights, mask_token = "",
     pad_to_max_tokens = pad_to_max_tokens, output_mode = output_mode, encoding = encoding, vocabulary_size = options.vocabulary_size }
   rawset(inner, "_holder", self)
-  rawset(inner, "_split", { standardize = STANDARDIZE[standardize] or 0, split = SPLIT[split] or C.FLOW_SPLIT_NONE,
+  local in_c = not signature.is_callable(split) and STANDARDIZE[standardize] or 0      -- else prepared() does it, before the split
+  rawset(inner, "_split", { standardize = in_c, split = SPLIT[split] or C.FLOW_SPLIT_NONE,
     length = output_mode == "int" and output_sequence_length or nil, ngrams = widths })
   rawset(self, "_assignments", { _lookup_layer = inner })      -- where Keras' files have it
   self._children[1] = inner

@@ -52,7 +52,7 @@ end
 -- The smallest and the largest value of pixels.
 local function check_range(name, range)
   if range == nil or #range == 0 then return { 0, 255 } end      -- an empty table: no options
-  if #range ~= 2 or type(range[1]) ~= "number" or type(range[2]) ~= "number" or range[1] >= range[2] then
+  if #range ~= 2 or type(range[1]) ~= "number" or type(range[2]) ~= "number" or not (range[1] < range[2]) then
     raise("%s: value_range is a list of two numbers, the smaller one first, got %s", name, errors.describe(range))
   end
   return { range[1], range[2] }
@@ -183,7 +183,7 @@ function image_layer.define(name, parameters, definition)
     if not position[key] then return false end
     local options = {}
     for parameter, old in pairs(self._given) do options[parameter] = old end
-    options[key] = value
+    options[key], options.name = value, self.name      -- a layer that is made for its checks, and takes no name from later ones
     rawset(self, "_given", class(options)._given)
     if definition.prepare then definition.prepare(self, self._given, name) end
     layer_config.changed(self)

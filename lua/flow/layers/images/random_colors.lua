@@ -140,7 +140,7 @@ colors.RandomGaussianBlur = define("RandomGaussianBlur", { "factor: number|list 
   prepare = function(self, given, name)
     local size = type(given.kernel_size) == "table" and given.kernel_size or { given.kernel_size, given.kernel_size }
     for i = 1, 2 do
-      if type(size[i]) ~= "number" or size[i] % 2 ~= 1 or #size ~= 2 then
+      if type(size[i]) ~= "number" or size[i] < 1 or size[i] % 2 ~= 1 or #size ~= 2 then
         raise("%s: kernel_size is an odd number or a list of two", name)
       end
     end

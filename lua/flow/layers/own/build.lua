@@ -20,14 +20,29 @@ function own_build.by_call(layer, shapes)
   symbolic.build(layer, inputs)
 end
 
+-- Drops the entries of a list beyond the first `count`.
+local function cut(list, count)
+  for i = #list, count + 1, -1 do list[i] = nil end
+end
+
+-- Calls build(layer, ...) with layer._building set. If it fails the layer is left without the weights that it had added, and without what
+-- these add to the loss.
+function own_build.run(layer, build, ...)
+  local weights, regularizers = #layer._own, #(rawget(layer, "_regularizers") or {})
+  rawset(layer, "_building", true)
+  local ok, problem = pcall(build, layer, ...)
+  rawset(layer, "_building", nil)
+  if ok then return end
+  cut(layer._own, weights)
+  cut(rawget(layer, "_regularizers") or {}, regularizers)
+  error(problem, 0)
+end
+
 -- A build() that a script's class defines: the layer is built after it, also when the script calls it.
 function own_build.wrap(build, class)
   return not rawget(class, "in_lua") and build or function(self, shape, ...)
     if rawget(self, "_building") then return build(self, shape, ...) end
-    rawset(self, "_building", true)
-    local ok, problem = pcall(build, self, shape, ...)
-    rawset(self, "_building", nil)
-    if not ok then error(problem, 0) end
+    own_build.run(self, build, shape, ...)
     if self._built then return end
     if type(shape) == "table" then rawset(self, "_input_shape", type(shape[1]) == "number" and batch_shape(shape, self) or shape) end
     rawset(self, "_built", true)

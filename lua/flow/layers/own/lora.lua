@@ -27,7 +27,11 @@ function lora.take(class_name, named)
   if type(rank) ~= "number" or rank < 1 or rank % 1 ~= 0 then
     errors.raise("%s: lora_rank is a whole number from 1, got %s", class_name, errors.describe(rank))
   end
-  return { rank = rank, alpha = type(alpha) == "number" and alpha or nil }
+  if alpha == false or alpha == json.null then alpha = nil end
+  if alpha ~= nil and type(alpha) ~= "number" then
+    errors.raise("%s: lora_alpha is a number, got %s", class_name, errors.describe(alpha))
+  end
+  return { rank = rank, alpha = alpha }
 end
 
 -- The weight with the change.

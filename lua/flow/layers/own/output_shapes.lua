@@ -39,12 +39,10 @@ end
 -- A list of sizes, of which some may be nil.
 local function is_shape(value)
   if type(value) ~= "table" or getmetatable(value) then return false end
-  local count = 0
   for key, size in pairs(value) do
     if type(key) ~= "number" or type(size) ~= "number" then return false end
-    count = count + 1
   end
-  return count > 0 or next(value) == nil
+  return true
 end
 
 local function input_of(layer, shape, dtype)

@@ -4,15 +4,15 @@ local choices = require "flow.layers.choices"
 local constraints = require "flow.layers.constraints"
 local custom_objects = require "flow.custom_objects"
 local json = require "flow.json"
+local option_fields = require "flow.classes.option_fields"
 
 local LIBRARIES = { initializer = choices.initializers, regularizer = choices.regularizers, constraint = constraints }
 
--- The object of an entry. Its axes count from 0.
+-- The object of an entry, whose axes, numbers or lists of them, count from 0. Raises for a class that neither scripts nor the library have.
 local function object_of(library, entry)
   local options = {}
   for name, value in pairs(type(entry.config) == "table" and entry.config or {}) do
-    if name == "axis" and type(value) == "number" and value >= 0 then value = value + 1 end
-    if value ~= json.null then options[name] = value end
+    options[name] = option_fields.from_config(name, value)
   end
   local class = custom_objects.all()[entry.class_name] or library[entry.class_name]
   return class(options)

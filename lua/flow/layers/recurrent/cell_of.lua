@@ -26,7 +26,9 @@ function View:get_initial_state(batch_size) return self._layer:get_initial_state
 -- The options of the cell, which are those of the layer, but for what is of sequences.
 function View:get_config()
   local config = {}
-  for name, value in pairs(self._layer:get_config()) do config[name] = not OF_SEQUENCES[name] and value or nil end
+  for name, value in pairs(self._layer:get_config()) do
+    if not OF_SEQUENCES[name] then config[name] = value end      -- false, too: use_bias = false
+  end
   return config
 end
 

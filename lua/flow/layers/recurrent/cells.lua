@@ -35,6 +35,12 @@ function cells.check(what, value)
   return value
 end
 
+-- Raises unless a file can hold a cell of a layer.
+function cells.check_saved(layer, cell)
+  if object.is(cell, Layer) then return end
+  raise("%s: its cell is not a layer, so that a file cannot hold it: make its class with layers.Layer:extend", object.title(layer))
+end
+
 -- The sizes of all states of a cell, one after the other.
 function cells.sizes(cell)
   local list = {}

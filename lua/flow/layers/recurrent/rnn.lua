@@ -59,7 +59,10 @@ end
 function StackedRNNCells:get_config()
   local config = entries.base(self)
   config.cells = {}
-  for i, cell in ipairs(self.cells) do config.cells[i] = entries.inner(cell) end
+  for i, cell in ipairs(self.cells) do
+    cells.check_saved(self, cell)
+    config.cells[i] = entries.inner(cell)
+  end
   return config
 end
 
@@ -178,7 +181,7 @@ end
 
 -- What a stateful layer begins with: the last states of its call before; zeros in the first one, which makes the variables.
 local function kept_states(self, x)
-  local rows, kept = tensor.raw_shape(x)[1], rawget(self, "_kept")
+  local rows, kept = tensor.raw_shape(x)[1], rawget(self, "_kept_states")
   if rows < 0 then
     raise("%s: stateful = true keeps a state for each row of a batch, and the number of rows is not known here: give the model's input " ..
       "a batch size, as in Input({ 10, 8 }, { batch_size = 32 }) for batches of {32, 10, 8}", object.title(self))
@@ -192,7 +195,7 @@ local function kept_states(self, x)
     for i, state in ipairs(cells.begin(self.cell, x)) do
       kept[i] = variable.Variable(tensor.zeros(tensor.raw_shape(state)), { name = self.name .. "/rnn_state", trainable = false })
     end
-    rawset(self, "_kept", kept)
+    rawset(self, "_kept_states", kept)
   end
   local list = {}
   for i, v in ipairs(kept) do list[i] = variable.read(v) end
@@ -220,7 +223,7 @@ function RNN:call(...)
   end
   if mask then mask = mask:to "bool" end
   local y, states = run_steps(self, x, initial_states(self, x, given), mask, training)
-  for i, v in ipairs(self.stateful and self._kept or {}) do v:assign(states[i]) end
+  for i, v in ipairs(self.stateful and rawget(self, "_kept_states") or {}) do v:assign(states[i]) end
   local dtype = self._policy.compute_dtype
   y = y:to(dtype)
   if not self.return_state then return y end
@@ -254,9 +257,7 @@ end
 function RNN:get_config()
   local config = entries.base(self)
   for _, name in ipairs(OPTIONS) do config[name] = self[name] end
-  if not object.is(self.cell, Layer) then
-    raise("%s: its cell is not a layer, so that a file cannot hold it: make its class with layers.Layer:extend", object.title(self))
-  end
+  cells.check_saved(self, self.cell)
   config.cell = entries.inner(self.cell)
   return config
 end

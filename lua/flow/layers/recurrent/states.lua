@@ -30,7 +30,7 @@ function states.list(layer, list, seen)
     local pointer = C.flow_layer_state(layer._handle, i)
     if pointer ~= nil then list[#list + 1] = variable.wrap(pointer) end
   end
-  for _, v in ipairs(rawget(layer, "_kept") or {}) do list[#list + 1] = v end
+  for _, v in ipairs(rawget(layer, "_kept_states") or {}) do list[#list + 1] = v end      -- of RNN
   for _, child in ipairs(layer._children) do states.list(child, list, seen) end
   return list
 end
