@@ -190,6 +190,7 @@ describe("partitioners", function()
     { "MinSize of a small one", distribute.MinSizePartitioner(256 * 1024, 8), { 10 }, 1 },
     { "MaxSize", distribute.MaxSizePartitioner(4096), { 100, 16 }, 2 },
     { "MaxSize of rows that are too large", distribute.MaxSizePartitioner(16), { 5, 16 }, 5 },
+    { "MaxSize of rows without elements", distribute.MaxSizePartitioner(16), { 5, 0 }, 1 },
     { "MaxSize, limited", distribute.MaxSizePartitioner(16, 2), { 5, 16 }, 2 },
   } do
     it(case[1], function()

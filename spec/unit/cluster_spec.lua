@@ -49,6 +49,15 @@ describe("a cluster resolver", function()
     assert.equal("0true", run_with({ TF_CONFIG = TWO }, code))
   end)
 
+  it("raises when the environment has nonsense for a parameter server's restarts or seconds", function()
+    local server = '{"cluster": {"worker": ["localhost:1"], "ps": ["localhost:2"]}, "task": {"type": "ps", "index": 0}}'
+    local code = 'local flow = require("flow") local d = flow.distribute io.write(select(2, pcall(d.ParameterServerStrategy)))'
+    local found = run_with({ TF_CONFIG = server, FLOW_MAX_RESTARTS = "often" }, code)
+    assert.truthy(found:find('FLOW_MAX_RESTARTS is a whole number from 0, got "often"', 1, true), found)
+    found = run_with({ TF_CONFIG = server, FLOW_REASSIGN_AFTER = "-3" }, code)
+    assert.truthy(found:find('FLOW_REASSIGN_AFTER is a number of seconds above 0, got the string "-3"', 1, true), found)
+  end)
+
   it("raises a sentence at the caller's line", function()
     local message = message_of(function()
       flow.distribute.ClusterResolver { cluster = { worker = { "a:1", "b:1" } }, task = { type = "worker", index = 2 } }

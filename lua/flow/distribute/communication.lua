@@ -74,6 +74,27 @@ function communication.times(options)
   return times
 end
 
+-- A whole number from `least` that a script gives (checked by what it calls), else the one in the environment variable `name`; nil: neither
+-- says one.
+function communication.whole(given, name, least)
+  local told = host.getenv(name)
+  if given ~= nil or not told or told == "" then return given end
+  local number = tonumber(told)
+  if not number or not (number >= least) or number % 1 ~= 0 then raise("%s is a whole number from %d, got %q", name, least, told) end
+  return number
+end
+
+-- The same of seconds, which are checked in both cases. what: the caller, option: the name of what was given, in messages; name: nil where
+-- the environment says nothing of it.
+function communication.seconds(what, given, option, name)
+  local told = given == nil and name and host.getenv(name) or ""
+  local seconds = given or tonumber(told)
+  if told ~= "" and not seconds or seconds and not (seconds > 0 and seconds < 1e6) then
+    raise("%s: %s is a number of seconds above 0, got %s", what, given and option or name, errors.describe(given or told))
+  end
+  return seconds
+end
+
 -- The options that a strategy was given: such an object, a table of their names, or nil.
 function communication.check(what, value)
   if object.is(value, Options) then return value end

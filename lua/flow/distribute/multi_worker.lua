@@ -18,7 +18,6 @@ local workers = require "flow.distribute.worker"
 local strategies = require "flow.distribute.strategy"
 local status = require "flow.distribute.status"
 local recovery = require "flow.distribute.recovery"
-local host = require "flow.host"
 
 local C, raise = native.C, errors.raise
 local WHAT = "MultiWorkerMirroredStrategy"
@@ -99,32 +98,13 @@ local function connect(strategy, list, implementation)
   if problem then log.warning("%s: no sums by NCCL, they go through the host: %s", WHAT, problem) end
 end
 
--- What the script says, else the number in the environment.
-local function number_of(given, name, least)
-  local told = host.getenv(name)
-  if given ~= nil or not told or told == "" then return given end
-  local number = tonumber(told)
-  if not number or number < least or number % 1 ~= 0 then raise("%s is a whole number from %d, got %q", name, least, told) end
-  return number
-end
-
--- The same of seconds.
-local function seconds_of(given, option, name)
-  local told = given == nil and name and host.getenv(name) or ""
-  local seconds = given or tonumber(told)
-  if told ~= "" and not seconds or seconds and not (seconds > 0 and seconds < 1e6) then
-    raise("%s: %s is a number of seconds above 0, got %s", WHAT, given and option or name, errors.describe(given or told))
-  end
-  return seconds
-end
-
 -- Whether workers wait for one that is lost, and how: { max_restarts =, waits = of worker.lua }, or nil. count: workers of the cluster.
 local function recovery_of(given, count)
-  local restarts = number_of(given.max_restarts, "FLOW_MAX_RESTARTS", 0)
-  local least = number_of(given.min_workers, "FLOW_MIN_WORKERS", 1)
-  local after = seconds_of(given.shrink_after, "shrink_after", "FLOW_SHRINK_AFTER")
+  local restarts = communication.whole(given.max_restarts, "FLOW_MAX_RESTARTS", 0)
+  local least = communication.whole(given.min_workers, "FLOW_MIN_WORKERS", 1)
+  local after = communication.seconds(WHAT, given.shrink_after, "shrink_after", "FLOW_SHRINK_AFTER")
   if restarts == nil and given.rejoin_timeout == nil and least == nil then return nil end
-  local rejoin_within = seconds_of(given.rejoin_timeout, "rejoin_timeout") or REJOIN_WITHIN
+  local rejoin_within = communication.seconds(WHAT, given.rejoin_timeout, "rejoin_timeout") or REJOIN_WITHIN
   if least and least > count then
     raise("%s: min_workers is %d, but the cluster has %d workers", WHAT, least, count)
   elseif least and least < count then

@@ -46,9 +46,9 @@ local function resolver_of(what, given)
   return resolver
 end
 
--- Seconds in which a chief or a server that was lost may come back; nil: it does not.
+-- Seconds in which a chief or a server that was lost may come back; nil: it does not. options: of the strategy, or nil.
 local function rejoin_within(options)
-  local restarts = options and options.max_restarts or tonumber(host.getenv("FLOW_MAX_RESTARTS") or "")
+  local restarts = communication.whole(options and options.max_restarts, "FLOW_MAX_RESTARTS", 0)
   return restarts and restarts > 0 and (options and options.rejoin_timeout or REJOIN_WITHIN) or nil
 end
 
@@ -60,8 +60,9 @@ end
 -- What a parameter server waits for, and how long (task.lua).
 local function times_of(options)
   local within = rejoin_within(options)
+  local after = communication.seconds(WHAT, options and options.reassign_after, "reassign_after", "FLOW_REASSIGN_AFTER")
   return { start_within = start_within(), rejoin_within = within, waits_for_lost = within and not host.getenv "FLOW_LAUNCHED",
-           reassign_after = options and options.reassign_after or tonumber(host.getenv("FLOW_REASSIGN_AFTER") or "") or REASSIGN_AFTER }
+           reassign_after = after or REASSIGN_AFTER }
 end
 
 local function check_partitioner(partitioner)

@@ -55,7 +55,7 @@ end
 takes "max_shard_bytes: count, max_shards?: count, bytes_per_string: count = 16"
 function partitioners.MaxSizePartitioner(max_shard_bytes, max_shards)
   return new("MaxSizePartitioner", function(shape, dtype)
-    local rows = math.max(1, math.floor(max_shard_bytes / row_bytes(shape, dtype)))
+    local rows = math.max(1, math.floor(max_shard_bytes / math.max(row_bytes(shape, dtype), 1)))      -- a row may have no elements
     return math.min(math.ceil(shape[1] / rows), max_shards or math.huge)
   end)
 end

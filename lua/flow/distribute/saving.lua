@@ -17,6 +17,7 @@
 --
 -- worker: of worker.lua, or nil: this process is alone.
 
+local os = require("flow.host").os
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local io = require "flow.io"

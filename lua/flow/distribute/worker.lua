@@ -132,7 +132,7 @@ function Worker:close(orderly, why)
   rawset(self, "_handle", false)
   native.gc(handle, nil)
   if not orderly and native.preempted() then C.flow_worker_preempt(handle)
-  elseif why and not orderly then C.flow_worker_fail(handle, why:match("^[^\n]*")) end
+  elseif why and not orderly then C.flow_worker_fail(handle, tostring(why):match("^[^\n]*")) end
   local status = orderly and C.flow_worker_goodbye(handle) or 0
   local text = status ~= 0 and native.string(C.flow_last_error())
   C.flow_worker_close(handle)
@@ -264,12 +264,18 @@ end
 -- A frame of 32 doubles: dtype, rank, eight dimensions, bytes, a text of at most 31 bytes with a zero after it that says what for, and the
 -- values themselves if they fit in the rest.
 local FRAME, PURPOSE, HEAD = 32, 11, 15
-local INLINE = (FRAME - HEAD) * 8
+local INLINE, LONGEST_PURPOSE = (FRAME - HEAD) * 8, (HEAD - PURPOSE) * 8 - 1
 
+-- A new tensor on the host for what a frame describes, and its bytes. Raises unless these are as many as the frame says: they are what is
+-- copied into it.
 local function unframe(frame)
   local shape = {}
   for axis = 1, tonumber(frame[1]) do shape[axis] = tonumber(frame[1 + axis]) end
-  return tensor.new(tonumber(frame[0]), shape), tonumber(frame[10])
+  local made, bytes = tensor.new(tonumber(frame[0]), shape), tonumber(frame[10])
+  if bytes_of(made.p) ~= bytes then
+    raise("another worker has sent %.0f bytes for %s: do all workers run the same version?", bytes, tensor.shape_text(shape))
+  end
+  return made, bytes
 end
 
 -- Workers that take part in one call for different reasons run different programs, and would take each other's values. All see it.
@@ -309,7 +315,7 @@ function Worker:gather_tensors(t, purpose)
   local bytes = bytes_of(pointer)
   local mine, all = native.array("double", FRAME), native.array("double", FRAME * self.count)
   write_frame(mine, pointer)
-  native.copy(mine + PURPOSE, purpose, #purpose)
+  native.copy(mine + PURPOSE, purpose, math.min(#purpose, LONGEST_PURPOSE))      -- the zero after it is there already
   if bytes <= INLINE then native.copy(mine + HEAD, C.flow_tensor_data(pointer), bytes) end
   check(C.flow_worker_all_gather(handle_of(self), mine, FRAME * 8, all))
   check_purposes(self, all)
