@@ -18,13 +18,14 @@ static inline int flow_outer_axis(const flow_operand *out)
   return -1;
 }
 
-/* By the output's shape alone. */
+/* By the output's shape and the number of inputs alone. A call of more than FLOW_MAX_OPERANDS inputs, which concat may have, is one piece:
+ * flow_run_outer_piece keeps the operands of a piece on the stack. */
 static inline int64_t flow_outer_pieces(const flow_call *call)
 {
   enum { WANTED = 16, LEAST_BYTES = 32 << 10 }; /* pieces; of one: a few microseconds */
   const flow_operand *out = &call->outputs[0];
   int axis = flow_outer_axis(out);
-  if (axis < 0) return 1;
+  if (axis < 0 || call->input_count > FLOW_MAX_OPERANDS) return 1;
   int64_t bytes = (int64_t)flow_dtype_size(out->dtype);
   for (int i = axis; i < out->rank; i++) bytes *= out->shape[i];
   int64_t pieces = bytes / LEAST_BYTES < WANTED ? bytes / LEAST_BYTES : WANTED;

@@ -270,6 +270,42 @@ static void concat_joins_along_any_axis(void **state)
       }
 }
 
+/* A single row is cut into pieces along its next axis, as the engine cuts it where there are fewer rows than threads. */
+static void concat_of_many_inputs_in_pieces(void **state)
+{
+  (void)state;
+  enum { MOST = 40 };
+  static const int counts[] = { 2, FLOW_MAX_OPERANDS, FLOW_MAX_OPERANDS + 1, MOST };
+  for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+    array inputs[MOST], whole = array_new(FLOW_FLOAT32, CONTIGUOUS, 3, (int64_t[]){ 1, 64, 64 * counts[k] });
+    array pieced = array_new(FLOW_FLOAT32, CONTIGUOUS, 3, whole.operand.shape);
+    flow_operand operands[MOST];
+    flow_attributes attributes = { .axis = { .axis = 2 } };
+    for (int i = 0; i < counts[k]; i++) {
+      inputs[i] = array_new(FLOW_FLOAT32, CONTIGUOUS, 3, (int64_t[]){ 1, 64, 64 });
+      number_elements(&inputs[i], 31 * i);
+      operands[i] = inputs[i].operand;
+    }
+    for (int isa = 0; isa < ISA_COUNT; isa++) {
+      const flow_device *device = flow_cpu_device_for(isa_names[isa]);
+      for (const flow_kernel *kernel = device ? device->kernels[FLOW_OP_concat] : NULL; kernel && kernel->run; kernel++) {
+        flow_call call = call_of(FLOW_OP_concat, &attributes, operands, counts[k], &whole.operand);
+        if (!kernel->pieces || (kernel->supports && !kernel->supports(&call))) continue;
+        assert_int_equal(kernel->run(&call, 0, 0, 1), FLOW_OK);
+        call.outputs = &pieced.operand;
+        for (int64_t piece = 0, pieces = kernel->pieces(&call); piece < pieces; piece++)
+          assert_int_equal(kernel->run_piece(&call, piece), FLOW_OK);
+        assert_memory_equal(whole.operand.data, pieced.operand.data, whole.bytes);
+        start_afresh(&whole);
+        start_afresh(&pieced);
+      }
+    }
+    for (int i = 0; i < counts[k]; i++) array_free(&inputs[i]);
+    array_free(&whole);
+    array_free(&pieced);
+  }
+}
+
 static void check_packed(const flow_call *call, void *argument)
 {
   expectation *e = argument;
@@ -408,17 +444,12 @@ static void results_that_nothing_reads_are_skipped(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(copies_keep_every_bit_and_broadcast),
-    cmocka_unit_test(a_reshape_that_cannot_alias_copies),
-    cmocka_unit_test(every_permutation_of_axes),
-    cmocka_unit_test(a_large_transpose_has_parts_that_make_up_the_whole),
-    cmocka_unit_test(slices_and_their_gradients),
-    cmocka_unit_test(concat_joins_along_any_axis),
-    cmocka_unit_test(pack_lays_inputs_one_behind_the_other),
-    cmocka_unit_test(pack_leaves_what_lies_in_place),
-    cmocka_unit_test(fill_writes_one_value_of_any_dtype),
-    cmocka_unit_test(element_count_reads_shapes_only),
-    cmocka_unit_test(results_that_nothing_reads_are_skipped),
+    cmocka_unit_test(copies_keep_every_bit_and_broadcast), cmocka_unit_test(a_reshape_that_cannot_alias_copies),
+    cmocka_unit_test(every_permutation_of_axes),           cmocka_unit_test(a_large_transpose_has_parts_that_make_up_the_whole),
+    cmocka_unit_test(slices_and_their_gradients),          cmocka_unit_test(concat_joins_along_any_axis),
+    cmocka_unit_test(concat_of_many_inputs_in_pieces),     cmocka_unit_test(pack_lays_inputs_one_behind_the_other),
+    cmocka_unit_test(pack_leaves_what_lies_in_place),      cmocka_unit_test(fill_writes_one_value_of_any_dtype),
+    cmocka_unit_test(element_count_reads_shapes_only),     cmocka_unit_test(results_that_nothing_reads_are_skipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
