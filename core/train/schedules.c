@@ -182,7 +182,8 @@ const char *flow_schedule_class(const flow_schedule *schedule) { return schedule
 double flow_schedule_value(const flow_schedule *schedule, double step)
 {
   FLOW_DEFAULT_FLOATS;
-  volatile float rate = (float)schedule->class->formula((const double *)(const void *)schedule->parameters->data, step);
+  const flow_tensor *parameters = schedule->parameters;
+  volatile float rate = (float)schedule->class->formula((const double *)(const void *)parameters->data, parameters->shape[0], step);
   return rate;
 }
 

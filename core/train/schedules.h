@@ -17,7 +17,7 @@ typedef struct flow_schedule_record {
   const flow_argument *parameters;       /* in Keras' order; the last is "name" */
   /* Numbers are handed over in the order of `parameters` without the name: booleans as 0 or 1, null as NaN, lists of n as
    * n and its elements. */
-  double             (*formula)(const double *parameters, double step);
+  double (*formula)(const double *parameters, int64_t count, double step);
   /* (optional, default: nothing) Checks the arguments against each other. */
   flow_status        (*check)(const char *name, const flow_arguments *arguments);
 } flow_schedule_record;

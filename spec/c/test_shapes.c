@@ -1,64 +1,6 @@
 /* test_shapes.c: shape rules give the right signature or the right sentence. In shapes -1 is the batch (rows), -k is
  * k x rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "signatures.h"
-
-typedef struct shape_case {
-  int             op, count;
-  flow_signature  inputs[7];
-  flow_attributes attributes;
-  const char     *error;         /* part of the message, or NULL: outputs are expected */
-  flow_signature  outputs[3];
-} shape_case;
-
-static void describe(char *text, int size, const shape_case *c)
-{
-  flow_text t = flow_text_into(text, size);
-  flow_text_add(&t, "%s", flow_op_name(c->op));
-  for (int i = 0; i < c->count; i++) {
-    flow_text_add(&t, " ");
-    flow_text_add_shape(&t, c->inputs[i].rank, c->inputs[i].dims);
-  }
-}
-
-static void check_cases(const shape_case *cases, size_t count)
-{
-  for (size_t i = 0; i < count; i++) {
-    const shape_case *c = &cases[i];
-    char text[512];
-    flow_signature outputs[3];
-    memset(outputs, 0, sizeof outputs);
-    describe(text, sizeof text, c);
-    flow_status status = flow_op_infer(c->op, &c->attributes, c->inputs, c->count, outputs);
-    if (c->error) {
-      if (status == FLOW_OK) fail_msg("%s: case %zu is accepted, expected: %s", text, i, c->error);
-      assert_int_equal(status, FLOW_INVALID_ARGUMENT);
-      if (!strstr(flow_last_error(), c->error)) fail_msg("%s: case %zu says \"%s\", expected \"%s\"", text, i, flow_last_error(), c->error);
-      size_t length = strlen(flow_op_name(c->op));
-      if (strncmp(flow_last_error(), flow_op_name(c->op), length) != 0) fail_msg("%s: the message does not name the op", text);
-      continue;
-    }
-    if (status != FLOW_OK) fail_msg("%s: case %zu fails: %s", text, i, flow_last_error());
-    for (int k = 0; k < flow_op_outputs(c->op); k++) {
-      const flow_signature *have = &outputs[k], *want = &c->outputs[k];
-      if (have->dtype != want->dtype) fail_msg("%s: output %d of case %zu is %s", text, k, i, flow_dtype_name(have->dtype));
-      if (!flow_shape_equal(have->rank, have->dims, want->rank, want->dims)) {
-        fail_msg("%s: output %d of case %zu is %s, expected %s", text, k, i, flow_shape_text(have->rank, have->dims),
-                 flow_shape_text(want->rank, want->dims));
-      }
-    }
-  }
-}
-
-#define CHECK(cases) check_cases(cases, sizeof(cases) / sizeof((cases)[0]))
+#include "shape_cases.h"
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------ */
 
@@ -440,60 +382,18 @@ static void normalization_and_losses(void **state)
   CHECK(cases);
 }
 
-static void optimizers(void **state)
-{
-  (void)state;
-  static const shape_case cases[] = {
-    { FLOW_OP_sgd, 3, { F(7), F(7), SCALAR(FLOW_FLOAT32) }, .error = NULL },
-    { FLOW_OP_sgd, 4, { F(7), F(7), F(1), F(7) }, { .optimizer = { .momentum = 0.9 } }, .error = NULL },
-    { FLOW_OP_sgd, 3, { F(7), F(7), F(1) }, { .optimizer = { .momentum = 0.9 } }, .error = "momentum is missing" },
-    { FLOW_OP_sgd, 3, { F(6), F(7), F(1) }, .error = "the gradient has shape {6}, expected the elements of the weight {7}" },
-    { FLOW_OP_sgd, 3, { F(7), F(7), F(7) }, .error = "the learning rate has shape {7}, expected one element" },
-    { FLOW_OP_sgd, 3, { H(7), F(7), F(1) }, .error = "the gradient is float16, expected float32" },
-    { FLOW_OP_sgd, 3, { F(-7), F(7), F(1) }, .error = "expected the elements of the weight" },
-    { FLOW_OP_sgd, 5, { F(1), F(7), F(1), F(-2, 2), F(-2, 3) }, { .optimizer = { .products = 1, .first = { 1 } } }, .error = NULL },
-    { FLOW_OP_sgd, 6, { F(0), F(6), F(1), F(6), F(4, 2), F(4, 3) }, { .optimizer = { .momentum = 0.9, .products = 1 } }, .error = NULL },
-    { FLOW_OP_sgd, 5, { F(7), F(7), F(1), F(-2, 2), F(-2, 3) }, { .optimizer = { .products = 1 } }, .error = "the gradient has shape {7}" },
-    { FLOW_OP_sgd, 5, { F(1), F(7), F(1), F(-2, 2), F(-1, 3) }, { .optimizer = { .products = 1 } }, .error = "the factors of product 1" },
-    { FLOW_OP_sgd, 5, { F(1), F(7), F(1), F(5, 2), F(5, 3) }, { .optimizer = { .products = 1, .first = { 2 } } },
-      .error = "product 1 would be the gradient of 6 elements from 2 on, expected a range of elements 0 to 7" },
-    { FLOW_OP_sgd, 7, { F(0), F(7), F(1), F(5, 2), F(5, 3), F(5, 1), F(5, 1) }, { .optimizer = { .products = 2, .first = { 1, 6 } } },
-      .error = "product 2" },
-    { FLOW_OP_sgd, 5, { F(7), F(7), F(1), F(5, 2), F(5, 3) }, .error = "5 inputs beside products, expected 3" },
-    { FLOW_OP_sgd, 4, { F(1), F(7), F(5, 2), F(5, 3) }, { .optimizer = { .products = 1 } }, .error = "is missing" },
-    { FLOW_OP_sgd, 3, { F(7), F(7), F(1) }, { .optimizer = { .products = 5 } }, .error = "5 products, expected up to 4" },
-    { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(7), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64) }, .error = NULL },
-    { FLOW_OP_adam, 7, { F(7), F(7), F(7), F(7), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64), F(7) }, { .optimizer = { .amsgrad = 1 } },
-      .error = NULL },
-    { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(7), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64) }, { .optimizer = { .amsgrad = 1 } },
-      .error = "velocity_hat is missing" },
-    { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(7), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT32) },
-      .error = "the iteration count is int32, expected int64" },
-    { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(8), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64) }, .error = "velocity has shape {8}" },
-    { FLOW_OP_rmsprop, 5, { F(7), F(7), F(1), I64(1), F(7) }, .error = NULL },
-    { FLOW_OP_rmsprop, 7, { F(7), F(7), F(1), I64(1), F(7), F(7), F(7) }, { .optimizer = { .momentum = 0.5, .centered = 1 } },
-      .error = NULL },
-    { FLOW_OP_rmsprop, 6, { F(7), F(7), F(1), I64(1), F(7), F(7) }, .error = "the guard has shape {7}, expected one element" },
-    { FLOW_OP_rmsprop, 6, { F(7), F(7), F(1), I64(1), F(7), F(1) }, .error = NULL },
-    { FLOW_OP_rmsprop, 6, { F(7), F(7), F(1), I64(1), F(7), I64(1) }, .error = "the guard" },
-    { FLOW_OP_rmsprop, 7, { F(7), F(7), F(1), I64(1), F(7), F(1), F(7) },
-      .error = "7 inputs beside products, expected 5, or one more: a guard" },
-    { FLOW_OP_rmsprop, 5, { F(7), F(7), F(1), I64(1), F(7) }, { .optimizer = { .centered = 1 } }, .error = "average_gradient is missing" },
-    { FLOW_OP_adamax, 6, { F(7), F(7), F(1), I64(1), F(7), F(6) }, .error = "norm has shape {6}" },
-    { FLOW_OP_schedule, 2, { SCALAR(FLOW_INT64), SHAPED(FLOW_FLOAT64, 3) }, .outputs = { SCALAR(FLOW_FLOAT32) } },
-    { FLOW_OP_schedule, 2, { I64(2), SHAPED(FLOW_FLOAT64, 3) }, .error = "the step has shape {2}, expected one element" },
-    { FLOW_OP_schedule, 2, { I64(1), F(3) }, .error = "the list of parameters is float32, expected float64" },
-  };
-  CHECK(cases);
-}
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(elementwise), cmocka_unit_test(made_from_attributes), cmocka_unit_test(reductions),
-    cmocka_unit_test(reshapes), cmocka_unit_test(movement), cmocka_unit_test(products),
-    cmocka_unit_test(convolutions), cmocka_unit_test(pooling), cmocka_unit_test(normalization_and_losses),
-    cmocka_unit_test(optimizers),
+    cmocka_unit_test(elementwise),
+    cmocka_unit_test(made_from_attributes),
+    cmocka_unit_test(reductions),
+    cmocka_unit_test(reshapes),
+    cmocka_unit_test(movement),
+    cmocka_unit_test(products),
+    cmocka_unit_test(convolutions),
+    cmocka_unit_test(pooling),
+    cmocka_unit_test(normalization_and_losses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* optimizer.c: rules of effects, which have no outputs, and of schedules. */
 #include "ops/optimizer_layout.h"
 #include "ops/rules.h"
+#include "schedule_formulas.h"
 
 /* The value is cast and broadcast to the variable, which keeps its shape. */
 flow_status flow_shape_assign(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
@@ -98,16 +99,26 @@ flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, cons
   return FLOW_OK;
 }
 
-/* step (one integer), parameters {n} (float64): the rate, a float32 scalar. */
+/* step (one integer), parameters {n} (float64): the rate, a float32 scalar. Kernels index formulas by the class and parameters without
+ * looking at how many there are. */
 flow_status flow_shape_schedule(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                 flow_signature *outputs)
 {
-  (void)attributes;
+#define NUMBERS(class, formula, numbers) numbers,
+  static const int numbers[] = { FLOW_SCHEDULES(NUMBERS) };
+#undef NUMBERS
+  int kind = attributes->schedule.kind, classes = sizeof numbers / sizeof numbers[0];
   (void)input_count;
   FLOW_TRY(check_single(op, "the step", FLOW_INT64, &inputs[0]));
   FLOW_TRY(flow_rule_same_dtype(op, "the list of parameters", FLOW_FLOAT64, &inputs[1]));
   if (inputs[1].rank != 1 || inputs[1].dims[0] < 0)
     return flow_rule_fail(op, "the parameters have shape %s, expected one dimension", flow_shape_text(inputs[1].rank, inputs[1].dims));
+  if (kind < 0 || kind >= classes) return flow_rule_fail(op, "there is no class of schedules with number %d", kind);
+  int64_t count = inputs[1].dims[0];
+  if (numbers[kind] == FLOW_SCHEDULE_LISTS && (count < 3 || count % 2 == 0))
+    return flow_rule_fail(op, "the parameters have shape {%lld}, expected {2 n + 3} for n boundaries and n + 1 values", (long long)count);
+  if (numbers[kind] != FLOW_SCHEDULE_LISTS && count != numbers[kind])
+    return flow_rule_fail(op, "the parameters have shape {%lld}, expected {%d}", (long long)count, numbers[kind]);
   outputs[0] = (flow_signature){ .dtype = FLOW_FLOAT32, .rank = 0 };
   return FLOW_OK;
 }

@@ -10,8 +10,11 @@
 static flow_status run_schedule(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  schedule_rate_arguments a = { .step = call->inputs[0].data, .parameters = call->inputs[1].data, .y = call->outputs[0].data,
-                                .kind = call->attributes->schedule.kind };
+  schedule_rate_arguments a = { .step = call->inputs[0].data,
+                                .parameters = call->inputs[1].data,
+                                .y = call->outputs[0].data,
+                                .kind = call->attributes->schedule.kind,
+                                .count = (int32_t)call->inputs[1].shape[0] };
   return a.y ? flow_cuda_launch(call, CUDA_schedule_rate, 1, &a, sizeof a) : FLOW_OK;
 }
 const flow_kernel flow_cuda_schedule_kernels[] = { { .variant = "formula", .run = run_schedule }, { 0 } };

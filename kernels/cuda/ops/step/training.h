@@ -18,11 +18,11 @@ typedef struct schedule_rate_arguments {
   const int64_t *step;
   const double *parameters;
   float *y;
-  int32_t kind, unused;
+  int32_t kind, count; /* count: of the parameters */
 } schedule_rate_arguments;
 
 typedef enum schedule_class {
-#define CLASS(name, formula) SCHEDULE_##formula,
+#define CLASS(name, formula, numbers) SCHEDULE_##formula,
   FLOW_SCHEDULES(CLASS)
 #undef CLASS
 } schedule_class;
@@ -32,7 +32,8 @@ BODY void schedule_rate(int64_t i, const schedule_rate_arguments *p)
   double rate = 0, step = (double)*p->step;
   (void)i;
   switch (p->kind) {
-#define CLASS(name, formula) case SCHEDULE_##formula: rate = formula(p->parameters, step); break;
+#define CLASS(name, formula, numbers) \
+  case SCHEDULE_##formula: rate = formula(p->parameters, p->count, step); break;
     FLOW_SCHEDULES(CLASS)
 #undef CLASS
     default: break;
