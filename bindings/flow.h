@@ -330,6 +330,12 @@ FLOW_API int         flow_op_reduction(int op);              /* 1: it reduces re
 FLOW_API flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                                 const flow_attributes *attributes, flow_tensor **outputs);
 
+/* Elementwise ops one after the other, chain->fused.steps: the inputs of a step are numbers, first those of inputs[], then those of the
+ * steps before it. The result is that of flow_apply for each step; where all is float32 and runs at once without a tape, it is made in one
+ * pass over memory. A new reference. */
+FLOW_API flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, int input_count, const flow_attributes *chain,
+                                      flow_tensor **out);
+
 /* Composites of ops, with Keras' semantics (see core/autodiff/composites.c). Each returns a new reference. */
 
 /* The mean along reduce->reduce.axes, float32 summed in float64. */

@@ -237,6 +237,56 @@ flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tens
   return FLOW_OK;
 }
 
+/* Whether a chain of float32 ops may run as the op `fused`, whose numbers are those of the ops one after the other: nothing is to know of
+ * the steps, neither a trace, which has passes of its own for this, nor a tape, since `fused` has no gradient. */
+static int runs_fused(const flow_context *context, flow_tensor *const *inputs, int count)
+{
+  if (context->scopes->tape_count > 0) return 0;
+  for (int i = 0; i < count; i++)
+    if (inputs[i]->graph || inputs[i]->dtype != FLOW_FLOAT32) return 0;
+  return 1;
+}
+
+/* made[s]: what step s gave; each step's inputs are numbered as those of `fused` are, first the inputs, then the steps. */
+static flow_status apply_steps(flow_context *context, flow_tensor *const *inputs, int count, const flow_attributes *chain,
+                               flow_tensor **made)
+{
+  for (int s = 0; s < chain->fused.count; s++) {
+    int op = chain->fused.steps[s].op;
+    flow_tensor *operands[3] = { NULL };
+    for (int i = 0; i < flow_op(op)->min_inputs; i++) {
+      int from = chain->fused.steps[s].inputs[i];
+      operands[i] = from < count ? inputs[from] : made[from - count];
+    }
+    FLOW_TRY(flow_apply1(context, op, operands[0], operands[1], operands[2], NULL, &made[s]));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, int input_count, const flow_attributes *chain,
+                             flow_tensor **out)
+{
+  enum { MOST_STEPS = sizeof chain->fused.steps / sizeof *chain->fused.steps };
+  if (!chain || !out || input_count < 1 || !inputs || chain->fused.count < 1 || chain->fused.count > MOST_STEPS)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain takes inputs, 1 to %d steps and where to put the result", MOST_STEPS);
+  for (int i = 0; i < input_count; i++) {
+    if (!inputs[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain: input %d is NULL, expected a tensor", i + 1);
+    FLOW_TRY(flow_check_tensor("flow_apply_chain", inputs[i]));
+  }
+  for (int s = 0; s < chain->fused.count; s++) {
+    int inputs_of = flow_op_elementwise(chain->fused.steps[s].op), known = inputs_of > 0;
+    for (int i = 0; i < inputs_of; i++) known &= chain->fused.steps[s].inputs[i] < input_count + s;
+    if (!known)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain: step %d is not an elementwise op of what is there before it", s + 1);
+  }
+  if (runs_fused(context, inputs, input_count)) return flow_apply(context, FLOW_OP_fused, inputs, input_count, chain, out);
+  flow_tensor *made[MOST_STEPS] = { NULL };
+  flow_status status = apply_steps(context, inputs, input_count, chain, made);
+  if (status == FLOW_OK) *out = flow_tensor_retain(made[chain->fused.count - 1]);
+  flow_tensors_release(made, chain->fused.count);
+  return status;
+}
+
 /* What a policy's formulas cast is loose: see above. */
 static void after_cast(flow_context *context, flow_tensor *cast)
 {

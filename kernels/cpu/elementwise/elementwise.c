@@ -13,11 +13,13 @@
 #define KIND     FLOAT
 #define FLOATING 1
 #define F(name)  name##f
+#define EXTREMES_IN_VECTORS /* below, with the processor's instruction */
 #if defined(__AVX2__)
 #define POW_IN_VECTORS        /* elsewhere a vector has two doubles, which is no faster than libm */
 #endif
 #include "cpu/elementwise/elementwise_blocks.inc"
 #undef POW_IN_VECTORS
+#undef EXTREMES_IN_VECTORS
 #undef T
 #undef KIND
 #undef F
@@ -94,6 +96,8 @@ TRANSCENDENTAL(silu, vf_silu, double_silu)
     int rest = (int)(n - i);                                                                                           \
     if (rest > 0) vf_store_part(out + i, vector_function(vf_load_part(a + i, rest), vf_load_part(b + i, rest)), rest); \
   }
+VECTORS_OF_2(maximum, vf_maximum)
+VECTORS_OF_2(minimum, vf_minimum)
 #if defined(__AVX2__)
 VECTORS_OF_2(pow, vf_pow)
 #endif

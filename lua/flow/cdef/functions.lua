@@ -59,6 +59,7 @@ return [[
 ;flow_op_find=int flow_op_find(const char *);flow_op_name=const char *flow_op_name(int);flow_op_doc=const char *flow_op_doc(int)
 ;flow_op_outputs=int flow_op_outputs(int);flow_op_elementwise=int flow_op_elementwise(int);flow_op_reduction=int flow_op_reduction(int)
 ;flow_apply=int flow_apply(flow_context *,int,flow_tensor *const *,int,const flow_attributes *,flow_tensor **)
+;flow_apply_chain=int flow_apply_chain(flow_context *,flow_tensor *const *,int,const flow_attributes *,flow_tensor **)
 ;flow_mean=int flow_mean(flow_context *,flow_tensor *,const flow_attributes *,flow_tensor **)
 ;flow_activate=int flow_activate(flow_context *,const char *,flow_tensor *,flow_tensor **)
 ;flow_activation_known=int flow_activation_known(const char *)

@@ -55,6 +55,19 @@ local function apply3(op, a, b, c, attributes)
   return run(op, inputs, 3, attributes)
 end
 
+-- Elementwise ops one after the other (flow_apply_chain).
+local function apply_chain(attributes, a, b, c)
+  native.pressure()
+  inputs[0], inputs[1], inputs[2] = pointer(a), pointer(b), pointer(c)
+  native.try(C.flow_apply_chain, context, inputs, 3, attributes, outputs)
+  return native.tensor(outputs[0])
+end
+
+-- A step of such a chain: an op of two inputs, by their numbers.
+local function set_step(step, op, first, second)
+  step.op, step.inputs[0], step.inputs[1] = op, first, second
+end
+
 local function apply_list(op, list, attributes)
   native.pressure()
   local pointers, count = native.pointers(list)
@@ -193,8 +206,14 @@ end, "where")
 
 define(function(x, low, high)
   if low == nil or high == nil then raise("flow.clip takes (x, low, high): %s is missing", low == nil and "low" or "high") end
-  local bounded = ops.maximum(x, low)
-  return instead_of(bounded, ops.minimum(bounded, high))
+  x, low = operands(x, low, "flow.clip")
+  high = operand(high, dtype_of(x), "flow.clip")
+  local attributes = native.attributes()
+  local fused = attributes.fused
+  fused.count = 2
+  set_step(fused.steps[0], ids.maximum, 0, 1)
+  set_step(fused.steps[1], ids.minimum, 3, 2)
+  return apply_chain(attributes, x, low, high)
 end, "clip")
 
 ---- casts and copies --------------------------------------------------------------------------------------------------------------
