@@ -235,6 +235,8 @@ FLOW_API flow_status flow_tensor_arange_integers(int dtype, int64_t start, int64
  * negative. FLOW_INVALID_ARGUMENT if an element would be outside the source. */
 FLOW_API flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides,
                                       int64_t offset, flow_tensor **out);
+/* The view at one position of the first axis, from 0, without that axis. FLOW_INVALID_ARGUMENT: there is none. */
+FLOW_API flow_status flow_tensor_view_at(flow_tensor *source, int64_t position, flow_tensor **out);
 /* One reference more; returns the same tensor. From any thread. */
 FLOW_API flow_tensor *flow_tensor_retain(flow_tensor *tensor);
 /* One reference less; the last one frees it. NULL is fine. From any thread. */

@@ -197,6 +197,20 @@ static int view_extent(int rank, const int64_t *shape, const int64_t *strides, i
   return 1;
 }
 
+/* A tensor at `data`, inside of the source's memory. */
+static flow_status view_new(const flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides, char *data,
+                            flow_tensor **out)
+{
+  flow_tensor *view;
+  FLOW_TRY(tensor_struct_new(source->dtype, rank, shape, &view));
+  if (rank > 0) memcpy(view->strides, strides, (size_t)rank * sizeof *strides);
+  view->storage = source->storage;
+  atomic_fetch_add_explicit(&view->storage->references, 1, memory_order_relaxed);
+  view->data = data;
+  *out = view;
+  return FLOW_OK;
+}
+
 /* What counts is the whole storage, not only the elements that `source` shows: a view of a slice may reach beyond the
  * slice, as windows do that overlap. The view has the storage alone, so that `source` may be released before it.
  *
@@ -220,14 +234,19 @@ flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape
     return flow_fail(FLOW_INVALID_ARGUMENT, "a view of shape %s at offset %lld reaches outside of its source of shape %s",
                      flow_shape_text(rank, shape), (long long)offset, flow_shape_text(source->rank, source->shape));
   }
-  flow_tensor *view;
-  FLOW_TRY(tensor_struct_new(source->dtype, rank, shape, &view));
-  if (rank > 0) memcpy(view->strides, strides, (size_t)rank * sizeof *strides);
-  view->storage = source->storage;
-  atomic_fetch_add_explicit(&view->storage->references, 1, memory_order_relaxed);
-  view->data = (char *)source->storage->data + first * element;
-  *out = view;
-  return FLOW_OK;
+  return view_new(source, rank, shape, strides, (char *)source->storage->data + first * element, out);
+}
+
+/* Within what the source sees, so that no bound is to be checked but that of the axis. */
+flow_status flow_tensor_view_at(flow_tensor *source, int64_t position, flow_tensor **out)
+{
+  *out = NULL;
+  FLOW_TRY(flow_check_concrete("the source of a view", source));
+  if (source->rank == 0 || position < 0 || position >= source->shape[0])
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no position %lld, from 0, on the first axis of a tensor of shape %s",
+                     (long long)position, flow_shape_text(source->rank, source->shape));
+  char *data = source->data + position * source->strides[0] * flow_dtype_size(source->dtype);
+  return view_new(source, source->rank - 1, source->shape + 1, source->strides + 1, data, out);
 }
 
 /* Returns its argument. NULL is allowed. */

@@ -261,7 +261,8 @@ end
 function native.is_variable() return false end
 
 function native.tensor(pointer)
-  return ref(pointer)
+  local made = ref(pointer)      -- no tail call: LuaJIT does not compile one to a constructor
+  return made
 end
 
 function native.pointer(t)

@@ -233,6 +233,32 @@ static void views_never_reach_outside(void **state)
   flow_tensor_release(source);
 }
 
+/* Of a tensor in any order in memory, and of a view of one. */
+static void one_position_of_the_first_axis(void **state)
+{
+  (void)state;
+  flow_tensor *source = counting(FLOW_FLOAT32, 1, SHAPE(12)), *columns, *row, *element;
+  double value;
+  assert_int_equal(flow_tensor_view(source, 2, SHAPE(3, 4), (int64_t[]){ -1, 3 }, 2, &columns), FLOW_OK);
+  flow_tensor_release(source);
+  assert_int_equal(flow_tensor_view_at(columns, 1, &row), FLOW_OK);
+  EXPECT(row, 1, 4, 7, 10);
+  assert_int_equal(flow_tensor_view_at(row, 3, &element), FLOW_OK);
+  assert_int_equal(flow_tensor_item(element, &value), FLOW_OK);
+  assert_true(value == 10 && flow_tensor_rank(element) == 0);
+  flow_tensor *none = element;
+  assert_int_equal(flow_tensor_view_at(columns, 3, &none), FLOW_INVALID_ARGUMENT);
+  assert_null(none);
+  assert_int_equal(flow_tensor_view_at(columns, -1, &none), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(flow_tensor_view_at(element, 0, &none), FLOW_INVALID_ARGUMENT);
+  assert_string_equal(flow_last_error(), "there is no position 0, from 0, on the first axis of a tensor of shape {}");
+  assert_int_equal(flow_tensor_view_at(NULL, 0, &none), FLOW_INVALID_ARGUMENT);
+  flow_tensor_release(columns);
+  EXPECT(row, 1, 4, 7, 10);
+  flow_tensor_release(row);
+  flow_tensor_release(element);
+}
+
 static void missing_and_closed_tensors_are_reported(void **state)
 {
   (void)state;
@@ -316,6 +342,7 @@ int main(void)
     TEST(borrowed_memory_is_used_and_left_alone),
     TEST(views_share_memory_and_keep_it_alive),
     TEST(views_never_reach_outside),
+    TEST(one_position_of_the_first_axis),
     TEST(missing_and_closed_tensors_are_reported),
     TEST(every_failed_allocation_is_survived),
     TEST(elements_are_read_and_written),

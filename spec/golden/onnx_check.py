@@ -3,8 +3,9 @@
 python onnx_check.py FOLDER: each FOLDER/NAME.onnx is checked (onnx.checker, with types and shapes) and run on NAME.x1.npy, NAME.x2.npy, ...
 Prints a line a model: NAME, a tab, and the largest difference to NAME.y1.npy, NAME.y2.npy, ... over the largest value (at least 1),
 or what was wrong, or "undefined" where ONNX leaves open what an op gives: a Cast of NaN or of what its dtype cannot hold, which a result
-shows by the whole number that a processor makes of it; the places of the largest and smallest numbers where one is NaN. "rounding" says that ONNX Runtime itself is as far from what it computes in float64: a formula such as
-1 / (1 + tanh(x)) makes large differences of the last bit of tanh, which no other rounding of the inputs shows.
+shows by the whole number that a processor makes of it; the places of the largest and smallest numbers where one is NaN. "rounding" says
+that ONNX Runtime itself is as far from what it computes in float64: a formula such as 1 / (1 + tanh(x)) makes large differences of the last
+bit of tanh, which no other rounding of the inputs shows.
 """
 import glob
 import os

@@ -33,6 +33,7 @@ return [[
 ;flow_tensor_arange=int flow_tensor_arange(int,double,double,double,flow_tensor **)
 ;flow_tensor_arange_integers=int flow_tensor_arange_integers(int,int64_t,int64_t,int64_t,flow_tensor **)
 ;flow_tensor_view=int flow_tensor_view(flow_tensor *,int,const int64_t *,const int64_t *,int64_t,flow_tensor **)
+;flow_tensor_view_at=int flow_tensor_view_at(flow_tensor *,int64_t,flow_tensor **)
 ;flow_tensor_retain=flow_tensor *flow_tensor_retain(flow_tensor *);flow_tensor_release=void flow_tensor_release(flow_tensor *)
 ;flow_tensor_mask=flow_tensor *flow_tensor_mask(const flow_tensor *)
 ;flow_tensor_set_mask=int flow_tensor_set_mask(flow_tensor *,flow_tensor *);flow_tensor_dtype=int flow_tensor_dtype(const flow_tensor *)

@@ -102,23 +102,17 @@ local function each_axis(t, key, take, add)
   while key[at] == false do add() at = at + 1 end
 end
 
-local dims_left, strides_left = native.array("int64_t", C.FLOW_MAX_RANK), native.array("int64_t", C.FLOW_MAX_RANK)
-
 -- The view at one position of the first axis, the commonest key: nothing is allocated but the result.
-local function view_at(t, p, value)
-  local rank = C.flow_tensor_rank(p)
-  local offset = position(value, C.flow_tensor_dim(p, 0), 1) * C.flow_tensor_stride(p, 0)
-  for axis = 1, rank - 1 do
-    dims_left[axis - 1], strides_left[axis - 1] = C.flow_tensor_dim(p, axis), C.flow_tensor_stride(p, axis)
-  end
-  check(C.flow_tensor_view(native.pointer(t), rank - 1, dims_left, strides_left, offset, one))
+local function view_at(p, value)
+  local from = value - 1
+  if not (from >= 0 and from < C.flow_tensor_dim(p, 0)) or from % 1 ~= 0 then from = position(value, C.flow_tensor_dim(p, 0), 1) end
+  check(C.flow_tensor_view_at(p, from, one))
   return native.tensor(one[0])
 end
 
 -- A view of the selected elements that shares t's memory.
 local function view(t, key)
   local p = native.pointer(t)
-  if type(key) == "number" and C.flow_tensor_rank(p) > 0 then return view_at(t, p, key) end
   local shape, strides, offset, empty = {}, {}, 0, false
   each_axis(t, key, function(axis, begin, finish, step, dropped)
     local stride = C.flow_tensor_stride(p, axis - 1)
@@ -157,7 +151,10 @@ local function slice(t, key)
 end
 
 function tensor.select(t, key)
-  if C.flow_tensor_is_symbolic(native.pointer(t)) ~= 0 or C.flow_tape_depth(native.context) > 0 then return slice(t, key) end
+  local p = native.pointer(t)
+  if C.flow_tensor_is_symbolic(p) ~= 0 or C.flow_tape_depth(native.context) > 0 then return slice(t, key) end
+  -- Not in view(): LuaJIT does not compile what makes closures.
+  if type(key) == "number" and C.flow_tensor_rank(p) > 0 then return view_at(p, key) end
   return view(t, key)
 end
 
