@@ -19,7 +19,7 @@
 #include "kernels.h"
 
 typedef struct flow_accelerator flow_accelerator;
-typedef struct flow_recording flow_recording;     /* work that was recorded once to be enqueued at one go (a CUDA graph) */
+typedef struct flow_recording flow_recording; /* work that was recorded once, so that it can be enqueued in one call (a CUDA graph) */
 
 enum { FLOW_ACCELERATOR_TEXT = 160 };
 
@@ -87,13 +87,15 @@ typedef struct flow_accelerator_functions {
   void        (*recording_release)(flow_recording *recording);              /* NULL is fine */
 } flow_accelerator_functions;
 
+/* One device of the plugin. Made by open, alive to the end of the process, and read by any thread: nothing but the counts in `traffic`
+ * changes. */
 struct flow_accelerator {
   flow_device                       device;        /* name "gpu", isa "sm_90" */
-  int                               index;
-  const flow_accelerator_functions *functions;
-  double                            memory_bytes;
+  int index;                                       /* among those that this process may use, from 0 */
+  const flow_accelerator_functions *functions;     /* the same for all devices of a plugin */
+  double memory_bytes;                             /* of the whole device */
   char                              identity[FLOW_ACCELERATOR_TEXT];        /* tells devices apart, whichever processes use them */
-  flow_traffic                     *traffic;
+  flow_traffic *traffic;                                                    /* of all its queues together */
   char                              description[FLOW_ACCELERATOR_TEXT];     /* "NVIDIA H200, sm_90, driver 13.0, cuDNN 9.19.0" */
 };
 

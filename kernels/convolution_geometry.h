@@ -8,6 +8,8 @@
 
 #include "kernels.h"
 
+/* The shape rule (core/ops/rules/convolution.c) has checked that windows fit: kernel, stride, dilation, pool and groups are at least 1;
+ * images, in and the channels may be 0. */
 typedef struct flow_geometry {
   int64_t images;
   int64_t in[2], out[2];                /* sizes before and after the convolution */
@@ -17,9 +19,9 @@ typedef struct flow_geometry {
   int64_t pool[2], pool_stride[2];      /* 1, 1 without pooling */
   int64_t channels_in, channels_out, groups;
   int64_t group_in, group_out;          /* channels of one group */
-  int     pooled, relu, has_bias;
+  int pooled, relu, has_bias;           /* what the call fuses: max pooling, relu before it, a bias as third input */
   int     bytes;                        /* x is uint8: it is converted where it is copied */
-  double  input_scale;                  /* 1: none */
+  double input_scale;                   /* x is multiplied by it, which kernels do to the weights; 1: none */
   int     depthwise;                    /* see flow_direct_geometry */
 } flow_geometry;
 

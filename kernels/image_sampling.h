@@ -13,9 +13,11 @@
 #define BODY static inline
 #endif
 
+/* x within 0 .. last; 0 for a NaN, so that no coordinate beyond the image comes out of it. */
 BODY float clamp_to_pixels(float x, float last) { return !(x >= 0) ? 0 : x > last ? last : x; }
 
-/* dcba|abcd|dcba: period 2 n, and -1 - x for x in front of the image. */
+/* dcba|abcd|dcba: period 2 n, and -1 - x for x in front of the image. The last clamp matters to 3.5 of 4 pixels, which would be rounded
+ * to 4. */
 BODY float reflect_into(float x, float n)
 {
   float period = 2 * n;
@@ -38,6 +40,7 @@ BODY float wrap_into(float x, float n)
   return clamp_to_pixels(x, n - 1);
 }
 
+/* The coordinate that is read for x along an axis of `size` pixels; of a constant fill x itself, which may be anywhere. */
 BODY float sample_coordinate(int fill_mode, float x, int64_t size)
 {
   float n = (float)size;
@@ -49,8 +52,11 @@ BODY float sample_coordinate(int fill_mode, float x, int64_t size)
   }
 }
 
-/* The pixels that an output pixel is made of: at most two rows by two columns; pixel -1: none. */
+/* What an output pixel is made of: pixels of the input, at most two rows by two columns, as row * width + column (-1: none), their weights,
+ * and the weight of the fill value. A pixel whose weight is 0 is not read, so that a NaN in it does not spread. */
 typedef struct sample_taps { int64_t pixel[4]; float weight[4], outside; } sample_taps;
+
+/* Puts a pixel into a slot, or adds its weight to that of the fill value if it is outside of the image. */
 
 BODY void put_sample_tap(sample_taps *t, int slot, int64_t row, int64_t column, float weight, int64_t height, int64_t width)
 {
@@ -60,6 +66,8 @@ BODY void put_sample_tap(sample_taps *t, int slot, int64_t row, int64_t column, 
   if (!is_inside) t->outside += weight;
 }
 
+/* The taps of output pixel (row, column). t: the image's eight numbers (ops.def, sample_image). The test of x and y comes before they
+ * become integers: farther than a pixel outside of the image all of the value is the fill, and so it is for a NaN and for k = 0. */
 BODY sample_taps sample_taps_at(const flow_attributes *a, const float *t, int64_t row, int64_t column, int64_t height, int64_t width)
 {
   sample_taps result;

@@ -27,22 +27,27 @@
 
 typedef struct flow_operand {
   void    *data;                      /* first element; NULL for an output that nothing reads: the kernel skips it */
-  int      unused;                    /* an output that nothing reads, known before there is data */
-  int passed_on;                      /* an output that other cores read where it is */
-  int      dtype, rank;
+  /* An output that nothing reads. supports(), cost() and the sizes of memory are asked before there is data, so that they look at this. */
+  int unused;
+  int passed_on;                      /* an output that other cores read where it is: convolutions fetch its lines before they write */
+  int dtype, rank;                    /* rank 0: one element */
   int64_t  shape[FLOW_MAX_RANK];      /* concrete; the row axis is already cut to the chunk */
   int64_t  strides[FLOW_MAX_RANK];    /* elements; contiguous unless the op's record says STRIDED */
 } flow_operand;
 
-/* The same for all ops of one run: keys of random kernels, and rows of the batch: of this replica, and of all that train together. */
+/* The same for all ops of one run. seed and step are in the keys of random kernels; first_sample is the number of the replica's first
+ * row in the batch of all replicas, so that a row draws the same numbers wherever it is. rows: of the batch of this replica;
+ * global_rows: of all replicas that train together. */
 typedef struct flow_scalars { uint64_t seed; int64_t step, first_sample, rows, global_rows; } flow_scalars;
 
 /* The part of an optimizer's update that is done here, where several workers divide it: rows [rows[i][0], rows[i][1]) of its i-th product's
- * matrix, and whether the elements outside of products are. */
+ * matrix (FLOW_MAX_PRODUCTS of core/ops/op.h are possible), and, if `rest`, the elements outside of products. */
 typedef struct flow_shard { int64_t rows[4][2]; int rest; } flow_shard;
 
 typedef struct flow_queue flow_queue;     /* of an accelerator: accelerator.h */
 
+/* One op with its operands, as a kernel sees it. The engine owns all that it points to; a kernel keeps none of it beyond the function that
+ * was given the call. Every member of a team has its own copy, in which `scratch` is its own and all else is the same. */
 typedef struct flow_call {
   int                    op;
   const flow_attributes *attributes;      /* never NULL */
@@ -62,6 +67,9 @@ typedef struct flow_call {
   flow_queue            *queue;           /* where an accelerator enqueues it; NULL on the CPU */
 } flow_call;
 
+/* One variant. On the CPU its functions are called on any thread of the team, for different parts at the same time: they keep no state
+ * besides `shared` and `scratch`. shared_bytes and scratch_bytes may be asked before there is `shared` or data; what they answer for a call
+ * must be enough for every call that has fewer rows. */
 typedef struct flow_kernel {
   const char *variant;                                              /* "direct", "plain": shown by describe and profile */
   int         (*supports)(const flow_call *call);                   /* (optional, default: every call) sees shapes, no data */

@@ -15,10 +15,12 @@
 
 enum { FLOW_UPDATE_SLOTS = 3 };
 
-/* Which form of its formula an update takes. */
+/* Which form of its formula an update takes. slots: how many arrays of state there are, FLOW_UPDATE_SLOTS at most; which of them a formula
+ * has follows from their number (optimizer_formulas.inc). */
 typedef struct flow_update_form { int slots, nesterov, centered; } flow_update_form;
 
-/* decay: weight_decay times the learning rate. */
+/* What formulas read of the attributes and inputs of a call. rate: the learning rate, corrected for the bias of moments where the optimizer
+ * does that; decay: weight_decay times the learning rate before that. */
 typedef struct flow_update_scalars { double rate, decay, momentum, beta_1, beta_2, rho, epsilon; } flow_update_scalars;
 
 /* Keras takes the powers of the betas rounded to float32, which moves 1 - 0.999 by 1.3e-5 of its value; so does this, for a

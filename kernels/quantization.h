@@ -6,8 +6,10 @@
 #include <math.h>
 #include <stdint.h>
 
+/* inverse: 1 / scale; zero: the byte that stands for 0, from 0 to 255. */
 typedef struct flow_quantization { float scale, inverse; int32_t zero; } flow_quantization;
 
+/* The shape rules have checked the range (core/ops/byte_range.h): around 0, and neither empty nor too wide for a float. */
 static inline flow_quantization flow_quantization_of(double low, double high)
 {
   double step = (high - low) / 255;

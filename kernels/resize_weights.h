@@ -14,18 +14,21 @@
 #define BODY static inline
 #endif
 
-/* The run of input pixels of each output pixel of an axis, in one block after each other. */
+/* The run of input pixels of each output pixel of an axis. The three arrays are in one block (place_axis), which the caller owns. Every run
+ * is within the axis: 0 <= first[i], first[i] + count[i] <= in, and count[i] <= taps. */
 typedef struct resize_axis {
-  int      in, out, taps;          /* taps: most pixels of a run */
+  int in, out, taps;               /* sizes in pixels, 1 or more each (the shape rule); taps: most pixels of a run */
   int32_t *first, *count;          /* [out] */
-  double  *weights;                /* [out][taps] */
+  double *weights;                 /* [out][taps]; of a run the first count[i] are set */
 } resize_axis;
 
+/* A product and a sum as TensorFlow has them, in float32. */
 BODY double rounded_product(double a, double b) { return (float)(a * b); }
 BODY double rounded_sum(double a, double b) { return (float)(a + b); }
 
 /* ---- weights ------------------------------------------------------------------------------------------------------------- */
 
+/* How far the kernel reaches, in pixels of the axis that it is stretched over; default: Lanczos5. */
 BODY double resize_radius(int interpolation)
 {
   switch (interpolation) {
@@ -53,6 +56,7 @@ BODY double sine_of_turns(double x)
 #endif
 }
 
+/* The kernel at x: a triangle, a cubic, or Lanczos' window of sinc, which is 1 near 0, where its quotient has no digits left. */
 BODY double resize_kernel(int interpolation, double x)
 {
   const double pi = 3.14159265358979323846, radius = resize_radius(interpolation);
@@ -72,12 +76,15 @@ BODY int resizes_by_kernel(const flow_attributes *a)
   return a->resize.antialias && (interpolation == FLOW_BILINEAR || interpolation == FLOW_BICUBIC);
 }
 
+/* By how much the kernel is wider than an input pixel: as many input pixels as there are for an output pixel, at least 1. */
 BODY double resize_stretch(const flow_attributes *a, int in, int out)
 {
   double shrink = rounded_product(1, 1 / rounded_product(1, (double)out / in));
   return a->resize.antialias && shrink > 1 ? shrink : 1;
 }
 
+/* How many input pixels a run has at most: both sides of a stretched kernel and its middle, what an output pixel covers and two cut ones,
+ * or what the formulas below read; never more than there are. */
 BODY int resize_taps(const flow_attributes *a, int in, int out)
 {
   double taps;
@@ -87,8 +94,10 @@ BODY int resize_taps(const flow_attributes *a, int in, int out)
   return taps < in ? (int)taps : in;
 }
 
+/* A position as a pixel's number; comparisons first, since a double beyond int must not be converted. */
 BODY int clamp_to_axis(double x, int in) { return x < 0 ? 0 : x > in - 1 ? in - 1 : (int)x; }
 
+/* The weigh_ functions fill in first, count and weights of output pixel i. Nearest: the pixel that holds the centre. */
 BODY void weigh_nearest(resize_axis *s, int i)
 {
   double scale = rounded_product(1, (double)s->in / s->out);
@@ -97,6 +106,7 @@ BODY void weigh_nearest(resize_axis *s, int i)
   s->weights[i] = 1;
 }
 
+/* The two pixels around the centre, by their distance; at the ends one pixel of weight 1. */
 BODY void weigh_bilinear(resize_axis *s, int i)
 {
   double at = rounded_sum(rounded_product(i + 0.5, rounded_product(1, (double)s->in / s->out)), -0.5), below = floor(at);
@@ -135,6 +145,7 @@ BODY void weigh_area(resize_axis *s, int i)
   for (int k = low; k <= high; k++) w[k - low] = (fmin((double)(k + 1), to) - fmax((double)k, from)) / (to - from);
 }
 
+/* A kernel, stretched, over the pixels within its reach, divided by the sum of its weights. A sum of almost 0 is left as it is. */
 BODY void weigh_by_kernel(resize_axis *s, int i, int interpolation, double stretch)
 {
   double inverse = rounded_product(1, 1 / rounded_product(1, (double)s->out / s->in)), at = rounded_product(i + 0.5, inverse), total = 0;
@@ -159,7 +170,8 @@ BODY void weigh_output(resize_axis *s, const flow_attributes *a, int i)
   else weigh_area(s, i);
 }
 
-/* An axis' runs and weights are in one block, which begins at a multiple of 8 bytes. */
+/* Bytes of an axis' block, and its arrays in it; the block begins at a multiple of 8 bytes, and has the weights first, which need that
+ * alignment. */
 BODY size_t resize_axis_bytes(const resize_axis *s) { return (size_t)s->out * (2 * sizeof(int32_t) + (size_t)s->taps * sizeof(double)); }
 
 BODY void place_axis(resize_axis *s, void *block)

@@ -2,7 +2,8 @@
  *
  * exp, log and tanh are within 1.5, sigmoid within 2.5 units in the last place of the exact value for every float, denormal
  * arguments and results included; NaN stays NaN (spec/c/test_network_kernels.c). Range reduction and polynomials as in Cephes' single
- * precision library (S. Moshier, netlib.org/cephes), rearranged so that no lane branches. */
+ * precision library (S. Moshier, netlib.org/cephes), rearranged so that no lane branches: what holds for special arguments alone is
+ * selected at the end. */
 #ifndef FLOW_CPU_MATH_H
 #define FLOW_CPU_MATH_H
 
@@ -44,7 +45,7 @@ ALWAYS_INLINE vf exp_parts(vf x, vi *n)
   return p * (r * r) + r + vf_set(1.0f);
 }
 
-/* Two factors: 2^n itself may not be a normal float. */
+/* x 2^n for n from -252 to 254, by two factors, since 2^n itself may be no normal float. */
 ALWAYS_INLINE vf times_power_of_2(vf x, vi n)
 {
   vi half = n >> 1;
@@ -52,6 +53,7 @@ ALWAYS_INLINE vf times_power_of_2(vf x, vi n)
   return x * first * second;
 }
 
+/* e^x: infinity above 88.7, 0 below -104. */
 ALWAYS_INLINE vf vf_exp(vf x)
 {
   vi n;

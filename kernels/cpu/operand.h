@@ -1,4 +1,5 @@
-/* operand.h: elements of operands of float32 or float64 as doubles, for plain variants, which serve both. */
+/* operand.h: elements of operands of float32 or float64 as doubles, for plain variants, which serve both. i counts elements of a contiguous
+ * operand; nothing is checked. */
 #ifndef FLOW_CPU_OPERAND_H
 #define FLOW_CPU_OPERAND_H
 

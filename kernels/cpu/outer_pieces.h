@@ -8,9 +8,10 @@
 #include "flow.h"
 #include "ops/op.h"
 
+/* The run() of a MAP kernel, which does a whole call. */
 typedef flow_status flow_run_function(const flow_call *call, int phase, int64_t begin, int64_t end);
 
-/* -1: the output has at most one element. */
+/* The axis that is cut: the first one that is not 1. -1: the output has at most one element. */
 static inline int flow_outer_axis(const flow_operand *out)
 {
   for (int axis = 0; axis < out->rank; axis++)
@@ -44,6 +45,8 @@ static inline flow_operand flow_outer_range(const flow_operand *whole, int rank,
   return part;
 }
 
+/* Piece number `piece` of flow_outer_pieces(call): run() over the operands' ranges, with the member's own scratch block, which is as
+ * large as for the whole call. Where the call is one piece it is run as it is, since there may be more operands than fit the arrays. */
 static inline flow_status flow_run_outer_piece(flow_run_function *run, const flow_call *call, int64_t piece)
 {
   const flow_operand *out = &call->outputs[0];

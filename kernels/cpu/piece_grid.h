@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+/* How a call is cut. Every piece but those at the end has `band` rows and `group` blocks; none is empty. */
 typedef struct flow_piece_grid {
   int64_t bands, band;   /* how many, and rows of each, the last one fewer */
   int64_t groups, group; /* the same for blocks of channels */
@@ -34,7 +35,7 @@ typedef struct flow_piece {
   int64_t image, first, last, begin, end;
 } flow_piece;
 
-/* Pieces of several images are numbered one image after the other. */
+/* Piece number `piece`. Those of several images are numbered one image after the other; of one image blocks count fastest. */
 static inline flow_piece flow_piece_of(const flow_piece_grid *pieces, int64_t piece, int64_t rows, int64_t blocks)
 {
   int64_t first = piece / pieces->groups % pieces->bands * pieces->band, begin = piece % pieces->groups * pieces->group;

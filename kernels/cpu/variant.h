@@ -1,5 +1,6 @@
 /* variant.h: a kernel variant in a separate file. The file defines the six functions that FLOW_VARIANT(name) declares;
- * the op's table takes them as FLOW_VARIANT_ENTRY(name, "text"). */
+ * the op's table takes them as FLOW_VARIANT_ENTRY(name, "text"). Their contracts are those of flow_kernel's members (kernels.h). The names
+ * have the instruction set in front, since every file is compiled once for each. */
 #ifndef FLOW_CPU_VARIANT_H
 #define FLOW_CPU_VARIANT_H
 

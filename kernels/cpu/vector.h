@@ -33,6 +33,8 @@ enum { VL = 4, REGISTERS = 16 };
 #define FLOW_KERNELS(op) FLOW_ISA_NAME(op##_kernels)
 
 #if defined(FLOW_ISA_AVX512)
+/* Vectors as they are in registers, and, `_unaligned`, as they are in memory: at any multiple of an element, and allowed to alias whatever
+ * else the memory is. */
 typedef float   vf __attribute__((vector_size(64)));
 typedef double  vd __attribute__((vector_size(64)));
 typedef int32_t vi __attribute__((vector_size(64)));

@@ -61,6 +61,7 @@ static layout layout_of(const flow_call *call)
 /* shared: offsets of the taps, packed weights, biases filled up like the channels of the weights. */
 typedef struct shared_view { int64_t *offsets; float *weights, *biases; } shared_view;
 
+/* Bytes of the offsets, up to a cache line, and floats of the biases. */
 static size_t offset_bytes(const layout *l) { return ((size_t)l->taps * sizeof(int64_t) + 63) / 64 * 64; }
 static size_t packed_biases(const flow_geometry *s) { return (size_t)(s->groups * flow_padded_channels(s->group_out)); }
 
@@ -152,6 +153,7 @@ ALWAYS_INLINE void pool_windows(const int64_t height, const int64_t width, const
   }
 }
 
+/* The usual window as constants. */
 static void pool_row(const flow_geometry *s, const float *const *rows, int64_t step, int64_t channels, float *y, uint8_t *index)
 {
   if (s->pool[0] == 2 && s->pool[1] == 2) pool_windows(2, 2, s, rows, step, channels, y, index);
@@ -283,6 +285,7 @@ static flow_status run_direct_piece(const flow_call *call, int64_t piece)
   return FLOW_OK;
 }
 
+/* The plain variant takes the rest: float64, and windows whose cells a byte cannot number. */
 static int supports_direct(const flow_call *call)
 {
   const int32_t *pool = call->attributes->convolution.pool;

@@ -17,6 +17,7 @@
 enum { CANVAS_BYTES = 128 * 1024,  /* with the x rows under it inside half of a second-level cache */
        PASS_PIXELS = 128 };        /* of one pass of outer products: x and g stay in the first-level cache, sums move rarely */
 
+/* How a call is walked, from its shapes alone. */
 typedef struct layout {
   flow_geometry s;
   int64_t pixel, x_pixel;           /* floats of a pixel of the canvas and of x as dw sees it */
@@ -92,6 +93,7 @@ static int64_t positions_of(const flow_geometry *s) { return s->kernel[0] * s->k
  * the transposed weights of all phases. */
 typedef struct shared_view { int64_t *positions, *taps; float *bias, *weights; } shared_view;
 
+/* Bytes of both lists of offsets, up to a cache line. */
 static size_t offset_bytes(const flow_geometry *s)
 {
   return ((size_t)(positions_of(s) + s->kernel[0] * s->kernel[1]) * sizeof(int64_t) + 63) / 64 * 64;

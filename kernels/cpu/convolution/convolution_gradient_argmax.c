@@ -87,6 +87,7 @@ size_t FLOW_ISA_NAME(convolution_gradient_argmax_shared_bytes)(const flow_call *
   return (size_t)(round_up(s.channels_in, VL) * s.channels_out * s.kernel[0] * s.kernel[1]) * sizeof(float);
 }
 
+/* w {kh, kw, in, out} as [block of VL inputs][output][position][VL], zeros where there is no input. */
 flow_status FLOW_ISA_NAME(convolution_gradient_argmax_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
@@ -236,6 +237,7 @@ static void write_sums(const flow_argmax_layout *l, const float *sums, float *dw
     flow_transpose(sums + ky * l->run, s->kernel[0] * l->run, outputs, row, dw + ky * row * outputs, outputs);
 }
 
+/* Images one after the other; dw is read into the order of the sums and written back, so that a second chunk continues the sums. */
 flow_status FLOW_ISA_NAME(convolution_gradient_argmax_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

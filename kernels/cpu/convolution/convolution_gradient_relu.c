@@ -20,6 +20,7 @@ static void stop(const flow_call *call)
   }
 }
 
+/* convolution_gradient by its plain variant, then the relu and its sums. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   flow_call gradient = *call;

@@ -13,6 +13,7 @@ enum {
   GATHERED_PIXELS = 64
 }; /* of a band that is copied: inside the second-level cache */
 
+/* Output pixels of all images, and whether their inputs must be copied side by side. */
 static int64_t pixels_of(const flow_geometry *s)
 {
   return s->images * s->out[0] * s->out[1];
@@ -258,6 +259,7 @@ static void band_gradient(const flow_geometry *s, const shared_view *shared, int
              s->channels_in);
 }
 
+/* Band by band. With a stride dx is cleared first, and what a band makes of it is copied to its pixels. */
 flow_status FLOW_ISA_NAME(pointwise_gradient_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -65,6 +65,7 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t firs
   flow_winograd_convolve(flow_winograd_f(call), &source, &range, first, last, begin, end, weights_of(call, s), &result, call->scratch);
 }
 
+/* Blocks of output channels, and tiles of all images. */
 static int64_t blocks_of(const flow_geometry *s) { return (s->channels_out + BLOCK - 1) / BLOCK; }
 
 static int64_t tiles_of(const flow_call *call, const flow_geometry *s)

@@ -9,6 +9,7 @@
 /* Outputs of a tile along an axis. */
 static inline int flow_winograd_f(const flow_call *call) { return call->exact ? 2 : 4; }
 
+/* Whether both directions of a convolution of these sizes can go by tiles: a dense 3 x 3 kernel with stride 1. */
 static inline int flow_winograd_geometry(const flow_geometry *s)
 {
   for (int axis = 0; axis < 2; axis++)

@@ -38,6 +38,7 @@ ALWAYS_INLINE int winograd_writes(const winograd_transform t, const int f)
   return t == WINOGRAD_WEIGHT_GRADIENT ? 3 : t == WINOGRAD_OUTPUT ? f : f + 2;
 }
 
+/* The one-dimensional transform t of F(2,3), from the values x to `to`. */
 ALWAYS_INLINE void winograd_2(const winograd_transform t, const vf *x, vf *to)
 {
   switch (t) {
@@ -63,7 +64,7 @@ ALWAYS_INLINE void winograd_2(const winograd_transform t, const vf *x, vf *to)
   }
 }
 
-/* For points 0, +-a, +-b, infinity. */
+/* The same of F(4,3), for points 0, +-a, +-b, infinity. */
 ALWAYS_INLINE void winograd_4(const winograd_transform t, const vf *x, vf *to)
 {
   const float a = 0.625f, b = 1.5f, a2 = a * a, b2 = b * b, a3 = a2 * a, b3 = b2 * b;

@@ -104,6 +104,7 @@ void flow_winograd_tile_products(int vectors, int64_t inputs, int64_t tiles, con
 
 /* ---- weights ------------------------------------------------------------------------------------------------------- */
 
+/* Channels of a block as U and M hold them: two vectors, or one if one is enough. */
 static int64_t block_width(int64_t outputs, int64_t block) { return outputs - block > VL ? BLOCK : VL; }
 
 size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs)
@@ -319,6 +320,7 @@ size_t flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles)
   return (size_t)(planes * (flow_plane(count * flow_padded_channels(inputs)) + flow_plane(count * BLOCK) + inputs) + 2 * VL);
 }
 
+/* flow_winograd_convolve for an f that is known when this is compiled. `scratch`: V, M, then a patch. */
 ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const flow_tile_range *range, int64_t tile, int64_t last,
                             int64_t begin, int64_t end, const float *u, const flow_tile_result *result, float *scratch)
 {

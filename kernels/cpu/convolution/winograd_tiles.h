@@ -51,6 +51,7 @@ static inline int64_t flow_plane(int64_t floats)
   return (lines | 1) * 16;
 }
 
+/* Tiles that cover this many outputs of an axis; the last one may reach beyond them. */
 static inline int64_t flow_tiles_along(int64_t outputs, int f) { return (outputs + f - 1) / f; }
 
 #define flow_winograd_weights        FLOW_ISA_NAME(winograd_weights)

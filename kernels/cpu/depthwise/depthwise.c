@@ -13,6 +13,7 @@ enum { BAND_BYTES = 256 * 1024, BAND_ROWS = 4 };   /* source rows of a band; it 
 static int64_t blocks_of(const flow_geometry *s) { return (s->channels_in + VL - 1) / VL; }
 static int64_t taps_of(const flow_geometry *s) { return s->kernel[0] * s->kernel[1]; }
 
+/* What both ops need of a call. */
 static int supports(const flow_call *call, const flow_geometry *s)
 {
   return call->inputs[0].dtype == FLOW_FLOAT32 && !s->bytes && !s->pooled && s->groups > 1 && s->groups == s->channels_in
@@ -58,6 +59,7 @@ size_t FLOW_ISA_NAME(depthwise_shared_bytes)(const flow_call *call)
 
 size_t FLOW_ISA_NAME(depthwise_scratch_bytes)(const flow_call *call) { return (void)call, 0; }
 
+/* The taps, times the input's scale, and the biases; channels that there are not are 0. */
 flow_status FLOW_ISA_NAME(depthwise_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -167,6 +169,7 @@ size_t FLOW_ISA_NAME(depthwise_gradient_scratch_bytes)(const flow_call *call)
   return (size_t)floats * sizeof(float);
 }
 
+/* For each phase and block the taps in the order in which outputs ascend: from the last to the first. */
 flow_status FLOW_ISA_NAME(depthwise_gradient_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
@@ -256,6 +259,7 @@ static void image_gradient(const flow_geometry *s, const float *shared, const fl
   }
 }
 
+/* Image by image: sums over pixels run in the same order however the rows of the batch are cut into chunks. y is not read without relu. */
 flow_status FLOW_ISA_NAME(depthwise_gradient_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -76,6 +76,7 @@ static inline const float *flow_depthwise_source_row(const flow_depthwise_plane 
   return row >= 0 && row < plane->axis[0].source ? source + row * plane->source_step[0] : plane->zeros;
 }
 
+/* A vector of channels, or, if it is a part, its first `lanes`; `part` is known when this is compiled. */
 ALWAYS_INLINE vf flow_depthwise_load(const int part, const float *p, int lanes) { return part ? vf_load_part(p, lanes) : vf_load(p); }
 
 #endif

@@ -180,6 +180,7 @@ ALWAYS_INLINE void any_walk(int64_t rows, const int part, const flow_depthwise_p
   }
 }
 
+/* `rows` <= ROWS rows of results from `row` on, 3 x 3 over neighbours. */
 static void three_rows(const flow_depthwise_plane *p, int64_t row, int64_t rows, const float *source, const float *weights, vf bias,
                        vf least, float *y)
 {

@@ -32,6 +32,7 @@ static flow_status run_casts(const flow_call *call, int phase, int64_t begin, in
   for (int64_t i = begin; i < end; i++) cast_operand(&call->inputs[i], &call->outputs[i]);
   return FLOW_OK;
 }
+/* cast is MAP, and the engine cuts it by rows; casts and transpose_filters are WHOLE and have a part for each output. */
 const flow_kernel FLOW_KERNELS(cast)[] = { { .variant = "blocks", .run = run_casts }, { 0 } };
 
 /* A transposed kernel is the same memory with its axes in another order. */

@@ -151,8 +151,12 @@ flow_block_function FLOW_ISA_NAME(block)(int op, int kind)   { return records[op
 
 /* ---- the driver -------------------------------------------------------------------------------------------------------- */
 
-/* The iteration space of a program: the outputs' shape without axes of size 1, neighbouring axes merged wherever every
- * operand steps through them evenly. The last two axes are cut into tiles of rows x columns. */
+/* How run_program goes. Operands are looked at as a walk: few axes, the last two of which are cut into tiles. A tile has as many elements
+ * as a register, or, where no operand needs a register of its own, whole rows. For each tile run_tile loads what is not direct, runs the
+ * steps and stores what is not direct.
+ *
+ * The iteration space of a program: the outputs' shape without axes of size 1, neighbouring axes merged wherever every operand steps
+ * through them evenly. The last two axes are cut into tiles of rows x columns. */
 typedef struct walk {
   int     operands, rank;
   int64_t shape[FLOW_MAX_RANK];
@@ -191,10 +195,10 @@ static void walk_make(walk *w, const flow_operand *const *operands, int count, c
 /* An operand within the walk. */
 typedef struct place {
   char       *data;        /* at the tile's first element */
-  const void *loaded;      /* data of the tile whose elements the register's buffer holds ... */
-  int64_t     loaded_count;
-  int64_t     row_stride, column_stride;
-  size_t      size;        /* of an element */
+  const void *loaded;      /* data of the tile whose elements the register's buffer holds, NULL: of none */
+  int64_t loaded_count;    /* how many it holds: enough for a tile of as many or fewer at the same place */
+  int64_t row_stride, column_stride; /* of the walk's last two axes, in elements; 0 repeats */
+  size_t size;                       /* bytes of an element */
   int         dtype, reg;
   int         direct;      /* packed and of the register's kind: the tile itself is the register */
 } place;
@@ -212,6 +216,7 @@ static void load_tile(place *p, flow_kind kind, void *to, int64_t rows, int64_t 
          (char *)to + (size_t)(row * columns) * flow_kind_size(kind), columns);
 }
 
+/* The same way back: only outputs are stored, whose elements are all different ones. */
 static void store_tile(const place *p, flow_kind kind, const void *from, int64_t rows, int64_t columns)
 {
   flow_store_function store = FLOW_ISA_NAME(store)[kind][p->dtype];
@@ -272,7 +277,8 @@ static int repeats_only(const flow_block_program *program, const place *places)
   return program->step_count > 0;
 }
 
-/* A row of such operands: copies are made once, and the steps are run a block after the other. */
+/* A row of such operands: copies are made once, and the steps are run a block after the other. Registers that are operands move on by a
+ * block each time; those of copies and those between steps stay. */
 static void run_long_row(const flow_block_program *program, place *places, char *buffers, size_t stride, int64_t columns)
 {
   char *registers[FLOW_BLOCK_REGISTERS];
@@ -298,7 +304,7 @@ static void run_long_row(const flow_block_program *program, place *places, char 
   }
 }
 
-/* Moves all operands by `count` elements of an axis. */
+/* Moves all operands by `count` elements of an axis; by as many back, they are where they were. */
 static void advance(const walk *w, place *places, int axis, int64_t count)
 {
   for (int i = 0; i < w->operands; i++) places[i].data += count * w->strides[i][axis] * (int64_t)places[i].size;
@@ -319,7 +325,7 @@ void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_op
   const int64_t all_rows = w.shape[row_axis], all_columns = w.shape[column_axis];
 
   place places[FLOW_MAX_OPERANDS];
-  int all_direct = program->register_count <= count;   /* registers between the steps are buffers of one block */
+  int all_direct = program->register_count <= count; /* registers between the steps are buffers of one block: rows must be cut */
   for (int i = 0; i < count; i++) {
     int reg = i < program->input_count ? i : program->outputs[i - program->input_count];
     place *p = &places[i];
@@ -410,6 +416,7 @@ static flow_status run_elementwise(const flow_call *call, int phase, int64_t beg
   return FLOW_OK;
 }
 
+/* A piece, where there are fewer rows than threads. */
 static flow_status run_piece(const flow_call *call, int64_t piece)
 {
   return flow_run_outer_piece(run_elementwise, call, piece);

@@ -32,6 +32,7 @@ enum {
   FLOW_BLOCK_STEPS     = 32
 };
 
+/* One function call of a program, over all elements of the registers. */
 typedef struct flow_block_step {
   flow_block_function function;
   uint8_t             inputs[3], output;    /* registers; inputs that the function does not read are 0 */

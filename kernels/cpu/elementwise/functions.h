@@ -37,7 +37,7 @@ ALWAYS_INLINE vf vf_expm1(vf x)
   return vf_select(d == vf_set(0.0f), x, y);
 }
 
-/* x times a ratio of polynomials in x^2, fitted on [-4, 4] as in Eigen (Core/MathFunctionsImpl.h); beyond, erf is 1 in
+/* erf: x times a ratio of polynomials in x^2, fitted on [-4, 4] as in Eigen (Core/MathFunctionsImpl.h); beyond, erf is 1 in
  * float. Within 6 units in the last place. */
 ALWAYS_INLINE vf vf_erf(vf x)
 {
@@ -74,6 +74,8 @@ ALWAYS_INLINE vf vf_normal_density(vf x)
 {
   return vf_exp(x * x * vf_set(-0.5f)) * vf_set(0.39894228f);
 }
+/* gelu(x) = x P(x), P the normal distribution function (D. Hendrycks, K. Gimpel, "Gaussian error linear units", 2016), and g times its
+ * slope P(x) + x p(x). */
 ALWAYS_INLINE vf vf_gelu(vf x)
 {
   return x * vf_normal_below(x);
@@ -97,6 +99,7 @@ ALWAYS_INLINE vf vf_gelu_tanh_gradient(vf g, vf x)
   return g * (half * (one + t) + half * near * (one - t * t) * slope);
 }
 
+/* silu(x) = x s, s = sigmoid(x), and g times its slope s (1 + x (1 - s)). */
 ALWAYS_INLINE vf vf_silu(vf x)
 {
   return x * vf_sigmoid(x);
@@ -107,6 +110,7 @@ ALWAYS_INLINE vf vf_silu_gradient(vf g, vf x)
   return g * (s * (one + vf_near(x) * (one - s)));
 }
 
+/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|): the exponential never overflows. */
 ALWAYS_INLINE vf vf_softplus(vf x)
 {
   return vf_relu(x) + vf_log1p(vf_exp(-vf_abs(x)));
@@ -152,6 +156,7 @@ ANGLE(sin, s)
 ANGLE(cos, c)
 ANGLE(tan, s / c)
 
+/* The same for doubles, by libm's functions. */
 static double double_sigmoid(double x)
 {
   return 1 / (1 + exp(-x));

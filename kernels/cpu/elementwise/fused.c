@@ -4,6 +4,7 @@
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/outer_pieces.h"
 
+/* A register for each input and each step, which is the most that a chain needs: 12 + 12, FLOW_BLOCK_REGISTERS. */
 static int registers_of(const flow_call *call) { return call->input_count + call->attributes->fused.count; }
 
 static size_t fused_scratch(const flow_call *call) { return (size_t)registers_of(call) * FLOW_BLOCK_BYTES; }

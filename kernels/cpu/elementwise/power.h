@@ -7,6 +7,7 @@
 
 #include "cpu/math.h"
 
+/* The bits of doubles as integers, signed so that an exponent below 0 is shifted with its sign. */
 typedef int64_t power_bits __attribute__((vector_size(sizeof(vd))));
 typedef uint64_t power_words __attribute__((vector_size(sizeof(vd))));      /* the same where sums may wrap */
 

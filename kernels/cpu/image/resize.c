@@ -7,8 +7,10 @@
 
 /* ---- the call ---------------------------------------------------------------------------------------------------------------- */
 
+/* The sizes of a call, `in` those of x and `out` those of y also for the gradient, and where its weights are in `shared`. */
 typedef struct resizing { int64_t images, channels; resize_axis rows, columns; } resizing;
 
+/* With `shared` NULL the arrays of both axes are not there: for sizes alone. */
 static resizing resizing_of(const flow_call *call)
 {
   int gradient = call->op == FLOW_OP_resize_gradient;
@@ -31,6 +33,7 @@ static size_t shared_bytes(const flow_call *call)
   return resize_axis_bytes(&s.rows) + resize_axis_bytes(&s.columns);
 }
 
+/* The weights of both axes, once for all images. */
 static flow_status prepare(const flow_call *call)
 {
   resizing s = resizing_of(call);
@@ -68,6 +71,7 @@ ALWAYS_INLINE vf blend(const float *x, int64_t step, int count, const double *w,
   return total;
 }
 
+/* n floats, a vector at a time: channels of a pixel, or a whole row. */
 static void blend_all(const float *x, int64_t step, int count, const double *w, float *y, int64_t n)
 {
   int64_t i = 0;
@@ -147,6 +151,7 @@ static double weight_at(const resizing *s, int64_t e, int ky, int kx, int64_t *o
   return s->rows.weights[row * s->rows.taps + ky] * s->columns.weights[column * s->columns.taps + kx];
 }
 
+/* The rectangle's size. */
 static void count_at(const resizing *s, int64_t e, int *rows, int *columns)
 {
   int64_t pixel = e / s->channels;

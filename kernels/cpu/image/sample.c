@@ -12,6 +12,8 @@
 
 /* ---- float32, vectorised over channels ---------------------------------------------------------------------------------------- */
 
+/* `lanes` channels of one output pixel from channel c on: the weighted sum of its taps. scatter is its transpose: g times the weights is
+ * added to the taps. */
 ALWAYS_INLINE void gather(const sample_taps *t, const float *x, float fill, float *y, int64_t channels, int64_t c, int lanes)
 {
   vf total = vf_set(t->outside * fill);

@@ -66,7 +66,8 @@ static plan transpose_column(const gemm *g)
   return p;
 }
 
-/* Whether A is small enough to be packed whole by every part, and B long enough for that not to weigh. */
+/* Whether the product is computed as C's transpose: A is small enough to be packed whole by every part, and B long enough for that not to
+ * weigh. */
 static int turns(const gemm *g)
 {
   int64_t packed = gemm_blocks_of(g->m, PANEL) * PANEL * g->k;

@@ -9,6 +9,8 @@
 #pragma GCC target("avx512bf16")
 #endif
 
+/* Contracts of functions that other files call are in the header. What is compiled here for AVX512-BF16 runs only where
+ * bfloat16_available() says so. */
 typedef bfloat16_pair pair;
 
 int bfloat16_available(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
@@ -244,7 +246,7 @@ void bfloat16_few_rows(int rows, int64_t depth, int64_t columns, const float *a,
 #else
 int bfloat16_available(void) { return 0; }
 
-/* Nobody calls these. */
+/* Nobody calls these: without the instructions no product is rounded. */
 void bfloat16_pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, bfloat16_pair *panel)
 {
   (void)b, (void)ldb, (void)depth, (void)columns, (void)panel;

@@ -17,8 +17,10 @@
 #define bfloat16_tile         FLOW_ISA_NAME(bfloat16_tile)
 #define bfloat16_few_rows     FLOW_ISA_NAME(bfloat16_few_rows)
 
+/* Two numbers, the earlier one in the lower half. */
 typedef uint32_t bfloat16_pair;
 
+/* Pairs of a row of numbers. */
 static inline int64_t bfloat16_pairs(int64_t numbers) { return (numbers + 1) / 2; }
 /* Pairs from row to row of a stack, which end with whole vectors. */
 static inline int64_t bfloat16_stack_step(int64_t depth) { return gemm_blocks_of(bfloat16_pairs(depth), VL) * VL; }

@@ -30,6 +30,7 @@ typedef struct epilogue {
   int64_t      ahead_step;   /* floats from line to line */
 } epilogue;
 
+/* A block of C as one part computes it: rows [row, row + rows), columns and steps of k likewise. */
 typedef struct gemm_block {
   int64_t      row, rows, column, columns, k, depth;
   float       *c;          /* of the block: C itself or a partial sum */

@@ -7,6 +7,7 @@
 
 /* ---- tiled ------------------------------------------------------------------------------------------------------ */
 
+/* Whether all operands are float32, which the tiles are written for. */
 static int is_float32(const flow_call *call)
 {
   for (int i = 0; i < call->input_count; i++)
@@ -97,6 +98,7 @@ static int is_chunk(const flow_call *call) { return call->partial; }
 static int supports_tiled_chunk(const flow_call *call)    { return is_float32(call) && is_chunk(call) && !is_rounded(call); }
 static int supports_bfloat16_chunk(const flow_call *call) { return is_float32(call) && is_chunk(call) && is_rounded(call); }
 
+/* Of a chunk the partial sums are in scratch, before what gemm_run needs; rounded up so that that is aligned. */
 static size_t chunk_sums_bytes(const flow_call *call)
 {
   product p = describe(call);

@@ -31,6 +31,7 @@ size_t FLOW_ISA_NAME(matmul_doubles_scratch_bytes)(const flow_call *call)
   return (void)call, (size_t)BLOCK_K * PART_COLUMNS * sizeof(double);
 }
 
+/* Parts of a matrix: blocks of rows count fastest. */
 static int64_t row_parts(const product *p)       { return (p->m + PART_ROWS - 1) / PART_ROWS; }
 static int64_t parts_of_matrix(const product *p) { return row_parts(p) * ((p->n + PART_COLUMNS - 1) / PART_COLUMNS); }
 static int64_t at_most(int64_t n, int64_t most)  { return n < most ? n : most; }

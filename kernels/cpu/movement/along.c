@@ -22,6 +22,7 @@ static axis_lines lines_along(const flow_call *call, const flow_operand *x)
   return l;
 }
 
+/* The first element of a line of x, whose axis has n elements. */
 static const char *line_of(const flow_operand *x, const axis_lines *l, int64_t n, int64_t outer, int64_t inner)
 {
   return (const char *)x->data + (outer * n * l->inner + inner) * flow_dtype_size(x->dtype);
@@ -106,6 +107,7 @@ enum { SHORT_LINE = 24, LONG_LINE = 8192, MOST_DIGITS = 4 };
 /* Floats of 16 and 32 bits and integers of up to 32 have keys of 32 bits; a position must fit in the other half of the word. */
 static int has_short_keys(int dtype, int64_t n) { return dtype != FLOW_INT64 && dtype != FLOW_FLOAT64 && n <= UINT32_MAX; }
 
+/* The same order in 32 bits. */
 static uint32_t key_of_float(float x)
 {
   uint32_t bits;
@@ -182,8 +184,10 @@ static int64_t count_asked(const flow_call *call, int64_t n)
   return call->attributes->along.size > 0 ? call->attributes->along.size : n;
 }
 
+/* One line of x in memory. */
 typedef struct line { const char *data; int64_t n, step, size; int dtype, reverse; } line;      /* step and size of an element: bytes */
 
+/* The word of element i, whose order among all words of the line is the element's. */
 static uint64_t word_at(const line *l, int64_t i)
 {
   uint32_t key = short_key_of(l->dtype, l->data + i * l->step);
@@ -192,10 +196,13 @@ static uint64_t word_at(const line *l, int64_t i)
 
 /* The first words of a line so far, and those that may be among them: as many as are kept, or MOST_WAITING, wait before all are put in
  * order, so that a line in any order takes a time that is its length's. `words` has room as argsort_scratch says. */
+/* count: how many are kept; room: how many words wait at most before they are put in order; have: how many wait. A word that was offered
+ * and does not wait has `count` words before it. */
 typedef struct selection { uint64_t *words, last; int64_t count, room, have; } selection;
 
 enum { MOST_WAITING = 8 };
 
+/* Puts the words in order and keeps the first `count`. */
 static void take_in_order(selection *s)
 {
   const uint64_t *order = sort_words(s->words, s->words + s->room, s->have);
@@ -391,6 +398,7 @@ static double take_along_cost(const flow_call *call)
         action;                                                                                                      \
       }
 
+/* Elements are copied bit by bit. A failure leaves those before the wrong index written; the op is refused as a whole. */
 static flow_status take_along_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

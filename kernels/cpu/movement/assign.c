@@ -72,6 +72,7 @@ static void offsets(const flow_operand *to, const flow_operand *from, const walk
     return;                                                                                       \
   }
 
+/* n elements, steps in elements; equal dtypes. */
 static void copy_elements(int bytes, void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n)
 {
   switch (bytes) {

@@ -2,7 +2,8 @@
  *
  * Kernels compute in five types only, the kinds; every dtype belongs to one of them, and integers of up to 32 bits to WORD, too. Loading
  * widens exactly (but for float64 into FLOAT and 64-bit integers into floats, which round). Storing rounds floats to nearest even,
- * saturates floats to integers (NaN becomes 0), wraps integers to narrower ones and writes bools as 0 or 1. */
+ * saturates floats to integers (NaN becomes 0), wraps integers to narrower ones and writes bools as 0 or 1. A double becomes a float on its
+ * way to 16 bits, so that it is rounded twice, as TensorFlow does it. */
 #ifndef FLOW_CPU_MOVEMENT_CONVERT_H
 #define FLOW_CPU_MOVEMENT_CONVERT_H
 

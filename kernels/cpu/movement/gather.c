@@ -10,6 +10,7 @@
 /* A part of a gradient is at least PART_BYTES of the table, and there are at most MOST_PARTS of them, because each reads all indices. */
 enum { MOST_PARTS = 16, PART_BYTES = 65536 };
 
+/* Elements of an operand, and of a row of a table. */
 static int64_t size_of(const flow_operand *x) { return flow_shape_size(x->rank, x->shape); }
 static int64_t row_size(const flow_operand *table) { return flow_shape_size(table->rank - 1, table->shape + 1); }
 
@@ -35,6 +36,7 @@ static inline int64_t index_at(const flow_operand *indices, int64_t i)
   return value >= 0 && value < 0x1p62 ? (int64_t)value : -1;
 }
 
+/* What is taken is read and written once. */
 static double gather_cost(const flow_call *call)
 {
   return flow_cost_stream(2.0 * (double)size_of(&call->outputs[0]) * (double)flow_dtype_size(call->outputs[0].dtype));
@@ -135,6 +137,7 @@ static flow_status gather_sum_run(const flow_call *call, int phase, int64_t begi
 
 /* ---- gradients ------------------------------------------------------------------------------------------------------------------ */
 
+/* By the table's size alone. There may be more parts than rows: some have none then. */
 static int64_t gradient_parts(const flow_call *call, int phase)
 {
   (void)phase;
@@ -149,6 +152,7 @@ static double gradient_cost(const flow_call *call)
   return flow_cost_stream(bytes);
 }
 
+/* to[i] += from[i]. */
 static void add_floats(float *to, const float *from, int64_t n)
 {
   int64_t i = 0;

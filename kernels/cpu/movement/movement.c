@@ -74,8 +74,10 @@ const flow_kernel FLOW_KERNELS(reshape)[] = { { .variant = "copy", .run = run_re
 
 /* ---- transpose -------------------------------------------------------------------------------------------------------- */
 
+/* Whether the output's first axis is another one of the input: such a call is WHOLE and has parts. */
 static int moves_rows(const flow_call *call) { return call->outputs[0].rank > 0 && call->attributes->transpose.axes[0] != 0; }
 
+/* Rows [first, end) of the output: a copy with the input's strides in the order of the output's axes. */
 static void transpose_rows(const flow_call *call, int64_t first, int64_t end)
 {
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
@@ -132,11 +134,14 @@ static int64_t slice_view(const flow_attributes *attributes, const flow_operand 
   return offset;
 }
 
+/* A slice that leaves out rows is WHOLE. One that keeps their number but reverses them is WHOLE, too (flow_kind_slice), and runs as one
+ * part of the second variant. */
 static int cuts_rows(const flow_call *call)
 {
   return call->outputs[0].rank > 0 && call->inputs[0].shape[0] != call->outputs[0].shape[0];
 }
 
+/* Rows [first, end) of the output. */
 static void slice_rows(const flow_call *call, int64_t first, int64_t end)
 {
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];

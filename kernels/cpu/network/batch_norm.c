@@ -23,7 +23,9 @@ enum { PART_FLOATS = 32768, RUN = 32, TOGETHER = 4, CHANNEL_BLOCK = 64, PHASES =
 /* How rows are walked. With fewer channels than lanes, VL rows are taken as one line of VL c floats, whose coefficients
  * repeat every c; otherwise a line is a row, and its last vector is moved back to end with it. */
 typedef struct layout {
-  int64_t rows, channels, line, rows_per_line, rows_per_part, parts;
+  int64_t rows, channels;       /* of x, all leading axes taken as rows */
+  int64_t line, rows_per_line;  /* floats and rows of a line */
+  int64_t rows_per_part, parts; /* whole lines, but for the last part */
 } layout;
 
 /* Parts depend on the shape only: the sums have the same bits on every number of threads. */
@@ -38,7 +40,8 @@ static layout layout_of(const flow_operand *x)
   return l;
 }
 
-/* shared: two doubles per part and channel, then four floats per channel */
+/* shared: two doubles per part and channel (sums, or mean and squares), then four floats per channel. Coefficient `which`: 0 the mean, 1
+ * the scale, 2 the shift, 3 the slope, as in affine below. */
 static double *part_sums(const flow_call *call, const layout *l, int64_t part)
 {
   return (double *)call->shared + part * 2 * l->channels;
@@ -48,6 +51,7 @@ static float *coefficients(const flow_call *call, const layout *l, int which)
   return (float *)part_sums(call, l, l->parts) + which * l->channels;
 }
 
+/* x: the second input of the gradient. */
 static const flow_operand *x_of(const flow_call *call) { return &call->inputs[call->op == FLOW_OP_batch_norm_gradient]; }
 
 static size_t shared_bytes(const flow_call *call)
@@ -137,6 +141,7 @@ ALWAYS_INLINE void column_products(const int count, const float *g, const float 
 /* What a part sums: moments of x, or with g products; `center`, a line, is the origin or the mean. */
 typedef struct summed { const float *g, *x, *center; int64_t lines, line; } summed;
 
+/* `count` vectors from float `at` of a line on. has_g: known when this is compiled. */
 ALWAYS_INLINE void sum_columns(const int count, const int has_g, const summed *s, int64_t at, column_sums to)
 {
   if (has_g) column_products(count, s->g + at, s->x + at, s->center + at, s->lines, s->line, to);
@@ -207,7 +212,8 @@ static void gradient_part(const flow_call *call, const layout *l, int64_t part)
 
 /* ---- combination ------------------------------------------------------------------------------------------------------ */
 
-/* Channels first .. last - 1, at most CHANNEL_BLOCK. */
+/* Mean, variance and coefficients of channels first .. last - 1, at most CHANNEL_BLOCK, from the moments of all parts. Without rows the
+ * mean is 0 and the variance 1. */
 static void combine_channels(const flow_call *call, const layout *l, int64_t first, int64_t last)
 {
   double count = 0, mean[CHANNEL_BLOCK] = { 0 }, squares[CHANNEL_BLOCK] = { 0 };
@@ -235,7 +241,7 @@ static void combine_channels(const flow_call *call, const layout *l, int64_t fir
   }
 }
 
-/* dx = a g + b (x - mean) + d. */
+/* dgamma, dbeta and the coefficients of dx = a g + b (x - mean) + d, for one channel. */
 static void gradient_channel(const flow_call *call, const layout *l, int64_t c)
 {
   double sum_g = 0, sum_gd = 0, n = l->rows > 0 ? (double)l->rows : 1;
@@ -347,6 +353,7 @@ static flow_status gradient_vector(const flow_call *call, int phase, int64_t beg
 
 enum { PLAIN_CHANNELS = 16 };
 
+/* Elements [at, at + n) of an operand as doubles, and back to one that may be unread. */
 static void read_channels(const flow_operand *x, int64_t at, int64_t n, double *to)
 {
   flow_convert_to_double(x->dtype, (const char *)x->data + at * flow_dtype_size(x->dtype), 1, to, n);

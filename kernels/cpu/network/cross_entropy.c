@@ -9,7 +9,8 @@
 #include "cpu/math.h"
 #include "tensor/tensor.h"
 
-/* The label of line i of this chunk; `lines` of them are in all its rows. */
+/* The label of line i of this chunk: a whole number below `classes`, of any dtype. Else the error names the row, counted from 1, and the
+ * fields of the failure have the row from 0 and the label. */
 static flow_status read_label(const flow_call *call, const flow_operand *labels, int64_t i, int64_t classes, int64_t *label)
 {
   double value;
@@ -36,7 +37,8 @@ static int supports_float32(const flow_call *call)
 
 enum { RUN = 8 };      /* vectors that are added as floats; their sums are added in double, so that many classes cost no digits */
 
-/* Softmax of n floats before the division: e[i] = e^(z[i] - largest), where e is not NULL. Returns their sum. */
+/* Softmax of n floats before the division: e[i] = e^(z[i] - largest), where e is not NULL; it may be z. Returns their sum, which is NaN
+ * if a z is. The lanes that n does not fill are -infinity, whose exponential is 0. */
 static float exponentials(const float *z, int64_t n, float *e, float *largest)
 {
   vf top = vf_set(-INFINITY);

@@ -79,6 +79,7 @@ ALWAYS_INLINE void write_line(const float *x, float *y, int64_t n, vf origin, vf
   }
 }
 
+/* How many of the `left` lines of n elements are done at a time. */
 static int64_t lines_together(int64_t n, int64_t left)
 {
   int64_t most = n * TOGETHER <= FLOATS ? TOGETHER : n < FLOATS ? FLOATS / n : 1;
@@ -96,6 +97,7 @@ typedef struct affine {
   float origin, r, shift;
 } affine;
 
+/* Of one line, from its sums around the origin. */
 static affine affine_of(const flow_attributes *attributes, const float *x, int64_t n, float origin)
 {
   sums s = sum_line(x, NULL, n, vf_set(origin));
@@ -181,6 +183,7 @@ static size_t plain_scratch(const flow_call *call)
   return 2 * (size_t)line_of(call, &count) * sizeof(double);
 }
 
+/* Elements [at, at + n) of an operand as doubles, and back to one that may be unread. */
 static void read_line(const flow_operand *x, int64_t at, int64_t n, double *to)
 {
   flow_convert_to_double(x->dtype, (const char *)x->data + at * flow_dtype_size(x->dtype), 1, to, n);
@@ -198,6 +201,7 @@ static double mean_of(const double *a, const double *b, int64_t n)
   return mean;
 }
 
+/* One line by the definition; x and other: two lines of doubles in scratch. */
 static void forward_line(const flow_call *call, int64_t line, int64_t n, double *x, double *other)
 {
   read_line(&call->inputs[0], line * n, n, x);

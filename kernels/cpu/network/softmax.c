@@ -10,6 +10,7 @@
 
 enum { RUN = 8 };
 
+/* The operand as {outer, n, inner}: lines of n elements, which are `inner` apart. */
 typedef struct lines { int64_t outer, n, inner; } lines;
 
 static lines lines_of(const flow_call *call)
@@ -37,6 +38,7 @@ ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes)
 
 /* ---- along the last axis ---------------------------------------------------------------------------------------- */
 
+/* The largest lane of a vector without a NaN. */
 static float largest_lane(vf v)
 {
   float lane[VL];
@@ -124,6 +126,7 @@ static void softmax_gradient_row(const float *g, const float *y, float *dx, int6
 
 /* ---- across: `lanes` <= VL neighbouring lines, their elements `step` floats apart -------------------------------- */
 
+/* The largest of each of the lines. */
 ALWAYS_INLINE vf strip_max(const float *x, int64_t n, int64_t step, int64_t lanes)
 {
   vf largest = vf_set(-INFINITY);

@@ -81,6 +81,7 @@ double products_cost(const flow_call *call)
   return cost;
 }
 
+/* Whether the ranges without a product are updated here. */
 static int does_rest(const flow_call *call) { return !call->shard || call->shard->rest; }
 
 /* All products' g in panels; a panel has PANEL columns, the last one filled up with zeros. */
@@ -117,6 +118,7 @@ int64_t products_parts(const flow_call *call, int phase)
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------------- */
 
+/* A block of a product's matrix {m, n}. */
 typedef struct block { int64_t row, rows, column, columns; } block;
 
 static block block_at(const product *p, int64_t index)
@@ -136,10 +138,13 @@ static int updates_in_tiles(const product *p, const update *u)
 /* What happens beside the tiles of a block: memory that the next block needs is asked for, and the block before, whose
  * gradient is in `buffer`, is updated some rows at a time. */
 typedef struct errand {
-  region        parameters, x;
+  region parameters, x; /* of the next block: rows 0 where nothing is asked for */
   const update *update;
-  const float  *buffer;
-  int64_t       at, step, buffer_step, rows, columns, at_once;
+  const float *buffer;   /* the gradients of the block before, from the next row to be updated on */
+  int64_t at, step;      /* the parameter of that row's first element, and parameters from row to row */
+  int64_t buffer_step;   /* floats of the buffer from row to row */
+  int64_t rows, columns; /* rows that are left, 0: none; columns of each */
+  int64_t at_once;       /* rows that one errand updates */
 } errand;
 
 /* Takes the next rows of a block's gradients from the buffer: one range where parameters and buffer lie the same way, else row by row. */
@@ -156,6 +161,7 @@ static void update_rows(errand *e, int64_t rows)
   e->buffer += rows * e->buffer_step;
 }
 
+/* What is done before one tile. */
 static void run_errand(errand *e)
 {
   fetch_some(&e->parameters);
@@ -288,6 +294,7 @@ static void run_update(const flow_call *call, const update *u, int64_t part)
   }
 }
 
+/* A guard of 0 leaves everything as it is, in both phases. */
 flow_status products_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   if (!is_let_through(call)) return FLOW_OK;

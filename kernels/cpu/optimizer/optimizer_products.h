@@ -10,6 +10,7 @@
 #define products_parts         FLOW_ISA_NAME(optimizer_products_parts)
 #define products_run           FLOW_ISA_NAME(optimizer_products_run)
 
+/* The functions of the variant (kernels.h): float32 calls with products. WHOLE, two phases. */
 double      products_cost(const flow_call *call);
 size_t      products_shared_bytes(const flow_call *call);
 size_t      products_scratch_bytes(const flow_call *call);

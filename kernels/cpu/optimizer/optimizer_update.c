@@ -14,6 +14,7 @@
 #define LOAD(p)     (lanes == VL ? vf_load((p) + i) : vf_load_part((p) + i, lanes))
 #define STORE(p, v) do { if (lanes == VL) vf_store((p) + i, v); else vf_store_part((p) + i, v, lanes); } while (0)
 
+/* A function that optimizer_formulas.inc defines. */
 typedef vf formula(const flow_update_form *form, const update_numbers_vf *u, vf g, vf w, vf *s);
 
 /* Elements [i, i + lanes), lanes <= VL. */
@@ -27,6 +28,7 @@ ALWAYS_INLINE void update_vector(formula *rule, const flow_update_form *form, co
   STORE(w, updated);
 }
 
+/* n elements from `first` on; rule and slot_count are constants at every call. */
 ALWAYS_INLINE void update_vectors(formula *rule, int slot_count, const update *whole, int64_t first, int64_t n, const float *g)
 {
   const update_numbers_vf u = numbers_of_vf(&whole->scalars);

@@ -15,6 +15,7 @@
 
 enum { OPTIMIZER_G, OPTIMIZER_W };     /* inputs of every optimizer op */
 
+/* The one element of a scalar input. */
 static inline double optimizer_scalar(const flow_operand *x)
 {
   double value;
@@ -43,6 +44,7 @@ static inline flow_update_scalars scalars_of(const flow_call *call)
   return u;
 }
 
+/* Which slots the attributes ask for. */
 static inline flow_update_form form_of(const flow_call *call)
 {
   const char *names[FLOW_MAX_SLOT_KINDS];
@@ -73,6 +75,7 @@ void update_range(const update *u, int64_t first, int64_t n, const float *g);
 
 /* ---- ranges between products --------------------------------------------------------------------------------------------- */
 
+/* Elements of the weight, which all other ranges have, too. */
 static inline int64_t optimizer_elements(const flow_call *call)
 {
   return flow_shape_size(call->inputs[OPTIMIZER_W].rank, call->inputs[OPTIMIZER_W].shape);

@@ -78,6 +78,7 @@ static void spread_image(const flow_pooling *s, const float *g, float *dx)
   }
 }
 
+/* Some rows of one image (pooling_rows). */
 static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piece of)
 {
   const float *x = (const float *)call->inputs[0].data + of.image * s->in[0] * s->in[1] * s->channels;
@@ -125,6 +126,7 @@ static cells cells_of(const flow_pooling *s, int64_t i)
   return (cells){ at.rows, at.columns, image * s->in[0] * s->in[1] * s->channels + at.offset + c };
 }
 
+/* Where cell k of the window is, in elements of the large side. */
 static int64_t cell_at(const flow_pooling *s, const cells *at, int64_t k)
 {
   return at->first + (k / at->columns * s->in[1] + k % at->columns) * s->channels;

@@ -22,6 +22,7 @@ ALWAYS_INLINE void flow_pool_take(vf *best, vi *argmax, vf value, int32_t k)
 #endif
 }
 
+/* relu of the maxima: one that is 0 or less becomes 0 and passes no gradient on; a NaN stays and does. */
 ALWAYS_INLINE void flow_pool_relu(vf *best, vi *argmax)
 {
   const vf zero = { 0 };

@@ -60,6 +60,7 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
   }
 }
 
+/* Some rows of one image (pooling_rows). */
 static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piece of)
 {
   const float *x = call->inputs[0].data;
@@ -104,6 +105,7 @@ static void pool_byte_window(const uint8_t *x, int64_t rows, int64_t columns, in
   }
 }
 
+/* Some rows of one image. A window of padding only would be 0, the lowest byte; the loops over it do nothing. */
 static void pool_bytes(const flow_call *call, const flow_pooling *s, flow_piece of)
 {
   const uint8_t *x = (const uint8_t *)call->inputs[0].data + of.image * s->in[0] * s->in[1] * s->channels;

@@ -6,6 +6,8 @@
 #include "cpu/piece_grid.h"
 #include "cpu/vector.h"
 
+/* The sizes of a call. before: padding at the top and on the left. Padding is narrower than the window (the shape rule), so that every
+ * window has a cell inside the image. */
 typedef struct flow_pooling {
   int64_t images, in[2], out[2], channels, size[2], stride[2], before[2];
 } flow_pooling;

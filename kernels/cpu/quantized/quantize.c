@@ -4,6 +4,7 @@
 
 #include <float.h>
 
+/* The product of the first `axes` sizes. */
 static int64_t rows_of(const flow_operand *operand, int axes)
 {
   int64_t rows = 1;
@@ -35,6 +36,7 @@ const flow_kernel FLOW_KERNELS(quantize)[] = {
   { .variant = "vectors", .run = run_quantize, .pieces = flow_outer_pieces, .run_piece = run_quantize_piece }, { 0 }
 };
 
+/* MOST: the largest magnitude of a weight; -128 is left out, so that the range is symmetric. */
 enum { OUTPUTS = 64 /* of a part */, MOST = 127 };
 
 static int64_t parts(const flow_call *call, int phase)
@@ -54,7 +56,8 @@ static float largest_of(const float *w, int64_t rows, int64_t step)
   return largest;
 }
 
-/* Symmetric, a scale for each output: the largest magnitude becomes 127. Scales below the least normal float count as 0. */
+/* Symmetric, a scale for each output: the largest magnitude becomes 127. Scales below the least normal float count as 0. Where a weight
+ * is NaN the scale is NaN and the bytes are 0, so that what is computed with them is NaN. */
 static flow_status run_weights(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

@@ -9,7 +9,7 @@
 #include "cpu/variant.h"
 #include "quantization.h"
 
-/* The steps of a range in every lane, for flow_store_quantized. */
+/* The steps of a range in every lane, for flow_store_quantized. least: -zero, which becomes byte 0. */
 typedef struct flow_byte_steps { vf inverse, least; vi zero; } flow_byte_steps;
 
 static inline flow_byte_steps flow_byte_steps_of(flow_quantization q)
@@ -45,6 +45,7 @@ typedef struct flow_requantization {
   const float      *residual;             /* like y, or NULL */
 } flow_requantization;
 
+/* Channels filled up to whole vectors. */
 static inline int64_t flow_padded_lanes(int64_t channels) { return (channels + VL - 1) / VL * VL; }
 
 /* Bytes of the scales and biases, with which `shared` begins. */
@@ -53,6 +54,8 @@ static inline size_t flow_requantization_bytes(const flow_call *call)
   return ((size_t)flow_padded_lanes(call->inputs[1].shape[3]) * 2 * sizeof(float) + 63) / 64 * 64;
 }
 
+/* From the attributes and operands of a call; a range of y that is empty says that y is float32. `shared` may be NULL: then scales and
+ * biases are no addresses. */
 static inline flow_requantization flow_requantization_of(const flow_call *call)
 {
   double low = call->attributes->convolution.low, high = call->attributes->convolution.high;
@@ -78,7 +81,7 @@ static inline void flow_requantization_prepare(const flow_call *call)
   if (call->input_count > 3) memcpy(biases, call->inputs[3].data, (size_t)channels * sizeof(float));
 }
 
-/* What a call does to every vector of sums. */
+/* What a call does to every vector of sums. ONLY_BYTES: the range of the bytes does what a relu would do, and there is no residual. */
 typedef enum flow_finish_kind { FLOW_FINISH_FLOATS, FLOW_FINISH_BYTES, FLOW_FINISH_ONLY_BYTES } flow_finish_kind;
 typedef struct flow_finish { flow_byte_steps steps; vf least; const float *residual; flow_finish_kind kind; } flow_finish;
 

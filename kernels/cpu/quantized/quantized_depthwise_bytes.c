@@ -13,6 +13,7 @@
 
 enum { BYTES = 64, LANE = 16, TAPS = 4 /* of a group */, BAND_BYTES = 32 * 1024 };
 
+/* How a call is walked, from its shapes alone. */
 typedef struct layout {
   flow_geometry s;
   int64_t pixel, columns, row;          /* bytes of a pixel, pixels of a string, bytes of a row: as many strings as the stride */
@@ -39,6 +40,7 @@ static layout layout_of(const flow_call *call)
   return l;
 }
 
+/* Input rows under `rows` rows of outputs. */
 static int64_t band_rows(const layout *l, int64_t rows) { return (rows - 1) * l->s.stride[0] + flow_reach(&l->s, 0) + 1; }
 
 /* shared: scales and biases in the order of channels, then as lanes, like what the sums begin with; weights; offsets of taps. */
@@ -81,6 +83,7 @@ size_t FLOW_ISA_NAME(quantized_depthwise_bytes_shared_bytes)(const flow_call *ca
   return flow_requantization_bytes(call) + 3 * l.floats_bytes + l.weight_bytes + (size_t)(l.groups * TAPS) * sizeof(int64_t);
 }
 
+/* A band in scratch; the last load of a row reads up to BYTES beyond it. */
 static int64_t band_bytes(const layout *l) { return band_rows(l, l->band) * l->row + BYTES; }
 
 /* scratch: a band, and a row of results if its pixels are filled up. */
@@ -181,6 +184,7 @@ ALWAYS_INLINE void finish_vector(const task *t, const flow_finish_kind kind, con
   else _mm512_mask_storeu_epi8(y, ((__mmask64)1 << n) - 1, all);
 }
 
+/* A row of outputs of `size` bytes, a vector at a time; kind: known when this is compiled. */
 ALWAYS_INLINE void row_of(const task *t, const flow_finish_kind kind, const uint8_t *x, int64_t size, char *y)
 {
   const int64_t element = kind == FLOW_FINISH_FLOATS ? sizeof(float) : 1;

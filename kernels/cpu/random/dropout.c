@@ -23,8 +23,10 @@ static mask mask_of(const flow_call *call)
                  .scale = rate < 1 ? 1 / (1 - rate) : 0 };
 }
 
+/* Whether the element of this word is kept: its upper 24 bits are the number. */
 static int kept(const mask *m, uint32_t word) { return word >> 8 >= m->threshold; }
 
+/* Rows, and elements of each; a scalar is one row. */
 static void extent(const flow_operand *x, int64_t *rows, int64_t *elements)
 {
   *rows = x->rank > 0 ? x->shape[0] : 1;

@@ -16,6 +16,7 @@
 /* Elements; multiples of 4. MOST: of a chunk that begins within a block, up to whole calls of philox_words. */
 enum { PART = 16384, CHUNK = 256, MOST = CHUNK + PHILOX_WORDS };
 
+/* Numbers of a training step change with it; those of initializers and of eager calls are keyed by seed and stream alone. */
 static uint64_t key_of(const flow_call *call)
 {
   const flow_attributes *a = call->attributes;
@@ -209,6 +210,7 @@ static int64_t start_of(const flow_call *call)
   return call->scalars->first_sample * (flow_shape_size(out->rank, out->shape) / call->scalars->rows);
 }
 
+/* By the output's size alone: an element does not depend on the part that it is in. */
 static int64_t parts(const flow_call *call, int phase)
 {
   (void)phase;

@@ -204,11 +204,13 @@ static int64_t count_rounds(const flow_call *call)
   return cell_function(call) && !is_rounded(call) ? r.steps + 1 : 0;
 }
 
+/* A panel of units a part. */
 static int64_t count_round_parts(const flow_call *call)
 {
   return recurrent_of(call).units / PANEL;
 }
 
+/* Round 0 of a part: its units of the first states, from inputs {n, u}. */
 static void start_units(const flow_call *call, const block *b, int64_t first)
 {
   const flow_operand *h = &call->inputs[2], *c = call->op == FLOW_OP_lstm ? &call->inputs[3] : NULL;
@@ -218,6 +220,8 @@ static void start_units(const flow_call *call, const block *b, int64_t first)
   }
 }
 
+/* One panel of units in one step. The pointers of a span count units from 0, so that they may point before the panel's own floats; only
+ * units from `first` on are read and written. */
 static flow_status run_round(const flow_call *call, int64_t round, int64_t part)
 {
   block b = block_of(call);

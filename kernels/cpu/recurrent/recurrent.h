@@ -12,7 +12,7 @@
 #include "cpu/matrix_product/gemm_bfloat16.h"
 #include "cpu/matrix_product/gemm_tile.h"
 
-/* Where the operands of an op are; gradients read w transposed. */
+/* gates: of a cell; w and mask: the numbers of these inputs; transposed: the op is a gradient, which multiplies with w transposed. */
 typedef struct cell_operands { int gates, w, mask, transposed; } cell_operands;
 
 typedef struct recurrent {
@@ -42,6 +42,7 @@ static inline recurrent recurrent_of(const flow_call *call)
                       .resets_before = cell.gates == 3 && !call->attributes->recurrent.reset_after };
 }
 
+/* Whether the mask keeps the state of this row at step t. */
 static inline int is_kept(const recurrent *r, int64_t row, int64_t t) { return r->mask && !r->mask[row * r->steps + t]; }
 
 /* The step that is done as number s. */
@@ -54,10 +55,12 @@ static inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) 
 /* A matrix {depth, columns} in panels. rounded: to pairs of bfloat16 numbers, of which a panel has half as many. */
 typedef struct packed { int64_t depth, columns; int rounded; float *panels; } packed;
 
+/* Panels of a matrix, and floats of one and of all. */
 static inline int64_t panel_count(const packed *p) { return (p->columns + PANEL - 1) / PANEL; }
 static inline int64_t panel_floats(const packed *p) { return (p->rounded ? bfloat16_pairs(p->depth) : p->depth) * PANEL; }
 static inline int64_t packed_floats(const packed *p) { return panel_count(p) * panel_floats(p); }
 
+/* Copies one panel of the matrix, which begins at b with ldb floats from row to row and may have to be transposed. */
 static inline void pack_panel(const packed *p, const float *b, int64_t ldb, int transposed, int64_t panel)
 {
   int64_t first = panel * PANEL, columns = p->columns - first < PANEL ? p->columns - first : PANEL;
@@ -135,6 +138,7 @@ static inline int64_t block_rows(const block *b)
   return rows < least ? least : rows;
 }
 
+/* Tiles of few rows reach half of the peak; states, gates and x go through the caches. */
 static inline double blocks_cost(const flow_call *call)
 {
   recurrent r = recurrent_of(call);
@@ -158,6 +162,7 @@ static inline size_t blocks_shared_bytes(const flow_call *call)
   return (size_t)(packed_floats(&b.w) + packed_floats(&b.candidate) + shared_state_floats(&b)) * sizeof(float);
 }
 
+/* Scratch: h and c, then the gates, of a block's rows, then the stack of rounded rows. */
 static inline int64_t scratch_floats(const block *b) { return block_rows(b) * (2 * b->state + b->width); }
 
 static inline size_t blocks_scratch_bytes(const flow_call *call)
@@ -167,13 +172,14 @@ static inline size_t blocks_scratch_bytes(const flow_call *call)
   return (size_t)scratch_floats(&b) * sizeof(float) + (size_t)stack * sizeof(bfloat16_pair);
 }
 
+/* Phase 0 has a part for each panel, phase 1 one for each block of rows. */
 static inline int64_t blocks_parts(const flow_call *call, int phase)
 {
   block b = block_of(call);
   return phase == 0 ? panel_count(&b.w) + panel_count(&b.candidate) : (b.r.rows + block_rows(&b) - 1) / block_rows(&b);
 }
 
-/* Phase 0. */
+/* Phase 0: one panel of w or of the candidate's columns. */
 static inline void pack_part(const flow_call *call, const block *b, int64_t part)
 {
   const float *w = call->inputs[b->r.cell.w].data;
@@ -214,6 +220,7 @@ static inline void give_state(const block *b, const flow_operand *output, const 
     copy_floats((float *)output->data + (b->first + i) * b->r.units, state + i * b->state, b->r.units);
 }
 
+/* The entry of a variant by blocks in a table of kernels. */
 #define BLOCKS(name, run_function, ...)                                                                         \
   {                                                                                                             \
     .variant = #name, .supports = supports_##name, .cost = blocks_cost, .shared_bytes = blocks_shared_bytes,    \

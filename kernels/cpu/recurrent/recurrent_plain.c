@@ -21,6 +21,7 @@ size_t FLOW_ISA_NAME(plain_recurrent_scratch_bytes)(const flow_call *call)
   return (size_t)r.units * 6 * sizeof(double);
 }
 
+/* The same formula as that of the op sigmoid in double. */
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 /* Element j of this row and step of an operand {n, t, width}. */

@@ -90,6 +90,7 @@ static const search_function searches[2][FLOW_KIND_COUNT] = {
   { search_max_floats, search_max_DOUBLE, search_max_INTEGER, NULL }, { search_min_floats, search_min_DOUBLE, search_min_INTEGER, NULL }
 };
 
+/* Strides in elements; out_stride is 0 for a searched one. */
 typedef struct axis { int64_t size, stride, out_stride; } axis;
 
 /* Kept and searched axes in order; searched ones are all axes or a single one. */
@@ -129,6 +130,7 @@ static int64_t offset_of(const axis *axes, int count, int64_t position, int64_t 
   return offset;
 }
 
+/* How many positions some axes have: 1 without any. */
 static int64_t count_of(const axis *axes, int count)
 {
   int64_t n = 1;

@@ -12,6 +12,7 @@
 #include "cpu/reduce/reduce_blocks.h"
 #include "ops/rules.h"
 
+/* What the loops need to know of an op. `run` and `few` are NULL if floats are not reduced as floats. */
 typedef struct reduction {
   flow_columns_function columns[FLOW_KIND_COUNT];
   void                (*run)(const float *x, int64_t n, double *accumulator);   /* of packed floats */
@@ -37,8 +38,10 @@ static flow_kind computing_kind(int op, flow_kind kind)
   return columns[kind] ? kind : FLOW_KIND_DOUBLE;
 }
 
+/* Floats are combined in double in the end, other kinds in their own type. */
 ALWAYS_INLINE flow_kind accumulator_kind(flow_kind kind) { return kind == FLOW_KIND_FLOAT ? FLOW_KIND_DOUBLE : kind; }
 
+/* n accumulators that change nothing. kind: that of accumulators. */
 static void set_identity(const reduction *op, flow_kind kind, void *accumulators, int64_t n)
 {
   double *doubles = accumulators;
@@ -92,8 +95,10 @@ static void reduce_rows(const reduction *op, flow_kind kind, const void *x, int6
 
 /* ---- layout ---------------------------------------------------------------------------------------------------------- */
 
+/* One axis, or several that are one run in both operands. Strides in elements; out_stride is 0 for a reduced one. */
 typedef struct axis { int64_t size, stride, out_stride; } axis;
 
+/* The input and the output as loops see them. Every output is an element of kept x column; it combines reduced x row elements. */
 typedef struct layout {
   int       rank, reduced_rank;               /* of kept and of reduced axes that are left to loops */
   axis      kept[FLOW_MAX_RANK], reduced[FLOW_MAX_RANK];
@@ -205,6 +210,7 @@ static void reduce_all(const reduction *op, const layout *l, const char *x, char
 
 /* ---- the ops ----------------------------------------------------------------------------------------------------------- */
 
+/* Whether the first axis is reduced: such calls are WHOLE. */
 static int reduces_rows(const flow_call *call) { return flow_reduced_axes(call->attributes, call->inputs[0].rank) & 1u; }
 
 /* There is no largest or smallest of nothing, unless nobody asks for one. */
@@ -221,7 +227,7 @@ static flow_status check_not_empty(const flow_call *call)
   return FLOW_OK;
 }
 
-/* Part number `part` of a reduction that sees its first axis whole: a range of the first kept axis. */
+/* The axis along which a reduction that sees its first axis whole is cut: the outermost kept one. */
 static axis *first_kept(layout *l) { return l->rank > 0 ? &l->kept[0] : &l->column; }
 
 /* Part `part` of `parts`, cut along the first kept axis: each output belongs to one part. */

@@ -15,10 +15,11 @@
 
 enum { MOST_SMALL = FLOW_BLOCK_LENGTH };      /* elements of a small row */
 
+/* What the shape and the axes of a call say. A row's reduced elements are elements / outputs positions of `outputs` elements each. */
 typedef struct sum {
   const flow_operand *in;
-  flow_kind           kind;
-  int64_t             outputs, lanes;
+  flow_kind kind;                             /* of x; partial sums are doubles, or int64_t of integers */
+  int64_t outputs, lanes;                     /* elements of the result; copies of it in a partial sum (wide_sum.h) */
   int64_t             elements;               /* of a row */
   int                 listed, packed;         /* small rows, as above; rows are packed in memory in their kind's dtype */
 } sum;
@@ -176,6 +177,7 @@ static const columns_function add_columns[FLOW_KIND_COUNT] = { add_floats, add_d
 
 /* ---- rows into a partial sum -------------------------------------------------------------------------------------------------- */
 
+/* How many positions a partial sum has so far: the int64_t after its lanes that wide_sum.h leaves to the kernel. */
 static int64_t *position_of(const sum *s, char *partial) { return (int64_t *)(void *)(partial + (size_t)(s->lanes * s->outputs) * 8); }
 
 /* `count` positions that are packed: to the next lanes, then all lanes at a time. */
@@ -245,6 +247,7 @@ static void add_rows(const sum *s, const flow_call *call, const flow_operand *ro
 
 /* ---- in a plan: chunks of a slot ---------------------------------------------------------------------------------------------- */
 
+/* Whether the first axis is reduced, and whether it is so in a plan that goes by rows, where the engine adds the slots up. */
 static int reduces_rows(const flow_call *call) { return (flow_reduced_axes(call->attributes, call->inputs[0].rank) & 1u) != 0; }
 
 static int is_partial(const flow_call *call) { return call->partial && reduces_rows(call); }
@@ -267,6 +270,7 @@ static flow_status run_chunk(const flow_call *call, int phase, int64_t begin, in
 /* Parts of fewer bytes of input are not worth a thread. */
 enum { PART_BYTES = 128 << 10, PHASES = 2 };
 
+/* How the rows are cut, as the engine cuts them in a plan: `count` slots of `rows` rows, the last one perhaps fewer. */
 typedef struct slots { int64_t count, rows; } slots;
 
 /* rows is at least 1, also where the tensor has none: loops go on by it. */
@@ -280,6 +284,7 @@ static slots slots_of(const flow_operand *in)
 /* Many columns: blocks of them, each with all slots, need no memory. */
 static int by_columns(const sum *s) { return s->packed && !s->listed && s->elements == s->outputs; }
 
+/* A partial sum for each slot. */
 static size_t shared_bytes(const flow_call *call)
 {
   sum s = sum_of(call);
