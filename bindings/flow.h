@@ -40,6 +40,7 @@ typedef struct flow_tape      flow_tape;       /* remembers ops so that gradient
 typedef struct flow_plan      flow_plan;       /* a finished trace: immutable, shared */
 typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: one per concurrent caller */
 typedef struct flow_layer     flow_layer;
+typedef struct flow_group_names flow_group_names;
 typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_loss_scale flow_loss_scale;  /* keeps gradients that pass through float16 within its range */
 typedef struct flow_schedule  flow_schedule;   /* a learning rate as a function of the number of updates: immutable */

@@ -69,9 +69,14 @@ FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, 
                                       const int64_t *const *shapes);
 /* Whether it has its variables. */
 FLOW_API int         flow_layer_built(const flow_layer *layer);
-/* The group of layers of this class in a list of layers of Keras' files, "conv2d"; of the second one in the list it is "conv2d_1". Returns
- * the length of the whole text, and writes at most size bytes of it with their zero. */
-FLOW_API int         flow_layer_class_group(const char *class_name, char *text, int size);
+/* The groups that Keras' files have for the objects of one list, such as the layers of a model, in its order: "conv2d" for the first of
+ * class Conv2D, "conv2d_1" for the second. class_names: count names of any classes; the object of one that is NULL has no group and does
+ * not count. */
+FLOW_API flow_status flow_group_names_new(const char *const *class_names, int count, flow_group_names **out);
+/* Borrowed, as long as the list. index: from 0; NULL: that object has no group, or there is none of this index. */
+FLOW_API const char *flow_group_names_at(const flow_group_names *list, int index);
+/* NULL is fine. */
+FLOW_API void        flow_group_names_release(flow_group_names *list);
 /* Groups of variables in Keras' files, below the group of the layer: number 0 has the layer's own, in "vars", others those of its parts,
  * such as "query_dense/vars". Returns how many variables group number `group` has, the first of which is *first; -1: there is no such
  * group. *name: that of the part, "query", or the layer's. Borrowed. A layer that is NULL has group 0 without variables and name. */

@@ -1,9 +1,9 @@
 /* model_file.c: a model's variables where Keras keeps them in its file (keras.src.saving.saving_lib; see
  * lua/flow/saving/weights.lua), opening and saving.
  *
- * A walk over the parts names a group in the file for each object that has variables; reading and writing are visitors
- * of that walk, so both use the same paths. Variables of the optimizer come after those of the layers, in groups of
- * their own. */
+ * A walk over the parts makes the path of a group in the file for each object that has variables (core/layers/file_groups.c names them);
+ * reading and writing are visitors of that walk, so both use the same paths. Variables of the optimizer come after those of the layers, in
+ * groups of their own. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,21 +62,41 @@ static const char *class_of(const flow_model_part *part)
   return part->layer ? part->layer->class->name : part->kind == FLOW_PART_FUNCTIONAL ? "Functional" : part->class_name;
 }
 
-/* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. Groups are numbered by class as Keras does
- * it: dense, dense_1, ... among the children of one part; parts of a wrapper are named by their field. */
+/* Names of the groups of a part's children: of those that have none NULL. */
+static flow_status name_groups(const flow_model_part *part, flow_group_names **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(char *) * (size_t)part->part_count, &block));
+  const char **classes = block;
+  for (int i = 0; i < part->part_count; i++) classes[i] = has_group(part, &part->parts[i]) ? class_of(&part->parts[i]) : NULL;
+  flow_status status = flow_group_names_new(classes, part->part_count, out);
+  flow_free(block);
+  return status;
+}
+
+static flow_status walk_children(walker *w, const flow_model_part *part, const flow_group_names *groups, int length);
+
+/* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. */
 static flow_status walk_part(walker *w, const flow_model_part *part, int length)
 {
-  const char *slash = length ? "/" : "", *list = part->wrapper ? part->wrapper->list : "layers";
+  flow_group_names *groups;
   FLOW_TRY(visit_groups(w, part, length));
+  if (part->part_count == 0) return FLOW_OK;
+  FLOW_TRY(name_groups(part, &groups));
+  flow_status status = walk_children(w, part, groups, length);
+  flow_group_names_release(groups);
+  return status;
+}
+
+/* Children of a part: those of a wrapper are named by their field, others are entries of a list. */
+static flow_status walk_children(walker *w, const flow_model_part *part, const flow_group_names *groups, int length)
+{
+  const char *slash = length ? "/" : "", *list = part->wrapper ? part->wrapper->list : "layers";
   for (int i = 0; i < part->part_count; i++) {
     const flow_model_part *child = &part->parts[i];
-    char group[128];
-    int number = 0;
-    if (!has_group(part, child)) continue;
-    flow_layer_class_group(class_of(child), group, sizeof group);
-    for (int k = 0; k < i; k++) number += has_group(part, &part->parts[k]) && strcmp(class_of(&part->parts[k]), class_of(child)) == 0;
-    int inner = child->field ? extend(w, length, "%s%s", slash, child->field)
-              : number ? extend(w, length, "%s%s/%s_%d", slash, list, group, number) : extend(w, length, "%s%s/%s", slash, list, group);
+    const char *group = flow_group_names_at(groups, i);
+    if (!group) continue;
+    int inner = child->field ? extend(w, length, "%s%s", slash, child->field) : extend(w, length, "%s%s/%s", slash, list, group);
     if (!inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" has more than %d bytes", child->name, MOST_PATH);
     FLOW_TRY(walk_part(w, child, inner));
   }
@@ -89,28 +109,21 @@ static flow_status walk(const flow_model_part *root, visitor visit, void *state)
   return walk_part(&w, root, 0);
 }
 
-typedef struct trainable_list { flow_variable **list; int count; } trainable_list;
-
-/* A visitor that only counts where there is no list. */
-static flow_status add_trainable(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
+/* Adds the trainable variables of a part, then of its children, as the walk meets them, to list[count...]; returns the new count. */
+static int add_trainable(const flow_model_part *part, flow_variable **list, int count)
 {
-  (void)path; (void)name;
-  trainable_list *found = state;
-  for (int i = 0; i < count; i++) {
-    if (!flow_variable_trainable(variables[i])) continue;
-    if (found->list) found->list[found->count] = variables[i];
-    found->count++;
+  for (int i = 0; part->layer && i < part->layer->variable_count; i++) {
+    flow_variable *variable = part->layer->variables[i];
+    if (!flow_variable_trainable(variable)) continue;
+    if (list) list[count] = variable;
+    count++;
   }
-  return FLOW_OK;
+  for (int i = 0; i < part->part_count; i++) count = add_trainable(&part->parts[i], list, count);
+  return count;
 }
 
-/* Called once to count and once to fill. The walk cannot fail here: the paths have been made when the file was read. */
-int flow_model_trainable(const flow_model *model, flow_variable **list)
-{
-  trainable_list found = { .list = list };
-  walk(&model->root, add_trainable, &found);
-  return found.count;
-}
+/* Called once to count and once to fill. It needs no paths, so that it cannot fail. */
+int flow_model_trainable(const flow_model *model, flow_variable **list) { return add_trainable(&model->root, list, 0); }
 
 /* The optimizer's variables in Keras' order: iterations, learning rate unless there is a schedule, slots. */
 static flow_variable *optimizer_variable(flow_optimizer *optimizer, int index)

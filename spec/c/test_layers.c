@@ -303,6 +303,38 @@ static void assert_not_called(const char *class, const char *options, flow_tenso
   flow_tensor_release(x);
 }
 
+/* A group's number counts the earlier objects with that group, whatever their classes; an object without a class has no group. */
+static void groups_of_a_list_are_numbered_as_in_keras(void **state)
+{
+  (void)state;
+  const char *classes[] = { "Dense", "Conv2D", "Dense", NULL, "MyDense", "myDense", "Dense", "GroupQueryAttention", "", "", "My_Dense" };
+  const char *names[] = { "dense", "conv2d", "dense_1", NULL, "my_dense", "my_dense_1", "dense_2", "grouped_query_attention", "", "_1",
+                          "my__dense" };
+  char one[400], expected[410];
+  flow_group_names *list = NULL;
+  assert_int_equal(flow_group_names_new(classes, 11, &list), FLOW_OK);
+  for (int i = 0; i < 11; i++) {
+    if (names[i]) assert_string_equal(flow_group_names_at(list, i), names[i]);
+    else assert_null(flow_group_names_at(list, i));
+  }
+  assert_null(flow_group_names_at(list, 11));
+  assert_null(flow_group_names_at(list, -1));
+  flow_group_names_release(list);
+  memset(one, 'a', sizeof one);
+  one[sizeof one - 1] = '\0';
+  snprintf(expected, sizeof expected, "%s_2", one);      /* names of any length are whole */
+  assert_int_equal(flow_group_names_new((const char *[]){ one, one, one }, 3, &list), FLOW_OK);
+  assert_string_equal(flow_group_names_at(list, 2), expected);
+  flow_group_names_release(list);
+  assert_int_equal(flow_group_names_new(NULL, 0, &list), FLOW_OK);
+  assert_null(flow_group_names_at(list, 0));
+  flow_group_names_release(list);
+  assert_int_equal(flow_group_names_new(NULL, 1, &list), FLOW_INVALID_ARGUMENT);
+  flow_fail_allocation(0);
+  assert_int_equal(flow_group_names_new(classes, 11, &list), FLOW_OUT_OF_MEMORY);
+  flow_fail_allocation(-1);
+}
+
 static void failures_say_what_to_do(void **state)
 {
   (void)state;
@@ -406,6 +438,7 @@ int main(void)
     cmocka_unit_test(dropout_depends_on_its_seed_alone),
     cmocka_unit_test(merging_layers),
     cmocka_unit_test(config_is_the_one_of_keras),
+    cmocka_unit_test(groups_of_a_list_are_numbered_as_in_keras),
     cmocka_unit_test(failures_say_what_to_do),
     cmocka_unit_test(a_built_layer_keeps_its_channels),
     cmocka_unit_test(memory_may_run_out_anywhere),

@@ -90,6 +90,7 @@ typedef struct flow_tape flow_tape;
 typedef struct flow_plan flow_plan;
 typedef struct flow_instance flow_instance;
 typedef struct flow_layer flow_layer;
+typedef struct flow_group_names flow_group_names;
 typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_loss_scale flow_loss_scale;
 typedef struct flow_schedule flow_schedule;

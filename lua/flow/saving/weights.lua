@@ -35,16 +35,21 @@ end
 
 local walk
 
--- The layers of a list with their places in the file, added to `places`.
+-- The layers of a list with their places in the file, which the library names, added to `places`.
 local function add_list(places, path, list)
-  local used = {}
+  local found, class_names, out = {}, {}, native.out("flow_group_names")
   for _, layer in ipairs(list) do
     if not operations.is(layer) then
-      local name = native.text(C.flow_layer_class_group, layer.class_name)
-      used[name] = (used[name] or -1) + 1
-      places[#places + 1] = { layer, join(path, used[name] == 0 and name or name .. "_" .. used[name]) }
+      found[#found + 1], class_names[#class_names + 1] = layer, layer.class_name
     end
   end
+  local pointers = native.array("const char *", #class_names)
+  for i, name in ipairs(class_names) do pointers[i - 1] = name end
+  native.keep(class_names)
+  native.try(C.flow_group_names_new, pointers, #class_names, out)
+  local names = native.own(out, C.flow_group_names_release)
+  for i, layer in ipairs(found) do places[#places + 1] = { layer, join(path, native.string(C.flow_group_names_at(names, i - 1))) } end
+  native.close(names, C.flow_group_names_release)
 end
 
 -- The layers of a model as they are in its file: those of a Sequential come without the input.
