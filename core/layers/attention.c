@@ -252,12 +252,18 @@ static flow_tensor *split(flow_expression *e, flow_tensor *x, const plan *p, int
   return transpose(e, flow_express_reshape(e, x, p->rank, dims), p->permutation);
 }
 
-/* x with its `count` axes from `from` on as the dim_count in dims, which have the same product; x itself where they are the same. */
+/* x with its `count` axes from `from` on as the dim_count in dims, which have the same product; x itself where they are the same. Fails
+ * if the result would have too many axes: several attended axes in the weights or a mask, or a long output_shape. */
 static flow_tensor *replace(flow_expression *e, flow_tensor *x, int from, int count, const int64_t *dims, int dim_count)
 {
   int64_t all[FLOW_MAX_RANK];
   int rank = 0;
   if (e->status != FLOW_OK || (count == dim_count && memcmp(x->shape + from, dims, sizeof *dims * (size_t)count) == 0)) return x;
+  if (x->rank - count + dim_count > FLOW_MAX_RANK) {
+    e->status = flow_fail(FLOW_UNSUPPORTED, "a result or a mask would have %d dimensions, at most %d are possible",
+                          x->rank - count + dim_count, FLOW_MAX_RANK);
+    return NULL;
+  }
   for (int i = 0; i < from; i++) all[rank++] = x->shape[i];
   for (int i = 0; i < dim_count; i++) all[rank++] = dims[i];
   for (int i = from + count; i < x->rank; i++) all[rank++] = x->shape[i];
@@ -389,6 +395,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   y = replace(&e, y, p.rank - 2, 2, &width, 1);
   if (gate) y = e_mul(&e, y, gate);
   y = project_back(&e, layer, y);
-  weights = replace(&e, weights, head_axis + 1, 2, steps, 2 * p.attended);
+  if (flow_argument_boolean(call->options, "return_attention_scores"))
+    weights = replace(&e, weights, head_axis + 1, 2, steps, 2 * p.attended);
   return flow_attention_give(&e, call, y, weights, outputs);
 }

@@ -25,11 +25,12 @@ static flow_status axes_of(const flow_layer *layer, const flow_signature *inputs
   const double *given;
   int count = flow_argument_list(layer->arguments, "axes", &given);
   for (int i = 0; i < 2; i++) {
-    int axis = (int)given[count == 1 ? 0 : i], rank = inputs[i].rank;
-    axes[i] = axis < 0 ? axis + rank : axis;
+    double number = given[count == 1 ? 0 : i];
+    int rank = inputs[i].rank;
+    axes[i] = flow_axis_of(number, rank);
     if (axes[i] < 1 || axes[i] >= rank)
-      return flow_layer_fail(layer, "axis %d (counted from 1) is not one of input %d, %s, after the batch", flow_axis_number(axis), i + 1,
-                             flow_shape_text(rank, inputs[i].dims));
+      return flow_layer_fail(layer, "axis %d (counted from 1) is not one of input %d, %s, after the batch",
+                             flow_axis_number(flow_axis_given(number)), i + 1, flow_shape_text(rank, inputs[i].dims));
   }
   if (inputs[0].dims[axes[0]] != inputs[1].dims[axes[1]])
     return flow_layer_fail(layer, "axis %d of %s and axis %d of %s (counted from 1) differ in size", axes[0] + 1,

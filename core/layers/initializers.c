@@ -313,10 +313,10 @@ static flow_status fan_of(const flow_initializer *record, const flow_arguments *
   int count = flow_argument_list(options, name, &axes);
   *out = 1;
   for (int i = 0; i < count; i++) {
-    int axis = (int)axes[i] < 0 ? (int)axes[i] + into->rank : (int)axes[i];
+    int axis = flow_axis_of(axes[i], into->rank);
     if (axis < 0 || axis >= into->rank)
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s names axis %d (counted from 1), the variable has the shape %s", record->class_name,
-                       name, flow_axis_number((int)axes[i]), flow_shape_text(into->rank, into->shape));
+                       name, flow_axis_number(flow_axis_given(axes[i])), flow_shape_text(into->rank, into->shape));
     *out *= into->shape[axis];
   }
   return FLOW_OK;

@@ -462,12 +462,11 @@ flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature
 
 flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank, int *axis)
 {
-  int64_t given = flow_argument_integer(layer->arguments, name);
-  if (given < -rank || given >= rank)
-    return flow_layer_fail(layer, "%s %d (counted from 1) is outside an input of %d dimension%s", name, flow_axis_number((int)given),
-                           rank, rank == 1 ? "" : "s");
-  *axis = (int)(given < 0 ? given + rank : given);
-  return FLOW_OK;
+  double given = flow_argument_number(layer->arguments, name);
+  *axis = flow_axis_of(given, rank);
+  if (*axis >= 0 && *axis < rank) return FLOW_OK;
+  return flow_layer_fail(layer, "%s %d (counted from 1) is outside an input of %d dimension%s", name,
+                         flow_axis_number(flow_axis_given(given)), rank, rank == 1 ? "" : "s");
 }
 
 /* Output size ceil(in / stride); total = what the windows of that many outputs need beyond `in`. */

@@ -1,6 +1,7 @@
 /* multi_head_attention.c: MultiHeadAttention: for each head, the mean of the values weighted by softmax(query . key / sqrt(key_dim)); the
  * heads side by side times a last kernel. attention.c has the formulas. */
 #include "layers/attention.h"
+#include "tensor/axis.h"
 
 static const flow_argument parameters[] = {
   { "num_heads", FLOW_INTEGER, NULL, ">0" },        { "key_dim", FLOW_INTEGER, NULL, ">0" },
@@ -39,16 +40,14 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
 static flow_status axes_of(const flow_layer *layer, int rank, int axes[FLOW_MAX_RANK], int *count)
 {
   const double *given;
-  double single = flow_argument_number(layer->arguments, "attention_axes");
   *count = 0;
   if (flow_argument_is_null(layer->arguments, "attention_axes")) {
     for (int axis = 1; axis < rank - 1; axis++) axes[(*count)++] = axis;
     return FLOW_OK;
   }
   int of = flow_argument_list(layer->arguments, "attention_axes", &given);
-  if (of == 0) given = &single, of = 1;
-  if (of > FLOW_MAX_RANK) return flow_layer_fail(layer, "attention_axes has %d entries, at most %d are possible", of, FLOW_MAX_RANK);
-  for (int i = 0; i < of; i++) axes[(*count)++] = (int)given[i] < 0 ? (int)given[i] + rank : (int)given[i];
+  if (of == 0) return flow_layer_fail(layer, "attention_axes is empty, expected one axis or more");
+  for (int i = 0; i < of; i++) axes[(*count)++] = flow_axis_of(given[i], rank);
   return FLOW_OK;
 }
 

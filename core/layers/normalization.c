@@ -38,9 +38,9 @@ static flow_status kept_axes(const flow_layer *layer, const flow_signature *inpu
   const char *text = flow_shape_text(input->rank, input->dims);
   *kept = 0;
   for (int i = 0; i < count; i++) {
-    int axis = (int)axes[i] < 0 ? (int)axes[i] + input->rank : (int)axes[i];
-    if (axis < 0 || axis >= input->rank) return flow_layer_fail(layer, "the input %s has no axis %d (counted from 1)", text,
-                                                                       flow_axis_number((int)axes[i]));
+    int axis = flow_axis_of(axes[i], input->rank);
+    if (axis < 0 || axis >= input->rank)
+      return flow_layer_fail(layer, "the input %s has no axis %d (counted from 1)", text, flow_axis_number(flow_axis_given(axes[i])));
     if (input->dims[axis] < 0) return flow_layer_fail(layer, "axis %d of the input %s must have a known size", axis + 1, text);
     *kept |= 1u << axis;
   }

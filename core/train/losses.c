@@ -119,10 +119,12 @@ static flow_tensor *clip(flow_expression *e, flow_tensor *p)
 
 int flow_express_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *x)
 {
-  int64_t axis = flow_argument_integer(options, "axis");
-  if (e->status == FLOW_OK && (axis < -x->rank || axis >= x->rank))
-    flow_express_fail(e, "axis %d is not one of y_pred %s", flow_axis_number((int)axis), flow_tensor_shape_text(x));
-  return (int)(axis < 0 ? axis + x->rank : axis);
+  double given = flow_argument_number(options, "axis");
+  if (e->status != FLOW_OK) return 0;
+  int axis = flow_axis_of(given, x->rank);
+  if (axis < 0 || axis >= x->rank)
+    flow_express_fail(e, "axis %d is not one of y_pred %s", flow_axis_number(flow_axis_given(given)), flow_tensor_shape_text(x));
+  return axis;
 }
 
 /* What went into the softmax or sigmoid `op` that made y_pred, a softmax along the option axis; y_pred itself from_logits; else NULL.
