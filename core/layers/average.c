@@ -4,11 +4,11 @@
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)training;
+  flow_tensor *sum;
+  FLOW_TRY(flow_merge_call(context, layer, inputs, count, FLOW_OP_add, "averaged", &sum));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *result;
-  FLOW_TRY(flow_merge(layer, &e, inputs, count, FLOW_OP_add, "averaged", &result));
-  if (result) result = e_div(&e, result, flow_express_number(&e, result, count));
-  return flow_expression_take(&e, result, out);
+  sum = flow_express_keep(&e, FLOW_OK, sum);
+  return flow_expression_take(&e, e_div(&e, sum, flow_express_number(&e, sum, count)), out);
 }
 
 const flow_layer_class flow_layer_average = {

@@ -4,10 +4,7 @@
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)training;
-  flow_expression e = flow_expression_of(context);
-  flow_tensor *result;
-  FLOW_TRY(flow_merge(layer, &e, inputs, count, FLOW_OP_sub, "subtracted", &result));
-  return flow_expression_take(&e, result, out);
+  return flow_merge_call(context, layer, inputs, count, FLOW_OP_sub, "subtracted", out);
 }
 
 const flow_layer_class flow_layer_subtract = {

@@ -2,7 +2,10 @@
 -- Expected values are Keras 3.15's.
 local support = require "spec.support.init"
 local flow = require "flow"
+local native = require "flow.ffi"
 local layers = flow.layers
+
+local function flat(t) return flow.reshape(t, { -1 }):totable() end
 
 describe("attention over many axes", function()
   local x = flow.ones { 1, 2, 2, 2, 2, 3 }
@@ -26,6 +29,38 @@ describe("attention over many axes", function()
     assert.equal('MultiHeadAttention "none": attention_axes is empty, expected one axis or more', support.message_of(function()
       layers.MultiHeadAttention(2, 3, { attention_axes = {}, name = "none" })(y, y)
     end))
+  end)
+end)
+
+describe("a list of inputs", function()
+  local function masked(count)
+    local list, masking = {}, layers.Masking()
+    for i = 1, count do list[i] = masking(flow.tensor { { { i, i }, { 0, 0 } } }) end
+    return list
+  end
+
+  it("may be long, with masks, too", function()
+    local list = masked(100)
+    assert.same({ 100, 100, 0, 0 }, flat(layers.Maximum()(list)))
+    assert.same({ 1, 1, 0, 0 }, flat(layers.Minimum()(list)))
+    assert.same({ 5050, 5050, 0, 0 }, flat(layers.Add()(list)))
+    assert.same({ 50.5, 50.5, 0, 0 }, flat(layers.Average()(list)))
+    list = masked(140)
+    for i = 1, #list do list[i] = layers.Masking()(flow.tensor { { { i % 2 == 0 and 2 or 0.5, 1 }, { 0, 0 } } }) end
+    local product = layers.Multiply()(list)
+    assert.same({ 1, 1, 0, 0 }, flat(product))
+  end)
+
+  it("that does not fit leaves no memory behind", function()
+    local a, b = layers.Masking()(flow.ones { 2, 3, 4000 }), layers.Masking()(flow.ones { 2, 3, 5 })
+    local multiply = layers.Multiply()
+    local function fail() support.message_of(function() multiply { a, b } end) end
+    fail()
+    native.collect()
+    local before = native.C.flow_live_bytes()
+    for _ = 1, 20 do fail() end
+    native.collect()
+    assert.is_true(native.C.flow_live_bytes() - before < 30000)      -- one call kept 120,000 bytes
   end)
 end)
 
