@@ -62,7 +62,7 @@ flow_tensor *flow_convolution_kernel(flow_expression *e, const flow_layer *layer
 {
   flow_tensor *kernel = flow_express_variable(e, layer->variables[index]);
   if (!kernel || (kernel->rank == 4 && kernel->shape[2] == channels)) return kernel;
-  int64_t filters = flow_shape_size(kernel->rank, kernel->shape) / (window[0] * window[1] * channels);
+  int64_t filters = flow_shape_size(kernel->rank, kernel->shape) / ((int64_t)window[0] * window[1] * channels);
   return flow_express_reshape(e, kernel, 4, (int64_t[]){ window[0], window[1], channels, filters });
 }
 

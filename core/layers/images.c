@@ -67,6 +67,13 @@ flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t heig
   return flow_express(e, FLOW_OP_resize, x, NULL, NULL, &attributes);
 }
 
+/* Integers are rounded, since a cast would cut them off; it saturates. */
+flow_tensor *flow_images_in_dtype(flow_expression *e, flow_tensor *x, int dtype)
+{
+  if (!flow_dtype_is_float(dtype)) x = flow_express(e, FLOW_OP_round, x, NULL, NULL, NULL);
+  return flow_express_cast(e, x, dtype);
+}
+
 /* ---- random transforms ------------------------------------------------------------------------------------------------------------ */
 
 /* One number for each image of the batch. */

@@ -28,6 +28,8 @@ flow_tensor *flow_images_crop_to_aspect(flow_expression *e, flow_tensor *x, int6
 /* The flow_interpolation of one of Keras' names, which a record has checked. */
 int          flow_images_interpolation(const char *name);
 flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t height, int64_t width, int interpolation, int antialias);
+/* What ops made of images, floats, in the dtype that the images had. */
+flow_tensor *flow_images_in_dtype(flow_expression *e, flow_tensor *x, int dtype);
 
 /* A number for each image in [low, high), as {n, 1}: the layer's `index`-th one, keyed by its seed and name, the step and the
  * sample. */

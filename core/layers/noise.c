@@ -100,13 +100,17 @@ flow_status flow_layer_normal_noise(flow_expression *e, flow_layer *layer, doubl
   const flow_tensor *shape = *x;
   *noise = NULL;
   for (int axis = 1; axis < shape->rank; axis++) {
-    if (shape->shape[axis] < 1)
+    if (shape->shape[axis] < 0)
       return flow_layer_fail(layer, "the input %s must have known sizes beyond the batch", flow_tensor_shape_text(shape));
     if (__builtin_mul_overflow(elements, shape->shape[axis], &elements))
       return flow_layer_fail(layer, "the input %s has too many elements", flow_tensor_shape_text(shape));
   }
   if (shape->rank < 1) return flow_layer_fail(layer, "the input is a single number, expected a batch");
   if (shape->dtype != FLOW_FLOAT32) *x = flow_express_cast(e, *x, FLOW_FLOAT32);
+  if (elements == 0) {      /* nothing to draw: x itself has no elements either */
+    *noise = *x;
+    return FLOW_OK;
+  }
   flow_tensor *first = uniform(e, layer, *x, elements), *second = uniform(e, layer, *x, elements);
   if (!second) return FLOW_OK;
   flow_tensor *logarithm = flow_express(e, FLOW_OP_log1p, e_neg(e, first), NULL, NULL, NULL);

@@ -19,6 +19,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   int given = !flow_argument_is_null(layer->arguments, "shared_axes");
   int shared_count = given ? flow_argument_list(layer->arguments, "shared_axes", &shared) : 0;
   int64_t shape[FLOW_MAX_RANK];
+  if (inputs->rank == 0) return flow_layer_fail(layer, "input is a scalar, expected at least 1 dimension {batch, ...}");
   for (int axis = 1; axis < inputs->rank; axis++) shape[axis - 1] = inputs->dims[axis];
   for (int i = 0; i < shared_count; i++) {
     if (shared[i] < 1 || shared[i] >= inputs->rank)

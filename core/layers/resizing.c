@@ -33,12 +33,18 @@ static flow_tensor *pad_to_aspect(flow_expression *e, flow_tensor *x, int64_t he
                                             .end = { INT64_MAX / 2, top + x->shape[1], left + x->shape[2], INT64_MAX / 2 },
                                             .step = { 1, 1, 1, 1 },
                                             .dims = { x->shape[0], x->shape[1] + 2 * top, x->shape[2] + 2 * left, x->shape[3] } } };
-  if (fill != 0) x = e_sub(e, x, flow_express_number(e, x, fill));
-  x = flow_express(e, FLOW_OP_slice_gradient, x, NULL, NULL, &attributes);
-  return fill != 0 && x ? e_add(e, x, flow_express_number(e, x, fill)) : x;
+  flow_tensor *padded = flow_express(e, FLOW_OP_slice_gradient, x, NULL, NULL, &attributes);
+  if (fill == 0 || !padded) return padded;
+  /* Ones in the place of one image's pixels say where the margins are: pixels keep their bits, whatever the fill value is. */
+  flow_attributes one_image = { .shape = { .rank = 4, .dims = { 1, x->shape[1], x->shape[2], 1 } } };
+  attributes.slice.dims[0] = attributes.slice.dims[3] = 1;
+  flow_tensor *ones = flow_express(e, FLOW_OP_broadcast_to, flow_express_number(e, x, 1), NULL, NULL, &one_image);
+  flow_tensor *inside = flow_express(e, FLOW_OP_slice_gradient, ones, NULL, NULL, &attributes);
+  if (!inside) return NULL;
+  return e_where(e, e_gt(e, inside, flow_express_number(e, inside, 0)), padded, flow_express_number(e, padded, fill));
 }
 
-/* Crops or pads to the new aspect ratio first, if asked to. Integers are rounded, since the op gives floats. */
+/* Crops or pads to the new aspect ratio first, if asked to. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
@@ -51,8 +57,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   if (flow_argument_boolean(layer->arguments, "pad_to_aspect_ratio"))
     x = pad_to_aspect(&e, x, height, width, flow_argument_number(layer->arguments, "fill_value"));
   flow_tensor *y = flow_images_resize(&e, x, height, width, interpolation, flow_argument_boolean(layer->arguments, "antialias"));
-  if (!flow_dtype_is_float(dtype)) y = flow_express(&e, FLOW_OP_round, y, NULL, NULL, NULL);
-  if (dtype != FLOW_FLOAT32) y = flow_express_cast(&e, y, dtype);
+  if (y) y = flow_images_in_dtype(&e, y, dtype);
   return flow_expression_take(&e, flow_images_like_input(&e, y, inputs[0]), out);
 }
 

@@ -1,4 +1,4 @@
-/* up_sampling2d.c: UpSampling2D: images size times as high and wide; "nearest" repeats rows and columns. */
+/* up_sampling2d.c: UpSampling2D: images size times as high and wide, in the dtype of the input; "nearest" repeats rows and columns. */
 #include <string.h>
 
 #include "layers/images.h"
@@ -26,7 +26,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
                            size[0], size[1]);
   flow_expression e = flow_expression_of(context);
   int interpolation = flow_images_interpolation(flow_argument_text(layer->arguments, "interpolation"));
-  return flow_expression_take(&e, flow_images_resize(&e, flow_images_batch(&e, inputs[0], 1), height, width, interpolation, 0), out);
+  flow_tensor *y = flow_images_resize(&e, flow_images_batch(&e, inputs[0], 1), height, width, interpolation, 0);
+  return flow_expression_take(&e, y ? flow_images_in_dtype(&e, y, inputs[0]->dtype) : NULL, out);
 }
 
 const flow_layer_class flow_layer_up_sampling2d = {

@@ -64,8 +64,47 @@ describe("a list of inputs", function()
   end)
 end)
 
-describe("layers", function()
-  it("refuse axes that no number of an int names", function()
+describe("images", function()
+  it("keep their dtype where they become larger", function()
+    for _, dtype in ipairs { "uint8", "int32", "float32" } do
+      local x = flow.tensor { { { { 1 }, { 2 } }, { { 3 }, { 4 } } } }:to(dtype)
+      for _, interpolation in ipairs { "nearest", "bilinear" } do
+        assert.equal(dtype, layers.UpSampling2D(2, { interpolation = interpolation })(x).dtype)
+      end
+    end
+    local half = layers.UpSampling2D(2, { dtype = "mixed_float16" })
+    assert.equal("float16", half(flow.ones { 1, 2, 2, 1 }).dtype)
+  end)
+
+  it("keep the bits of their pixels between margins", function()
+    local x = flow.tensor { { { { 0.1 }, { -math.huge } }, { { 1e-30 }, { 0.4 } } } }
+    for _, fill in ipairs { 255, -1e30 } do
+      local resizing = layers.Resizing(4, 2, { pad_to_aspect_ratio = true, fill_value = fill, interpolation = "nearest" })
+      local f = flow.tensor { fill }:item()
+      assert.same({ f, f, flat(x)[1], -math.huge, flat(x)[3], flat(x)[4], f, f }, flat(resizing(x)))
+    end
+  end)
+end)
+
+describe("layers over volumes", function()
+  it("give zeros where no plane of a dilated kernel meets the output", function()
+    local layer = layers.Conv3DTranspose(2, 2, { dilation_rate = 2, padding = "same", bias_initializer = "ones" })
+    local y = layer(flow.ones { 1, 1, 1, 1, 3 })
+    assert.same({ 1, 1, 1, 1, 2 }, y.shape)
+    assert.same({ 1, 1 }, flat(y))
+  end)
+end)
+
+describe("inputs without an axis or without an element", function()
+  it("are named, or give as many elements", function()
+    assert.equal('PReLU "p": input is a scalar, expected at least 1 dimension {batch, ...}', support.message_of(function()
+      layers.PReLU { name = "p" } (flow.tensor(3))
+    end))
+    assert.same({ 2, 0 }, layers.GaussianNoise(0.5)(flow.zeros { 2, 0 }, { training = true }).shape)
+    assert.same({ 2, 0 }, layers.GaussianDropout(0.5)(flow.zeros { 2, 0 }, { training = true }).shape)
+  end)
+
+  it("and axes that no number of an int names", function()
     for _, axis in ipairs { 5e9, -5e9, 2 ^ 31, 2 ^ 52 } do
       assert.matches("outside an input of 2 dimensions", support.message_of(function() layers.Softmax(axis)(flow.ones { 2, 3 }) end))
       local normalization = layers.LayerNormalization { axis = axis }
