@@ -3,8 +3,8 @@
  * plan's one output says whether the element stays. */
 #include "data/function.h"
 
-#include <string.h>
 #include "graph/context.h"
+#include "graph/loop.h"
 #include "run/instance.h"
 
 /* Shared by all workers, and not changed by them. `inputs` counts components of the element from 0, in the order of the
@@ -165,6 +165,19 @@ static const flow_function_class filter_class = {
   .spec = filter_spec, .open = open, .apply = filter_apply, .close = close, .release = release,
 };
 
+/* Whether an op draws numbers: its record says so. global_rows and row_share carry the mark because they depend on the run, and draw
+ * nothing; a loop does if its body does. */
+static int draws(const flow_graph *graph, const flow_node *node)
+{
+  if (node->op == FLOW_OP_loop) {
+    const flow_graph *body = flow_loop_of(graph, node)->body;
+    for (int i = 0; i < body->node_count; i++)
+      if (draws(body, &body->nodes[i])) return 1;
+    return 0;
+  }
+  return flow_op(node->op)->flags & FLOW_OP_RANDOM && node->op != FLOW_OP_global_rows && node->op != FLOW_OP_row_share;
+}
+
 /* `random` is what the plan's nodes say: a map without random ops draws nothing and leaves the position shorter. */
 static flow_status make(const flow_function_class *class, flow_plan *plan, const int *inputs, int input_count, flow_function **out)
 {
@@ -177,10 +190,7 @@ static flow_status make(const flow_function_class *class, flow_plan *plan, const
   self->input_count = input_count;
   for (int i = 0; i < input_count; i++) self->inputs[i] = inputs[i];
   self->base.random = 0;
-  for (int k = 0; k < plan->order_count; k++) {
-    const char *name = flow_op(plan->graph->nodes[plan->order[k]].op)->name;
-    if (!strncmp(name, "random", 6) || !strcmp(name, "dropout")) self->base.random = 1;
-  }
+  for (int k = 0; k < plan->order_count; k++) self->base.random |= draws(plan->graph, &plan->graph->nodes[plan->order[k]]);
   self->base.identity = flow_mix(self->base.identity, (uint64_t)plan->order_count);
   return FLOW_OK;
 }

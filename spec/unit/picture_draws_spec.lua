@@ -151,6 +151,28 @@ describe("flow.image", function()
     assert.same({ 2, 2, 1 }, sizes)
   end)
 
+  it("draws other numbers in each pass of ds:map", function()
+    local rows = flow.data.Dataset.from_tensor_slices(flow.reshape(flow.arange(400):to "float32", { 100, 1, 2, 2 }))
+    local layers = flow.layers
+    local recurrent = layers.RNN(layers.LSTMCell(2, { dropout = 0.5 }))
+    for name, draw in pairs {
+      RandomFlip = function(x) return layers.RandomFlip("horizontal")(x, { training = true }) end,
+      GaussianNoise = function(x) return layers.GaussianNoise(0.5)(x, { training = true }) end,
+      Dropout = function(x) return layers.Dropout(0.5)(x, { training = true }) end,
+      ["dropout in a loop"] = function(x) return recurrent(flow.reshape(x, { 1, 2, 2 }), { training = true }) end,
+    } do
+      local ds = rows:map(draw)
+      local function pass()
+        local list = {}
+        for x in ds:iter() do list[#list + 1] = x end
+        return flow.stack(list)
+      end
+      local first, second = pass(), pass()
+      assert.equal(100, first.shape[1])
+      assert.is_false(same(first, second), name)
+    end
+  end)
+
   it("says what does not fit", function()
     for text, f in pairs {
       ["a picture has rank 3, a batch rank 4, got rank 2"] = function() image.flip_left_right(flow.ones { 2, 2 }) end,
