@@ -284,14 +284,16 @@ flow_status flow_cursor_open_all(flow_cursor *cursor)
   return FLOW_OK;
 }
 
-/* The clock is read only where there are counters. The time of a stage includes that of its inputs on the same thread. */
+/* Components that next() left in an element that failed are released here, so that no caller has to think of them. The clock is read only
+ * where there are counters. The time of a stage includes that of its inputs on the same thread. */
 flow_status flow_cursor_pull(flow_cursor *cursor, flow_element *out)
 {
   flow_stage_counters *counters = cursor->counters;
   flow_element_clear(out);
-  if (!counters) return cursor->dataset->class->next(cursor, out);
-  double started = flow_clock();
+  double started = counters ? flow_clock() : 0;
   flow_status status = cursor->dataset->class->next(cursor, out);
+  if (status != FLOW_OK) flow_element_clear(out);
+  if (!counters) return status;
   flow_count(&counters->nanoseconds, (int64_t)((flow_clock() - started) * 1e9));
   flow_count(&counters->elements, out->count > 0);
   return status;

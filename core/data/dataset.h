@@ -72,7 +72,8 @@ struct flow_dataset_class {
   /* NULL: nothing to do. Opens the inputs (flow_cursor_open); NULL opens them all. After a failure close() is called. */
   flow_status (*open)(flow_cursor *cursor);
   /* Gives the next element; out->count is 0 on entry and stays 0 at the end of the data, then and in every later call. After
-   * an error the next call goes on after the element that failed, where the stage can. */
+   * an error, which may leave components in `out` for the caller to release, the next call goes on after the element that failed, where
+   * the stage can. */
   flow_status (*next)(flow_cursor *cursor, flow_element *out);
   /* Leaves out up to `count` elements; *skipped is less only at the end. NULL: pulls them and throws them away. */
   flow_status (*skip)(flow_cursor *cursor, int64_t count, int64_t *skipped);
@@ -139,8 +140,7 @@ void          flow_cursor_close(flow_cursor *cursor);      /* NULL is fine */
 /* Opens input number `index` of this cursor, afresh if it is open (the next epoch). */
 flow_status   flow_cursor_open(flow_cursor *cursor, int index);
 flow_status   flow_cursor_open_all(flow_cursor *cursor);
-/* The next element; out is cleared first. After a failure `out` may hold components; whoever pulled clears it, here by
- * the next pull or by flow_element_clear. */
+/* The next element; out is cleared first, and is empty after a failure, whatever the stage's next() left in it. */
 flow_status   flow_cursor_pull(flow_cursor *cursor, flow_element *out);
 flow_status   flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skipped);
 /* What skip() may fall back to: pulls and throws away. */

@@ -196,7 +196,6 @@ static flow_status produce(flow_iterator *iterator, flow_element *out)
     }
   }
   flow_status status = flow_cursor_pull(iterator->top, out);
-  if (status != FLOW_OK) flow_element_clear(out);
   iterator->delivered += status != FLOW_OK || out->count > 0;
   return status;
 }

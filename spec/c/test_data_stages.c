@@ -417,27 +417,6 @@ static void a_window_that_fails_is_left_behind(void **state)
   flow_dataset_release(texts);
 }
 
-/* The second component of an element finds no memory: the first one is not lost. */
-static void elements_that_fail_while_they_are_skipped_leave_nothing(void **state)
-{
-  (void)state;
-  flow_tensor *parts[2] = { counting(FLOW_FLOAT32, 2, SHAPE(3, 2)), counting(FLOW_INT32, 1, SHAPE(3)) };
-  flow_dataset *dataset = slices_of(2, parts);
-  flow_iterator *iterator;
-  flow_element element = { 0 };
-  int64_t skipped = 0;
-  OK(flow_iterator_new(NULL, dataset, &iterator));
-  OK(flow_iterator_next(iterator, &element));
-  double before = flow_live_bytes();
-  flow_fail_allocation(1);
-  assert_int_equal(flow_cursor_skip_by_pulling(iterator->top, 1, &skipped), FLOW_OUT_OF_MEMORY);
-  flow_fail_allocation(-1);
-  assert_true(flow_live_bytes() == before);
-  flow_element_clear(&element);
-  flow_iterator_close(iterator);
-  flow_dataset_release(dataset);
-}
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -464,7 +443,6 @@ int main(void)
     TEST(every_failed_allocation_is_survived),
     TEST(zipped_inputs_stay_together_after_an_error),
     TEST(a_window_that_fails_is_left_behind),
-    TEST(elements_that_fail_while_they_are_skipped_leave_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

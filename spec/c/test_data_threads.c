@@ -396,6 +396,7 @@ static void wrong_answers_are_named(void **state)
   FAILS(flow_iterator_answer(iterator, NULL, NULL, NULL), FLOW_INVALID_STATE, "nothing was asked");
   OK(flow_iterator_next(iterator, &element));
   assert_int_equal(element.count, -1);
+  FAILS(flow_iterator_answer(iterator, &element, NULL, NULL), FLOW_INVALID_ARGUMENT, "element has -1 components"); /* a question */
   FAILS(flow_iterator_next(iterator, &element), FLOW_INVALID_STATE, "waits for an answer");
   OK(flow_tensor_scalar(FLOW_INT32, 1, &answer.tensors[0]));
   OK(flow_iterator_answer(iterator, &answer, NULL, NULL));

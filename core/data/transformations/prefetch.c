@@ -38,7 +38,6 @@ static void *thread_main(void *argument)
     flow_gate_unlock(&at->gate);
     flow_element element = { 0 };
     flow_status status = flow_cursor_pull(at->base.inputs[0], &element);
-    if (status != FLOW_OK) flow_element_clear(&element);
     flow_gate_lock(&at->gate);
     entry *into = &at->ring[at->tail % at->most];
     flow_element_move(&into->element, &element);

@@ -91,7 +91,8 @@ static flow_status fill(rebatch *self, const double *sizes, int count)
   self->count = count;
   for (int i = 0; i < count; i++) {
     FLOW_TRY(flow_check_whole("rebatch", "a batch size", sizes[i], 0, &self->sizes[i]));
-    total += self->sizes[i];
+    if (__builtin_add_overflow(total, self->sizes[i], &total))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "rebatch: the sum of the batch sizes is too large");
     flow_dataset_identify(&self->base, (uint64_t)self->sizes[i]);
   }
   if (total == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "rebatch: a size above 0 is needed");
