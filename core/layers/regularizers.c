@@ -150,8 +150,9 @@ flow_status flow_regularize(flow_context *context, const char *regularizer, cons
 {
   flow_argument_choice choice;
   flow_arguments *complete;
+  if (!context || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_regularize: %s is NULL", context ? "out" : "context");
   *out = NULL;
-  if (!context || !weights) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_regularize: %s is NULL", context ? "weights" : "context");
+  FLOW_TRY(flow_check_tensor("flow_regularize: the weights", weights));
   if (!regularizer || !flow_argument_choice_find(FLOW_REGULARIZER, regularizer, &choice)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "regularizer \"%s\" is not known", regularizer ? regularizer : "NULL");
   }

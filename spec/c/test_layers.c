@@ -427,6 +427,44 @@ static void memory_may_run_out_anywhere(void **state)
   flow_tensor_release(x);
 }
 
+/* The states of a stateful layer are made by its first call: one that had memory for the first of them alone is not the last one. */
+static void states_are_made_after_a_failure(void **state)
+{
+  (void)state;
+  static const double values[2 * 3 * 4];
+  flow_layer *layer = layer_of("LSTM", "lstm", "units=2 stateful=true");
+  flow_tensor *x = floats(values, SHAPE(2, 3, 4)), *y = NULL;
+  int rank = 3;
+  const int64_t shape[3] = { 2, 3, 4 }, *shapes[1] = { shape };
+  assert_int_equal(flow_layer_build(context, layer, 1, &rank, shapes), FLOW_OK);
+  flow_status status = FLOW_OUT_OF_MEMORY;
+  for (int after = 0; status != FLOW_OK; after++) {
+    flow_fail_allocation(after);
+    status = flow_layer_call(context, layer, &x, 1, 0, &y);
+    flow_fail_allocation(-1);
+    if (status != FLOW_OK) assert_int_equal(status, FLOW_OUT_OF_MEMORY);
+  }
+  assert_int_equal(flow_layer_state_count(layer), 2);
+  for (int i = 0; i < 2; i++) assert_non_null(flow_layer_state(layer, i));
+  flow_tensor_release(y);
+  flow_tensor_release(x);
+  flow_layer_release(layer);
+}
+
+static void regularizers_check_their_arguments(void **state)
+{
+  (void)state;
+  flow_tensor *w = floats(LIST(1, -2), SHAPE(2)), *out = NULL;
+  assert_int_equal(flow_regularize(context, "l1", NULL, w, NULL), FLOW_INVALID_ARGUMENT);
+  assert_string_equal(flow_last_error(), "flow_regularize: out is NULL");
+  assert_int_equal(flow_regularize(context, "l1", NULL, NULL, &out), FLOW_INVALID_ARGUMENT);
+  flow_arguments *not_a_tensor = options_of("l1=1");
+  assert_int_equal(flow_regularize(context, "l1", NULL, (flow_tensor *)(void *)not_a_tensor, &out), FLOW_INVALID_ARGUMENT);
+  assert_null(out);
+  flow_arguments_release(not_a_tensor);
+  flow_tensor_release(w);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -442,6 +480,8 @@ int main(void)
     cmocka_unit_test(failures_say_what_to_do),
     cmocka_unit_test(a_built_layer_keeps_its_channels),
     cmocka_unit_test(memory_may_run_out_anywhere),
+    cmocka_unit_test(states_are_made_after_a_failure),
+    cmocka_unit_test(regularizers_check_their_arguments),
   };
   return cmocka_run_group_tests(tests, make_context, release_context);
 }
