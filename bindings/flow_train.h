@@ -76,7 +76,7 @@ FLOW_API flow_status flow_group_names_new(const char *const *class_names, int co
 /* Borrowed, as long as the list. index: from 0; NULL: that object has no group, or there is none of this index. */
 FLOW_API const char *flow_group_names_at(const flow_group_names *list, int index);
 /* NULL is fine. */
-FLOW_API void        flow_group_names_release(flow_group_names *list);
+FLOW_API void flow_group_names_release(flow_group_names *list);
 /* Groups of variables in Keras' files, below the group of the layer: number 0 has the layer's own, in "vars", others those of its parts,
  * such as "query_dense/vars". Returns how many variables group number `group` has, the first of which is *first; -1: there is no such
  * group. *name: that of the part, "query", or the layer's. Borrowed. A layer that is NULL has group 0 without variables and name. */

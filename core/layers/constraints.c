@@ -104,8 +104,10 @@ static flow_status read_options(const char *what, const flow_constraint_record *
     int axis = flow_axis_of(axes[i], rank), twice = 0;
     for (int k = 0; k < i; k++) twice |= into->axes[k] == axis;
     if (axis < 0 || axis >= rank || twice)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: axis %d (counted from 1) of %s is not one of the %d axes of the weights, or stands "
-                       "there twice", what, flow_axis_number(flow_axis_given(axes[i])), record->class_name, rank);
+      return flow_fail(FLOW_INVALID_ARGUMENT,
+                       "%s: axis %d (counted from 1) of %s is not one of the %d axes of the weights, or stands "
+                       "there twice",
+                       what, flow_axis_number(flow_axis_given(axes[i])), record->class_name, rank);
     into->axes[into->axis_count++] = axis;
   }
   return FLOW_OK;

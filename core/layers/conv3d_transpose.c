@@ -111,9 +111,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_expression e = flow_expression_of(context);
   if (sum) {
     sum = flow_express_keep(&e, FLOW_OK, sum);
-  } else {      /* every plane puts its results outside, as dilated ones of an even number can with "same" padding: zeros are left */
-    flow_attributes shape = { .shape = { .rank = 5, .dims = { x->shape[0], output.dims[1], output.dims[2], output.dims[3],
-                                                              output.dims[4] } } };
+  } else { /* every plane puts its results outside, as dilated ones of an even number can with "same" padding: zeros are left */
+    flow_attributes shape = { .shape = { .rank = 5,
+                                         .dims = { x->shape[0], output.dims[1], output.dims[2], output.dims[3], output.dims[4] } } };
     flow_tensor *zero = flow_express_number(&e, x, 0);
     sum = flow_express(&e, FLOW_OP_broadcast_to, zero, NULL, NULL, &shape);
   }

@@ -10,10 +10,10 @@
 /* One block of flow_alloc: this struct, names[count], then the names' bytes. */
 struct flow_group_names {
   int count;
-  char *names[];      /* of each object, within the block; NULL: it has no group */
+  char *names[]; /* of each object, within the block; NULL: it has no group */
 };
 
-enum { NUMBER_BYTES = 12 };      /* "_" and the digits of an int, with their zero */
+enum { NUMBER_BYTES = 12 }; /* "_" and the digits of an int, with their zero */
 
 /* The group of a class without a number: the one of its record, else the class's name in snake case, as Keras makes it. Returns the length
  * of the whole text, writes at most size bytes of it with their zero. */
@@ -51,7 +51,7 @@ flow_status flow_group_names_new(const char *const *class_names, int count, flow
     class_group(class_names[i], next, length + 1);
     next += length + NUMBER_BYTES;
   }
-  for (int i = count - 1; i > 0; i--) {      /* from the end, so that the names before it are still those of classes */
+  for (int i = count - 1; i > 0; i--) { /* from the end, so that the names before it are still those of classes */
     int number = list->names[i] ? earlier_ones(list, i) : 0;
     if (number) snprintf(list->names[i] + strlen(list->names[i]), NUMBER_BYTES, "_%d", number);
   }
@@ -64,7 +64,10 @@ const char *flow_group_names_at(const flow_group_names *list, int index)
   return list && index >= 0 && index < list->count ? list->names[index] : NULL;
 }
 
-void flow_group_names_release(flow_group_names *list) { flow_free(list); }
+void flow_group_names_release(flow_group_names *list)
+{
+  flow_free(list);
+}
 
 int flow_layer_group(const flow_layer *layer, int group, const char **path, const char **name, int *first)
 {

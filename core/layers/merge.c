@@ -40,7 +40,9 @@ static flow_tensor *mask_of(flow_expression *e, const flow_tensor *x)
 
 /* The result of the inputs so far; both tensors are references. kept: where it counts. Of maxima and minima NULL stands for everywhere, as
  * after an input without a mask; of products for nothing yet: all inputs with masks count where one of them does. */
-typedef struct merged { flow_tensor *value, *kept; } merged;
+typedef struct merged {
+  flow_tensor *value, *kept;
+} merged;
 
 /* One input more, from the left, two at a time, as Keras does it. What a mask leaves out of an input is replaced: in maxima and minima by
  * the other operand, in products by 1; sums do not look at masks. Keras forgets the mask of an input whose rank changes, but in products,
@@ -104,7 +106,8 @@ flow_status flow_merge_call(flow_context *context, const flow_layer *layer, flow
 flow_status flow_merge_masks(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                              flow_tensor **out)
 {
-  (void)layer; (void)inputs;
+  (void)layer;
+  (void)inputs;
   for (int i = 0; i < count; i++)
     if (!masks[i]) return FLOW_OK;
   flow_tensor *counts = count > 0 ? flow_tensor_retain(masks[0]) : NULL, *next;

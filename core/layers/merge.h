@@ -21,8 +21,8 @@ flow_status flow_merge_masks(flow_context *context, flow_layer *layer, flow_tens
 extern const flow_argument flow_merge_parameters[];
 
 /* What the records of layers over a list of any length have in common. */
-#define FLOW_MERGE_LAYER                                                                                                    \
-  .positional = 0, .parameters = flow_merge_parameters, .max_inputs = INT_MAX, .call = call, .supports_masking = 1,         \
+#define FLOW_MERGE_LAYER                                                                                            \
+  .positional = 0, .parameters = flow_merge_parameters, .max_inputs = INT_MAX, .call = call, .supports_masking = 1, \
   .compute_mask = flow_merge_masks
 
 #endif

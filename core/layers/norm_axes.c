@@ -11,8 +11,10 @@ flow_status flow_norm_axes(const flow_layer *layer, const flow_signature *input,
   for (int i = 0; i < count; i++) {
     int axis = flow_axis_of(axes[i], input->rank);
     if (axis < 0 || axis >= input->rank || (seen >> axis & 1))
-      return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s cannot be normalized: expected each axis once, and not "
-                             "the batch", flow_axis_number(flow_axis_given(axes[i])), flow_shape_text(input->rank, input->dims));
+      return flow_layer_fail(layer,
+                             "axis %d (counted from 1) of the input %s cannot be normalized: expected each axis once, and not "
+                             "the batch",
+                             flow_axis_number(flow_axis_given(axes[i])), flow_shape_text(input->rank, input->dims));
     seen |= 1u << axis;
     reduce->reduce.axes[reduce->reduce.count++] = axis;
   }

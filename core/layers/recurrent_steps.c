@@ -106,7 +106,7 @@ static flow_status make_kept(flow_context *context, flow_layer *layer, int count
   snprintf(name, sizeof name, "%s/rnn_state", layer->name);
   for (int i = 0; i < count; i++) {
     flow_tensor *zeros, *placed = NULL;
-    if (layer->states[i]) continue;      /* also where an earlier call made the first one and had no memory for the second */
+    if (layer->states[i]) continue; /* also where an earlier call made the first one and had no memory for the second */
     FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, dims, &zeros));
     flow_status status = flow_tensor_at(zeros, flow_context_place(context), &placed);
     if (status == FLOW_OK) status = flow_variable_over(placed, name, 0, FLOW_MIRRORED, &layer->states[i]);

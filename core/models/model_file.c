@@ -123,7 +123,10 @@ static int add_trainable(const flow_model_part *part, flow_variable **list, int 
 }
 
 /* Called once to count and once to fill. It needs no paths, so that it cannot fail. */
-int flow_model_trainable(const flow_model *model, flow_variable **list) { return add_trainable(&model->root, list, 0); }
+int flow_model_trainable(const flow_model *model, flow_variable **list)
+{
+  return add_trainable(&model->root, list, 0);
+}
 
 /* The optimizer's variables in Keras' order: iterations, learning rate unless there is a schedule, slots. */
 static flow_variable *optimizer_variable(flow_optimizer *optimizer, int index)

@@ -308,8 +308,8 @@ static void groups_of_a_list_are_numbered_as_in_keras(void **state)
 {
   (void)state;
   const char *classes[] = { "Dense", "Conv2D", "Dense", NULL, "MyDense", "myDense", "Dense", "GroupQueryAttention", "", "", "My_Dense" };
-  const char *names[] = { "dense", "conv2d", "dense_1", NULL, "my_dense", "my_dense_1", "dense_2", "grouped_query_attention", "", "_1",
-                          "my__dense" };
+  const char *names[] = { "dense", "conv2d", "dense_1",  NULL, "my_dense", "my_dense_1", "dense_2", "grouped_query_attention",
+                          "",      "_1",     "my__dense" };
   char one[400], expected[410];
   flow_group_names *list = NULL;
   assert_int_equal(flow_group_names_new(classes, 11, &list), FLOW_OK);
@@ -322,7 +322,7 @@ static void groups_of_a_list_are_numbered_as_in_keras(void **state)
   flow_group_names_release(list);
   memset(one, 'a', sizeof one);
   one[sizeof one - 1] = '\0';
-  snprintf(expected, sizeof expected, "%s_2", one);      /* names of any length are whole */
+  snprintf(expected, sizeof expected, "%s_2", one); /* names of any length are whole */
   assert_int_equal(flow_group_names_new((const char *[]){ one, one, one }, 3, &list), FLOW_OK);
   assert_string_equal(flow_group_names_at(list, 2), expected);
   flow_group_names_release(list);

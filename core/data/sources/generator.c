@@ -97,9 +97,9 @@ flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *el
 {
   flow_pump *pump = iterator ? iterator->pump : NULL;
   if (!pump || flow_iterator_forked(iterator)) return flow_fail(FLOW_INVALID_STATE, "flow_iterator_answer: nothing was asked");
-  if (element && (element->count < 0 || element->count > FLOW_MAX_COMPONENTS))      /* a negative count is a question's */
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_iterator_answer: the element has %d components, at most %d are possible",
-                     element->count, FLOW_MAX_COMPONENTS);
+  if (element && (element->count < 0 || element->count > FLOW_MAX_COMPONENTS)) /* a negative count is a question's */
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_iterator_answer: the element has %d components, at most %d are possible", element->count,
+                     FLOW_MAX_COMPONENTS);
   flow_gate_lock(&pump->gate);
   question *q = pump->asked;
   if (q) {
