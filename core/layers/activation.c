@@ -1,4 +1,6 @@
-/* activation.c: Activation: one of the named functions, elementwise (softmax: along the last axis). */
+/* activation.c: Activation: one of the named functions, elementwise (softmax: along the last axis). The names and formulas are in
+ * core/autodiff/composites.c; a name that is not there is refused when the layer is made. The output has the input's shape; whole
+ * numbers become float32 unless the function takes them, as linear and relu do. */
 #include "layers/express.h"
 #include "layers/layer.h"
 

@@ -10,6 +10,8 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* The numbers stand a second time as those of activity_regularizer, which flow_layer_run reads after the call; flow_layer_change calls
+ * this again when one of them is set later. */
 static flow_status check(flow_layer *layer)
 {
   flow_arguments *arguments = layer->arguments;
@@ -25,6 +27,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return FLOW_OK;
 }
 
+/* Keras' two arguments: the activity_regularizer is made from them. */
 static void config(const flow_layer *layer, flow_json *config)
 {
   flow_config_add_common(config, layer);

@@ -18,6 +18,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return flow_layer_add_variable(context, layer, 0, "scale", "glorot_uniform", 1, &query->dims[query->rank - 1], 1);
 }
 
+/* sum over the features of scale * tanh(query + key): {batch, Tq, Tv}. Query and key need as many features. */
 static flow_tensor *scores_of(flow_expression *e, const flow_layer *layer, flow_tensor *query, flow_tensor *key)
 {
   flow_tensor *y = flow_attention_tanh(e, query, key, NULL);

@@ -1,4 +1,9 @@
-/* argument_checks.c: named values from a caller held against the parameters that a record declares, which completes them. */
+/* argument_checks.c: named values from a caller held against the parameters that a record declares, which completes them.
+ *
+ * flow_arguments_complete is the one entrance: for layers, optimizers, losses, metrics, initializers, regularizers and constraints. It
+ * goes through the record's parameters, takes the given value or parses the default, checks its type and stores it in the form that
+ * readers expect (arguments.h). Given names that no parameter has are found first, since a misspelled option explains more than a
+ * missing one. */
 #include "layers/argument_values.h"
 
 #include <math.h>
@@ -135,6 +140,7 @@ static int is_integer(double number)
   return number >= -0x1p53 && number <= 0x1p53 && floor(number) == number;
 }
 
+/* NaN, which stands for null, is not an integer. */
 static int all_integers(const argument_value *value)
 {
   for (int i = 0; i < value->count; i++)
@@ -151,6 +157,7 @@ static int all_numbers(const argument_value *value)
   return 1;
 }
 
+/* "Dense: units must be an integer, found "three"". */
 static flow_status wrong_type(const char *who, const char *name, const flow_argument *parameter, const argument_value *value)
 {
   char found[LIST_SIZE];
@@ -211,6 +218,7 @@ static flow_status unknown_choice(const char *who, const char *name, flow_argume
                    flow_suggestion_text(&suggestion, hint), suggestion.best ? "" : ".", known);
 }
 
+/* An activation is stored as it was given, an initializer, a regularizer or a constraint under the snake-case name of its record. */
 static flow_status store_text(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                               flow_arguments *result)
 {

@@ -1,4 +1,8 @@
-/* arguments.c: named values: setting them (the C API) and reading them back; and the parameters that records declare. */
+/* arguments.c: named values: setting them (the C API) and reading them back; and the parameters that records declare.
+ *
+ * A set is an array of values in the order in which they were set; it is searched from its beginning, since a layer has some twenty. The
+ * API fills a set (flow_arguments_set_*), argument_checks.c makes a complete one of it, and from then on nothing changes but by a
+ * record's check(). A value under a name that is there replaces the old one in its place. Sets have no locks: one thread at a time. */
 #include "layers/argument_values.h"
 
 #include <string.h>
@@ -17,12 +21,14 @@ flow_status flow_arguments_new(flow_arguments **out)
   return flow_alloc_zero(sizeof **out, (void **)out);
 }
 
+/* text and numbers are const for readers; here they are the set's own. */
 static void free_content(argument_value *value)
 {
   flow_free((void *)value->text);
   flow_free((void *)value->numbers);
 }
 
+/* NULL is fine. */
 void flow_arguments_release(flow_arguments *arguments)
 {
   if (!arguments) return;
@@ -92,6 +98,8 @@ flow_status flow_arguments_set_text(flow_arguments *arguments, const char *name,
   return flow_arguments_store(arguments, name, &(argument_value){ .kind = VALUE_TEXT, .text = value });
 }
 
+/* dims: the lengths of the lists on each level, all lists of a level being as long; values: rank levels of them, row by row. NULL for
+ * values where there are none. NaN in values stands for null, which only a FLOW_SIZES takes. */
 flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *name, const double *values, int rank, const int *dims)
 {
   argument_value value = { .kind = VALUE_NUMBERS, .numbers = values, .rank = rank, .count = 1 };
@@ -133,6 +141,7 @@ double flow_argument_number(const flow_arguments *arguments, const char *name)
   return value ? value->number : 0;
 }
 
+/* Exact: numbers of type FLOW_INTEGER were checked to be whole and within 2^53. */
 int64_t flow_argument_integer(const flow_arguments *arguments, const char *name)
 {
   return (int64_t)flow_argument_number(arguments, name);
@@ -143,12 +152,14 @@ int flow_argument_boolean(const flow_arguments *arguments, const char *name)
   return flow_argument_number(arguments, name) != 0;
 }
 
+/* Borrowed from the set; NULL: it is null, or no text. */
 const char *flow_argument_text(const flow_arguments *arguments, const char *name)
 {
   const argument_value *value = flow_arguments_value(arguments, name);
   return value ? value->text : NULL;
 }
 
+/* *values is borrowed from the set; it points into the value itself where that is a single number. */
 int flow_argument_list(const flow_arguments *arguments, const char *name, const double **values)
 {
   const argument_value *value = flow_arguments_value(arguments, name);
@@ -163,6 +174,7 @@ int flow_argument_is_list(const flow_arguments *arguments, const char *name)
   return value && value->kind == VALUE_NUMBERS;
 }
 
+/* At most FLOW_MAX_RANK levels, by flow_arguments_set_nested. */
 int flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK])
 {
   const argument_value *value = flow_arguments_value(arguments, name);
@@ -182,6 +194,7 @@ void flow_argument_pair(const flow_arguments *arguments, const char *name, int32
   }
 }
 
+/* Numbers beyond int32 become its ends, which no check of sizes lets through. */
 void flow_argument_triple(const flow_arguments *arguments, const char *name, int32_t triple[3])
 {
   const double *numbers;
@@ -213,6 +226,7 @@ flow_status flow_arguments_extract(const flow_arguments *arguments, const char *
 
 /* ---- parameters ------------------------------------------------------------------------------------------------------ */
 
+/* For the C API, from which Lua's help and annotations take it. */
 const char *flow_argument_type_name(flow_argument_type type)
 {
   static const char *const names[] = {
@@ -245,6 +259,7 @@ int flow_argument_is_choice(flow_argument_type type)
   return type == FLOW_INITIALIZER || type == FLOW_REGULARIZER || type == FLOW_CONSTRAINT;
 }
 
+/* index: from 0, not negative. The record's texts and parameters are constants. */
 int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice)
 {
   if (type == FLOW_INITIALIZER && index < flow_initializer_count()) {

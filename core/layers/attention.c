@@ -1,6 +1,11 @@
 /* attention.c: see attention.h. softmax(q k^T / sqrt(d)) v of Vaswani et al. 2017, with several heads, as in
- * keras/src/layers/attention/multi_head_attention.py. All functions take part in a
- * call's expression: after a failure in it they give NULL. */
+ * keras/src/layers/attention/multi_head_attention.py and grouped_query_attention.py. All functions take part in a call's expression:
+ * after a failure in it they give NULL.
+ *
+ * Shapes. Inputs are {batch, ..., features}; the axes between are attended or not. A projection gives {batch, ..., heads * dim}; split()
+ * makes it {batch, others, heads, attended, dim}, with all attended axes as one, so that scores and results are products of matrices.
+ * With shared heads of the key (GroupQueryAttention) the axis of the heads is two, key_heads and the group, and broadcasting does the
+ * rest. */
 #include "layers/attention.h"
 
 #include <math.h>
@@ -26,6 +31,7 @@ enum { LEFT_OUT = -1000000000 };
 
 /* ---- pieces -------------------------------------------------------------------------------------------------------------- */
 
+/* A record's check(). */
 flow_status flow_attention_check_dropout(flow_layer *layer)
 {
   double rate = flow_argument_number(layer->arguments, "dropout");
@@ -90,6 +96,7 @@ flow_tensor *flow_attention_dropout(flow_expression *e, flow_layer *layer, flow_
   return flow_express(e, FLOW_OP_dropout, weights, NULL, NULL, &attributes);
 }
 
+/* Products of the last two axes; those before them broadcast. */
 flow_tensor *flow_attention_multiply(flow_expression *e, flow_tensor *a, flow_tensor *b, int transpose_b)
 {
   return flow_express(e, FLOW_OP_matmul, a, b, NULL, &(flow_attributes){ .matmul = { .transpose_b = transpose_b } });
@@ -129,6 +136,8 @@ static int kernel_of(const flow_layer *layer, int projection)
   return before * (flow_argument_boolean(layer->arguments, "use_bias") ? 2 : 1);
 }
 
+/* Kernel and bias of one projection. shape: of the kernel, whose last bias_rank axes are what a unit gives, and so the bias' shape. The
+ * variables are called "query/kernel"; files keep them in the groups of heads->parts. */
 static flow_status add_projection(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, int projection, int rank,
                                   const int64_t *shape, int bias_rank)
 {
@@ -167,6 +176,8 @@ static flow_status check_inputs(const flow_layer *layer, const flow_signature *i
   return FLOW_OK;
 }
 
+/* Variables in the order query, key, gate, value, output, which kernel_of relies on; the gate is there with use_gate. inputs: seven, of
+ * which only the shapes of query, value and key are read. */
 flow_status flow_attention_build(flow_context *context, flow_layer *layer, const flow_attention_heads *heads,
                                  const flow_signature *inputs)
 {
@@ -270,6 +281,7 @@ static flow_tensor *replace(flow_expression *e, flow_tensor *x, int from, int co
   return flow_express_reshape(e, x, rank, all);
 }
 
+/* Of sizes of tensors that exist, or of a trace. */
 static int64_t product_of(const int64_t *dims, int count)
 {
   int64_t product = 1;      /* at most one is a multiple of the batch's rows, which is negative */
@@ -277,6 +289,7 @@ static int64_t product_of(const int64_t *dims, int count)
   return product;
 }
 
+/* Masks may have any dtype: what is not 0 counts. */
 static flow_tensor *as_bool(flow_expression *e, flow_tensor *mask)
 {
   return mask ? flow_express_cast(e, mask, FLOW_BOOL) : NULL;
@@ -369,7 +382,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
     k = replace(&e, k, head_axis, 1, (const int64_t[]){ group[0], 1 }, 2);
     v = replace(&e, v, head_axis, 1, (const int64_t[]){ group[0], 1 }, 2);
   }
-  flow_tensor *scores = flow_attention_multiply(&e, q, k, 1);
+  flow_tensor *scores = flow_attention_multiply(&e, q, k, 1);      /* {batch, others, heads, all queries, all keys} */
   if (grouped) scores = replace(&e, scores, head_axis, 2, &heads->heads, 1);
   flow_status status = make_mask(&e, layer, &p, call, head_axis + 1 + 2 * p.attended, queries, keys, &mask);
   if (status != FLOW_OK) {
@@ -391,7 +404,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   flow_tensor *y = flow_attention_multiply(&e, used, v, 0);
   if (grouped) y = replace(&e, y, head_axis, 2, &heads->heads, 1);
   y = transpose(&e, replace(&e, y, head_axis + 1, 1, queries, p.attended), p.back);
-  const int64_t width = heads->heads * heads->value_dim;
+  const int64_t width = heads->heads * heads->value_dim;      /* heads side by side, as the last kernel has them */
   y = replace(&e, y, p.rank - 2, 2, &width, 1);
   if (gate) y = e_mul(&e, y, gate);
   y = project_back(&e, layer, y);

@@ -1,5 +1,7 @@
-/* attention_layer.c: Attention: the mean of the values weighted by softmax(scores), where the score of a query and a key is their product
- * (Luong, Pham and Manning 2015) or, "concat", the sum of tanh(query + key). */
+/* attention_layer.c: Attention: the mean of the values weighted by softmax(scores), where the score of a query and a key is their
+ * product (Luong, Pham and Manning 2015) or, "concat", the sum of tanh(query + key). query {batch, Tq, d}, value {batch, Tv, dv}, key
+ * {batch, Tv, d}: {batch, Tq, dv}, and the weights {batch, Tq, Tv} if the call asks for them. use_scale adds a learned factor; "concat"
+ * has a further one. keras/src/layers/attention/attention.py. */
 #include "layers/dot_attention.h"
 
 #include <string.h>
@@ -25,6 +27,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return FLOW_OK;
 }
 
+/* {batch, Tq, Tv}. Variables: scale, if there is one, then concat_score_weight: its index is `scaled`, 0 or 1. */
 static flow_tensor *scores_of(flow_expression *e, const flow_layer *layer, flow_tensor *query, flow_tensor *key)
 {
   int scaled = flow_argument_boolean(layer->arguments, "use_scale");

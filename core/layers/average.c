@@ -1,4 +1,4 @@
-/* average.c: Average: the mean of several inputs, broadcast per sample as in Keras. */
+/* average.c: Average: the mean of several inputs, broadcast per sample as in Keras: their sum (merge.h), divided by their number. */
 #include "layers/merge.h"
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)

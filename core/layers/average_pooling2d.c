@@ -1,4 +1,5 @@
-/* average_pooling2d.c: AveragePooling2D: the mean of each window; padding neither adds nor counts. */
+/* average_pooling2d.c: AveragePooling2D: the mean of each window of an image; padding neither adds nor counts. {batch, height, width,
+ * channels}, each channel by itself; pooling.c has all but the op. */
 #include "layers/pooling.h"
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)

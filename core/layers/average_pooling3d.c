@@ -4,6 +4,7 @@
 #include "layers/volumes.h"
 #include "tensor/tensor.h"
 
+/* A step of flow_volumes_each_plane: the means of the planes are added up. Zero padding of the depth adds nothing. */
 static flow_tensor *add_plane(flow_expression *e, flow_layer *layer, const flow_volume_window *window, int plane, flow_tensor *so_far,
                               flow_tensor *images)
 {
@@ -28,6 +29,7 @@ static flow_tensor *planes_of(flow_expression *e, const flow_volume_window *wind
   return made ? flow_express_cast(e, made, dtype) : NULL;
 }
 
+/* The sum over the planes divided by how many of them are not padding: a plane of padding has the mean 0. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -28,6 +28,7 @@ static const flow_argument parameters[] = {
 /* Indices of the variables, in Keras' order; -1: not there. */
 typedef struct variable_indices { int gamma, beta, mean, variance; } variable_indices;
 
+/* The arguments decide which variables there are; they do not change after the layer is made. */
 static variable_indices indices_of(const flow_layer *layer)
 {
   int next = 0;
@@ -57,6 +58,7 @@ static flow_status check_input(const flow_layer *layer, const flow_signature *in
   return flow_layer_check_built(layer, input, *axis);
 }
 
+/* Four float32 variables of one number for each channel; the moving ones are averaged over replicas when they are read. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -103,6 +105,7 @@ static flow_tensor *normalize_by_batch(flow_expression *e, const flow_layer *lay
   return outputs[0];
 }
 
+/* A communication of the step: all replicas must come by here in the same order. */
 static flow_tensor *sum_over_replicas(flow_expression *e, flow_tensor *x)
 {
   flow_tensor *total = NULL;
@@ -153,12 +156,14 @@ static flow_tensor *normalize_together(flow_expression *e, const flow_layer *lay
   return normalize_with(e, layer, centred, mean, variance, size);
 }
 
+/* With one replica, or eagerly, the batch is whole anyway. */
 static int synchronizes(const flow_context *context, const flow_layer *layer)
 {
   const flow_graph *graph = flow_context_trace(context);
   return graph && graph->replicas > 1 && flow_argument_boolean(layer->arguments, "synchronized");
 }
 
+/* Also in a layer that is frozen: it then behaves as in prediction, and its averages stay. */
 static flow_tensor *normalize_by_averages(flow_expression *e, const flow_layer *layer, flow_tensor *x)
 {
   variable_indices indices = indices_of(layer);

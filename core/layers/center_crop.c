@@ -6,6 +6,7 @@ static const flow_argument parameters[] = {
   { "height", FLOW_INTEGER, NULL, ">0" }, { "width", FLOW_INTEGER, NULL, ">0" }, FLOW_IMAGE_DATA_FORMAT, FLOW_LAYER_COMMON
 };
 
+/* An odd row or column that is left over is at the bottom or the right, as in Keras. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

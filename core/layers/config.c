@@ -1,4 +1,9 @@
-/* config.c: Keras' config of a layer, made from its record: what get_config gives and .keras files hold (keras/src/saving). */
+/* config.c: Keras' config of a layer, made from its record: what get_config gives and .keras files hold (keras/src/saving).
+ *
+ * A layer's config is an object with name, trainable and dtype first, then each argument under its name and in the form that Keras
+ * writes: lists for shapes, an object {module, class_name, config, registered_name} for initializers, regularizers and constraints.
+ * config_read.c is the way back. Trees are made without a check at each step: a tree whose memory ran out is marked, and flow_json_write
+ * then gives NULL. */
 #include "layers/config.h"
 
 #include <string.h>
@@ -16,6 +21,7 @@ flow_json *flow_config_object(const char *module, const char *class_name, flow_j
   return object;
 }
 
+/* options: those of the choice itself, under the names of its parameters. */
 flow_json *flow_config_choice(const flow_argument_choice *choice, const flow_arguments *options)
 {
   flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
@@ -96,6 +102,7 @@ flow_json *flow_config_policy(const flow_layer *layer)
   return flow_config_object("keras", "DTypePolicy", config);
 }
 
+/* layer->trainable is what the user set last, which may differ from the argument. */
 void flow_config_add_common(flow_json *config, const flow_layer *layer)
 {
   flow_json_put_text(config, "name", layer->name);
@@ -103,6 +110,7 @@ void flow_config_add_common(flow_json *config, const flow_layer *layer)
   flow_json_put(config, "dtype", flow_config_policy(layer));
 }
 
+/* A record with a config() writes all members itself. */
 flow_json *flow_layer_config_json(const flow_layer *layer)
 {
   flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);

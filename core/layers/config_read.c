@@ -36,6 +36,7 @@ static flow_status add_entries(number_list *into, const flow_json *list, int dep
   return FLOW_OK;
 }
 
+/* The numbers are copied into the arguments, so that the list is freed in any case. */
 static flow_status set_list(flow_arguments *arguments, const char *name, const flow_json *list)
 {
   number_list found = { .name = name };
@@ -86,6 +87,7 @@ static flow_status set_value(flow_arguments *arguments, const char *name, const 
   return FLOW_OK;                      /* null: what is left out */
 }
 
+/* Also for single values, such as an optimizer's learning rate. */
 flow_status flow_config_set(flow_arguments *arguments, const char *name, const flow_json *value)
 {
   return set_value(arguments, name, value, 0);
@@ -97,6 +99,7 @@ static const struct { const char *name, *text; } without_effect[] = {
   { "data_format", "channels_last" }, { "renorm", "false" }, { "renorm_clipping", NULL }, { "renorm_momentum", NULL }
 };
 
+/* parameters NULL: every member counts. */
 static int has_effect(const flow_argument *parameters, const flow_json *item)
 {
   if (!parameters || flow_argument_find(parameters, item->key) >= 0) return 1;
@@ -144,6 +147,7 @@ flow_status flow_layer_read(const char *class_name, const flow_json *config, flo
   return status;
 }
 
+/* Where the config is refused *out is not set; where the rest of the entry is, it is, and the caller releases the layer. */
 flow_status flow_layer_read_entry(const char *class_name, const flow_json *entry, flow_layer **out)
 {
   FLOW_TRY(flow_layer_read(class_name, flow_json_member(entry, "config"), out));

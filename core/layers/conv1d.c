@@ -1,4 +1,6 @@
-/* conv1d.c: Conv1D: cross-correlation over the steps of sequences; kernel {steps, channels / groups, filters}, bias {filters}. */
+/* conv1d.c: Conv1D: cross-correlation over the steps of sequences {batch, steps, channels}: {batch, new steps, filters}; kernel {steps,
+ * channels / groups, filters}, bias {filters}. Padding "causal" is on the left only: a step sees itself and those before it. The
+ * functions are Conv2D's (conv2d.c), on images of one row. */
 #include "layers/convolution.h"
 
 static const flow_argument parameters[] = {

@@ -1,4 +1,6 @@
-/* conv2d.c: Conv2D: cross-correlation over height and width; kernel {kh, kw, channels / groups, filters}, bias {filters}. */
+/* conv2d.c: Conv2D: cross-correlation over height and width of {batch, height, width, channels}: {batch, new height, new width,
+ * filters}; kernel {kh, kw, channels / groups, filters}, bias {filters}. Without padding ("valid") a size becomes floor((size - reach) /
+ * stride) + 1, with "same" ceil(size / stride), where the extra cell of an odd padding is at the bottom and the right, as in TensorFlow. */
 #include "layers/convolution.h"
 
 static const flow_argument parameters[] = {
@@ -18,6 +20,7 @@ flow_status flow_plain_convolution_check(flow_layer *layer)
   return flow_convolution_check(layer);
 }
 
+/* Of Conv1D and Conv2D. */
 flow_status flow_plain_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;

@@ -9,6 +9,8 @@ static const flow_argument parameters[] = { { "filters", FLOW_INTEGER, NULL, ">0
 
 enum { KERNEL, BIAS };
 
+/* The kernel has filters before channels: it is that of the convolution from the output, which has `filters` channels, back to the
+ * input. */
 flow_status flow_transposed_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -38,6 +40,7 @@ static flow_status output_size(const flow_layer *layer, const flow_signature *in
   return FLOW_OK;
 }
 
+/* Padding is that of the convolution over the output, whose size is therefore worked out first. */
 flow_status flow_transposed_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
                                              flow_tensor **out)
 {

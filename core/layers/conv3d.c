@@ -34,6 +34,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
+/* The depth is padded before, by zeros, since the op has no padding for it. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -28,6 +28,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
+/* *output: the shape of the result, the batch as the input's. `text` is one of eight buffers of this thread (flow_shape_text). */
 static flow_status shape_output(const flow_layer *layer, const flow_signature *input, flow_signature *output)
 {
   int32_t size[3], stride[3], dilation[3];

@@ -1,4 +1,6 @@
-/* convolution.c: see convolution.h. */
+/* convolution.c: see convolution.h. A layer over steps keeps its kernel without a height, as Keras' files do, and puts the axis in for
+ * the op: flow_convolution_add_kernel takes it away, flow_convolution_kernel brings it back. Arguments of type FLOW_SINGLE are read as
+ * {1, n} by flow_argument_pair, so that sequences are images of one row everywhere below. */
 #include "layers/convolution.h"
 
 #include <string.h>
@@ -27,6 +29,7 @@ flow_status flow_convolution_check_depthwise(flow_layer *layer, const char *kind
   return flow_layer_fail(layer, "strides {%d, %d} of a %s convolution must be equal", stride[0], stride[1], kind);
 }
 
+/* A record's check() or a part of one; groups is greater than 0 by then. */
 flow_status flow_convolution_check_groups(const flow_layer *layer)
 {
   int64_t filters = flow_argument_integer(layer->arguments, "filters"), groups = flow_argument_integer(layer->arguments, "groups");
@@ -42,6 +45,7 @@ flow_status flow_convolution_group_channels(const flow_layer *layer, const flow_
   return flow_layer_fail(layer, "%lld input channels cannot be divided into %lld groups", (long long)all, (long long)groups);
 }
 
+/* An image without its channels is the usual mistake, so it has a hint of its own. */
 flow_status flow_convolution_check_input(const flow_layer *layer, const flow_signature *input)
 {
   int steps = flow_layer_is_over_steps(layer, "kernel_size");
@@ -58,6 +62,8 @@ flow_status flow_convolution_add_kernel(flow_context *context, flow_layer *layer
   return flow_layer_add_variable(context, layer, index, name, initializer, 4 - steps, kernel + steps, 1);
 }
 
+/* Also of a depthwise kernel {kh, kw, c, m}, with channels 1: {kh, kw, 1, c * m} has the same elements in the same order, and is what
+ * the op wants for a group for each channel. window and channels are at least 1. */
 flow_tensor *flow_convolution_kernel(flow_expression *e, const flow_layer *layer, int index, const int32_t window[2], int64_t channels)
 {
   flow_tensor *kernel = flow_express_variable(e, layer->variables[index]);
@@ -66,6 +72,7 @@ flow_tensor *flow_convolution_kernel(flow_expression *e, const flow_layer *layer
   return flow_express_reshape(e, kernel, 4, (int64_t[]){ window[0], window[1], channels, filters });
 }
 
+/* Padding "same" follows from the size of the image, so that height and width must be known then. */
 flow_status flow_convolution_attributes(const flow_layer *layer, const flow_signature *image, int64_t groups, int32_t window[2],
                                         flow_attributes *attributes)
 {
@@ -77,6 +84,8 @@ flow_status flow_convolution_attributes(const flow_layer *layer, const flow_sign
                             attributes->convolution.padding);
 }
 
+/* A layer that is quantized computes the product in bytes (quantization.h); the bias and the activation are the same for both. While it
+ * calibrates, x is looked at first. */
 flow_status flow_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *x, int64_t groups, flow_tensor **out)
 {
   flow_signature input = flow_signature_of(x), image = flow_sequences_signature(&input);
@@ -96,6 +105,7 @@ flow_status flow_convolution_call(flow_context *context, flow_layer *layer, flow
 
 /* ---- transposed ---------------------------------------------------------------------------------------------------- */
 
+/* All are at least 1. reach: how many cells a dilated kernel extends over; it is below 2^62, since both factors are below 2^31. */
 int64_t flow_convolution_transposed_length(const flow_layer *layer, int64_t length, int64_t kernel, int64_t stride, int64_t dilation)
 {
   int64_t reach = dilation * (kernel - 1) + 1, result;

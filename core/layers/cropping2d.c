@@ -1,4 +1,5 @@
-/* cropping2d.c: Cropping2D: images without some rows and columns at their borders. */
+/* cropping2d.c: Cropping2D: images without some rows and columns at their borders: a slice of {batch, height, width, channels}. Height
+ * and width must be known and larger than what is cut off. */
 #include "layers/margins.h"
 #include "autodiff/apply.h"
 

@@ -1,4 +1,5 @@
-/* cropping3d.c: Cropping3D: volumes without some planes, rows and columns at their borders. */
+/* cropping3d.c: Cropping3D: volumes without some planes, rows and columns at their borders: a slice of {batch, depth, height, width,
+ * channels}, whose sizes must be known and larger than what is cut off. */
 #include "autodiff/apply.h"
 #include "layers/volumes.h"
 

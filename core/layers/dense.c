@@ -1,4 +1,5 @@
-/* dense.c: Dense: activation(x . kernel + bias) over the last axis; kernel {in, units}, bias {units}. */
+/* dense.c: Dense: activation(x . kernel + bias) over the last axis: {batch, ..., in} to {batch, ..., units}; kernel {in, units}, bias
+ * {units}. The size of the last axis must be known when the layer is built and stays; the axes before it may have any sizes in any call. */
 #include "layers/express.h"
 #include "layers/layer.h"
 #include "layers/quantization.h"

@@ -18,6 +18,7 @@ flow_status flow_depthwise_convolution_check(flow_layer *layer)
   return flow_convolution_check_depthwise(layer, "depthwise");
 }
 
+/* The product of channels and multiplier is checked here, since the bias and the op's groups count on it. */
 flow_status flow_depthwise_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -32,6 +33,7 @@ flow_status flow_depthwise_convolution_build(flow_context *context, flow_layer *
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
+/* One group for each channel that the layer was built for; a call with others is refused by the check of the input. */
 flow_status flow_depthwise_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
                                             flow_tensor **out)
 {

@@ -11,6 +11,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* How many axes are named; whether the inputs have them is known at the build. */
 static flow_status check(flow_layer *layer)
 {
   const double *axes;
@@ -94,6 +95,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return flow_expression_take(&e, flow_express_reshape(&e, y, rank, dims), out);
 }
 
+/* The result has no steps of one input: it carries no mask, as in Keras, and without a warning. */
 static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                                 flow_tensor **out)
 {

@@ -1,9 +1,12 @@
-/* dot_attention.c: see dot_attention.h. */
+/* dot_attention.c: see dot_attention.h. The call of keras/src/layers/attention/attention.py: scores, masks, softmax, dropout on the
+ * weights, weights times values, zeros where the mask of the query leaves a step out. What a mask leaves out is lowered to a score so
+ * small that its weight is 0 beside any other. */
 #include "layers/dot_attention.h"
 
 enum { QUERY_MASK = FLOW_ATTENTION_KEY + 1, VALUE_MASK };
 const char *const flow_attention_inputs[] = { "inputs[1]", "inputs[2]", "inputs[3]", "mask[1]", "mask[2]", "mask[3]", NULL };
 
+/* Ranks above 3 are left to the ops, which broadcast the axes before the last two. */
 flow_status flow_attention_check(const flow_layer *layer, const flow_signature *inputs)
 {
   for (int i = FLOW_ATTENTION_QUERY; i <= FLOW_ATTENTION_KEY; i++)
@@ -13,12 +16,14 @@ flow_status flow_attention_check(const flow_layer *layer, const flow_signature *
   return FLOW_OK;
 }
 
+/* query {batch, Tq, 1, d} + key {batch, 1, Tk, d}: all pairs by broadcasting, which takes memory for Tq * Tk * d numbers. */
 flow_tensor *flow_attention_tanh(flow_expression *e, flow_tensor *query, flow_tensor *key, flow_tensor *scale)
 {
   flow_tensor *sum = e_add(e, flow_attention_expand(e, query, -2), flow_attention_expand(e, key, -3));
   return e_tanh(e, scale ? e_mul(e, scale, sum) : sum);
 }
 
+/* value stands for a key that is not given. scores_of is the layer's own formula. */
 flow_status flow_attention_score(flow_context *context, flow_layer *layer, flow_attention_scores scores_of, const flow_named_call *call,
                                  flow_tensor **outputs)
 {

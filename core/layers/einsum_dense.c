@@ -30,6 +30,7 @@ enum { KERNEL, BIAS };
 
 /* Labels of axes: letters, and the digits 0, 1, ... for those that "..." stands for. */
 typedef struct labels { int count; char names[FLOW_MAX_RANK + 1]; } labels;
+/* elided: how many axes the dots stand for; before an input is known, whether there are dots. on_left: they come first. */
 typedef struct equation { labels input, kernel, output; int elided, on_left; } equation;
 
 /* Where a label is in a list, from 0; -1: it is not there. */
@@ -190,6 +191,7 @@ static flow_tensor *arrange(flow_expression *e, flow_tensor *x, const labels *fr
   return moves ? flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &attributes) : x;
 }
 
+/* The caller has room: each list has at most the labels of one term. */
 static void add(labels *list, char name) { list->names[list->count++] = name; }
 
 /* x arranged as {kept..., both..., 1, summed as one} times the kernel as {both..., summed as one, new as one}. both: axes that the input,

@@ -1,4 +1,5 @@
-/* elu.c: ELU (Clevert, Unterthiner and Hochreiter 2015): x, or alpha * (e^x - 1) where x is negative. */
+/* elu.c: ELU (Clevert, Unterthiner and Hochreiter 2015): x, or alpha * (e^x - 1) where x is negative; whole numbers as float32. It is
+ * written as the sum of the two branches, each of which is 0 where the other counts. */
 #include "layers/express.h"
 #include "layers/layer.h"
 

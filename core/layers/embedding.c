@@ -1,5 +1,6 @@
-/* embedding.c: Embedding: rows of a table {input_dim, output_dim} by their index, from 0; an index that is not in the table is an
- * error. Input of another dtype is cast to int32, as in Keras. With mask_zero the output carries a mask that leaves out index 0. */
+/* embedding.c: Embedding: rows of a table {input_dim, output_dim} by their index, from 0; an index that is not in the table is an error.
+ * Any shape {...} of indices gives {..., output_dim}. Input of another dtype is cast to int32, as in Keras. With mask_zero the output
+ * carries a mask that leaves out index 0. The gradient of the table adds up the rows that were read (ops/rules/gather.c). */
 #include "layers/express.h"
 #include "layers/layer.h"
 

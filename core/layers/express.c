@@ -1,4 +1,5 @@
-/* express.c: see express.h. */
+/* express.c: see express.h. Every function does nothing after a failure and then gives NULL, so that a formula is written as one nested
+ * expression and is checked once, at its end (ops/expression.h). */
 #include "layers/express.h"
 
 enum { MOST_OUTPUTS = 4 };
@@ -15,6 +16,7 @@ flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tens
   return NULL;
 }
 
+/* Within a policy of 16 bits the value is cast when it is read (flow_variable_read). */
 flow_tensor *flow_express_variable(flow_expression *e, flow_variable *variable)
 {
   flow_tensor *value = NULL;
@@ -52,6 +54,7 @@ flow_tensor *flow_express_mean_over(flow_expression *e, flow_tensor *x, const fl
   return flow_express_keep(e, status, mean);
 }
 
+/* axis: from 0, or -1 for the last one. The axis is removed. */
 flow_tensor *flow_express_mean(flow_expression *e, flow_tensor *x, int axis)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -59,6 +62,7 @@ flow_tensor *flow_express_mean(flow_expression *e, flow_tensor *x, int axis)
   return flow_express_mean_over(e, x, &attributes);
 }
 
+/* rank: at most FLOW_MAX_RANK. dims: sizes, -k for k times the rows of a trace, INT64_MIN for one that the op works out. */
 flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, const int64_t *dims)
 {
   flow_attributes attributes = { .shape = { .rank = rank } };
@@ -66,6 +70,7 @@ flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, 
   return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
 }
 
+/* flow_tensor_write reads `count` numbers, which is the product of the dims: flow_arguments_set_nested has seen to that. */
 flow_tensor *flow_express_numbers(flow_expression *e, const flow_arguments *arguments, const char *name, flow_tensor *like)
 {
   const double *values;
@@ -79,6 +84,7 @@ flow_tensor *flow_express_numbers(flow_expression *e, const flow_arguments *argu
   return flow_express_keep(e, status, tensor);
 }
 
+/* b NULL: the op has one input. */
 flow_tensor *flow_express_first(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, const flow_attributes *attributes)
 {
   flow_tensor *inputs[2] = { a, b }, *outputs[MOST_OUTPUTS];

@@ -1,4 +1,5 @@
-/* flatten.c: Flatten: each sample as one row, in row-major order; a scalar per sample becomes {batch, 1}. */
+/* flatten.c: Flatten: each sample as one row, in row-major order: {batch, a, b, c} to {batch, a * b * c}; a scalar per sample becomes
+ * {batch, 1}. No element is moved: the op gives a view where the input has no gaps. The mask of the input ends here. */
 #include "layers/express.h"
 #include "layers/layer.h"
 

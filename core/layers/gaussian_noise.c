@@ -1,4 +1,5 @@
-/* gaussian_noise.c: GaussianNoise: in training, adds normal noise of mean 0 and deviation stddev. */
+/* gaussian_noise.c: GaussianNoise: in training, adds normal noise of mean 0 and deviation stddev. Each element of each sample has its
+ * own number, keyed as noise.h says. Keras 3: keras/src/layers/regularization/gaussian_noise.py. */
 #include "layers/noise.h"
 
 static const flow_argument parameters[] = {

@@ -23,6 +23,7 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
   return flow_expression_take(&e, e_div(&e, sum, count), outputs);
 }
 
+/* An output without steps carries no mask; *out stays NULL. */
 static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                                 flow_tensor **out)
 {

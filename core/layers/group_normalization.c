@@ -19,6 +19,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* A record's check(). */
 static flow_status check(flow_layer *layer)
 {
   int64_t groups = flow_argument_integer(layer->arguments, "groups");
@@ -42,6 +43,7 @@ static flow_status groups_of(const flow_layer *layer, const flow_signature *inpu
   return flow_layer_check_built(layer, input, *axis);
 }
 
+/* gamma and beta have one number for each channel, not for each group. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;

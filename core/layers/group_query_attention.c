@@ -1,5 +1,7 @@
 /* group_query_attention.c: GroupQueryAttention (Ainslie et al. 2023): MultiHeadAttention in which num_query_heads / num_key_value_heads
- * heads of the query share one of the key and the value. */
+ * heads of the query share one of the key and the value. Inputs {batch, steps, features}; the steps are attended.
+ * keras/src/layers/attention/grouped_query_attention.py: the class there is GroupedQueryAttention, from which files take the name of the
+ * group, and is exported as GroupQueryAttention. */
 #include "layers/attention.h"
 
 static const flow_argument parameters[] = {
@@ -13,6 +15,7 @@ static const flow_argument parameters[] = {
   FLOW_ATTENTION_PROJECTIONS
 };
 
+/* Both are greater than 0 by then: the record's ">0" comes before this. */
 static flow_status check(flow_layer *layer)
 {
   long long of_query = flow_argument_integer(layer->arguments, "num_query_heads");

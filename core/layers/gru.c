@@ -21,6 +21,7 @@ static flow_tensor *bias_of(flow_expression *e, const flow_recurrent_weights *we
   return flow_express(e, FLOW_OP_slice, weights->bias, NULL, NULL, &part);
 }
 
+/* One step from ops, for other activations than the usual ones and for recurrent dropout; flow_recurrent_cell has the contract. */
 static void step(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,
                  flow_tensor **states)
 {

@@ -1,4 +1,6 @@
-/* images.c: see images.h. */
+/* images.c: see images.h. Layers take one image {height, width, channels} or a batch; flow_images_batch makes a batch of one of the
+ * former, and flow_images_like_input takes the axis away at the end. Random transforms are a matrix for each image, made of ops over {n,
+ * 1}, and one op that samples under it (sample_image), so that they can be traced and run on devices. */
 #include "layers/images.h"
 
 #include <math.h>
@@ -31,6 +33,7 @@ flow_tensor *flow_images_like_input(flow_expression *e, flow_tensor *result, con
 
 /* ---- parts and sizes ------------------------------------------------------------------------------------------------------------ */
 
+/* The part lies within the image: callers have worked it out from its size. */
 flow_tensor *flow_images_crop(flow_expression *e, flow_tensor *x, int64_t top, int64_t left, int64_t height, int64_t width)
 {
   if (!x || (x->shape[1] == height && x->shape[2] == width)) return x;
@@ -50,6 +53,7 @@ flow_tensor *flow_images_crop_to_aspect(flow_expression *e, flow_tensor *x, int6
   return flow_images_crop(e, x, (x->shape[1] - crop_height) / 2, (x->shape[2] - crop_width) / 2, crop_height, crop_width);
 }
 
+/* Ends, since the name is one of the list. */
 int flow_images_interpolation(const char *name)
 {
   static const char *const names[] = { [FLOW_NEAREST] = "nearest", [FLOW_BILINEAR] = "bilinear", [FLOW_BICUBIC] = "bicubic",
@@ -59,6 +63,7 @@ int flow_images_interpolation(const char *name)
   return interpolation;
 }
 
+/* height and width are at most INT32_MAX. x itself if it has that size. */
 flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t height, int64_t width, int interpolation, int antialias)
 {
   if (!x || (x->shape[1] == height && x->shape[2] == width)) return x;
@@ -124,6 +129,7 @@ flow_attributes flow_images_sampling(const flow_layer *layer)
   return attributes;
 }
 
+/* A record's check(), and once more in each call, which gives the range; both numbers are finite then. */
 flow_status flow_images_factor(const flow_layer *layer, const char *name, double least, double most, double range[2])
 {
   const double *values;

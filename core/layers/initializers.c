@@ -104,6 +104,7 @@ static flow_initializer_draw random_uniform(const flow_arguments *options, int r
   return (flow_initializer_draw){ FLOW_UNIFORM, flow_argument_number(options, "minval"), flow_argument_number(options, "maxval") };
 }
 
+/* The options were checked against the record: a mode or distribution that is not named here is the last one. */
 static flow_initializer_draw scaling(const flow_arguments *options, int rank, const int64_t *shape)
 {
   const char *mode = flow_argument_text(options, "mode"), *distribution = flow_argument_text(options, "distribution");
@@ -190,6 +191,7 @@ int flow_initializer_find(const char *name)
   return -1;
 }
 
+/* index: of a record, from 0. */
 int flow_initializer_is_random(int index)
 {
   return flow_argument_find(records[index].parameters, "seed") >= 0;
@@ -342,6 +344,8 @@ static flow_status choose(const flow_initializer *record, const flow_arguments *
   return FLOW_OK;
 }
 
+/* seed: a whole number below 2^53, which the option seed replaces. into: contiguous, of a float dtype; on a device the values come from
+ * the host. */
 flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into)
 {
   FLOW_DEFAULT_FLOATS;

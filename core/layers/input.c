@@ -63,6 +63,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return FLOW_OK;
 }
 
+/* The members in the order of Keras' files; sparse, ragged and optional are always false here. */
 static void config(const flow_layer *layer, flow_json *object)
 {
   const double *shape;

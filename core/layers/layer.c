@@ -1,5 +1,10 @@
 /* layer.c: what all layers share: a layer's life after it was made (layer_classes.c): build, call, destroy, and the checks that records
- * use. */
+ * use. layer_variables.c makes the variables of a build.
+ *
+ * The order of a call, in flow_layer_run: the number of inputs is checked; a layer that is not built is built for them; masks that the
+ * caller did not give are taken from the tensors; inputs are cast to the policy's dtype; the record's call runs its ops, which trace or
+ * compute at once; outputs get their masks; what activity_regularizer makes of them is kept for the loss. A layer has no lock: the
+ * caller's thread has it for itself during all of this. A failure anywhere leaves the outputs NULL; the layer may be built by then. */
 #include "layers/layer.h"
 
 #include <stdarg.h>
@@ -10,9 +15,7 @@
 #include "base/philox.h"
 #include "graph/context.h"
 #include "graph/variable.h"
-#include "layers/constraints.h"
 #include "layers/express.h"
-#include "layers/initializers.h"
 #include "layers/masks.h"
 #include "layers/policy.h"
 #include "layers/quantization.h"
@@ -45,6 +48,10 @@ static flow_status name_failure(const flow_layer *layer, flow_status status)
 /* "layers" and "seeded": keep streams of layers apart from those that programs count from 0, and from those of layers with a seed. */
 static const uint64_t drawn_by_layers = 0x6c6179657273, drawn_by_seeded = 0x736565646564;
 
+/* Four cases. In a trace, without a seed: the number of the call among all that draw in the trace (a cell's: one number for all its
+ * calls). In a trace, with a seed: the number of the call among this layer's own, so that two layers with one seed draw alike. Eagerly,
+ * without a seed: a new seed of the context. Eagerly, with one: the first call draws with the seed itself, later ones with a mix of it
+ * and their number. `own` is read for a missing seed, too, where it is 0: flow_argument_integer of null. */
 flow_status flow_layer_draw(flow_context *context, flow_layer *layer, flow_layer_draws *draws)
 {
   uint64_t own = (uint64_t)flow_argument_integer(layer->arguments, "seed");
@@ -66,6 +73,7 @@ flow_layer_draws flow_express_draw(flow_expression *e, flow_layer *layer)
   return draws;
 }
 
+/* Also after a build that failed halfway: NULL stands for what was not made. */
 static void release_variables(flow_layer *layer)
 {
   for (int i = 0; i < FLOW_LAYER_MAX_VARIABLES; i++) {
@@ -75,6 +83,8 @@ static void release_variables(flow_layer *layer)
   layer->variable_count = layer->trainable_count = 0;
 }
 
+/* NULL is not allowed. Variables, states and tensors that the caller holds references to live on. The magic number of the freed block
+ * makes a later use fail where the memory has not been used again. */
 void flow_layer_destroy(flow_layer *layer)
 {
   release_variables(layer);
@@ -86,6 +96,7 @@ void flow_layer_destroy(flow_layer *layer)
   flow_free(layer);
 }
 
+/* 0 for a record whose inputs have no names. */
 int flow_layer_named_inputs(const flow_layer_class *class)
 {
   int count = 0;
@@ -98,6 +109,7 @@ static int least_inputs(const flow_layer_class *class)
   return class->min_inputs ? class->min_inputs : 1;
 }
 
+/* At most FLOW_LAYER_MOST_INPUTS where they have names: arrays of that size hold them, and a test counts them in every record. */
 static int most_inputs(const flow_layer_class *class)
 {
   if (class->input_names) return flow_layer_named_inputs(class);
@@ -121,6 +133,7 @@ int flow_layer_outputs_of(const flow_layer *layer)
   return layer->class->outputs ? layer->class->outputs(layer) : flow_layer_outputs(layer->class);
 }
 
+/* Names of records are short; a longer one of a caller is cut here, and then found nowhere. */
 int flow_layer_find_input(const flow_layer_class *class, const char *name, int entry)
 {
   char wanted[64];
@@ -157,6 +170,8 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
   return FLOW_OK;
 }
 
+/* call_named of the record with complete options: what the caller left out has the record's default. outputs: NULL before, as in
+ * call_class. */
 static flow_status call_named(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, const flow_arguments *given,
                               int training, flow_tensor **outputs)
 {
@@ -220,6 +235,7 @@ static flow_status call_with_masks(flow_context *context, flow_layer *layer, flo
   return status;
 }
 
+/* Builds the layer for the shapes of these inputs; NULL, an input that is not given, has rank -1. */
 static flow_status make_for(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count)
 {
   flow_signature *signatures;
@@ -262,6 +278,7 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
   return name_failure(layer, status);
 }
 
+/* The caller's reference; the layer forgets it. NULL: the last call added nothing to the loss. */
 flow_tensor *flow_layer_take_activity(flow_layer *layer)
 {
   if (!layer || layer->magic != FLOW_LAYER_MAGIC) return NULL;
@@ -270,6 +287,7 @@ flow_tensor *flow_layer_take_activity(flow_layer *layer)
   return activity;
 }
 
+/* As many as the outputs after the first one: a recurrent layer gives its states there. */
 int flow_layer_state_count(const flow_layer *layer)
 {
   if (!layer || layer->magic != FLOW_LAYER_MAGIC || flow_argument_find(layer->class->parameters, "stateful") < 0) return 0;
@@ -281,6 +299,7 @@ flow_variable *flow_layer_state(const flow_layer *layer, int index)
   return index >= 0 && index < flow_layer_state_count(layer) ? layer->states[index] : NULL;
 }
 
+/* variables[bias] is NULL where use_bias is false. */
 flow_tensor *flow_layer_end(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y)
 {
   if (layer->variables[bias]) y = e_add(e, y, flow_express_variable(e, layer->variables[bias]));
@@ -292,129 +311,9 @@ flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bia
   return flow_expression_take(e, flow_layer_end(e, layer, bias, y), out);
 }
 
-/* ---- variables -------------------------------------------------------------------------------------------------------------- */
-
-/* Which axes of a kernel are of the inputs of a unit and which of its outputs; a bit of `outputs` for each axis. */
-typedef struct kernel_fans {
-  int rank;
-  unsigned outputs;
-} kernel_fans;
-
-/* Tells an initializer of the fans unless its own options do, as Keras 3.15 does. */
-static flow_status set_fans(flow_arguments *options, const kernel_fans *fans)
-{
-  double axes[2][FLOW_MAX_RANK];
-  int count[2] = { 0, 0 };
-  if (!flow_argument_is_null(options, "input_axes") && !flow_argument_is_null(options, "output_axes")) return FLOW_OK;
-  for (int i = 0; i < fans->rank; i++) {
-    int of_output = (fans->outputs >> i) & 1;
-    axes[of_output][count[of_output]++] = i;
-  }
-  FLOW_TRY(flow_arguments_set_numbers(options, "input_axes", axes[0], count[0]));
-  return flow_arguments_set_numbers(options, "output_axes", axes[1], count[1]);
-}
-
-/* Fills `into` by an initializer argument of the layer, or by an initializer's own name. fans: NULL, or those of a kernel whose initializer
- * is an argument. */
-static flow_status initialize(flow_context *context, const flow_layer *layer, const char *initializer, const kernel_fans *fans,
-                              flow_tensor *into)
-{
-  const char *chosen = flow_argument_text(layer->arguments, initializer);
-  flow_arguments *options = NULL;
-  if (!chosen) chosen = initializer;
-  else FLOW_TRY(flow_arguments_extract(layer->arguments, initializer, &options));
-  int record = flow_initializer_find(chosen);
-  if (fans && record >= 0 && flow_argument_find(flow_initializer_record(record)->parameters, "input_axes") >= 0) {
-    flow_status status = set_fans(options, fans);
-    if (status != FLOW_OK) {
-      flow_arguments_release(options);
-      return status;
-    }
-  }
-  /* Only random ones take a number from the context, so that a bias does not shift the seeds of later kernels. */
-  int random = flow_initializer_is_random(record) && flow_argument_is_null(options, "seed");
-  flow_status status = flow_initialize(context, chosen, options, random ? flow_context_next_seed(context) : 0, into);
-  flow_arguments_release(options);
-  return status;
-}
-
-/* The argument that is beside "kernel_initializer": "kernel" before `ending`, "_regularizer". */
-static const char *beside(const flow_layer *layer, const char *initializer, const char *ending)
-{
-  const char *end = strstr(initializer, "_initializer");
-  for (const flow_argument *parameter = layer->class->parameters; end && parameter->name; parameter++) {
-    size_t length = (size_t)(end - initializer);
-    if (strncmp(parameter->name, initializer, length) == 0 && strcmp(parameter->name + length, ending) == 0) return parameter->name;
-  }
-  return NULL;
-}
-
-/* With context->blank the values are left as they were allocated: they are read from a file next (core/models). */
-static flow_status first_values(flow_context *context, const flow_layer *layer, const char *initializer, const kernel_fans *fans, int rank,
-                                const int64_t *shape, flow_tensor **out)
-{
-  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, out));
-  flow_status status = context->blank ? FLOW_OK : initialize(context, layer, initializer, fans, *out);
-  if (status == FLOW_OK) return FLOW_OK;
-  flow_tensor_release(*out);
-  *out = NULL;
-  return status;
-}
-
-flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
-                                  flow_tensor **out)
-{
-  return first_values(context, layer, initializer, NULL, rank, shape, out);
-}
-
-/* The variable is made on the context's device. Regularizer and constraint are those whose arguments are beside the initializer's:
- * kernel_initializer, kernel_regularizer, kernel_constraint. */
-flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
-                             flow_tensor *initial, int trainable)
-{
-  flow_tensor *placed = NULL;
-  char name[256];
-  snprintf(name, sizeof name, "%s/%s", layer->name, suffix);
-  FLOW_TRY(flow_tensor_at(initial, flow_context_place(context), &placed));
-  flow_status status = flow_variable_over(placed, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
-                                          &layer->variables[index]);
-  flow_tensor_release(placed);
-  FLOW_TRY(status);
-  layer->regularizers[index] = beside(layer, initializer, "_regularizer");
-  layer->variable_count++;
-  layer->trainable_count += trainable;
-  const char *constraint = beside(layer, initializer, "_constraint");
-  return constraint ? flow_constraint_attach(layer->arguments, constraint, layer->variables[index]) : FLOW_OK;
-}
-
-flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
-                                    int rank, const int64_t *shape, int trainable)
-{
-  flow_tensor *initial;
-  FLOW_TRY(flow_layer_initialize(context, layer, initializer, rank, shape, &initial));
-  flow_status status = flow_layer_adopt(context, layer, index, suffix, initializer, initial, trainable);
-  flow_tensor_release(initial);
-  return status;
-}
-
-flow_status flow_layer_add_kernel(flow_context *context, flow_layer *layer, int index, const char *suffix, int rank, const int64_t *shape,
-                                  unsigned outputs)
-{
-  flow_tensor *initial;
-  FLOW_TRY(first_values(context, layer, "kernel_initializer", &(kernel_fans){ rank, outputs }, rank, shape, &initial));
-  flow_status status = flow_layer_adopt(context, layer, index, suffix, "kernel_initializer", initial, 1);
-  flow_tensor_release(initial);
-  return status;
-}
-
-flow_status flow_layer_add_bias(flow_context *context, flow_layer *layer, int index, int64_t size)
-{
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  return flow_layer_add_variable(context, layer, index, "bias", "bias_initializer", 1, &size, 1);
-}
-
 /* ---- checks ------------------------------------------------------------------------------------------------------------------ */
 
+/* The message counts the dimensions of the whole input, its batch included, as `expected` does. */
 flow_status flow_layer_check_rank(const flow_layer *layer, const flow_signature *input, int rank, const char *expected, const char *hint)
 {
   if (input->rank == rank) return FLOW_OK;
@@ -422,6 +321,8 @@ flow_status flow_layer_check_rank(const flow_layer *layer, const flow_signature 
                          flow_shape_text(input->rank, input->dims), rank, expected, hint ? "; " : "", hint ? hint : "");
 }
 
+/* input has an axis at least: callers have checked its rank. Before the build a size of -1, which is not known, or 0 is refused; after
+ * it the size has to be that of the build, since the kernel has it. */
 flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signature *input, const char *what)
 {
   int64_t size = input->dims[input->rank - 1];
@@ -440,6 +341,7 @@ flow_status flow_layer_fail_built(const flow_layer *layer, const flow_signature 
                          flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
 }
 
+/* By insertion: there are FLOW_MAX_RANK axes at most. Nothing is done for a single axis, which may be kept as a number. */
 flow_status flow_layer_sort_axes(flow_layer *layer)
 {
   const double *axes;
@@ -460,6 +362,7 @@ flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature
   return fits ? FLOW_OK : flow_layer_fail_built(layer, input);
 }
 
+/* *axis is set also on failure, to what is outside. */
 flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank, int *axis)
 {
   double given = flow_argument_number(layer->arguments, name);

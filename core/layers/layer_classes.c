@@ -1,5 +1,9 @@
-/* layer_classes.c: the table of the records of layers, made from layers.def, a new layer of one of them, and what can be changed
- * of a layer that is there. */
+/* layer_classes.c: the table of the records of layers, made from layers.def, a new layer of one of them, and what can be changed of a
+ * layer that is there.
+ *
+ * The table is constant, so that any thread may look into it. A layer is one block of memory with its name, its complete arguments and
+ * room for its variables, which come with flow_layer_make (layer.c). Arguments are checked in two steps, both when the layer is made and
+ * when some are set later: flow_arguments_complete checks names and types, check_arguments bounds and what the record's check() says. */
 #include "layers/argument_values.h"
 #include "layers/layer.h"
 
@@ -23,6 +27,7 @@ int flow_layer_class_total(void) { return (int)(sizeof classes / sizeof *classes
 
 const flow_layer_class *flow_layer_class_record(int index) { return classes[index]; }
 
+/* Linear: the table has some ninety entries, and a name is looked up when a layer is made or a file is read. */
 int flow_layer_class_lookup(const char *name)
 {
   for (int i = 0; i < flow_layer_class_total(); i++)
@@ -51,6 +56,7 @@ static flow_status check_arguments(flow_layer *layer)
   return layer->class->check ? layer->class->check(layer) : FLOW_OK;
 }
 
+/* On failure *out is not set and nothing is left. `name` is copied; arguments are completed into a set of the layer's own. */
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out)
 {
   int index = flow_layer_class_lookup(class_name);
@@ -96,6 +102,7 @@ static int is_read_by_calls(const flow_layer_class *class, const flow_argument *
          parameter->type == FLOW_REGULARIZER || strcmp(parameter->name, "seed") == 0;
 }
 
+/* The message lists what can be set instead. */
 static flow_status refuse_change(const flow_layer *layer, const flow_argument *parameter)
 {
   char names[512];
@@ -151,6 +158,7 @@ flow_status flow_layer_change(flow_layer *layer, const flow_arguments *given)
   return status;
 }
 
+/* Variables keep the names that they were made with. */
 flow_status flow_layer_rename(flow_layer *layer, const char *name)
 {
   char *copy = flow_duplicate_text(name);

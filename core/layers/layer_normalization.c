@@ -26,6 +26,7 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
+/* gamma and beta have the sizes of the normalized axes, in the order of the sorted axes. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;

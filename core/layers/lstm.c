@@ -12,6 +12,7 @@ static const flow_argument parameters[] = {
   FLOW_RECURRENT_ENDING
 };
 
+/* One step from ops, for other activations than the usual ones and for recurrent dropout; flow_recurrent_cell has the contract. */
 static void step(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,
                  flow_tensor **states)
 {

@@ -1,4 +1,4 @@
-/* margins.c: see margins.h. */
+/* margins.c: see margins.h. Sizes must be known, since the ops of cropping and padding are slices with an end. */
 #include "layers/margins.h"
 #include "layers/sequences.h"
 

@@ -1,4 +1,6 @@
-/* masking.c: Masking: leaves out the steps whose features are all mask_value: they are zeros in the output, whose mask says which count. */
+/* masking.c: Masking: leaves out the steps whose features are all mask_value: they are zeros in the output, whose mask says which count.
+ * {batch, steps, features}, or any rank from 1 on: the last axis is that of the features. A feature that is NaN differs from mask_value,
+ * so that its step counts. */
 #include "layers/express.h"
 #include "layers/layer.h"
 
@@ -30,6 +32,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return flow_expression_take(&e, e_where(&e, kept, inputs[0], flow_express_number(&e, inputs[0], 0)), out);
 }
 
+/* The input's own mask does not take part, as in Keras. */
 static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                                 flow_tensor **out)
 {

@@ -1,5 +1,6 @@
-/* masks.c: see masks.h. Names of inputs tell which input is the mask of which, as in Keras' signatures; nothing else does, so that a record
- * needs no table for it. */
+/* masks.c: see masks.h. Names of inputs tell which input is the mask of which, as in Keras' signatures; nothing else does, so that a
+ * record needs no table for it: "mask" and "mask[2]" belong to "inputs" and "inputs[2]", "query_mask" to "query". Bits of a mask of
+ * inputs fit into an unsigned, since a record has at most FLOW_LAYER_MOST_INPUTS of them. */
 #include "layers/masks.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 /* How long the name of an argument is: "mask" of "mask[2]". */
 static size_t base_length(const char *name) { return strcspn(name, "["); }
 
+/* "mask", "mask[2]" and "query_mask" end in "mask" before their index. */
 static int is_mask(const char *name)
 {
   size_t length = base_length(name);
@@ -70,6 +72,7 @@ void flow_masks_fill(const flow_layer *layer, flow_tensor **inputs, unsigned *fi
   }
 }
 
+/* Only those that flow_masks_fill filled in: the others are the caller's. */
 void flow_masks_release(flow_tensor **inputs, unsigned filled)
 {
   for (int i = 0; filled; i++, filled >>= 1)
@@ -95,6 +98,7 @@ int flow_masks_of_inputs(const flow_layer *layer, flow_tensor *const *inputs, in
   return any;
 }
 
+/* masks may hold NULLs; without a compute_mask the first one decides, as in Keras. */
 flow_status flow_masks_compute(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                                flow_tensor **out)
 {

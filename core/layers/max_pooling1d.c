@@ -1,4 +1,5 @@
-/* max_pooling1d.c: MaxPooling1D: the largest value of each window of steps; padding never wins. */
+/* max_pooling1d.c: MaxPooling1D: the largest value of each window of steps; padding never wins. {batch, steps, features} to {batch, new
+ * steps, features}: the op over images, on images of one row (pooling.c). */
 #include "layers/pooling.h"
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)

@@ -5,6 +5,7 @@
 #include "layers/volumes.h"
 #include "tensor/tensor.h"
 
+/* A step of flow_volumes_each_plane. */
 static flow_tensor *larger(flow_expression *e, flow_layer *layer, const flow_volume_window *window, int plane, flow_tensor *so_far,
                            flow_tensor *images)
 {
@@ -27,6 +28,8 @@ static flow_tensor *walls(flow_expression *e, const flow_volume_window *window, 
   return made ? flow_express_cast(e, made, x->dtype) : NULL;
 }
 
+/* Padding of the depth is zeros, which could win: the walls lower them to the least number, as TensorFlow pads. So a window of -infinity
+ * that meets padding gives the least number. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

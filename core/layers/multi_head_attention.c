@@ -1,5 +1,9 @@
-/* multi_head_attention.c: MultiHeadAttention: for each head, the mean of the values weighted by softmax(query . key / sqrt(key_dim)); the
- * heads side by side times a last kernel. attention.c has the formulas. */
+/* multi_head_attention.c: MultiHeadAttention: for each head, the mean of the values weighted by softmax(query . key / sqrt(key_dim));
+ * the heads side by side times a last kernel. attention.c has the formulas. query {batch, ..., features}, value and key likewise with
+ * other sizes of the attended axes; the output has the query's shape, or output_shape in place of its features.
+ * keras/src/layers/attention/multi_head_attention.py.
+ *
+ * This file says what is MultiHeadAttention's own: as many heads of the key as of the query, value_dim, output_shape, attention_axes. */
 #include "layers/attention.h"
 #include "tensor/axis.h"
 
@@ -18,6 +22,7 @@ static flow_status check(flow_layer *layer)
   return flow_attention_check_dropout(layer);
 }
 
+/* Read from the arguments in each call: nothing of it is kept. Groups and names of the parts are those of Keras' files. */
 static flow_attention_heads heads_of(const flow_layer *layer)
 {
   static const flow_layer_part parts[] = { { "query_dense/vars", "query" }, { "key_dense/vars", "key" }, { "_gate_dense/vars", "gate" },

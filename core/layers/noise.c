@@ -2,6 +2,7 @@
 #include "layers/noise.h"
 #include "layers/config.h"
 
+/* A record's check(). At 1 the scale 1 / (1 - rate) would be infinite. */
 flow_status flow_layer_check_noise_rate(flow_layer *layer)
 {
   double rate = flow_argument_number(layer->arguments, "rate");
@@ -135,6 +136,7 @@ flow_status flow_layer_drop_channels(flow_context *context, flow_layer *layer, f
   return flow_expression_take(&e, e_mul(&e, x, flow_express(&e, FLOW_OP_dropout, ones, NULL, NULL, &dropout)), out);
 }
 
+/* The order of Keras' files: name, dtype, then the arguments. */
 void flow_layer_config_untrained(const flow_layer *layer, flow_json *object)
 {
   flow_json *policy = flow_config_policy(layer);

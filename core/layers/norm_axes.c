@@ -1,4 +1,5 @@
-/* norm_axes.c: see norm_axes.h. */
+/* norm_axes.c: see norm_axes.h. An axis is refused if it is the batch, since the samples of a batch have nothing to do with each other,
+ * or if it is named twice; bit i of `seen` stands for axis i, of which there are at most FLOW_MAX_RANK. */
 #include "layers/norm_axes.h"
 #include "tensor/axis.h"
 

@@ -19,6 +19,7 @@ static const char *const read_by_build[] = { "mean", "variance", NULL };
 
 enum { MEAN, VARIANCE, COUNT };      /* variables, in Keras' order; count is not used, as in Keras */
 
+/* A record's check(): both numbers or none, and as many of both. */
 static flow_status check(flow_layer *layer)
 {
   const double *values;
@@ -68,6 +69,7 @@ static flow_status add_count(flow_layer *layer)
   return status;
 }
 
+/* Without given numbers: variables for what adapt() finds, which begin as 0 and 1 and so change nothing. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;

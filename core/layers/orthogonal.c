@@ -32,6 +32,8 @@ static void orthonormalize(double *vectors, int64_t count, int64_t length)
   }
 }
 
+/* In double, in one block for all elements: 8 bytes for each. Whichever of rows and columns are fewer become the vectors. Time grows
+ * with the square of their number times their length. */
 flow_status flow_initialize_orthogonal(double gain, uint64_t key, flow_tensor *into)
 {
   int64_t size = flow_shape_size(into->rank, into->shape);

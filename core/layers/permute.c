@@ -1,4 +1,5 @@
-/* permute.c: Permute: the axes of each sample in another order; dims counts them from 1, the batch stays first. */
+/* permute.c: Permute: the axes of each sample in another order; dims counts them from 1, the batch stays first. dims { 2, 1 } makes
+ * {batch, features, steps} of {batch, steps, features}. */
 #include "layers/express.h"
 #include "autodiff/apply.h"
 #include "layers/layer.h"
@@ -8,6 +9,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* Bit d of `seen` stands for axis d, from 1: all bits from 1 to count are set if each axis is named once. */
 static flow_status check(flow_layer *layer)
 {
   const double *dims;

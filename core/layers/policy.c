@@ -1,4 +1,6 @@
-/* policy.c: see policy.h. */
+/* policy.c: see policy.h. The casts are ordinary ops, so that they are traced and gradients flow back through them, and they are loose
+ * (graph.h): a plan removes those that two neighbouring layers make against each other. A layer that computes in full precision casts
+ * its inputs up and its outputs down; all others get inputs in the policy's dtype and give what their ops give. */
 #include "layers/policy.h"
 #include "autodiff/apply.h"
 #include "graph/graph.h"

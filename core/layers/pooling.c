@@ -1,4 +1,6 @@
-/* pooling.c: see pooling.h. */
+/* pooling.c: see pooling.h. A window over images is an op (max_pool, average_pool) with `pool` attributes: size, stride, padding; a
+ * global one is a reduction over the axes of the positions. Padding "same" is worked out from the input's size, which must be known
+ * then. */
 #include "layers/pooling.h"
 
 const flow_argument flow_pooling_parameters[] = {

@@ -1,5 +1,6 @@
-/* prelu.c: PReLU (He et al. 2015): x, or alpha * x where x is negative, with its own alpha for each position of a sample, or
- * one along shared_axes, which count the axes of a sample from 1. */
+/* prelu.c: PReLU (He et al. 2015): x, or alpha * x where x is negative, with its own alpha for each position of a sample, or one along
+ * shared_axes, which count the axes of a sample from 1. The variable alpha has a sample's shape with 1 for the shared axes; at 0 the
+ * gradient of x is 0. */
 #include "layers/express.h"
 #include "layers/layer.h"
 

@@ -9,6 +9,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* A record's check(). */
 static flow_status check(flow_layer *layer)
 {
   double range[2];

@@ -17,6 +17,7 @@ static flow_status factor_of(const flow_layer *layer, const char *name, double r
   return flow_layer_fail(layer, "%s must be greater than -1, found %g", name, range[0]);
 }
 
+/* A record's check(). */
 static flow_status check(flow_layer *layer)
 {
   double range[2];

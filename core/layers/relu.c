@@ -9,6 +9,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* null counts as 0 here: flow_argument_number of null. */
 static flow_status check(flow_layer *layer)
 {
   static const char *const names[] = { "max_value", "negative_slope", "threshold" };

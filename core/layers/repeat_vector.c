@@ -1,4 +1,4 @@
-/* repeat_vector.c: RepeatVector: {batch, features} n times: {batch, n, features}. */
+/* repeat_vector.c: RepeatVector: {batch, features} n times: {batch, n, features}: a broadcast, whose gradient is the sum over the n. */
 #include "layers/express.h"
 #include "layers/layer.h"
 

@@ -1,4 +1,5 @@
-/* rescaling.c: Rescaling: float32(x) * scale + offset. Lists of numbers, one for each channel, broadcast as tensors do. */
+/* rescaling.c: Rescaling: float32(x) * scale + offset. Lists of numbers, one for each channel, broadcast as tensors do; an offset of 0
+ * adds no op. Plans move the scale of pictures into the convolution after it. */
 #include "layers/express.h"
 #include "layers/layer.h"
 

@@ -1,4 +1,5 @@
-/* reshape.c: Reshape: each sample under another shape; the batch stays. */
+/* reshape.c: Reshape: each sample under another shape; the batch stays. Elements keep their row-major order. A size of -1 is worked out:
+ * here if the sample's sizes are known, else by the op when it runs. */
 #include "layers/express.h"
 #include "layers/layer.h"
 
@@ -7,6 +8,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* A size of 0 is allowed: samples may have no elements. */
 static flow_status check(flow_layer *layer)
 {
   const double *target;

@@ -15,6 +15,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* A record's check(). */
 static flow_status check(flow_layer *layer)
 {
   if (flow_argument_boolean(layer->arguments, "crop_to_aspect_ratio") && flow_argument_boolean(layer->arguments, "pad_to_aspect_ratio"))

@@ -29,6 +29,7 @@ static flow_status check(flow_layer *layer)
   return flow_layer_fail(layer, "logit_soft_cap must be greater than 0");
 }
 
+/* The second table is there without tie_weights. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count; (void)inputs;
@@ -57,6 +58,7 @@ static flow_status reverse(flow_context *context, flow_layer *layer, flow_tensor
   return flow_expression_take(&e, y, out);
 }
 
+/* Forward: as Embedding. */
 static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
   if (flow_argument_boolean(call->options, "reverse")) return reverse(context, layer, call->inputs[0], &outputs[0]);

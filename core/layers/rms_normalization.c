@@ -1,4 +1,5 @@
-/* rms_normalization.c: RMSNormalization (Zhang and Sennrich 2019): x / sqrt(mean of x^2 over the axes + epsilon) * scale. */
+/* rms_normalization.c: RMSNormalization (Zhang and Sennrich 2019): x / sqrt(mean of x^2 over the axes + epsilon) * scale. The variable
+ * scale has the sizes of the normalized axes. It computes in float32 whatever the policy is. */
 #include "layers/express.h"
 #include "layers/norm_axes.h"
 

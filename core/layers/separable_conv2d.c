@@ -18,6 +18,7 @@ flow_status flow_separable_convolution_check(flow_layer *layer)
   return flow_convolution_check_depthwise(layer, "separable");
 }
 
+/* middle: the channels between the two convolutions. */
 flow_status flow_separable_convolution_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -34,6 +35,7 @@ flow_status flow_separable_convolution_build(flow_context *context, flow_layer *
   return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
+/* Two ops: the depthwise one has strides, padding and dilation, the pointwise one none. Bias and activation come after the second only. */
 flow_status flow_separable_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
                                             flow_tensor **out)
 {

@@ -1,4 +1,5 @@
-/* sequences.c: see sequences.h. */
+/* sequences.c: see sequences.h. A sequence {batch, steps, channels} and the image {batch, 1, steps, channels} have the same elements in
+ * the same order, so that the way there and back are reshapes, which move nothing. */
 #include "layers/sequences.h"
 
 #include <string.h>

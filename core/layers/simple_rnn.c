@@ -13,6 +13,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_REST
 };
 
+/* One step from ops, for other activations than tanh and for recurrent dropout. */
 static void step(flow_expression *e, const flow_layer *layer, const flow_recurrent_weights *weights, flow_tensor *const *x,
                  flow_tensor **states)
 {

@@ -1,4 +1,5 @@
-/* softmax.c: Softmax along one axis; what a mask leaves out counts as a very small number, and is 0 afterwards. */
+/* softmax.c: Softmax along one axis; what a mask leaves out counts as a very small number, and is 0 afterwards. The mask broadcasts to
+ * the input; one of another dtype than bool counts where it is above 0.5. keras/src/layers/activations/softmax.py. */
 #include "layers/express.h"
 #include "layers/layer.h"
 
@@ -23,6 +24,7 @@ static flow_status check_mask(const flow_layer *layer, const flow_tensor *x, con
   return flow_layer_fail(layer, "mask %s does not broadcast to the input %s", flow_tensor_shape_text(mask), flow_tensor_shape_text(x));
 }
 
+/* The small number is far below what other scores are, and a number of float16, too; a row in which all is left out becomes zeros. */
 static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
   int axis;

@@ -1,4 +1,4 @@
-/* subtract.c: Subtract: the first of two inputs less the second, broadcast per sample as in Keras. */
+/* subtract.c: Subtract: the first of two inputs less the second, broadcast per sample as in Keras. A list of exactly two. */
 #include "layers/merge.h"
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)

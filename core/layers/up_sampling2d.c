@@ -10,6 +10,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* Products are checked against int32, which the op's attributes have. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -1,4 +1,6 @@
-/* volumes.c: see volumes.h. */
+/* volumes.c: see volumes.h. Plane p of a window of depth kd meets the planes p, p + stride, p + 2 stride, ... of the padded input. These
+ * are cut out by a slice and seen as a batch of n * depth images, so that an op over images does the work for all output depths at once;
+ * the results of the window's planes are then added up, or the largest is taken. */
 #include "layers/volumes.h"
 
 #include <string.h>
@@ -11,6 +13,7 @@ const flow_argument flow_volumes_pooling_parameters[] = {
   FLOW_LAYER_COMMON
 };
 
+/* A record's check(). */
 flow_status flow_volumes_check_strides(flow_layer *layer)
 {
   int32_t stride[3], dilation[3];
@@ -138,6 +141,7 @@ flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window 
   return flow_volumes_of_images(e, flow_express_keep(e, e->status, so_far), window->depth);
 }
 
+/* For one plane: height and width of the window. */
 flow_attributes flow_volumes_pool(const flow_volume_window *window)
 {
   flow_attributes attributes = { .pool = { .size = { window->size[1], window->size[2] } } };
@@ -146,6 +150,7 @@ flow_attributes flow_volumes_pool(const flow_volume_window *window)
   return attributes;
 }
 
+/* margins: before and after each of depth, height and width; FLOW_VOLUME_SIDES has checked that they are not negative. */
 flow_status flow_volumes_margins(const flow_layer *layer, const flow_tensor *x, const char *name, int64_t margins[6])
 {
   flow_signature input = flow_signature_of(x);

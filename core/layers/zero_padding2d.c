@@ -1,4 +1,5 @@
-/* zero_padding2d.c: ZeroPadding2D: rows and columns of zeros around images. */
+/* zero_padding2d.c: ZeroPadding2D: rows and columns of zeros around images {batch, height, width, channels} of known sizes. The op is
+ * the gradient of a slice, which writes its input into a larger tensor of zeros. */
 #include "layers/margins.h"
 #include "autodiff/apply.h"
 

@@ -1,4 +1,5 @@
-/* zero_padding3d.c: ZeroPadding3D: planes, rows and columns of zeros around volumes. */
+/* zero_padding3d.c: ZeroPadding3D: planes, rows and columns of zeros around volumes {batch, depth, height, width, channels} of known
+ * sizes, by the op that ZeroPadding2D uses. */
 #include "autodiff/apply.h"
 #include "layers/volumes.h"
 
