@@ -192,7 +192,9 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
   return status;
 }
 
-/* The checks that need no op's rule; outputs[] are set only if all went well. */
+/* The checks that need no op's rule; outputs[] are set only if all went well. inputs are borrowed: the references that apply_cast
+ * replaces by casts are counted here. attributes NULL: all zero. Ops with more inputs than FLOW_MAX_OPERANDS, such as concatenations,
+ * have their lists on the heap; others need no memory here. */
 flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                        const flow_attributes *attributes, flow_tensor **outputs)
 {

@@ -43,6 +43,7 @@ flow_status flow_mean(flow_context *context, flow_tensor *x, const flow_attribut
 
 static const flow_attributes last_axis = { .axis = { .axis = -1 } };
 
+/* The tensor itself: the expression's end retains it. */
 static flow_tensor *linear(flow_expression *e, flow_tensor *x) { (void)e; return x; }
 static flow_tensor *softmax(flow_expression *e, flow_tensor *x) { return flow_express(e, FLOW_OP_softmax, x, NULL, NULL, &last_axis); }
 static flow_tensor *log_softmax(flow_expression *e, flow_tensor *x)
@@ -57,6 +58,7 @@ static flow_tensor *relu6(flow_expression *e, flow_tensor *x)
 {
   return e_minimum(e, NUMBER(6), e_relu(e, x));
 }
+/* Misra 2019: x tanh(softplus(x)). */
 static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
 
 /* As the layer and the op with a slope write it: -0 becomes 0, and at 0 the slope is that of negative numbers. */
@@ -85,7 +87,9 @@ static flow_tensor *hard_sigmoid(flow_expression *e, flow_tensor *x)
   return e_div(e, relu6(e, e_add(e, x, NUMBER(3))), NUMBER(6));
 }
 
+/* Howard et al. 2019 (MobileNetV3): x times the hard sigmoid. */
 static flow_tensor *hard_silu(flow_expression *e, flow_tensor *x) { return e_mul(e, x, hard_sigmoid(e, x)); }
+/* -softplus(-x), which is exact also where the sigmoid itself would be 0. */
 static flow_tensor *log_sigmoid(flow_expression *e, flow_tensor *x) { return e_neg(e, e_softplus(e, e_neg(e, x))); }
 static flow_tensor *tanh_shrink(flow_expression *e, flow_tensor *x) { return e_sub(e, x, e_tanh(e, x)); }
 
@@ -171,6 +175,7 @@ static const activation *find_activation(const char *name)
   return NULL;
 }
 
+/* For messages and for tests that go through all of them. */
 const char *flow_activation_name(int index) { return index >= 0 && index < ACTIVATION_COUNT ? activations[index].name : NULL; }
 
 int flow_activation_known(const char *name) { return find_activation(name) != NULL; }

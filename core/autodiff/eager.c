@@ -51,6 +51,7 @@ static void eager_member(flow_region *region, int member, int members, void *arg
   }
 }
 
+/* The operand points into the tensor, which the caller keeps as long as the call runs. */
 void flow_fill_operand(flow_operand *operand, const flow_tensor *tensor)
 {
   operand->data = tensor->data;

@@ -20,6 +20,7 @@ typedef struct pass {
   int                 target_count;
 } pass;
 
+/* Only floats carry gradients: states and rows of integers, such as counters, go through a round without one. */
 static int is_float(const flow_tensor *t) { return flow_dtype_is_float(t->dtype); }
 static int is_wanted_state(const pass *p, int i) { return is_float(p->step->outputs[i]); }
 static int is_wanted_input(const pass *p, int i) { return p->step->needed[i] && is_float(p->step->inputs[i]); }

@@ -1,4 +1,6 @@
-/* gradient_table.c: from ops to their gradient rules, made from ops.def. */
+/* gradient_table.c: from ops to their gradient rules, made from ops.def. The rules are declared in ops/gradients.h and defined in
+ * core/ops/rules, but that of loops, which traces and is therefore in this room (gradient_loop.c): hence the table is here, too. A rule
+ * that is named in ops.def and written nowhere fails to link. */
 #include "autodiff/gradients.h"
 
 #define flow_gradient_NONE NULL      /* NONE in the column of gradients, after pasting */
@@ -10,4 +12,5 @@ static const flow_gradient_rule rules[FLOW_OP_COUNT] = {
 #undef FLOW_OP
 };
 
+/* op: a number of the enum, not checked. */
 flow_gradient_rule flow_gradient_of(int op) { return rules[op]; }

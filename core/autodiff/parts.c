@@ -17,6 +17,7 @@ flow_status flow_parts_add(flow_parts *parts, int value, flow_tensor *gradient, 
   return FLOW_OK;
 }
 
+/* The table `first` is the caller's and stays. */
 void flow_parts_clear(flow_parts *parts)
 {
   for (int i = 0; i < parts->count; i++) flow_tensor_release(parts->list[i].gradient);

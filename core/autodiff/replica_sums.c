@@ -8,6 +8,7 @@ static int is_shared(const flow_context *context, const flow_tensor *x)
   return graph && graph->replicas > 1 && (x->dtype == FLOW_FLOAT32 || x->dtype == FLOW_FLOAT64);
 }
 
+/* A communication in the plan: all replicas run it at the same place. A concrete tensor becomes a constant of the trace first. */
 flow_status flow_sum_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out)
 {
   if (is_shared(context, x)) {

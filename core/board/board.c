@@ -315,6 +315,7 @@ flow_status flow_board_open(const char *folder, const char *address, const char 
   return status;
 }
 
+/* The one that was bound, also where the address asked for any. */
 int flow_board_port(const flow_board *board) { return board ? flow_http_port(board->http) : 0; }
 
 /* A signal ends the wait early, so that a program that was interrupted looks at its flag. */

@@ -1,11 +1,16 @@
 /* auto_shard.c: the part of a pipeline that one of several workers runs, by the dataset's auto_shard_policy, as tf.data rewrites it
  * (tensorflow/core/grappler/optimizers/data/auto_shard.cc):
+ *
  *   FILE  each worker reads every count-th file; whatever comes after the reader is kept. There must be a file for each worker.
  *   DATA  each worker computes everything and keeps every count-th element; before prefetches and options at the end
  *   AUTO  FILE, or DATA where the pipeline reads no files by itself, or fewer than there are workers (TensorFlow refuses the latter, though
  *         its guide to distributed input promises DATA)
  *   HINT  the shards that say SHARD_HINT get the worker's numbers
- *   OFF   every worker has all elements */
+ *   OFF   every worker has all elements
+ *
+ * The pipeline itself does not change: stages above the place of the shard are made again over new inputs. Each worker calls this in its
+ * own process with its own number, and all have to come to the same decision, which is why it depends on the pipeline and the count
+ * alone. */
 #include "data/dataset.h"
 
 #include <stdio.h>

@@ -1,8 +1,11 @@
 /* batch_slots.c: see batch_slots.h.
  *
- * Blocks of memory are made when the first row of a batch is asked for and dropped when the consumer has gone past the
- * batch, so there are as many as the producer is ahead. The batch that is delivered is the tensor of the block itself:
- * it lives on through its own reference. */
+ * Blocks of memory are made when the first row of a batch is asked for and dropped when the consumer has gone past the batch, so there
+ * are as many as the producer is ahead. The batch that is delivered is the tensor of the block itself: it lives on through its own
+ * reference.
+ *
+ * Rows are numbered over all batches. The producer counts elements that asked (next), the consumer batches (batch). If elements are
+ * lost, next goes back, and rows below `given` are not given a second time. */
 #include "data/batch_slots.h"
 
 #include <pthread.h>
@@ -50,6 +53,7 @@ flow_status flow_batch_slots_new(const flow_element_spec *rows, int64_t size, fl
   return FLOW_OK;
 }
 
+/* Views of rows hold references of their own, so that a thread that still writes into one does so in valid memory. */
 static void free_block(block *old)
 {
   for (int i = 0; i < FLOW_MAX_COMPONENTS; i++) flow_tensor_release(old->tensors[i]);
@@ -137,6 +141,7 @@ void flow_batch_slots_lose(flow_batch_slots *slots, int64_t count)
   pthread_mutex_unlock(&slots->lock);
 }
 
+/* Called for each batch by the consumer, before its rows are copied or found in their places. */
 void flow_batch_slots_batch(flow_batch_slots *slots, flow_tensor **tensors)
 {
   pthread_mutex_lock(&slots->lock);

@@ -1,8 +1,10 @@
 /* dataset.c: life of datasets, elements and cursors, and the checks of their signatures. See dataset.h.
  *
- * Datasets are counted by any thread. A cursor belongs to the thread that runs its stage; it opens, pulls from and
- * closes the cursors of its inputs. An element with count < 0 is a question to Lua (generator.h): its argument has -1 -
- * count components. */
+ * Datasets are counted by any thread. A cursor belongs to the thread that runs its stage; it opens, pulls from and closes the cursors of
+ * its inputs. An element with count < 0 is a question to Lua (generator.h): its argument has -1 - count components.
+ *
+ * A pass is a tree of cursors in the shape of the tree of datasets. Memory of a stage is one block for the dataset (parameters) and one
+ * for each cursor (state), whose sizes its class names; both begin as zeros. */
 #include "data/iterator.h"
 
 #include <string.h>
@@ -55,6 +57,7 @@ flow_status flow_dataset_new(const flow_dataset_class *class, flow_dataset *cons
   return FLOW_OK;
 }
 
+/* NULL is fine. */
 flow_dataset *flow_dataset_retain(flow_dataset *dataset)
 {
   if (dataset) atomic_fetch_add_explicit(&dataset->references, 1, memory_order_relaxed);
@@ -76,12 +79,14 @@ void flow_dataset_release(flow_dataset *dataset)
   }
 }
 
+/* The message asks for a dataset, since a caller of Lua may have passed something else. */
 flow_status flow_check_dataset(const char *what, const flow_dataset *dataset)
 {
   if (!dataset) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a dataset is needed", what);
   return FLOW_OK;
 }
 
+/* The order of calls counts: constructors mix their parameters in a fixed order. */
 void flow_dataset_identify(flow_dataset *dataset, uint64_t parameter)
 {
   dataset->identity = flow_mix(dataset->identity, parameter);
@@ -97,6 +102,7 @@ void flow_dataset_set_random(flow_dataset *dataset, double seed, double seed2)
 
 /* ---- elements ---------------------------------------------------------------------------------------------------------- */
 
+/* Also a question's argument. The element may be used again at once. */
 void flow_element_clear(flow_element *element)
 {
   int count = element->count < 0 ? -1 - element->count : element->count;
@@ -105,6 +111,7 @@ void flow_element_clear(flow_element *element)
   element->numbers = 0;
 }
 
+/* `to` is overwritten, not cleared; no reference is counted. */
 void flow_element_move(flow_element *to, flow_element *from)
 {
   *to = *from;
@@ -119,6 +126,7 @@ void flow_element_share(flow_element *to, const flow_element *from)
   for (int i = 0; i < to->count; i++) flow_tensor_retain(to->tensors[i]);
 }
 
+/* For messages: whether it is a text is not known of a tensor. */
 static flow_component component_of(const flow_tensor *tensor)
 {
   flow_component component = { .dtype = tensor->dtype, .rank = tensor->rank };
@@ -174,6 +182,7 @@ int flow_component_is_valid(const flow_component *component)
   return !component->text || (component->dtype == FLOW_UINT8 && component->rank > 0);
 }
 
+/* Shapes are not checked here: sizes of -1 fit any, others are compared with each element. */
 flow_status flow_spec_of(const char *what, const flow_component *components, int count, flow_element_spec *out)
 {
   if (count < 1 || count > FLOW_MAX_COMPONENTS)
@@ -189,6 +198,7 @@ flow_status flow_spec_of(const char *what, const flow_component *components, int
   return FLOW_OK;
 }
 
+/* Exactly: a size of -1 equals only another -1. */
 int flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b)
 {
   if (a->count != b->count) return 0;
@@ -214,6 +224,7 @@ int flow_spec_join(flow_element_spec *into, const flow_element_spec *other)
   return 1;
 }
 
+/* The bytes are copied; text may be NULL where length is 0. */
 flow_status flow_text_tensor(const char *text, size_t length, flow_tensor **out)
 {
   int64_t bytes = (int64_t)length;
@@ -278,6 +289,7 @@ flow_status flow_cursor_open(flow_cursor *cursor, int index)
   return cursor_new(cursor->iterator, cursor->dataset->inputs[index], 0, position, &cursor->inputs[index]);
 }
 
+/* Stops at the first failure; those that are open are closed with the cursor. */
 flow_status flow_cursor_open_all(flow_cursor *cursor)
 {
   for (int i = 0; i < cursor->dataset->input_count; i++) FLOW_TRY(flow_cursor_open(cursor, i));

@@ -1,4 +1,6 @@
-/* element_record.c: see element_record.h. */
+/* element_record.c: see element_record.h. Writing appends to a block in memory, one record at a time; reading takes what it needs from
+ * the record's bytes through flow_bytes, which never goes past their end. Every number of a file is checked against the signature or
+ * against what is left of the record before it is used as a size. */
 #include "data/element_record.h"
 
 #include <string.h>
@@ -37,6 +39,7 @@ static flow_status reserve(flow_record_bytes *to, size_t count)
   return FLOW_OK;
 }
 
+/* bytes may be NULL where count is 0. */
 static flow_status put(flow_record_bytes *to, const void *bytes, size_t count)
 {
   FLOW_TRY(reserve(to, count));
@@ -45,6 +48,7 @@ static flow_status put(flow_record_bytes *to, const void *bytes, size_t count)
   return FLOW_OK;
 }
 
+/* A record begins with its kind; what the block held before is dropped, its memory stays. */
 static flow_status begin(flow_record_bytes *to, unsigned char kind)
 {
   to->count = 0;
@@ -98,6 +102,7 @@ flow_status flow_element_write(const flow_element *element, flow_record_bytes *t
   return FLOW_OK;
 }
 
+/* The number of elements: a file without this record was cut off. */
 flow_status flow_element_end_write(uint64_t elements, flow_record_bytes *to)
 {
   FLOW_TRY(begin(to, END));
@@ -132,6 +137,7 @@ static int take_component(flow_bytes *from, flow_component *out)
   return flow_component_is_valid(out) && take_shape(from, facts[1], out->shape, -1);
 }
 
+/* The sentence tells what to do, since the file is a cache that can be made again. */
 static flow_status fail_foreign(const char *path)
 {
   return flow_fail(FLOW_CORRUPT_DATA, "%s is not a file of cached elements, or is damaged: remove it, or name another one", path);

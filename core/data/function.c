@@ -1,6 +1,8 @@
-/* function.c: life of element functions. See function.h. */
+/* function.c: life of element functions. See function.h. A function is counted by any thread and never changes once its constructor has
+ * given it away; what a thread needs to run it is its worker's. */
 #include "data/function.h"
 
+/* The block has the class's size, zeroed after the head. identity begins with the class's name. */
 flow_status flow_function_new(const flow_function_class *class, flow_function **out)
 {
   void *block;

@@ -1,9 +1,12 @@
 /* iterator.c: passes: the first cursor is opened when the first element is asked for; positions are saved and restored.
  *
- * A position is text (flow_iterator_save): the identity of the pipeline, how many elements were delivered, and what each
- * random stage drew. Restoring compares the identity, takes over the draws and leaves out as many elements when the next
- * one is asked for. So a saved position costs nothing while the pass runs, and restoring costs what skipping costs
- * (dataset.h). */
+ * A position is text (flow_iterator_save): the identity of the pipeline, how many elements were delivered, and what each random stage
+ * drew. Restoring compares the identity, takes over the draws and leaves out as many elements when the next one is asked for. So a saved
+ * position costs nothing while the pass runs, and restoring costs what skipping costs (dataset.h).
+ *
+ * Draws are numbers, not states: a random stage opened for the n-th time draws from (seed pair, n). Each pass reserves a number of every
+ * random dataset when it is made (reserve_draws); a stage that is opened several times in the pass, once an epoch, counts on from there
+ * (flow_cursor_draw). */
 #include "data/sources/generator.h"
 
 #include <inttypes.h>
@@ -125,11 +128,14 @@ static flow_status iterator_new(flow_context *context, flow_dataset *dataset, in
   return FLOW_OK;
 }
 
+/* *out is NULL after a failure. */
 flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out)
 {
   return iterator_new(context, dataset, 0, out);
 }
 
+/* A pass that looks at the first elements, for their signature or a message, and leaves no trace: the next pass draws the same numbers,
+ * and caches are not filled. */
 flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out)
 {
   return iterator_new(context, dataset, 1, out);
@@ -272,6 +278,7 @@ static int read_draws(flow_iterator *iterator, const char *text, reading purpose
   return text[strspn(text, " \n")] == '\0';
 }
 
+/* What the header of a saved position says. */
 typedef struct position {
   uint64_t    identity;
   int64_t     delivered;

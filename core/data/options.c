@@ -27,6 +27,7 @@ flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy
   return FLOW_OK;
 }
 
+/* NULL has the defaults, so that callers need not ask first. */
 int flow_dataset_auto_shard_policy(const flow_dataset *dataset) { return dataset ? dataset->options.auto_shard_policy : FLOW_SHARD_AUTO; }
 double flow_dataset_batch_rows(const flow_dataset *dataset) { return dataset ? (double)dataset->batch_rows : 0; }
 int flow_dataset_deterministic(const flow_dataset *dataset) { return dataset ? dataset->options.deterministic : 1; }

@@ -1,6 +1,9 @@
 /* plan_function.c: a traced plan as an element function: each worker has its own instance, which grows when a batch is larger. A
- * component of the result is an output of the plan or one of the input's components as it came; or, for a filter, the
- * plan's one output says whether the element stays. */
+ * component of the result is an output of the plan or one of the input's components as it came; or, for a filter, the plan's one output
+ * says whether the element stays.
+ *
+ * Lua traces the function once, when ds:map is called; from then on no Lua runs. Random ops of the plan are keyed by the pass and the
+ * element's index, so that results depend neither on threads nor on what ran before; a plan without such ops draws nothing. */
 #include "data/function.h"
 
 #include "graph/context.h"
@@ -86,6 +89,7 @@ static flow_status open(const flow_function *function, void *worker)
   return flow_instance_new(((const plan_function *)function)->plan, 1, &w->instance);
 }
 
+/* Also after an open that failed: both releases take NULL. */
 static void close(const flow_function *function, void *worker)
 {
   plan_worker *w = worker;
@@ -195,6 +199,8 @@ static flow_status make(const flow_function_class *class, flow_plan *plan, const
   return FLOW_OK;
 }
 
+/* inputs: components of the element that are the plan's inputs, in its order; outputs: of the result, from 0: outputs of the plan, -1 -
+ * i: component i of the element as it came. They are checked against signatures in map_spec. Retains the plan. */
 flow_status flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,
                                     flow_function **out)
 {
@@ -207,6 +213,7 @@ flow_status flow_function_from_plan(flow_plan *plan, const int *inputs, int inpu
   return FLOW_OK;
 }
 
+/* The plan's one output is checked when the function meets a signature (filter_spec). */
 flow_status flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out)
 {
   return make(&filter_class, plan, inputs, input_count, out);

@@ -1,4 +1,6 @@
-/* read_ahead.c: see read_ahead.h. */
+/* read_ahead.c: see read_ahead.h. One thread and one consumer with a ring of two blocks between them: the thread fills a block without
+ * the lock and takes the lock only to hand it over. The consumer owns the block at the head from the time that it sees it until it moves
+ * head on. The end of the file, or a failure, is the last thing of the last block, so that it is met in its place. */
 #include "data/read_ahead.h"
 
 #include "base/team.h"

@@ -1,4 +1,9 @@
-/* row_store.c: see row_store.h. */
+/* row_store.c: see row_store.h.
+ *
+ * For each component of the elements: a table on the device with room for all rows, references to the rows on the host, and a hash table
+ * from a row's address to its number. A batch is made in three steps: all rows are numbered; those that are new are packed and sent to
+ * the end of the table; the batch is the list of numbers, from which the step gathers (input_rows.h), or is gathered here. A failure in
+ * between takes the new numbers back, so that the store never names a row that was not sent. */
 #include "data/row_store.h"
 
 #include <string.h>
@@ -59,6 +64,7 @@ static void forget(flow_row_store *store)
   store->count = 0;
 }
 
+/* store is not NULL. */
 flow_row_store *flow_row_store_retain(flow_row_store *store)
 {
   atomic_fetch_add_explicit(&store->references, 1, memory_order_relaxed);
@@ -73,6 +79,7 @@ void flow_row_store_release(flow_row_store *store)
   flow_free(store);
 }
 
+/* Stages that pass elements on, such as shuffle, are looked through; -1 for a dataset of unknown length, too. */
 int64_t flow_rows_that_come_again(const flow_dataset *dataset)
 {
   while (dataset->class->passes_on) dataset = dataset->inputs[0];
@@ -211,6 +218,7 @@ static flow_status take_rows(flow_row_store *store, kept_rows *kept, const int64
   return status;
 }
 
+/* Borrowed, as long as the store; NULL: there is no such component. */
 flow_tensor *flow_row_store_table(const flow_row_store *store, int i)
 {
   return i >= 0 && i < store->count ? store->components[i].table : NULL;
@@ -226,6 +234,7 @@ static flow_status name_rows(const int64_t *numbers, int64_t rows, flow_element 
   return FLOW_OK;
 }
 
+/* numbers: [components][rows]. */
 static int are_equal(const int64_t *numbers, int64_t rows, int components)
 {
   for (int i = 1; i < components; i++)

@@ -1,14 +1,18 @@
 /* stack.c: see stack.h.
  *
- * The first row makes the batch's tensors, or takes the memory that was offered (batch_slots.h); each further row is
- * checked against the first one and copied. A failure empties the stack: rows before it are lost with it, since a batch
- * without one of its rows would be wrong. */
+ * The first row makes the batch's tensors, or takes the memory that was offered (batch_slots.h); each further row is checked against the
+ * first one and copied. A failure empties the stack: rows before it are lost with it, since a batch without one of its rows would be
+ * wrong.
+ *
+ * Rows of numbers are copied when they come; rows of texts are kept (`kept`) until the last one is there, since the longest decides the
+ * size. A stack is used by one thread at a time, that of the stage which owns it. */
 #include "data/stack.h"
 
 #include <string.h>
 
 enum { FIRST_ROWS = 4096 };      /* a larger batch grows as its rows come: there may be fewer */
 
+/* *spec: of the rows on entry, of the batches afterwards. */
 flow_status flow_stack_spec(const char *what, flow_element_spec *spec, int64_t rows)
 {
   for (int i = 0; i < spec->count; i++) {
@@ -117,6 +121,7 @@ static flow_status add(flow_stack *stack, const flow_element_spec *rows, int64_t
   return FLOW_OK;
 }
 
+/* rows: the signature of the rows; most: rows of a whole batch, the same in each call for one batch. */
 flow_status flow_stack_add(flow_stack *stack, const flow_element_spec *rows, int64_t most, flow_element *element)
 {
   flow_status status = add(stack, rows, most, element);
@@ -193,6 +198,7 @@ flow_status flow_stack_finish(flow_stack *stack, flow_element *out)
   return status;
 }
 
+/* Slots that the rows asked for are the stage's to report as lost. */
 void flow_stack_clear(flow_stack *stack)
 {
   for (int i = 0; i < stack->count; i++) {

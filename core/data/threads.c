@@ -1,4 +1,8 @@
-/* threads.c: see threads.h. */
+/* threads.c: see threads.h.
+ *
+ * Cancelling: flow_iterator_cancel sets a flag, then takes each gate's lock once and signals both of its conditions. A thread looks at
+ * the flag with the gate's lock held before it waits, so that it either sees the flag or is waiting when the signal comes. Nobody is
+ * woken by a signal handler: the caller's thread, and it alone, wakes up now and then to look at the interrupt flag of its context. */
 #include "data/threads.h"
 
 #include "base/condition.h"

@@ -1,10 +1,15 @@
 /* crossing.c: several features as one, by hashing: tf.sparse.cross_hashed (TensorFlow, core/kernels/sparse_cross_op.cc, HashCrosser) of
- * columns with one value in each row. */
+ * columns with one value in each row.
+ *
+ * The columns are opened once (strings.h), which also fetches them from a device; each row is then a number from its values alone, so
+ * that equal rows give equal numbers in every process and on every machine. Called by the stage look_up of datasets and by the C API, on
+ * the caller's thread. */
 #include "text/fingerprint.h"
 #include "text/lookup.h"
 
 static const uint64_t first_key = UINT64_C(0xdecafcaffe);      /* python/ops/sparse_ops.py, _DEFAULT_HASH_KEY */
 
+/* Of options, before there are strings: count is bounded by the arrays of those that call this. *whole: bins as a whole number. */
 flow_status flow_crossing_check(int count, double bins, int64_t *whole)
 {
   if (count < 2 || count > FLOW_MAX_COMPONENTS) {
@@ -47,6 +52,7 @@ static flow_status cross(const flow_string_reader *columns, int count, int64_t b
   return FLOW_OK;
 }
 
+/* *out: int64 in the shape of the columns; NULL after a failure. `open` counts the readers that have to be closed. */
 flow_status flow_hash_crossing(const flow_strings *columns, int count, double bins, flow_tensor **out)
 {
   flow_string_reader readers[FLOW_MAX_COMPONENTS];

@@ -160,6 +160,7 @@ uint64_t flow_sip_hash(const uint64_t key[2], const void *bytes, size_t count)
   return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+/* Multiplications wrap, as in its source. */
 uint64_t flow_fingerprint_join(uint64_t first, uint64_t second)
 {
   const uint64_t factor = UINT64_C(0xc6a4a7935bd1e995);

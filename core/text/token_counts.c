@@ -13,6 +13,7 @@ struct flow_token_counts {
   int64_t          times_room, documents_room, last_room, document_count;
 };
 
+/* Empty. One caller at a time uses it. */
 flow_status flow_token_counts_new(flow_token_counts **out)
 {
   void *block;
@@ -62,6 +63,7 @@ static flow_status add(flow_token_counts *self, const flow_lookup *lookup, const
   return FLOW_OK;
 }
 
+/* lookup: whose options say how strings are standardized and split; its vocabulary is not read. */
 flow_status flow_token_counts_add(flow_token_counts *counts, const flow_lookup *lookup, const flow_strings *strings)
 {
   flow_string_reader reader;

@@ -32,6 +32,7 @@ flow_token flow_token_table_get(const flow_token_table *table, int64_t number)
   return (flow_token){ table->bytes + begin, table->ends[number] - begin };
 }
 
+/* Bytes may be NULL where the size is 0. */
 static int is_equal(flow_token a, flow_token b)
 {
   return a.size == b.size && (a.size == 0 || memcmp(a.bytes, b.bytes, (size_t)a.size) == 0);
@@ -88,6 +89,7 @@ flow_status flow_token_table_add(flow_token_table *table, flow_token token, int6
   return FLOW_OK;
 }
 
+/* The table may be used again: it is as new. */
 void flow_token_table_release(flow_token_table *table)
 {
   flow_free(table->bytes);

@@ -19,6 +19,7 @@ static flow_status open_file(const char *path, flow_record_reader *reader, flow_
   return status;
 }
 
+/* The file may have been replaced since the dataset was made: its signature is compared again. */
 static flow_status open_pass(flow_cursor *cursor)
 {
   const elements *self = (const elements *)cursor->dataset;

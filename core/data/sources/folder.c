@@ -49,6 +49,7 @@ static void sort(flow_listing *listing, int first)
   if (listing->count - first > 1) qsort(listing->names + first, (size_t)(listing->count - first), sizeof *listing->names, compare);
 }
 
+/* Empty; flow_listing_release frees it. */
 static flow_status new_listing(flow_listing **out)
 {
   void *listing;
@@ -220,6 +221,7 @@ static void trim_slashes(flow_listing *roots, size_t least)
   }
 }
 
+/* roots: where the folders are collected; files: what is found in them. */
 static flow_status list_tree(const char *directory, int follow_links, const char *endings, flow_listing *roots,
                              flow_listing *files)
 {

@@ -33,6 +33,7 @@ typedef struct flow_pump {
 
 /* ---- asking -------------------------------------------------------------------------------------------------------------- */
 
+/* With the gate's lock held. At the end, so that questions are told in the order in which they came. */
 static void append(flow_pump *pump, question *q)
 {
   question **end = &pump->first;
@@ -138,6 +139,7 @@ static void *pump_main(void *argument)
   return NULL;
 }
 
+/* The thread starts with the first element (flow_pump_next). */
 static flow_status pump_new(flow_iterator *iterator, flow_status (*produce)(flow_iterator *, flow_element *))
 {
   void *block;
@@ -189,6 +191,7 @@ flow_status flow_pump_next(flow_iterator *iterator, flow_status (*produce)(flow_
   return status;
 }
 
+/* The pass was cancelled before, so that the pump's thread is on its way out. */
 void flow_pump_stop(flow_iterator *iterator)
 {
   if (iterator->pump) flow_thread_join(&iterator->pump->thread);

@@ -1,4 +1,5 @@
-/* glob.c: the paths that match a pattern (list_files), sorted by bytes whatever the locale. */
+/* glob.c: the paths that match a pattern (list_files), sorted by bytes whatever the locale. The system's glob does the matching; its
+ * result is packed into two tensors, as lists of texts are everywhere in flow.h. */
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* idx.c: the format of the MNIST files: two zero bytes, the element type, the number of axes, sizes, elements, all
- * big-endian (http://yann.lecun.com/exdb/mnist); as it is or gzipped. */
+/* idx.c: the format of the MNIST files: two zero bytes, the element type, the number of axes, sizes, elements, all big-endian
+ * (http://yann.lecun.com/exdb/mnist); as it is or gzipped. Sizes of a file are compared with the bytes that it can hold before memory is
+ * taken. */
 #include "base/bytes.h"
 #include "io/file.h"
 #include "tensor/tensor.h"

@@ -1,4 +1,5 @@
-/* range.c: the numbers start, start + step, ... before stop, as scalars. */
+/* range.c: the numbers start, start + step, ... before stop, as scalars. Element i is computed from i alone (tensor/sequence.h), so that
+ * no rounding adds up and skipping is an addition. */
 #include "data/dataset.h"
 
 #include <math.h>

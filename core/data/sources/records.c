@@ -60,6 +60,7 @@ static void close_pass(flow_cursor *cursor)
   flow_free(at->staged);
 }
 
+/* *out is set after success only. */
 static flow_status open_reader(const char *path, flow_coding coding, flow_record_reader **out)
 {
   void *memory;
@@ -189,6 +190,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* Also of a dataset that was made by half: count says how many paths there are. */
 static void release(flow_dataset *dataset)
 {
   records *self = (records *)dataset;

@@ -1,4 +1,5 @@
-/* slices.c: rows of tensors and lists of texts as elements. An element is a view: nothing is copied. */
+/* slices.c: rows of tensors and lists of texts as elements. An element is a view: nothing is copied, and a row has the same address in
+ * every pass (keeps_elements), by which a row store on a device knows it again. */
 #include "data/dataset.h"
 
 #include <string.h>

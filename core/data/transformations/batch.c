@@ -1,4 +1,6 @@
-/* batch.c: consecutive elements as rows of one; on a device, where the iterator keeps their rows there (row_store.h). */
+/* batch.c: consecutive elements as rows of one; on a device, where the iterator keeps their rows there (row_store.h). The last batch may
+ * be smaller, or is left out (drop_remainder). Rows must have one shape; texts are padded (stack.c). Where the stage below can write
+ * into rows of batches to come, it is offered their memory (batch_slots.h). */
 #include "data/iterator.h"
 #include "data/row_store.h"
 #include "data/stack.h"

@@ -1,4 +1,5 @@
-/* concatenate.c: one dataset after another. */
+/* concatenate.c: one dataset after another. One input is open at a time; the second one is opened, and draws its random numbers, when
+ * the first has ended. */
 #include "data/dataset.h"
 
 /* at: the input whose elements come now; those before it are closed, those after it not open yet. */

@@ -1,5 +1,6 @@
 /* ignore_errors.c: leaves out the elements that could not be made: files that cannot be read, records that cannot be parsed. What is not
- * the element's fault, such as a lack of memory or a pass that was cancelled, still fails. */
+ * the element's fault, such as a lack of memory or a pass that was cancelled, still fails. How many elements there are is not known
+ * then. */
 #include "data/dataset.h"
 
 typedef struct ignore_errors { flow_dataset base; int warns; } ignore_errors;

@@ -83,6 +83,7 @@ static flow_status find_place(interleave_cursor *at, flow_cursor **place)
   return FLOW_OK;
 }
 
+/* Its dataset has ended; a block that was begun ends with it. */
 static void close_place(interleave_cursor *at)
 {
   flow_cursor_close(at->open[at->turn]);

@@ -78,6 +78,7 @@ static const flow_function_class class = {
   .close = close_worker,
 };
 
+/* most: bytes or samples, a whole number; -1: all. */
 static flow_status make(const loader *kind, const char *name, double most, flow_function **out)
 {
   int64_t whole;

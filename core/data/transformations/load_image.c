@@ -39,6 +39,8 @@ static flow_status give_spec(const flow_function *function, const flow_element_s
   return FLOW_OK;
 }
 
+/* begin, give_room and take_all are what flow_picture_read_rows calls while it decodes: the size is known, a block for lines is needed,
+ * all lines are there. */
 static flow_status begin(void *target, int height, int width, int channels)
 {
   worker *own = target;
@@ -77,6 +79,7 @@ static flow_status load_picture(const load_image *load, worker *own, flow_tensor
   return status;
 }
 
+/* label: int32, a scalar, as give_spec has checked. */
 static flow_status one_hot(int classes, const flow_tensor *label, flow_tensor **out)
 {
   int64_t shape[1] = { classes };
@@ -149,6 +152,7 @@ static const flow_function_class skipping = {
   .spec = give_spec, .apply = apply, .close = close_worker,
 };
 
+/* Sizes of the result: height * width is bounded by what the image room decodes at most. */
 static flow_status check(int height, int width, int channels, int fit, int classes)
 {
   if (height < 1 || width < 1 || (int64_t)height * width > FLOW_MOST_PIXELS) {

@@ -1,5 +1,6 @@
-/* look_up.c: element functions that make a further component of others: numbers of strings (core/text/lookup.h), and crossings of several
- * components. The others stay as they are. */
+/* look_up.c: element functions that make a further component of others: numbers of strings (core/text/lookup.h), and crossings of
+ * several components. The others stay as they are. A component's form says whether it is text (TEXT) and whether its strings or numbers
+ * get a last axis of size 1 (COLUMN), as Keras' preprocessing layers have it. */
 #include "data/function.h"
 #include "text/lookup.h"
 
@@ -67,6 +68,7 @@ static const flow_function_class class = {
   .name = "look_up", .function_bytes = sizeof(look_up), .spec = spec, .apply = apply, .release = release,
 };
 
+/* components and forms: count of each, at most FLOW_MAX_COMPONENTS, which callers have checked. */
 static flow_status make(const int *components, const int *forms, int count, uint64_t identity, look_up **out)
 {
   flow_function *function;

@@ -1,5 +1,6 @@
 /* map.c: an element function applied to every element, where it is called; parallel_map.c does it on threads. A function that drops
- * elements makes it a filter. */
+ * elements makes it a filter. The element's index, counted at the input, is the key of random numbers, so that the same element draws
+ * the same numbers in both forms and after a restored position. */
 #include "data/transformations/map.h"
 
 /* key: of the next element of the input, counted from 0 in this pass. */
@@ -81,6 +82,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* Also after an open that failed: the worker is NULL then. */
 static void close(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;
@@ -95,6 +97,8 @@ static const flow_dataset_class class = {
   .close = close, .release = release,
 };
 
+/* calls: threads; 0: none, -1: AUTOTUNE; more than 256 are taken as 256. deterministic: 0 or 1, -1: as the pipeline's options say. seed:
+ * of the function's random numbers. Retains the function. */
 flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out)
 {
   int64_t threads;

@@ -1,4 +1,6 @@
-/* padded_batch.c: elements of different sizes as rows of one: each dimension as long as the longest of the batch, or as asked. */
+/* padded_batch.c: elements of different sizes as rows of one: each dimension as long as the longest of the batch, or as asked. All
+ * elements of a batch are held until the last one is there, since it may be the longest. A component's padding value is 0 unless one is
+ * given. */
 #include "data/stack.h"
 
 typedef struct padded {

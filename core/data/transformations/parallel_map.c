@@ -205,7 +205,9 @@ static void count_element(map_cursor *at, double waited)
 
 /* ---- the consumer ------------------------------------------------------------------------------------------------------------- */
 
-/* The slot to deliver next, at the head of the ring; NULL: none is ready yet. */
+/* The slot to deliver next, at the head of the ring; NULL: none is ready yet. With the gate's lock held. A slot that is ready before
+ * those in front of it, where the order does not matter, changes places with the one at the head: the ring holds pointers, so that the
+ * thread that works on the other slot does not notice. */
 static slot *ready_slot(map_cursor *at)
 {
   for (int64_t i = at->head; i < at->tail; i++) {
@@ -274,6 +276,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------------ */
 
+/* After a failure close() frees what is there. */
 static flow_status allocate(map_cursor *at)
 {
   void *block;

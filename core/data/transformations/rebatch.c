@@ -102,6 +102,7 @@ static flow_status fill(rebatch *self, const double *sizes, int count)
   return flow_stack_spec("rebatch", &self->base.spec, count == 1 && self->drop_remainder ? self->sizes[0] : -1);
 }
 
+/* sizes: [count], of which one or more is above 0; copied. The input is unbatched first. */
 flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out)
 {
   flow_dataset *rows;

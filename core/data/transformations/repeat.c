@@ -1,4 +1,5 @@
-/* repeat.c: the input over and over; each epoch opens it afresh, so that epochs never mix. */
+/* repeat.c: the input over and over; each epoch opens it afresh, so that epochs never mix, and random stages below draw anew. A
+ * repetition without end ends after an epoch that gave nothing, or it would never return. */
 #include "data/dataset.h"
 
 typedef struct repeat { flow_dataset base; int64_t count; } repeat;      /* -1: for ever */

@@ -1,5 +1,5 @@
 /* shard.c: every n-th element, from number `index` on. n = -1 is TensorFlow's SHARD_HINT: everything, until a distributed run puts its
- * own numbers in. */
+ * own numbers in. Elements of other shards are passed over by skip(), which most stages do without making them. */
 #include "data/dataset.h"
 
 typedef struct shard { flow_dataset base; int64_t count, index; } shard;

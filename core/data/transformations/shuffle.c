@@ -26,6 +26,7 @@ typedef struct shuffle_cursor {
   flow_element   element;
 } shuffle_cursor;
 
+/* Word number `taken` of the sequence; Philox's counter is its number / 4. */
 static uint32_t next_word(random_words *words)
 {
   int64_t place = words->taken % 4;
@@ -52,6 +53,7 @@ static flow_status open(flow_cursor *cursor)
   return flow_cursor_open_all(cursor);
 }
 
+/* index counts over the whole pass; its slot is the remainder. */
 static flow_tensor **slot_of(shuffle_cursor *at, int64_t index)
 {
   return at->slots + index % ((shuffle *)at->base.dataset)->size * at->base.dataset->spec.count;
@@ -183,6 +185,7 @@ static flow_status bring_in(shuffle_cursor *at, int64_t incoming, const int64_t 
   return FLOW_OK;
 }
 
+/* The ring is empty then, and the pass is at its end. */
 static void forget(shuffle_cursor *at)
 {
   for (int64_t index = at->start; index < at->end; index++) release_slot(at, index);

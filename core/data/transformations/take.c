@@ -1,4 +1,5 @@
-/* take.c: the first elements (take), or all but them (skip). */
+/* take.c: the first elements (take), or all but them (skip). take closes nothing early: its input stays open until the pass ends. A
+ * count of -1 is all of them, as in tf.data. */
 #include "data/dataset.h"
 
 typedef struct limit { flow_dataset base; int64_t count; } limit;               /* count -1: all */
@@ -36,6 +37,8 @@ static const flow_dataset_class take = {
 
 /* ---- skip -------------------------------------------------------------------------------------------------------------- */
 
+/* Once, before the first element: left is 0 from then on, or stays above 0 where the data was shorter. An endless input of which all is
+ * left out gives nothing, without being walked. */
 static flow_status leave_out(limit_cursor *at)
 {
   int64_t skipped;

@@ -1,4 +1,5 @@
-/* take_while.c: the elements before the first one that a function leaves out. */
+/* take_while.c: the elements before the first one that a function leaves out. The function runs where the stage is called, one element
+ * at a time, since elements after the end must not be computed. */
 #include "data/transformations/map.h"
 
 typedef struct take_while { flow_dataset base; flow_function *function; } take_while;

@@ -44,6 +44,7 @@ static const flow_dataset_class class = {
   .name = "transform", .dataset_bytes = sizeof(transform), .cursor_bytes = sizeof(transform_cursor), .open = open, .next = next,
 };
 
+/* components: the signature of what the caller makes; cardinality: a number, FLOW_INFINITE or FLOW_UNKNOWN. */
 flow_status flow_dataset_transform(flow_dataset *const *inputs, int input_count, int callback, const flow_component *components, int count,
                                    double cardinality, flow_dataset **out)
 {
