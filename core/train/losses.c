@@ -1,5 +1,9 @@
-/* losses.c: Keras' losses as formulas of ops. Probabilities are clipped to [1e-7, 1 - 1e-7]; where the op that made y_pred is
- * known to be the matching softmax or sigmoid, its input is used instead, which is exact and saves the logarithm. */
+/* losses.c: Keras' losses as formulas of ops. Probabilities are clipped to [1e-7, 1 - 1e-7]; where the op that made y_pred is known to
+ * be the matching softmax or sigmoid, its input is used instead, which is exact and saves the logarithm (logits_of).
+ *
+ * A formula gets y_true and y_pred as they come, brings their dtypes and ranks together (flow_express_pair, flow_express_fit) and gives
+ * one value for each sample, or position of one. What is divided by what, weights and masks are the caller's: flow_loss_mean,
+ * flow_loss_mask. keras/src/losses/losses.py. */
 #include "autodiff/apply.h"
 #include "graph/context.h"
 #include "train/losses.h"
@@ -23,6 +27,7 @@ flow_tensor *flow_express_fail(flow_expression *e, const char *format, ...)
   return NULL;
 }
 
+/* Losses are computed in float32 at least, whatever the policy of the layers is. */
 flow_tensor *flow_express_float(flow_expression *e, flow_tensor *x)
 {
   if (e->status != FLOW_OK || x->dtype == FLOW_FLOAT64) return x;
@@ -411,6 +416,7 @@ static const flow_loss records[] = {
 
 int flow_loss_total(void) { return (int)(sizeof records / sizeof *records); }
 
+/* index: 0 to flow_loss_total() - 1, not checked. */
 const flow_loss *flow_loss_record(int index) { return &records[index]; }
 
 /* By its name, its class or one of the short names ("mse"), which Keras accepts in their place. */

@@ -1,4 +1,6 @@
-/* metrics.c: Keras' metrics that are means of values. A loss is a metric, too. */
+/* metrics.c: Keras' metrics that are means of values. A loss is a metric, too: records of this file come first, then those of losses.c
+ * under numbers from OWN on. A formula gives one value for each sample, or a bool, which counts as 0 or 1; the training loop averages
+ * them, with weights, over an epoch. keras/src/metrics/accuracy_metrics.py. */
 #include "train/metrics.h"
 #include "tensor/tensor.h"
 #include "train/loss_formulas.h"
@@ -183,8 +185,10 @@ static const flow_metric records[] = {
 };
 enum { OWN = sizeof records / sizeof *records };
 
+/* Those of this file and all losses. */
 int flow_metric_total(void) { return OWN + flow_loss_total(); }
 
+/* index: 0 to flow_metric_total() - 1, not checked. */
 const flow_metric *flow_metric_record(int index) { return index < OWN ? &records[index] : flow_loss_record(index - OWN); }
 
 /* Numbers from OWN on are those of losses. */

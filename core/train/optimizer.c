@@ -1,4 +1,8 @@
-/* optimizer.c: records of optimizers, and the life of one. See optimizer.h. */
+/* optimizer.c: records of optimizers, and the life of one. See optimizer.h.
+ *
+ * An optimizer is made with its arguments, a variable for the rate and one that counts updates. Schedules and exclusions may be set
+ * until variables are adopted (optimizer_arenas.c), which makes the slots; update.c then makes updates of them. One thread at a time
+ * uses an optimizer; what it hands out, variables above all, may outlive it by references. */
 #include "train/optimizer.h"
 #include "train/optimizers/parameters.h"
 #include <math.h>
@@ -43,6 +47,7 @@ const char *flow_optimizer_class_name(int index)
   return index >= 0 && index < CLASS_COUNT ? classes[index]->name : NULL;
 }
 
+/* index -1: of what all optimizers have. */
 int flow_optimizer_class_argument_count(int index)
 {
   const flow_argument *parameters = parameters_of(index);
@@ -226,12 +231,14 @@ static flow_status make(const flow_optimizer_class *class, const char *custom_na
   return status;
 }
 
+/* Copies name and arguments; name NULL: the class's default. Class names are found in any case of letters. */
 flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out)
 {
   int index = flow_optimizer_class_find(class_name);
   return index < 0 ? fail_unknown(class_name) : make(classes[index], NULL, name, arguments, out);
 }
 
+/* For optimizers whose update its caller writes: they have what all have in common, a class name of their own and no slots. */
 flow_status flow_optimizer_new_custom(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out)
 {
   if (!class_name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_optimizer_new_custom: class_name is NULL");
@@ -268,6 +275,7 @@ int flow_optimizer_class_index(const flow_optimizer *optimizer) { return flow_op
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)           { return optimizer->learning_rate; }
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)              { return optimizer->iterations; }
 
+/* 1: every call updates. */
 double flow_optimizer_accumulation_steps(const flow_optimizer *optimizer)
 {
   return optimizer->accumulation_steps ? (double)optimizer->accumulation_steps : 1;
@@ -284,6 +292,7 @@ flow_variable *flow_optimizer_variable(const flow_optimizer *optimizer, int inde
 
 int flow_optimizer_slot_kinds(const flow_optimizer *optimizer) { return optimizer->slot_kinds; }
 
+/* Borrowed; NULL: this optimizer does not train the variable, or has no such kind of slot. */
 flow_variable *flow_optimizer_slot_of(const flow_optimizer *optimizer, const flow_variable *variable, int kind)
 {
   int index, home = flow_optimizer_home(optimizer, variable, &index);
@@ -339,6 +348,8 @@ flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule
 
 flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer) { return optimizer->schedule; }
 
+/* variable or name: one of them, the other is NULL. A name excludes all variables whose names contain it. Both are kept: the variable by
+ * a reference, the name as a copy. */
 flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name)
 {
   flow_exclusion e = { .variable = NULL };

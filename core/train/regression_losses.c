@@ -1,11 +1,13 @@
 /* regression_losses.c: Keras' losses of numbers: distances between y_true and y_pred, and margins between them. All are averages along
- * the last axis, but those that compare whole vectors. */
+ * the last axis, but those that compare whole vectors. Each brings its operands together first (flow_express_pair: floats of one rank,
+ * vectors as {batch, 1}) and gives {batch, ...} without the last axis. keras/src/losses/losses.py. */
 #include "train/loss_formulas.h"
 #include "autodiff/apply.h"
 
 #include <math.h>
 #include "graph/context.h"
 
+/* (p - y)^2 */
 flow_tensor *flow_loss_mean_squared_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;
@@ -13,6 +15,7 @@ flow_tensor *flow_loss_mean_squared_error(flow_expression *e, const flow_argumen
   return flow_express_mean(e, e_square(e, e_sub(e, y_pred, y_true)), -1);
 }
 
+/* p - y| */
 flow_tensor *flow_loss_mean_absolute_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;

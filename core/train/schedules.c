@@ -1,4 +1,8 @@
-/* schedules.c: the records of schedules and what they share. See schedules.h. */
+/* schedules.c: the records of schedules and what they share. See schedules.h.
+ *
+ * A schedule does not change: its numbers are checked when it is made and laid out in one float64 tensor, which the op `schedule` and
+ * flow_schedule_value read by the same formula (schedule_formulas.h). So the rate of a step is the same number on the host, in a plan
+ * and on a device. References are counted without locks: schedules belong to one thread at a time, as optimizers do. */
 #include "train/schedules.h"
 #include "autodiff/apply.h"
 
@@ -92,6 +96,7 @@ int flow_schedule_class_find(const char *name)
 static const flow_schedule_record *class_at(int index) { return index >= 0 && index < CLASS_COUNT ? &classes[index] : NULL; }
 
 const char *flow_schedule_class_name(int index) { return class_at(index) ? classes[index].name : NULL; }
+/* 0 for a number that no record has. */
 int flow_schedule_class_argument_count(int index) { return class_at(index) ? flow_argument_count(classes[index].parameters) : 0; }
 
 const char *flow_schedule_class_argument(int index, int argument)
