@@ -382,7 +382,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
     k = replace(&e, k, head_axis, 1, (const int64_t[]){ group[0], 1 }, 2);
     v = replace(&e, v, head_axis, 1, (const int64_t[]){ group[0], 1 }, 2);
   }
-  flow_tensor *scores = flow_attention_multiply(&e, q, k, 1);      /* {batch, others, heads, all queries, all keys} */
+  flow_tensor *scores = flow_attention_multiply(&e, q, k, 1); /* {batch, others, heads, all queries, all keys} */
   if (grouped) scores = replace(&e, scores, head_axis, 2, &heads->heads, 1);
   flow_status status = make_mask(&e, layer, &p, call, head_axis + 1 + 2 * p.attended, queries, keys, &mask);
   if (status != FLOW_OK) {
@@ -404,7 +404,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   flow_tensor *y = flow_attention_multiply(&e, used, v, 0);
   if (grouped) y = replace(&e, y, head_axis, 2, &heads->heads, 1);
   y = transpose(&e, replace(&e, y, head_axis + 1, 1, queries, p.attended), p.back);
-  const int64_t width = heads->heads * heads->value_dim;      /* heads side by side, as the last kernel has them */
+  const int64_t width = heads->heads * heads->value_dim; /* heads side by side, as the last kernel has them */
   y = replace(&e, y, p.rank - 2, 2, &width, 1);
   if (gate) y = e_mul(&e, y, gate);
   y = project_back(&e, layer, y);

@@ -114,7 +114,8 @@ static flow_tensor *sum_over_replicas(flow_expression *e, flow_tensor *x)
   return flow_express_keep(e, status, total);
 }
 
-/* (x - mean) / sqrt(variance + epsilon) * gamma + beta of a batch's own mean and variance, which move the averages. */
+/* (x - mean) / sqrt(variance + epsilon) * gamma + beta of a batch's own mean and variance {size}, which move the averages. centred:
+ * x - mean. The channels are the last axis, so that {size} broadcasts. */
 static flow_tensor *normalize_with(flow_expression *e, const flow_layer *layer, flow_tensor *centred, flow_tensor *mean,
                                    flow_tensor *variance, int64_t size)
 {
@@ -142,7 +143,8 @@ static flow_tensor *normalize_masked(flow_expression *e, const flow_layer *layer
   return normalize_with(e, layer, centred, mean, e_div(e, squares, count), size);
 }
 
-/* The same with the mean and variance of the whole batch, over all replicas. */
+/* The same with the mean and variance of the whole batch, over all replicas, in two passes: the mean first. The parts of replicas may
+ * differ in size, so that element counts are summed, too; where no replica has an element, a division by 0 gives 0. */
 static flow_tensor *normalize_together(flow_expression *e, const flow_layer *layer, flow_tensor *x, int rank, int64_t size)
 {
   flow_attributes all_but_last = { .reduce = { .count = rank - 1 } };
@@ -179,7 +181,7 @@ static flow_tensor *normalize_by_averages(flow_expression *e, const flow_layer *
   return e_add(e, e_mul(e, x, factor), shift);
 }
 
-/* x with axis `from` moved to place `to`. */
+/* x with axis `from` moved to place `to`; the other axes keep their order. */
 static flow_tensor *move_axis(flow_expression *e, flow_tensor *x, int rank, int from, int to)
 {
   flow_attributes attributes = { .transpose = { .rank = rank } };

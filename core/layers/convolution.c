@@ -9,6 +9,7 @@
 
 enum { KERNEL, BIAS };
 
+/* A record's check(): as in Keras, strides and dilation exclude each other. */
 flow_status flow_convolution_check(flow_layer *layer)
 {
   int32_t stride[2], dilation[2];
@@ -20,6 +21,7 @@ flow_status flow_convolution_check(flow_layer *layer)
   return FLOW_OK;
 }
 
+/* kind: the word for the message, "depthwise" or "separable". TensorFlow, whose op Keras uses, has one stride for both axes. */
 flow_status flow_convolution_check_depthwise(flow_layer *layer, const char *kind)
 {
   int32_t stride[2];
@@ -37,6 +39,7 @@ flow_status flow_convolution_check_groups(const flow_layer *layer)
   return flow_layer_fail(layer, "filters %lld cannot be divided into %lld groups", (long long)filters, (long long)groups);
 }
 
+/* *channels: how many input channels a kernel of one group reads. */
 flow_status flow_convolution_group_channels(const flow_layer *layer, const flow_signature *input, int64_t *channels)
 {
   int64_t all = input->dims[input->rank - 1], groups = flow_argument_integer(layer->arguments, "groups");
@@ -55,6 +58,7 @@ flow_status flow_convolution_check_input(const flow_layer *layer, const flow_sig
   return flow_layer_check_channels(layer, input, "channels");
 }
 
+/* kernel {height, width, channels, filters}; over steps the height is 1 and the variable does not have it. */
 flow_status flow_convolution_add_kernel(flow_context *context, flow_layer *layer, int index, const char *name, const char *initializer,
                                         const int64_t kernel[4])
 {

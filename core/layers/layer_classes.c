@@ -43,7 +43,8 @@ static flow_status check_positive(const flow_layer *layer, const char *name)
   int count = flow_argument_list(layer->arguments, name, &values);
   if (count == 0) values = &none, count = 1;
   for (int i = 0; i < count; i++)
-    if (values[i] < 1 || values[i] > INT32_MAX) return flow_layer_fail(layer, "%s must be greater than 0, found %.15g", name, values[i]);
+    if (values[i] > INT32_MAX) return flow_layer_fail(layer, "%s must be at most %d, found %.15g", name, INT32_MAX, values[i]);
+    else if (!(values[i] >= 1)) return flow_layer_fail(layer, "%s must be greater than 0, found %.15g", name, values[i]);
   return FLOW_OK;
 }
 

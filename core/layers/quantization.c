@@ -1,4 +1,8 @@
-/* quantization.c: see quantization.h. */
+/* quantization.c: see quantization.h.
+ *
+ * A layer is in one of the states FLOW_NOT_QUANTIZED, FLOW_CALIBRATING (computes in floats and widens low to high by each input),
+ * FLOW_QUANTIZED and FLOW_QUANTIZED_BY_ROW. Only the last two compute in bytes, and only where flow_quantization_applies says so:
+ * callers ask it for every call. */
 #include "layers/quantization.h"
 
 #include <math.h>
@@ -8,6 +12,8 @@
 #include "graph/context.h"
 #include "ops/byte_range.h"
 
+/* On failure the layer is as it was. Calibration begins with the range 0 to 0: the range that it finds always has 0 in it, which a byte
+ * must be able to stand for, since padding adds zeros. */
 flow_status flow_quantization_set(flow_layer *layer, int quantizing, double low, double high)
 {
   unsigned can = layer->class->quantizes | 1u << FLOW_NOT_QUANTIZED;
@@ -82,6 +88,7 @@ int flow_quantization_applies(const flow_layer *layer, const flow_tensor *x, con
   return outputs > 0 && flow_shape_size(kernel->rank, kernel->shape) / outputs <= FLOW_MOST_BYTE_PRODUCTS;
 }
 
+/* NULL, which a failed expression gives, stays NULL. */
 static flow_tensor *in_dtype(flow_expression *e, flow_tensor *x, int dtype)
 {
   return !x || x->dtype == dtype ? x : flow_express_cast(e, x, dtype);

@@ -1,4 +1,9 @@
-/* recurrent.c: see recurrent.h. */
+/* recurrent.c: see recurrent.h.
+ *
+ * A call goes in four steps (run_all): dropout's draws are reserved; the input's share of all gates is computed for all steps at once,
+ * since it does not depend on a state; the first states are found (flow_steps_begin); then come the steps, by one op where the layer is
+ * a usual one (is_fused), else step by step by recurrent_steps.c. Gates lie side by side in the last axis of kernels, biases and shares,
+ * in Keras' order: of LSTM i, f, c, o, of GRU z, r, h. keras/src/layers/rnn. */
 #include "layers/recurrent.h"
 
 #include <string.h>
@@ -19,6 +24,7 @@ int flow_recurrent_is_cell(const flow_layer *layer)
   return layer->class->cell && strcmp(layer->class->input_names[0], flow_cell_inputs_1[0]) == 0;
 }
 
+/* A cell reads one step, {batch, features}, a layer {batch, steps, features}; the features must be those of the kernel. */
 static flow_status check_input(const flow_layer *layer, const flow_signature *input)
 {
   if (flow_recurrent_is_cell(layer)) FLOW_TRY(flow_layer_check_rank(layer, input, 2, "{batch, features}", NULL));
@@ -36,6 +42,8 @@ static flow_status add_bias(flow_context *context, flow_layer *layer)
   return status;
 }
 
+/* kernel {features, gates * u}, recurrent_kernel {u, gates * u}, bias. Files keep the variables of a layer with those of its cell, as in
+ * Keras (flow_layer_part): "lstm/cell/vars". What a failure leaves is the caller's to release (layer_variables.c). */
 flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -51,11 +59,13 @@ flow_status flow_recurrent_build(flow_context *context, flow_layer *layer, int c
   return FLOW_OK;
 }
 
+/* most_outputs is one more than the states. */
 int flow_recurrent_outputs(const flow_layer *layer)
 {
   return flow_argument_boolean(layer->arguments, "return_state") ? layer->class->most_outputs : 1;
 }
 
+/* *out is a new reference. A single step, which is what return_sequences = false gives, has no mask. */
 flow_status flow_recurrent_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                                 flow_tensor **out)
 {
@@ -65,6 +75,7 @@ flow_status flow_recurrent_mask(flow_context *context, flow_layer *layer, flow_t
   return FLOW_OK;
 }
 
+/* use_cudnn chooses between ways that give the same result; Keras' config does not have it. */
 void flow_recurrent_config(const flow_layer *layer, flow_json *config)
 {
   flow_config_add_common(config, layer);
@@ -74,6 +85,7 @@ void flow_recurrent_config(const flow_layer *layer, flow_json *config)
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------------------ */
 
+/* h {n, u}. Where no recurrent dropout is done, the gate's mask is NULL. */
 flow_tensor *flow_recurrent_product(flow_expression *e, const flow_recurrent_weights *weights, flow_tensor *h, int gate)
 {
   if (weights->masks[gate]) h = e_mul(e, h, weights->masks[gate]);

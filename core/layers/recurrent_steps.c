@@ -1,4 +1,10 @@
-/* recurrent_steps.c: see recurrent_steps.h. */
+/* recurrent_steps.c: see recurrent_steps.h.
+ *
+ * The same step runs in three ways that give the same bits: in a trace as the body of one loop of the plan (run_loop), in a trace with
+ * unroll = true as ops of their own for each step, and outside of a trace at once (run_each both). A loop goes over rows of its inputs,
+ * so sequences are turned to {steps, n, ...} before it and back after it. Going backwards does not turn the input round: steps are taken
+ * from the end, and what they give is written to the place of their step, so that sequences are in the input's order until
+ * flow_steps_end. */
 #include "layers/recurrent_steps.h"
 
 #include <stdio.h>
@@ -12,6 +18,7 @@
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------------------- */
 
+/* The op cuts ends beyond an axis, so INT64_MAX / 2 takes all of it, also where its size is not known. */
 flow_tensor *flow_steps_slice(flow_expression *e, flow_tensor *x, int axis, int64_t begin, int64_t end)
 {
   if (e->status != FLOW_OK || !x) return NULL;
@@ -25,6 +32,7 @@ flow_tensor *flow_steps_slice(flow_expression *e, flow_tensor *x, int axis, int6
   return flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes);
 }
 
+/* t is below the size of `axis`, which may not count from the end here. */
 flow_tensor *flow_steps_at(flow_expression *e, flow_tensor *x, int axis, int64_t t)
 {
   int64_t dims[FLOW_MAX_RANK];
@@ -68,6 +76,7 @@ static flow_tensor *widen(flow_expression *e, flow_tensor *mask, int rank)
 
 /* ---- dropout --------------------------------------------------------------------------------------------------------------------- */
 
+/* Layers check that rates are numbers; ones outside of 0 to 1 drop nothing. */
 double flow_steps_rate(const flow_layer *layer, const char *name)
 {
   double rate = flow_argument_number(layer->arguments, name);

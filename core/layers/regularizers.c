@@ -1,4 +1,7 @@
-/* regularizers.c: L1, L2, L1L2 and OrthogonalRegularizer (keras/src/regularizers/regularizers.py). */
+/* regularizers.c: L1, L2, L1L2 and OrthogonalRegularizer (keras/src/regularizers/regularizers.py). Penalties are formulas of ops, so
+ * that their gradients follow: of weights for the loss (flow_layer_regularize, called by the training step), of a layer's output
+ * (flow_layer_regularize_activity, called by each call), and by name for scripts (flow_regularize). Options of a layer's argument stand
+ * among the layer's arguments under "kernel_regularizer.l2"; `prefix` is the part before l2. */
 #include "layers/regularizers.h"
 
 #include <math.h>
@@ -26,10 +29,12 @@ static const flow_regularizer records[] = {
 
 int flow_regularizer_count(void) { return (int)(sizeof records / sizeof *records); }
 
+/* index: 0 to flow_regularizer_count() - 1, not checked. */
 const flow_regularizer *flow_regularizer_record(int index) { return &records[index]; }
 
 /* ---- penalties ------------------------------------------------------------------------------------------------------------- */
 
+/* 0 where the regularizer has no such option, or it is null. */
 static double option(const flow_arguments *arguments, const char *prefix, const char *name)
 {
   char full[128];

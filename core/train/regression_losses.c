@@ -15,7 +15,7 @@ flow_tensor *flow_loss_mean_squared_error(flow_expression *e, const flow_argumen
   return flow_express_mean(e, e_square(e, e_sub(e, y_pred, y_true)), -1);
 }
 
-/* p - y| */
+/* |p - y| */
 flow_tensor *flow_loss_mean_absolute_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;

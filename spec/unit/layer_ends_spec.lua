@@ -104,6 +104,12 @@ describe("inputs without an axis or without an element", function()
     assert.same({ 2, 0 }, layers.GaussianDropout(0.5)(flow.zeros { 2, 0 }, { training = true }).shape)
   end)
 
+  it("and numbers beyond those of an int", function()
+    assert.equal('Dense "d": units must be at most 2147483647, found 3000000000', support.message_of(function()
+      layers.Dense(3e9, { name = "d" })
+    end))
+  end)
+
   it("and axes that no number of an int names", function()
     for _, axis in ipairs { 5e9, -5e9, 2 ^ 31, 2 ^ 52 } do
       assert.matches("outside an input of 2 dimensions", support.message_of(function() layers.Softmax(axis)(flow.ones { 2, 3 }) end))
