@@ -1,4 +1,4 @@
--- layer_edges_spec.lua: layers at the ends of what they take: the highest ranks, no elements, long lists, infinite numbers, other dtypes.
+-- layer_ends_spec.lua: layers at the ends of what they take: the highest ranks, no elements, long lists, infinite numbers, other dtypes.
 -- Expected values are Keras 3.15's.
 local support = require "spec.support.init"
 local flow = require "flow"
