@@ -19,6 +19,7 @@ enum { NAME_SIZE = 128, LIST_SIZE = 1024 };
 
 /* ---- messages -------------------------------------------------------------------------------------------------------- */
 
+/* How messages call the values of a type. */
 static const char *expected_text(flow_argument_type type)
 {
   static const char *const texts[] = {
@@ -50,7 +51,7 @@ static void list_text(const argument_value *value, int depth, int first, flow_te
   flow_text_add(text, length > 9 ? ", ...}" : "}");
 }
 
-/* The value as it is in a message: 3, true, "same", {1, 2}. */
+/* The value as it is in a message: 3, true, "same", {1, 2}. What does not fit into the buffer is cut off. */
 static const char *value_text(const argument_value *value, char *buffer, int size)
 {
   flow_text text = flow_text_into(buffer, size);
@@ -135,6 +136,7 @@ static argument_value default_value(const flow_argument *parameter, double *numb
 
 /* ---- checking ---------------------------------------------------------------------------------------------------------- */
 
+/* Whole, and of a size at which a double still tells neighbours apart. */
 static int is_integer(double number)
 {
   return number >= -0x1p53 && number <= 0x1p53 && floor(number) == number;
@@ -148,6 +150,7 @@ static int all_integers(const argument_value *value)
   return 1;
 }
 
+/* Infinite ones are numbers; NaN is what null became. */
 static int all_numbers(const argument_value *value)
 {
   if (value->kind == VALUE_NUMBER) return !isnan(value->number);
@@ -196,7 +199,7 @@ static flow_status store_choice(const char *who, const char *name, const flow_ar
                    flow_suggestion_text(&suggestion, hint));
 }
 
-/* Name number i of the activations, initializers, regularizers or constraints; NULL past the last one. */
+/* Name number i of the activations, initializers, regularizers or constraints; NULL beyond the last one. */
 static const char *choice_name(flow_argument_type type, int i)
 {
   flow_argument_choice choice;
@@ -204,6 +207,7 @@ static const char *choice_name(flow_argument_type type, int i)
   return flow_argument_choice_at(type, i, &choice) ? choice.name : NULL;
 }
 
+/* Always fails: names the likely spelling, and all that there are. */
 static flow_status unknown_choice(const char *who, const char *name, flow_argument_type type, const char *asked)
 {
   char known[640], hint[FLOW_SUGGESTION_SIZE];
@@ -279,7 +283,9 @@ static flow_status store_sides(const char *who, const char *name, const flow_arg
   return flow_arguments_store(result, name, &list);
 }
 
-/* Checks one value that is not null against its parameter and stores it under `name` in its normal form. */
+/* Checks one value that is not null against its parameter and stores it under `name` in its normal form: single numbers of PAIR, SINGLE,
+ * TRIPLE and SHAPE become lists, sides two numbers for each axis, choices the record's spelling. All numbers that are stored as integers
+ * are whole and within 2^53, so that readers may cast them. */
 static flow_status store_checked(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                  flow_arguments *result)
 {

@@ -40,6 +40,7 @@ void flow_arguments_release(flow_arguments *arguments)
   flow_free(arguments);
 }
 
+/* Borrowed until the set changes. */
 argument_value *flow_arguments_value(const flow_arguments *arguments, const char *name)
 {
   for (int i = 0; arguments && i < arguments->count; i++)
@@ -47,7 +48,7 @@ argument_value *flow_arguments_value(const flow_arguments *arguments, const char
   return NULL;
 }
 
-/* Copies the value; an older one of that name is replaced. Nothing changes on failure. */
+/* Copies the value with its text and numbers; an older one of that name is replaced in its place. Nothing changes on failure. */
 flow_status flow_arguments_store(flow_arguments *arguments, const char *name, const argument_value *value)
 {
   if (!arguments || !name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments: a set and a name are needed, found NULL");
@@ -82,6 +83,8 @@ fail:
   return status;
 }
 
+/* The C API's setters copy texts and lists. They fail with FLOW_INVALID_ARGUMENT for a NULL set, name or value, and with
+ * FLOW_OUT_OF_MEMORY. */
 flow_status flow_arguments_set_number(flow_arguments *arguments, const char *name, double value)
 {
   return flow_arguments_store(arguments, name, &(argument_value){ .kind = VALUE_NUMBER, .number = value });
@@ -129,12 +132,14 @@ flow_status flow_arguments_set_null(flow_arguments *arguments, const char *name)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------- */
 
+/* A name that the set does not have counts as null; so do all names where the set is NULL. */
 int flow_argument_is_null(const flow_arguments *arguments, const char *name)
 {
   const argument_value *value = flow_arguments_value(arguments, name);
   return !value || value->kind == VALUE_NULL;
 }
 
+/* 0 where there is none. Of a boolean 0 or 1. */
 double flow_argument_number(const flow_arguments *arguments, const char *name)
 {
   const argument_value *value = flow_arguments_value(arguments, name);
@@ -240,6 +245,7 @@ const char *flow_argument_type_name(flow_argument_type type)
   return names[type];
 }
 
+/* A record has some twenty parameters at most; name is not NULL. */
 int flow_argument_find(const flow_argument *parameters, const char *name)
 {
   for (int i = 0; parameters[i].name; i++)

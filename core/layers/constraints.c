@@ -1,4 +1,8 @@
-/* constraints.c: MaxNorm, NonNeg, UnitNorm and MinMaxNorm (keras/src/constraints/constraints.py). */
+/* constraints.c: MaxNorm, NonNeg, UnitNorm and MinMaxNorm (keras/src/constraints/constraints.py).
+ *
+ * A constraint is attached to a variable (by the layer that builds it, or by flow_variable_set_constraint) and applied after each update
+ * of an optimizer (train/update_constraints.c): its formula of ops gives the weights that are written back. Axes are resolved against
+ * the weights' rank when it is made, so that a formula cannot fail because of them. */
 #include "layers/constraints.h"
 
 #include <stdio.h>
@@ -26,6 +30,7 @@ static flow_tensor *norms_of(flow_expression *e, const flow_constraint *constrai
   return e_sqrt(e, flow_express(e, FLOW_OP_sum, e_square(e, weights), NULL, NULL, &reduce));
 }
 
+/* epsilon + |w|: weights of zeros stay zeros. */
 static flow_tensor *not_zero(flow_expression *e, flow_tensor *norms)
 {
   return norms ? e_add(e, flow_express_number(e, norms, SMALL), norms) : NULL;
@@ -44,12 +49,14 @@ static flow_tensor *max_norm(flow_expression *e, const flow_constraint *constrai
   return e_mul(e, weights, e_div(e, between(e, norms, 0, constraint->max_value), not_zero(e, norms)));
 }
 
+/* max(w, 0) */
 static flow_tensor *non_neg(flow_expression *e, const flow_constraint *constraint, flow_tensor *weights)
 {
   (void)constraint;
   return e_maximum(e, weights, flow_express_number(e, weights, 0));
 }
 
+/* w / (epsilon + |w|) */
 static flow_tensor *unit_norm(flow_expression *e, const flow_constraint *constraint, flow_tensor *weights)
 {
   return e_div(e, weights, not_zero(e, norms_of(e, constraint, weights)));
@@ -74,6 +81,7 @@ static const flow_constraint_record records[] = {
 
 int flow_constraint_count(void) { return (int)(sizeof records / sizeof *records); }
 
+/* index: 0 to flow_constraint_count() - 1, not checked. */
 const flow_constraint_record *flow_constraint_record_at(int index) { return &records[index]; }
 
 flow_status flow_constraint_project(flow_context *context, const flow_constraint *constraint, flow_tensor *weights, flow_tensor **out)
@@ -84,6 +92,7 @@ flow_status flow_constraint_project(flow_context *context, const flow_constraint
 
 /* ---- options ---------------------------------------------------------------------------------------------------------------- */
 
+/* NULL: there is none of this name. */
 static const flow_constraint_record *record_of(const char *name)
 {
   for (int i = 0; name && i < flow_constraint_count(); i++)
@@ -132,6 +141,7 @@ static void attach(flow_variable *variable, flow_constraint *constraint)
   variable->constraint = constraint;
 }
 
+/* arguments are a layer's, complete. Where the argument is null the variable keeps what it has. */
 flow_status flow_constraint_attach(const flow_arguments *arguments, const char *name, flow_variable *variable)
 {
   flow_constraint *made = NULL;
@@ -158,6 +168,7 @@ static flow_status make_named(const char *name, const flow_arguments *given, int
   return status;
 }
 
+/* For scripts: weights of any shape, projected once. *out is a new reference, NULL after a failure. */
 flow_status flow_constrain(flow_context *context, const char *constraint, const flow_arguments *options, flow_tensor *weights,
                            flow_tensor **out)
 {
@@ -171,6 +182,7 @@ flow_status flow_constrain(flow_context *context, const char *constraint, const 
   return status;
 }
 
+/* constraint NULL takes the variable's away. On failure the variable keeps what it had. */
 flow_status flow_variable_set_constraint(flow_variable *variable, const char *constraint, const flow_arguments *options)
 {
   flow_constraint *made = NULL;
@@ -182,6 +194,7 @@ flow_status flow_variable_set_constraint(flow_variable *variable, const char *co
 
 /* ---- configs ---------------------------------------------------------------------------------------------------------------- */
 
+/* Axes as they were resolved, from 0, in the form in which they were given: a number or a list. */
 static flow_json *axes_json(const flow_constraint *constraint)
 {
   if (!constraint->axes_are_list) return flow_json_make(FLOW_JSON_NUMBER, constraint->axes[0], NULL);
@@ -197,6 +210,7 @@ static double number_of(const flow_constraint *constraint, const char *option)
   return strcmp(option, "min_value") == 0 ? constraint->min_value : constraint->max_value;
 }
 
+/* As snprintf: returns the length of the config's text, 0 where the variable has none; text may be NULL. */
 int flow_variable_constraint(const flow_variable *variable, char *text, int size)
 {
   const flow_constraint *constraint = variable ? variable->constraint : NULL;

@@ -1,5 +1,9 @@
-/* conv_lstm.c: see conv_lstm.h. The convolution of the inputs is done for all steps at once; that of the states, with "same" padding, step
- * by step. One over steps is over images of one row, one over volumes the sum over planes (volumes.h). */
+/* conv_lstm.c: see conv_lstm.h. Formulas: Shi et al. 2015, without peepholes, as in Keras (keras/src/layers/rnn/conv_lstm.py); the gates
+ * are those of LSTM, with convolutions in place of products.
+ *
+ * The convolution of the inputs does not depend on a state: it is done for all steps at once, with the steps as rows of a batch. That of
+ * the states, with "same" padding, goes step by step. A layer over steps of columns is over images of one row, one over volumes sums
+ * over planes (volumes.h). */
 #include "layers/conv_lstm.h"
 
 #include <string.h>
@@ -21,11 +25,13 @@ static int axes_of(const flow_layer *layer)
 
 /* ---- building ---------------------------------------------------------------------------------------------------------------------- */
 
+/* A record's check(): strides and dilation exclude each other. */
 flow_status flow_conv_lstm_check(flow_layer *layer)
 {
   return axes_of(layer) == 3 ? flow_volumes_check_strides(layer) : flow_convolution_check(layer);
 }
 
+/* Sizes after the steps must be known: the states are made from them. */
 static flow_status check_input(const flow_layer *layer, const flow_signature *input)
 {
   int axes = axes_of(layer);
@@ -38,6 +44,7 @@ static flow_status check_input(const flow_layer *layer, const flow_signature *in
   return FLOW_OK;
 }
 
+/* {window..., channels, 4 * filters}: the gates side by side in the last axis, as in LSTM. */
 static flow_status add_kernel(flow_context *context, flow_layer *layer, int index, const char *name, const char *initializer,
                               int64_t channels)
 {
@@ -128,12 +135,14 @@ typedef struct run {
   flow_tensor *masks[GATES];     /* recurrent dropout of the state that each gate reads; NULL: none */
 } run;
 
+/* Channels of one gate. x may be a kernel, too, whose last axis is that of the filters. */
 static flow_tensor *gate_of(flow_expression *e, flow_tensor *x, int gate, int64_t filters)
 {
   return flow_steps_slice(e, x, -1, gate * filters, (gate + 1) * filters);
 }
 
-/* {n, steps, ...} as {n * steps, ...}, and back. */
+/* {n, steps, ...} as {n * steps, ...}, and back. In a trace n is -1, which stands for the rows, and -steps for that many rows of each
+ * (ops/rules.h): products and quotients are right without a case for it. */
 static flow_tensor *merge_steps(flow_expression *e, flow_tensor *x)
 {
   int64_t dims[FLOW_MAX_RANK];
@@ -196,6 +205,7 @@ static void one_step(flow_expression *e, const flow_steps *s, const void *self, 
 
 /* ---- the call -------------------------------------------------------------------------------------------------------------------- */
 
+/* initial_state comes from the caller. */
 static flow_status check_states(const flow_layer *layer, flow_tensor *const *given, int rank, const int64_t *dims)
 {
   for (int i = 0; i < 2; i++)

@@ -40,7 +40,8 @@ static int find(const labels *list, char name)
   return at ? (int)(at - list->names) : -1;
 }
 
-/* One term up to `end`; *dots: 1 where it begins with "...", 2 where it ends with it, else 0. 0: it is not one. */
+/* One term up to `end`; *dots: 1 where it begins with "...", 2 where it ends with it, else 0. Returns 0 where the text is not a term: no
+ * letter, another character, a letter twice, or more letters than a tensor has axes. */
 static int read_term(const char *text, const char *end, labels *list, int *dots)
 {
   *dots = 0;
@@ -107,7 +108,7 @@ static flow_status check(flow_layer *layer)
   return *axes ? FLOW_OK : flow_layer_fail(layer, "bias_axes names no axis");
 }
 
-/* Puts `count` labels "0", "1", ... where the dots were. */
+/* Puts `count` labels "0", "1", ... where the dots were. parse_for has seen that the labels fit: FLOW_MAX_RANK is below 10. */
 static void elide(labels *list, int on_left, int count)
 {
   int at = on_left ? 0 : list->count;
@@ -194,8 +195,10 @@ static flow_tensor *arrange(flow_expression *e, flow_tensor *x, const labels *fr
 /* The caller has room: each list has at most the labels of one term. */
 static void add(labels *list, char name) { list->names[list->count++] = name; }
 
-/* x arranged as {kept..., both..., 1, summed as one} times the kernel as {both..., summed as one, new as one}. both: axes that the input,
- * the kernel and the output have; without such axes the 1 is left out. */
+/* x arranged as {kept..., both..., 1, summed as one} times the kernel as {both..., summed as one, new as one}. both: axes that the
+ * input, the kernel and the output have; without such axes the 1 is left out. The result {kept..., both..., new...} is brought into the
+ * output's order. kept: axes that only the input and the output have, the batch and those of the dots among them; new: those that only
+ * the kernel and the output have. */
 static flow_tensor *multiply(flow_expression *e, const equation *q, flow_tensor *x, flow_tensor *kernel)
 {
   labels of_x = { 0 }, of_kernel = { 0 }, of_y, summed = { 0 }, fresh = { 0 }, both = { 0 };

@@ -1,5 +1,9 @@
-/* initializers.c: Keras' initializers. Formulas: Glorot and Bengio 2010 (glorot), He et al. 2015 (he), LeCun et al. 1998
- * (lecun); all three are Keras' VarianceScaling with a scale, a mode and a distribution. */
+/* initializers.c: Keras' initializers. Formulas: Glorot and Bengio 2010 (glorot), He et al. 2015 (he), LeCun et al. 1998 (lecun); all
+ * three are Keras' VarianceScaling with a scale, a mode and a distribution (keras/src/initializers/random_initializers.py).
+ *
+ * A record's rule turns options and a shape into a distribution with its two numbers; flow_initialize then fills the tensor. Random
+ * numbers are Philox': element i comes from block i / 4 under a key made of the seed, so the values do not depend on threads, devices or
+ * how a tensor is divided. The numbers differ from Keras' for the same seed, the distributions do not. */
 #include "layers/initializers.h"
 
 #include <math.h>
@@ -43,7 +47,8 @@ static const flow_argument orthogonal_options[] = { { "gain", FLOW_NUMBER, "1", 
 
 typedef enum fan_mode { FAN_IN, FAN_OUT, FAN_AVERAGE } fan_mode;
 
-/* Values that enter and leave one unit: a kernel's last two dimensions times the size of its window. */
+/* Values that enter and leave one unit: a kernel's last two dimensions times the size of its window. A vector counts as both, a scalar
+ * as 1. Never below 1, so that a division by it is safe also for shapes with a 0. keras: compute_fans. */
 static double fan(fan_mode mode, int rank, const int64_t *shape)
 {
   double window = 1, in = 1, out = 1;
@@ -67,6 +72,8 @@ static flow_initializer_draw variance_scaling(double scale, fan_mode mode, flow_
   return (flow_initializer_draw){ distribution, 0, sqrt(variance) / cut };
 }
 
+/* Rules of records: they only read their options, which are complete, and cannot fail. */
+
 static flow_initializer_draw zeros(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options; (void)rank; (void)shape;
@@ -79,6 +86,7 @@ static flow_initializer_draw ones(const flow_arguments *options, int rank, const
   return (flow_initializer_draw){ FLOW_CONSTANT, 1, 0 };
 }
 
+/* One number, or a list that must broadcast to the shape: fill_listed finds out. */
 static flow_initializer_draw constant(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
@@ -114,6 +122,7 @@ static flow_initializer_draw scaling(const flow_arguments *options, int rank, co
                           strcmp(distribution, "untruncated_normal") == 0 ? FLOW_NORMAL : FLOW_TRUNCATED_NORMAL, rank, shape);
 }
 
+/* The next six are VarianceScaling with fixed options: the scale is the numerator of the variance, the fan its denominator. */
 static flow_initializer_draw glorot_uniform(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options;
@@ -182,8 +191,10 @@ static const flow_initializer records[] = {
 
 int flow_initializer_count(void) { return (int)(sizeof records / sizeof *records); }
 
+/* index: 0 to flow_initializer_count() - 1, not checked. */
 const flow_initializer *flow_initializer_record(int index) { return &records[index]; }
 
+/* By the name or the class name, upper and lower case as they are; name is not NULL. */
 int flow_initializer_find(const char *name)
 {
   for (int i = 0; i < flow_initializer_count(); i++)
@@ -207,7 +218,7 @@ static void normal_pair(uint32_t a, uint32_t b, double *normals)
   normals[1] = radius * sin(angle);
 }
 
-/* Elements of block `block` in draw number `attempt`: the philox block of that key and these two counters. */
+/* Four normals of block `block`. Attempts of a truncated normal are the second counter, so that they never read another element's bits. */
 static void normal_block(uint64_t key, uint64_t block, uint64_t attempt, double normals[4])
 {
   flow_philox_block bits = flow_philox(key, block, attempt);

@@ -17,7 +17,8 @@ typedef flow_update pending;
 
 /* ---- updates --------------------------------------------------------------------------------------------------------------- */
 
-/* The rate of the update that comes next: the caller's, the schedule's or the variable's; a new reference. */
+/* The rate of the update that comes next: the caller's, the variable's, or the schedule's of the number of updates so far; a new
+ * reference. */
 static flow_status next_rate(flow_context *context, flow_optimizer *optimizer, flow_tensor *given, flow_tensor **out)
 {
   if (given) {
@@ -62,6 +63,7 @@ static flow_status run_op(const pending *all, const run_update *u)
 
 /* ---- formulas ------------------------------------------------------------------------------------------------------------- */
 
+/* which: 0 the weights, 1 and up the slots, in the order of flow_run_update.state. */
 static flow_variable *target_of(const run *r, int which) { return which == 0 ? r->parameters : r->slots[which - 1]; }
 
 /* The variable as it is when the update runs: in a trace a value of the commit tail, after all that the step computes has read the old
@@ -208,7 +210,7 @@ static flow_status follow(const pending *all, const run_update *u)
   return renew(all->context, all->optimizer, u);
 }
 
-/* float32 in the variable's shape. */
+/* A gradient is float32 in the variable's shape, and alive. */
 static flow_status check_gradient(const flow_optimizer *optimizer, const flow_tensor *gradient, const flow_variable *variable)
 {
   FLOW_TRY(flow_check_tensor("a gradient of an optimizer", gradient));
@@ -327,6 +329,7 @@ static flow_status apply_ops(pending *all)
   return finish(all);
 }
 
+/* In this order: numbers that all runs share, all results, all results guarded, all writes. */
 static flow_status apply_formulas(pending *all)
 {
   FLOW_TRY(advance_scalars(all));
@@ -379,9 +382,11 @@ flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, 
 
 /* ---- by the caller ---------------------------------------------------------------------------------------------------------- */
 
+/* Borrowed until the update ends. */
 flow_tensor *flow_update_rate(const flow_update *update)  { return update->rate; }
 flow_tensor *flow_update_guard(const flow_update *update) { return update->guard; }
 
+/* 0 for a variable that is not there, or is left out of weight decay. */
 double flow_update_decay(const flow_update *update, int index)
 {
   return index >= 0 && index < update->variable_count ? flow_optimizer_decay_of(update->optimizer, update->variables[index]) : 0;
@@ -433,11 +438,14 @@ static flow_status end(flow_update *update, int elsewhere)
   return status;
 }
 
+/* An update that the caller has made: it wrote weights and slots. Both take the update over. elsewhere: averages and constraints are
+ * left to the caller, too. */
 flow_status flow_update_end(flow_update *update) { return end(update, 0); }
 flow_status flow_update_end_elsewhere(flow_update *update) { return end(update, 1); }
 
 /* ---- all at once ------------------------------------------------------------------------------------------------------------ */
 
+/* variables[i] gets gradients[i]; a NULL among the gradients leaves its variable as it is. Both are borrowed. */
 flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
                                  flow_variable *const *variables, int count)
 {
