@@ -1,5 +1,9 @@
-/* folder.c: what is in a folder, in the order in which Keras lists it: folders sorted by their paths, names
- * inside sorted by code point (of UTF-8: by byte). */
+/* folder.c: what is in a folder, in the order in which Keras lists it: folders sorted by their paths, names inside sorted by code point
+ * (of UTF-8: by byte). keras/src/utils/dataset_utils.py: index_directory.
+ *
+ * A listing is a list of names that the caller owns. Those of one folder (flow_listing_folders, flow_listing_entries) are names without
+ * a path, those of a tree (flow_listing_files) paths that begin with the directory as it was given. A tree is walked first, for all
+ * folders; then each folder's files are read, so that folders of a tree come in the order of their paths. */
 #define _GNU_SOURCE                /* d_type */
 #include "data/sources/folder.h"
 
@@ -69,6 +73,7 @@ static int is_folder(DIR *stream, const struct dirent *entry)
   return fstatat(dirfd(stream), entry->d_name, &facts, 0) == 0 && S_ISDIR(facts.st_mode);
 }
 
+/* Whether the entry itself is a symbolic link. */
 static int is_link(DIR *stream, const struct dirent *entry)
 {
   if (entry->d_type != DT_UNKNOWN) return entry->d_type == DT_LNK;
@@ -95,12 +100,14 @@ static int has_ending(const char *name, const char *endings)
   return 0;
 }
 
+/* Right after opendir: errno is read. */
 static flow_status fail_to_list(const char *directory)
 {
   int error = errno;
   return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot list the directory %s: %s", directory, strerror(error));
 }
 
+/* Folders whose names do not begin with a dot: classes of image_dataset_from_directory. */
 static flow_status read_folders(DIR *stream, flow_listing *listing)
 {
   for (struct dirent *entry; (entry = readdir(stream));) {
@@ -109,6 +116,7 @@ static flow_status read_folders(DIR *stream, flow_listing *listing)
   return FLOW_OK;
 }
 
+/* Everything but the folder itself and the one above, hidden names too. */
 static flow_status read_entries(DIR *stream, flow_listing *listing)
 {
   for (struct dirent *entry; (entry = readdir(stream));) {
@@ -232,6 +240,8 @@ static flow_status list_tree(const char *directory, int follow_links, const char
   return FLOW_OK;
 }
 
+/* *out is a new listing, NULL after a failure. Endings are compared without regard to case. A directory that cannot be opened gives an
+ * empty one, as os.walk does. */
 flow_status flow_listing_files(const char *directory, int follow_links, const char *endings, flow_listing **out)
 {
   *out = NULL;
@@ -254,6 +264,7 @@ int flow_listing_count(const flow_listing *listing)
   return listing ? listing->count : 0;
 }
 
+/* Borrowed from the listing; NULL outside of it. */
 const char *flow_listing_name(const flow_listing *listing, int index)
 {
   return listing && index >= 0 && index < listing->count ? listing->names[index] : NULL;

@@ -82,6 +82,7 @@ flow_status flow_ask(flow_iterator *iterator, int callback, int64_t pass, const 
   return status;
 }
 
+/* From 0. Each cursor that asks Lua takes one when it opens, so that Lua tells passes over one function apart. */
 int64_t flow_next_pass(flow_iterator *iterator)
 {
   flow_pump *pump = iterator->pump;
@@ -212,12 +213,14 @@ void flow_pump_release(flow_iterator *iterator)
 typedef struct generator { flow_dataset base; int callback; } generator;
 typedef struct generator_cursor { flow_cursor base; int64_t pass; int ended; } generator_cursor;
 
+/* Each pass runs the generator anew: Lua tells passes apart by their number. */
 static flow_status open(flow_cursor *cursor)
 {
   ((generator_cursor *)cursor)->pass = flow_next_pass(cursor->iterator);
   return FLOW_OK;
 }
 
+/* After its end a generator is not asked again. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   generator_cursor *at = (generator_cursor *)cursor;
@@ -232,6 +235,8 @@ static const flow_dataset_class class = {
   .name = "from_generator", .dataset_bytes = sizeof(generator), .cursor_bytes = sizeof(generator_cursor), .open = open, .next = next,
 };
 
+/* callback: the number by which Lua knows its function. How many elements come is not known, and positions are found by asking for all
+ * elements before them. */
 flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out)
 {
   flow_element_spec spec;

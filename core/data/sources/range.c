@@ -9,6 +9,7 @@
 typedef struct range { flow_dataset base; flow_sequence sequence; } range;
 typedef struct range_cursor { flow_cursor base; int64_t index; } range_cursor;
 
+/* A scalar of its own for each element. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   range_cursor *at = (range_cursor *)cursor;
@@ -35,6 +36,7 @@ static const flow_dataset_class class = {
   .name = "range", .dataset_bytes = sizeof(range), .cursor_bytes = sizeof(range_cursor), .next = next, .skip = skip,
 };
 
+/* start: what tells ranges of one length apart in the identity. */
 static flow_status make(const flow_sequence *sequence, int dtype, uint64_t start, flow_dataset **out)
 {
   FLOW_TRY(flow_check_shape("range", dtype, 0, NULL));
@@ -50,6 +52,7 @@ static flow_status make(const flow_sequence *sequence, int dtype, uint64_t start
   return FLOW_OK;
 }
 
+/* The number of elements is ceil((stop - start) / step), none where the step leads away from stop, as numpy.arange has it. */
 flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out)
 {
   *out = NULL;
@@ -61,6 +64,7 @@ flow_status flow_dataset_range(double start, double stop, double step, int dtype
   return make(&sequence, dtype, (uint64_t)(int64_t)start, out);
 }
 
+/* For numbers that a double does not hold. */
 flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out)
 {
   flow_sequence sequence;

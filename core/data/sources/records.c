@@ -28,6 +28,7 @@ typedef struct records_cursor {
 
 static const records *parameters_of(const records_cursor *at) { return (const records *)at->base.dataset; }
 
+/* No file is opened here: the first `next` does. */
 static flow_status open_pass(flow_cursor *cursor)
 {
   records_cursor *at = (records_cursor *)cursor;
@@ -50,6 +51,7 @@ static void close_place(place *p)
   *p = (place){ NULL, NULL };
 }
 
+/* Joins all threads. Also of a pass whose open failed: what is not there is NULL or 0. */
 static void close_pass(flow_cursor *cursor)
 {
   records_cursor *at = (records_cursor *)cursor;
@@ -71,7 +73,8 @@ static flow_status open_reader(const char *path, flow_coding coding, flow_record
   return status;
 }
 
-/* Opens the next file in this place: one that is being read already, if there is one. */
+/* Opens the next file in this place: one that is being read already, if there is one. `file` goes on also when this fails, so that the
+ * next call tries another file. */
 static flow_status open_next(records_cursor *at, place *p)
 {
   const records *self = parameters_of(at);
@@ -173,6 +176,7 @@ static flow_status skip_record(place *p, int *found)
   return FLOW_OK;
 }
 
+/* By the same turns as next, so that the element after it is the one that next would have come to. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   records_cursor *at = (records_cursor *)cursor;
@@ -208,6 +212,7 @@ static const flow_dataset_class class = {
 /* FLOW_PARALLEL_READS: as many as TensorFlow starts with when it is to find out (AUTOTUNE). */
 enum { MOST_PARALLEL_READS = 1024, FLOW_PARALLEL_READS = 4 };
 
+/* Paths are part of the identity, each ended by a number that is no byte. */
 static flow_status add_path(records *self, const char *path)
 {
   if (!path) return flow_fail(FLOW_INVALID_ARGUMENT, "TFRecordDataset: the path of a file is NULL");
@@ -220,6 +225,8 @@ static flow_status add_path(records *self, const char *path)
   return FLOW_OK;
 }
 
+/* paths are copied, and no file is opened before a pass: one that is missing fails then. num_parallel_reads: 0 and 1 read one file after
+ * the other, -1 chooses. The number of open files is part of the identity, since the order of records follows from it. */
 flow_status flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,
                                  flow_dataset **out)
 {

@@ -24,6 +24,7 @@ static flow_status view_row(const slices *self, int i, int64_t row, flow_tensor 
   return flow_tensor_view(source, 1, &length, &stride, offsets[row], out);
 }
 
+/* Views of row number `row` of each component; only their records are allocated. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   slices_cursor *at = (slices_cursor *)cursor;
@@ -34,6 +35,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return FLOW_OK;
 }
 
+/* At most to the end, where `row` stays. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   slices_cursor *at = (slices_cursor *)cursor;
@@ -105,6 +107,9 @@ static flow_status add_component(slices *self, int i, flow_tensor *component, fl
   return FLOW_OK;
 }
 
+/* Takes references to the tensors, which are on the host and have one number of rows. offsets[i] is not NULL where component i is texts;
+ * offsets NULL: none is. The identity knows the number of rows alone: tensors have no identity but their values, which are not read
+ * here. */
 flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out)
 {
   *out = NULL;

@@ -1,5 +1,6 @@
 /* load_file.c: element functions that put what a file holds in the place of its path, the first component: its bytes as a text, or the
- * sound of a WAVE file. */
+ * sound of a WAVE file. The other components, labels, stay. Both are one class with a loader, which makes the tensor; a file that cannot
+ * be read fails at its element. */
 #include "data/function.h"
 #include "io/file.h"
 
@@ -30,6 +31,7 @@ static flow_status load_bytes(const char *path, int64_t most, flow_tensor **out)
   return status;
 }
 
+/* {samples, channels}; most -1: all samples. Longer sounds are cut, shorter ones padded. */
 static flow_status load_wave(const char *path, int64_t most, flow_tensor **out)
 {
   return flow_wave_load(path, (double)most, NULL, out);
@@ -38,6 +40,7 @@ static flow_status load_wave(const char *path, int64_t most, flow_tensor **out)
 static const loader text_loader = { "texts", { .dtype = FLOW_UINT8, .rank = 1, .shape = { -1 }, .text = 1 }, load_bytes };
 static const loader wave_loader = { "sounds", { .dtype = FLOW_FLOAT32, .rank = 2, .shape = { -1, -1 } }, load_wave };
 
+/* The sound's number of samples is known where it was asked for; its channels are the file's. */
 static flow_status spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const load_file *self = (const load_file *)function;

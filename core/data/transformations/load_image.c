@@ -1,6 +1,10 @@
-/* load_image.c: the element function of image_dataset_from_directory: (path, label ...) becomes (float32 {height, width,
- * channels} with values 0 to 255, by `nearest` uint8, label ...). A picture that cannot be decoded fails with its path, or is left out
- * with one warning; what is not a fault of the picture (memory, a file that is gone, a missing plugin) always fails. */
+/* load_image.c: the element function of image_dataset_from_directory: (path, label ...) becomes (float32 {height, width, channels} with
+ * values 0 to 255, by `nearest` uint8, label ...).
+ *
+ * A picture is decoded into the resizer (image/resize.h), which writes the result; of a format that is decoded line by line no copy of
+ * the whole picture in its own size is made. A worker of map keeps the decoder's and the resizer's memory for its next picture. A
+ * picture that cannot be decoded fails with its path, or is left out with one warning; what is not a fault of the picture (memory, a
+ * file that is gone, a missing plugin) always fails. */
 #include "data/function.h"
 #include "image/image.h"
 #include "image/resize.h"
@@ -49,6 +53,7 @@ static flow_status begin(void *target, int height, int width, int channels)
                            flow_resize_dtype(load->method), own->to);
 }
 
+/* *line: room for lines that are decoded next. */
 static flow_status give_room(void *target, unsigned char **line)
 {
   return flow_resize_room(&((worker *)target)->resizer, line);
@@ -89,6 +94,7 @@ static flow_status one_hot(int classes, const flow_tensor *label, flow_tensor **
   return FLOW_OK;
 }
 
+/* Whether on_error = "skip" may leave the picture out. */
 static int is_broken(flow_status status)
 {
   return status == FLOW_CORRUPT_DATA || status == FLOW_UNSUPPORTED || status == FLOW_IO_ERROR;
@@ -133,6 +139,7 @@ static flow_status apply(const flow_function *function, void *worker_block, cons
   return FLOW_OK;
 }
 
+/* Once for each thread of the pass, when it ends. */
 static void close_worker(const flow_function *function, void *worker_block)
 {
   worker *own = worker_block;
@@ -166,6 +173,8 @@ static flow_status check(int height, int width, int channels, int fit, int class
   return FLOW_OK;
 }
 
+/* fit: FLOW_STRETCH, FLOW_CROP or FLOW_PAD. classes 0: labels stay as they are. All of it is part of the identity, so that a position is
+ * refused after another size was chosen. */
 flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
                                      int skip_broken, flow_function **out)
 {

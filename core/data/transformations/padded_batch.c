@@ -76,6 +76,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return FLOW_OK;
 }
 
+/* Batches are counted, rows are skipped below; the last batch may have fewer. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   const padded *self = (const padded *)cursor->dataset;
@@ -86,6 +87,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* The cursor itself is freed by the iterator. */
 static void close(flow_cursor *cursor)
 {
   clear_rows((padded_cursor *)cursor);
@@ -113,6 +115,8 @@ static flow_status set_rows(padded *self, const flow_component *shapes, int coun
   return FLOW_OK;
 }
 
+/* shapes: [count] of the components' ranks, -1 for the longest of a batch, or NULL: all dimensions are. values: [count], or NULL: zeros;
+ * texts are padded with bytes. Both are copied. tf.data: padded_batch. */
 flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values, int count,
                                       int drop_remainder, flow_dataset **out)
 {

@@ -1,5 +1,9 @@
-/* parse_example.c: the element function that takes a text which is a tf.train.Example apart into its features: one component a
- * feature, in the order in which they were asked for. */
+/* parse_example.c: the element function that takes a text which is a tf.train.Example apart into its features: one component a feature,
+ * in the order in which they were asked for.
+ *
+ * The function is made empty (flow_function_parse_example) and gets its features one by one before map takes it. An element is read in
+ * one pass (io/example.h), which only notes where the wanted features are; values are decoded after that, straight into tensors of their
+ * shapes. tensorflow/core/example/example.proto; tf.io.parse_single_example with FixedLenFeature, whose defaults it has. */
 #include "data/function.h"
 #include "io/example.h"
 #include "tensor/tensor.h"
@@ -21,6 +25,7 @@ typedef struct parse_example {
   wanted        features[FLOW_MAX_COMPONENTS];
 } parse_example;
 
+/* Elements are serialized records, one text each; what comes out is what was asked for. */
 static flow_status spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
 {
   const parse_example *self = (const parse_example *)function;
@@ -34,12 +39,14 @@ static flow_status spec(const flow_function *function, const flow_element_spec *
   return FLOW_OK;
 }
 
+/* Which of the three lists of a Feature holds such values. */
 static flow_feature_kind kind_of(const flow_component *component)
 {
   return component->text ? FLOW_FEATURE_BYTES : component->dtype == FLOW_FLOAT32 ? FLOW_FEATURE_FLOATS : FLOW_FEATURE_INTEGERS;
 }
 
-/* Values that stand for a feature which is not there. */
+/* Values that stand for a feature which is not there: an empty text, all elements the default, or no elements where any number of them
+ * is taken. */
 static flow_status take_default(const wanted *feature, flow_tensor **out)
 {
   const flow_component *component = &feature->component;
@@ -51,6 +58,7 @@ static flow_status take_default(const wanted *feature, flow_tensor **out)
   return flow_tensor_fill(*out, feature->initial);
 }
 
+/* A text is the one value of the feature, copied. */
 static flow_status take_text(const wanted *feature, const flow_feature *found, uint64_t count, flow_tensor **out)
 {
   flow_bytes value;
@@ -119,6 +127,7 @@ static flow_status parse(const parse_example *self, const flow_tensor *text, flo
   return FLOW_OK;
 }
 
+/* No worker and no randomness. A failure names the element by its number in the pass, from 1. */
 static flow_status apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
                          flow_element *in, flow_element *out)
 {
@@ -145,6 +154,7 @@ flow_status flow_function_parse_example(flow_function **out)
   return flow_function_new(&class, out);
 }
 
+/* Shapes are whole, but for {-1}. */
 static flow_status check_shape(const char *name, const flow_component *component)
 {
   int any = component->rank == 1 && component->shape[0] == -1;
@@ -156,6 +166,8 @@ static flow_status check_shape(const char *name, const flow_component *component
   return any ? FLOW_OK : flow_check_shape("parse_example", component->dtype, component->rank, component->shape);
 }
 
+/* Copies name and shape. dtype FLOW_UINT8 asks for a text, whose rank and shape are not read. initial NULL: a record without the feature
+ * fails. Only before the function is given to map, by one thread. */
 flow_status flow_function_parse_example_add(flow_function *function, const char *name, int dtype, int rank, const int64_t *shape,
                                             const double *initial)
 {

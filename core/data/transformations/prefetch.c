@@ -1,5 +1,6 @@
-/* prefetch.c: a thread works ahead of the consumer, into a ring. AUTOTUNE begins with two elements and doubles when the consumer
- * finds the ring empty although it was full before: then elements come in bursts, and a longer ring evens them out. */
+/* prefetch.c: a thread works ahead of the consumer, into a ring. AUTOTUNE begins with two elements and doubles when the consumer finds
+ * the ring empty although it was full before: then elements come in bursts, and a longer ring evens them out
+ * (tensorflow/core/kernels/data/prefetch_autotuner.h). Elements and failures come in the order in which the thread made them. */
 #include "base/team.h"
 #include "data/iterator.h"
 
@@ -53,6 +54,7 @@ static void *thread_main(void *argument)
   return NULL;
 }
 
+/* Of the values; texts and numbers alike. */
 static double element_bytes(const flow_element *element)
 {
   double bytes = 0;
@@ -102,6 +104,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return status;
 }
 
+/* Before the thread runs the input skips by itself; later elements that are in the ring count, too. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   prefetch_cursor *at = (prefetch_cursor *)cursor;
@@ -109,6 +112,8 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return flow_cursor_skip(cursor->inputs[0], count, skipped);
 }
 
+/* The ring has room for the most that it may grow to; its thread is started by the first `next`, so that a skip before it can pass over
+ * elements that nobody makes. */
 static flow_status open(flow_cursor *cursor)
 {
   prefetch_cursor *at = (prefetch_cursor *)cursor;
@@ -148,6 +153,7 @@ static const flow_dataset_class class = {
   .passes_on = 1,
 };
 
+/* buffer_size: -1 is AUTOTUNE, 0 works as 1. It is not part of the identity, since elements do not depend on it. */
 flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out)
 {
   int64_t whole;

@@ -1,5 +1,6 @@
-/* rebatch.c: batches of sizes that are taken in turn, over a dataset of single rows (unbatch). A size of 0 gives a batch without
- * rows, as a worker gets whose share of a global batch is empty. */
+/* rebatch.c: batches of sizes that are taken in turn, over a dataset of single rows (unbatch): sizes {2, 3} give batches of 2, 3, 2, 3,
+ * ... rows. A size of 0 gives a batch without rows, as a worker gets whose share of a global batch is empty. The last batch may be
+ * smaller, unless drop_remainder leaves it out. */
 #include "data/stack.h"
 
 typedef struct rebatch { flow_dataset base; int64_t *sizes; int count, drop_remainder; } rebatch;
@@ -38,6 +39,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return flow_stack_finish(&at->stack, out);
 }
 
+/* Batches may have different sizes, so that each is skipped by itself; one of size 0 skips nothing below and counts. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   rebatch_cursor *at = (rebatch_cursor *)cursor;

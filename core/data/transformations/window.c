@@ -13,6 +13,7 @@ typedef struct window_cursor {
   int           ended;
 } window_cursor;
 
+/* The dataset, whose parameters all cursors share. */
 static const window *parameters_of(const window_cursor *at) { return (const window *)at->base.dataset; }
 
 /* As many elements as a window spans, or all that are left. */
@@ -67,6 +68,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return flow_failure_is_set(&failure) ? flow_failure_raise(&failure) : status;
 }
 
+/* Also after a failed open. */
 static void close(flow_cursor *cursor)
 {
   window_cursor *at = (window_cursor *)cursor;
@@ -79,6 +81,8 @@ static const flow_dataset_class class = {
   .name = "window", .dataset_bytes = sizeof(window), .cursor_bytes = sizeof(window_cursor), .next = next, .close = close,
 };
 
+/* size elements, `stride` apart, beginning `shift` after the last window; all whole numbers from 1. tf.data gives a window as a dataset,
+ * here it is a batch. drop_remainder leaves out windows that the end of the data cuts off. */
 flow_status flow_dataset_window(flow_dataset *input, double size, double shift, double stride, int drop_remainder, flow_dataset **out)
 {
   int64_t rows, step, apart;
