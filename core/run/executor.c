@@ -11,7 +11,7 @@
  * failures become a verdict that is looked at where all members agree on it, right after a barrier.
  *
  * Undo. Effects that the plan has before its checks of data are done (plan->undo_end) are copied aside before the run, and copied back
- * if it fails. Effects in the commit tail need no copy: they run only when nothing can fail any more. */
+ * if it fails. The effects after them need no copy: they run only when nothing can fail any more. */
 #include "run/executor.h"
 
 #include <string.h>
@@ -149,8 +149,8 @@ static void run_member(flow_region *region, int member, int members, void *argum
   flow_instance *lead = set->lead;
   bind_member(set, member, members);
   if (set->run.profiled && member == 0) set->run.members = members;
-  /* All see the same verdict after the body, and leave together. */
-  for (int s = walk_body(set, region, member, members); s < lead->plan->segment_count && !flow_failure_is_set(&set->run.verdict); s++)
+  /* A failed run comes to all barriers of the tail, too: one member may already have failed there when another one begins it. */
+  for (int s = walk_body(set, region, member, members); s < lead->plan->segment_count; s++)
     flow_segment_run(lead, region, &lead->members[member], s, member, members);
 }
 

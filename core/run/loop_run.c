@@ -27,6 +27,7 @@ typedef struct flow_loop_run {
   keyed_entry   *keyed;
   int            keyed_count;
   char          *memory;
+  _Atomic int64_t end; /* of a failed run: the round that is not done any more; written by member 0 before all meet there */
 } flow_loop_run;
 
 /* Of a result of the body; the first `states` results are the states after the round. */
@@ -271,8 +272,8 @@ static void begin_history(const round *r)
  * by the round before, so that it is looked at after the meeting. The wait at the end of a round is the last barrier of the body's last
  * segment; copying results and placing the next round are member 0's, and the next meeting ends them.
  *
- * A failed run goes on through all rounds if there are several members: they see the verdict at different times, and all must come to
- * the same barriers. One member alone may stop. */
+ * A failed run ends at the round that member 0 says before all meet: members see the verdict at different times, and all must come to the
+ * same barriers. Without that a loop whose gate the failure has left open would go on for as many rounds as it may have. */
 void flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member *own, int e, int member, int members)
 {
   const flow_entry *entry = &instance->entries[e];
@@ -283,16 +284,23 @@ void flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member
   const int gate = run->loop->gate, gate_is_state = gate < run->loop->states;
   double started = flow_member_start_watch(instance->run);
   r.row = flow_loop_row(run->loop, 0);
-  if (member == 0) flow_derived_look(body);
-  if (member == 0) begin_history(&r);
+  if (member == 0) {
+    atomic_store_explicit(&run->end, run->loop->rounds, memory_order_relaxed);
+    flow_derived_look(body);
+    begin_history(&r);
+  }
   for (; r.number < run->loop->rounds; r.number++) {
     r.row = flow_loop_row(run->loop, r.number);
     if (gate >= 0 && !gate_is_state && is_left_out(&r, gate, 0)) {
       if (member == 0) skip_round(&r);
       continue;
     }
-    if (member == 0) place_round(&r, own->calls[e].attributes);
+    if (member == 0) {
+      if (flow_failure_is_set(&instance->run->verdict)) atomic_store_explicit(&run->end, r.number, memory_order_relaxed);
+      place_round(&r, own->calls[e].attributes);
+    }
     flow_members_meet(region, members);
+    if (atomic_load_explicit(&run->end, memory_order_relaxed) <= r.number) break;
     if (gate >= 0 && gate_is_state && is_left_out(&r, gate, 1)) {
       if (member == 0) skip_rest(&r);
       break;
@@ -301,7 +309,6 @@ void flow_loop_run_all(flow_instance *instance, flow_region *region, flow_member
     for (int s = 0; s < body->plan->segment_count; s++) flow_segment_run(body, region, inner, s, member, members);
     if (member == 0) copy_results(&r);
     r.turns++;
-    if (members == 1 && flow_failure_is_set(&instance->run->verdict)) break;
   }
   if (member == 0 && r.turns) flow_derived_note_run(body, !flow_failure_is_set(&instance->run->verdict));
   flow_members_meet(region, members);

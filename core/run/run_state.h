@@ -9,10 +9,11 @@
  * The verdict. A member whose work fails sets `verdict`, goes on to every barrier and does no more work, so that all members leave the
  * body together. A member may act on the verdict without a barrier only where that does not change which barriers it comes to.
  *
- * The commit tail begins after the last barrier of the body, where all see the same verdict, and only if nothing has failed. It is done
- * whole or not at all: nothing in it sets the verdict or looks for an interrupt. One thing can fail there all the same, a transfer
- * between workers (replicas/sharded_update.c). Then this worker computes what did not come, and the failure is kept in `late`, which the
- * caller gets after the variables are written. The tail needs the lead's `bases`, `scalars` and kernels, and nothing of other replicas. */
+ * The commit tail begins after the last barrier of the body. It is done whole or not at all: after a failure of the body nothing of it is
+ * done, and what refuses data in it, which sets the verdict, comes before plan->undo_end, so that the effects before are put back and
+ * those after it are not begun. One thing can fail there all the same, a transfer between workers (replicas/sharded_update.c). Then this
+ * worker computes what did not come, and the failure is kept in `late`, which the caller gets after the variables are written. The tail
+ * needs the lead's `bases`, `scalars` and kernels, and nothing of other replicas. */
 #ifndef FLOW_RUN_RUN_STATE_H
 #define FLOW_RUN_RUN_STATE_H
 

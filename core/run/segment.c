@@ -357,6 +357,7 @@ static void run_rounds(flow_instance *instance, flow_region *region, flow_member
     int done = 0;
     wait_for_steps_before(&walk);
     for (int64_t part; (part = next_part(&own_share)) >= 0; done++) {
+      if (flow_failure_is_set(&instance->run->verdict)) continue;
       flow_status status = kernel->run_round(call, round, part);
       if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
     }
@@ -476,7 +477,7 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
   }
   run_phases(instance, region, own, s, &cut, call, member, members);
   if (!call->shard) return;
-  if (member == 0) {
+  if (member == 0 && !flow_failure_is_set(&instance->run->verdict)) {
     double started = flow_member_start_watch(instance->run);
     flow_collect_shards(instance->set, e, call);
     flow_member_stop_watch(instance->run, own, e, started);
