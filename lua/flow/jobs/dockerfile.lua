@@ -11,7 +11,11 @@ local dockerfile = {}
 local NAME, BASE = "Dockerfile", "flowlua"
 
 -- A list of texts as COPY and ENTRYPOINT have it.
-local function list(texts) return json.encode(texts):gsub(",", ", ") end
+local function list(texts)
+  local parts = {}
+  for i, text in ipairs(texts) do parts[i] = json.encode({ text }):sub(2, -2) end
+  return "[" .. table.concat(parts, ", ") .. "]"
+end
 
 -- The folders and files at the top of the root that hold what is copied.
 local function entries(collected)

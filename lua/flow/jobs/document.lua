@@ -22,10 +22,18 @@ end
 
 local function is_list(value) return value[1] ~= nil or next(value) == nil end
 
+-- A number as the shortest text that is read back as it, without an exponent where it is whole and a double counts on by one.
+function document.number_text(value)
+  if value % 1 == 0 and math.abs(value) < 2 ^ 53 then return ("%.0f"):format(value) end
+  local text = ("%.14g"):format(value)
+  return tonumber(text) == value and text or ("%.17g"):format(value)
+end
+
 -- A value of Lua, as json.decode or a script gives it, as a tree all of whose nodes have this place. as_map: an empty table is a map.
+-- Keys of a map that are not texts become texts.
 function document.from_value(value, place, as_map)
   if type(value) ~= "table" then
-    local text = type(value) == "number" and ("%.14g"):format(value) or tostring(value)
+    local text = type(value) == "number" and document.number_text(value) or tostring(value)
     return document.scalar(place, text, type(value) ~= "string")
   end
   if getmetatable(value) and tostring(value) == "null" then return document.scalar(place, "null", true) end
@@ -35,9 +43,9 @@ function document.from_value(value, place, as_map)
     return list
   end
   local map, keys = document.map(place), {}
-  for key in pairs(value) do keys[#keys + 1] = tostring(key) end
-  table.sort(keys)
-  for _, key in ipairs(keys) do document.set(map, key, document.from_value(value[key], place)) end
+  for key in pairs(value) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for _, key in ipairs(keys) do document.set(map, tostring(key), document.from_value(value[key], place)) end
   return map
 end
 

@@ -10,6 +10,7 @@ local errors = require "flow.errors"
 local document = require "flow.jobs.document"
 local findings = require "flow.jobs.findings"
 local flags = require "flow.jobs.flags"
+local json = require "flow.json"
 local mounts = require "flow.jobs.mounts"
 local package_of = require "flow.jobs.package"
 local training_input = require "flow.jobs.training_input"
@@ -135,6 +136,28 @@ function job.arguments(self, role)
   if self.job_dir and self.backend ~= "ai-platform" then list[1], list[2] = "--job-dir", self.job_dir end
   for _, text in ipairs(#self.theirs > 0 and self.theirs or role.args or self.args) do list[#list + 1] = text end
   return list
+end
+
+-- The variables of a role's tasks, a new table: those of --env, and in their place those that the configuration has for the role.
+function job.variables(self, role)
+  local values = {}
+  for _, from in ipairs { self.env, role.env } do
+    for name, value in pairs(from) do values[name] = value end
+  end
+  return values
+end
+
+-- For back ends that start all tasks by one command with one environment: reports roles for which the configuration has others than for the
+-- first role, whose they take.
+function job.check_alike(self, report, service)
+  local first = self.roles[1]
+  for _, role in ipairs(self.roles) do
+    local what = json.encode(job.arguments(self, role)) ~= json.encode(job.arguments(self, first)) and "args"
+      or json.encode(job.variables(self, role)) ~= json.encode(job.variables(self, first)) and "env"
+    if what then
+      report:error(role.place or "", "%s has other %s than %s: %s starts all tasks alike", role.title, what, first.title, service)
+    end
+  end
 end
 
 local function check_name(self, report)

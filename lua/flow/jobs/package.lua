@@ -67,16 +67,18 @@ function package_of.collect(folder, what)
   return { root = root, files = closure(root, first), what = what }
 end
 
--- The bytes of a tar.gz of what was collected, equal for equal files. base64: as text.
+-- The bytes of a tar.gz of what was collected, equal for equal files. base64: as text. Raises when a file has gone or a program lacks. The
+-- archive is made in a file first: of a pipe's parts a shell gives only the last one's exit code, and gzip packs what a failed tar leaves.
 function package_of.pack(collected, base64)
   local names = {}
   for i, name in ipairs(collected.files) do names[i] = shell.quote("./" .. name) end
-  local tar = ("tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --directory=%s %s | gzip --no-name%s"):format(
-    shell.quote(collected.root), table.concat(names, " "), base64 and " | base64 --wrap=0" or "")
-  local pipe = assert(io.popen(tar, "r"))
-  local bytes = pipe:read("*a")
-  pipe:close()
-  if bytes == "" then raise("%s cannot be packed: tar and gzip are needed", collected.root) end
+  local tar = ("tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --directory=%s %s"):format(
+    shell.quote(collected.root), table.concat(names, " "))
+  local script = '(file=$(mktemp) && %s >"$file" && gzip --no-name <"$file"%s; code=$?; rm -f "$file"; exit $code)'
+  local bytes, code = shell.read(script:format(tar, base64 and " | base64 --wrap=0" or ""))
+  if code ~= 0 or bytes == "" then
+    raise("%s cannot be packed: tar and gzip are needed, and each of its files: %s", collected.root, table.concat(collected.files, ", "))
+  end
   return bytes
 end
 

@@ -93,10 +93,8 @@ end
 
 -- Variables in order; values are texts, or { key = } of the job's secret.
 local function environment_of(job, role, more)
-  local env, names, values = {}, {}, {}
-  for _, list in ipairs { job.env, role.env, more } do
-    for name, value in pairs(list) do values[name] = value end
-  end
+  local env, names, values = {}, {}, job_of.variables(job, role)
+  for name, value in pairs(more) do values[name] = value end
   if job.credentials then values.GOOGLE_APPLICATION_CREDENTIALS = SECRETS .. "/credentials.json" end
   for name in pairs(values) do names[#names + 1] = name end
   table.sort(names)

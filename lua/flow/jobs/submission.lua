@@ -49,11 +49,13 @@ local function make_secret()
   return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
 end
 
--- A file that only its owner may read, from the beginning.
+-- A file that only its owner may read, from the beginning: a shell makes it empty, by a umask, in place of what was there, and then it is
+-- written. It is not written through the shell: if that cannot make the file, SIGPIPE would end this program without a word.
 local function write_secret(path, text)
-  local pipe = assert(io.popen(("umask 077; rm -f %s; cat >%s"):format(shell.quote(path), shell.quote(path)), "w"))
-  pipe:write(text)
-  pipe:close()
+  local made = os.execute(("umask 077; rm -f %s && : >%s"):format(shell.quote(path), shell.quote(path))) == 0
+  local file = made and io.open(path, "wb")
+  local written = file and file:write(text)
+  if not (file and file:close() and written) then raise("%s cannot be written", path) end
 end
 
 -- The folder that a job's files go to. Keeps in the job which one it was called in, from which the key's path counts.

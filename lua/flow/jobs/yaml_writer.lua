@@ -1,6 +1,7 @@
 -- yaml_writer.lua: values of Lua as YAML that every reader takes for the same: what could be read as something else than this text is
 -- quoted, as JSON quotes it.
 
+local document = require "flow.jobs.document"
 local errors = require "flow.errors"
 local json = require "flow.json"
 
@@ -26,7 +27,7 @@ end
 -- Plain: begins with a letter, / or _, has nothing that ends a plain scalar, and is not a word with a meaning.
 function writer.scalar(value)
   if type(value) == "boolean" then return tostring(value) end
-  if type(value) == "number" then return ("%.14g"):format(value) end
+  if type(value) == "number" then return document.number_text(value) end
   if type(value) ~= "string" then errors.raise("yaml: %s has no form in YAML", errors.describe(value)) end
   if value:find "^[%a/_][%w/_.+@-]*$" and not WORDS[value:lower()] then return value end
   return quote(value)

@@ -4,6 +4,7 @@ local cloud = require "flow.jobs.cloud"
 local document = require "flow.jobs.document"
 local job_of = require "flow.jobs.job"
 local json = require "flow.json"
+local names = require "flow.names"
 local writer = require "flow.jobs.yaml_writer"
 
 local ai_platform = { name = "ai-platform" }
@@ -13,13 +14,10 @@ local NAMES = { chief = "master", worker = "worker", ps = "parameterServer", eva
 
 -- Variables of a role, which the service has no field for: env sets them where we say what a container runs.
 local function variables_of(job, role)
-  local list = {}
-  for _, from in ipairs { job.env, role.env } do
-    for name, value in pairs(from) do list[#list + 1] = name .. "=" .. value end
-  end
-  if job.tasks > 1 then list[#list + 1] = "FLOW_SECRET=" .. job.secret end
-  if job.threads then list[#list + 1] = "FLOW_THREADS=" .. job.threads end
-  table.sort(list)
+  local values, list = job_of.variables(job, role), {}
+  if job.tasks > 1 then values.FLOW_SECRET = job.secret end
+  if job.threads then values.FLOW_THREADS = tostring(job.threads) end
+  for i, name in ipairs(names.sorted(values)) do list[i] = name .. "=" .. values[name] end
   return list
 end
 

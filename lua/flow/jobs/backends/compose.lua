@@ -17,6 +17,12 @@ local PACKAGE = "/run/flowlua/" .. ARCHIVE
 local SHARED_MEMORY = "1gb"
 local POLICIES = { Never = "no", OnFailure = "on-failure", Always = "always" }
 
+-- A number of processors, of which Kubernetes' form may count thousandths: "500m"; nil: --cpus is not given, or is another quantity.
+local function cpus_of(job)
+  local number, unit = job.options.cpus:match "^([%d.]+)(%a*)$"
+  if number and (unit == "" or unit == "m") then return tonumber(number) / (unit == "m" and 1000 or 1) end
+end
+
 function compose.check(job, report)
   job_of.check_images(job, report)
   if job.options.engine == "mpi" then report:error("--engine", "Docker Compose starts no mpirun: --engine ring") end
@@ -25,6 +31,9 @@ function compose.check(job, report)
   end
   if job.options.restart_policy ~= "" and not POLICIES[job.options.restart_policy] then
     report:error("--restart-policy", "%s: containers are restarted Never, OnFailure or Always", job.options.restart_policy)
+  end
+  if job.options.cpus ~= "" and not cpus_of(job) then
+    report:error("--cpus", "%q is not a number of processors such as 4, 0.5 or 500m", job.options.cpus)
   end
   if job.max_seconds and not job.what[1] then
     report:error("", "a time limit needs the script: flowlua submit %s ... train.lua", job.name)
@@ -61,9 +70,7 @@ end
 -- file of its own, which others cannot read.
 local function environment_of(job, role, index, cluster)
   local env = {}
-  for _, from in ipairs { job.env, role.env } do
-    for name, value in pairs(from) do env[name] = literal(value) end
-  end
+  for name, value in pairs(job_of.variables(job, role)) do env[name] = literal(value) end
   if job.credentials then env.GOOGLE_APPLICATION_CREDENTIALS = KEY end
   if job.threads then env.FLOW_THREADS = tostring(job.threads) end
   if cluster then
@@ -88,7 +95,7 @@ local function service_of(job, role, index, cluster)
     command = #arguments > 0 and literals(arguments) or nil, environment = environment_of(job, role, index, cluster),
     env_file = cluster and { SECRET_FILE } or nil, volumes = volumes_of(job), restart = restart_of(job),
     shm_size = options.shm_size ~= "" and options.shm_size or SHARED_MEMORY, working_dir = job.git and job.git.path or nil,
-    cpus = options.cpus ~= "" and tonumber(options.cpus) or nil,
+    cpus = cpus_of(job),
     mem_limit = options.memory ~= "" and options.memory:lower():gsub("i$", "") or nil,
     stop_grace_period = "2m", labels = { ["flowlua.job"] = job.name },
     depends_on = job.git and { clone = { condition = "service_completed_successfully" } } or nil,

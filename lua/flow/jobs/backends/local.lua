@@ -2,6 +2,7 @@
 
 local job_of = require "flow.jobs.job"
 local mounts = require "flow.jobs.mounts"
+local names = require "flow.names"
 local processes = require "flow.jobs.processes"
 local shell = require "flow.shell"
 
@@ -19,6 +20,7 @@ function on_this_machine.check(job, report)
       report:error("--mount", "%s: a job of this machine sees the folders of this machine", mount.path)
     end
   end
+  job_of.check_alike(job, report, "flowlua launch")
   local policy = job.options.restart_policy
   if policy ~= "" and policy ~= "Never" and policy ~= "OnFailure" then
     report:error("--restart-policy", "%s: workers are started again (OnFailure) or not (Never)", policy)
@@ -60,8 +62,8 @@ function on_this_machine.files(job, folder)
   end
   local lines = { "#!/bin/sh", "cd " .. quote(job.folder_of_call) .. " || exit 1" }
   if job.package then lines[3] = ("cd %s || exit 1"):format(quote(job.package.root)) end
-  local names = require("flow.names").sorted(job.env)
-  for _, name in ipairs(names) do lines[#lines + 1] = ("export %s=%s"):format(name, quote(job.env[name])) end
+  local variables = job_of.variables(job, job.roles[1])
+  for _, name in ipairs(names.sorted(variables)) do lines[#lines + 1] = ("export %s=%s"):format(name, quote(variables[name])) end
   if job.credentials then lines[#lines + 1] = "export GOOGLE_APPLICATION_CREDENTIALS=" .. quote(job.credentials) end
   if job.git then
     local path = folder .. "/code"

@@ -13,6 +13,7 @@ local TYPES = { chief = "Chief", worker = "Worker", ps = "PS", evaluator = "Eval
 function pai_dlc.check(job, report)
   if not job.what[1] then report:error("", "PAI-DLC runs a command: flowlua submit %s ... train.lua", job.name) end
   job_of.check_images(job, report)
+  job_of.check_alike(job, report, "PAI-DLC")
   local options = job.options
   if options.workspace_id == "" then report:error("--workspace-id", "is missing: PAI's workspace that the job belongs to") end
   if options.ecs_spec == "" and (options.cpus == "" or options.memory == "") then
@@ -71,8 +72,7 @@ function pai_dlc.files(job)
   for _, text in ipairs(job_of.arguments(job, job.roles[1])) do command[#command + 1] = text end
   local line, code = shell.line(command), code_of(job)
   if code then line = ("cd %s && %s"):format(shell.quote(code.MountPath), line) end
-  local env = {}
-  for name, value in pairs(job.env) do env[name] = value end
+  local env = job_of.variables(job, job.roles[1])
   if job.tasks > 1 then
     env.FLOW_SECRET = job.secret
     if job.max_restarts > 0 then env.FLOW_MAX_RESTARTS = tostring(job.max_restarts) end
@@ -87,8 +87,9 @@ function pai_dlc.files(job)
   return { { name = FILE, text = json.encode(request) .. "\n", secret = true } }
 end
 
+-- The request has the cluster's secret: the client reads it from the file, since others can see the arguments of a process.
 function pai_dlc.submit(_, folder)
-  return { { "sh", "-c", 'aliyun pai-dlc POST /api/v1/jobs --header Content-Type=application/json --body "$(cat "$0")"',
+  return { { "aliyun", "pai-dlc", "POST", "/api/v1/jobs", "--header", "Content-Type=application/json", "--body-file",
              folder .. "/" .. FILE } }
 end
 

@@ -3,6 +3,7 @@
 
 local job_of = require "flow.jobs.job"
 local mounts = require "flow.jobs.mounts"
+local names = require "flow.names"
 local package_of = require "flow.jobs.package"
 local shell = require "flow.shell"
 
@@ -17,6 +18,13 @@ local function has_others(job)
   end
 end
 
+-- Bytes of a quantity as Kubernetes has them, whose bare numbers are bytes; nil: another unit.
+local UNITS = { [""] = 1, k = 1e3, K = 1e3, M = 1e6, G = 1e9, T = 1e12, Ki = 2 ^ 10, Mi = 2 ^ 20, Gi = 2 ^ 30, Ti = 2 ^ 40 }
+local function bytes_of(quantity)
+  local number, unit = quantity:match "^([%d.]+)(%a*)$"
+  return number and UNITS[unit] and tonumber(number) * UNITS[unit] or nil
+end
+
 function slurm.check(job, report)
   if not job.what[1] then report:error("", "Slurm starts a script, not an image: flowlua submit NAME ... train.lua") end
   for _, mount in ipairs(job.mounts) do
@@ -24,6 +32,10 @@ function slurm.check(job, report)
       report:error("--mount", "%s: the hosts of Slurm have their own folders: mount it on them", mount.path)
     end
   end
+  local cpus, memory = job.options.cpus, job.options.memory
+  if cpus ~= "" and not cpus:find "^[1-9]%d*$" then report:error("--cpus", "%q: Slurm gives a task whole processors, from 1", cpus) end
+  if memory ~= "" and not bytes_of(memory) then report:error("--memory", "%q is not bytes, Ki, Mi, Gi or Ti", memory) end
+  if job.what[1] then job_of.check_alike(job, report, "srun") end
   local other = has_others(job)
   if other and job.options.engine == "mpi" then report:error("--engine", "ranks of MPI are workers: no %s", other.title) end
   local policy = job.options.restart_policy
@@ -33,8 +45,10 @@ function slurm.check(job, report)
   if not job.name:find "^[%w_-]+$" then report:error("", "%q cannot be the name of a job", job.name) end
 end
 
+-- hours:minutes:seconds, rounded up: 00:00:00 is no limit for Slurm.
 local function clock(seconds)
-  return ("%02d:%02d:%02d"):format(math.floor(seconds / 3600), math.floor(seconds / 60) % 60, math.ceil(seconds) % 60)
+  seconds = math.ceil(seconds)
+  return ("%02d:%02d:%02d"):format(math.floor(seconds / 3600), math.floor(seconds / 60) % 60, seconds % 60)
 end
 
 local function most_gpus(job)
@@ -49,7 +63,8 @@ local function directives(job)
                   "#SBATCH --ntasks-per-node=1" }
   local function add(name, value) lines[#lines + 1] = ("#SBATCH --%s=%s"):format(name, value) end
   if options.cpus ~= "" then add("cpus-per-task", options.cpus) end
-  if options.memory ~= "" then add("mem", (options.memory:gsub("i$", ""))) end
+  -- M is 2^20 bytes for Slurm.
+  if options.memory ~= "" then add("mem", ("%.0fM"):format(math.ceil(bytes_of(options.memory) / 2 ^ 20))) end
   if gpus > 0 then add("gres", "gpu:" .. gpus) end
   if options.partition ~= "" then add("partition", options.partition) end
   if job.max_seconds then add("time", clock(job.max_seconds)) end
@@ -84,8 +99,8 @@ function slurm.files(job, folder)
   for _, text in ipairs(job_of.arguments(job, job.roles[1])) do command[#command + 1] = text end
   local lines = { "#!/bin/bash", table.concat(directives(job), "\n"), "set -e" }
   local function add(text, ...) lines[#lines + 1] = select("#", ...) > 0 and text:format(...) or text end
-  local names = require("flow.names").sorted(job.env)
-  for _, name in ipairs(names) do add("export %s=%s", name, quote(job.env[name])) end
+  local variables = job_of.variables(job, job.roles[1])
+  for _, name in ipairs(names.sorted(variables)) do add("export %s=%s", name, quote(variables[name])) end
   if job.credentials then add("export GOOGLE_APPLICATION_CREDENTIALS=%s", quote(job.credentials)) end
   if job.threads then add("export FLOW_THREADS=%d", job.threads)
   elseif job.options.cpus ~= "" then add("export FLOW_THREADS=%s", job.options.cpus) end

@@ -35,10 +35,7 @@ local function canonical(value)
 end
 
 local function environment_of(job, role)
-  local values, names, list = {}, {}, {}
-  for _, from in ipairs { job.env, role.env } do
-    for name, value in pairs(from) do values[name] = value end
-  end
+  local values, names, list = job_of.variables(job, role), {}, {}
   if job.tasks > 1 then values.FLOW_SECRET = job.secret end
   if job.threads then values.FLOW_THREADS = tostring(job.threads) end
   for name in pairs(values) do names[#names + 1] = name end
