@@ -1,4 +1,6 @@
--- confusion.lua: flow.plot.confusion_matrix: which classes a model takes for which, as a tensor and as a picture.
+-- confusion.lua: flow.plot.confusion_matrix: which classes a model takes for which, as a tensor and as a picture. Counting is done by
+-- flow.math.confusion_matrix; here scores become labels, counts become shares, and the cells are drawn: a square for each pair of classes,
+-- rows for the true class, columns for the predicted one. Called by plot/init.lua, which loads it on demand.
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"
@@ -12,13 +14,15 @@ local WAYS = { ["true"] = 2, pred = 1, all = 0 }      -- the axis over which sha
 local INK, MUTED = "#24292f", "#66707b"
 local LOW, HIGH = { 247, 250, 253 }, { 23, 92, 150 }
 
--- Labels out of labels, of {samples, classes} scores, or of one-hot rows.
+-- Labels out of labels, of {samples, classes} scores, or of one-hot rows. What is not a tensor of two axes is returned as it is, and is
+-- checked where it is counted.
 local function labels_of(value)
   if native.is_tensor(value) and value.rank == 2 and value.shape[2] > 1 then return value:classes() end
   return value
 end
 
--- Shares of a matrix given as nested lists; of nothing: 0.
+-- The shares of a square matrix, given as nested lists, as new nested lists. axis: 2: each row adds up to 1, 1: each column, 0: all cells
+-- do. A row, column or matrix whose sum is not above 0 has shares of 0.
 local function shares(cells, axis)
   local n, rows, columns, all = #cells, {}, {}, 0
   for i = 1, n do
@@ -37,18 +41,23 @@ local function shares(cells, axis)
   return result
 end
 
+-- share: of the largest cell; negative weights and NaN are drawn as 0.
 local function color(share)
   local parts = {}
+  share = share >= 0 and math.min(share, 1) or 0
   for i = 1, 3 do parts[i] = math.floor(LOW[i] + (HIGH[i] - LOW[i]) * share + 0.5) end
   return ("#%02x%02x%02x"):format(unpack(parts))
 end
 
+-- What stands in a cell: a share with two digits, a count or a sum of weights with up to six.
 local function value_text(value, is_share)
   if is_share then return value == 0 and "0" or value == 1 and "1" or ("%.2f"):format(value) end
   return ("%.6g"):format(value)
 end
 
--- The picture of nested lists. names: of the classes.
+-- The picture of nested lists, and what it shows in words. names: of the classes, as many as there are rows. Cells are as wide as their
+-- numbers need. Above 30 classes there are no numbers, only colours; names are left out where a cell is lower than a line of text, and
+-- slant where they are wider than a cell.
 local function draw(cells, names, is_share, title)
   local n, most, longest, widest = #cells, 0, 0, 0
   for i = 1, n do
@@ -93,6 +102,7 @@ local function draw(cells, names, is_share, title)
   return drawing, title or "confusion matrix"
 end
 
+-- The names of n classes as texts: those given, or 0, 1, ... Raises where there are more or fewer names than classes.
 local function check_names(names, n)
   local list = {}
   if names ~= nil and type(names) ~= "table" then
@@ -105,13 +115,17 @@ end
 
 -- The matrix {classes, classes} of labels y_true (rows) and y_pred (columns; scores {samples, classes} are turned into labels).
 -- options: class_names, file (.svg or .png), title, weights, num_classes, normalize: "true" (or true): shares of each row, "pred": of each
--- column, "all".
+-- column, "all". The result is int32, or float32 with weights or shares. The number of classes is num_classes, else that of class_names,
+-- else one more than the largest label. The options and the ending of the file are checked before anything is computed.
 function confusion.matrix(y_true, y_pred, options)
   local what = "flow.plot.confusion_matrix"
   options = errors.check_options(what, options, OPTIONS)
   local way = options.normalize == true and "true" or options.normalize or nil
   if way and not WAYS[way] then
     errors.raise("%s: normalize is \"true\", \"pred\" or \"all\", got %s", what, errors.describe(options.normalize))
+  end
+  if options.title ~= nil and type(options.title) ~= "string" then
+    errors.raise("%s: title is a string, got %s", what, errors.describe(options.title))
   end
   local plot = require "flow.plot"
   if options.file ~= nil then plot.ending(what, options.file, plot.PICTURES) end

@@ -1,4 +1,8 @@
 -- curves.lua: curves as a drawing, one panel a metric: history:plot(file), flow.plot.lines, and the frame of flow.plot.histogram.
+--
+-- series.lua makes panels of what the user gives: { name =, curves = { { name =, points = { { x =, value = } } } }, bars =, across =, along
+-- =, step =, is_whole = }. For each one this file makes a frame: the rectangle of the curves in the drawing's pixels, with an axis of
+-- scale.lua for either direction; then it draws grid, labels, bars, curves and legend into it. terminal.lua does the same in characters.
 
 local errors = require "flow.errors"
 local scale = require "flow.plot.scale"
@@ -14,7 +18,8 @@ local MARGIN = { left = 64, right = 18, top = 58, bottom = 46 }      -- around t
 local GAP, DOTS_UP_TO = 12, 40
 curves.COLORS = COLORS
 
--- Options of a picture, checked: title, width and height of one panel, yscale.
+-- Options of a picture, checked, as a new table { title =, logarithmic =, width =, height = } (pixels of one panel). Raises for what does
+-- not fit; what: the caller, for messages.
 function curves.options(what, options)
   local function size(name, default, least)
     local value = options[name]
@@ -38,7 +43,9 @@ end
 
 ---- a panel --------------------------------------------------------------------------------------------------------------------
 
--- Where the curves are in the picture, and how a step and a value become a place.
+-- Where the curves are in the picture, and how a step and a value become a place. x, y: the panel's upper left corner. The frame's own x,
+-- y, width and height are those inside of the margins. values: the axis of values, nil where the panel has no value with a place; place_y
+-- and what calls it must not be used then. across: the axis of steps.
 local function new_frame(panel, x, y, options)
   local frame = { x = x + MARGIN.left, y = y + MARGIN.top, logarithmic = options.logarithmic,
                   width = options.width - MARGIN.left - MARGIN.right, height = options.height - MARGIN.top - MARGIN.bottom }
@@ -55,6 +62,8 @@ local function new_frame(panel, x, y, options)
   return frame
 end
 
+-- Grid lines and labels of values at the left, ticks and labels of steps below, the axes' names, and a sentence where there is nothing to
+-- see.
 local function draw_axes(drawing, frame, panel)
   local x, y, right, bottom = frame.x, frame.y, frame.x + frame.width, frame.y + frame.height
   for _, tick in ipairs(frame.values and frame.values.ticks or {}) do
@@ -78,7 +87,9 @@ local function draw_axes(drawing, frame, panel)
   end
 end
 
--- The curve's unbroken pieces; a value that cannot be drawn breaks it, and is a cross at the lower edge.
+-- The curve's unbroken pieces; a value that cannot be drawn breaks it, and is a cross at the lower edge. dots: a circle at each value;
+-- without it only at the last one, and where a piece has one value, of which a line would show nothing. across: what x is called in
+-- tooltips.
 local function draw_curve(drawing, frame, curve, color, dots, across)
   local points, last = {}, nil
   local function where(point) return ("%s: %s in %s %.6g"):format(curve.name, series.value_text(point.value), across, point.x) end
@@ -92,7 +103,7 @@ local function draw_curve(drawing, frame, curve, color, dots, across)
   end
   for _, point in ipairs(curve.points) do
     local x = frame.place_x(point.x)
-    local drawn = series.is_finite(point.value) and frame.values and not (frame.logarithmic and point.value <= 0)
+    local drawn = series.has_place(point.value) and frame.values and not (frame.logarithmic and point.value <= 0)
     if drawn then
       points[#points + 1], points[#points + 2] = x, frame.place_y(point.value)
     else
@@ -104,14 +115,14 @@ local function draw_curve(drawing, frame, curve, color, dots, across)
   end
   finish()
   for _, point in ipairs(curve.points) do
-    if (dots or point == last) and series.is_finite(point.value) and frame.values and not (frame.logarithmic and point.value <= 0) then
+    if (dots or point == last) and series.has_place(point.value) and frame.values and not (frame.logarithmic and point.value <= 0) then
       drawing:add("circle", { cx = frame.place_x(point.x), cy = frame.place_y(point.value), r = 3.2, fill = color, stroke = "#ffffff",
                               stroke_width = 1 }, where(point))
     end
   end
 end
 
--- Names of the curves with their last values, side by side.
+-- Names of the curves with their last values, side by side above the frame. Each curve has the same room; a name that is longer is cut.
 local function draw_legend(drawing, frame, panel)
   local x, y = frame.x, frame.y - 14
   local room = frame.width / #panel.curves
@@ -128,6 +139,7 @@ local function draw_legend(drawing, frame, panel)
   end
 end
 
+-- One panel with its upper left corner at x, y. The first curve is drawn last, so that it lies on top of the others.
 local function draw_panel(drawing, panel, x, y, options)
   local frame = new_frame(panel, x, y, options)
   drawing:text(frame.x, y + 26, panel.name, { size = 15, weight = "600", fill = INK, width = frame.width })
@@ -145,7 +157,8 @@ local function draw_panel(drawing, panel, x, y, options)
   end
 end
 
--- The panels as a drawing, and what it shows in words. options: of curves.options.
+-- The panels as a drawing (svg.lua), and what it shows in words. options: of curves.options. Up to three panels stand beside each other,
+-- four in two rows, more in rows of three.
 function curves.draw(panels, options)
   local columns = #panels <= 3 and #panels or #panels == 4 and 2 or 3
   local rows = math.ceil(#panels / columns)

@@ -1,5 +1,6 @@
 -- graphics.lua: drawings as pictures in a terminal that shows some, by the graphics protocol of kitty: a PNG file in base64, in escape
--- sequences of at most 4096 characters (https://sw.kovidgoyal.net/kitty/graphics-protocol/).
+-- sequences of at most 4096 characters (https://sw.kovidgoyal.net/kitty/graphics-protocol/). The drawing becomes pixels (raster.lua), these
+-- a PNG file in the folder for temporary files, and its bytes the text that plot/init.lua prints.
 
 local host = require "flow.host"
 local native = require "flow.ffi"
@@ -12,7 +13,8 @@ local graphics = {}
 local MOST_CHARACTERS = 4096
 local PIXELS_A_COLUMN = 20      -- of a drawing: two for each of its units, as a character is about ten units wide
 
--- Whether what is printed goes to a terminal that says it has the protocol.
+-- Whether what is printed goes to a terminal that says it has the protocol. The terminal is not asked, since its answer would come as input
+-- of the program: the variables that such terminals set decide.
 function graphics.offered()
   if log.sink or C.flow_log_stdio() == 0 or C.flow_terminal_columns() <= 0 then return false end
   local term, program = host.getenv("TERM") or "", host.getenv("TERM_PROGRAM") or ""
@@ -20,7 +22,8 @@ function graphics.offered()
     or program == "WezTerm" or program == "ghostty"
 end
 
--- The characters that make the terminal show a PNG file, over this many of its columns.
+-- The characters that make the terminal show a PNG file, over this many of its columns: f=100 is PNG, a=T shows what was sent, c is the
+-- number of columns, m=1 says that another part follows.
 local function sequence(bytes, columns)
   local text, parts = svg.base64(bytes), {}
   for at = 1, #text, MOST_CHARACTERS do
@@ -31,16 +34,27 @@ local function sequence(bytes, columns)
   return table.concat(parts) .. "\n"
 end
 
--- The same for a drawing (svg.lua).
-function graphics.text(drawing)
-  local pixels, path = require("flow.plot.raster").pixels(drawing), os.tmpname()
-  require("flow.tensor.image").save(path .. ".png", pixels)
-  local file = assert(io.open(path .. ".png", "rb"))
-  local bytes = file:read "*a"
-  file:close()
+-- The bytes of a PNG file, which is written to a temporary path and removed, also when writing fails.
+local function png(pixels)
+  local os, io = host.os, host.io
+  local path = os.tmpname()
+  local ok, bytes = pcall(function()
+    require("flow.tensor.image").save(path .. ".png", pixels)
+    local file = assert(io.open(path .. ".png", "rb"))
+    local text = file:read "*a"
+    file:close()
+    return text
+  end)
   os.remove(path)
   os.remove(path .. ".png")
-  return sequence(bytes, math.min(math.ceil(pixels.shape[2] / PIXELS_A_COLUMN), C.flow_terminal_columns()))
+  if not ok then error(bytes, 0) end
+  return bytes
+end
+
+-- The same for a drawing (svg.lua).
+function graphics.text(drawing)
+  local pixels = require("flow.plot.raster").pixels(drawing)
+  return sequence(png(pixels), math.min(math.ceil(pixels.shape[2] / PIXELS_A_COLUMN), C.flow_terminal_columns()))
 end
 
 return graphics

@@ -1,4 +1,6 @@
--- images.lua: flow.plot.images: pictures in a grid, each below its title, as a drawing or in the characters of a terminal.
+-- images.lua: flow.plot.images: pictures in a grid, each below its title, as a drawing or in the characters of a terminal. read() turns
+-- what the user gives into bytes on the host; draw() and text() take what it returns: { pictures = uint8 tensors {height, width, 3}, titles
+-- = texts or empty, columns = }.
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"
@@ -11,7 +13,7 @@ local INK, GAP, LEAST_SIDE, TITLE = "#24292f", 12, 120, 22
 local RAMP = " .:-=+*#%@"      -- from black to white
 
 -- Bytes {height, width, 3} each. Whole numbers are bytes already; of floats 0 to 1 is the whole range, or 0 to 255 where one is above 1,
--- or, where one is negative, the least to the greatest.
+-- or, where one is negative, the least to the greatest. Values that are not finite are 0; true is white.
 local function to_bytes(what, picture)
   if picture.rank == 2 then picture = picture:reshape { picture.shape[1], picture.shape[2], 1 } end
   local channels = picture.shape[3]
@@ -19,8 +21,11 @@ local function to_bytes(what, picture)
     errors.raise("%s: a picture is {height, width} or {height, width, 1, 3 or 4}, got {%s}", what,
       table.concat(picture.shape, ", "))
   end
+  if picture.size == 0 then errors.raise("%s: a picture has no pixels: {%s}", what, table.concat(picture.shape, ", ")) end
   if channels == 4 then picture = picture[{ {}, {}, { 1, 3 } }] end
+  if picture.dtype == "bool" then picture = picture:to("float32") end
   if picture.dtype:find("float") then
+    picture = ops.where(picture:isfinite(), picture, 0)
     local low, high = picture:min():item(), picture:max():item()
     if low < 0 then picture = (picture - low) * (255 / math.max(high - low, 1e-12))
     elseif high <= 1 then picture = picture * 255 end
@@ -30,7 +35,8 @@ local function to_bytes(what, picture)
   return picture:contiguous()
 end
 
--- The pictures of a tensor or a list as bytes, at most `most`.
+-- The pictures of a tensor or a list as bytes, at most `most`: the others are not read. A tensor of two axes, or of three whose last one is
+-- 1 or 3, is one picture; another one of three or four axes is a batch of them. Raises where there is none.
 local function read(what, given, most)
   local list = {}
   local is_batch = native.is_tensor(given)
@@ -49,7 +55,8 @@ local function read(what, given, most)
   return list
 end
 
--- The title of each picture: of a list or a tensor of labels; class_names: those that labels from 0 stand for.
+-- The title of each picture as text: of a list or a tensor of labels; class_names: those that labels from 0 stand for. An empty list
+-- without options.titles; raises where there are fewer titles than pictures.
 local function titles_of(what, count, options)
   local titles, given, list = {}, options.titles, {}
   if given == nil then return titles end
@@ -64,13 +71,16 @@ local function titles_of(what, count, options)
   return titles
 end
 
--- What is shown: pictures, titles, columns.
+-- What is shown: { pictures =, titles =, columns = } (see above). options: max_images, titles, class_names, columns; without columns the
+-- grid is about square.
 function images.read(what, given, options)
   local pictures = read(what, given, options.max_images)
   local titles = titles_of(what, #pictures, options)
   return { pictures = pictures, titles = titles, columns = math.min(options.columns or math.ceil(math.sqrt(#pictures)), #pictures) }
 end
 
+-- The grid as a drawing, and what it shows in words. Small pictures are drawn larger, by one whole factor for all, so that the largest side
+-- has LEAST_SIDE pixels or more. Each has a cell for the largest of them and stands in its middle.
 function images.draw(shown, title)
   local count, columns, widest, highest = #shown.pictures, shown.columns, 0, 0
   for _, picture in ipairs(shown.pictures) do
@@ -112,17 +122,19 @@ local function lines_of(picture, width)
   return lines
 end
 
--- In characters, as many beside each other as fit into `room` columns.
+-- In characters, as many beside each other as fit into `room` columns of the terminal, at most shown.columns: a text that ends with a line
+-- end. Spaces at the ends of lines are left out.
 function images.text(shown, room, title)
   local columns, lines = math.max(1, math.min(shown.columns, math.floor(room / 16))), {}
   local width = math.min(math.floor((room + 2) / columns) - 2, 56)
+  local terminal = require "flow.plot.terminal"
   if title then lines[1] = title end
   for first = 1, #shown.pictures, columns do
     local blocks, height, heads = {}, 0, {}
     for i = first, math.min(first + columns - 1, #shown.pictures) do
       local block = lines_of(shown.pictures[i], width)
       blocks[#blocks + 1], height = block, math.max(height, #block)
-      if shown.titles[i] then heads[#heads + 1] = ("%-" .. width .. "s"):format(shown.titles[i]:sub(1, width)) end
+      if shown.titles[i] then heads[#heads + 1] = terminal.fit(shown.titles[i], width) end
     end
     if #heads > 0 then lines[#lines + 1] = table.concat(heads, "  ") end
     for row = 1, height do

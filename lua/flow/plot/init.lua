@@ -1,6 +1,10 @@
 -- init.lua: flow.plot: pictures of trainings, models, predictions and any numbers. Loaded when history:plot, model:plot or flow.plot
 -- is first used.
 --
+-- Each function checks its arguments and the ending of the file, lets a module of the room make a drawing (svg.lua: shapes and texts) and
+-- writes it: as SVG, or as the pixels of raster.lua by flow.image.save. Without a file it prints to the terminal: the drawing as a picture
+-- where the terminal shows some (graphics.lua), else characters (terminal.lua, images.lua), and returns what it printed.
+--
 -- The room: pictures of models, trainings and predictions. May use: tensor, layers, model.
 
 local errors = require "flow.errors"
@@ -29,7 +33,8 @@ internal.ending = ending
 local PICTURES = { "svg", "png" }
 internal.PICTURES = PICTURES
 
--- Writes a drawing. title: what it shows, in words.
+-- Writes a drawing to a file of one of PICTURES' endings, in place of what was there. title: what it shows, in words; an SVG file has it
+-- for readers that do not see it, a PNG file leaves it out.
 local function write(what, file, drawing, title)
   if ending(what, file, PICTURES) == "svg" then return io.write(file, drawing:to_string(title)) end
   require("flow.tensor.image").save(file, require("flow.plot.raster").pixels(drawing))
@@ -37,22 +42,28 @@ end
 
 internal.write = write
 
+-- Prints through flow.log, so that a sink of the host gets it, and returns the text.
 local function show(text)
   log.print("%s", text)
   return text
 end
 
--- The characters that show a drawing as a picture, where the terminal shows some; nil elsewhere.
+-- The characters that show a drawing as a picture, where the terminal shows some; nil elsewhere. draw() makes the drawing and is called
+-- only when it is needed.
 local function as_picture(draw)
   local graphics = require "flow.plot.graphics"
   return graphics.offered() and graphics.text((draw())) or nil
 end
 
--- Panels of curves to a file, or, without one, to the terminal; then it returns what it printed. A title is over all panels.
+-- Panels of curves to a file, or, without one, to the terminal; then it returns what it printed. A title is over all panels; in a file it
+-- is left out where the only panel has the same name, which stands over it already.
 local function show_panels(what, panels, file, options)
-  if #panels == 1 and options.title == panels[1].name and file then options.title = nil end
   local curves = require "flow.plot.curves"
-  local function draw() return curves.draw(panels, curves.options(what, options)) end
+  local function draw()
+    local how = curves.options(what, options)
+    if #panels == 1 and how.title == panels[1].name and file then how.title = nil end
+    return curves.draw(panels, how)
+  end
   if file == nil then return show(as_picture(draw) or require("flow.plot.terminal").text(what, panels, options)) end
   write(what, file, draw())
 end

@@ -4,6 +4,12 @@
 --   layout.place(boxes, edges)      boxes: { { across =, along = }, ... } sizes; edges: { { from, to }, ... } positions in boxes
 --   Each box gets .x (across, its middle) and .y (along, its beginning); each edge .points = { x1, y1, x2, y2, ... }.
 --   Returns the size across and along.
+--
+-- "along" is the direction in which edges lead, "across" the other one; model.lua turns them into right and down. A row is a layer of the
+-- drawing. What is placed in a row are points: { box =, across = width, weight =, up =, down = lists of points in the neighbouring rows,
+-- row =, position = in the row, x = middle }. A point without a box is the place where an edge passes the row. A layer that a
+-- model calls on its own result makes a cycle: boxes of a cycle, and those that it leads to, are placed only by what leads to them from
+-- outside of it. Nothing fails then, but not all edges lead onwards.
 
 local layout = {}
 
@@ -40,7 +46,8 @@ local function assign_layers(boxes, edges)
   return layer
 end
 
--- Points: the boxes, and one in each layer that an edge passes. chains[k]: the points of edge k.
+-- Points: the boxes, and one in each layer that an edge passes. chains[k]: the points of edge k from one box to the other. Returns the
+-- rows, which are lists of points, and the chains.
 local function make_points(boxes, edges, layer)
   local points, rows, chains = {}, {}, {}
   local function add(point, row)
@@ -64,6 +71,7 @@ local function make_points(boxes, edges, layer)
   return rows, chains
 end
 
+-- Renews position after a row was sorted.
 local function number_points(row)
   for i, point in ipairs(row) do point.position = i end
 end
@@ -127,7 +135,8 @@ local function order_rows(rows)
 end
 
 -- Places of a row as near as possible to where its points want to be, in order and without overlap: isotonic regression by pooling
--- neighbours that are too close.
+-- neighbours that are too close. wanted: by point. With the gaps subtracted (offset), "in order and without overlap" is "does not
+-- decrease", which pooling solves exactly: two neighbours that would decrease become one pool, at their weighted mean.
 local function settle(row, wanted)
   local offset, pools = 0, {}
   for i, point in ipairs(row) do
@@ -149,6 +158,7 @@ local function settle(row, wanted)
   end
 end
 
+-- The mean place of some points, by their weights. points: not empty.
 local function middle(points)
   local sum, weight = 0, 0
   for _, other in ipairs(points) do

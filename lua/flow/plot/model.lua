@@ -1,4 +1,8 @@
 -- model.lua: model:plot(file): the graph of a model's layers as a picture (.svg, .png) or for Graphviz (.dot).
+--
+-- graph_of() makes a graph of the model: { boxes = { { layer =, name =, class =, inputs =, outputs = symbolic tensors of its first call }
+-- }, edges = { { from, to } } }, positions in boxes. layout.lua places the boxes, and the rest draws them with svg.lua. Boxes get more
+-- fields on the way: lines, width, height (measure), across, along, x, y (layout).
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -19,6 +23,7 @@ local COLORS = {
   { "Normalization", "#f4effa", "#8a63b8" }, { "^Add$", "#fdf6dd", "#b8962a" }, { "Concatenate", "#fdf6dd", "#b8962a" },
 }
 
+-- The options of model:plot, checked: { shapes =, dtype =, names =, expand = true or nil, rankdir = "TB" by default }.
 local function check_options(options)
   options = errors.check_options("model:plot", options, OPTIONS)
   local rankdir = options.rankdir or "TB"
@@ -36,8 +41,10 @@ end
 
 ---- the graph -------------------------------------------------------------------------------------------------------------------
 
--- Adds the layers of a model to graph = { boxes =, edges = }. sources: the boxes that give its inputs, nil for the outermost model.
--- Returns the boxes that give its outputs.
+-- Adds the layers of a model to graph = { boxes =, edges =, known = the edges that are there, as "from>to" }. sources: the boxes that give
+-- its inputs, nil for the outermost model, whose inputs are boxes themselves. expand: nested models become their layers. Returns the boxes
+-- that give its outputs. A layer that is called several times is one box with the edges of all calls. prefix: of the names of a nested
+-- model's layers.
 local function add_model(graph, model, prefix, sources, expand)
   local made_by, box_of = {}, {}
   for i, input in ipairs(model.inputs) do made_by[input] = sources and sources[i] end
@@ -71,7 +78,8 @@ local function add_model(graph, model, prefix, sources, expand)
   return results
 end
 
--- A model that does not know its graph is one box a layer, one after the other.
+-- A model that does not know its graph is one box a layer; those of a Sequential that is not built are joined one after the other. Raises
+-- for a model without layers.
 local function graph_of(model, expand)
   local graph = { boxes = {}, edges = {}, known = {} }
   if rawget(model, "_order") then
@@ -86,6 +94,7 @@ local function graph_of(model, expand)
   return graph
 end
 
+-- The shapes of symbolic tensors: "?" for none, as of a layer that was never called.
 local function shapes_text(list)
   local parts = {}
   for i, value in ipairs(list) do parts[i] = symbolic.shape_text(value.shape) end
@@ -115,6 +124,7 @@ end
 
 ---- drawing ----------------------------------------------------------------------------------------------------------------------------
 
+-- Sets lines, width and height of a box, in pixels. Lines wider than MOST_WIDTH are cut when they are drawn.
 local function measure(box, how)
   box.lines = lines_of(box, how)
   local width, height = 90, 2 * 9 - 5
@@ -132,6 +142,7 @@ local function colors_of(class)
   return "#f4f5f7", "#8a949e"
 end
 
+-- x, y: the upper left corner.
 local function draw_box(drawing, box, x, y)
   local fill, stroke = colors_of(box.class)
   drawing:add("rect", { x = x, y = y, width = box.width, height = box.height, rx = 6, fill = fill, stroke = stroke, stroke_width = 1.2 },
@@ -144,7 +155,8 @@ local function draw_box(drawing, box, x, y)
   end
 end
 
--- A curve that leaves and enters along the direction of the layers, straight where it passes a layer; and its arrow head.
+-- A curve that leaves and enters along the direction of the layers, straight where it passes a layer; and its arrow head. points: of
+-- layout.lua; place(x, y): where a point of the layout is in the drawing.
 local function draw_edge(drawing, points, place, horizontal)
   local function number(x, y)
     x, y = place(x, y)
@@ -190,6 +202,7 @@ end
 
 ---- Graphviz -------------------------------------------------------------------------------------------------------------------------
 
+-- A string of Graphviz' language: https://graphviz.org/doc/info/lang.html.
 local function quoted(text)
   return '"' .. text:gsub('[\\"]', "\\%0"):gsub("\n", "\\n") .. '"'
 end

@@ -1,27 +1,34 @@
 -- raster.lua: a drawing (svg.lua) as pixels, for .png files: rectangles, lines, circles, pictures and texts in the dots of font.lua.
 -- Edges are soft: a pixel takes as much colour as the shape's distance from its middle says.
+--
+-- A canvas is { tensor = uint8 {height, width, 3} on the host, width =, height =, bytes = a pointer to the tensor's first byte, which is
+-- valid as long as the tensor is }. Functions take places and sizes in pixels; those in shapes, one for each element of svg.lua's drawings,
+-- take the drawing's units and multiply by SCALE. fill() keeps everything inside of the canvas, so no shape can write beyond it.
 
 local bit = require "bit"
 local native = require "flow.ffi"
 local ops = require "flow.tensor"
 local font = require "flow.plot.font"
+local svg = require "flow.plot.svg"
 
 local C = native.C
 local SCALE = 2      -- pixels for a unit of the drawing, so that lines and texts stay clear
 
 local raster = {}
 
+-- "#rrggbb" as three numbers from 0 to 255. All colours of this room have this form.
 local function color_of(text)
   local red, green, blue = text:match("^#(%x%x)(%x%x)(%x%x)$")
   return tonumber(red, 16), tonumber(green, 16), tonumber(blue, 16)
 end
 
 local function new_canvas(width, height)
-  local tensor = ops.full({ height, width, 3 }, 255, { dtype = "uint8" })
+  -- On the host whatever flow.device says, since the bytes are set from here.
+  local tensor = ops.full({ height, width, 3 }, 255, { dtype = "uint8", device = "cpu" })
   return { tensor = tensor, width = width, height = height, bytes = native.cast("uint8_t *", C.flow_tensor_data(native.pointer(tensor))) }
 end
 
--- Mixes a colour into a pixel; share: 0 to 1.
+-- Mixes a colour into a pixel; share: 0 to 1. x and y have to be inside of the canvas: nothing is checked here.
 local function mix(canvas, x, y, red, green, blue, share)
   local bytes, at = canvas.bytes, 3 * (y * canvas.width + x)
   bytes[at] = bytes[at] + (red - bytes[at]) * share
@@ -29,7 +36,8 @@ local function mix(canvas, x, y, red, green, blue, share)
   bytes[at + 2] = bytes[at + 2] + (blue - bytes[at + 2]) * share
 end
 
--- Colours all pixels between the corners by the share that share_at(x, y) gives of a pixel's middle.
+-- Colours all pixels between the corners, as far as they are on the canvas, by the share that share_at(x, y) gives of a pixel's middle: 0
+-- and less leave it as it is, 1 and more replace it.
 local function fill(canvas, left, top, right, bottom, color, share_at)
   local red, green, blue = color_of(color)
   for y = math.max(0, math.floor(top)), math.min(canvas.height - 1, math.ceil(bottom)) do
@@ -40,6 +48,7 @@ local function fill(canvas, left, top, right, bottom, color, share_at)
   end
 end
 
+-- A line with round ends; of no length: a disc. A pixel's share goes from 1 to 0 over one pixel around the edge.
 local function draw_line(canvas, x1, y1, x2, y2, width, color)
   local half, dx, dy = width / 2, x2 - x1, y2 - y1
   local square = dx * dx + dy * dy
@@ -55,6 +64,7 @@ local function draw_circle(canvas, x, y, radius, color)
   draw_line(canvas, x, y, x, y, 2 * radius, color)
 end
 
+-- A pixel's share is the part of its area that the rectangle covers.
 local function draw_rectangle(canvas, left, top, right, bottom, color)
   fill(canvas, left - 1, top - 1, right + 1, bottom + 1, color, function(x, y)
     local across = math.min(x + 0.5, right) - math.max(x - 0.5, left)
@@ -66,7 +76,7 @@ end
 -- Texts begin, end or have their middle at x, and lead upwards where they are rotated. Characters that the font lacks are "?".
 local function draw_text(canvas, text, x, y, options)
   local characters = {}
-  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do characters[#characters + 1] = font[character] or font["?"] end
+  for character in svg.characters(text) do characters[#characters + 1] = font[character] or font["?"] end
   local dot = math.max(1, math.floor(options.size * SCALE * 0.09 + 0.5))
   local width = (#characters * 6 - 1) * dot
   local from = options.anchor == "middle" and -width / 2 or options.anchor == "end" and -width or 0
@@ -85,7 +95,8 @@ local function draw_text(canvas, text, x, y, options)
   end
 end
 
--- A picture {height, width, 3} of bytes, each of whose pixels becomes a rectangle.
+-- A picture {height, width, 3} of bytes on the host, each of whose pixels becomes a rectangle: for each pixel of the canvas the nearest one
+-- of the picture is taken.
 local function draw_picture(canvas, list)
   local height, width = list.pixels.shape[1], list.pixels.shape[2]
   local source = native.cast("const uint8_t *", C.flow_tensor_data(native.pointer(list.pixels)))

@@ -1,4 +1,13 @@
--- series.lua: what a History shows: a panel for each metric, with its validation values beside it.
+-- series.lua: what a History shows: a panel for each metric, with its validation values beside it; and the panels of flow.plot.lines and
+-- flow.plot.histogram.
+--
+-- A panel is what curves.lua and terminal.lua draw:
+--   name      what stands above it; "": nothing
+--   curves    { { name =, points = { { x =, value = }, ... } }, ... }, the first one on top; a value may be NaN or infinite, an x may not
+--   bars      of a histogram: { { left =, right =, value = a count }, ... }; curves is empty then
+--   across, along    the names of the axes; along may be nil
+--   step      what an x is called in tooltips
+--   is_whole  all x are whole numbers below 2^53: ticks are at whole numbers
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"
@@ -12,13 +21,13 @@ local function rank(name)
   return name == "loss" and 0 or name:find("loss$") and 1 or name == "learning_rate" and 3 or 2
 end
 
-local function is_finite(value)
-  return value == value and value < math.huge and value > -math.huge
-end
-series.is_finite = is_finite
+-- Whether a value has a place on an axis: a number whose distance from any other one is finite, too.
+local LARGEST = 1e300
+local function has_place(value) return value >= -LARGEST and value <= LARGEST end      -- false for NaN
+series.has_place = has_place
 
 -- { name =, points = { { x = the epoch from 1, value = }, ... } }. Values that were not taken in every epoch (validation_freq) bring the
--- epochs in which they were.
+-- epochs in which they were. Raises where a value is not a number.
 local function curve(history, name)
   local values, epochs = history.history[name], history.epoch
   local own = rawget(history, "epochs")
@@ -26,19 +35,21 @@ local function curve(history, name)
   local points = {}
   for i, value in ipairs(values) do
     if type(value) ~= "number" then raise("history:plot: %s[%d] is %s, expected a number", name, i, errors.describe(value)) end
-    points[i] = { x = (epochs[i] or i - 1) + 1, value = value }
+    points[i] = { x = (epochs and epochs[i] or i - 1) + 1, value = value }
   end
   return { name = name, points = points }
 end
 
--- The panels of a History: { { name =, curves = { curve, ... } }, ... }. names: the metrics to show, nil for all.
+-- The panels of a History: { { name =, curves = { curve, ... } }, ... }, never empty. names: the metrics to show, in this order, nil for
+-- all: the loss first, other losses, metrics, the learning rate last, each group by name.
 function series.panels(history, names)
   if type(history) ~= "table" or type(history.history) ~= "table" then
     errors.raise("history:plot: expected the History that fit returns, got %s", errors.describe(history))
   end
   local given = history.history
   local panels, chosen = {}, {}
-  if names then
+  if names ~= nil then
+    if type(names) ~= "table" then raise("history:plot: metrics is a list of names, got %s", errors.describe(names)) end
     for _, name in ipairs(names) do
       if not given[name] then raise("history:plot: there is no metric %q%s", tostring(name), errors.suggestion(tostring(name), given)) end
       chosen[#chosen + 1] = name
@@ -61,7 +72,8 @@ function series.panels(history, names)
   return panels
 end
 
--- The numbers of a list or a tensor of one dimension.
+-- The numbers of a list, which is returned itself, or of a tensor of any shape, in order. what, name: the caller and the argument, for
+-- messages.
 local function numbers_of(what, name, values)
   if native.is_tensor(values) then values = values:reshape { -1 }:totable() end
   if type(values) ~= "table" then errors.raise("%s: %s is a list of numbers or a tensor, got %s", what, name, errors.describe(values)) end
@@ -72,8 +84,9 @@ local function numbers_of(what, name, values)
 end
 series.numbers_of = numbers_of
 
--- Any curves as one panel: { loss = { 3, 2, 1 }, val_loss = ... }, a list of lists, or one list or tensor. options: x (where the
--- values are; 1, 2, 3 without it), xlabel, ylabel, title, labels.
+-- Any curves as one panel, in a list: { loss = { 3, 2, 1 }, val_loss = ... }, a list of lists, or one list or tensor. options: x (where the
+-- values are; 1, 2, 3 without it), xlabel, ylabel, title, labels (of the curves of a list). Curves with names come by name, each val_ after
+-- the one it belongs to. Raises where x has another length than a curve.
 function series.lines(what, given, options)
   local named = {}
   if native.is_tensor(given) and given.rank == 1 or type(given) == "table" and type(given[1]) == "number" then given = { given } end
@@ -93,6 +106,9 @@ function series.lines(what, given, options)
     return #a.key < #b.key
   end)
   local x = options.x ~= nil and numbers_of(what, "x", options.x) or nil
+  for i, place in ipairs(x or {}) do
+    if not has_place(place) then errors.raise("%s: x[%d] is %s, expected a finite number", what, i, series.value_text(place)) end
+  end
   local panel = { name = options.title or "", curves = {}, across = options.xlabel or "", along = options.ylabel,
                   step = options.xlabel or "x", is_whole = true }
   for i, each in ipairs(named) do
@@ -100,7 +116,7 @@ function series.lines(what, given, options)
     if x and #x ~= #values then errors.raise("%s: %s has %d values, x has %d", what, each.name, #values, #x) end
     for k, value in ipairs(values) do
       points[k] = { x = x and x[k] or k, value = value }
-      panel.is_whole = panel.is_whole and points[k].x % 1 == 0
+      panel.is_whole = panel.is_whole and points[k].x % 1 == 0 and math.abs(points[k].x) < 2 ^ 53
     end
     panel.curves[i] = { name = each.name, points = points }
   end
@@ -109,26 +125,32 @@ function series.lines(what, given, options)
 end
 
 -- How many values are in each of `bins` equal parts between the least and the greatest, as NumPy's histogram has it, as one panel of bars.
+-- A value at the edge of two parts is in the right one, the greatest in the last part. The edges are what NumPy computes (low + i * step),
+-- and a value goes by them and not by the quotient, which rounding may put on the other side.
 function series.histogram(what, given, bins, options)
   local values, low, high = numbers_of(what, "values", given), math.huge, -math.huge
   for _, value in ipairs(values) do
-    if is_finite(value) then low, high = math.min(low, value), math.max(high, value) end
+    if has_place(value) then low, high = math.min(low, value), math.max(high, value) end
   end
   if low > high then errors.raise("%s: there is nothing to plot: no finite value was given", what) end
-  if low == high then low, high = low - 0.5, high + 0.5 end
-  local bars = {}
-  for i = 1, bins do bars[i] = { left = low + (high - low) * (i - 1) / bins, right = low + (high - low) * i / bins, value = 0 } end
+  local room = 0.5
+  while low == high do low, high, room = low - room, high + room, room * 2 end      -- of 1e17, 0.5 is lost
+  local bars, step = {}, (high - low) / bins
+  for i = 1, bins do bars[i] = { left = low + (i - 1) * step, right = i == bins and high or low + i * step, value = 0 } end
   for _, value in ipairs(values) do
-    if is_finite(value) then
-      local bar = bars[math.min(math.floor((value - low) / (high - low) * bins) + 1, bins)]
-      bar.value = bar.value + 1
+    if has_place(value) then
+      local at = math.min(math.floor((value - low) / (high - low) * bins) + 1, bins)
+      if value < bars[at].left then at = at - 1
+      elseif at < bins and value >= bars[at].right then at = at + 1 end
+      bars[at].value = bars[at].value + 1
     end
   end
   return { { name = options.title or "", curves = {}, bars = bars, across = options.xlabel or "", along = options.ylabel or "count",
              step = "x" } }
 end
 
--- The axis of epochs, steps or whatever is across a panel.
+-- The axis of what is across a panel. Its ends are first and last themselves, not the next round numbers, so that curves take the whole
+-- width.
 function series.axis(panel, first, last, count)
   if panel.is_whole then return scale.epochs(first, last, count) end
   local axis = scale.linear(first, last, count)
@@ -151,7 +173,7 @@ function series.ranges(panel, positive)
     for _, point in ipairs(one.points) do
       range.first = math.min(range.first or point.x, point.x)
       range.last = math.max(range.last or point.x, point.x)
-      if is_finite(point.value) and (not positive or point.value > 0) then
+      if has_place(point.value) and (not positive or point.value > 0) then
         range.low = math.min(range.low or point.value, point.value)
         range.high = math.max(range.high or point.value, point.value)
       end
@@ -163,7 +185,7 @@ end
 -- A value in few characters: 0.1234, 12.3, 1.2e-5, nan.
 function series.value_text(value)
   if value ~= value then return "nan" end
-  if not is_finite(value) then return value > 0 and "inf" or "-inf" end
+  if value == math.huge or value == -math.huge then return value > 0 and "inf" or "-inf" end
   return (("%.4g"):format(value):gsub("e([+-])0*(%d)", function(sign, digit) return "e" .. (sign == "-" and "-" or "") .. digit end))
 end
 

@@ -2,9 +2,13 @@
 -- outside, every text escaped. Lengths are pixels, y grows downwards.
 --
 --   local drawing = svg.new(640, 400)
---   drawing:add("line", { x1 = 0, y1 = 0, x2 = 10, y2 = 10, stroke = "#888" })
+--   drawing:add("line", { x1 = 0, y1 = 0, x2 = 10, y2 = 10, stroke = "#888888" })
 --   drawing:text(20, 30, "loss", { size = 13, anchor = "middle" })
 --   drawing:to_string()
+--
+-- A drawing is kept twice: parts, the lines of the SVG file, and shapes, the same for raster.lua, which draws them as pixels and does not
+-- read SVG. Drawing:add, text, polyline, cross and picture write both. Attributes are written in the order of their names, so equal
+-- drawings give equal files. In attributes _ stands for - (stroke_width).
 
 local svg = {}
 local Drawing = {}
@@ -32,12 +36,16 @@ function svg.escape(text)
   return table.concat(parts)
 end
 
+-- An iterator over the characters of UTF-8; bytes that continue none are left out.
+function svg.characters(text) return text:gmatch("[%z\1-\127\194-\244][\128-\191]*") end
+
 -- Width of a character in ems, by its kind (the first that fits): somewhat wider than Helvetica, as wide as DejaVu Sans.
 local WIDTHS = {
   { "[iljI|.,:;'!]", 0.32 }, { "[ftr()%[%]{}/\\%- \"*`]", 0.41 }, { "[mwMWQ@%%]", 0.93 }, { "[A-Z&]", 0.70 }, { ".", 0.62 },
 }
-local BOLD = 1.13
+local BOLD, NARROWEST = 1.13, 0.32
 
+-- character: one of UTF-8, as a string. All characters of two bytes count as wide as a letter, longer ones (Chinese, emoji) as an em.
 local function character_width(character)
   if #character > 1 then return #character == 2 and 0.65 or 1 end
   for _, kind in ipairs(WIDTHS) do
@@ -49,16 +57,18 @@ end
 -- About how wide a text is: fonts differ, so this leaves some room.
 function svg.text_width(text, size, weight)
   local width = 0
-  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do width = width + character_width(character) end
+  for character in svg.characters(text) do width = width + character_width(character) end
   return width * size * (weight and BOLD or 1)
 end
 
--- The text, cut in the middle with an ellipsis if it is wider than that: beginnings and endings tell names apart.
+-- The text, cut in the middle with an ellipsis if it is wider than `width` pixels: beginnings and endings tell names apart. Where not even
+-- two characters fit it is the ellipsis alone.
 function svg.fit_text(text, size, width, weight)
   if svg.text_width(text, size, weight) <= width then return text end
   local characters = {}
-  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do characters[#characters + 1] = character end
-  for kept = #characters - 1, 2, -1 do
+  for character in svg.characters(text) do characters[#characters + 1] = character end
+  local most = math.floor(width / (NARROWEST * size))      -- more characters fit in no case: a long text need not be tried at each length
+  for kept = math.min(#characters - 1, most), 2, -1 do
     local left = math.ceil(kept / 2)
     local candidate = table.concat(characters, "", 1, left) .. "…" .. table.concat(characters, "", #characters - (kept - left) + 1)
     if svg.text_width(candidate, size, weight) <= width then return candidate end
@@ -74,6 +84,7 @@ svg.number = number
 
 local LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
+-- RFC 4648, without line ends.
 function svg.base64(bytes)
   local parts = {}
   for at = 1, #bytes, 3 do
@@ -109,6 +120,7 @@ local function bitmap(pixels)
   return "BM" .. words(54 + bytes, 0, 54, 40, width, height, 1 + 24 * 65536, 0, bytes, 2835, 2835, 0, 0) .. table.concat(rows)
 end
 
+-- ' a="1" b="text"' of a table of numbers and texts.
 local function attributes(list)
   local names, parts = {}, {}
   for name in pairs(list) do names[#names + 1] = name end
@@ -120,7 +132,8 @@ local function attributes(list)
   return table.concat(parts)
 end
 
--- parts: lines of SVG; shapes: the same as { element =, list = attributes }, for raster.lua.
+-- width, height: in pixels. parts: lines of SVG; shapes: the same as { element =, list = attributes }, for raster.lua; depth: of the
+-- indentation.
 function svg.new(width, height)
   return setmetatable({ width = width, height = height, parts = {}, shapes = {}, depth = 1 }, Drawing)
 end

@@ -1,15 +1,19 @@
 -- terminal.lua: history:plot() without a file: the curves in characters, Braille dots where the terminal writes UTF-8 and plain
--- ASCII elsewhere, as wide as the terminal.
+-- ASCII elsewhere, as wide as the terminal. It takes the panels that series.lua makes and the axes of scale.lua, as curves.lua does, and
+-- draws into a canvas: { across =, down = cells, columns =, rows = dots, unicode =, cells = by row and column, either the bits of a Braille
+-- character or a mark of ASCII; nil: empty }.
 
 local host = require "flow.host"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local scale = require "flow.plot.scale"
 local series = require "flow.plot.series"
+local svg = require "flow.plot.svg"
 
 local C = native.C
 local terminal = {}
 
+local MOST_COLUMNS, MOST_LINES = 120, 1000
 local MARKS = { "*", "o", "+", "x", "#", "@", "%", "&" }     -- of curves in ASCII
 local DOTS = { { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 } } -- bits of a Braille character by row and column (Unicode, block U+2800)
 
@@ -22,10 +26,12 @@ local function is_utf8()
   return false
 end
 
+-- The character U+2800 + bits in UTF-8; bits: 0 to 255.
 local function braille(bits)
   return "\226" .. string.char(160 + math.floor(bits / 64), 128 + bits % 64)
 end
 
+-- Characters of UTF-8: bytes that do not continue one.
 local function length(text)
   return select(2, text:gsub("[^\128-\191]", ""))
 end
@@ -53,6 +59,7 @@ local function set(canvas, column, row, curve)
   end
 end
 
+-- A dot for each column or row between two places in dots, whichever are more. curve: its number.
 local function draw_line(canvas, x0, y0, x1, y1, curve)
   local steps = math.max(math.abs(x1 - x0), math.abs(y1 - y0), 1)
   for i = 0, steps do
@@ -64,7 +71,7 @@ end
 local function draw_curve(canvas, curve, number, epochs, values)
   local last_x, last_y
   for _, point in ipairs(curve.points) do
-    if series.is_finite(point.value) then
+    if series.has_place(point.value) then
       local x = scale.share(epochs, point.x) * (canvas.columns - 1)
       local y = (1 - scale.share(values, point.value)) * (canvas.rows - 1)
       draw_line(canvas, last_x or x, last_y or y, x, y, number)
@@ -75,6 +82,7 @@ local function draw_curve(canvas, curve, number, epochs, values)
   end
 end
 
+-- A row of cells as text; row: from 1.
 local function cell_text(canvas, row)
   local parts = {}
   for i = 1, canvas.across do
@@ -84,6 +92,7 @@ local function cell_text(canvas, row)
   return table.concat(parts)
 end
 
+-- For each curve a sample of its line, its name and its last value.
 local function legend(panel, unicode)
   local parts = {}
   for i, curve in ipairs(panel.curves) do
@@ -98,12 +107,15 @@ end
 local function cut(text, width)
   if length(text) <= width then return text end
   local kept = {}
-  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do
+  for character in svg.characters(text) do
     if #kept == width then break end
     kept[#kept + 1] = character
   end
   return table.concat(kept)
 end
+
+-- The text in exactly `width` characters: cut, or filled with spaces.
+function terminal.fit(text, width) return cut(text, width) .. (" "):rep(width - length(text)) end
 
 -- A panel: legend, plot with labels at the left, axis and its labels below. Later curves are drawn first, so that the first one is on
 -- top. A label is left out where it would touch the one before.
@@ -159,15 +171,16 @@ local function bar_lines(panel, width, unicode, lines)
   end
 end
 
--- Panels as lines of text. options: title, width, height of one panel in lines, unicode (else as the environment says).
+-- Panels as lines of text, an empty line between two. options: title, width, height of one panel in lines, unicode (else as the environment
+-- says). Raises for a width or height that is out of range.
 function terminal.text(what, panels, options)
   local columns = C.flow_terminal_columns()
   local width, height = options.width or (columns > 0 and columns - 1 or 79), options.height or 10
-  if type(width) ~= "number" or not (width >= 20) then
+  if type(width) ~= "number" or not (width >= 20) then      -- more than MOST_COLUMNS are not used
     errors.raise("%s: width is a number from 20, got %s", what, errors.describe(width))
   end
-  if type(height) ~= "number" or not (height >= 3) then
-    errors.raise("%s: height is a number from 3, got %s", what, errors.describe(height))
+  if type(height) ~= "number" or not (height >= 3 and height <= MOST_LINES) then
+    errors.raise("%s: height is a number from 3 to %d, got %s", what, MOST_LINES, errors.describe(height))
   end
   local unicode = options.unicode
   if unicode == nil then unicode = is_utf8() end
@@ -175,7 +188,7 @@ function terminal.text(what, panels, options)
   if options.title then lines[1] = options.title end
   for i, panel in ipairs(panels) do
     if i > 1 then lines[#lines + 1] = "" end
-    local across = math.floor(math.min(width, 120))
+    local across = math.floor(math.min(width, MOST_COLUMNS))
     if panel.bars then bar_lines(panel, across, unicode, lines)
     else panel_lines(panel, across, math.floor(height), unicode, lines) end
   end
