@@ -124,6 +124,12 @@ function names.auto(class)
   return count == 0 and base or base .. "_" .. count
 end
 
+-- 1, 2, ...: how many names with this beginning are taken, this one included, as keras.backend.get_uid counts.
+function names.count(prefix)
+  counters[prefix] = (counters[prefix] or 0) + 1
+  return counters[prefix]
+end
+
 -- f(...), in which names.auto(class) names an object as one of `other`.
 function names.instead(class, other, f, ...)
   local earlier = named_as[class]

@@ -11,6 +11,9 @@
 --   body           function(x, options) -> x: the layers from the input to the last features
 --   top            function(x, options) -> x: the classifier; without it the mean over each picture and a Dense layer "predictions"
 --   files          function(options, shape) -> address of the weights on ImageNet, for include_top or without
+--
+-- make() checks the arguments, finds the shape of the input and the file of the weights, calls body and then top, bottom or a pooling on a
+-- symbolic input, and loads the weights.
 
 local host = require "flow.host"
 local errors = require "flow.errors"
@@ -25,11 +28,17 @@ local application = {}
 application.COMMON = "include_top: boolean = true, weights?: string|boolean, input_tensor?: any, input_shape?: list, " ..
   "pooling?: 'avg'|'max'|boolean, classes: count = 1000, classifier_activation?: any, name?: string"
 
-local function shape_text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
+local function shape_text(shape)
+  local parts = {}
+  for axis, length in ipairs(shape) do parts[axis] = tostring(length) end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
 
 ---- the input ----------------------------------------------------------------------------------------------------------------------
 
--- {rows, columns, channels}, -1 for a size that is not known, as Keras' obtain_input_shape finds them.
+-- {rows, columns, channels}, -1 for a size that is not known, as Keras' obtain_input_shape finds them
+-- (keras/src/applications/imagenet_utils.py): what input_shape or else input_tensor says, else the application's default size with the
+-- classifier, any size without it. Raises for a shape that the layers, the classifier or the weights do not take.
 local function input_shape(what, record, options)
   local shape, size = options.input_shape, record.default_size
   if not shape and options.input_tensor then shape = { unpack(options.input_tensor.shape, 2) } end
@@ -69,6 +78,7 @@ end
 
 ---- weights ------------------------------------------------------------------------------------------------------------------------
 
+-- Sets weights to "imagenet" where nothing is said.
 local function check_weights(what, options)
   local weights = options.weights
   if weights == nil then options.weights = "imagenet" end
@@ -87,7 +97,8 @@ end
 -- Where Keras keeps what it has fetched.
 local function folder() return host.os.getenv "KERAS_HOME" or (host.os.getenv "HOME" or ".") .. "/.keras" end
 
--- The path of a file of Keras' that was fetched, or an error that says where to get it.
+-- The path of a file of Keras' that was fetched. Raises where it is missing, with the address to get it from: nothing here uses the
+-- network.
 function application.fetched(what, address)
   local name = address:match "[^/]*$"
   local path = folder() .. "/models/" .. name
@@ -102,6 +113,7 @@ end
 
 ---- models -------------------------------------------------------------------------------------------------------------------------
 
+-- The mean ("avg") or the largest value ("max") over each picture, or x itself for another kind. named: the layer has Keras' name.
 local function pool(x, kind, named)
   if kind == "avg" then return layers.GlobalAveragePooling2D { name = named and "avg_pool" or nil }(x) end
   if kind == "max" then return layers.GlobalMaxPooling2D { name = named and "max_pool" or nil }(x) end
@@ -121,6 +133,7 @@ function application.classify(x, options, named)
   return layers.Dense(options.classes, { activation = application.activation(options), name = "predictions" })(x)
 end
 
+-- What follows the body: the classifier, or without it what the record or the option pooling says.
 local function end_of(x, record, options)
   if not options.include_top then
     if record.bottom then return record.bottom(x, options) end
@@ -130,7 +143,8 @@ local function end_of(x, record, options)
   return application.classify(x, options, record.named_pooling or record.top_pooling)
 end
 
--- The inputs that a symbolic tensor is computed from; itself, if it is one.
+-- The inputs that a symbolic tensor is computed from: one, or a list of several in the order in which a walk from the tensor meets them;
+-- itself, if it is one. As keras.utils.get_source_inputs.
 local function sources(t)
   local list, seen = {}, {}
   local function visit(one)
@@ -143,7 +157,18 @@ local function sources(t)
   return #list == 1 and list[1] or list
 end
 
--- The model of a record; what: the function's name, for messages; options: its arguments.
+-- The path of the file that the weights are read from; nil: they stay random. Raises where it is missing.
+local function file_of(what, record, options, shape)
+  if options.weights == "imagenet" then return application.fetched(what, record.files(options, shape)) end
+  if not options.weights then return nil end
+  if not require("flow.io").exists(options.weights) then
+    raise('%s: weights is "imagenet", the path of a file or false; there is no file %q', what, options.weights)
+  end
+  return options.weights
+end
+
+-- The model of a record; what: the function's name, for messages; options: its arguments. What is wrong with these, a missing file
+-- included, is said before a layer is made.
 function application.make(what, record, options)
   check_weights(what, options)
   local input = options.input_tensor
@@ -151,18 +176,12 @@ function application.make(what, record, options)
     raise("%s: input_tensor is what flow.Input or a layer called on it gives, got %s", what, errors.describe(input))
   end
   local shape = input_shape(what, record, options)
+  local file = file_of(what, record, options, shape)
   input = input or layers.Input(shape)
   local x = end_of(record.body(input, options), record, options)
   local name = options.name or type(record.name) == "function" and record.name(options, shape) or record.name
   local model = models.Model { inputs = sources(input), outputs = x, name = name }
-  if options.weights == "imagenet" then
-    model:load_weights(application.fetched(what, record.files(options, shape)))
-  elseif options.weights then
-    if not require("flow.io").exists(options.weights) then
-      raise('%s: weights is "imagenet", the path of a file or false; there is no file %q', what, options.weights)
-    end
-    model:load_weights(options.weights)
-  end
+  if file then model:load_weights(file) end
   return model
 end
 

@@ -4,6 +4,9 @@ local layers = require "flow.layers"
 local models = require "flow.models"
 local application = require "flow.applications.application"
 
+-- A depthwise convolution of 7 x 7, LayerNormalization, a wide and a narrow Dense layer with gelu between them, a learned scale for each
+-- channel, and the input added. The layer "_identity" is what Keras has where a block may be dropped, which its functions of this family
+-- never ask for.
 local function block(inputs, width, name)
   local x = layers.Conv2D(width, 7, { padding = "same", groups = width, name = name .. "_depthwise_conv" })(inputs)
   x = layers.LayerNormalization { epsilon = 1e-6, name = name .. "_layernorm" }(x)
@@ -28,6 +31,7 @@ end
 
 local MEANS, DEVIATIONS = { 0.485, 0.456, 0.406 }, { 0.229, 0.224, 0.225 }
 
+-- include_preprocessing: takes values from 0 to 255 to mean 0 and deviation 1 of ImageNet's channels.
 local function normalize(x, name)
   local mean, variance = {}, {}
   for i = 1, 3 do mean[i], variance[i] = MEANS[i] * 255, (DEVIATIONS[i] * 255) ^ 2 end

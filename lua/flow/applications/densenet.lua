@@ -9,6 +9,7 @@ local function activate(x, name, bn, relu)
   return layers.Activation("relu", { name = name .. relu })(x)
 end
 
+-- One layer of a dense block: its GROWTH channels are put after those that it reads.
 local function conv_block(x, name)
   local y = activate(x, name, "_0_bn", "_0_relu")
   y = layers.Conv2D(4 * GROWTH, 1, { use_bias = false, name = name .. "_1_conv" })(y)
@@ -17,12 +18,14 @@ local function conv_block(x, name)
   return layers.Concatenate { axis = -1, name = name .. "_concat" } { x, y }
 end
 
+-- Between dense blocks: half of the channels, half of the size.
 local function transition(x, name)
   x = activate(x, name, "_bn", "_relu")
   x = layers.Conv2D(math.floor(x.shape[4] / 2), 1, { use_bias = false, name = name .. "_conv" })(x)
   return layers.AveragePooling2D(2, { strides = 2, name = name .. "_pool" })(x)
 end
 
+-- blocks: how many layers each of the four dense blocks has.
 local function record(name, blocks)
   return {
     name = name, default_size = 224, least_size = 32, named_pooling = true,

@@ -24,6 +24,8 @@ local function activate(x, bn, activation)
   return layers.Activation("swish", { name = activation })(x)
 end
 
+-- An inverted residual with squeeze and excitation. b: { kernel =, from =, to = channels, expansion =, stride = }; drop: the probability
+-- with which a sample's block is left out in training, where there is a shortcut.
 local function block(inputs, b, drop, name)
   local x, filters = inputs, b.from * b.expansion
   if b.expansion ~= 1 then x = activate(convolve(x, filters, name .. "expand_conv"), name .. "expand_bn", name .. "expand_activation") end
@@ -45,6 +47,7 @@ local function block(inputs, b, drop, name)
   return x
 end
 
+-- The body for a model that is `width` times as wide and `depth` times as deep as B0.
 local function body_of(width, depth)
   local function repeats_of(stage) return math.ceil(depth * stage[2]) end
   local function filters_of(filters) return application.divisible(filters * width) end
@@ -71,6 +74,7 @@ local function body_of(width, depth)
   end
 end
 
+-- size: of the pictures with the classifier; dropout: before it.
 local function record(kind, width, depth, size, dropout)
   local name = "efficientnet" .. kind
   return {

@@ -34,7 +34,8 @@ for name, home in pairs(MODULES) do
   for i = 3, #home do if name ~= "resnet50" then HOMES[home[i]] = name end end
 end
 
--- The arguments of an application: its own first, then those that all have.
+-- The arguments of an application as a signature has them: its own first, then those that all have. input_shape comes among its own where
+-- Keras has it first.
 local function arguments_of(record)
   local common = require("flow.applications.application").COMMON
   if not record.options then return common end
@@ -54,6 +55,7 @@ local function define(name)
   return rawget(applications, name)
 end
 
+-- flow.applications.<name>: its applications, preprocess_input and decode_predictions, made when it is first asked for.
 local function open_module(name)
   local home, title = MODULES[name], "flow.applications." .. name
   local module = signature.module(title)

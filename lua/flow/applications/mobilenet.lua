@@ -10,6 +10,8 @@ local function activate(x, name)
   return layers.ReLU { max_value = 6, name = name .. "_relu" }(x)
 end
 
+-- A depthwise convolution of 3 x 3 and one of 1 x 1, each with normalization and ReLU6. number: of the block, from 1, for the layers'
+-- names.
 local function separable(x, filters, stride, number, options)
   if stride == 2 then x = layers.ZeroPadding2D { padding = { { 0, 1 }, { 0, 1 } }, name = "conv_pad_" .. number }(x) end
   x = layers.DepthwiseConv2D(3, { strides = stride, padding = stride == 1 and "same" or "valid", use_bias = false,
@@ -36,6 +38,7 @@ local function top(x, options)
   return layers.Activation(application.activation(options), { name = "predictions" })(x)
 end
 
+-- The size that published weights are for: that of square pictures of such a size, else 224.
 local function rows_of(shape) return shape and shape[1] == shape[2] and SIZES[shape[1]] and shape[1] or 224 end
 
 return { MobileNet = {

@@ -8,6 +8,8 @@ local SIZES = { [96] = true, [128] = true, [160] = true, [192] = true, [224] = t
 local function normalize(x, name) return layers.BatchNormalization { epsilon = 1e-3, momentum = 0.999, name = name }(x) end
 local function relu(x, name) return layers.ReLU { max_value = 6, name = name }(x) end
 
+-- An inverted residual: expansion by 1 x 1, a depthwise convolution of 3 x 3, a projection by 1 x 1 without an activation, and the input
+-- added where it has the same shape. number: from 0; block 0 does not expand.
 local function block(inputs, expansion, stride, alpha, filters, number)
   local channels, prefix, x = inputs.shape[4], "expanded_conv_", inputs
   local width = application.divisible(math.floor(filters * alpha))
@@ -43,6 +45,7 @@ local function body(x, options)
   return relu(normalize(x, "Conv_1_bn"), "out_relu")
 end
 
+-- The size that published weights are for: that of square pictures of such a size, else 224.
 local function rows_of(shape) return shape and shape[1] == shape[2] and SIZES[shape[1]] and shape[1] or 224 end
 
 return { MobileNetV2 = {

@@ -10,6 +10,7 @@ local function relu(x) return layers.ReLU()(x) end
 local function hard_swish(x) return layers.Activation("hard_swish")(x) end
 local function hard_sigmoid(x) return layers.ReLU { max_value = 6 }(x + 3) * (1 / 6) end
 
+-- Squeeze and excitation: scales each channel by what the means of all channels say.
 local function squeeze(inputs, filters, prefix)
   local x = layers.GlobalAveragePooling2D { keepdims = true, name = prefix .. "squeeze_excite_avg_pool" }(inputs)
   x = layers.Conv2D(divisible(filters * 0.25), 1, { padding = "same", name = prefix .. "squeeze_excite_conv" })(x)
@@ -18,7 +19,8 @@ local function squeeze(inputs, filters, prefix)
   return layers.Multiply { name = prefix .. "squeeze_excite_mul" } { inputs, hard_sigmoid(x) }
 end
 
--- b: { expansion, filters, kernel, stride, squeeze, activation }
+-- An inverted residual. b: { expansion =, filters =, kernel =, stride =, squeeze = true or false, activation = a function }; number: from
+-- 0; block 0 does not expand.
 local function block(x, b, number)
   local shortcut, channels, prefix = x, x.shape[4], "expanded_conv_"
   local width = divisible(channels * b.expansion)

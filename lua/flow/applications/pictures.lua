@@ -31,7 +31,9 @@ local MODES = {
   end,
 }
 
--- Pictures {rows, columns, 3} or {count, rows, columns, 3} with values from 0 to 255, as float32 as the application wants them.
+-- Pictures {rows, columns, 3} or {count, rows, columns, 3} with values from 0 to 255, as float32 as the application wants them: a new
+-- tensor, or a symbolic one of a symbolic x. mode: a key of MODES; "none" only changes the dtype, as these applications have a layer that
+-- scales. what: the function's name, for messages.
 function pictures.preprocess(what, mode, x)
   if not native.is_tensor(x) and not symbolic.is(x) then x = tensor.tensor(x) end
   if mode ~= "none" and x.shape[#x.shape] ~= 3 then
@@ -42,8 +44,10 @@ end
 
 local class_index
 
--- The `top` best classes of each row {count, 1000}: lists of { id, name, score }.
+-- The `top` best classes of each row {count, 1000}, all of them where it is more: lists of { id, name, score }. As in Keras, which sorts by
+-- numpy.argsort, NaN counts as the best and the later one of two equal scores comes first.
 function pictures.decode(what, predictions, top)
+  if not native.is_tensor(predictions) then predictions = tensor.tensor(predictions) end
   local shape = predictions.shape
   if #shape ~= 2 or shape[2] ~= 1000 then
     raise("%s: predictions are {count, 1000}, got the shape {%s}", what, table.concat(shape, ", "))
@@ -57,9 +61,13 @@ function pictures.decode(what, predictions, top)
   for row = 1, shape[1] do
     local scores, order = predictions[row]:totable(), {}
     for i = 1, 1000 do order[i] = i end
-    table.sort(order, function(a, b) return scores[a] > scores[b] or scores[a] == scores[b] and a > b end)
+    local function value(i) return scores[i] == scores[i] and scores[i] or math.huge end
+    table.sort(order, function(a, b)
+      if value(a) ~= value(b) then return value(a) > value(b) end
+      return a > b
+    end)
     results[row] = {}
-    for i = 1, top do
+    for i = 1, math.min(top, 1000) do
       local class = class_index[tostring(order[i] - 1)]
       results[row][i] = { class[1], class[2], scores[order[i]] }
     end

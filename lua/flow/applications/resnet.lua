@@ -8,6 +8,8 @@ local EPSILON = 1.001e-5
 local function normalize(x, name) return layers.BatchNormalization { epsilon = EPSILON, name = name }(x) end
 local function relu(x, name) return layers.Activation("relu", { name = name })(x) end
 
+-- A bottleneck of three convolutions, 1 x 1, 3 x 3 and 1 x 1 with 4 * filters channels. project: the shortcut is a convolution of 1 x 1,
+-- where size or channels change, else the input. Activations come after the sum.
 local function block_v1(x, filters, stride, project, name)
   local shortcut = x
   if project then
@@ -28,6 +30,8 @@ local function stack_v1(x, filters, blocks, stride, name)
   return x
 end
 
+-- The same with normalization and activation before each convolution. A stride without projection takes every second place of the input, by
+-- pooling of one place. As in Keras the last block of a stack has the stride, in the first version the first one.
 local function block_v2(x, filters, stride, project, name)
   local before = relu(normalize(x, name .. "_preact_bn"), name .. "_preact_relu")
   local shortcut = x
@@ -47,6 +51,7 @@ local function stack_v2(x, filters, blocks, stride, name)
   return x
 end
 
+-- second: the second version; blocks: of each of the four stacks.
 local function record(name, second, blocks)
   return {
     name = name, default_size = 224, least_size = 32, named_pooling = true,

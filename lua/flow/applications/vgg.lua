@@ -3,6 +3,7 @@
 local layers = require "flow.layers"
 local application = require "flow.applications.application"
 
+-- depths: how many convolutions each of the five blocks has.
 local function record(name, depths)
   return {
     name = name, default_size = 224, least_size = 32,

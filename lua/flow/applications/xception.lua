@@ -9,7 +9,8 @@ local function separable(x, filters, name)
   return layers.BatchNormalization { name = name .. "_bn" }(x)
 end
 
--- A block that halves the picture; its first convolution comes without an activation before it where `bare`.
+-- A block that halves the picture; its first convolution comes without an activation before it where `bare`. first, second: the channels of
+-- its two separable convolutions.
 local function shrink(x, first, second, number, bare)
   local name = "block" .. number
   local residual = layers.Conv2D(second, 1, { strides = 2, padding = "same", use_bias = false })(x)

@@ -21,6 +21,7 @@ Measures how fast nets train and predict here; with --ops, each kernel of their 
   --ops          kernel by kernel, each variant beside the time that its cost predicts
   --op NAME      this kernel]]
 
+-- The names of nets that --net lists, all without it, in the order of the alphabet.
 local function selected(text)
   local names = {}
   for name in text:gmatch("[^,]+") do
@@ -34,6 +35,7 @@ local function selected(text)
   return names
 end
 
+-- Random inputs {rows, shape...} of the dtype that the model takes, words below 20000 for int32, and as many labels.
 local function data_of(model, shape, classes, rows)
   local dtype = model.inputs[1].dtype
   local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = dtype == "int32" and 20000 or 1, dtype = dtype, seed = 1 })
@@ -42,6 +44,7 @@ end
 
 ---- whole nets ----------------------------------------------------------------------------------------------------------------
 
+-- How many of `rows` a call f() handles in a second, over at least `seconds`, and one call.
 local function images_per_second(seconds, rows, f)
   f()                                              -- traces, plans and warms up
   local passes, started = 0, C.flow_clock()
@@ -68,13 +71,17 @@ end
 
 local measurement = native.array("flow_measurement", 1)
 
+-- The plan of a net's training step, bound to memory (flow_instance): its entries are the kernels that a step runs. It keeps what it needs,
+-- also when the model is collected.
 local function instance_of(name)
   local model, shape, classes, batch = nets[name]()
   local x, y = data_of(model, shape, classes, batch)
   return steps.get(model, "train", { x, y }, { x = 1, y = 1, weights = 0 }, batch).instance
 end
 
--- Prints every variant of an entry; `seen` holds the shapes that were printed before.
+-- Prints every variant of an entry; `seen` holds what was printed before: op, shape and variant. The engine says that there is no further
+-- variant by a name that is NULL. filter: the only op to print, or "". peak: multiply-adds a second of one thread, by which costs become
+-- times.
 local function bench_entry(instance, entry, filter, peak, seen)
   local variant = 0
   while true do
@@ -110,6 +117,7 @@ end
 
 return function(_, arguments)
   local options = read_options("bench", USAGE, { ops = false, net = "", op = "", seconds = 2 }, arguments)
+  if options[1] then flow.errors.raise("bench: what is %q? A net is chosen by --net %s", options[1], options[1]) end
   local names = selected(options.net)
   if options.ops then bench_ops(names, options.op) else bench_nets(names, options.seconds) end
   return 0

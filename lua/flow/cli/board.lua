@@ -1,4 +1,5 @@
--- cli/board.lua: flowlua board DIR: a page over the event files of trainings, from a small server in C; this module opens and ends it.
+-- cli/board.lua: flowlua board DIR: a page over the event files of trainings, from a small server in C; this module opens and ends it. The
+-- server has a thread of its own that reads the files and answers; this thread only waits for Ctrl-C or SIGTERM.
 
 local flow = require "flow"
 local native = require "flow.ffi"
@@ -17,6 +18,8 @@ pictures, models and texts of all runs, renewed while they train. Ctrl-C ends it
 
 local USUAL_PORT = 6006
 
+-- Returns 0 and the server, which is closed with native.close or by the collector, or another status and false; flow_last_error says why
+-- then. port: 0 for a free one. An address of IPv6 gets the brackets that its colons need.
 local function open(folder, host, port)
   local out = native.out("flow_board")
   local address = (host:find(":", 1, true) and not host:find("[", 1, true) and "[%s]:%d" or "%s:%d"):format(host, port)
@@ -24,6 +27,7 @@ local function open(folder, host, port)
   return status, status == 0 and native.own(out, C.flow_board_close)
 end
 
+-- The port of --port as a number; nil: not given. Raises for other texts.
 local function check_port(port)
   if port == "" then return nil end
   local number = tonumber(port)

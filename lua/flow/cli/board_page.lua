@@ -98,9 +98,12 @@ function axes(svg, width, low, high, labels) {
     draw('text', svg, { x: x(v), y: f.height - 8, 'text-anchor': 'middle' }, labels.x(v));
   return { x, y };
 }
+// Ends between which a double has hardly other numbers count as one: ticks() could not count from one to the other.
+const isOne = (low, high) => !(high - low > 1e-13 * Math.max(Math.abs(low), Math.abs(high)));
 function widen(low, high) {
-  if (low.x === high.x) { low.x -= 0.5; high.x += 0.5; }
-  if (low.y === high.y) { const room = Math.abs(low.y) * 0.1 || 1; low.y -= room; high.y += room; }
+  const room = (v, least) => Math.max(least, Math.abs(v) * 1e-9);
+  if (isOne(low.x, high.x)) { const r = room(low.x, 0.5); low.x -= r; high.x += r; }
+  if (isOne(low.y, high.y)) { const r = Math.abs(low.y) * 0.1 || 1; low.y -= r; high.y += r; }
 }
 // Exponential smoothing whose beginning is not drawn towards zero.
 function smooth(values, amount) {
@@ -181,7 +184,7 @@ function histograms(body, data) {
       high.y = Math.max(high.y, h[i + 2] / width);
     }
     if (!(low.x <= high.x) || !(high.y > 0)) { make('p', body, nameOf(s.run) + ': no values', { class: 'note' }); continue; }
-    if (low.x === high.x) { low.x -= 0.5; high.x += 0.5; }
+    widen(low, high);
     const svg = draw('svg', body, { viewBox: `0 0 ${w} 240` }), count = rows.length, room = 70;
     const x = v => 20 + (v - low.x) / (high.x - low.x) * (w - 90);
     rows.forEach((h, k) => {

@@ -9,6 +9,7 @@ Usage: flowlua doctor
 Prints what this installation can do: version, processor, devices, plugins, and why one is missing. The exit code is 0 if a product of
 matrices is right.]]
 
+-- The first match of a pattern in a line of a file; nil: there is none, or the file cannot be read.
 local function first_match(path, pattern)
   local file = io.open(path, "r")
   if not file then return nil end

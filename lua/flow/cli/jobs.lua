@@ -15,12 +15,14 @@ Usage: flowlua jobs [status [NAME]] | logs [-f] NAME | cancel NAME
 
 The exit code of status NAME is 0 for a job of this machine that runs or has succeeded, else 1; else it is the client's.]=]
 
+-- Runs a command, a list of texts, on this program's terminal; 0 where its exit code is 0, else 1.
 local function run(command)
   local ok = os.execute(shell.line(command))
   return ok == 0 and 0 or 1
 end
 
--- What a record's back end is asked by.
+-- Asks a record's back end (registry.lua) by its client: what is a key of record.commands. Returns the exit code; raises where the job was
+-- not handed over, where the back end has no such command or gave no name for the job, and where the client is missing.
 local function ask(record, what)
   local command = record.commands and record.commands[what]
   if not record.submitted then
@@ -35,6 +37,7 @@ local function ask(record, what)
   return run(command)
 end
 
+-- The line that `jobs status` prints for a job, and its state. Only of jobs of this machine is more known than that they were submitted.
 local function line_of(record)
   local state, code = "written, not submitted", nil
   if record.backend == "local" and record.submitted then state, code = processes.state(record.folder)
@@ -42,6 +45,7 @@ local function line_of(record)
   return ("%-24s %-12s %s%s"):format(record.name, record.backend, state, code and (" (exit code %d)"):format(code) or ""), state
 end
 
+-- By the first word of the command line: f(name or nil, follow) -> the exit code.
 local actions = {}
 
 function actions.status(name)

@@ -69,6 +69,7 @@ local function refuse(text, ...)
   error(setmetatable({ text = text:format(...) }, Refusal), 0)
 end
 
+-- Refuses an option that is not a whole number in a range.
 local function check_count(options, name, least, most)
   local value = options[name]
   if value % 1 ~= 0 or value < least or value > most then
@@ -76,6 +77,7 @@ local function check_count(options, name, least, most)
   end
 end
 
+-- Refuses options that cannot be, each by itself; what depends on the number of tasks is checked where the tasks are planned.
 local function check_options(options)
   if options.workers ~= UNSAID then check_count(options, "workers", 0, MOST_TASKS) end
   if options.workers == 0 and not options.chief then refuse("--workers 0: nobody would train: --chief is missing, or a worker") end
@@ -92,7 +94,7 @@ local function check_options(options)
   if options.ssh ~= "" and options.hosts == "" then refuse("--ssh goes with --hosts: which machines?") end
 end
 
--- The options before --, what runs, and the script's arguments after --.
+-- The options before --, what runs ({ script } or { "-m", module }), and the script's arguments after --. With --help only the options.
 local function parse(arguments)
   local own, theirs = {}, {}
   local target = own
@@ -118,6 +120,7 @@ local function program(host)
   return host.program() or refuse("the path of this program is not known: /proc is not mounted")
 end
 
+-- What each task runs, a list of texts: this program, the script or module, its arguments.
 local function command_of(host, what, theirs)
   local command = { program(host) }
   for _, list in ipairs { what, theirs } do
@@ -140,6 +143,7 @@ local function check_script(options, command)
   refuse("cannot open %s: there is no such file", script)
 end
 
+-- The path of a task's file of --log-dir, whose folder is made; nil without that option.
 local function log_of(host, options, job, index)
   if options.log_dir == "" then return nil end
   local ok, message = host.make_folder(options.log_dir)
@@ -149,7 +153,9 @@ end
 
 ---- a cluster of this machine ------------------------------------------------------------------------------------------
 
--- The tasks of the cluster in order, the evaluator beside it last: { job =, index =, listens =, address = }.
+-- The tasks of the cluster in order, the evaluator beside it last: { job =, index = from 0, listens = a descriptor that listens at the
+-- task's address, which the task inherits, address = "127.0.0.1:port" }. The evaluator has neither of the last two, since no task connects
+-- to it. The ports are bound here, before any task starts, so that all know all addresses.
 local function plan_tasks(host, options)
   local tasks = {}
   local function add(job, count)
@@ -171,6 +177,7 @@ local function plan_tasks(host, options)
   return tasks
 end
 
+-- The cluster of TF_CONFIG: the addresses of each job's tasks, in order.
 local function cluster_of(tasks)
   local cluster = {}
   for _, task in ipairs(tasks) do
@@ -199,14 +206,17 @@ local function environment_of(options, task, cluster, secret)
   }
 end
 
+-- Runs the tasks until all that decide have ended (bindings/cli); returns the exit code, or nil and why they could not be started. without:
+-- beginnings of variables that tasks do not inherit; least: with how many workers the others go on, 0 for all.
 local function supervise(host, options, tasks, without, least)
   return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, min_workers = least,
     output = options.output, without = without, tasks = tasks }
 end
 
--- Does a task decide when the job is done?
+-- Whether the job is done only when this task is: parameter servers and the evaluator are ended when chief and workers are done.
 local function decides(task) return task.job == "chief" or task.job == "worker" end
 
+-- All tasks on this machine. Returns what supervise() does.
 local function run_here(host, options, command)
   if options.workers < 0 then options.workers = 2 end
   local tasks, secret = plan_tasks(host, options), host.random(32)
@@ -234,6 +244,7 @@ end
 
 ---- on other machines -----------------------------------------------------------------------------------------------------
 
+-- Each task by ssh on a host of --hosts: what it needs goes there on the standard input of ssh, so that the secret is in no arguments.
 local function run_on_hosts(host, options, command)
   local tasks, secret = launch_hosts.plan(options, MOST_TASKS, refuse), host.random(32)
   local cluster, list = cluster_of(tasks), {}
@@ -266,6 +277,8 @@ local function find_mpirun()
   return path, tonumber(version)
 end
 
+-- One task, mpirun, which starts the workers as its ranks, here or on --hosts; what they say comes with their rank in front, by which the
+-- lines are told apart.
 local function run_by_mpi(host, options, command)
   if options.min_workers > 0 then refuse("--min-workers goes with --engine ring: mpirun ends all ranks with the first one that fails") end
   if options.chief or options.evaluator or options.parameter_servers > 0 or options.start_port > 0 then

@@ -91,7 +91,10 @@ function hosts.variables(host)
   return names
 end
 
--- work: { folder =, environment = { NAME = text or false }, share =, command = {} }.
+-- The text that `flowlua --remote` reads from its standard input: a line with the version, which has to be the same there, and the number
+-- of bytes; then entries that end with a zero byte: F the folder to run in, E a variable NAME=value, U a variable to remove, S among how
+-- many tasks of this host the cores are shared out, A the program and its arguments. work: { folder =, environment = { NAME = text or false
+-- }, share =, command = {} }. What environment does not name goes as it is here, if it is one of hosts.variables.
 function hosts.order(host, work, refuse)
   local texts = { "F" .. work.folder }
   local function add(kind, text) texts[#texts + 1] = kind .. text end

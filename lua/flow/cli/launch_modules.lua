@@ -13,6 +13,8 @@ local function home()
   return path and path:match "^(.*/)flow/cli/launch_modules%.lua$"
 end
 
+-- Adds an entry "name bytes\ncode" for each file of a folder that LuaJIT can translate; files that it cannot are left out, and a task reads
+-- them itself, with the message that belongs to them. prefix: the modules' name so far.
 local function add(list, folder, prefix)
   for _, name in ipairs(io.listdir(folder)) do
     local path = folder .. "/" .. name

@@ -32,6 +32,7 @@ local function hint(message)
   return known and ": " .. known or ""
 end
 
+-- The handler of xpcall: { text = the message, trace = the message with the lines that led to it }, or an Exit of flow.args as it is.
 local function traceback(message)
   if type(message) == "table" then
     if is_exit(message) then return message end
@@ -47,7 +48,8 @@ local PREEMPTED = 128 + 15      -- the exit code after SIGTERM, as a shell count
 local registry = debug.getregistry()
 local failure_text      -- of the last call that failed
 
--- Calls f(...) with Ctrl-C and SIGTERM taken. Returns nil, or the exit code with which the program ends.
+-- Calls f(...) with Ctrl-C and SIGTERM taken. Returns nil, or the exit code with which the program ends: that of flow.args' way out, 143
+-- after SIGTERM, 130 after Ctrl-C, else 1; what went wrong was written to the standard error then, and failure_text is set.
 local function call(host, f, ...)
   host.arm()
   host.take_termination(true)
@@ -90,6 +92,7 @@ local function not_found(name)
   return text:format(name, file, file)
 end
 
+-- flowlua -m NAME: runs the file that require would load as a script; returns nil, or the exit code.
 local function run_module(host, name, arguments)
   local path = package.searchpath(name, package.path)
   if not path then
@@ -209,8 +212,7 @@ local function run(host, list)
 end
 
 -- 130 (143) where an interrupt (SIGTERM) cut a fit short and the script came to its end all the same: nobody shall
--- take what it has saved for the result of
--- a whole training. A script that knows better says os.exit(0).
+-- take what it has saved for the result of a whole training. A script that knows better says os.exit(0).
 local function code_at_end(code)
   return code == 0 and (native.preempted() and PREEMPTED or registry["flowlua.cut"] and 130) or code
 end

@@ -15,16 +15,20 @@ Prints what a saved classifier sees in pictures, the likeliest classes first.
 local raise = flow.errors.raise
 local MODES = { [1] = "grayscale", [3] = "rgb", [4] = "rgba" }
 
--- Height, width and how the model wants colours.
+-- { height, width }, nil where the model takes any, and how it wants colours.
 local function picture_size(model, path)
   local inputs = rawget(model, "inputs")
   local shape = inputs and #inputs == 1 and inputs[1].shape
   if not shape or #shape ~= 4 or not MODES[shape[4]] then
     raise("predict: %s takes no pictures: its input is not {height, width, channels} with 1, 3 or 4 channels", path)
   end
+  if shape[2] < 1 and shape[3] < 1 then return nil, MODES[shape[4]] end
+  if shape[2] < 1 or shape[3] < 1 then raise("predict: %s takes pictures of which one side only is known", path) end
   return { shape[2], shape[3] }, MODES[shape[4]]
 end
 
+-- The names of `count` classes: those of --classes, else those that the model's file has, else none, an empty list. Raises where there are
+-- more or fewer.
 local function names_of(model, given, count)
   local names = {}
   for name in given:gmatch("[^,]+") do names[#names + 1] = name end
@@ -35,10 +39,15 @@ local function names_of(model, given, count)
   return names
 end
 
+-- The positions of a list of numbers, the largest first, NaN last: a comparison of which both ways are false is no order for table.sort.
 local function ranked(row)
   local order = {}
   for i = 1, #row do order[i] = i end
-  table.sort(order, function(a, b) return row[a] > row[b] end)
+  local function value(i) return row[i] == row[i] and row[i] or -math.huge end
+  table.sort(order, function(a, b)
+    if value(a) ~= value(b) then return value(a) > value(b) end
+    return a < b
+  end)
   return order
 end
 

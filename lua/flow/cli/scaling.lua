@@ -39,7 +39,8 @@ local function figure(options, name, unit, most)
   return value * unit
 end
 
--- What scaling_worker.lua prints, run by this number of workers.
+-- What scaling_worker.lua prints, run by this number of workers of flowlua launch: { step = seconds, sums = { { bytes, seconds }, ... } or
+-- nil }. Without shared memory, since workers of different machines have none. Raises with all that they said when they fail.
 local function measure(host, options, path, workers)
   local threads = options.threads > 0 and options.threads or math.max(1, math.floor(flow.config.get_threads() / 2))
   local command = ("FLOW_SHARED_MEMORY=0 FLOW_STATUS_PORT= %s launch --workers %d --threads %d -m flow.cli.scaling_worker -- --model %s "
@@ -52,6 +53,7 @@ local function measure(host, options, path, workers)
   return found and json.decode(found) or flow.errors.raise("scaling: the workers could not be timed:\n%s", text)
 end
 
+-- The entries of "8,16"; what is not a number stays a text, which flow.distribute.cost refuses. nil for "".
 local function numbers(text)
   if text == "" then return nil end
   local list = {}
@@ -63,6 +65,7 @@ return function(host, arguments)
   local options = require "flow.cli.options"("scaling", USAGE, DEFAULTS, arguments)
   local path = options[1]
   if not path then flow.errors.raise("scaling: which model? flowlua scaling m.keras") end
+  if options[2] then flow.errors.raise("scaling: one model at a time, got %s and %s", path, options[2]) end
   local step, overlap = figure(options, "step_time", 1e-3), figure(options, "overlap", 1, 1)
   local latency, bandwidth = figure(options, "latency", 1e-6), figure(options, "bandwidth", 1e6)
   local model = flow.load_model(path)

@@ -26,6 +26,7 @@ local function time_of(f, seconds)
   return times[math.ceil(#times / 2)]
 end
 
+-- { { bytes, seconds }, ... } of sums of all workers, by SIZES.
 local function time_sums(seconds)
   local list = {}
   local function add(x) return flow.distribute.get_replica_context():all_reduce("SUM", x) end
@@ -36,6 +37,8 @@ local function time_sums(seconds)
   return list
 end
 
+-- Seconds of a training step with the model of --model, on zeros: a step does the same work whatever the numbers are. The whole batch has
+-- options.batch rows for each worker.
 local function time_step(seconds)
   local model
   strategy.scope(function()

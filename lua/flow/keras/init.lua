@@ -1,9 +1,13 @@
 -- init.lua: flow.keras: Keras' names at the same paths as in Keras: flow.keras.layers is flow.layers, flow.keras.ops has flow's own
 -- operations, flow.keras.backend clears names and returns defaults.
 --
+-- Nothing is copied: a name is found when it is first asked for and is a field of the table from then on. What Keras lets be set and flow
+-- keeps fixed (floatx, epsilon, the order of axes) can be read, and set to the value that it has.
+--
 -- The room: names of Keras. May use: nothing.
 
 local errors = require "flow.errors"
+local names = require "flow.names"
 local signature = require "flow.signature"
 
 local raise = errors.raise
@@ -24,7 +28,8 @@ local scan = signature.guard("flow.keras.ops.scan", function(f, init, xs, length
   return state, results
 end, "f: callable, init, xs?, length?: whole, reverse: boolean = false, unroll?")
 
--- All ops of flow, and the modules of keras.ops, which hold some of them. image has its own functions.
+-- All ops of flow, and the modules of keras.ops, which hold some of them (nn, numpy and linalg are this table itself). image has its own
+-- functions. A name is looked up in flow, then among the ops that flow does not name; only functions are ops.
 local ops
 ops = signature.module("flow.keras.ops", nil, function(_, name)
   if name == "nn" or name == "numpy" or name == "linalg" then return ops end
@@ -38,11 +43,11 @@ end)
 
 -- What a message about another name may mean.
 getmetatable(ops).near = function()
-  local names = {}
+  local list = {}
   for name, value in pairs(flow()) do
-    if type(value) == "function" then names[#names + 1] = name end
+    if type(value) == "function" then list[#list + 1] = name end
   end
-  return names
+  return list
 end
 
 ---- settings -------------------------------------------------------------------------------------------------------------------------
@@ -78,13 +83,9 @@ function backend.is_float_dtype(dtype) return dtype:find "float" ~= nil end
 signature.takes "dtype: string"
 function backend.is_int_dtype(dtype) return dtype:find "^u?int" ~= nil end
 
-local counts = {}
--- 1, 2, ... for each prefix: numbers for names.
-signature.takes "prefix = ''"
-function backend.get_uid(prefix)
-  counts[prefix] = (counts[prefix] or 0) + 1
-  return counts[prefix]
-end
+-- 1, 2, ... for each prefix: numbers for names, from the counters that layers are named by; clear_session begins again.
+signature.takes "prefix: string = ''"
+function backend.get_uid(prefix) return names.count(prefix) end
 
 ---- activations ----------------------------------------------------------------------------------------------------------------------
 
@@ -138,11 +139,7 @@ local CLASSES = {
 }
 for _, name in ipairs(SAME) do FOUND[name] = function() return flow()[name] end end
 
-return setmetatable(keras, { names = function()
-  local names = {}
-  for name in pairs(FOUND) do names[#names + 1] = name end
-  return names
-end, __index = function(_, name)
+return setmetatable(keras, { names = function() return names.sorted(FOUND) end, __index = function(_, name)
   local find = FOUND[name] or CLASSES[name]
   if not find then
     raise("flow.keras has no %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), FOUND))

@@ -4,6 +4,9 @@
 --   flow.losses.serialize(flow.losses.Huber(0.5))          { module =, class_name =, config =, registered_name = }
 --   flow.losses.deserialize(entry, custom_objects)         the object again
 --   flow.utils.serialize_keras_object(anything)            of any of them, or a list or table
+--
+-- flow's init.lua calls the function of this file with each library that it loads; the functions are added to that library's table then.
+-- They do not work themselves: saving/objects.lua knows the form of the entries, and is loaded with the first call.
 
 local signature = require "flow.signature"
 

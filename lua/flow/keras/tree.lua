@@ -2,6 +2,10 @@
 -- table's keys, sorted. Tensors, layers and other objects are leaves.
 --
 --   tree.map_structure(function(a, b) return a + b end, { x = 1, y = { 2, 3 } }, { x = 10, y = { 20, 30 } })      11, { 22, 33 }
+--
+-- A structure is a table without a metatable, or a list that json.list marked; anything else is a leaf. Lua cannot keep nil in a table, so
+-- there are no empty leaves as Python's None. Structures are not changed; results are new tables, marked as lists where the first structure
+-- was. A table that contains itself has no end: walking it overflows the stack, which raises.
 
 local errors = require "flow.errors"
 local json = require "flow.json"
@@ -12,11 +16,13 @@ local tree = signature.module "flow.keras.tree"
 
 local function nested(value) return type(value) == "table" and (not getmetatable(value) or json.is_list(value)) end
 
+-- The order of keys: numbers, then texts.
 local function before(a, b)
   if type(a) == type(b) then return a < b end
   return type(a) == "number"
 end
 
+-- The keys of a table in this order; raises for keys of another type.
 local function keys_of(node)
   local keys = {}
   for key in pairs(node) do
@@ -29,6 +35,7 @@ local function keys_of(node)
   return keys
 end
 
+-- Where something is, for messages: "at y.2".
 local function place(path) return #path == 0 and "at the top" or ("at %s"):format(table.concat(path, ".")) end
 
 -- Calls visit(path, leaf) for each leaf; path: the keys down to it, a list that is only lent.
@@ -97,6 +104,8 @@ local function map(shallow, f, others)
   return result
 end
 
+-- A new structure like the first one, with f(leaf of the first, leaf of the second, ...) in place of each leaf. Raises unless all
+-- structures have the same keys.
 takes("f: callable, structures...", true)
 function tree.map_structure(f, ...)
   local structures = { ... }
@@ -106,7 +115,8 @@ function tree.map_structure(f, ...)
   return map(structures[1], f, structures)
 end
 
--- As map_structure, down to the leaves of shallow only.
+-- As map_structure, down to the leaves of shallow only: f gets what the structures have in these places, leaves or tables. They may have
+-- more keys than shallow; raises where one lacks a key of it.
 takes("shallow, f, structures...", true)
 function tree.map_structure_up_to(shallow, f, ...)
   signature.check_callable("flow.keras.tree.map_structure_up_to", f)
@@ -128,7 +138,7 @@ function tree.map_structure_up_to(shallow, f, ...)
   return map(shallow, f, { ... })
 end
 
--- The structure of the first with the leaves of a list.
+-- The structure of the first with the leaves of a list, in the order of flatten. Raises unless there are as many.
 takes("structure, flat_sequence", true)
 function tree.pack_sequence_as(structure, flat)
   local count = #tree.flatten(structure)

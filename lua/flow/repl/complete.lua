@@ -1,6 +1,9 @@
 -- complete.lua: what Tab gives at the prompt: globals, fields after a dot, methods after a colon, names of parameters inside of a call,
--- names of layers, losses, metrics and optimizers inside of quotes, else paths. Nothing is called and nothing changes: names are looked
--- up only.
+-- names of layers, losses, metrics and optimizers inside of quotes, else paths. No function is called but those by which an object answers
+-- for its fields (__index): a module of flow's is loaded so when it is named.
+--
+-- editor.lua calls words() for each Tab with the word before the cursor and what is before that, back to the beginning of the entry, which
+-- may have several lines.
 
 local native = require "flow.ffi"
 local names = require "flow.reference.names"
@@ -12,8 +15,7 @@ local KEYWORDS = { "and", "break", "do", "else", "elseif", "end", "false", "for"
 
 local complete = { flow = nil }      -- what require "flow" returns; its init.lua sets it
 
--- The value of a path such as flow.layers or model, nil if it has none. Fields that are computed are asked for, so only of objects of
--- ours and plain tables.
+-- The value of a path such as flow.layers or model; nil if it has none, or if asking for it raises. A ":" separates names as "." does.
 local function resolve(path)
   local value
   local first = true
@@ -37,7 +39,9 @@ local sorted = require("flow.names").sorted
 ---- where the cursor is -------------------------------------------------------------------------------------------------------------
 
 -- The text before the word as { quote =, callee =, option = }: quote is the character of an open quote, callee what is called by the
--- innermost open bracket, or by the one around it where that is a table, option the name before an = at the end.
+-- innermost open bracket, or by the one around it where that is a table, option the name before an = at the end; in_table: the innermost
+-- open bracket is one of a table; after_bracket: the text ends with a bracket or a comma. Comments and long strings are read as code, so
+-- brackets in them may mislead it: then the list is another one, and nothing worse.
 local function context_of(before)
   local open, quote, i = {}, nil, 1
   while i <= #before do
@@ -71,12 +75,14 @@ end
 
 ---- lists ---------------------------------------------------------------------------------------------------------------------------
 
+-- Adds the names of a list that begin with the prefix to found, as keys. format: what a name becomes, such as "%s = ", or nil.
 local function of_prefix(found, list, prefix, format)
   for _, name in ipairs(list) do
     if name:sub(1, #prefix) == prefix then found[format and format:format(name) or name] = true end
   end
 end
 
+-- The names that an index from 0 on leads to, up to NULL.
 local function records(name_at)
   local list, index = {}, 0
   while name_at(index) ~= nil do
@@ -114,6 +120,7 @@ local CHOICES = {
 }
 CHOICES.weighted_metrics = CHOICES.metrics
 
+-- The files and folders, these with a / at the end, whose paths begin with the prefix; hidden ones only where their name has begun.
 local function paths(prefix)
   local found, folder, start = {}, prefix:match("^(.*/)") or "", prefix:match("[^/]*$")
   local ok, list = pcall(function() return complete.flow.io.listdir(folder == "" and "." or folder) end)
@@ -129,7 +136,8 @@ end
 
 ---- completion ----------------------------------------------------------------------------------------------------------------------
 
--- The list of what the word may become. before: what is before it in the entry. globals: names that are known besides _G's.
+-- The sorted list of what the word may become, each entry a whole word. before: what is before it in the entry. globals: names that are
+-- known besides _G's, as keys.
 function complete.words(word, before, globals)
   before = before or ""
   local context = context_of(before)
@@ -175,7 +183,7 @@ function complete.words(word, before, globals)
   return sorted(found)
 end
 
--- Names that help knows.
+-- Names that help knows, sorted; a ? before the prefix stays before each.
 function complete.topics(prefix)
   local mark, start = prefix:match("^(%??)(.*)$")
   local found, reference = {}, require "flow.reference"

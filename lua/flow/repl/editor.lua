@@ -1,4 +1,5 @@
--- editor.lua: lines from the terminal with history and completion, by libedit if it is installed, else plain.
+-- editor.lua: lines from the terminal with history and completion, by libedit if it is installed, else plain. loop.lua calls open() once,
+-- read() and remember() for each entry, and close() at the end. libedit's state belongs to the process, so there is one editor at a time.
 
 local native = require "flow.ffi"
 
@@ -35,7 +36,9 @@ end
 -- Words end at these; ":" and "." belong to the word, and so does "?" at its beginning.
 local BREAKS = native.cast("char *", " \t\n\"'`@$><=;|&{(),+-*/%^#[]~")
 
--- complete(word, before) returns the list of what the word may become; before: the line before it.
+-- Reads the history and lets Tab call complete(word, before), which returns the list of what the word may become; before: the line before
+-- it. Both functions that libedit is given are callbacks of LuaJIT, which stay for as long as the process: open() is called once. An error
+-- must not leave them, since C is in between, so one in complete() gives no completions.
 function editor.open(complete)
   if not library then return end
   library.using_history()
@@ -73,10 +76,12 @@ function editor.read(prompt)
 end
 jit.off(editor.read)
 
+-- An entry of the history, which may have several lines; one of spaces only is none.
 function editor.remember(text)
   if library and text:find("%S") then library.add_history(text) end
 end
 
+-- Writes the history. Nothing is said where that fails.
 function editor.close()
   local path = library and history_path()
   if path then library.write_history(path) end

@@ -9,7 +9,8 @@ local errors = require "flow.errors"
 local signature = require "flow.signature"
 local loop = require "flow.repl.loop"
 
--- What input(prompt) and output(text) are made of: functions, files, or nothing: the standard input, and print.
+-- What input(prompt) and output(text) are made of: functions, files, or nothing: the standard input, and print. A file is told by its read
+-- or write method. Both raise for anything else.
 local function reader(input)
   if input == nil then
     local library = require("flow.host").io

@@ -1,5 +1,8 @@
 -- loop.lua: entries of the prompt. An expression's values are printed (a trailing ; silences them) and kept as _; an entry goes on over
 -- several lines until it is complete; ?name and help(name) tell what there is to know; an error or Ctrl-C returns to the prompt.
+--
+-- run() is the loop: it reads a line, compile() says whether it is complete together with those before it, and evaluate() runs it in the
+-- session's environment (session.lua) and shows the values (show.lua). Other front ends use compile() and evaluate() without run().
 
 local native = require "flow.ffi"
 local log = require "flow.log"
@@ -11,8 +14,9 @@ local new_session = require "flow.repl.session"
 
 local repl = { show = show, complete = complete.words }      -- flow's init.lua sets repl.flow, the prompt's flow
 
--- Compiles input. Returns the chunk and whether its values are to be printed, or nil, whether more lines are needed, and
--- the error.
+-- Compiles input. Returns the chunk and whether its values are to be printed, or nil, whether more lines are needed, and the error. Input
+-- that is an expression is one, also where it is a statement, too: a call returns what the function returns. More lines are needed where
+-- the compiler complains about the end of the text.
 function repl.compile(text)
   text = text:gsub("^%s*=", "")      -- = 5, as the program lua has it
   local silent = text:match("^(.*);%s*$")
@@ -23,6 +27,7 @@ function repl.compile(text)
   return nil, message:find("'<eof>'", 1, true) ~= nil, message
 end
 
+-- The handler of an entry's errors: the text that is shown, with the lines that led to it up to evaluate() itself.
 local function explain(message)
   if type(message) ~= "string" then
     local metatable = getmetatable(message)
@@ -31,17 +36,14 @@ local function explain(message)
   return message .. traceback.text(message, 2, repl.evaluate)
 end
 
--- Runs one complete input; write(text) receives what is to be shown. environment: of its globals, by default _G. What was typed is
--- interpreted: compiled loops do not notice Ctrl-C. Functions that it calls are compiled as ever.
+-- Runs one complete input; write(text) receives what is to be shown: its values if `prints`, or its error. Returns whether it went well;
+-- raises only what write raises for an error's text. environment: of its globals, by default _G. The first value becomes the global _. What
+-- was typed is interpreted: compiled loops do not notice Ctrl-C. Functions that it calls are compiled as ever.
 function repl.evaluate(chunk, prints, write, environment)
   jit.off(chunk, true)
   if environment then setfenv(chunk, environment) end
   log.latest = nil
-  local function finish(ok, ...)
-    if not ok then
-      write(style.of("error", tostring((...))))
-      return false
-    end
+  local function print_values(...)
     local count = select("#", ...)
     if count > 0 then _G._ = (...) end
     if prints and count > 0 and not (count == 1 and log.latest ~= nil and (...) == log.latest) then      -- a plot is drawn once
@@ -49,9 +51,11 @@ function repl.evaluate(chunk, prints, write, environment)
       for i = 1, count do parts[i] = show((select(i, ...))) end
       write(table.concat(parts, "\t"))
     end
-    return true
   end
-  return finish(xpcall(chunk, explain))
+  -- Values are shown inside of the protected call: a __tostring of the user's may raise, and Ctrl-C may come while a large one is read.
+  local ok, message = xpcall(function() print_values(chunk()) end, explain)
+  if not ok then write(style.of("error", tostring(message))) end
+  return ok
 end
 
 -- Shows what ?text asks for, or why there is nothing.

@@ -10,13 +10,18 @@ local style = require "flow.repl.style"
 
 local C = native.C
 
--- A session: { environment = of its chunks, note(text) = remembers what an entry declared as local }. write(text) shows something.
+-- A session: { environment = the table of globals of its chunks, note(text) = remembers what an entry declared as local, names() = what is
+-- defined, as keys }. write(text) shows something. The environment holds nothing itself: what an entry assigns becomes a field of _G, so
+-- that functions of modules see it, and what it reads is looked up in _G, then among the helpers.
 return function(write)
   local session = {}
+  -- By name: globals of before the session, those that it has assigned (nil is a value of theirs), locals of earlier entries, and the
+  -- helpers.
   local before, assigned, locals, helpers = {}, {}, {}, {}
   for name in pairs(_G) do before[name] = true end
   before._ = true
 
+  -- The names of all globals and helpers, as keys.
   local function known()
     local names = {}
     for _, list in ipairs { _G, helpers } do
@@ -53,7 +58,8 @@ return function(write)
     end,
   })
 
-  -- The locals that an entry declares are gone when it has run.
+  -- The locals that an entry declares are gone when it has run. The text is searched for the word, not parsed: one in a function or a
+  -- string counts, too, which only changes what is said of a name that is not defined.
   function session.note(text)
     for list in text:gmatch("local%s+([%a_][%w_%s,]*)") do
       for name in list:gmatch("[%a_][%w_]*") do
@@ -68,6 +74,7 @@ return function(write)
   -- Globals of the session's, for completion.
   function session.names() return known() end
 
+  -- Shows what there is to know of a name or a value; without one, how to begin.
   function helpers.help(what)
     write(reference.text(what, style.of))
   end

@@ -14,11 +14,13 @@ local show
 
 ---- parts ----------------------------------------------------------------------------------------------------------------------
 
+-- A key as it stands in a table's constructor: name, ["a b"], [5].
 local function key_text(key)
   if type(key) == "string" then return key:match("^[%a_][%w_]*$") or ("[%q]"):format(key) end
   return "[" .. tostring(key) .. "]"
 end
 
+-- The prefix and the words, with commas, in lines of at most WIDTH characters.
 local function words(prefix, list)
   local lines, line = {}, prefix
   for i, word in ipairs(list) do
@@ -33,6 +35,7 @@ local function plural(count, what)
   return ("%d %s%s"):format(count, what, count == 1 and "" or "s")
 end
 
+-- 1234567 as 1,234,567; number: whole.
 local function with_commas(number)
   local text, found = ("%d"):format(number), 1
   while found > 0 do text, found = text:gsub("^(%-?%d+)(%d%d%d)", "%1,%2") end
@@ -52,6 +55,7 @@ local function statistics(t)
   return "\n" .. style.of("faint", text)
 end
 
+-- The tensor's own text, and below it the statistics, which are left out where computing them fails.
 local function show_tensor(t)
   local ok, more = pcall(statistics, t)
   return tostring(t) .. (ok and more or "")
@@ -101,6 +105,7 @@ end
 
 local MOST_LAYERS = 30
 
+-- The summary of a small model; of a large one, or one that is not built, a line.
 local function show_model(model)
   local head = tostring(model)
   local ok, layers = pcall(function() return model.layers end)
@@ -127,6 +132,7 @@ local function class_of(value)
   return type(metatable) == "table" and rawget(metatable, "class") or nil
 end
 
+-- The text of an object of a class that BY_CLASS has, or of one below it; nil: of another class. What fails on the way gives its tostring.
 local function show_object(value)
   local class = class_of(value)
   while class do
@@ -156,6 +162,8 @@ end
 
 ---- tables ---------------------------------------------------------------------------------------------------------------------------
 
+-- A table without a metatable as its constructor: positions, then keys in order of their texts; on several lines where it is long. seen:
+-- the tables around it, which are "{...}" inside of it, as what is deeper than MAX_DEPTH is.
 local function show_table(value, depth, seen)
   if seen[value] or depth > MAX_DEPTH then return "{...}" end
   seen[value] = true
@@ -180,7 +188,8 @@ local function show_table(value, depth, seen)
   return #parts == 0 and "{}" or "{ " .. text .. " }"
 end
 
--- A value as the prompt shows it. depth, seen: of a table in a table.
+-- A value as the prompt shows it. depth, seen: of a table in a table, where strings are quoted and objects are one line. Raises what a
+-- value's __tostring raises.
 function show(value, depth, seen)
   depth, seen = depth or 1, seen or {}
   if type(value) == "string" then return depth == 1 and value or ("%q"):format(value) end

@@ -1,0 +1,93 @@
+-- program_edges_spec.lua: what the prompt, the program's commands, flow.keras and flow.applications do where something unusual comes.
+local support = require "spec.support.init"
+local flow = require "flow"
+
+local function message_of(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  return tostring(message)
+end
+
+describe("the prompt", function()
+  it("goes on after a value that cannot be shown", function()
+    local lines = { "edge_x = setmetatable({}, { __tostring = function() error('boom', 0) end })", "edge_x", "{ edge_x }", "1 + 1" }
+    local said, at = {}, 0
+    flow.repl(function()
+      at = at + 1
+      return lines[at]
+    end, function(text) said[#said + 1] = text end)
+    _G.edge_x = nil
+    assert.equal(3, #said)
+    assert.truthy(said[1]:find("boom", 1, true) and said[2]:find("boom", 1, true))
+    assert.equal("2", said[3])
+  end)
+end)
+
+describe("flowlua", function()
+  local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+
+  it("predict takes outputs that are NaN, and models for pictures of any size", function()
+    local folder = support.folder()
+    local model = flow.Sequential { flow.layers.Input { -1, -1, 3 }, flow.layers.GlobalAveragePooling2D(), flow.layers.Dense(12) }
+    local kernel = flow.zeros({ 3, 12 })
+    kernel[{ {}, { 1, 11 } }] = 0 / 0
+    model:set_weights { kernel, flow.zeros { 12 } }
+    model:save(folder .. "/m.keras")
+    flow.image.save(folder .. "/a.png", flow.full({ 4, 6, 3 }, 200))
+    local output, code = support.run(("%s predict --top 2 %s/m.keras %s/a.png 2>&1"):format(program, folder, folder))
+    assert.equal(0, code, output)
+    assert.truthy(output:find("a.png: class 11 0, class 0 %-?nan\n"), output)
+  end)
+
+  it("bench and scaling name what they do not take", function()
+    local output, code = support.run(program .. " bench mlp 2>&1")
+    assert.equal(1, code)
+    assert.truthy(output:find('bench: what is "mlp"? A net is chosen by --net mlp', 1, true), output)
+    output, code = support.run(program .. " scaling a.keras b.keras 2>&1")
+    assert.equal(1, code)
+    assert.truthy(output:find("scaling: one model at a time, got a.keras and b.keras", 1, true), output)
+  end)
+end)
+
+describe("flow.keras.backend", function()
+  it("counts names with those of layers, from the beginning after clear_session", function()
+    local backend = flow.keras.backend
+    backend.clear_session()
+    assert.same({ 1, 2, 1 }, { backend.get_uid "block", backend.get_uid "block", backend.get_uid() })
+    assert.equal("dense", flow.layers.Dense(1).name)
+    assert.equal(2, backend.get_uid "dense")      -- keras.backend.get_uid("dense") after one Dense()
+    backend.clear_session()
+    assert.equal(1, backend.get_uid "block")
+    backend.clear_session()
+  end)
+end)
+
+describe("flow.applications", function()
+  local applications = flow.applications
+
+  it("name a shape that is none, and a missing file before they make layers", function()
+    assert.truthy(message_of(applications.VGG16, { input_shape = { true, 5, 3 } }):find("got {true, 5, 3}", 1, true))
+    flow.clear_session()
+    assert.truthy(message_of(applications.MobileNet, { weights = "/nowhere/a.h5" }):find('there is no file "/nowhere/a.h5"', 1, true))
+    assert.equal("conv2d", flow.layers.Conv2D(1, 1).name)
+    assert.equal("re_lu", flow.layers.ReLU().name)
+  end)
+
+  it("decode lists, more classes than there are, and NaN", function()
+    local pictures = require "flow.applications.pictures"
+    local application = require "flow.applications.application"
+    local folder, fetched = support.folder(), application.fetched
+    local names = {}
+    for i = 0, 999 do names[tostring(i)] = { "n" .. i, "name" .. i } end
+    flow.io.write(folder .. "/index.json", require("flow.json").encode(names))
+    application.fetched = function() return folder .. "/index.json" end
+    local row = {}
+    for i = 1, 1000 do row[i] = i % 7 == 0 and 0 / 0 or i end
+    local ok, decoded = pcall(pictures.decode, "decode", { row }, 5000)
+    application.fetched = fetched
+    assert.is_true(ok, tostring(decoded))
+    assert.equal(1000, #decoded[1])
+    assert.equal("n993", decoded[1][1][1])      -- position 994 is the last one that 7 divides: numpy.argsort puts NaN at the end
+    assert.equal("n999", decoded[1][143][1])
+  end)
+end)
