@@ -64,6 +64,8 @@ local function outgoing(value)
   return copy
 end
 
+-- An argument as a worker gets it: in place of what stands for a per-worker iterator, this worker's own. Tables of plain values are changed
+-- in place, since they came out of a message.
 local function incoming(self, value)
   if type(value) ~= "table" or getmetatable(value) then return value end
   if value[PER_WORKER] then
@@ -127,6 +129,7 @@ local function open_phase(self)
   rawset(self, "_published", false)
 end
 
+-- The number of a function, from 1, in the order in which the script schedules them: that of all tasks, since all run the same script.
 local function number_of(self, f)
   if not self._numbers[f] then
     self._functions[#self._functions + 1] = f

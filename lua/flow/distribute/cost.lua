@@ -31,6 +31,8 @@ local function ring(p, bytes, link)
   return 2 * (p - 1) * link.latency + 2 * (p - 1) / p * bytes / link.bandwidth
 end
 
+-- Seconds of a sum over p workers by recursive halving and doubling (Rabenseifner): log2(p) rounds each way, and where p is no power of two
+-- an exchange of all bytes before and after. link: { latency = seconds, bandwidth = bytes a second }.
 local function halving(p, bytes, link)
   local rounds = math.floor(math.log(p) / math.log(2) + 1e-9)
   local whole = 2 ^ rounds
@@ -64,6 +66,7 @@ local function step_seconds(compute, bytes, pack, overlap, sum)
   return math.max(compute, finished)
 end
 
+-- The size of packs of gradients, of PACKS, with which a step is the shortest; the first of equal ones.
 local function best_pack(compute, bytes, overlap, sum)
   local best, least = PACKS[1], math.huge
   for _, pack in ipairs(PACKS) do
@@ -107,6 +110,7 @@ end
 
 local Cost = object.class("Cost")
 
+-- The bytes of a model's gradients, as float32. Raises for a model that is not built, or that has nothing to train.
 local function bytes_of(model)
   local bytes = 0
   local ok, variables = pcall(function() return model.trainable_variables end)
@@ -124,6 +128,7 @@ local function check_above(name, value, most)
   end
 end
 
+-- Raises unless it is a list of numbers of workers; returns it.
 local function check_workers(list)
   if type(list) ~= "table" or errors.check_list("distribute.cost: workers", list) == 0 then
     raise("distribute.cost: workers is a list such as { 8, 64 }, got %s", errors.describe(list))

@@ -40,6 +40,7 @@ local function batch_rows(what, dataset)
   return native.is_tensor(first[1]) and first[1].shape[1] or #first[1]
 end
 
+-- Raises unless it is a Dataset whose components all have a first axis, which is divided; returns it.
 local function need_batches(what, dataset)
   if not data.is(dataset) then raise("%s: expected a Dataset, got %s", what, errors.describe(dataset)) end
   for i, spec in ipairs(dataset._specs) do
@@ -291,6 +292,7 @@ local function next_of_worker(self, p)
   return list
 end
 
+-- A batch without rows for each replica of this worker, for a step that other workers have rows for.
 local function nothing(self, p)
   local empty, list = no_rows(self), {}
   for i, value in ipairs(empty) do
@@ -301,6 +303,9 @@ local function nothing(self, p)
   return list
 end
 
+-- The components of the next batch; nothing at the end, which closes the iterator. All workers have to call it
+-- equally often: they agree on whether any of them has rows, and those that have none get batches without rows. Of a shared data set
+-- without end they need not ask.
 function Iterator:next()
   if replica.current() then raise("the next batch was asked for by a function that strategy:run runs: give it as an argument of run") end
   if not self._iterator then return end

@@ -90,6 +90,8 @@ local function settle(self)
   else self.torn = true end
 end
 
+-- One step: ends where this process was asked to, lets workers in that came back, takes the next batch, and calls the user's function. done
+-- and made count it only when it is complete.
 local function make_step(self)
   if native.preempted() then
     if self.own or self.strategy:_others() then self.strategy:_leave(false) end
@@ -168,6 +170,7 @@ local function run_recovering(self)
   recovery.leave(own, stretch)
 end
 
+-- Raises for options that do not fit: no checkpoint of all that steps change, or a data set of another strategy.
 local function check(strategy, options)
   if not object.has(options.checkpoint, "_optimizers") then
     raise("%s: checkpoint is a flow.train.Checkpoint { ... } of all that the steps change, got %s", WHAT,

@@ -87,6 +87,7 @@ end
 
 function Default:_trace_of(f) return fn.if_possible(f) end
 
+-- f(list's entries) on the one device; list may have holes.
 function Default:run(f, list)
   list = strategies.arguments(list)
   strategies.check_arguments(f, list)

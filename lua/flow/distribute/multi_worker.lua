@@ -188,6 +188,8 @@ function MultiWorker:_rejoin(step)
   connect(self, self.extended.worker_devices, self.communication_options.implementation)
 end
 
+-- Leaves the cluster, once. orderly: waits for the others as recovery has it; else they learn `why`, a text, or that this process was asked
+-- to end. The strategy cannot be used then. Raises what went wrong while it waited, after it has left.
 function MultiWorker:_leave(orderly, why)
   if not self._worker then return end
   at_exit.remove(self)

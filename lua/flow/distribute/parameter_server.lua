@@ -135,6 +135,7 @@ local Server = object.class("Server")
 function Server:join() server_task.run(self._resolver, times_of()) end
 
 signature.takes "cluster_resolver?"
+-- A server of this process' own, which serves when it is joined. Raises where TF_CONFIG says that this process is another task.
 function parameter_server.Server(given)
   local resolver = resolver_of("Server", given)
   if resolver.task_type ~= "ps" then

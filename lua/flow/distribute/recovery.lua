@@ -73,6 +73,7 @@ local function lost_another(worker)
   return worker._handle and C.flow_worker_check(worker._handle) ~= 0
 end
 
+-- The text that some worker has published under a key, waiting up to `within` seconds; nil: it is not there.
 local function look_up(worker, key, within)
   local text = native.array("char", ROOM)
   local status = tonumber(C.flow_worker_lookup(worker.handle, key, within, text, ROOM))
@@ -108,6 +109,7 @@ function recovery.result(self)
   return text and codec.decode(text, nil, "a result").result
 end
 
+-- All workers take the state of the newest one; from here on this process has it.
 local function take_over(self, worker, stretch)
   self.steps = tonumber(worker:broadcast_text(("%.0f"):format(self.steps)))
   stretch.share(worker)

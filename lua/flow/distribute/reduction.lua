@@ -26,6 +26,7 @@ end
 -- Who has the i-th value, for messages.
 local function replica(i) return ("replica %d"):format(i - 1) end
 
+-- Raises unless all tensors of a list have the same shape. owner(i): whose the i-th one is, for messages.
 local function check_equal(list, owner)
   for i = 2, #list do
     if shape_text(list[i]) ~= shape_text(list[1]) then
@@ -64,6 +65,7 @@ local function over_replicas(list)
   return add_up(list)
 end
 
+-- The sum of a tensor over all workers; itself where there is one. All workers add up in the same order, so they get the same bits.
 local function over_workers(strategy, t, purpose)
   local others = strategy:_others()
   if not others then return t end

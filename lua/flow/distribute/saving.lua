@@ -94,6 +94,8 @@ local function publish_in(worker, place, key, text)
   publish(worker, key, text)
 end
 
+-- The chief's part: says that it begins to write the path, writes by f(), and says what came of it, by which those who wait go on or raise.
+-- Raises what f raises, after that. Returns f's result, and true: it was written here.
 local function write_for_all(worker, kind, path, f)
   local counter, place = counter_of(worker, kind)
   counter.seen = counter.seen + 1
@@ -144,6 +146,8 @@ local function find(worker, kind, path)
   if found == path then return place, counter.seen end
 end
 
+-- The others' part: waits until the chief has written what it began as number k at a place; its result, and false. Raises where the chief
+-- failed.
 local function wait_for_chief(worker, kind, path, place, k)
   local text = lookup(worker, key_of(kind, place, "done", k), FOR_EVER)
   local result = text:match("^ok (.*)$")
@@ -169,6 +173,8 @@ local function write_apart(worker, f)
   return alone(f)
 end
 
+-- Writes a path once for all workers. A worker that finds that the chief does not write it (a path of its own) writes it itself. Paths are
+-- compared as texts, without "./" and doubled "/".
 local function once(worker, path, f, kind)
   if worker.apart then return write_apart(worker, f) end
   local function write() return (alone(f)) end

@@ -82,6 +82,7 @@ function status.begin(values)
   status.say(values)
 end
 
+-- A point of each curve, by name; of a long training the oldest points go.
 function status.say_point(logs)
   for key, value in pairs(logs) do
     local curve = said.history[key] or {}

@@ -38,6 +38,8 @@ local function placed(p, f, ...)
   return placement.within(p, devices.within, p.device, f, ...)
 end
 
+-- strategy.scope: calls a function in the strategy's scope and returns what it returns. Both strategy.scope(f) and strategy:scope(f) are
+-- taken.
 local function scope_of(strategy)
   return function(first, second, extra)
     local f = first == strategy and second or first
@@ -116,6 +118,7 @@ local function replica_ids(self)
   return self._ids
 end
 
+-- Raises for what strategy:run cannot call: its function is traced, so it has to be written in Lua, and it must not call run itself.
 local function check_arguments(f, list)
   local metatable = type(f) == "table" and getmetatable(f)
   if type(f) ~= "function" and not (metatable and metatable.__call) then

@@ -46,6 +46,7 @@ local function summary_of(hashes, count, copies)
   return words
 end
 
+-- The names of all replicas in the order in which their values come: "worker:0 gpu:1". list: devices of this process.
 local function names_of(p, worker, list)
   local names = {}
   for rank = 0, worker and worker.count - 1 or 0 do
@@ -72,6 +73,7 @@ local function groups_of(all, names, count, index)
   return groups
 end
 
+-- The names of all groups but the first, for a message.
 local function others(groups)
   local list = {}
   for i = 2, #groups do

@@ -136,6 +136,7 @@ local function pairs_of(setting, known)
   return found
 end
 
+-- The entry of a key, in whichever spelling the map has it, if it is of the kind that make() makes; else a new one in its place.
 local function child(map, key, make, place_text)
   local found, existing = worker_pools.entry_of(map, key)
   if found and found.kind == make(place_text).kind then return found end
@@ -159,6 +160,8 @@ local function walk(tree, path, place_text)
   return node
 end
 
+-- Sets what a path leads to; maps and lists on the way are made. path: keys and positions from 0. value: a text, a node, or nil for a map
+-- that is there afterwards. place_text: the flag, which findings name then as the place. plain: the text may mean a number or true.
 local function put(tree, path, value, place_text, plain)
   local map = walk(tree, path, place_text)
   local key = path[#path]

@@ -66,6 +66,8 @@ local function check(self, pools, options)
   return report:lines()
 end
 
+-- Submits a job as flowlua submit does: raises with all errors, warns by the log, and returns the files' texts (dry_run) or what
+-- submission.run returns.
 local function run(self, pools, options)
   local job, report = submission.read(describe(self, pools, options))
   local log = require "flow.log"

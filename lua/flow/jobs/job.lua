@@ -5,6 +5,10 @@
 --     what = { "train.lua" } or { "-m", "trainer.task" } or {}, arguments = {}, job_dir =, max_seconds =, options = ... }
 --
 -- Roles come in the order chief, worker, ps, evaluator, each with at least one task.
+--
+-- read() makes it: the configuration becomes a tree (yaml.lua, document.lua), flags are put into the tree (flags.lua), the tree is read by
+-- its form (training_input.lua, worker_pools.lua), and what flags say beside it is added. Everything that is wrong goes into the findings,
+-- so that the user sees all of it at once; a job with errors may lack fields and goes no further. The other functions are for back ends.
 
 local errors = require "flow.errors"
 local document = require "flow.jobs.document"
@@ -35,6 +39,7 @@ local function read_environment(list, report)
   return env
 end
 
+-- An option as a whole number; nil: not given, or wrong, which is reported.
 local function whole(options, name, report, least, most)
   local text = options[name]
   if text == "" then return nil end
@@ -70,6 +75,8 @@ local function read_options(self, options, report)
   end
 end
 
+-- Sets what = { script } or { "-m", module } or {}, which the image's own entry point runs: what the command line says, else the
+-- configuration's module, else the script of a container's command that is flowlua. With --package-path also package, of package.lua.
 local function check_program(self, parsed, report)
   local what = parsed.what
   if what[1] == "-m" then self.what = { "-m", what[2] }
@@ -131,6 +138,8 @@ function job.command(self, role, archive)
   return self.package and archive and package_of.command(archive, command) or command
 end
 
+-- The arguments of a role's program: those after -- on the command line, else the role's, else the configuration's, with --job-dir before
+-- them, except on AI Platform, which adds it itself.
 function job.arguments(self, role)
   local list = {}
   if self.job_dir and self.backend ~= "ai-platform" then list[1], list[2] = "--job-dir", self.job_dir end
@@ -160,6 +169,7 @@ function job.check_alike(self, report, service)
   end
 end
 
+-- Reports a name that is missing or that the back end does not take, and one that differs from the configuration's.
 local function check_name(self, report)
   local name = self.name
   if not name then return report:error("", "a job has a name: flowlua submit NAME --config config.yaml train.lua") end

@@ -25,6 +25,7 @@ local function read_one(text)
   if source then return { kind = "path", source = source, path = target, read_only = read_only } end
 end
 
+-- The mounts of all --mount texts, in order; what is none, and a second mount at a path, is reported and left out.
 function mounts.read(list, report)
   local found, seen = {}, {}
   for _, text in ipairs(list) do

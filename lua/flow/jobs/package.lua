@@ -9,6 +9,7 @@ local package_of = {}
 -- What Kubernetes takes as a Secret, as text of base 64.
 package_of.MOST_BYTES = 700000
 
+-- The bytes of a file; nil: there is none, or it is a folder.
 local function read(path)
   local file = io.open(path, "rb")
   if not file then return nil end

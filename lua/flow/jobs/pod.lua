@@ -19,6 +19,7 @@ local SHARED_MEMORY = "1Gi"
 -- A name as Kubernetes has them: lower case, - for _.
 function pod.name(job) return (job.name:lower():gsub("_", "-")) end
 
+-- Reports what no pod can do: names that are too long, roles without an image, buckets that Kubernetes does not mount.
 function pod.check(job, report)
   if #pod.name(job) > 40 then
     report:error("", "the name %q has %d letters: with what pods add to it, host names have room for 40", job.name, #job.name)
@@ -54,6 +55,8 @@ local SOURCES = {
   end,
 }
 
+-- Adds the volumes of a pod, and to inside where the container has each of them: shared memory, mounts, the clone of --git-url, the package
+-- and the key, both out of the job's Secret.
 local function add_volumes(job, volumes, inside)
   local function add(name, source, path, read_only)
     source.name = name
@@ -73,6 +76,8 @@ local function add_volumes(job, volumes, inside)
   end
 end
 
+-- What a container asks for and may use at most; nil: nothing is said. Both are the same, so that pods with --cpus and --memory are of
+-- Kubernetes' class Guaranteed, which is ended last where memory runs short.
 local function resources_of(job, role)
   local requests, limits = {}, {}
   if job.options.cpus ~= "" then requests.cpu, limits.cpu = job.options.cpus, job.options.cpus end
@@ -107,6 +112,7 @@ local function environment_of(job, role, more)
   return env
 end
 
+-- The container that clones --git-url before the task begins. volumes: those of the container, of which it gets the one for the code.
 local function clone_container(job, volumes)
   local lines = mounts.clone_lines(job.git, shell.quote)
   local paths = {}

@@ -11,6 +11,7 @@ local processes = {}
 
 local quote = shell.quote
 
+-- The text of a file; nil: there is none.
 local function read(path)
   local file = io.open(path, "rb")
   if not file then return nil end

@@ -118,6 +118,9 @@ end
 
 local read_kind
 
+-- A map as a record: a table of its fields, with what is known about it under ABOUT (places, names). Fields that the record does not have,
+-- and those that are said twice in two spellings, are reported; null counts as not said. nil where the node is no map, which is reported.
+-- path: of the node, for messages.
 local function read_record(context, node, record, path)
   if document.is_null(node) then return schema.empty(node.place, path) end
   if node.kind ~= "map" then return wrong(context, node, path ~= "" and path or record.title or "the configuration", "a map") end
@@ -153,6 +156,7 @@ function schema.listed(names)
   return table.concat(list, ", ")
 end
 
+-- A node as its kind says: the name of a reader, a record, or { list = record }.
 function read_kind(context, node, kind, path)
   if type(kind) == "string" then return READERS[kind](context, node, path) end
   if not kind.list then return read_record(context, node, kind, path) end

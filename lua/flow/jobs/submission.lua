@@ -89,6 +89,7 @@ local function run_client(commands)
   return 0, output
 end
 
+-- The commands with {id} and {number} replaced, where the client said an id; without one they stay, and jobs.lua says that it is missing.
 local function substitute(commands, id)
   local result = {}
   for name, command in pairs(commands) do

@@ -159,6 +159,7 @@ local function check_storage(input, report, strict)
   end
 end
 
+-- The disk of a role's config, { type =, gigabytes = }, or nil; a type that the service does not have is reported.
 local function disk_of(config, report)
   local disk = config and config.diskConfig
   if not disk then return nil end

@@ -65,6 +65,8 @@ local function check_program(report, pool, entry, image)
   end
 end
 
+-- Sets machine, gpu and gpu_count of a role's entry as far as the pool's machineSpec is right, and reports the rest. invalid_gpus: GPUs
+-- were said, but wrongly, so nothing more is said of them.
 local function check_machine(report, pool, entry)
   local machine = pool.machineSpec
   if not machine or not schema.written(machine, "machineType") then
@@ -83,6 +85,7 @@ local function check_machine(report, pool, entry)
   if entry.machine and not entry.invalid_gpus then hardware.check_built_in(report, machine, "machineType", entry.gpu, SERVICE) end
 end
 
+-- As disk_of in training_input.lua.
 local function check_disk(report, pool)
   local disk = pool.diskSpec
   if not disk then return nil end
@@ -100,6 +103,7 @@ end
 -- A pool that is {} is skipped.
 local function is_skipped(pool) return next(pool) == nil or #select(2, schema.each(pool)) == 0 end
 
+-- The role of a pool, by its position from 1: chief, worker, ps, evaluator. image: of --image, for pools without one.
 local function read_pool(report, pool, position, image)
   local entry = { role = ROLES[position], title = schema.path(pool), place = schema.place(pool), env = {}, count = pool.replicaCount or 1 }
   if position == 1 and entry.count ~= 1 then

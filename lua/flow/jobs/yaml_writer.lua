@@ -33,6 +33,7 @@ function writer.scalar(value)
   return quote(value)
 end
 
+-- The keys of a map in the order in which they are written. Raises for keys that are not texts.
 local function keys_of(value)
   local keys = {}
   for key in pairs(value) do
@@ -51,6 +52,7 @@ local function is_list(value) return getmetatable(value) == LIST or value[1] ~= 
 
 local add
 
+-- Adds a value after `lead`, the text before it on its line ("name: ", "- "). indent: of the lines after it.
 local function add_value(lines, lead, value, indent)
   if type(value) ~= "table" then
     lines[#lines + 1] = lead .. writer.scalar(value)
@@ -61,6 +63,7 @@ local function add_value(lines, lead, value, indent)
   end
 end
 
+-- Adds a map or list that has entries. Lists in maps stand below their key without a further indent, as kubectl writes them.
 function add(lines, lead, value, indent)
   local space = (" "):rep(indent)
   local inline = lead:find "%- $"      -- the first entry of a map in a list stands on the line of its dash

@@ -39,6 +39,7 @@ local function config_of(optimizer)
   return json.encode(config)
 end
 
+-- Raises for an optimizer that the servers cannot run. scale: its loss scale, or nil.
 local function check_supported(optimizer, scale)
   if scale ~= nil then
     raise("%s: %s: loss scales are not supported by parameter servers; train in float32 or mixed_bfloat16", WHAT, object.title(optimizer))
@@ -49,6 +50,7 @@ local function check_supported(optimizer, scale)
   end
 end
 
+-- A variable on this task alone, on the device of `like`, of which the store makes no entry.
 local function hidden(store, value, name, like)
   store._hides = true
   local ok, made = pcall(variable.Variable, value, { name = name, trainable = false })

@@ -3,6 +3,25 @@
 --
 -- A message is an object of JSON, and bytes (flow_server_*). { is = "define" } and the like name a function of `answers` below, which
 -- returns the answer, and pieces of bytes, or nil: what it waits for is not there yet, and it is asked again after the next message.
+--
+-- All runs on the process' main thread: the threads of flow_server_* only read and write messages. The state is one table, `server`:
+--   handle, index     the flow_server, and the task's number among the servers, from 0
+--   version, cluster  of this program, and of TF_CONFIG as a hash: a peer has to have the same
+--   began             a text that no other process of this task has: peers tell a server that was started again by it
+--   parts             the parts of variables, by the number that the chief gave them, from 1; bytes: of all parts; filled: how many of them
+--                     have got their values from the chief
+--   room              bytes of the largest message beside parts; with bytes it is the most that a message may have
+--   optimizers        by key: { handle =, number =, has = by index of a part whether it has slots for it }; by_number: the same by number,
+--                     from 0; optimizer_count
+--   peers             by number of the connection: { number =, name =, chief =, process =, left =, clock = }; name and the rest come with
+--                     hello
+--   came              by name: tasks that were here
+--   waiting           { peer =, message = } of questions that are not answered yet, in order
+--   scopes            of work.lua
+--   trainers          how many chiefs and workers the cluster has
+--   met, lost, done   whether the chief was here; the name of a chief that is gone; whether the chief has said that all is done
+--   since             when lost or done began, in seconds; looked: the second in which it was last looked at what does not come by messages
+--   times             see run(); listens_since: by flow_clock; chief: its name and address, for messages
 
 local os = require("flow.host").os
 local native = require "flow.ffi"
@@ -33,6 +52,8 @@ end
 
 local function shape_of(description) return ("%s {%s}"):format(description.dtype, table.concat(description.shape, ", ")) end
 
+-- Adds a part { name =, shape = a text, bytes =, variable =, change = a tensor into which gradients and differences of messages are copied
+-- }, zeros until the chief sends its values. description: { name =, shape =, dtype =, constraint = as Keras' config, or nil }.
 local function add_part(server, description)
   local value = tensor.zeros(description.shape, { dtype = description.dtype, device = "cpu" })
   check(C.flow_variable_new(native.pointer(value), description.name, 1, C.FLOW_MIRRORED, out_variable))
@@ -106,10 +127,12 @@ function answers.optimizer(server, _, message)
   return { number = known.number }
 end
 
+-- The number of updates that an optimizer has made.
 local function iterations_of(optimizer)
   return C.flow_variable_number(C.flow_optimizer_iterations(optimizer.handle))
 end
 
+-- Copies the bytes of a message from an offset into part.change; returns the offset after them. Raises where the message ends before.
 local function take_bytes(part, event, offset)
   if offset + part.bytes > event.count then raise("a message of %.0f bytes has too few for %q", tonumber(event.count), part.name) end
   native.copy(native.data(part.change), event.bytes + offset, part.bytes)
@@ -150,6 +173,8 @@ end
 
 ---- steps -----------------------------------------------------------------------------------------------------------------------------
 
+-- Updates parts by the gradients in part.change. gradients: lists of parts by number of their optimizer; rates: by the same number as a
+-- text.
 local function apply(server, gradients, rates)
   for number, list in pairs(gradients) do
     local optimizer = server.by_number[number] or raise("there is no optimizer %d", number)
@@ -229,6 +254,8 @@ local function forget(server, peer)
   if peer.chief then server.lost = peer.name end
 end
 
+-- The first message of a task. It is refused where its program, cluster or name does not fit; a task that comes back (rejoins) takes the
+-- place of its lost connection. A worker that comes when all is done is told so.
 function answers.hello(server, peer, message)
   if message.protocol ~= server_task.PROTOCOL or message.version ~= server.version then
     return refusal("%s is flowlua %s (protocol %s), ps:%d is flowlua %s (protocol %d): install the same version in all tasks",
@@ -266,6 +293,7 @@ local function answer(server, peer, message, event)
   return f(server, peer, message, event)
 end
 
+-- Sends an answer. pieces: { { pointer, bytes }, ... } of memory that is copied before this returns, or nil.
 local function reply(server, peer, said, pieces)
   local text = json.encode(said)
   local count = pieces and #pieces or 0
@@ -282,6 +310,7 @@ local function try(server, peer, message, event)
   return said ~= nil
 end
 
+-- Asks again all that wait, in order; those of peers that are gone are dropped.
 local function look_at_waiting(server)
   local waiting = server.waiting
   server.waiting = {}
@@ -290,6 +319,8 @@ local function look_at_waiting(server)
   end
 end
 
+-- A message, or that a peer has left. What is no message of ours is answered as one of an unknown kind. The bytes of an event are valid
+-- until the next one is taken: a question that waits keeps only its text.
 local function take_event(server, event)
   local peer = server.peers[event.peer]
   if event.left ~= 0 then
@@ -341,6 +372,7 @@ local function has_ended(server)
   return server.done and (next(server.peers) == nil and all_came(server) or seconds >= LEAVE_WITHIN)
 end
 
+-- Takes events until has_ended(). Once a second, without events too, it looks at what has taken too long.
 local function serve(server)
   local event = native.new("flow_server_event")
   repeat

@@ -31,6 +31,11 @@ Store.__index = Store
 local server_variables = {}
 local out_tensor = native.out("flow_tensor")
 
+-- An entry is a variable that the servers keep: { variable =, name =, shape =, size =, dtype =, width = bytes of an element, constraint = a
+-- config or false, parts = in order, base = what the servers had when values last came, from which differences count }. A part is
+-- { entry =, first = offset in bytes, bytes =, shape =, name =, server = from 1, index = among the server's parts, from 1 }. _known:
+-- entries by variable; _parts: parts by server; _made: parts so far, by which servers take turns.
+--
 -- links: of links.lua. staleness: a number of steps, or nil.
 -- rejoin_within: seconds in which a server that was lost may come back; nil: it may not.
 function server_variables.new(links, partitioner, staleness, rejoin_within)
@@ -77,6 +82,8 @@ local function constraint_of(v)
   return text ~= "" and json.decode(text)
 end
 
+-- Makes entries for variables that have none; those of dtypes that servers do not keep, and those that the store makes itself (_hides), are
+-- left out. The servers hear of them with the next define(). All tasks have to register the same in the same order.
 function Store:register(list)
   if self._hides then return end
   for _, v in ipairs(list) do

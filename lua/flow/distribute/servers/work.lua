@@ -9,6 +9,16 @@ local log = require "flow.log"
 local work = { answers = {} }
 local answers = work.answers
 
+-- A scope, made when it is first named, by whichever task comes first:
+--   phase     from 1; 0: the chief has not opened one
+--   count     items of the phase, math.huge where the end is not known yet; next: the first that nobody was given
+--   again     items that a lost or slow worker had, to be given before the next one
+--   held      by peer: the item that it works on; since: when it was given, in seconds
+--   finished  how many items of the phase are done; failed: the message of the first that failed, or nil
+--   items     by item: { text =, bytes =, needs = }, for those that the chief describes
+--   results   by "phase:item": { text =, bytes =, phase = }
+--   reached   by peer: the phase that it last asked for; begun: by name, workers that have asked at all
+--   info, bytes   of the phase, for all workers that take part; closed: what followers learn, once the scope is over
 local function scope_of(server, name)
   local scope = server.scopes[name]
   if not scope then
@@ -77,6 +87,10 @@ function answers.close(server, _, message)
   return {}
 end
 
+-- Takes what a peer says of the item that it had: message.done its number, ended: there are no items from this one on, failed: its error,
+-- result. Counts only for the item that the peer holds in this phase: one that was given to others meanwhile is theirs. A message that
+-- waits is looked at several times, and noted once. After a failure no further items are given: count becomes what is done and what is
+-- held.
 local function note_done(scope, peer, message, event)
   if message.done == nil or message.noted then return end
   message.noted = true
@@ -107,6 +121,7 @@ local function find_item(scope, knows)
   return scope.next < scope.count and fits(scope, scope.next, knows) or nil
 end
 
+-- Takes an item out of the scope for a worker that knows that number of functions; nil: none is left that it can do.
 local function next_item(scope, knows)
   local found = find_item(scope, knows)
   if not found then return nil end

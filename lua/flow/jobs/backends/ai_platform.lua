@@ -21,6 +21,7 @@ local function variables_of(job, role)
   return list
 end
 
+-- Variables need a command to stand before, so they are refused where the image's own entry point runs.
 function ai_platform.check(job, report)
   cloud.check(job, report, "AI Platform")
   if job.package then

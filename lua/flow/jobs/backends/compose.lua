@@ -51,6 +51,7 @@ end
 
 local function service_name(role, index) return ("%s-%d"):format(role, index) end
 
+-- The volumes of each service as "source:target[:ro]"; nil: none.
 local function volumes_of(job)
   local list = {}
   local function add(source, target, read_only) list[#list + 1] = ("%s:%s%s"):format(source, target, read_only and ":ro" or "") end

@@ -13,6 +13,8 @@ local PORT = 2222      -- of TFJob's operator
 
 local function is_mpi(job) return job.options.engine == "mpi" or job.options.kubeflow_kind == "MPIJob" end
 
+-- A TFJob has roles of all kinds, which meet by TF_CONFIG at a port that the operator sets; an MPIJob has workers only and needs the
+-- script.
 function kubeflow.check(job, report)
   pod.check(job, report)
   local kind = job.options.kubeflow_kind

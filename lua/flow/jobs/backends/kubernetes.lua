@@ -51,6 +51,8 @@ local function indexed_job(job, role, cluster)
   } }
 end
 
+-- The Secret in a file of its own; then one file with the headless service that gives pods their names, where they are a cluster, and a Job
+-- for each role.
 function kubernetes.files(job)
   local cluster = job_of.cluster(job, address_of(job))
   local texts = {}

@@ -52,6 +52,7 @@ local function launch_options(job)
   return options
 end
 
+-- run.sh, which goes to the folder that flowlua submit was called in, or to the package's, and runs flowlua launch there.
 function on_this_machine.files(job, folder)
   local command = job.max_seconds and { "timeout", "-k", "30", ("%.14g"):format(job.max_seconds) } or {}
   command[#command + 1] = processes.program()

@@ -36,6 +36,7 @@ function pai_dlc.check(job, report)
   end
 end
 
+-- A specification for each role: by --ecs-spec, or, in a quota of the workspace, by processors and memory.
 local function specs_of(job)
   local list, options = {}, job.options
   for i, role in ipairs(job.roles) do
@@ -49,6 +50,7 @@ local function specs_of(job)
   return list
 end
 
+-- The mounts, NAS and OSS, as data sources; nil: none.
 local function sources_of(job)
   local list = {}
   for i, mount in ipairs(job.mounts) do
@@ -59,6 +61,7 @@ local function sources_of(job)
   return #list > 0 and list or nil
 end
 
+-- The repository that the workspace knows by --code-source-id; nil: none.
 local function code_of(job)
   local options = job.options
   if options.code_source_id == "" then return nil end
@@ -67,6 +70,7 @@ local function code_of(job)
            Commit = options.git_commit ~= "" and options.git_commit or nil }
 end
 
+-- The request. It has the cluster's secret among its variables, so only the owner may read it.
 function pai_dlc.files(job)
   local command = job_of.command(job, job.roles[1])
   for _, text in ipairs(job_of.arguments(job, job.roles[1])) do command[#command + 1] = text end

@@ -57,6 +57,7 @@ local function most_gpus(job)
   return most
 end
 
+-- The lines for sbatch. Each task has a host to itself (--ntasks-per-node=1), and all hosts as many GPUs as the role that needs most.
 local function directives(job)
   local gpus, options = most_gpus(job), job.options
   local lines = { "#SBATCH --job-name=" .. job.name, "#SBATCH --nodes=" .. job.tasks, "#SBATCH --ntasks=" .. job.tasks,
@@ -94,6 +95,8 @@ local function cluster_lines(job)
   return lines, table.concat(inner, "\n")
 end
 
+-- job.sh, and beside it the secret and the package. With parameter servers or an evaluator each task makes its TF_CONFIG first; otherwise
+-- workers find each other by themselves.
 function slurm.files(job, folder)
   local command = job_of.command(job, job.roles[1], folder .. "/" .. ARCHIVE)
   for _, text in ipairs(job_of.arguments(job, job.roles[1])) do command[#command + 1] = text end

@@ -34,6 +34,7 @@ local function canonical(value)
   return setmetatable(result, getmetatable(value))
 end
 
+-- The variables of a role's containers as the service has them, by name; nil: none.
 local function environment_of(job, role)
   local values, names, list = job_of.variables(job, role), {}, {}
   if job.tasks > 1 then values.FLOW_SECRET = job.secret end
@@ -49,6 +50,7 @@ local function archive_of(job)
   return ("%s/flowlua/%s/%s"):format(job.options.staging_bucket:gsub("^gs://", ""):gsub("/+$", ""), job.name, ARCHIVE)
 end
 
+-- The pool of a role. Buckets need no mounts: the service has each at /gcs/BUCKET.
 local function pool_of(job, role)
   local mounts = {}
   for _, mount in ipairs(job.mounts) do
@@ -99,6 +101,7 @@ function vertex.files(job)
   return files
 end
 
+-- gcloud's command, and before it, with a package, the one that copies the archive to the bucket.
 function vertex.submit(job, folder)
   local command = cloud.gcloud(job, "ai", "custom-jobs", "create", "--region=" .. job.region, "--display-name=" .. job.display,
     "--config=" .. folder .. "/" .. FILE, "--format=value(name)")
