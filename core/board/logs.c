@@ -366,6 +366,7 @@ void flow_logs_close(flow_logs *logs)
     flow_free(logs->files[i].path);
     flow_free(logs->files[i].trouble);
   }
+  flow_free(logs->folder);
   flow_free(logs->runs);
   flow_free(logs->tags);
   flow_free(logs->series);
