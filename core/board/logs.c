@@ -57,6 +57,7 @@ static flow_status reserve_slot(const flow_logs *logs, flow_logs_table *table, f
   return FLOW_OK;
 }
 
+/* The three tables: files by path, tags by name, curves by their run and tag. */
 static uint64_t hash_of_path(const flow_logs *logs, int file) { return flow_hash_text(FLOW_HASH_BEGIN, logs->files[file].path); }
 static uint64_t hash_of_tag(const flow_logs *logs, int tag) { return flow_hash_text(FLOW_HASH_BEGIN, logs->tags[tag].name); }
 static uint64_t hash_of_pair(int run, int tag) { return flow_hash(flow_hash(FLOW_HASH_BEGIN, &run, sizeof run), &tag, sizeof tag); }
@@ -64,6 +65,7 @@ static uint64_t hash_of_series(const flow_logs *logs, int at) { return hash_of_p
 
 static int is_path(const flow_logs *logs, int file, const void *key) { return strcmp(logs->files[file].path, key) == 0; }
 static int is_tag(const flow_logs *logs, int tag, const void *key) { return strcmp(logs->tags[tag].name, key) == 0; }
+/* key: {run, tag}. */
 static int is_series(const flow_logs *logs, int at, const void *key)
 {
   const int *pair = key;
@@ -351,12 +353,14 @@ flow_status flow_logs_visit(const flow_logs *logs, int file, uint64_t offset, in
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------------ */
 
+/* Nothing is read yet; a folder that is not there has no runs until it is. After a failure `out` may be closed. */
 flow_status flow_logs_open(const char *folder, flow_logs *out)
 {
   *out = (flow_logs){ .folder = flow_duplicate_text(folder) };
   return out->folder ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }
 
+/* Also of one that was opened by half. */
 void flow_logs_close(flow_logs *logs)
 {
   for (int i = 0; i < logs->run_count; i++) flow_free(logs->runs[i].name);

@@ -1,6 +1,9 @@
 /* events.c: summaries into event files. A record is written as TFRecord has it: 8 bytes of length and their checksum, the message and
- * its checksum, all little-endian (tensorflow/core/lib/io/record_writer.cc); the checksum is a masked CRC-32C. A writer is used by one
- * thread at a time. What is pending is a row of whole records in memory. */
+ * its checksum, all little-endian (tensorflow/core/lib/io/record_writer.cc); the checksum is a masked CRC-32C. The message is an Event
+ * of tensorflow/core/util/event.proto with one Summary value (core/framework/summary.proto).
+ *
+ * Records are collected in memory and written together: when there are FLOW_EVENTS_KEPT of them, when the oldest is FLOW_EVENTS_SECONDS
+ * old and another one comes, and by flush and close. A writer is used by one thread at a time. */
 #include "tensorboard/events.h"
 
 #include <errno.h>
@@ -48,6 +51,7 @@ static double wall_time(void)
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* Right after the call of the system that failed: errno is read. */
 static flow_status fail_write(const flow_event_writer *writer)
 {
   return flow_fail(FLOW_IO_ERROR, "cannot write %s: %s", writer->path, strerror(errno));
@@ -167,11 +171,13 @@ flow_status flow_event_writer_new(const char *folder, const char *suffix, flow_e
   return FLOW_OK;
 }
 
+/* Borrowed until the release; also of a writer that is closed. */
 const char *flow_event_writer_path(const flow_event_writer *writer)
 {
   return writer && writer->magic == WRITER_MAGIC ? writer->path : NULL;
 }
 
+/* After a failure everything is still pending, and a later flush may write it. */
 flow_status flow_event_writer_flush(flow_event_writer *writer)
 {
   FLOW_TRY(check(writer));
@@ -201,6 +207,7 @@ void flow_event_writer_release(flow_event_writer *writer)
 
 /* ---- summaries ------------------------------------------------------------------------------------------------------------------ */
 
+/* The plugin of TensorBoard that shows a value, and what it wants to know. */
 typedef struct plugin { const char *name, *content; } plugin;
 
 /* Begins an event with one summary value; its tensor's fields follow, then finish_value(). shape: of rank dimensions. */
@@ -324,6 +331,7 @@ static flow_status histogram_rows(flow_tensor *tensor, int buckets, double *rows
   return status;
 }
 
+/* rows: {least, most, count} of each bucket, which TensorBoard's plugin reads as {buckets, 3}. */
 flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *tag, double step, flow_tensor *tensor, int buckets)
 {
   FLOW_DEFAULT_FLOATS;
@@ -353,6 +361,7 @@ flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *t
 /* A PNG as it is written; the caller frees `bytes`. */
 typedef struct growing { unsigned char *bytes; int count, capacity; } growing;
 
+/* A flow_png_encode's receiver: a growing copy. */
 static flow_status append(void *target, const void *bytes, size_t count)
 {
   growing *to = target;

@@ -1,4 +1,6 @@
-/* fingerprint.c: see fingerprint.h. Numbers and steps of FarmHash are those of its source, farmhash.cc, namespace farmhashna. */
+/* fingerprint.c: see fingerprint.h. Numbers and steps of FarmHash are those of its source, farmhash.cc, namespace farmhashna; those of
+ * SipHash-2-4 of Aumasson and Bernstein 2012. TensorFlow's string_to_hash_bucket_fast and _strong have the same bits, so that layers put
+ * a token into the bucket that Keras puts it into. */
 #include "text/fingerprint.h"
 
 #include <string.h>
@@ -50,6 +52,7 @@ static uint64_t of_16(const unsigned char *s, size_t count)
   return mix(y * K2 ^ z * K0) * K2;
 }
 
+/* 17 to 32 bytes: HashLen17to32 of FarmHash. */
 static uint64_t of_32(const unsigned char *s, size_t count)
 {
   uint64_t factor = K2 + count * 2;
@@ -57,6 +60,7 @@ static uint64_t of_32(const unsigned char *s, size_t count)
   return join(rotate_right(a + b, 43) + rotate_right(c, 30) + d, a + rotate_right(b + K2, 18) + c, factor);
 }
 
+/* 33 to 64 bytes: HashLen33to64 of FarmHash. */
 static uint64_t of_64(const unsigned char *s, size_t count)
 {
   uint64_t factor = K2 + count * 2;

@@ -1,5 +1,8 @@
 /* lookup.c: see flow.h and lookup.h. A row of tokens becomes numbers, and those what the option `encode` says: the numbers themselves,
- * padded with zeros, or a row of `depth` in which they are marked or counted. */
+ * padded with zeros, or a row of `depth` in which they are marked or counted. keras/src/layers/preprocessing/index_lookup.py.
+ *
+ * A call reads its strings through one reader, whatever tensor they are in; each row is standardized, split and joined to n-grams
+ * (token_list), each token numbered; then the result is written at once, when the longest row is known. */
 #include "text/lookup.h"
 
 #include <math.h>
@@ -93,6 +96,7 @@ static flow_status fill_weights(flow_lookup *self, const flow_tensor *weights)
   return status;
 }
 
+/* Bounds that the arrays of the options have, and dtype; Lua checks names before. */
 static flow_status check_options(const flow_lookup_options *options)
 {
   int fits = options->ngram_count >= 0 && options->ngram_count <= 8 && options->split >= 0 && options->split <= FLOW_SPLIT_CHARACTER;
@@ -134,6 +138,7 @@ flow_status flow_lookup_new(const flow_lookup_options *options, const flow_strin
   return status;
 }
 
+/* References are atomic: datasets of several threads hold one lookup. NULL is fine. */
 flow_lookup *flow_lookup_retain(flow_lookup *lookup)
 {
   if (lookup) atomic_fetch_add_explicit(&lookup->references, 1, memory_order_relaxed);
@@ -149,6 +154,7 @@ void flow_lookup_release(flow_lookup *lookup)
   flow_free(lookup);
 }
 
+/* Constants of a lookup. */
 int flow_lookup_dtype(const flow_lookup *lookup) { return lookup->options.dtype; }
 uint64_t flow_lookup_identity(const flow_lookup *lookup) { return lookup->identity; }
 
@@ -196,6 +202,7 @@ flow_status flow_lookup_rows(const flow_lookup *self, const flow_string_reader *
   return FLOW_OK;
 }
 
+/* Tokens of row `row` in *list, which is emptied first and keeps its memory for the next row. */
 flow_status flow_lookup_tokens(const flow_lookup *self, const flow_string_reader *strings, int64_t row, int64_t row_strings,
                                flow_token_list *list)
 {
@@ -228,7 +235,8 @@ static int64_t remainder_of(flow_token token, int64_t divisor)
   return negative && remainder > 0 ? divisor - remainder : remainder;
 }
 
-/* The bucket of a token that is not in the vocabulary, from 0. With a single one nothing is hashed. */
+/* The bucket of a token that is not in the vocabulary, from 0. With a single one nothing is hashed. There is at least one: number_of has
+ * seen it. */
 static int64_t bucket_of(const flow_lookup *self, flow_token token)
 {
   if (self->buckets == 1) return 0;

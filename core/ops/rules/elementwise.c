@@ -20,7 +20,8 @@ static flow_status check_arithmetic(int op, const flow_signature *inputs, int in
   return FLOW_OK;
 }
 
-/* Every input has the output's shape and dtype. */
+/* Every input has the output's shape and dtype: ops with one input, and those whose operands callers have brought together. A NaN as the
+ * rate of dropout is refused, too. */
 flow_status flow_shape_same(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                             flow_signature *outputs)
 {
@@ -101,7 +102,8 @@ flow_status flow_shape_where(int op, const flow_attributes *attributes, const fl
   return flow_rule_broadcast(op, &inputs[0], &outputs[0], &outputs[0]);
 }
 
-/* float32 only: the chain runs in one kind of register. */
+/* float32 only: the chain runs in one kind of register. Step s may read the inputs and the results of steps before it: registers 0 to
+ * input_count + s - 1. 12 is the room of flow_attributes.fused. */
 flow_status flow_shape_fused(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                              flow_signature *outputs)
 {

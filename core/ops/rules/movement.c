@@ -1,5 +1,9 @@
 /* movement.c: rules of ops that only move or repeat elements: broadcast_to, reshape, transpose, concat, slice, pack. Sizes are checked
- * before they are multiplied (flow_rule_extent), so that kernels may compute with them. */
+ * before they are multiplied (flow_rule_extent), so that kernels may compute with them.
+ *
+ * A dimension -k of a trace is k times the rows of a run (ops/rules.h). Most rules here are about it: what may become of rows that are
+ * not counted yet, and whether an op may run on a part of a batch (batch kinds). Gradients move g back to where elements came from, or
+ * add up where one element went to several places. */
 #include <string.h>
 
 #include "ops/expression.h"
@@ -8,7 +12,7 @@
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-/* x repeated to shape.dims, which may have more axes in front; a dimension stays, or grows from 1. */
+/* x repeated to shape.dims, which may have more axes in front; a dimension stays, or grows from 1. Rows stay rows: -k meets the same -k. */
 flow_status flow_shape_broadcast_to(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                     flow_signature *outputs)
 {
@@ -42,7 +46,8 @@ static flow_status infer_dimension(int op, const flow_signature *x, flow_extent 
   return FLOW_OK;
 }
 
-/* {-1, 26, 26, 32} as {infer, 21632} is {-1, 21632}; {-1, 4, 8} as {infer, 8} is {-4, 8}. */
+/* {-1, 26, 26, 32} as {infer, 21632} is {-1, 21632}; {-1, 4, 8} as {infer, 8} is {-4, 8}. One dimension at most is FLOW_DIM_INFER; count
+ * and power of the rows must be the same before and after. */
 flow_status flow_shape_reshape(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                flow_signature *outputs)
 {
@@ -183,7 +188,7 @@ flow_status flow_shape_slice_gradient(int op, const flow_attributes *attributes,
   return FLOW_OK;
 }
 
-/* All inputs flattened, one after the other, as one axis of a size that is known. */
+/* All inputs flattened, one after the other, as one axis of a size that is known: the flat gradient of an optimizer's run. */
 flow_status flow_shape_pack(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                             flow_signature *outputs)
 {
@@ -309,7 +314,8 @@ static flow_status gradient_of_joined_rows(flow_gradient_step *step)
   return FLOW_OK;
 }
 
-/* Each input gets its stretch of g. */
+/* Each input gets its range of g along the axis. INT64_MAX is an end that slice cuts off, for the axes that are not divided. An input of
+ * unknown rows is alone along its axis here, and gets all of g. */
 flow_status flow_gradient_concat(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];
@@ -361,7 +367,7 @@ flow_status flow_gradient_slice_gradient(flow_gradient_step *step)
   return flow_gradient_by(step, 0, FLOW_OP_slice, step->output_gradients[0], NULL, NULL, &attributes);
 }
 
-/* Inputs are one after the other in g. */
+/* Inputs are one after the other in g: sizes are known, since the rule of pack refuses rows. */
 flow_status flow_gradient_pack(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];

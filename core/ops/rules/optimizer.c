@@ -1,4 +1,5 @@
-/* optimizer.c: rules of effects, which have no outputs, and of schedules. */
+/* optimizer.c: rules of effects, which have no outputs, and of schedules. Kernels of updates walk weights, slots and gradients as flat
+ * ranges in step and check nothing: all that they rely on is checked here, once for a plan. */
 #include "ops/optimizer_layout.h"
 #include "ops/rules.h"
 #include "schedule_formulas.h"
