@@ -39,7 +39,9 @@ function arguments.for_init(class_name, init, ...)
     names[i - 1] = name
     found = found or i > count and options[name] ~= nil
   end
-  for name, value in pairs(options) do left[name] = not COMMON[name] and value or nil end
+  for name, value in pairs(options) do
+    if not COMMON[name] then left[name] = value end      -- false, too
+  end
   local is_config = arguments.configs[options] and count == 1 and #names > 1
   if not found and not is_config and (next(left) ~= nil or count >= #names) then return ... end
   values[count] = nil

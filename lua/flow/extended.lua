@@ -73,7 +73,9 @@ function extended.class(parent, class_name, common, prepare, after)
     local count = select("#", ...)
     local last = count > 0 and (select(count, ...))
     local self, given = prepare(class), {}
-    for name, value in pairs(arguments.is_options(last) and last or {}) do given[name] = common[name] and value or nil end
+    for name, value in pairs(arguments.is_options(last) and last or {}) do
+      if common[name] then given[name] = value end      -- trainable = false, too
+    end
     rawset(self, "_common_options", given)
     rawset(self, "_after", after)
     initialize(self, init, arguments.for_init(class_name, init, ...))

@@ -77,6 +77,17 @@ describe("init() with options of its own at the end", function()
     function Rate:init(units, rate) self.units, self.rate = units, rate end
     function Rate:call(x) return x end
     assert.is_nil(Rate({ units = 3, name = "r" }).rate)
+    assert.is_false(Rate({ units = 3, trainable = false }).trainable)
+  end)
+
+  it("gets those that are false, and refuses those that it does not know, false or not", function()
+    local Gate = layers.Layer:extend "Gate"
+    function Gate:init(units, options) self.units, self.gates = units, options and options.gates end
+    assert.is_false(Gate({ units = 3, gates = false }).gates)
+    local Whole = layers.Layer:extend "Whole"
+    function Whole:init(units, depth) self.units, self.depth = units, depth end
+    assert.equal('Whole: unknown option "dept"; did you mean "depth"?',
+      message_of(function() Whole { units = 3, depth = 2, dept = false } end))
   end)
 end)
 

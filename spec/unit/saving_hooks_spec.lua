@@ -79,6 +79,22 @@ describe("files of models", function()
     assert.equal("a b\0c", again(model).layers[1].words)
   end)
 
+  it("hold the layers that are fields by numbers", function()
+    local Stacked = layers.Layer:extend "Stacked"
+    function Stacked:init() self[1], self[2] = layers.Dense(3), layers.Dense(2) end
+    function Stacked:call(x) return self[2](self[1](x)) end
+    register(Stacked)
+    local Numbered = flow.Model:extend "Numbered"
+    function Numbered:init() self[1], self[2] = Stacked(), layers.Dense(2) end
+    function Numbered:call(x) return self[2](self[1](x)) end
+    register(Numbered)
+    local x = uniform(2, 4)
+    for _, model in ipairs { flow.Sequential { Stacked() }, Numbered() } do
+      local y = model(x)
+      assert.equal(0, largest(y, again(model)(x)))
+    end
+  end)
+
   it("build layers with what get_build_config says", function()
     local Begun = layers.Layer:extend "Begun"
     function Begun:init(units, options)

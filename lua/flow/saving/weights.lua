@@ -60,18 +60,16 @@ end
 -- The fields of a layer written in Lua, those that begin with _ last. list: of the layers of a model that is not a graph, which has it
 -- among its fields, as "layers": Keras keeps a layer in the first of its places.
 local function add_fields(places, path, layer, list)
-  local keys = {}
-  for key in pairs(layer._assignments) do keys[#keys + 1] = tostring(key) end
+  local keys = {}      -- as they are: self[1] = layer is a field, too
+  for key in pairs(layer._assignments) do keys[#keys + 1] = key end
   if list and layer._assignments.layers == nil then keys[#keys + 1] = "layers" end
-  local function rank(key) return key:find "^_" and "~" .. key or key end
+  local function rank(key) return (tostring(key):gsub("^_", "~_")) end
   table.sort(keys, function(one, other) return rank(one) < rank(other) end)
   for _, key in ipairs(keys) do
-    local value = layer._assignments[key]
+    local value, place = layer._assignments[key], join(path, tostring(key))
     if value == nil then value = list end
-    if object.is(value, Layer) then places[#places + 1] = { value, join(path, key) }
-    elseif type(value) == "table" and not getmetatable(value) then
-      add_list(places, join(path, key), contents.objects(value, Layer))
-    end
+    if object.is(value, Layer) then places[#places + 1] = { value, place }
+    elseif type(value) == "table" and not getmetatable(value) then add_list(places, place, contents.objects(value, Layer)) end
   end
 end
 
