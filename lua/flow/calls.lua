@@ -12,8 +12,10 @@ local calls = {}
 
 local floor, huge = math.floor, math.huge
 
+-- Whole numbers that a double holds without a gap: beyond 2^53 a number is no count, and the library's integers would take another one.
+local MOST_WHOLE = 2 ^ 53
 local function whole_from(least)
-  return function(value) return type(value) == "number" and value >= least and value == floor(value) and value < huge end
+  return function(value) return type(value) == "number" and value >= least and value <= MOST_WHOLE and value == floor(value) end
 end
 
 local function of_type(name)
@@ -35,7 +37,7 @@ local KINDS = {
   numeric = { is_numeric, "a number" },
   scalar = { function(value) return is_numeric(value) or native.is_tensor(value) end, "a number" },
   positive = { function(value) return type(value) == "number" and value > 0 end, "a number above 0" },
-  integer = { whole_from(-huge), "a whole number" },
+  integer = { whole_from(-MOST_WHOLE), "a whole number" },
   whole = { whole_from(0), "a whole number from 0" },
   count = { whole_from(1), "a whole number from 1" },
   boolean = { of_type "boolean", "true or false" },
@@ -262,7 +264,7 @@ calls.too_many = too_many
 
 -- Spreads a table of options over positions and options.
 local function spread(record, given, values, options)
-  local first, named = record.positional[1], given
+  local first, named, listed = record.positional[1], given, nil      -- listed: what stands in the table by number, the first parameter
   for name in pairs(given) do
     local parameter = record.by_name[name]
     if parameter and parameter.name ~= name then named = require("flow.errors.keras_names").renamed(record, given) end
@@ -270,11 +272,11 @@ local function spread(record, given, values, options)
   for name, value in pairs(named) do
     if type(name) == "number" then
       if not first then raise("%s takes no value by position", record.title) end
-      if values[1] == nil then values[1] = {} end
-      if values[1] == given or type(values[1]) ~= "table" then
+      if values[1] ~= listed then
         raise("%s: %s is given twice, as an argument and in the table of options", record.title, first.name)
       end
-      values[1][name] = value
+      listed = listed or {}
+      values[1], listed[name] = listed, value
     elseif not record.by_name[name] then
       unknown_option(record, name)
     end

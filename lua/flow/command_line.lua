@@ -36,6 +36,8 @@ local function resolve(name, defaults)
   local key = name:gsub("%-", "_")
   if defaults[key] ~= nil then return key end
   if defaults[name] ~= nil then return name end
+  key = name:gsub("_", "-")
+  if defaults[key] ~= nil then return key end
 end
 
 local function convert(key, text, default)

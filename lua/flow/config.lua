@@ -1,5 +1,6 @@
 -- config.lua: settings of the process: threads, precision, determinism, devices.
 
+local host = require "flow.host"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local devices = require "flow.devices"
@@ -12,7 +13,7 @@ local config = signature.module "flow.config"
 
 -- Compute threads of the process; 0 = one per core that may be used.
 function config.set_threads(count)
-  if type(count) ~= "number" or count < 0 or count ~= math.floor(count) then
+  if type(count) ~= "number" or count < 0 or count ~= math.floor(count) or count >= 2 ^ 31 then
     raise("flow.config.set_threads: a whole number from 0 (one per core), got %s", errors.describe(count))
   end
   native.check(C.flow_set_threads(count))
@@ -42,7 +43,7 @@ end
 signature.takes "enabled?: boolean, { shards? }"
 function config.enable_op_determinism(enabled, options)
   local what = "flow.config.enable_op_determinism"
-  if enabled ~= false and os.getenv "FLOW_CUDA_TUNE" == "1" then
+  if enabled ~= false and host.getenv "FLOW_CUDA_TUNE" == "1" then
     raise("%s: with FLOW_CUDA_TUNE=1 GPUs take the algorithms that were fastest when they were tried, perhaps others elsewhere; unset it",
       what)
   end

@@ -24,6 +24,7 @@ local function register(value, package, name)
     raise("register_keras_serializable: expected a class or a function, got %s", errors.describe(value))
   end
   name = name or own_name(value) or raise("register_keras_serializable: a function has no name: give one, { name = \"f\" }")
+  if type(name) ~= "string" then raise("register_keras_serializable: name is a string, got %s", errors.describe(name)) end
   local full = package .. ">" .. name
   registered[full], names[value] = value, full
   return value

@@ -178,7 +178,7 @@ end
 -- flow.device("gpu:0", f, ...): f's results; what f makes is there.
 signature.takes("device, f: callable, arguments...", true)
 function devices.device(name, f, ...)
-  if type(f) ~= "function" then raise("flow.device takes a device and a function, got %s", errors.describe(f)) end
+  if not signature.is_callable(f) then raise("flow.device takes a device and a function, got %s", errors.describe(f)) end
   return devices.within(devices.number(name), f, ...)
 end
 

@@ -78,10 +78,12 @@ end
 -- Writes {samples} or {samples, channels} with values from -1 to 1 as a WAVE file of 16 bits, as tf.audio.encode_wav rounds them.
 takes "path, audio: data, sample_rate: count"
 function io.save_wav(path, audio, rate)
-  local shape, what = audio.shape, "flow.io.save_wav"
+  local what = "flow.io.save_wav"
+  if not native.is_tensor(audio) then raise("%s: a sound is a tensor, flow.tensor(list), got %s", what, errors.describe(audio)) end
+  local shape = audio.shape
   local channels = #shape == 2 and shape[2] or 1
-  if #shape < 1 or #shape > 2 or channels < 1 then
-    raise("%s: a sound is {samples} or {samples, channels}, got {%s}", what, table.concat(shape, ", "))
+  if #shape < 1 or #shape > 2 or channels < 1 or channels > 32767 then      -- a frame of all channels has up to 65535 bytes
+    raise("%s: a sound is {samples} or {samples, channels}, up to 32767 of them, got {%s}", what, table.concat(shape, ", "))
   end
   local samples = audio.size > 0 and audio:to("float32"):reshape({ -1 }):totable() or {}
   for i, value in ipairs(samples) do
@@ -156,8 +158,10 @@ end
 
 -- The paths that match a pattern, or any of a list of patterns, sorted.
 function io.glob(patterns)
-  local found = {}
-  for _, pattern in ipairs(type(patterns) == "table" and patterns or { patterns }) do
+  local found, list = {}, type(patterns) == "table" and patterns or { patterns }
+  if patterns == nil then raise("flow.io.glob takes a pattern or a list of them, got nil") end
+  errors.check_list("flow.io.glob", list)
+  for _, pattern in ipairs(list) do
     for _, path in ipairs(io.glob_path(io.path(pattern, "flow.io.glob"))) do found[#found + 1] = path end
   end
   table.sort(found)

@@ -71,9 +71,16 @@ end
 local child_out = native.out("flow_json")
 local add
 
+local function is_list(value)
+  return getmetatable(value) == List or value[1] ~= nil
+end
+
 local function add_entries(node, value, depth)
   if depth > 800 then raise("json.encode: the value is nested more than 800 deep; does a table contain itself?") end
-  if getmetatable(value) == List or value[1] ~= nil then
+  if is_list(value) then
+    for key in pairs(value) do
+      if type(key) ~= "number" then raise("json.encode: a list has the name %q, too; give a list or a table of names", tostring(key)) end
+    end
     for i = 1, #value do add(node, nil, value[i], depth) end
     return
   end
@@ -84,10 +91,6 @@ local function add_entries(node, value, depth)
   end
   table.sort(keys)
   for _, key in ipairs(keys) do add(node, key, value[key], depth) end
-end
-
-local function is_list(value)
-  return getmetatable(value) == List or value[1] ~= nil
 end
 
 function add(parent, key, value, depth)

@@ -101,12 +101,20 @@ function names.keys(t)
   return list
 end
 
+-- Whether the keys of a table are 1 to n and no others: not so of one with a hole, whatever # says of it, nor of an empty one.
+function names.is_sequence(t)
+  local count = 0
+  for key in pairs(t) do
+    if type(key) ~= "number" or key < 1 or key ~= math.floor(key) then return false end
+    count = count + 1
+  end
+  return count > 0 and count == table.maxn(t)
+end
+
 -- Instead of pairs(), in the order of names.keys, where what is done for an entry has an order: ops of a trace, random numbers, what
 -- workers do together.
 function names.ordered(t)
-  local count = 0
-  for _ in pairs(t) do count = count + 1 end
-  if count == #t then return ipairs(t) end
+  if names.is_sequence(t) then return ipairs(t) end
   local keys, at = names.keys(t), 0
   return function()
     at = at + 1

@@ -10,11 +10,10 @@
 -- Arguments after a table of options, or after f if there is none, go to f.
 
 local native = require "flow.ffi"
-local errors = require "flow.errors"
 local signature = require "flow.signature"
 local io = require "flow.io"
 
-local C, check, raise, context = native.C, native.check, errors.raise, native.context
+local C, check, context = native.C, native.check, native.context
 local metatable = {}
 local methods = signature.methods("profile", metatable)
 metatable.__index = methods
@@ -91,7 +90,7 @@ end
 local module = signature.module "flow"
 signature.takes("f: callable, { trace?: path }, arguments...", true)
 function module.profile(f, options, ...)
-  if type(f) ~= "function" then raise("flow.profile takes a function, got %s", errors.describe(f)) end
+  signature.check_callable("flow.profile", f)
   if not is_options(options) then return measure(nil, f, options, ...) end
   return measure(io.path(options.trace, "flow.profile: trace"), f, ...)
 end

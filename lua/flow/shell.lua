@@ -24,7 +24,7 @@ function shell.find(name)
   end
 end
 
--- Runs a line of a shell; returns its standard output, and its exit code. input: its standard input, or nil.
+-- Runs a line of a shell; returns what it printed to its standard output, and its exit code. It reads this process' standard input.
 function shell.read(line)
   local pipe = assert(host.io.popen(line .. "; echo \"[$?]\"", "r"))
   local text = pipe:read("*a")

@@ -7,6 +7,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"
+local is_sequence = require("flow.names").is_sequence
 
 local raise = errors.raise
 local state = {}
@@ -31,15 +32,6 @@ end
 
 local function unpack_text(digits)
   return (digits:gsub("%x%x", function(pair) return string.char(tonumber(pair, 16)) end))
-end
-
-local function is_list(value)
-  local count = 0
-  for key in pairs(value) do
-    if type(key) ~= "number" then return false end
-    count = count + 1
-  end
-  return count == #value and count > 0
 end
 
 local function has_plain_names(value)
@@ -78,7 +70,7 @@ function pack(value, where, add)
     raise("the state at %s is %s; numbers, texts, booleans, tensors and tables of them can be kept", where, errors.describe(value))
   end
   local packed = {}
-  if is_list(value) then
+  if is_sequence(value) then
     for i, entry in ipairs(value) do packed[i] = pack(entry, where .. "[" .. i .. "]", add) end
     return json.list(packed)
   end

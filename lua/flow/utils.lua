@@ -104,7 +104,7 @@ end
 takes "x: data, axis: integer = -1, order: number = 2"
 function utils.normalize(x, axis, order)
   local values = native.is_tensor(x) and x or tensor.tensor(x)
-  if order < 1 then raise("flow.utils.normalize: order is a number from 1, got %g", order) end
+  if not (order >= 1) then raise("flow.utils.normalize: order is a number from 1, got %g", order) end
   local size = values:abs()
   local norm
   if order == math.huge then norm = size:max(axis, true)
@@ -142,6 +142,12 @@ function utils.skipgrams(sequence, vocabulary_size, window_size, negative_sample
   local function add(word, other, label)
     couples[#couples + 1] = { word, other }
     labels[#labels + 1] = categorical and { 1 - label, label } or label
+  end
+  for i, word in ipairs(sequence) do
+    if type(word) ~= "number" or word < 0 or word ~= math.floor(word) or sampling_table and word ~= 0 and not sampling_table[word + 1] then
+      raise("flow.utils.skipgrams: word %d is %s, expected a whole number from 0%s", i, errors.describe(word),
+        sampling_table and (" to %d, which sampling_table has"):format(#sampling_table - 1) or "")
+    end
   end
   local kept = sampling_table and uniform(#sequence)
   for i, word in ipairs(sequence) do
@@ -253,7 +259,7 @@ local function check_digest(path, hash, algorithm)
     or algorithm ~= "auto" and algorithm ~= kind then
     raise("flow.utils.get_file: file_hash is 64 hexadecimal digits of sha256 or 32 of md5, got %q for %s", hash, algorithm)
   end
-  local file, problem = io.open(path, "rb")
+  local file, problem = require("flow.host").io.open(path, "rb")
   if not file then raise("flow.utils.get_file: %s", problem) end
   local found = digest.of(function(count) return file:read(count) end, kind)
   file:close()

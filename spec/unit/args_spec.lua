@@ -16,6 +16,7 @@ describe("flow.args", function()
     assert.same(5, args.parse(defaults, { "--epochs=5" }).epochs)
     assert.is_false(args.parse(defaults, { "--cache=false" }).cache)
     assert.equal("-1", args.parse(defaults, { "--job_dir", "-1" }).job_dir)
+    assert.equal("a", args.parse({ ["job-dir"] = "" }, { "--job_dir", "a" })["job-dir"])
   end)
 
   it("keeps the other arguments in order, and all after --", function()

@@ -133,4 +133,13 @@ describe("flow.io", function()
     end
     assert.is_truthy(message_of(flow.io.path, "a\0b"):find("zero bytes", 1, true))
   end)
+
+  it("refuses what is no pattern and no sound", function()
+    assert.equal("flow.io.glob takes a pattern or a list of them, got nil", message_of(flow.io.glob))
+    assert.equal("flow.io.glob: entry 1 of the list is nil: is a name misspelt?", message_of(flow.io.glob, { nil, base }))
+    local path = base .. "/none.wav"
+    assert.equal("flow.io.save_wav: a sound is a tensor, flow.tensor(list), got a table", message_of(flow.io.save_wav, path, { 0.5 }, 8000))
+    assert.matches("up to 32767 of them, got {1, 32768}", message_of(flow.io.save_wav, path, flow.zeros { 1, 32768 }, 8000))
+    assert.is_false(flow.io.exists(path))
+  end)
 end)

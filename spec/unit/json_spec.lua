@@ -34,6 +34,7 @@ describe("JSON", function()
     fails("this is not JSON", function() json.decode(("["):rep(100000)) end)
     fails("has no form in JSON", function() json.encode { f = fails } end)
     fails("a key is", function() json.encode { [{}] = 1 } end)
+    fails('a list has the name "x", too', function() json.encode { { 1, 2, x = 3 } } end)
     local loop = {}
     loop.x = loop
     fails("nested more than 800 deep", function() json.encode(loop) end)

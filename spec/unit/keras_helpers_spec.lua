@@ -127,6 +127,18 @@ describe("files of Keras' cache", function()
   end)
 end)
 
+describe("flow.utils", function()
+  it("names a word that is no position in the tables of skipgrams, and an object whose name is none", function()
+    local skipgrams = flow.utils.skipgrams
+    assert.equal("flow.utils.skipgrams: word 2 is the number 5, expected a whole number from 0 to 1, which sampling_table has",
+      message_of(function() skipgrams({ 1, 5 }, 6, { sampling_table = { 1, 1 } }) end))
+    assert.equal('flow.utils.skipgrams: word 1 is the string "a", expected a whole number from 0',
+      message_of(function() skipgrams({ "a" }, 6) end))
+    assert.equal("register_keras_serializable: name is a string, got a table",
+      message_of(function() flow.utils.register_keras_serializable("p", {})(function() end) end))
+  end)
+end)
+
 describe("layers with a vocabulary", function()
   it("keep it in a folder", function()
     local text = layers.TextVectorization { split = "character", ngrams = 2 }

@@ -29,6 +29,18 @@ describe("tables by name", function()
     t = { x = 0 }
     t[1] = 1                                      -- a list in the other part of the table
     assert.same({ 1, "x" }, keys_of(t))
+    t = { "a", "b", "c", "d" }
+    t[2], t[3], t.x, t.y = nil, nil, 1, 2         -- its # is 4, and so is the number of its entries
+    assert.same({ 1, 4, "x", "y" }, keys_of(t))
+  end)
+
+  it("of numbers with holes are kept whole where a state is written", function()
+    local codec = require "flow.state_codec"
+    local holed = { 1, 2, 3, 4 }
+    holed[2], holed[3], holed[20], holed[21] = nil, nil, 5, 6
+    for _, t in ipairs { holed, { 1, 2 }, { [2] = 1 }, { [0.5] = 1, [2] = 2 }, {} } do
+      assert.same(t, codec.decode(codec.encode(t)))
+    end
   end)
 
   it("are mapped in that order by flow.keras.tree", function()

@@ -217,6 +217,29 @@ describe("an op", function()
     for f, expected in pairs(messages) do assert.equal(expected, message_of(f)) end
   end)
 
+  it("does not take values by number in the options for its list, which stays as it is", function()
+    local list = { x, x }
+    assert.equal("flow.concat: values is given twice, as an argument and in the table of options",
+      message_of(function() flow.concat(list, { flow.zeros { 1, 2 }, axis = 1 }) end))
+    assert.is_true(rawequal(x, list[1]))
+    assert.same({ 4, 2 }, { unpack(flow.concat({ x, x, axis = 1 }).shape) })
+  end)
+
+  it("takes no number for a whole one that is beyond those that a double counts", function()
+    assert.equal("flow.utils.to_categorical: num_classes is a whole number from 1, got the number 1e+300",
+      message_of(function() flow.utils.to_categorical({ 1, 2 }, 1e300) end))
+    assert.equal("flow.utils.normalize: axis is a whole number, got the number -inf",
+      message_of(function() flow.utils.normalize({ 1, 2 }, { axis = -math.huge }) end))
+    assert.equal("flow.config.set_threads: a whole number from 0 (one per core), got the number 10000000000",
+      message_of(function() flow.config.set_threads(1e10) end))
+  end)
+
+  it("takes callable objects where it takes functions", function()
+    local double = flow.fn(function(value) return value * 2 end)
+    assert.equal(2, flow.device("cpu", double, flow.ones {}):item())
+    assert.equal(1, #flow.profile(double, flow.ones { 2 }).rows)
+  end)
+
   it("keeps its options in a functional model", function()
     local input = flow.Input { 2 }
     local model = flow.Model { inputs = input, outputs = flow.relu(input, { max_value = 6 }) }

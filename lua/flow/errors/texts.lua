@@ -43,6 +43,7 @@ require "flow.ffi"      -- which gives errors.nearest_in(name, list, most), the 
 -- The nearest of the names (keys of a table, or its list part), nil if none is near: within `most` edits, by default a
 -- third of its letters.
 function errors.nearest(name, names, most)
+  if type(name) ~= "string" then return nil end
   local list = listed(names)
   local position = errors.nearest_in(name, list, most)
   return position and list[position]
@@ -50,6 +51,7 @@ end
 
 -- '; did you mean "units"?' for it; if none is near, '; there are ResNet50, ResNet101' of those that begin with it; "" if none does.
 function errors.suggestion(name, names)
+  if type(name) ~= "string" then return "" end
   local best, longer, least = errors.nearest(name, names), {}, 3      -- letters that say enough
   for _, known in ipairs(not best and #name >= least and listed(names) or {}) do
     if known:sub(1, #name):lower() == name:lower() then longer[#longer + 1] = known end
