@@ -103,4 +103,18 @@ describe("elements with parts", function()
     local zipped = Dataset.zip { Dataset.from_tensor_slices { x, x }, Dataset.from_tensor_slices(labels) }
     assert.equal(model:evaluate(direct:batch(2), { verbose = 0 }).loss, model:evaluate(zipped:batch(2), { verbose = 0 }).loss)
   end)
+
+  it("are in the folder that save writes", function()
+    local function first(dataset)
+      for value, more in dataset:iter() do return value, more end
+    end
+    local path = support.folder() .. "/saved"
+    Dataset.zip { Dataset.range(3), Dataset.zip { Dataset.range(5, 8), Dataset.range(7, 10) } }:save(path)
+    local number, pair = first(Dataset.load(path))
+    assert.same({ 0, 5, 7 }, { number:item(), pair[1]:item(), pair[2]:item() })
+    Dataset.from_tensor_slices { a = x, b = { c = x, d = labels } }:save(path .. "2")
+    local named = first(Dataset.load(path .. "2"))
+    assert.same({ 2, 2 }, { named.a.shape[1], named.b.c.shape[1] })
+    assert.equal(0, named.b.d.rank)
+  end)
 end)

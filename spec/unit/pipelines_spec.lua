@@ -293,3 +293,39 @@ describe("flow.io.load_wav", function()
     assert.matches("number of channels", message_of(function() load(good:sub(1, 22) .. "\0\0" .. good:sub(25)) end))
   end)
 end)
+
+describe("numbers for data sets", function()
+  local range = Dataset.range(4)
+  local function generator() return function() end end
+  for said, call in pairs {
+    ["from_generator: size 1 of component 1 is false, expected a whole number from 0, or -1 for one that varies"] = function()
+      Dataset.from_generator(generator, { output_signature = { { shape = { false, 3 }, dtype = "int32" } } })
+    end,
+    ["from_generator: the shape of component 1 is a list of sizes, got the number 3"] = function()
+      Dataset.from_generator(generator, { output_signature = { { shape = 3, dtype = "int32" } } })
+    end,
+    ["padded_batch: size 1 of component 1 is the number 2.5, expected a whole number from 0, or -1 for one that varies"] = function()
+      range:padded_batch(2, { padded_shapes = { { 2.5 } } })
+    end,
+    ["sample_from_datasets: weights has a number from 0 for each of the 2 datasets, entry 1 is the number nan"] = function()
+      Dataset.sample_from_datasets({ range, range }, { 0 / 0, 1 })
+    end,
+    ["sample_from_datasets: weights has a number from 0 for each of the 2 datasets, entry 3 is the number 1"] = function()
+      Dataset.sample_from_datasets({ range, range }, { 1, 1, 1 })
+    end,
+    ["bucket_by_sequence_length: entry 2 of bucket_boundaries is the string \"a\", expected a length"] = function()
+      range:bucket_by_sequence_length(function() return 1 end, { 1, "a" }, { 2, 2, 2 })
+    end,
+    ["rejection_resample: initial_dist is a list of parts from 0, entry 1 is the string \"a\""] = function()
+      range:rejection_resample(function() return 0 end, { 0.5, 0.5 }, { "a", 1 })
+    end,
+    ["group_by_window: the function returned the number 0.5, expected a whole number"] = function()
+      range:group_by_window(function() return 0.5 end, function(_, group) return group end, 2)
+    end,
+    ["timeseries_dataset_from_array: data is a single number, expected rows"] = function()
+      flow.timeseries_dataset_from_array(5, nil, 2)
+    end,
+  } do
+    it("are checked: " .. said:match "^[^:]*: [^,]*", function() assert.equal(said, (message_of(call):gsub("-nan", "nan"))) end)
+  end
+end)

@@ -107,3 +107,21 @@ describe("layers in ds:map", function()
     assert.equal(40, row)
   end)
 end)
+
+describe("TFRecordDataset", function()
+  it("takes more files than Lua has room for as values of a call", function()
+    local path, list = support.folder() .. "/one.tfrecord", {}
+    local writer = flow.data.TFRecordWriter(path)
+    writer:write "a"
+    writer:close()
+    for i = 1, 9000 do list[i] = path end
+    local count = 0
+    for _ in flow.data.TFRecordDataset(list):iter() do count = count + 1 end
+    assert.equal(9000, count)
+  end)
+
+  it("is parsed into shapes of whole numbers", function()
+    assert.equal('parse_example: size 1 of feature "x" is the number 1.5, expected a whole number, or -1 for a list of any length',
+      support.message_of(function() flow.data.parse_example { x = { "int64", { 1.5 } } } end))
+  end)
+end)

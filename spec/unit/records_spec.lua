@@ -40,6 +40,8 @@ describe("serialize_example", function()
     fails('the kind of "x" is "bytes", "float32" or "int64"', bytes_of, { x = 1 }, { x = "float" })
     fails("the name of a feature is a string", bytes_of, { 1 })
     fails("takes a table of features", bytes_of, 1)
+    fails('write_example: feature "x": entry 2 of the list is nil', bytes_of, { x = { 1, nil, 3 } })
+    fails('feature "x" is a table with names, expected a string, a number, a tensor or a list', bytes_of, { x = { a = 1 } })
   end)
 end)
 

@@ -84,8 +84,8 @@ return function(Dataset, internal)
   signature.takes "datasets: list, weights?: list, seed?: whole, stop_on_empty_dataset: boolean = false"
   function Dataset.sample_from_datasets(datasets, weights, seed, stops)
     local what = "sample_from_datasets"
-    for i = 1, weights and #datasets or 0 do
-      if type(weights[i]) ~= "number" or weights[i] < 0 then
+    for i = 1, weights and math.max(#datasets, #weights) or 0 do
+      if type(weights[i]) ~= "number" or not (weights[i] >= 0 and weights[i] < math.huge) or i > #datasets then
         raise("%s: weights has a number from 0 for each of the %d datasets, entry %d is %s", what, #datasets, i,
           errors.describe(weights[i]))
       end

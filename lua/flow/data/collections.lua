@@ -26,7 +26,9 @@ end
 local function number_of(what, value)
   if native.is_tensor(value) then value = value:item() end
   if type(value) == "boolean" then value = value and 1 or 0 end
-  if type(value) ~= "number" then raise("%s: the function returned %s, expected a whole number", what, errors.describe(value)) end
+  if type(value) ~= "number" or value ~= math.floor(value) or math.abs(value) > 2 ^ 53 then
+    raise("%s: the function returned %s, expected a whole number", what, errors.describe(value))
+  end
   return value
 end
 
@@ -151,8 +153,11 @@ return function(Dataset, internal, make, out)
     if #sizes ~= #boundaries + 1 then
       raise("%s: bucket_batch_sizes has one entry more than bucket_boundaries: expected %d, got %d", what, #boundaries + 1, #sizes)
     end
-    for i = 2, #boundaries do
-      if boundaries[i] <= boundaries[i - 1] then raise("%s: bucket_boundaries grow, entry %d is %g", what, i, boundaries[i]) end
+    for i, boundary in ipairs(boundaries) do
+      if type(boundary) ~= "number" then
+        raise("%s: entry %d of bucket_boundaries is %s, expected a length", what, i, errors.describe(boundary))
+      end
+      if i > 1 and not (boundary > boundaries[i - 1]) then raise("%s: bucket_boundaries grow, entry %d is %g", what, i, boundary) end
     end
     local function bucket_of(...)
       local length = number_of(what, length_of(...))
@@ -235,8 +240,12 @@ return function(Dataset, internal, make, out)
   function Dataset:rejection_resample(class_func, target, start, seed)
     local what, specs = "rejection_resample", self._specs
     seed = seed or C.flow_context_next_seed(native.context) % 2 ^ 31
-    for i = 1, #target do
-      if type(target[i]) ~= "number" or target[i] < 0 then raise("%s: target_dist is a list of parts from 0", what) end
+    for name, list in pairs { target_dist = target, initial_dist = start } do
+      for i, part in ipairs(list) do
+        if type(part) ~= "number" or not (part >= 0 and part < math.huge) then
+          raise("%s: %s is a list of parts from 0, entry %d is %s", what, name, i, errors.describe(part))
+        end
+      end
     end
     if start and #start ~= #target then raise("%s: initial_dist has %d entries, target_dist %d", what, #start, #target) end
     table.insert(specs, 1, { shape = {}, dtype = "int64" })
@@ -347,7 +356,7 @@ return function(Dataset, internal, make, out)
     local dataset = make({}, C.flow_dataset_load, file, out)
     local own = io.exists(names) and json.decode(io.read_file(names)).structure or {}
     local count = 0
-    for _, entry in ipairs(own) do count = count + (entry and #entry or 1) end
+    for _, entry in ipairs(own) do count = count + structure.count(entry) end
     if count > 0 and count ~= #dataset._specs then
       raise("load: %s names %d components, the elements have %d", names, count, #dataset._specs)
     end

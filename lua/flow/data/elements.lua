@@ -33,6 +33,20 @@ end
 
 local SPEC = { shape = true, dtype = true, name = true }
 
+-- Raises unless a shape is a list of sizes, -1 for one that varies.
+local function check_shape(what, i, shape)
+  if type(shape) ~= "table" then
+    raise("%s: the shape of component %d is a list of sizes, got %s", what, i, errors.describe(shape))
+  end
+  for axis = 1, errors.check_list(("%s: the shape of component %d"):format(what, i), shape) do
+    local size = shape[axis]
+    if type(size) ~= "number" or size < -1 or size > 2 ^ 53 or size ~= math.floor(size) then
+      raise("%s: size %d of component %d is %s, expected a whole number from 0, or -1 for one that varies", what, axis, i,
+        errors.describe(size))
+    end
+  end
+end
+
 -- The flow_component array of a list of { shape =, dtype = }, and their number.
 function elements.components(what, specs)
   if type(specs) ~= "table" then raise("%s: output_signature is a list of { shape =, dtype = }, got %s", what, errors.describe(specs)) end
@@ -43,6 +57,7 @@ function elements.components(what, specs)
   for i, spec in ipairs(specs) do
     errors.check_options(what .. ": output_signature", spec, SPEC)
     local shape, component = spec.shape or {}, list[i - 1]
+    check_shape(what, i, shape)
     if #shape + (spec.dtype == "string" and 1 or 0) > C.FLOW_MAX_RANK then
       raise("%s: component %d has more than %d dimensions", what, i, C.FLOW_MAX_RANK)
     end
@@ -65,7 +80,8 @@ function elements.signature(what, given)
     for name in pairs(value) do
       if not SPEC[name] then return false end
     end
-    return value.shape == nil or type(value.shape[1]) ~= "table" and value.shape.dtype == nil
+    local shape = value.shape
+    return type(shape) ~= "table" or type(shape[1]) ~= "table" and shape.dtype == nil
   end
   if type(given) ~= "table" then return given, false end
   if given.dtype or given.shape or not is_spec(given) and #given == 0 then given = { given } end

@@ -40,6 +40,12 @@ local function feature_of(name, value)
   end
   if type(shape) == "number" then shape = { shape } end
   if type(shape) ~= "table" then raise("parse_example: the shape of feature %q is a list, got %s", name, errors.describe(shape)) end
+  for axis = 1, errors.check_list(("parse_example: the shape of feature %q"):format(name), shape) do
+    if type(shape[axis]) ~= "number" or shape[axis] < -1 or shape[axis] > 2 ^ 53 or shape[axis] ~= math.floor(shape[axis]) then
+      raise("parse_example: size %d of feature %q is %s, expected a whole number, or -1 for a list of any length", axis, name,
+        errors.describe(shape[axis]))
+    end
+  end
   return DTYPES[dtype], shape, options.default
 end
 
@@ -79,10 +85,11 @@ end
 -- TFRecordDataset(path), TFRecordDataset({ paths }, options) or TFRecordDataset { path, path, compression_type = "GZIP" }.
 signature.takes "filenames, { compression_type = '', num_parallel_reads: whole = 0 }"
 function record_data.TFRecordDataset(files, named)
-  local list = type(files) == "table" and { unpack(files, 1, errors.check_list("TFRecordDataset", files)) } or { files }
-  local paths = native.array("const char *", math.max(#list, 1))
-  for i, path in ipairs(list) do
-    list[i] = require("flow.io").path(path, "TFRecordDataset: file " .. i)
+  local given, list = type(files) == "table" and files or { files }, {}
+  local count = errors.check_list("TFRecordDataset", given)
+  local paths = native.array("const char *", math.max(count, 1))
+  for i = 1, count do
+    list[i] = require("flow.io").path(given[i], "TFRecordDataset: file " .. i)
     paths[i - 1] = list[i]
   end
   local compression, parallel = named.compression_type, named.num_parallel_reads

@@ -102,6 +102,10 @@ local function make_example(features, kinds)
       add_tensor(example, name, value, kind)
     else
       local values = type(value) == "table" and value or { value }
+      errors.check_list(("write_example: feature %q"):format(name), values)
+      if signature.is_named(values) then
+        raise("write_example: feature %q is a table with names, expected a string, a number, a tensor or a list", name)
+      end
       kind = kind or kind_of(name, values)
       if kind == "bytes" and #values == 0 then raise("write_example: feature %q is an empty list of bytes", name) end
       add_list(example, name, values, kind)

@@ -150,6 +150,15 @@ local function packed(node, components, at)
   return value, at
 end
 
+-- The number of components of an entry of a structure.
+function structure.count(node)
+  if not node then return 1 end
+  if not node.parts then return #node end
+  local count = 0
+  for _, part in ipairs(node.parts) do count = count + structure.count(part) end
+  return count
+end
+
 -- The values of components, and how many there are.
 function structure.pack(own, components)
   if not own then return components, #components end

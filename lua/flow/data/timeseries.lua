@@ -31,6 +31,7 @@ signature.takes("data: data, targets?: data, sequence_length: count, { sequence_
   .. "batch_size: count|boolean = 128, shuffle: boolean = false, seed?: whole, start_index?: whole, end_index?: count; }")
 local from_array = signature.guard("flow." .. WHAT, function(data, targets, length, options)
   data = ops.operand(data, nil, WHAT)
+  if data.rank == 0 then raise("%s: data is a single number, expected rows", WHAT) end
   local count = data.shape[1]
   local start, stop = options.start_index or 0, options.end_index or count
   check_below("start_index", start, 0, count)

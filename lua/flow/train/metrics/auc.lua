@@ -105,7 +105,11 @@ return function(metrics)
       summation_method = choose("summation_method", options.summation_method, SUMMATIONS, "interpolation") })
     return options.multi_label and not labels and self or counts.prepare(self, thresholds, counts.KINDS, labels or nil)
   end, { num_thresholds = "200", curve = "ROC", summation_method = "interpolation", multi_label = "false", from_logits = "false" })
-  function AUC.fields.thresholds(self) return { unpack(self._thresholds) } end
+  function AUC.fields.thresholds(self)
+    local list = {}      -- not by unpack, which takes some 8000 values at most
+    for i, threshold in ipairs(self._thresholds) do list[i] = threshold end
+    return list
+  end
   function AUC.fields.num_thresholds(self) return #self._thresholds end
 
   function AUC:update_state(y_true, y_pred, sample_weight)
