@@ -202,11 +202,11 @@ function object.class(name, parent, receiver)
       local set_missing = lookup(class, "methods", "_set_missing")
       if set_missing and set_missing(self, key, value) then return end
       check_assignment(self, class, key)
-      if value == nil then      -- from now on the field is there, as one that is None in Python
+      local assigned = lookup(class, "methods", "_assigned")
+      if value == nil or not assigned and is_open(class) then      -- from now on the field is there, where it is nil as one that is None
         if not rawget(self, "_set_to_nil") then rawset(self, "_set_to_nil", {}) end
         self._set_to_nil[key] = true
       end
-      local assigned = lookup(class, "methods", "_assigned")
       if not assigned then return rawset(self, key, value) end
       local assignments = rawget(self, "_assignments")
       local before = assignments[key]

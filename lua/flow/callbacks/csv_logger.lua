@@ -77,8 +77,10 @@ end
 local function choose_keys(logs)
   local keys, validated = {}, false
   for key in pairs(logs) do
-    keys[#keys + 1] = key
-    validated = validated or key:find("^val_") ~= nil
+    if type(key) == "string" then
+      keys[#keys + 1] = key
+      validated = validated or key:find("^val_") ~= nil
+    end
   end
   table.sort(keys)
   for i = 1, validated and 0 or #keys do keys[#keys + 1] = "val_" .. keys[i] end

@@ -7,6 +7,7 @@ local python_format = require "flow.callbacks.python_format"
 local Monitor = require "flow.callbacks.monitor"
 local callbacks = require "flow.train.callback"
 local signature = require "flow.signature"
+local overrides = require("flow.train.model_steps").overrides
 local workers = require "flow.distribute.model_workers"
 local once = require("flow.distribute.saving").once
 
@@ -45,10 +46,14 @@ local function check_path(self)
   if fixed then signature.internal(io).check_writable(fixed:gsub("/$", "/model"), "ModelCheckpoint") end
 end
 
--- Raises, before an epoch is spent, for a name in the path that the logs will not have. Where a script has a training step or callbacks of
+local MAY_ADD = { "train_step", "test_step", "compute_metrics", "get_metrics_result" }
+
+-- Raises, before an epoch is spent, for a name in the path that the logs will not have. Where a script has steps, metrics or callbacks of
 -- its own, which may add names, that is known when the logs are there.
 local function check_names(self)
-  if object.class_of(self.model).methods.train_step then return end
+  for _, name in ipairs(MAY_ADD) do
+    if overrides(self.model, name) then return end
+  end
   for _, member in ipairs(self._list.members) do
     if not member._is_stock or object.class_of(member).name == "LambdaCallback" then return end
   end

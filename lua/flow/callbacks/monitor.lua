@@ -58,7 +58,7 @@ end
 function Monitor:_current(what, logs)
   local value = logs[self.monitor]
   if type(value) == "number" then return value end
-  local names = require("flow.names").sorted(logs)
+  local names = require("flow.names").keys(logs)
   log.warning("%s conditioned on metric `%s` which is not available. Available metrics are: %s", what, self.monitor,
     table.concat(names, ","))
 end

@@ -129,7 +129,8 @@ end
 function TensorBoard:on_epoch_end(epoch, logs)
   local train, validation = { learning_rate = self.model.optimizer.learning_rate }, {}
   for key, value in pairs(logs) do
-    if key:find("^val_") then validation[key:sub(5)] = value else train[key] = value end
+    local name = tostring(key)
+    if name:find("^val_") then validation[name:sub(5)] = value else train[name] = value end
   end
   if self.write_steps_per_second then
     train.steps_per_second = (self.model.optimizer.iterations - self._iterations) / (C.flow_clock() - self._epoch_began)

@@ -20,14 +20,15 @@ local directory = require "flow.checkpoint.directory"
 local saving = require "flow.distribute.saving"
 
 local C, check, raise = native.C, native.check, errors.raise
-local takes = require("flow.signature").takes
+local signature = require "flow.signature"
+local takes = signature.takes
 local manager = {}
 
 local Manager = object.class("CheckpointManager")
 local save_out = native.out("flow_save")
 
 local function check_number(name, value, least)
-  if value ~= nil and (type(value) ~= "number" or value < least) then
+  if value ~= nil and (type(value) ~= "number" or not (value >= least)) then
     raise("CheckpointManager: %s is a number from %g, got %s", name, least, errors.describe(value))
   end
   return value or false
@@ -58,7 +59,7 @@ function manager.CheckpointManager(checkpoint, folder, most, options)
   if options.checkpoint_interval and not variable.is_variable(options.step_counter) then
     raise("CheckpointManager: checkpoint_interval needs a step_counter, a flow.Variable")
   end
-  if options.init_fn ~= nil and type(options.init_fn) ~= "function" then
+  if options.init_fn ~= nil and not signature.is_callable(options.init_fn) then
     raise("CheckpointManager: init_fn is a function, got %s", errors.describe(options.init_fn))
   end
   local self = object.new(Manager, {

@@ -22,7 +22,7 @@ function sidecar.SidecarEvaluator(model, data, folder, steps, most, callbacks)
   if not object.has(model, "evaluate") or not rawget(model, "_compiled") then
     raise("SidecarEvaluator: model is a model that compile() was called for, got %s", errors.describe(model))
   end
-  if data == nil then raise("SidecarEvaluator: there is no data: data is a Dataset, or { x, y }") end
+  if data == nil then raise("SidecarEvaluator: there is no data: data is a Dataset, { x, y } or { x, y, sample_weight }") end
   if type(folder) ~= "string" then raise("SidecarEvaluator: checkpoint_dir is a folder, got %s", errors.describe(folder)) end
   return object.new(SidecarEvaluator, {
     model = model, data = data, checkpoint_dir = files.path(folder, "SidecarEvaluator"), steps = steps or false,
@@ -52,9 +52,13 @@ end
 
 local function evaluate(self, path)
   local options = { verbose = 0, steps = self.steps or nil, callbacks = self.callbacks or nil }
-  local data = self.data
-  local results = type(data) == "table" and not getmetatable(data) and self.model:evaluate(data[1], data[2], options)
-    or self.model:evaluate(data, options)
+  local data, results = self.data, nil
+  if type(data) == "table" and not getmetatable(data) then
+    options.sample_weight = data[3]
+    results = self.model:evaluate(data[1], data[2], options)
+  else
+    results = self.model:evaluate(data, options)
+  end
   self.evaluations = self.evaluations + 1
   local names, parts = {}, {}
   for name in pairs(results) do names[#names + 1] = name end

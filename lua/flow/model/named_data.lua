@@ -47,6 +47,9 @@ function named.of_graph(is_tensor, inputs, outputs, ...)
   local by_name, options = named.is(outputs), (...)
   for _, output in pairs(by_name and outputs or {}) do by_name = by_name and is_tensor(output) end
   if not by_name then return inputs, outputs, ... end
+  if options ~= nil and type(options) ~= "table" then
+    raise("flow.Model takes inputs, outputs and a table of options, got %s", errors.describe(options))
+  end
   local all = { inputs = inputs, outputs = outputs }
   for name, value in pairs(options or {}) do all[name] = value end
   return all

@@ -53,6 +53,7 @@ local function described(module, value, class)
   if type(value) == "string" or type(value) == "number" then return value end
   if type(value) == "function" then return function_entry(module, value) end
   if object.is(value, class) then return object_entry(module, value) end
+  if type(value.class_name) == "string" then return value end      -- a description already
   if value[1] == nil and next(value) == nil then return json.null end
   local result = value[1] ~= nil and json.list() or {}
   for key, entry in pairs(value) do result[key] = described(module, entry, class) end

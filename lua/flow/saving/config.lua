@@ -185,6 +185,12 @@ local function input_of(entry, what)
                                batch_size = given(whole[1]) and whole[1] or nil })
 end
 
+-- An entry of a file that describes a layer or a model: a table, or an error.
+local function entry_of(value, what)
+  if type(value) ~= "table" or value == json.null then raise("%s: an entry of the model is not a table", what) end
+  return value
+end
+
 -- The reader of what a model holds. A reader that copies a model, reader.clone, makes layers by its functions: see config.clone.
 local function taken_clone(reader)
   local clone = reader.clone
@@ -215,7 +221,7 @@ local function read_sequential(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
   local list, clone, shift = {}, taken_clone(reader), 0
   for i, inner in ipairs(table_field(content, "layers", reader.path)) do
-    local is_input = inner.class_name == "InputLayer"
+    local is_input = entry_of(inner, reader.path).class_name == "InputLayer"
     shift = is_input and 1 or shift
     local original = clone and (is_input and clone.model._input.layer or clone.model._children[i - shift])
     list[i] = layer_of(inner, reader, clone, original)
@@ -306,7 +312,7 @@ local function read_functional(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
   local made, made_by, waiting, clone = {}, {}, {}, taken_clone(reader)
   for i, inner in ipairs(table_field(content, "layers", reader.path)) do
-    local name = given(inner.name) and inner.name or table_field(inner, "config", reader.path).name
+    local name = given(entry_of(inner, reader.path).name) and inner.name or table_field(inner, "config", reader.path).name
     if type(name) ~= "string" or made[name] then raise("%s: two layers are called %s, or one has no name", reader.path, tostring(name)) end
     local layer = layer_of(inner, reader, clone, clone and clone.model._graph_layers[i])
     made[name], made_by[name] = {}, layer
@@ -358,8 +364,7 @@ end
 
 -- The layer, model or (for an InputLayer) symbolic tensor of an entry. reader: { path =, custom = { name = class }, calls = 0 }.
 function config.read(entry, reader)
-  if type(entry) ~= "table" or entry == json.null then raise("%s: an entry of the model is not a table", reader.path) end
-  local class_name = text_field(entry, "class_name", reader.path)
+  local class_name = text_field(entry_of(entry, reader.path), "class_name", reader.path)
   reader.depth = (reader.depth or 0) + 1
   if reader.depth > 64 then raise("%s: models are nested more than 64 deep", reader.path) end
   local result

@@ -49,6 +49,14 @@ local function given_inputs(list)
       raise("export: entry %d of inputs is { shape = {-1, 4} }, got %s", i, errors.describe(entry))
     end
     errors.check_options("export: inputs", entry, { shape = true, dtype = true, name = true })
+    for axis = 1, errors.check_list(("export: the shape of input %d"):format(i), entry.shape) do
+      if type(entry.shape[axis]) ~= "number" then
+        raise("export: size %d of input %d is %s, expected a number", axis, i, errors.describe(entry.shape[axis]))
+      end
+    end
+    if entry.name ~= nil and type(entry.name) ~= "string" then
+      raise("export: the name of input %d is a string, got %s", i, errors.describe(entry.name))
+    end
     inputs[i] = { shape = entry.shape, dtype = entry.dtype or "float32", name = entry.name or (i == 1 and "input" or "input_" .. i) }
     native.dtype(inputs[i].dtype)
   end

@@ -183,7 +183,7 @@ function saving.model_from_json(text, options)
 end
 
 local function check_input_tensors(model, given)
-  if getmetatable(given) then given = { given } end
+  if type(given) ~= "table" or getmetatable(given) then given = { given } end
   local inputs = models.Sequential and object.is(model, models.Sequential) and { model._input } or model.inputs
   if #given ~= #inputs then raise("clone_model: the model has %d inputs, input_tensors holds %d", #inputs, #given) end
   for i, t in ipairs(given) do

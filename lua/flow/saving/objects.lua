@@ -146,9 +146,10 @@ function objects.read(what, value, kind, custom)
   end
   local name, module = value.class_name, type(value.module) == "string" and value.module or ""
   local registered = type(value.registered_name) == "string" and value.registered_name or name
-  if name == "__tensor__" then return tensor.tensor(value.config.value, { dtype = value.config.dtype }) end
+  local content = type(value.config) == "table" and value.config or {}
+  if name == "__tensor__" then return tensor.tensor(content.value, { dtype = content.dtype }) end
   if name == "function" then return activation(what, value.config, custom) end
-  if name == "DTypePolicy" then return mixed_precision.Policy(value.config.name) end
+  if name == "DTypePolicy" then return mixed_precision.Policy(content.name) end
   local own = custom[registered] or custom[name]
   if own and not (type(own) == "table" and object.descends(own, Layer)) then return custom_made(own, value) end
   local place = module:match "^keras%.(%l+)" or kind

@@ -121,10 +121,10 @@ local function add_metrics(model, compiled, what, list, weighted)
     local entries = by_output[output]
     if type(entries) ~= "table" or getmetatable(entries) then entries = { entries } end
     errors.check_list("compile: " .. what, entries)
-    for _, entry in ipairs(entries[1] and entries or {}) do
-      local metric = metrics.get(entry)
-      local key = metric_key(compiled, several and names and names[output] .. "_" or "", metric.name, weighted)
-      compiled.metrics[#compiled.metrics + 1] = { metric = metric, key = key, output = output, weighted = weighted }
+    for _, entry in ipairs(entries) do
+      local metric = entry and metrics.get(entry)      -- false stands for None
+      local key = metric and metric_key(compiled, several and names and names[output] .. "_" or "", metric.name, weighted)
+      if metric then table.insert(compiled.metrics, { metric = metric, key = key, output = output, weighted = weighted }) end
     end
   end
 end

@@ -152,7 +152,7 @@ local function define(Optimizer)
   end
 
   -- A list of such variables, one for each of a list; with a list of names, a list for each name.
-  takes "trainable_variables: list, name, initializer = 'zeros'"
+  takes "trainable_variables: list, name: string|list, initializer = 'zeros'"
   function Custom:add_optimizer_variables(variables, name, initializer)
     local list, result = type(name) == "table" and name or { name }, {}
     for k = 1, #list do result[k] = {} end
@@ -294,6 +294,7 @@ local function define(Optimizer)
         if value == false and common[i] ~= "use_ema" then options[common[i]] = nil
         elseif value ~= nil then options[common[i]] = value end
       end
+      if named.name ~= nil then custom.check(class_name, "name", named.name, "text") end
       if class._prepare then class._prepare(fields, options) end
       local self = new(class, named.name or names.snake(class_name), options)
       for option, value in pairs(fields) do rawset(self, option, value) end
@@ -331,6 +332,7 @@ local KINDS = {
   ["number?"] = { "a number or false", function(value) return value == false or type(value) == "number" end },
   integer = { "a whole number from 0", function(value) return type(value) == "number" and value >= 0 and value == math.floor(value) end },
   boolean = { "true or false", function(value) return type(value) == "boolean" end },
+  text = { "a text", function(value) return type(value) == "string" end },
   list = { "a list", function(value) return type(value) == "table" and not getmetatable(value) end },
 }
 
@@ -358,6 +360,9 @@ end
 function custom.read(described, classes, find)
   if type(described) ~= "table" then return nil end
   local class = classes and classes[described.class_name]
+  if type(described.config or {}) ~= "table" then
+    raise("%s: the config of an optimizer is a table, got %s", tostring(described.class_name), errors.describe(described.config))
+  end
   if class then return class(options_of(described.config or {})) end
   class = find(described.class_name)
   return class and class(options_of(described.config or {}, true))

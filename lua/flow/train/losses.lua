@@ -166,7 +166,7 @@ function Loss:_call(y_true, y_pred, weights)
     return reduce(values, counts, self.reduction)
   end
   y_pred = ops.operand(y_pred, nil, "y_pred")
-  local values, index = self:call(ops.operand(y_true, nil, "y_true"), y_pred), rawget(self, "index")
+  local values, index = ops.operand(self:call(ops.operand(y_true, nil, "y_true"), y_pred), nil, self.name), rawget(self, "index")
   local counted = type(index) == "table" and index.counted and index.counted(values) or nil
   weights = losses.mask_weights(y_pred, weights, self.reduction == "sum_over_batch_size" or self.reduction == "mean", counted)
   return reduce(values, weights, self.reduction)
@@ -221,15 +221,6 @@ local function defaults_of(index)
   return found
 end
 
--- Records count axes from 0.
-local function from_zero(axis)
-  if type(axis) == "number" then return axis > 0 and axis - 1 or axis end
-  if type(axis) ~= "table" then return axis end
-  local list = {}
-  for i, entry in ipairs(axis) do list[i] = type(entry) == "number" and entry > 0 and entry - 1 or entry end
-  return list
-end
-
 local KINDS = { delta = "number", label_smoothing = "number", from_logits = "boolean", gamma = "number", margin = "number",
                 remove_diagonal = "boolean" }
 
@@ -266,8 +257,11 @@ local function make(class, index, ...)
       raise("%s: %s is a %s, got %s", class_name, parameter, kind, errors.describe(named[parameter]))
     end
   end
+  if named.name ~= nil and type(named.name) ~= "string" then
+    raise("%s: name is a string, got %s", class_name, errors.describe(named.name))
+  end
   local axis = named.axis or -1
-  named.axis = from_zero(named.axis)
+  named.axis = arguments.zero_based(class_name, "axis", named.axis)
   local name, ignored = named.name or class_name == "Huber" and "huber_loss" or record, named.ignore_class
   if ignored ~= nil and type(ignored) ~= "number" then
     raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
@@ -327,7 +321,7 @@ function internal.function_of(title, names_of_options, values)
       if value ~= nil and list[i] == "ignore_class" then ignored = value
       elseif value ~= nil then
         options = options or {}
-        if list[i] == "axis" then axis, value = value, from_zero(value) end
+        if list[i] == "axis" then axis, value = value, arguments.zero_based(title, "axis", value) end
         options[list[i]] = value
       end
     end

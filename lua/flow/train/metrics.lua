@@ -337,7 +337,7 @@ local function make(class, index, name, ...)
   if ignored ~= nil and type(ignored) ~= "number" then
     raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
   end
-  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records and files count axes from 0
+  named.axis = arguments.zero_based(class_name, "axis", named.axis)      -- records and files count them from 0
   local config = metrics.config(class_name, name, named)
   named.ignore_class = nil
   return new_mean(class, name, { index = index, options = arguments.native(class_name, named), _class_axis = axis, ignore_class = ignored,
@@ -433,7 +433,7 @@ local MeanMetricWrapper = object.class("MeanMetricWrapper", MeanOfValues)
 function MeanMetricWrapper:values(y_true, y_pred)
   local values = self._fn(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), self._fn_options or nil)
   if values == nil then raise("%s: its function returned nil, expected a value for each sample", object.title(self)) end
-  return values
+  return ops.operand(values, nil, object.title(self))
 end
 
 takes("fn: callable, name?: text, { dtype?, options of fn }", true)

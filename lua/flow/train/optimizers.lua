@@ -51,6 +51,7 @@ local function define(index)
   signature.of_record(class, "flow.optimizers." .. class_name, parameters, #parameters, function(...)
     local named = arguments.named(class_name, parameters, #parameters, ...)
     local name, schedule = named.name, nil
+    if name ~= nil then custom_optimizer.check(class_name, "name", name, "text") end
     named.name = nil
     if schedules.is(named.learning_rate) then named.learning_rate, schedule = nil, named.learning_rate end
     check(C.flow_optimizer_new(class_name, name, arguments.native(class_name, named), out))
@@ -95,8 +96,8 @@ takes "text, custom_objects?: table"
 function optimizers.from_json(text, custom_objects)
   if type(text) ~= "string" then raise("optimizers.from_json takes a text, got %s", errors.describe(text)) end
   local described = json.decode(text)
-  if type(described) == "table" and described.class_name == "LossScaleOptimizer" then
-    local config = described.config
+  local config = type(described) == "table" and described.config
+  if type(config) == "table" and described.class_name == "LossScaleOptimizer" then
     local inner = custom_optimizer.read(config.inner_optimizer, custom_objects, in_lua)
     if inner then
       local initial, growth = config.initial_scale, config.dynamic_growth_steps

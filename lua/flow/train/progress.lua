@@ -48,7 +48,9 @@ end
 
 local function sorted_keys(logs)
   local train, validation = {}, {}
-  for key in pairs(logs) do table.insert(key:find("^val_") and validation or train, key) end
+  for key in pairs(logs) do
+    if type(key) == "string" then table.insert(key:find("^val_") and validation or train, key) end
+  end
   table.sort(train)
   table.sort(validation)
   for _, key in ipairs(validation) do train[#train + 1] = key end
@@ -58,7 +60,13 @@ end
 -- { "loss: 0.5000", ... } in the order in which they are shown.
 local function value_texts(logs, signed)
   local parts = {}
-  for _, key in ipairs(logs and sorted_keys(logs) or {}) do parts[#parts + 1] = key .. ": " .. progress.number(logs[key], signed) end
+  for i, key in ipairs(logs and sorted_keys(logs) or {}) do
+    local value = logs[key]      -- what a callback added to the logs may be anything
+    if native.is_tensor(value) and value.size == 1 then value = value:item() end
+    if type(value) == "number" then value = progress.number(value, signed)
+    elseif type(value) ~= "string" then value = errors.describe(value) end
+    parts[i] = key .. ": " .. value
+  end
   return parts
 end
 

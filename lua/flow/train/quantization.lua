@@ -10,6 +10,7 @@ local errors = require "flow.errors"
 local native = require "flow.ffi"
 local object = require "flow.object"
 local quantization = require "flow.layers.quantization"
+local Feed = require "flow.train.feed"
 
 local raise = errors.raise
 
@@ -76,7 +77,9 @@ return function(model, calibration, options)
     raise("quantize: %s is trained on %d replicas: save it, and quantize what flow.load_model gives outside of the strategy's scope",
       object.title(model), placed.count)
   end
-  if not rawget(model, "_built") then model:predict(calibration, { batch_size = 1, steps = 1, verbose = 0 }) end
+  if not rawget(model, "_built") then      -- by a first batch, of which a data set tells the size
+    model:predict(calibration, { batch_size = not Feed.is(calibration) and 1 or nil, steps = 1, verbose = 0 })
+  end
   local layers = candidates(model, options.filters, function() return true end)
   local ranges = find_ranges(model, layers, calibration, options)
   for i, layer in ipairs(layers) do

@@ -44,7 +44,7 @@ end
 function counts.read_thresholds(what, value, default)
   local list = type(value) == "table" and value or { value or default or 0.5 }
   for i, entry in ipairs(list) do
-    if type(entry) ~= "number" or value and (entry < 0 or entry > 1) then
+    if type(entry) ~= "number" or value and not (entry >= 0 and entry <= 1) then
       raise("%s: entry %d of thresholds is %s, expected a number from 0 to 1", what, i, errors.describe(entry))
     end
   end
