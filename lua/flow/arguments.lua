@@ -3,6 +3,10 @@
 -- The rule of constructors: positional arguments first, in Keras' order, then one table of named options; a single table may
 -- carry everything. A table with names is options, a table with only a list part is a value:
 --   Conv2D(16, 3, { padding = "same" })    Conv2D { filters = 16, kernel_size = 3 }    Conv2D(32, {3, 3})    Input {180, 180, 3}
+--
+-- Two callers sort arguments here. Constructors of the library's records call named(), which gives one table by the record's names, and
+-- then native(), which makes of it the flow_arguments that C reads. Classes of scripts have an init with parameters of its own; for_init()
+-- sorts the arguments of a call, or a config, into their positions.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -31,9 +35,11 @@ function arguments.for_init(class_name, init, ...)
   local count = select("#", ...)
   local options = count > 0 and (select(count, ...))
   if not is_options(options) then return ... end
+  -- names: the parameters after self, in order; found: whether an option is one of those that have no position in this call; left: options
+  -- that no parameter has taken yet.
   local names, found, values, left = {}, false, { ... }, {}
   init = signature.unguarded(init)
-  for i = 2, 64 do
+  for i = 2, 64 do      -- from self on; 64: more parameters than anybody writes
     local name = debug.getlocal(init, i)
     if not name then break end
     names[i - 1] = name
@@ -44,7 +50,7 @@ function arguments.for_init(class_name, init, ...)
   end
   local is_config = arguments.configs[options] and count == 1 and #names > 1
   if not found and not is_config and (next(left) ~= nil or count >= #names) then return ... end
-  values[count] = nil
+  values[count] = nil      -- the table of options itself: its place is the first that options fill
   for i = count, #names do values[i], left[names[i]] = options[names[i]], nil end
   local name = next(left)
   if name ~= nil and options[names[#names]] ~= nil then
@@ -61,6 +67,8 @@ end
 -- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order; its field
 -- first_is_single says that the first is never a list: then those without a name in a table are positions, Dense { 3, activation = "relu"
 -- }.
+-- Raises for a value that has a position and a name, and for one position too many. A value of nil is left out. Neither the names nor the
+-- kinds of values are checked here: the library does that (flow_arguments), or errors.check_options.
 function arguments.named(what, parameters, positional, ...)
   local count, named = select("#", ...), {}
   local last = count > 0 and (select(count, ...))
@@ -110,6 +118,9 @@ end
 
 -- The numbers of nested lists one after the other, and the lengths of the lists on each level: { {1, 2, 3}, {4, 5, 6} } is 1 to 6 and
 -- { 2, 3 }.
+-- what: names the list in messages. depth: that of `list`, from 1. Appends to `values` and `dims`, which it returns. Raises for an entry
+-- that is neither a number nor a list, for lists of different lengths on one level, and for more levels than a tensor has axes; that also
+-- ends a list that contains itself.
 local function add_numbers(what, list, depth, values, dims)
   local length = errors.check_list(what, list)
   if depth > C.FLOW_MAX_RANK then raise("%s: its lists are nested more than %d deep", what, C.FLOW_MAX_RANK) end
@@ -128,6 +139,7 @@ local function add_numbers(what, list, depth, values, dims)
 end
 
 -- Axes as the library counts them, from 0: a number or a list of them, which count from 1 in Lua. Anything else stays as it is.
+-- what, name: the call and its option, for the message about 0. Fractions and NaN stay as they are: the library refuses them.
 function arguments.zero_based(what, name, value)
   if type(value) == "table" then
     local list = {}
@@ -141,10 +153,12 @@ end
 -- A value with its own options, such as flow.regularizers.L2(1e-4); see layers/choices.lua.
 arguments.Choice = object.class("Choice")
 
--- Whether it is one that is written in Lua, which the library cannot take; whether one of the arguments of a layer is.
+-- Whether a value is a choice that is written in Lua, a function or an object of a script's class: the library cannot take it.
 function arguments.is_own_choice(value)
   return type(value) == "function" or object.is(value, arguments.Choice) and rawget(value, "_in_lua") or false
 end
+
+-- Whether one of the arguments of a layer is such a choice, or an activation that is a layer or a function registered under that name.
 function arguments.has_own_choices(named)
   local activation = named.activation
   if type(activation) == "table" then return true end      -- a layer
@@ -172,6 +186,8 @@ local function without_choices(named)
 end
 
 -- A flow_arguments for a table of names; owned by the collector.
+-- Tables without a metatable are nested lists of numbers; a Choice is written as its class and its options by `name.option`. Raises for a
+-- value of any other kind. No value of the table is kept: the library copies texts and numbers.
 function arguments.native(what, named)
   check(C.flow_arguments_new(out))
   local handle = native.own(out, C.flow_arguments_release)

@@ -1,5 +1,9 @@
 -- calls.lua: parses the texts that say what functions take (signature.lua), and reads calls by them. Loaded by the first call that needs
 -- it, which most programs never make.
+--
+-- A text is parsed once, into a record (record_of), which stays in the entry of its function. Reading a call takes three steps: the last
+-- argument is options or a value (ends_in_options), positions and names are put in one place each (spread, gather_rest), and each value is
+-- checked against its kind or gets its default (checked). Errors name the user's line, since every frame in between is in lua/flow.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -54,6 +58,7 @@ local KINDS = {
 }
 calls.KINDS = KINDS
 
+-- "a whole number from 0 or "epoch"": all that a kind of several names allows, for messages.
 local function describe_kind(kind)
   local parts = {}
   for i, name in ipairs(kind.names) do
@@ -64,6 +69,7 @@ local function describe_kind(kind)
   return table.concat(parts, ", ", 1, #parts - 1) .. " or " .. parts[#parts]
 end
 
+-- Whether a value is of one of the kinds, or equal to one of the quoted texts.
 local function fits(kind, value)
   for _, name in ipairs(kind.names) do
     local literal = name:match("^'(.*)'$")
@@ -78,6 +84,8 @@ end
 
 ---- records ----------------------------------------------------------------------------------------------------------------
 
+-- The value that a default in a text stands for: a number, a quoted text, true, false, or nil. Raises for anything else, which is a mistake
+-- in lua/flow and not of a user.
 local function parse_default(text)
   if text == "" or text == "nil" then return nil end
   if text == "true" or text == "false" then return text == "true" end
@@ -108,6 +116,7 @@ local function parse_parameter(text)
   return parameter
 end
 
+-- The parameters of a list, separated by commas. by_name: gets each of them under its name, too.
 local function parse_list(text, by_name)
   local list = {}
   text = text:gsub("'[^']*'", function(quoted) return (quoted:gsub(",", "\1")) end)      -- commas between quotes separate nothing
@@ -219,7 +228,11 @@ end
 
 ---- options ----------------------------------------------------------------------------------------------------------------
 
--- Whether the last of `count` arguments is the table of options.
+-- Whether `value`, the last of `count` arguments, is the table of options rather than a value of its parameter. self: of a method whose
+-- record decides by is_data; else nil.
+--
+-- A table with names beyond the positions is always options. Where a parameter stands that takes tables with names, such as data by the
+-- names of inputs, it is options only if one of the names is a parameter's. Elsewhere a table with names is options.
 local function ends_in_options(record, value, count, self)
   if not is_options(value) then return false end
   local parameter = record.positional[count]
@@ -236,6 +249,7 @@ local function ends_in_options(record, value, count, self)
   return false
 end
 
+-- Raises for a name that the record does not have: it says what the name is called here, if another library has it, or which name is near.
 local function unknown_option(record, name)
   local known = {}
   for key in pairs(record.by_name) do known[key] = true end
@@ -262,7 +276,8 @@ calls.too_many = too_many
 
 ---- reading a call -----------------------------------------------------------------------------------------------------------
 
--- Spreads a table of options over positions and options.
+-- Spreads a table of options over positions and options. given: that table, which is not changed; values, options: of this call, which are
+-- filled. Entries by number are the list of the first parameter, { x1, x2, axis = 1 }, unless that has a value already.
 local function spread(record, given, values, options)
   local first, named, listed = record.positional[1], given, nil      -- listed: what stands in the table by number, the first parameter
   for name in pairs(given) do
@@ -303,7 +318,8 @@ local function is_nothing(parameter, value)
   return parameter.kind ~= nil and not fits(parameter.kind, false)
 end
 
--- The value of a parameter, checked, or its default.
+-- The value of a parameter, checked, or its default. Raises if it is missing although it has a kind and is not optional, if it is of
+-- another kind, or if a list has a hole.
 local function checked(record, parameter, value)
   if value == nil or is_nothing(parameter, value) then
     if parameter.default ~= nil then return parameter.default end
@@ -337,7 +353,8 @@ local function gather_rest(record, values, n, count, options)
   values[n] = rest
 end
 
--- The arguments of a call: values by position, their number, and the options by name.
+-- The arguments of a call: values by position, the number of positions of the record, and the options by name, all checked. self: of a
+-- method, which is not among the arguments; else nil.
 local function read_call(record, self, ...)
   local values, count = { ... }, select("#", ...)
   local n, options = #record.positional, {}
@@ -375,7 +392,7 @@ function calls.sort(entry, last, ...)
   return calls.read(entry, ...)
 end
 
--- The same as a table by names.
+-- The same as one table by names, positions included.
 function calls.read_named(entry, self, ...)
   local record = record_of(entry)
   local values, n, given = read_call(record, self, ...)

@@ -1,5 +1,9 @@
 -- class_signature.lua: the guards of classes: what methods and constructors take, and the check of every call against it. The second half
 -- of signature.lua, in whose table these functions are; it is loaded when the first of them is called.
+--
+-- A guard of a method checks self before anything else: the metatable of an object has each of its classes as a key (object.lua), so the
+-- check is one look-up. It then passes the call on: as it is (any_method), with tables of names sorted into positions (METHODS), or read by
+-- its text (read, read_named).
 
 local errors = require "flow.errors"
 local signature = require "flow.signature"
@@ -14,6 +18,7 @@ end
 
 ---- methods -----------------------------------------------------------------------------------------------------------------
 
+-- Raises for a call of a method with another self, or with `extra` as one argument too many.
 local function refuse_method(entry, class, self, extra)
   local metatable = getmetatable(self)
   if not metatable or not metatable[class] then
@@ -62,7 +67,12 @@ local function any_method(f, e, class)
   end
 end
 
--- A method of a class, guarded. inherited: the method of a parent that it overrides, false: the parent names it, or nil.
+-- A method of a class, guarded. title: "model:fit", as messages name it. text: of takes, or false. reads_itself: see signature.takes, or
+-- the table of takes_named. inherited: the method of a parent that it overrides; false: the parent only names it, as Callback does its
+-- hooks; nil: there is none.
+--
+-- Methods of scripts, and those that override one which takes anything, are checked for self only. A method without a text that has fewer
+-- parameters than the one it overrides is still given as many arguments: Lua drops the rest.
 function signature.guard_method(title, class, f, text, inherited, reads_itself)
   local entry = { title = title, f = f, text = text, method = true, class = class }
   local info = debug.getinfo(f, "Su")
@@ -151,6 +161,7 @@ function signature.constructor(class, title, f)
 end
 
 -- The methods of objects that are not instances of a class, by what messages call such an object.
+-- Tables that the reference (lua/flow/reference) goes through.
 signature.receivers = {}
 signature.receiver_fields = {}      -- the fields of those that are not objects of object.lua, by the names of their receivers
 

@@ -16,6 +16,7 @@ local args = signature.module "flow.args"
 -- Raised as an error to end a script in order; the flowlua program prints the text and exits with the code.
 args.Exit = { __tostring = function(exit) return exit.text end }
 
+-- The text of --help: one line for each default, sorted by name. A flag that is on by default is shown as --no-name.
 local function usage(script, defaults)
   local names = require("flow.names").sorted(defaults)
   local lines = { ("Usage: %s [options]"):format(script or "script") }
@@ -31,7 +32,7 @@ local function usage(script, defaults)
   return table.concat(lines, "\n")
 end
 
--- The default's name that is meant by the text between -- and =.
+-- The default's name that is meant by the text between -- and =, whichever of - and _ either has; nil: there is none.
 local function resolve(name, defaults)
   local key = name:gsub("%-", "_")
   if defaults[key] ~= nil then return key end
@@ -40,6 +41,7 @@ local function resolve(name, defaults)
   if defaults[key] ~= nil then return key end
 end
 
+-- The value of a text for an option whose default is `default`; raises if it cannot be read as one of that type.
 local function convert(key, text, default)
   if type(default) == "number" then
     local number = tonumber(text)
@@ -53,7 +55,9 @@ local function convert(key, text, default)
   return text
 end
 
--- Parses `arguments` (default: the global arg) against the table of defaults.
+-- Parses `arguments` (default: the global arg) against the table of defaults, which stays as it is. Returns a new table: each default's
+-- name with its value, and the arguments that are not options as a list. Raises args.Exit for --help, and errors for what is unknown or
+-- unreadable.
 function args.parse(defaults, arguments)
   if type(defaults) ~= "table" then raise("flow.args takes a table of names with defaults, got %s", errors.describe(defaults)) end
   local result = {}
@@ -79,7 +83,7 @@ function args.parse(defaults, arguments)
     elseif name == "help" and defaults.help == nil then
       error(setmetatable({ text = usage(arguments[0], defaults), code = 0 }, args.Exit), 0)
     else
-      local key = resolve(name, defaults)
+      local key = resolve(name, defaults)      -- before --no-...: a default may itself begin with no_
       local negated = not key and name:match("^no[-_](.+)$")
       negated = negated and resolve(negated, defaults)
       if negated and type(defaults[negated]) == "boolean" and not value then

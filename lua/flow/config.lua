@@ -1,4 +1,7 @@
 -- config.lua: settings of the process: threads, precision, determinism, devices.
+--
+-- Threads belong to the process, precision to this Lua state's context; devices and shards are of the process and have to be set before the
+-- first strategy is made.
 
 local host = require "flow.host"
 local native = require "flow.ffi"
@@ -19,6 +22,7 @@ function config.set_threads(count)
   native.check(C.flow_set_threads(count))
 end
 
+-- The number that is in force: never 0.
 function config.get_threads()
   return C.flow_threads()
 end
@@ -33,6 +37,7 @@ function config.set_precision(name)
   C.flow_context_set_exact(native.context, name == "exact" and 1 or 0)
 end
 
+-- "fast" or "exact".
 function config.get_precision()
   return C.flow_context_exact(native.context) == 1 and "exact" or "fast"
 end

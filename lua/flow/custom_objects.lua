@@ -3,6 +3,9 @@
 --
 --   flow.utils.register_keras_serializable("mine")(Scale)                      "mine>Scale"
 --   flow.utils.custom_object_scope({ Scale = Scale }, function() return flow.load_model "a.keras" end)
+--
+-- Two places hold them: `registered`, by "package>name", for good; and tables that custom_object_scope puts into the running coroutine's
+-- scope (scopes.lua), each with the enclosing one as its __index. internal.all() merges both for a reader.
 
 local errors = require "flow.errors"
 local scopes = require "flow.scopes"
@@ -19,6 +22,7 @@ local function own_name(value)
   if type(value) == "table" and type(rawget(value, "name")) == "string" then return value.name end
 end
 
+-- Registers `value`, a class or function, and returns it. name: nil is the class's own.
 local function register(value, package, name)
   if type(value) ~= "table" and type(value) ~= "function" then
     raise("register_keras_serializable: expected a class or a function, got %s", errors.describe(value))
@@ -49,7 +53,8 @@ function objects.get_registered_object(name, custom) return internal.all(custom)
 -- What is registered, and what scopes add, by name.
 function objects.get_custom_objects() return internal.all() end
 
--- Calls f while files of models find these classes and functions by their names, and returns what f returns.
+-- Calls f while files of models find these classes and functions by their names, and returns what f returns. An error of f ends the scope,
+-- too.
 takes "objects: table, f: callable"
 function objects.custom_object_scope(added, f)
   local own = scopes.own()
@@ -77,7 +82,8 @@ function internal.function_of(name)
   return type(found) == "function" and found or nil
 end
 
--- All of them by name; given: a table that goes before.
+-- All of them by name, in a new table: what is registered, by its full name and, where that is free, by its own; then what scopes add, the
+-- innermost last; then `given`, or nil. Later ones take the place of earlier ones of the same name.
 function internal.all(given)
   local found = {}
   for full, value in pairs(registered) do

@@ -3,6 +3,9 @@
 --
 -- Tensors are made on the CPU, unless flow.device("gpu:0", f) says otherwise, an option does, or the environment variable FLOW_DEVICE.
 -- Ops run where their inputs are.
+--
+-- The library counts GPUs from 0 and calls the CPU -1: devices.number and devices.name convert. Logical CPU devices exist in Lua only:
+-- their tensors are all on the CPU, and a strategy gives each a replica with a thread.
 
 local host = require "flow.host"
 local native = require "flow.ffi"
@@ -32,6 +35,7 @@ function devices.is_name(name)
   return type(name) == "string" and parse(name) ~= nil
 end
 
+-- Names in the order of their numbers.
 local function cpu_names()
   local list = {}
   for i = 1, logical or 1 do list[i] = ("cpu:%d"):format(i - 1) end
@@ -61,6 +65,7 @@ local function range_text(list)
   return #list == 1 and ("%q"):format(list[1]) or ("%q to %q"):format(list[1], list[#list])
 end
 
+-- Raises for a device that does not exist: the message lists those that do, and says what is missing.
 local function raise_missing(name)
   local cpus, gpus, hint = cpu_names(), gpu_names(), ""
   if #gpus == 0 and parse(name) == "gpu" then hint = "; there is no GPU: " .. devices.missing_gpu()
@@ -89,6 +94,7 @@ function devices.name(number)
   return number < 0 and "cpu" or ("gpu:%d"):format(number)
 end
 
+-- "cpu", "gpu" or nil, of an argument of any case; raises for another value. what: names the caller.
 local function kind_of(what, kind)
   if kind == nil then return nil end
   if type(kind) ~= "string" then raise("%s: \"cpu\" or \"gpu\", got %s", what, errors.describe(kind)) end
@@ -167,7 +173,8 @@ function devices.current()
   return C.flow_context_device(native.context)
 end
 
--- Calls f(...) with tensors made, and functions traced, on a device of this number.
+-- Calls f(...) with tensors made, and functions traced, on a device of this number; returns its results. The device of before counts again
+-- afterwards, also after an error or an interrupt.
 function devices.within(number, f, ...)
   local before = devices.current()
   if number == before then return f(...) end

@@ -1,4 +1,7 @@
 -- digest.lua: MD5 (RFC 1321) and SHA-256 (FIPS 180-4) of files in hexadecimal digits, to verify downloads.
+--
+-- All arithmetic is in 32 bits with sign, as the bit library gives them; sums of two such numbers are exact as doubles, so tobit() after
+-- each of them is enough. A digest reads its file once, in pieces, and keeps less than a block of 64 bytes between two pieces.
 
 local bit = require "bit"
 
@@ -20,9 +23,11 @@ end
 
 ---- MD5 ----------------------------------------------------------------------------------------------------------------------------------
 
+-- RFC 1321, 3.4: SINES[i] is floor(2^32 |sin(i + 1)|), TURNS the rotations of each round.
 local SINES, TURNS = {}, { { 7, 12, 17, 22 }, { 5, 9, 14, 20 }, { 4, 11, 16, 23 }, { 6, 10, 15, 21 } }
 for i = 0, 63 do SINES[i] = tobit(math.floor(math.abs(math.sin(i + 1)) * 2 ^ 32)) end
 
+-- Updates the state, a list of four words, by a block of 16 words, words[0] to words[15].
 local function md5_block(state, words)
   local a, b, c, d = unpack(state)
   for i = 0, 63 do
@@ -55,6 +60,7 @@ do
   end
 end
 
+-- FIPS 180-4, 6.2.2. Updates the state, a list of eight words, by a block of 16 words; words[16] to words[63] are overwritten.
 local function sha256_block(state, words)
   for i = 16, 63 do
     local x, y = words[i - 15], words[i - 2]
@@ -81,7 +87,8 @@ digest.DIGITS = { [32] = "md5", [64] = "sha256" }      -- by the length of a tex
 
 local PIECE = 2 ^ 20      -- bytes that are read at once, blocks of 64
 
--- The digest of a file; read(count) gives its next bytes, nil at its end. algorithm: "md5" or "sha256".
+-- The digest of a file, in lower-case hexadecimal digits; read(count) gives up to `count` of its next bytes, nil at its end. algorithm:
+-- "md5" or "sha256".
 function digest.of(read, algorithm)
   local own, words, total, rest = ALGORITHMS[algorithm], {}, 0, ""
   local state = { unpack(own.state) }
@@ -97,6 +104,7 @@ function digest.of(read, algorithm)
     blocks(rest:sub(1, whole))
     rest = rest:sub(whole + 1)
   end
+  -- The end: a bit 1, zeros up to 8 bytes before the end of a block, and the length in bits as 64-bit integer.
   local high, low = math.floor(total / 2 ^ 29), total * 8 % 2 ^ 32      -- in bits
   local function bytes(n) return string.char(math.floor(n / 2 ^ 24), math.floor(n / 2 ^ 16) % 256, math.floor(n / 256) % 256, n % 256) end
   local length = bytes(high) .. bytes(low)

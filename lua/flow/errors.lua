@@ -1,5 +1,8 @@
 -- errors.lua: how flowlua raises. Every error is one sentence that says what was asked, what was found and what to do, and
 -- carries the position of the first line outside lua/flow: the line the user wrote.
+--
+-- errors.raise is what all of lua/flow calls. The position comes from the stack, not from a level that each caller would have to count: the
+-- first frame whose source is not in this folder. Texts that describe values are in errors/texts.lua, loaded by the first error.
 
 local errors = {
   namespaces = setmetatable({}, { __mode = "k" }),      -- modules and classes, with their titles
@@ -7,6 +10,8 @@ local errors = {
 
 local home = "@" .. (debug.getinfo(1, "S").source:match("^@(.*[/\\])") or "./")
 
+-- Whether a chunk's source (debug.getinfo) is a file of lua/flow, or a chunk that flowlua itself loads under a name that begins with
+-- "=[flow".
 function errors.is_ours(source)
   return source:sub(1, #home) == home or source:sub(1, 6) == "=[flow"
 end
@@ -27,11 +32,13 @@ end
 -- How much of a text that a user gave is in a message.
 local MOST_LISTED = 2000
 
+-- At most `most` bytes of a text, with a note how long it is.
 local function cut(text, most)
   return #text <= most and text or ("%s... (%d bytes)"):format(text:sub(1, most), #text)
 end
 
--- text with its values. One that should be a number, and is what a user gave instead, is described.
+-- text with its values. One that should be a number, and is what a user gave instead, is described, so that a message about a wrong value
+-- never fails because of that value. values: changed.
 local function formatted(text, values, count)
   local ok, result = pcall(string.format, text, unpack(values, 1, count))
   if ok then return result end
@@ -60,7 +67,7 @@ function errors.text(text, ...)
   return position and position .. ": " .. text or text
 end
 
--- Raises it.
+-- Raises that text as an error. Never returns; callers write `x or raise(...)`.
 function errors.raise(text, ...)
   error(errors.text(text, ...), 0)
 end

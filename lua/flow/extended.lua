@@ -1,6 +1,10 @@
 -- extended.lua: classes of scripts that extend one of the library's whose objects a constructor makes: layers.Dropout:extend("MCDropout").
 -- An object is what that constructor makes, with the methods of the script's class. Without an init of its own the class takes what the
 -- library's takes; an init calls the library's as super().__init__() in Python: flow.layers.Dropout.init(self, rate, options).
+--
+-- The object has the metatable of the script's class, so that its methods come before the library's; become() copies the fields of what the
+-- library's constructor made. State while an object is made: _common_options are options that every object takes and the script's init did
+-- not hand on; _after is what the caller of extended.class wants done; _is_made says that the library's constructor ran.
 
 local errors = require "flow.errors"
 local names = require "flow.names"
@@ -40,6 +44,7 @@ local function become(self, made)
   for key, value in pairs(assigned) do self[key] = value end
 end
 
+-- An object of the library's class base, which gets its automatic name after the script's class.
 local function make(class, base, ...) return names.instead(base.name, class.name, base, ...) end
 
 -- A class that extends parent, which is of the library or extends such a class. common: names of the options that every object takes, and
@@ -48,7 +53,7 @@ local function make(class, base, ...) return names.instead(base.name, class.name
 function extended.class(parent, class_name, common, prepare, after)
   local class, base = object.open(object.class(class_name, parent)), extended.base(parent)
   rawset(class, "in_lua", true)
-  if not rawget(base, "has_root_init") then
+  if not rawget(base, "has_root_init") then      -- once for each class of the library
     rawset(base, "has_root_init", true)
     object.static(base, "init", function(_, self, ...)
       local own = type(self) == "table" and getmetatable(self)

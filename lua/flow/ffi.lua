@@ -171,6 +171,7 @@ function native.raise_interrupted(text, ...)
   error(registry["flowlua.interruption"], 0)
 end
 
+-- Raises what a failed call said. An interrupt is cleared first, so that what handles the error can call the library again.
 local function fail(status)
   local text = ffi.string(C.flow_last_error())
   if status == C.FLOW_INTERRUPTED then
@@ -187,8 +188,9 @@ function native.error_field(field)
 end
 
 -- LuaJIT may collect an object after its last use in Lua, which can be before the call that reads its pointer. So native.pointer and
--- native.pointers keep what they are given until native.check or native.try sees the status of a call; who fills an array by hand, or gives
--- texts or handles, keeps these himself. Pointers are taken last, after what makes tensors. The last KEPT stay; a list counts as one.
+-- native.pointers keep what they are given until native.check or native.try sees the status of a call. A caller that fills an array by
+-- hand, or passes texts or handles, keeps these alive itself, by native.keep or by using them after the call. Pointers are taken last,
+-- after all that makes tensors: only the last KEPT objects are kept, of which a list counts as one.
 local KEPT = 4
 local kept, last_kept = {}, 0
 function native.keep(object)
@@ -206,6 +208,7 @@ local deliver      -- what log.lua does after a call while somebody listens
 -- f, or nil: called after calls, when C may have said something.
 function native.listen(f) deliver = f end
 
+-- Raises at the user's line unless the status of a call of the library is 0. Ends what native.keep holds.
 function native.check(status)
   forget_kept()
   if status ~= 0 then fail(status) end
@@ -230,7 +233,9 @@ local os = rawget(_G, "os")
 local clock = type(os) == "table" and os.clock or function() return 0 end      -- without one the slack stays as it is
 local slack, last_collection = LEAST_SLACK, clock()
 local limit = slack
-function native.collect_others()      -- than what is kept for a call
+
+-- A full collection of all but what is kept for a call; sets the limit anew. Tensors in garbage are released here, by their __gc.
+function native.collect_others()
   local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a full collection would undo
   local started = clock()
   collectgarbage()
@@ -241,10 +246,14 @@ function native.collect_others()      -- than what is kept for a call
   last_collection = now
   limit = C.flow_live_bytes() * 1.5 + slack
 end
+
+-- The same, of what is kept, too: not between taking a pointer and the call that reads it.
 function native.collect()
   forget_kept()
   native.collect_others()
 end
+
+-- Collects if tensors hold more than the limit. Callers that are about to make a tensor call it before they take pointers.
 function native.pressure()
   if C.flow_live_bytes() > limit then native.collect() end
 end
@@ -253,6 +262,7 @@ end
 
 local ref = state.ref
 
+-- Whether a value is a Lua tensor, eager or of a trace; variables and symbolic tensors are not.
 function native.is_tensor(value)
   return type(value) == "cdata" and ffi.istype(ref, value)
 end
@@ -260,11 +270,13 @@ end
 -- Until tensor/variable.lua, which says it better, is loaded, nothing is a variable.
 function native.is_variable() return false end
 
+-- A Lua tensor for a new reference, which it takes over.
 function native.tensor(pointer)
   local made = ref(pointer)      -- no tail call: LuaJIT does not compile one to a constructor
   return made
 end
 
+-- Its flow_tensor *, borrowed, and kept alive until the next native.check. Raises for anything but a tensor that is open.
 function native.pointer(t)
   if type(t) ~= "cdata" or not ffi.istype(ref, t) then errors.raise("expected a tensor, got %s", errors.describe(t)) end
   if t.p == nil then errors.raise("this tensor was closed") end
@@ -272,6 +284,7 @@ function native.pointer(t)
   return t.p
 end
 
+-- Releases the reference now. A second call does nothing: NULL may be released.
 function native.close_tensor(t)
   local p = t.p
   t.p = nil
@@ -298,6 +311,8 @@ function native.array(element, n)
   return ctype()
 end
 
+-- The position in a list of texts of the one that is nearest to `name`, a text; nil if none is within `most` edits (nil: the library's
+-- rule).
 function errors.nearest_in(name, list, most)
   local texts = native.array("const char *", #list)
   for i, text in ipairs(list) do texts[i - 1] = text end
@@ -311,14 +326,17 @@ function native.out(name, count)
   return native.array(name .. " *", count or 1)
 end
 
+-- The handle that a call wrote to out[0]; the collector gives it to `release`. out may be used again for the next handle.
 function native.own(out, release)
   return ffi.gc(out[0], release)
 end
 
+-- Releases a handle of native.own now. The caller forgets it afterwards: it may not be used, nor closed again.
 function native.close(handle, release)
   release(ffi.gc(handle, nil))
 end
 
+-- A flow_tensor *[count] of a list of tensors, and count (nil: the length of the list). Raises if one is no tensor or was closed.
 function native.pointers(tensors, count)
   count = count or #tensors
   local list = native.array("flow_tensor *", count)
@@ -328,6 +346,7 @@ function native.pointers(tensors, count)
 end
 
 local dims_type = ffi.typeof("int64_t[8]")
+-- A shape as int64_t[8] and its rank. The entries are numbers or 64-bit integers that the caller has checked: a fraction would be cut off.
 function native.dims(shape)
   local rank = #shape
   if rank > C.FLOW_MAX_RANK then errors.raise("a tensor has at most %d dimensions, got %d", C.FLOW_MAX_RANK, rank) end
@@ -371,7 +390,7 @@ end
 local OTHER_DTYPES = { float = "float32", double = "float64", half = "float16", long = "int64", int = "int32", short = "int16",
   byte = "uint8", boolean = "bool", str = "string" }
 
--- what: the call that was given the name, for messages.
+-- The number of a dtype by its name; raises for a name that is not known. what: the call that was given the name, for messages, or nil.
 function native.dtype(name, what)
   local dtype = native.dtypes[name]
   if not dtype then
@@ -410,6 +429,7 @@ function native.doubles(t)
   return values, count
 end
 
+-- Whether a value is a 64-bit integer of LuaJIT, 1LL or 1ULL.
 function native.is_int64(value)
   return type(value) == "cdata" and (ffi.istype("int64_t", value) or ffi.istype("uint64_t", value))
 end

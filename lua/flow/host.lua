@@ -1,5 +1,8 @@
 -- host.lua: what flowlua needs of the Lua that loads it; if something is missing, one sentence says what. This file is read first, so it is
 -- written for every Lua from 5.1 on. A host may leave out os, io and package: functions that need them fail when they are called.
+--
+-- Other modules take os and io from here (host.os, host.io) instead of the globals, so that a sandbox without them gets a message that
+-- names what is missing.
 
 if type(rawget(_G, "jit")) ~= "table" then
   error("flowlua needs LuaJIT 2.1, this is " .. tostring(_VERSION) .. ": run the program with luajit or with flowlua", 0)

@@ -39,6 +39,7 @@ function own.isa()
   return native.string(native.C.flow_isa())
 end
 
+-- Whether a value is a tensor, also one of a trace; false of variables and symbolic tensors.
 function own.is_tensor(value)
   return native.is_tensor(value)
 end
@@ -57,6 +58,7 @@ function own.TensorSpec(shape, dtype, name)
   return { shape = shape or {}, dtype = dtype, name = name }
 end
 
+-- Whether a value is a flow.Variable.
 function own.is_variable(value)
   return native.is_variable(value)
 end
@@ -117,7 +119,7 @@ local pass = {
   end,
 }
 
--- Of a module: a field that it does not have is an error.
+-- The metatable of a module that has none of its own: a field that it does not have is an error. module: its name after "flow.".
 local function strict(module)
   return { __index = function(fields, name)
     errors.raise("flow.%s has no %q%s", module, tostring(name),

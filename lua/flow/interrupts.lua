@@ -1,5 +1,10 @@
 -- interrupts.lua: ways to interrupt work: Ctrl-C and SIGTERM in the flowlua program, flow_interrupt and flow_preempt of a host. These are
 -- functions of flow.ffi.
+--
+-- Values in the registry pass between this file and the program, whose signal handlers set the flags (bindings/cli/main.c):
+-- flowlua.defer_interrupts, true while a loop looks at the flags itself, so that the program's hook does not raise; flowlua.cut, see
+-- note_cut. flowlua.arm_interrupt is of this file: the flag was lowered within such a loop, and the handler is armed again when the loop
+-- has ended.
 
 local registry = debug.getregistry()
 
@@ -33,6 +38,7 @@ return function(native, between)
     return C.flow_preempted(native.context) ~= 0
   end
 
+  -- Whether the flag of an interrupt is up (flow_interrupt; Ctrl-C in the flowlua program).
   function native.interrupted()
     return C.flow_interrupted(native.context) ~= 0
   end

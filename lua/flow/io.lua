@@ -43,6 +43,7 @@ function io.path(path, what)
   return rest == "" and folder or folder .. "/" .. rest
 end
 
+-- Whether there is a file, a folder or anything else; a link to nothing is not.
 function io.exists(path) return C.flow_path_kind(io.path(path, "flow.io.exists")) ~= C.FLOW_PATH_NONE end
 
 -- All bytes of a file, as a string.
@@ -54,6 +55,7 @@ function io.read_file(path)
   return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem or "it is not a file")
 end
 
+-- Handles and tensors are received in arrays that are made once: nothing here yields between a call and native.own or native.tensor.
 local wave_out = native.out("flow_tensor")
 
 -- The sound in a WAVE file: float32 {samples, channels}, values from -1 to below 1, and samples a second. desired_samples: how many, cut
@@ -66,6 +68,7 @@ function io.load_wav(path, options)
   return native.tensor(wave_out[0]), rate[0]
 end
 
+-- A whole number from 0 as `count` bytes, the lowest first.
 local function little_endian(number, count)
   local bytes = {}
   for i = 1, count do

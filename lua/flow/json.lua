@@ -4,6 +4,9 @@
 --   json.encode(value)    objects with their keys sorted, so that equal values give equal texts
 --
 -- A table with a list part, or one that json.list() marked, is a list; every other one is an object.
+--
+-- Numbers are doubles, so whole numbers above 2^53 lose digits; json.printed writes other text as it is. NaN and infinities are written as
+-- Python writes them. Members of an object that are nil do not exist; json.null is a null.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -55,7 +58,7 @@ end
 
 local out = native.out("flow_json")
 
--- what: names the text in messages.
+-- The value of a text. Raises with the position of what is wrong. what: names the text in messages, or nil.
 function json.decode(text, what)
   if C.flow_json_parse(text, #text, out) ~= 0 then
     raise("%s%s", what and what .. ": " or "", native.string(C.flow_last_error()))
@@ -71,10 +74,12 @@ end
 local child_out = native.out("flow_json")
 local add
 
+-- Whether a table is printed as a list. An empty table without the mark of json.list is an object.
 local function is_list(value)
   return getmetatable(value) == List or value[1] ~= nil
 end
 
+-- Adds what a table holds to `node`, the list or object that stands for it. depth: of `node`, from 0.
 local function add_entries(node, value, depth)
   if depth > 800 then raise("json.encode: the value is nested more than 800 deep; does a table contain itself?") end
   if is_list(value) then
@@ -93,6 +98,7 @@ local function add_entries(node, value, depth)
   for _, key in ipairs(keys) do add(node, key, value[key], depth) end
 end
 
+-- Adds one value to a list (key nil) or an object.
 function add(parent, key, value, depth)
   local kind, number, text, nested = C.FLOW_JSON_NULL, 0, nil, nil
   if value == json.null then kind = C.FLOW_JSON_NULL
@@ -112,7 +118,7 @@ end
 require("jit").off(add_entries)
 require("jit").off(add)
 
--- value: an object or a list.
+-- The text of an object or a list. Raises for what has no form in JSON: functions, tensors, objects, tables with both a list and names.
 function json.encode(value)
   if type(value) ~= "table" then raise("json.encode: expected an object or a list, got %s", errors.describe(value)) end
   check(C.flow_json_new(is_list(value) and C.FLOW_JSON_LIST or C.FLOW_JSON_OBJECT, out))

@@ -2,6 +2,10 @@
 -- script asked for goes to the host's print; other messages go to flow.log.sink = function(level, text) if the host sets one, where level
 -- is "print", "info" or "warning". Messages of C's threads reach the sink with the next call of the library. Users' flow.log is
 -- tensor/log.lua.
+--
+-- C keeps messages in a ring while there is a sink (core/base/log.c) because its threads must not call Lua; deliver() takes them from
+-- there, after each call that native.check sees, and at the end of the program. Without a sink C writes to the terminal in the flowlua
+-- program; in a host the ring then has the last messages.
 
 local native = require "flow.ffi"
 local signature = require "flow.signature"
@@ -34,6 +38,8 @@ local function deliver()
   delivering = false
 end
 
+-- Sets or removes the sink; raises for what cannot be called. Messages from before it was set are dropped, and those that wait when it is
+-- removed are delivered first.
 local function set_sink(f)
   if f ~= nil and not signature.is_callable(f) then
     native.errors.raise("flow.log.sink is a function(level, text) or nil, got %s", native.errors.describe(f))
@@ -66,6 +72,7 @@ setmetatable(log, {
 -- Whether progress is shown by default, for a fit without the option verbose.
 function log._is_heard() return sink ~= nil or C.flow_log_stdio() ~= 0 end
 
+-- Hands a text on at once. An error of the sink reaches the caller.
 local function send(level, text, ...)
   if select("#", ...) > 0 then text = text:format(...) end
   if not sink then return C.flow_log(levels[level], text) end

@@ -18,7 +18,9 @@ local signature = require "flow.signature"
 local all = signature.module("flow.models", { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential,
   Input = layers.Input, load_model = saving.load_model, model_from_json = saving.model_from_json, clone_model = saving.clone_model,
   shared = saving.shared })
--- Keras' functions beside the methods.
+
+-- Keras' functions beside the methods: each takes the model first and calls the method of its name.
+-- Raises unless `model` is one; what: the function, without flow.models.
 local function check_model(what, model)
   if not object.is(model, models.Model) then errors.raise("flow.models.%s takes a model, got %s", what, errors.describe(model)) end
 end

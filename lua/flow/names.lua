@@ -86,6 +86,7 @@ function names.sorted(set)
   return list
 end
 
+-- The order of names.keys: numbers by their size, then all others by their texts.
 local function before(a, b)
   local first, second = type(a) == "number", type(b) == "number"
   if first ~= second then return first end
@@ -138,7 +139,7 @@ function names.count(prefix)
   return counters[prefix]
 end
 
--- f(...), in which names.auto(class) names an object as one of `other`.
+-- The first result of f(...), in which names.auto(class) names an object as one of `other`. An error of f ends that, too.
 function names.instead(class, other, f, ...)
   local earlier = named_as[class]
   named_as[class] = other

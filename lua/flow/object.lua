@@ -26,13 +26,15 @@ local signature = require "flow.signature"
 
 local object = { classes = setmetatable({}, { __mode = "k" }) }      -- classes: all that there are
 
--- No loop: LuaJIT compiles none in the middle of a caller's.
+-- class[kind][key], kind being methods, fields, setters or settable, of the class or of the nearest parent that has it; nil: none has. No
+-- loop: LuaJIT compiles none in the middle of a caller's.
 local function lookup(class, kind, key)
   local found = class[kind][key]
   if found ~= nil or not class.parent then return found end
   return lookup(class.parent, kind, key)
 end
 
+-- Whether a class, or one that it extends, is open (object.open).
 local function is_open(class)
   while class do
     if rawget(class, "is_open") then return true end
@@ -56,9 +58,9 @@ local function settable_names(self, class)
   return names
 end
 
--- Raises unless an assignment to a field that is not there, which has no setter, makes sense.
 local MOST = 2      -- edits between a field of the script's and what it seems to be meant for
 
+-- Raises for a name that is nearly, but not quite, one of `names`. title: what messages call the object or class.
 local function check_near(title, key, names)
   local near = errors.nearest(key, names, MOST)
   if near then
@@ -66,6 +68,7 @@ local function check_near(title, key, names)
   end
 end
 
+-- Raises unless an assignment to a field that is not there, which has no setter, makes sense: see the head of the file.
 local function check_assignment(self, class, key)
   if type(key) ~= "string" or key:find("^_") or rawget(self, "_making") or lookup(class, "settable", key) then return end
   if is_open(class) then
@@ -85,6 +88,7 @@ local function check_assignment(self, class, key)
   end
 end
 
+-- The names that can be read of an object, for messages about another one: a table with them as keys. more: of _missing, or nil.
 local function known_names(self, class, more)
   local known = {}
   local function add(list)
@@ -168,8 +172,13 @@ local function from_config(f)
   return function(_, config) return f(config) end
 end
 
--- A class: writing to it defines methods; see object.static, too. Instances are made by object.new(class).
--- receiver: what messages call an instance, by default as of the parent.
+-- A class: writing to it defines methods; see object.static, too. Instances are made by object.new(class). receiver: what messages call an
+-- instance, by default as of the parent.
+--
+-- The fields of a class: name, parent (or false), methods, fields (functions of self), setters (functions of self and a value), settable
+-- (names as keys), statics, metatable (of its instances). A metatable has the class and all its parents as keys, for the guards of methods.
+--
+-- A name is looked up in this order: the object's own table, _assignments, methods, fields, _missing, names that were set to nil.
 function object.class(name, parent, receiver)
   local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {}, settable = {} }
   class.receiver = receiver or parent and parent.receiver or receiver_of(name)
@@ -287,6 +296,7 @@ function object.strict(class, title)
   end
 end
 
+-- An instance, made of a table of fields, which becomes the object itself; nil: a new one. No constructor runs.
 function object.new(class, fields)
   return setmetatable(fields or {}, class.metatable)
 end
@@ -333,6 +343,7 @@ function object.has(self, key)
   return rawget(self, key) ~= nil or lookup(class, "methods", key) ~= nil or lookup(class, "fields", key) ~= nil
 end
 
+-- The class of an instance. The value must be one: nothing is checked.
 function object.class_of(value)
   return getmetatable(value).class
 end

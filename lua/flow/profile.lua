@@ -21,6 +21,7 @@ metatable.__index = methods
 local OPTIONS = { trace = true }
 local MOST_EVENTS = 200000      -- of a trace: 10 MB in memory, 30 MB in the file
 
+-- The result, from what the library has counted since flow_profile_begin. seconds: of all of f.
 local function collect(seconds)
   local profile = { seconds = seconds, waiting = C.flow_profile_waiting(context), rows = {} }
   local inside = profile.waiting
@@ -71,6 +72,8 @@ local function is_options(value)
   return true
 end
 
+-- Calls f(...) while the library measures; returns the result, and drops those of f. path: of the time line, or nil. An error of f ends the
+-- measurement and is raised again. Only one measurement runs at a time in a Lua state.
 local function measure(path, f, ...)
   check(C.flow_profile_begin(context))
   local status = path and C.flow_profile_keep_events(context, MOST_EVENTS) or 0
@@ -104,6 +107,7 @@ function methods:total(op, variant)
   return seconds
 end
 
+-- Decimal units, three digits: "1.50 MB".
 local function bytes_text(bytes)
   if bytes < 1000 then return ("%d B"):format(bytes) end
   for _, unit in ipairs { "kB", "MB", "GB" } do

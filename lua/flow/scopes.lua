@@ -54,7 +54,8 @@ function scopes.install(state, library, declaration_of, declare, context, new_ha
 
   function scopes.set_default_device(number) state.device = number end
 
-  -- The library takes the stack of the running coroutine.
+  -- The library takes the stack of the running coroutine, which gets one when it first comes here; the main coroutine has the library's own
+  -- (handle nil). Does nothing if it has that stack already.
   local function switch()
     local key = running() or MAIN
     if current[1] == key then return end

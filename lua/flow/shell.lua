@@ -4,7 +4,7 @@ local host = require "flow.host"
 
 local shell = {}
 
--- As a shell reads it back.
+-- A text as one word of a command: as it is, or in single quotes.
 function shell.quote(text)
   return text:find("^[%w%-_./=:,+@]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'"
 end

@@ -19,6 +19,10 @@
 -- A method (its first parameter is self) is refused another self: model.fit(x) says that a colon belongs there. A function of a module is
 -- refused a module as its first argument: flow:tensor(x) says that a dot belongs there. Methods that users define are checked for self
 -- only: Lua calls them with more arguments than they name.
+--
+-- What is said of a function is in its entry, by the guarded function: { title =, f = the function itself, text = or false, method =, class
+-- = of a method, any = takes whatever it is given, like = and skip = another entry whose parameters from skip + 1 on it has, record = made
+-- on demand }. A guard costs one comparison in the usual case, and keeps `...` out of compiled code.
 
 local errors = require "flow.errors"
 

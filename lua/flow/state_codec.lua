@@ -3,6 +3,9 @@
 --
 --   local text = state.encode(value, add)     add(tensor) keeps a tensor and returns the name by which read finds it
 --   local value = state.decode(text, read)    read(name) returns it
+--
+-- Equal values give equal texts, in every process. Lists are JSON lists, tables with plain names objects; what JSON lacks is an object with
+-- one of the keys below.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -79,7 +82,8 @@ function pack(value, where, add)
   return packed
 end
 
--- what: names the object in messages.
+-- The text of a value. Raises for functions, objects and other values that cannot be kept, with their place in the table. what: names the
+-- object in messages, or nil.
 function state.encode(value, add, what)
   return json.encode { value = pack(value, what or "state", add) }
 end
@@ -88,6 +92,7 @@ end
 
 local NUMBERS = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }
 
+-- The other way. A null is nil, so it may be the value of a name but not an entry of a list.
 local function unpack_value(value, read)
   if type(value) ~= "table" then return value end
   if value == json.null then return nil end
@@ -103,6 +108,7 @@ local function unpack_value(value, read)
   return result
 end
 
+-- The value of such a text; raises if it is not JSON. read may be nil if it holds no tensors.
 function state.decode(text, read, what)
   return unpack_value(json.decode(text, what).value, read)
 end

@@ -5,6 +5,7 @@ local errors = require "flow.errors"
 
 local traceback = {}
 
+-- What Lua's own traceback calls a frame.
 local function name_of(info)
   if info.what == "main" then return "in main chunk" end
   if info.name then return ("in function '%s'"):format(info.name) end

@@ -1,5 +1,8 @@
 -- user_class.lua: classes of layers, losses, metrics, optimizers, schedules and data sets written in Lua: local Rate =
 -- flow.metrics.Metric:extend("Rate").
+--
+-- An object of such a class is made in three steps: new() makes what the library needs, the script's init gets the arguments by its own
+-- parameters (arguments.for_init), and what it was given is kept in _given_to_init, for files.
 
 local errors = require "flow.errors"
 local names = require "flow.names"
@@ -24,6 +27,7 @@ local function root_init(class_name, assign)
   end
 end
 
+-- Whether a file can hold a value as it is: a number, text or boolean, or a list of these that is not empty.
 local function is_plain(value)
   local kind = type(value)
   if kind == "number" or kind == "string" or kind == "boolean" then return true end

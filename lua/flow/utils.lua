@@ -58,7 +58,9 @@ function utils.to_categorical(x, classes)
   return ops.one_hot(integers, classes or largest + 1)
 end
 
--- Sequences of several lengths (lists of numbers, or tensors whose first axis is the time) as one tensor {count, maxlen, ...}.
+-- Sequences of several lengths (lists of numbers, or tensors whose first axis is the time) as one tensor {count, maxlen, ...}: short ones
+-- are filled up with `value`, long ones cut, both at their beginning unless padding or truncating is "post". Entries have the same shape in
+-- all.
 takes("sequences: list, maxlen?: count, dtype: string = 'int32', padding: 'pre'|'post' = 'pre', " ..
   "truncating: 'pre'|'post' = 'pre', value: number = 0")
 function utils.pad_sequences(sequences, most, dtype, padding, truncating, value)
@@ -100,7 +102,8 @@ function utils.pad_sequences(sequences, most, dtype, padding, truncating, value)
   return ops.stack(rows, 1)
 end
 
--- x over the norm of its vectors along an axis, float32 or as x; a norm of 0 counts as 1.
+-- x over the norm of its vectors along an axis, float32 or as x; a norm of 0 counts as 1. order: from 1, math.huge for the largest absolute
+-- value.
 takes "x: data, axis: integer = -1, order: number = 2"
 function utils.normalize(x, axis, order)
   local values = native.is_tensor(x) and x or tensor.tensor(x)
@@ -189,7 +192,8 @@ local function size_of(name, size, total)
   return whole and size or size * total
 end
 
-local function round(x)       -- half to even, as Python does
+-- Half to even, as Python does.
+local function round(x)
   local low = math.floor(x)
   local above = x - low
   if above > 0.5 or above == 0.5 and low % 2 == 1 then return low + 1 end

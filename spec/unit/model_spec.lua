@@ -63,6 +63,11 @@ describe("Sequential", function()
     message_of(function() model:add(layers.Conv2D(1, 1)) end)
     assert.equal(1, #model.layers)
     assert.same({ 1, 3 }, model(flow.ones { 1, 4 }).shape)
+    local empty = flow.Sequential()
+    message_of(function() empty:add(layers.Conv2D(1, 1, { input_shape = { 4 } })) end)
+    empty:add(layers.Input { 3 })      -- of which the layer that was refused leaves nothing
+    empty:add(layers.Dense(2))
+    assert.same({ -1, 3 }, empty.input_shape)
   end)
 
   it("gives its last layer back", function()

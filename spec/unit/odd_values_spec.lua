@@ -1,5 +1,5 @@
--- odd_values_spec.lua: values that compile, fit, callbacks, models and files are rarely given: false, NaN, numbers for names, tables for numbers,
--- axis 0, callable objects. What stands for nothing counts as nothing, and what is wrong is named.
+-- odd_values_spec.lua: values that compile, fit, callbacks, models and files are rarely given: false, NaN, numbers for names, tables for
+-- numbers, axis 0, callable objects. What stands for nothing counts as nothing, and what is wrong is named.
 local support = require "spec.support.init"
 local flow = require "flow"
 local layers, losses, metrics, optimizers, callbacks = flow.layers, flow.losses, flow.metrics, flow.optimizers, flow.callbacks
@@ -80,8 +80,8 @@ describe("callbacks", function()
     local adds = callbacks.LambdaCallback { on_epoch_end = function(_, logs)
       logs[1], logs.note, logs.is_best, logs.scalar, logs.list = 4, "good", true, flow.tensor(0.5), {}
     end }
-    small():fit(x, y, { verbose = 2, callbacks = { adds, callbacks.CSVLogger(path), callbacks.EarlyStopping { monitor = "none", mode = "min" },
-      callbacks.TensorBoard(support.folder()) } })
+    small():fit(x, y, { verbose = 2, callbacks = { adds, callbacks.CSVLogger(path), callbacks.TensorBoard(support.folder()),
+      callbacks.EarlyStopping { monitor = "none", mode = "min" } } })
     local text = table.concat(lines)
     assert.matches(" %- is_best: true %- list: a table %- loss: [%d.]+ %- note: good %- scalar: 0.5000\n", text)
     assert.matches("Available metrics are: 1,is_best,list,", text)

@@ -8,6 +8,13 @@
 --
 -- Of several workers, which all have this callback, only the chief writes and reads the folder; where workers read their own data the
 -- backup has the place of each. What the chief's callbacks remember is everybody's after a restart.
+--
+-- Fields: _folder, _frequency ("epoch" or batches), _keep, _delete, _async and _checkpoint_name say what is made; _seen counts batches
+-- since the last backup; _manager, _checkpoint, _position and _worker are of the run under way, else false. _position is the table of
+-- fit_position.get_state that the next save writes, or that a restore has read.
+--
+-- Order of a run: _resume after on_train_begin (again after on_epoch_begin of an epoch that goes on), _after_batch and _after_epoch, which
+-- save, _after_train, which deletes or waits for the last write.
 
 local host = require "flow.host"
 local errors = require "flow.errors"

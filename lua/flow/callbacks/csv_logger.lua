@@ -1,4 +1,7 @@
 -- callbacks/csv_logger.lua: the results of every epoch as a line of a table of comma-separated values (Python's csv.excel: RFC 4180).
+--
+-- Fields: keys, the columns after "epoch", which the first epoch chooses, or false; _file, the open file, or false; _before, bytes that
+-- were in the file when the run began (append); _written, all text that this run has written, from which a resumed run restores the file.
 
 local io = require("flow.host").io
 local native = require "flow.ffi"
@@ -40,6 +43,7 @@ local function size_of(path)
   return size
 end
 
+-- Opens the file, whose folder is made if it is not there. Raises for a path that cannot be written.
 local function open(self, mode)
   if self._silent then return end
   local files, folder = require "flow.io", self.filename:match("^(.+)/[^/]*$")
@@ -62,18 +66,20 @@ function CSVLogger:on_train_begin()
   self._before, self._written, self.keys = self.append and size_of(self.filename) or 0, "", false
 end
 
+-- A value as one cell: numbers as Python's repr, quotes where the text has a separator, a quote or a line end.
 local function cell(self, value)
   local text = type(value) == "number" and python_format.repr(value) or tostring(value)
   if text:find('[\r\n"]') or text:find(self.separator, 1, true) then text = '"' .. text:gsub('"', '""') .. '"' end
   return text
 end
 
+-- Makes the text of a line; overwrites the list.
 local function line(self, cells)
   for i, value in ipairs(cells) do cells[i] = cell(self, value) end
   return table.concat(cells, self.separator) .. "\r\n"
 end
 
--- The columns are the first epoch's; if it was not validated, there are columns for when later ones are.
+-- The columns are the names of the first epoch's logs, sorted; if it was not validated, there are val_ columns for when later ones are.
 local function choose_keys(logs)
   local keys, validated = {}, false
   for key in pairs(logs) do

@@ -1,4 +1,7 @@
 -- callbacks/early_stopping.lua: stops training when a value of the logs gets no better any more.
+--
+-- Rules are those of keras/src/callbacks/early_stopping.py. best_weights is a list of tensors, copies of the model's weights, or false; it
+-- is part of the state that a backup keeps.
 
 local log = require "flow.log"
 local Monitor = require "flow.callbacks.monitor"
@@ -8,10 +11,13 @@ local takes_named = require("flow.signature").takes_named
 -- EarlyStopping { patience = 3, restore_best_weights = true }. After training: stopped_epoch and best_epoch (from 0), best, wait.
 local EarlyStopping = callbacks.stock("EarlyStopping", Monitor)
 
+-- Sets the state to that before the first epoch.
 local function forget(self)
   self.wait, self.stopped_epoch, self.best, self.best_epoch, self.best_weights = 0, 0, false, 0, false
 end
 
+-- patience: epochs without a better value before training stops; baseline: wait counts on as long as the value is not better than this;
+-- start_from_epoch: epochs before it are not looked at.
 takes_named("monitor: text = 'val_loss', min_delta: number = 0, patience: whole = 0, verbose: whole|boolean = 0, "
   .. "mode: 'auto'|'min'|'max' = 'auto', baseline?: number, restore_best_weights: boolean = false, start_from_epoch: whole = 0")
 function EarlyStopping:init(given)
@@ -24,12 +30,14 @@ function EarlyStopping:on_train_begin()
   self:_begin_monitoring("EarlyStopping")
 end
 
+-- A list of what get_weights() gave: its tensors are copies already, which further training does not change.
 local function copies(weights)
   local list = {}
   for i, weight in ipairs(weights) do list[i] = weight end
   return list
 end
 
+-- Notes that an epoch is the best so far.
 local function keep(self, epoch)
   self.best_epoch = epoch
   if self.restore_best_weights then self.best_weights = copies(self.model:get_weights()) end
@@ -38,7 +46,7 @@ end
 function EarlyStopping:on_epoch_end(epoch, logs)
   local current = self:_current("Early stopping", logs)
   if not current or epoch < self.start_from_epoch then return end
-  if self.restore_best_weights and not self.best_weights then keep(self, epoch) end
+  if self.restore_best_weights and not self.best_weights then keep(self, epoch) end      -- also if its value is NaN, as in Keras
   self.wait = self.wait + 1
   if self:_is_improvement(current, self.best) then
     self.best = current

@@ -30,15 +30,18 @@ function events.create_file_writer(logdir, options)
   return object.new(EventWriter, { _handle = native.own(out, C.flow_event_writer_release) })
 end
 
+-- The writer's handle; raises if it was closed.
 local function handle_of(self)
   return self._handle or raise("this writer of events was closed")
 end
 
+-- Raises for a tag that is no text and a step that is no number; the library refuses fractions.
 local function check_call(what, tag, step)
   if type(tag) ~= "string" or tag == "" then raise("%s: the tag is a text, got %s", what, errors.describe(tag)) end
   if type(step) ~= "number" then raise("%s: the step of %q is a number, got %s", what, tag, errors.describe(step)) end
 end
 
+-- value: a number, or a tensor of one element.
 function EventWriter:scalar(tag, value, step)
   check_call("scalar", tag, step)
   if native.is_tensor(value) then value = value:item() end
@@ -86,10 +89,12 @@ function EventWriter:keras_model(tag, json, step)
   check(C.flow_event_writer_keras_model(handle_of(self), tag, step, json, #json))
 end
 
+-- Writes to the disk what was recorded so far.
 function EventWriter:flush()
   check(C.flow_event_writer_flush(handle_of(self)))
 end
 
+-- Ends the file; a second call does nothing. The handle is released even if the last bytes cannot be written, which is then an error.
 function EventWriter:close()
   if not self._handle then return end
   local handle = self._handle

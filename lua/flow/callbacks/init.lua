@@ -20,6 +20,7 @@ local MODULES = {
   TensorBoard = "tensor_board", TerminateOnNaN = "terminate_on_nan", VerifyReplicas = "verify_replicas",
 }
 
+-- All names of flow.callbacks, for messages and completion.
 local function known_names()
   local known = { "Callback", "History" }
   for key in pairs(MODULES) do known[#known + 1] = key end
@@ -27,6 +28,7 @@ local function known_names()
 end
 signature.names_of(callbacks, known_names)
 
+-- Loads the class of a name, once; raises for a name that flow.callbacks does not have.
 function by_name(name)
   if not MODULES[name] then
     errors.raise("flow.callbacks has no %q%s", tostring(name),

@@ -12,6 +12,7 @@ local LearningRateScheduler = callbacks.stock("LearningRateScheduler")
 takes_named "schedule: callable, verbose: whole|boolean = 0"
 function LearningRateScheduler:init(given) callbacks.keep(self, LearningRateScheduler, given) end
 
+-- Raises if the function does not give a number, or if the optimizer has a schedule, whose rate cannot be set.
 function LearningRateScheduler:on_epoch_begin(epoch)
   local optimizer = self.model.optimizer
   local rate = self.schedule(epoch, optimizer.learning_rate)
@@ -24,6 +25,7 @@ function LearningRateScheduler:on_epoch_begin(epoch)
   end
 end
 
+-- The History has the rates, as in Keras.
 function LearningRateScheduler:on_epoch_end(_, logs)
   logs.learning_rate = self.model.optimizer.learning_rate
 end

@@ -1,4 +1,7 @@
 -- callbacks/model_checkpoint.lua: saves the model, or its weights, every epoch or every N batches, or when it is the best so far.
+--
+-- Fields: best, the best value so far, or false; _epoch, the epoch under way, from 0; _batches, batches since the last save, counted over
+-- epochs; _last_batch, the number that the hook of a batch had last in this epoch, from which several batches of one execution are counted.
 
 local errors = require "flow.errors"
 local log = require "flow.log"
@@ -77,10 +80,13 @@ local function shown(value)
   return value and python_format.format("ModelCheckpoint", "{x:.5f}", {}, { x = value }) or "None"
 end
 
+-- Prints a line with the epoch, counted from 1, in front, if verbose asks for it.
 local function say(self, epoch, text, ...)
   if self.verbose > 0 then log.print("\nEpoch %d: " .. text .. "\n", epoch + 1, ...) end
 end
 
+-- Whether to save now; with save_best_only also notes the value as the best. Without the value in the logs it saves, with a warning, as
+-- Keras.
 local function should_save(self, epoch, logs, path)
   if not self.save_best_only then
     say(self, epoch, "saving model to %s", path)
@@ -100,6 +106,8 @@ local function should_save(self, epoch, logs, path)
   return true
 end
 
+-- Saves if should_save says so. epoch, batch: from 0; batch is nil at the end of an epoch. Of several workers the chief writes; the folder
+-- is made.
 local function save(self, epoch, batch, logs)
   local io = require "flow.io"
   local counts = { epoch = epoch + 1, batch = batch and logs.batch == nil and batch + 1 or nil }
@@ -113,7 +121,8 @@ local function save(self, epoch, batch, logs)
   say(self, epoch, "finished saving model to %s", path)
 end
 
--- Batches are counted over the epochs.
+-- Batches are counted over the epochs. The number of a batch grows within an epoch, by steps_per_execution, and begins again in the next
+-- one.
 function ModelCheckpoint:on_train_batch_end(batch, logs)
   if self.save_freq == "epoch" then return end
   local last = self._last_batch

@@ -25,6 +25,7 @@ function ModelDirectory:init(folder, frequency, most, export, options)
   self._export, self._learnt = export, false
 end
 
+-- _learnt: this run has made at least one checkpoint, so that model.keras is to be written anew.
 function ModelDirectory:_save(run)
   self._learnt = true
   BackupAndRestore._save(self, run)
@@ -35,6 +36,8 @@ function ModelDirectory:_after_epoch(run)
   if self._frequency == "epoch" or run.epoch >= self.params.epochs or run.model.stop_training then self:_save(run) end
 end
 
+-- Writes model.keras, and the export, unless the run was interrupted, or had ended before and the file is there. Of several workers the
+-- chief writes.
 function ModelDirectory:_after_train(run)
   local path, learnt = io.join(self._folder, "model.keras"), self._learnt
   BackupAndRestore._after_train(self, run)

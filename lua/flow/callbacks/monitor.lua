@@ -1,5 +1,8 @@
 -- callbacks/monitor.lua: what callbacks share that follow one value of the logs and know when it got better: ModelCheckpoint,
 -- EarlyStopping, ReduceLROnPlateau.
+--
+-- A stock callback that extends Monitor has the fields monitor (a name of the logs), mode and perhaps min_delta, calls _begin_monitoring
+-- when training begins, and then asks _current and _is_improvement.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -28,6 +31,7 @@ local function direction_of(metric)
   end
 end
 
+-- "min" or "max" for mode = "auto". Raises if neither a loss nor the record of the metric says it. what: the callback, for the message.
 local function automatic_mode(self, what)
   local name = self.monitor:gsub("^val_", "")
   if name == "loss" then return "min" end

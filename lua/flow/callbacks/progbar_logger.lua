@@ -1,5 +1,8 @@
 -- callbacks/progbar_logger.lua: the progress bar as a callback. fit, evaluate and predict draw one of their own, unless they are given
 -- this one: then it is drawn where it is in the list.
+--
+-- Fields: _bar, of the epoch or pass that runs; _fits, whether a fit is under way, whose validation is silent; _target, batches of a pass,
+-- or false until the first pass has told them.
 
 local log = require "flow.log"
 local progress = require "flow.train.progress"
@@ -14,16 +17,19 @@ function ProgbarLogger:init()
   self._bar, self._fits, self._target = false, false, false
 end
 
+-- A new bar, for an epoch or a pass.
 local function begin(self)
   self._target = self._target or self.params.steps or false
   self._bar = progress.new(self.params.verbose, self._target or nil)
 end
 
+-- Counts a batch, and draws if enough time has passed since the last time.
 local function advance(self, logs)
   self._bar:advance(1)
   if self._bar:due() then self._bar:draw(logs) end
 end
 
+-- Draws the last state of the bar. Later epochs have as many batches as this one had.
 local function finish(self, logs)
   self._target = self._target or self._bar.done
   self._bar:finish(logs)

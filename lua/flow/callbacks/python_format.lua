@@ -1,5 +1,9 @@
 -- python_format.lua: numbers and templates as Python writes them, because file names and logs of Keras do: repr of a float,
 -- and str.format with names: "{epoch:02d}-{val_loss:.2f}" (Python: Format String Syntax, Format Specification Mini-Language).
+--
+-- A spec, which read_spec makes of the text after the colon, has: fill (a character), align (< > = ^), sign ("+" or " "), alternate (#),
+-- zero (0 before the width), width, group ("," or "_"), precision and type; nil: not given, type "" : none. Widths count UTF-8 characters.
+-- Whole numbers are those that the caller says; every other number is a float, as in Keras, whose logs are floats.
 
 local errors = require "flow.errors"
 
@@ -8,6 +12,7 @@ local python_format = {}
 
 ---- floats ------------------------------------------------------------------------------------------------------------------------
 
+-- The text of a value that is not finite.
 local function special(value)
   if value ~= value then return "nan" end
   return value < 0 and "-inf" or "inf"
@@ -40,6 +45,7 @@ local function write_digits(sign, digits, exponent, large)
   return sign .. digits:sub(1, exponent + 1) .. "." .. digits:sub(exponent + 2)
 end
 
+-- The sign ("" or "-"), `precision` significant digits as a text, and the exponent of the first of them, of a finite value.
 local function digits_of(value, precision)
   value = to_even(value, precision - 1, "e")
   local sign, first, rest, exponent = ("%." .. precision - 1 .. "e"):format(value):match("^(%-?)(%d)%.?(%d*)e([+-]%d+)$")
@@ -63,6 +69,7 @@ local function length(text)
   return #text:gsub("[\128-\191]", "")
 end
 
+-- The text filled up to the width. default: the alignment where the spec has none.
 local function pad(text, spec, default)
   local missing = (spec.width or 0) - length(text)
   if missing <= 0 then return text end
@@ -72,6 +79,7 @@ local function pad(text, spec, default)
   return fill:rep(missing) .. text
 end
 
+-- Digits with a separator before every `size` of them, counted from the end.
 local function group(digits, separator, size)
   local text = digits:reverse():gsub(("%w"):rep(size), "%0" .. separator):reverse()
   return text:sub(1, 1) == separator and text:sub(2) or text
@@ -99,6 +107,7 @@ end
 local INTEGER_BASES = { b = 2, o = 8, x = 16, X = 16 }
 local PREFIXES = { b = "0b", o = "0o", x = "0x", X = "0X" }
 
+-- The digits of a whole number from 0 in a base up to 16. Exact up to 2^53.
 local function in_base(value, base)
   local digits = ""
   repeat
@@ -109,6 +118,8 @@ local function in_base(value, base)
   return digits
 end
 
+-- A float by a spec; raises for a type that floats do not have. shown: the template, as messages name it, also below. Without type or
+-- precision it is repr; with a precision alone as "g", but with a point (Python's documentation of the type None).
 local function format_float(value, spec, shown)
   local kind = spec.type
   local text, percent = nil, ""
@@ -138,6 +149,7 @@ local function format_float(value, spec, shown)
   return assemble(sign, whole or text, (rest or "") .. percent, spec, 3)
 end
 
+-- A whole number by a spec; types of floats format it as a float.
 local function format_integer(value, spec, shown)
   local kind = spec.type
   if kind ~= "" and ("eEfFgG%"):find(kind, 1, true) then return format_float(value, spec, shown) end
@@ -155,6 +167,7 @@ local function format_integer(value, spec, shown)
   return assemble(sign, whole, "", spec, base and 4 or 3)
 end
 
+-- A text by a spec; the precision is the most characters that are taken of it. Changes the spec.
 local function format_text(value, spec, shown)
   if spec.type ~= "" and spec.type ~= "s" then raise("%s: a text has no format of type %q", shown, spec.type) end
   if spec.sign or spec.align == "=" and not spec.zero or spec.group then raise("%s: a text takes neither sign nor grouping", shown) end
@@ -171,7 +184,8 @@ local function format_text(value, spec, shown)
   return pad(value, spec, "<")
 end
 
--- [[fill]align][sign][#][0][width][grouping][.precision][type]
+-- The spec of a text "[[fill]align][sign][#][0][width][grouping][.precision][type]"; raises for any other text, and for widths and
+-- precisions above 99, which string.format does not take.
 local function read_spec(text, shown)
   local spec, rest = {}, text
   local fill, align, after = rest:match("^([%z\1-\127\194-\244][\128-\191]*)([<>=^])(.*)$")
@@ -192,6 +206,7 @@ end
 
 ---- templates ---------------------------------------------------------------------------------------------------------------------------
 
+-- The names of several tables in one text, sorted.
 local function sorted_names(...)
   local names = {}
   for _, list in ipairs { ... } do

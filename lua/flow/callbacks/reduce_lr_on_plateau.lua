@@ -1,4 +1,7 @@
 -- callbacks/reduce_lr_on_plateau.lua: a smaller learning rate when a value of the logs gets no better any more.
+--
+-- Rules are those of keras/src/callbacks/reduce_lr_on_plateau.py. State: best, the best value so far (false: none); wait, epochs without a
+-- better one; cooldown_counter, epochs after a reduction in which wait does not count.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -10,10 +13,13 @@ local takes_named = require("flow.signature").takes_named
 
 local ReduceLROnPlateau = callbacks.stock("ReduceLROnPlateau", Monitor)
 
+-- Sets the state to that before the first epoch.
 local function forget(self)
   self.best, self.cooldown_counter, self.wait = false, 0, 0
 end
 
+-- The new rate is rate * factor, but not below min_lr. min_delta: by how much a value has to be better to count as better; patience and
+-- cooldown are numbers of epochs.
 takes_named("monitor: text = 'val_loss', factor: number = 0.1, patience: whole = 10, verbose: whole|boolean = 0, "
   .. "mode: 'auto'|'min'|'max' = 'auto', min_delta: number = 1e-4, cooldown: whole = 0, min_lr: number = 0")
 function ReduceLROnPlateau:init(given)
@@ -29,9 +35,10 @@ function ReduceLROnPlateau:on_train_begin()
   self:_begin_monitoring("ReduceLROnPlateau")
 end
 
-local rounded = native.new("float[1]")
+local rounded = native.new("float[1]")      -- min_lr as the optimizer would hold it
 
--- Whether the rate, which is a float32, was above min_lr and is smaller now.
+-- Reduces the rate; returns whether it was above min_lr, and so is smaller now. The rate is a float32, so it is compared with a min_lr that
+-- is rounded to one.
 local function reduce(self, epoch)
   local optimizer = self.model.optimizer
   local before = optimizer.learning_rate
@@ -45,6 +52,7 @@ local function reduce(self, epoch)
   return true
 end
 
+-- Adds the rate of this epoch, before a reduction, to the logs.
 function ReduceLROnPlateau:on_epoch_end(epoch, logs)
   logs.learning_rate = self.model.optimizer.learning_rate
   local current = self:_current("Learning rate reduction is", logs)

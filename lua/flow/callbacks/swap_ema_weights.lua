@@ -1,5 +1,8 @@
 -- callbacks/swap_ema_weights.lua: evaluates with the moving averages of the weights that an optimizer with use_ema keeps; averages and
 -- weights change places for that time, so that no memory is needed for a third of them.
+--
+-- As keras/src/callbacks/swap_ema_weights.py. swapped: whether the model has the averages now, and the optimizer's slots the weights; a
+-- backup keeps it, since both are among the variables that it holds.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -29,6 +32,7 @@ local function each_average(self, f)
   end
 end
 
+-- Exchanges both unless they are as asked already. An error on the way leaves some exchanged.
 local function swap_to(self, swapped)
   if self.swapped == swapped then return end
   each_average(self, function(v, average)

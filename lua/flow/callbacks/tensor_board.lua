@@ -1,5 +1,13 @@
 -- callbacks/tensor_board.lua: losses, metrics, weights and the model in files that TensorBoard shows: <log_dir>/train and
 -- <log_dir>/validation, with Keras' tags.
+--
+-- Tags and steps are those of keras/src/callbacks/tensorboard.py: epoch_<name> at the epoch, batch_<name> at the number of batches since
+-- the fit began, evaluation_<name>_vs_iterations at the optimizer's iterations. Each subfolder has a writer (events.lua) that opens its
+-- file at the first record. Of several workers only one writes; the others are _silent and have NOWHERE as their writer.
+--
+-- Fields: _writers, by subfolder; _batch, batches that began in this fit; _every, batches between two records, or false; _began and
+-- _epoch_began, clock times in seconds of the batch and of the epoch; _iterations, the optimizer's when the epoch began; _fits, whether a
+-- fit is under way, since evaluate closes its file itself.
 
 local host = require "flow.host"
 local native = require "flow.ffi"
@@ -43,12 +51,14 @@ local function writer(self, name)
   return open
 end
 
+-- Closes all files; they are opened again, under new names, when something else is written.
 local function close(self)
   local open = self._writers
   self._writers = {}
   for _, each in pairs(open) do each:close() end
 end
 
+-- Writes those of the logs that are numbers, sorted by name: equal runs write equal files. name: the subfolder; prefix and suffix: of tags.
 local function write_scalars(self, name, prefix, logs, step, suffix)
   local names = {}
   for key, value in pairs(logs) do
@@ -58,6 +68,8 @@ local function write_scalars(self, name, prefix, logs, step, suffix)
   for _, key in ipairs(names) do writer(self, name):scalar(prefix .. key .. (suffix or ""), logs[key], step) end
 end
 
+-- Raises before an epoch is spent if the folder cannot be written. A model that JSON cannot describe, such as one with functions of Lua, is
+-- a warning only.
 function TensorBoard:on_train_begin()
   self._batch, self._fits = 0, true
   if not self._silent then
@@ -95,7 +107,9 @@ function TensorBoard:on_test_end(logs)
   if not self._fits then close(self) end
 end
 
--- A weight as pictures: a matrix is on its longer side, a kernel of a convolution gives one for each of its channels.
+-- A weight as pictures {count, height, width, channels}, axes of size 1 left out: a vector is a column, a matrix lies on its longer side,
+-- three axes give a picture for each entry of the last one; four are pictures if the last axis has 1, 3 or 4 entries. nil: other shapes
+-- give none.
 local function weight_pictures(weight)
   local shape = {}
   for _, size in ipairs(weight.shape) do
@@ -113,6 +127,7 @@ local function weight_pictures(weight)
   if #shape == 4 and (shape[4] == 1 or shape[4] == 3 or shape[4] == 4) then return weight:reshape(shape) end
 end
 
+-- Writes a histogram of each weight of each layer, and its pictures if they are asked for.
 local function write_weights(self, epoch)
   local train = writer(self, "train")
   for _, layer in ipairs(self.model.layers) do

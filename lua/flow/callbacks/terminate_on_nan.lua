@@ -12,6 +12,7 @@ local TerminateOnNaN = callbacks.stock("TerminateOnNaN")
 takes_named "raise_error: boolean = false"
 function TerminateOnNaN:init(given) callbacks.keep(self, TerminateOnNaN, given) end
 
+-- loss - loss is 0 for every finite number, and NaN for NaN and infinities.
 function TerminateOnNaN:on_train_batch_end(batch, logs)
   local loss = logs.loss
   if not loss or loss - loss == 0 then return end

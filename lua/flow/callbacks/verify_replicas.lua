@@ -20,11 +20,13 @@ function VerifyReplicas:init(given)
   self.checks, self._step = 0, 0
 end
 
+-- Compares the variables on all replicas of placement p, of all workers; raises where they differ. All workers call this at once.
 local function compare(self, p, variables, step)
   verify.compare(p, variables, step)
   rawset(self, "checks", self.checks + 1)
 end
 
+-- The variables of a model and of its optimizers, in the same order on all workers.
 local function variables_of(model)
   local list = { unpack(model.weights) }
   for _, optimizer in ipairs(model:_optimizers()) do
@@ -45,6 +47,7 @@ function VerifyReplicas:_after_batch(run, done)
   compare(self, p, variables_of(run.model), step)
 end
 
+-- A field of any object; nil if it has none, which our objects say by an error.
 local function field(value, name)
   local ok, found = pcall(function() return value[name] end)
   return ok and found or nil

@@ -5,6 +5,10 @@
 --   checkpoint:restore(path):assert_consumed()
 --
 -- The file has a checksum of everything. A restore reads and checks all of it before it changes anything.
+--
+-- The file is safetensors: a tensor for each variable under its path (object_graph.lua), and for each state a note "state" with its text
+-- (state_codec.lua), whose tensors are <path>/state/<n>. Objects are walked anew at each save and restore, so what they have got meanwhile,
+-- such as an optimizer's slots, takes part.
 
 local os = require("flow.host").os
 local native = require "flow.ffi"
@@ -61,6 +65,7 @@ function Checkpoint:_missing(key)
   return objects[key] ~= nil, objects[key], objects
 end
 
+-- What the objects hold now, with save_counter.
 local function graph_of(self)
   local objects = { save_counter = self.save_counter }
   for name, value in pairs(self.objects) do objects[name] = value end
@@ -103,6 +108,7 @@ local function check_path(what, path)
   return files.path(path, what)
 end
 
+-- Writes the file, whole or not at all.
 local function write(self, path)
   local writer = self:_writer()
   writer:save(directory.file_of(path), "safetensors")
@@ -116,7 +122,7 @@ function Checkpoint:write(path)
   return path
 end
 
--- Returns the number.
+-- Saves under the next number and returns that as a text, for the other workers. If the file cannot be written the counter is as it was.
 local function save(self, prefix)
   local folder = directory.split(prefix)
   check(C.flow_make_folders(folder))
@@ -170,6 +176,7 @@ end
 
 local function shape_text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
 
+-- Raises unless a tensor of the file has the dtype and shape of a variable.
 local function check_fit(file, path, value)
   local dtype, shape = file:dtype(path), shape_text(file:shape(path))
   if dtype ~= value.dtype or shape ~= shape_text(value.shape) then
@@ -263,6 +270,7 @@ function Checkpoint:_hold()
   end
 end
 
+-- The result of a restore: what the file and the program do not have in common.
 local function status_of(path, plan)
   local self = object.new(Status, { path = path, missing = plan.missing, unused = plan.unused, _sentinel = false })
   if #plan.missing + #plan.unused == 0 then return self end

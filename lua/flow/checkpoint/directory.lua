@@ -34,6 +34,7 @@ end
 
 ---- the text --------------------------------------------------------------------------------------------------------------------
 
+-- A text as protobuf's text format quotes it: control characters, quotes and backslashes as octal numbers.
 local function quoted(text)
   return '"' .. text:gsub('[%c"\\]', function(c) return ("\\%03o"):format(c:byte()) end) .. '"'
 end
@@ -60,6 +61,7 @@ function directory.encode(folder, state)
   return table.concat(lines, "\n") .. "\n"
 end
 
+-- The state that a text says; false if it names no latest checkpoint. Lines that are not known are skipped.
 local function decode(folder, text)
   local state = { latest = false, paths = {}, times = {}, preserved = false }
   for key, value in text:gmatch("([%w_]+)%s*:%s*([^\n]*)") do

@@ -7,6 +7,11 @@
 --
 -- An old checkpoint goes when the new one is on the disk and the folder's file names it. async = true: the values are copied, and a
 -- thread writes them; whether that failed tells the next save, or sync().
+--
+-- Fields: _entries, { path =, time = } of the checkpoints that are kept, the oldest first; _latest, the path of the newest, or false;
+-- _preserved, the time of the last one that is kept for ever (keep_checkpoint_every_n_hours); _last_step, the value of step_counter at the
+-- last save; _running, { save =, path =, entries = } of a save that a thread makes, else false. Entries and _latest change only when the
+-- file is on the disk.
 
 local os = require("flow.host").os
 local native = require "flow.ffi"
@@ -27,6 +32,7 @@ local manager = {}
 local Manager = object.class("CheckpointManager")
 local save_out = native.out("flow_save")
 
+-- An option that is a number from `least`, or false if it was not given.
 local function check_number(name, value, least)
   if value ~= nil and (type(value) ~= "number" or not (value >= least)) then
     raise("CheckpointManager: %s is a number from %g, got %s", name, least, errors.describe(value))
@@ -82,12 +88,14 @@ function Manager.fields.checkpoints(self)
   return list
 end
 
+-- The path of a checkpoint by its number, without the ending.
 local function path_of(self, number)
   return directory.join(self.directory, ("%s-%d"):format(self._name, number))
 end
 
 ---- saving ----------------------------------------------------------------------------------------------------------------------
 
+-- What the folder's file says if these are the entries.
 local function state_of(self, latest, entries)
   local state = { latest = latest, paths = {}, times = {}, preserved = self._preserved }
   for i, entry in ipairs(entries) do state.paths[i], state.times[i] = entry.path, entry.time end
@@ -142,6 +150,7 @@ function Manager:sync()
 end
 Manager.close = Manager.sync
 
+-- Copies the values and starts the thread that writes them and, after them, the folder's file.
 local function begin_save(self, path, entries)
   local writer = self.checkpoint:_writer()
   writer:snapshot()
@@ -152,6 +161,7 @@ local function begin_save(self, path, entries)
   self._running = { save = native.own(save_out, C.flow_save_release), path = path, entries = entries }
 end
 
+-- Writes the checkpoint, the folder's file, and deletes what is too much.
 local function save_now(self, path, entries)
   self.checkpoint:write(path)
   directory.write(self.directory, state_of(self, path, entries))

@@ -37,6 +37,7 @@ local function add_variable(self, path, value)
   self.paths[#self.paths + 1] = unique
 end
 
+-- Adds a state: get() returns a table that state_codec.lua can write, set(table) takes it back.
 local function add_state(self, path, get, set)
   self.states[path] = { get = get, set = set }
   self.state_paths[#self.state_paths + 1] = path
@@ -52,6 +53,7 @@ local function has_variables(value)
     and type(getmetatable(value).class) == "table" and object.has(value, "variables")
 end
 
+-- A layer or model: its own variables, its parts, and what it has in its fields besides.
 local function walk_layer(self, path, layer)
   if layer._handle then
     for i = 0, C.flow_layer_variable_count(layer._handle) - 1 do
@@ -72,6 +74,7 @@ local function walk_layer(self, path, layer)
   for _, name in ipairs(names) do walk(self, join(path, name), layer._assignments[name]) end
 end
 
+-- An optimizer or metric, whose variables are numbered.
 local function walk_list(self, path, owner)
   for i, entry in ipairs(owner.variables) do add_variable(self, join(path, tostring(i - 1)), entry) end
   if object.has(owner, "build") and object.has(owner, "apply_gradients") then self.optimizers[path] = owner end
@@ -79,6 +82,7 @@ end
 
 local PLAIN = { number = true, string = true, boolean = true }
 
+-- A table: the objects in it one by one, its plain values as one state.
 local function walk_table(self, path, value)
   local names = {}
   for name, entry in pairs(value) do

@@ -45,20 +45,19 @@ local function find(self)
   return names[1], false
 end
 
+-- Brings the model to a checkpoint, as far as it has what the model has, or to a file of weights.
 local function load(self, path, is_checkpoint)
   if not is_checkpoint then return self.model:load_weights(path) end
   checkpoints.Checkpoint { model = self.model, optimizer = self.model.optimizer }:restore(path):expect_partial()
 end
 
+-- Evaluates the model, which is at this path's state, and says the results.
 local function evaluate(self, path)
   local options = { verbose = 0, steps = self.steps or nil, callbacks = self.callbacks or nil }
-  local data, results = self.data, nil
-  if type(data) == "table" and not getmetatable(data) then
-    options.sample_weight = data[3]
-    results = self.model:evaluate(data[1], data[2], options)
-  else
-    results = self.model:evaluate(data, options)
-  end
+  local data = self.data
+  local is_list = type(data) == "table" and not getmetatable(data)
+  if is_list then options.sample_weight = data[3] end
+  local results = self.model:evaluate(is_list and data[1] or data, is_list and data[2] or nil, options)
   self.evaluations = self.evaluations + 1
   local names, parts = {}, {}
   for name in pairs(results) do names[#names + 1] = name end

@@ -1,5 +1,8 @@
 -- choice.lua: Dataset.choose_from_datasets and Dataset.sample_from_datasets: elements of several data sets, by a data set of their numbers
 -- or at random. Elements are handed over by the thread that reads.
+--
+-- Both are one stage (choose), in Lua: next_number(left) says which data set gives the next element, counted from 1, and left[i] is false
+-- once data set i has ended.
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"

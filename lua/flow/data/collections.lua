@@ -23,6 +23,7 @@ local function unpacked(dataset, components)
   return unpack(values, 1, count)
 end
 
+-- The whole number that a function of a script gave, a number, a boolean or a scalar tensor; raises for anything else.
 local function number_of(what, value)
   if native.is_tensor(value) then value = value:item() end
   if type(value) == "boolean" then value = value and 1 or 0 end
@@ -32,7 +33,7 @@ local function number_of(what, value)
   return value
 end
 
--- Numbers from 0 to below 1 that are the same for the same seed.
+-- A function that gives numbers from 0 to below 1, one after the other, the same ones for the same seed. They are drawn 256 at a time.
 local function uniforms(seed)
   local drawn, at, block = nil, 0, 0
   return function()
@@ -321,12 +322,14 @@ return function(Dataset, internal, make, out)
 
   ---- files ----------------------------------------------------------------------------------------------------------------------
 
+  -- The folder of a path, and the files of its elements and of their structure.
   local function file_in(what, path)
     local io = require "flow.io"
     path = io.path(path, what):gsub("/+$", "")
     return path, path .. "/elements", path .. "/names.json"
   end
 
+  -- Raises for a compression: files are not compressed.
   local function check_compression(what, value)
     if value ~= nil and value ~= "" and value ~= "NONE" and value ~= "AUTO" then
       raise("%s: compression %s is not supported: elements stand in the file as they are", what, errors.describe(value))

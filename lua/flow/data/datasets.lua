@@ -1,4 +1,7 @@
 -- datasets.lua: flow.datasets.mnist { path = "dir" } and fashion_mnist: images {n, 28, 28} and labels {n}, uint8, for training and test.
+--
+-- Nothing is downloaded: files are looked for in the places that load_data lists, in that order. A place is a folder with the four IDX
+-- files (http://yann.lecun.com/exdb/mnist), a folder with NAME.npz, or an .npz file with the members of keras.datasets.
 
 local host = require "flow.host"
 local io = require("flow.host").io
@@ -11,6 +14,7 @@ local signature = require "flow.signature"
 local datasets = signature.module "flow.datasets"
 local out = native.out("flow_tensor")
 
+-- Whether a path can be opened for reading.
 local function exists(path)
   local file = io.open(path, "rb")
   if file then file:close() end
@@ -32,6 +36,7 @@ local function idx_files(folder)
   return paths
 end
 
+-- One IDX file, gzipped or not, and one member of an .npz file, as tensors.
 local function load_idx(path)
   check(C.flow_tensor_load_idx(path, out))
   return native.tensor(out[0])
@@ -42,7 +47,7 @@ local function load_npz(path, member)
   return native.tensor(out[0])
 end
 
--- Loads from one place, or returns nil and what was looked for there.
+-- The four tensors of one place as a list, or nil and what was looked for there. A file that is there but damaged is an error.
 local function load_from(place, name)
   if place:find("%.npz$") then
     if not exists(place) then return nil, place end
@@ -61,6 +66,7 @@ local function load_from(place, name)
   return nil, missing .. " or " .. file
 end
 
+-- Returns the four tensors; raises unless there is a label for each picture.
 local function check_parts(name, parts, place)
   for i = 1, 3, 2 do
     local images, labels = parts[i], parts[i + 1]

@@ -3,6 +3,10 @@
 --
 -- A kind says what it is about: { what = the function's name, one = "picture", many = "pictures", endings = ".png .jpg", formats = "(.png,
 -- .jpg)", defaults = options with its own defaults, known = names of options without one }.
+--
+-- A call goes through these steps: options() merges and checks tables of options; list() lists, shuffles and splits files; dataset() makes
+-- a data set of paths and labels; datasets() lets the kind's function load them. Order, shuffle and split are those of
+-- keras/src/utils/dataset_utils.py, so that equal seeds give equal sets.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -38,6 +42,7 @@ local function merge(kind, directory, ...)
   return options
 end
 
+-- Raises unless an option is one of the allowed texts, or false where or_false says so.
 function directories.check_one_of(options, name, allowed, or_false)
   local value = options[name]
   if or_false and value == false then return end
@@ -48,6 +53,7 @@ function directories.check_one_of(options, name, allowed, or_false)
     errors.describe(value))
 end
 
+-- Checks labels, class_names and label_mode; without labels both labels and label_mode become false.
 local function check_labels(options)
   local labels = options.labels
   if labels ~= "inferred" and labels ~= false and type(labels) ~= "table" then
@@ -61,6 +67,7 @@ local function check_labels(options)
   if labels == false or options.label_mode == false then options.labels, options.label_mode = false, false end
 end
 
+-- Checks validation_split, subset and their seed; a split of 0 becomes nil.
 local function check_split(options)
   local split, subset = options.validation_split, options.subset
   if split == 0 then split = nil end
@@ -78,6 +85,7 @@ local function check_split(options)
   options.validation_split, options.subset = split, subset or nil
 end
 
+-- Checks batch_size and seed.
 local function check_numbers(options)
   local batch_size, seed = options.batch_size, options.seed
   if batch_size ~= false and (type(batch_size) ~= "number" or batch_size < 1 or batch_size ~= math.floor(batch_size)) then
@@ -120,11 +128,13 @@ local function check_listing(options, status)
   if status ~= 0 then raise("%s: %s", options.kind.what, native.string(C.flow_last_error())) end
 end
 
+-- Appends the paths of the files of this kind in a folder and in all folders below it, in Keras' order.
 local function list_files(directory, options, into)
   check_listing(options, C.flow_listing_files(directory, options.follow_links and 1 or 0, options.kind.endings, listing_out))
   return names_of(into)
 end
 
+-- The names of the classes: all folders, or those that class_names lists, in its order.
 local function find_classes(options)
   check_listing(options, C.flow_listing_folders(options.directory, listing_out))
   local found, chosen = names_of {}, options.class_names
@@ -157,6 +167,7 @@ local function classes_of(what, labels)
   return names
 end
 
+-- Paths, labels from 0 and classes, of a folder for each class.
 local function index_by_folder(options)
   local paths, labels, classes = {}, {}, find_classes(options)
   for index, name in ipairs(classes) do
@@ -166,6 +177,7 @@ local function index_by_folder(options)
   return paths, labels, classes
 end
 
+-- Paths of all files; labels and classes as they were given, nil without labels.
 local function index_all(options)
   check_listing(options, C.flow_listing_folders(options.directory, listing_out))     -- for the error of a directory that is not there
   names_of {}
@@ -178,12 +190,14 @@ local function index_all(options)
   return paths, options.labels, classes_of(options.kind.what, options.labels)
 end
 
+-- A list in another order. order: positions from 0, an array of C.
 local function reorder(list, order)
   local sorted = {}
   for i = 1, #list do sorted[i] = list[order[i - 1] + 1] end
   return sorted
 end
 
+-- Both lists in the order that NumPy's RandomState(seed).shuffle gives them (flow_shuffle_order).
 local function shuffle(paths, labels, seed)
   local order = native.array("int32_t", math.max(#paths, 1))
   check(C.flow_shuffle_order(seed, #paths, order))
@@ -192,6 +206,7 @@ end
 
 ---- splitting ---------------------------------------------------------------------------------------------------------
 
+-- A part of a list, nil of nil.
 local function cut(list, first, last)
   if not list then return nil end
   local part = {}
@@ -214,6 +229,7 @@ local function split(files, options, subset)
            reshuffled = files.reshuffled }
 end
 
+-- Returns the files; raises if there are none.
 local function need_files(files, options, which)
   if #files.paths == 0 then
     local where = options.labels == "inferred" and "; each class is a folder in it, labels = false takes a folder without classes" or ""

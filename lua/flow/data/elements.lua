@@ -1,5 +1,8 @@
 -- elements.lua: elements of datasets between Lua and C: texts are strings in Lua (flow.tensor.strings) and uint8 tensors in C, everything
 -- else is a tensor.
+--
+-- A spec is { shape = sizes, -1 for one that varies, dtype = }; a text is a scalar of dtype "string" in Lua, and in C a component of one
+-- axis more, the bytes, with `text` set.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -25,6 +28,7 @@ function elements.specs(handle)
   return list
 end
 
+-- "int32 {None, 3}", for messages.
 function elements.spec_text(spec)
   local dims = {}
   for i, n in ipairs(spec.shape) do dims[i] = n < 0 and "None" or ("%d"):format(n) end
@@ -140,7 +144,8 @@ function elements.take(element, is_text)
   return values, count
 end
 
--- Fills a flow_element with values, as the specs say. Returns what must be kept until it was used.
+-- Fills a flow_element with values, as the specs say. Returns what must be kept alive until the element was used: it has pointers into
+-- these. Raises for another number of values and for texts where there are none; the library checks dtypes and shapes.
 function elements.fill(what, element, values, specs)
   local anchors = {}
   if #values ~= #specs then raise("%s: an element has %d values, expected %d", what, #values, #specs) end

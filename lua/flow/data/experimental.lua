@@ -41,6 +41,7 @@ return function(data)
   takes "dataset"
   function experimental.get_single_element(dataset) return dataset:get_single_element() end
 
+  -- The paths that a pattern, or a list of them, finds, sorted.
   local function list_of_files(pattern)
     local found = {}
     for path in data.Dataset.list_files(pattern, { shuffle = false }):iter() do found[#found + 1] = path end

@@ -1,5 +1,13 @@
 -- iterator.lua: one pass over a dataset, and the answers to what it asks Lua. A pass that asks (generators, interleave) runs on
 -- threads of its own; its questions come back from flow_iterator_next, so that Lua runs only in the thread that called.
+--
+-- Fields: _handle, the flow_iterator, or false once it is closed; _dataset, kept alive with all that its callbacks need; _element, which C
+-- fills; _answer, with which questions are answered; _passes, the state of each callback's passes by "callback:pass"; _keep, data sets that
+-- functions made for interleave; _is_text, by component; _report, the figures of a pass that was closed.
+--
+-- A question is an element with a negative count: `callback` says whose it is, `pass` which pass of that stage, and the components, if any,
+-- are what the stage has. It is answered by flow_iterator_answer with an element, a data set, or the text of an error, and
+-- flow_iterator_next goes on.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -54,6 +62,7 @@ function Iterator._open(dataset, peeks)
   })
 end
 
+-- The handle; raises if the iterator was closed.
 local function handle_of(self)
   return self._handle or raise("this iterator was closed")
 end
@@ -121,6 +130,7 @@ local function new_transform(callback)
   return { thread = thread, ahead = nil, wanted = 0 }
 end
 
+-- The answer of a transform: the next element, or what its body wants to pull (answered.callback).
 local function answer_transform(self, callback, element, answered)
   local key = callback.id .. ":" .. tonumber(element.pass)
   local pass = self._passes[key] or new_transform(callback)
@@ -137,6 +147,7 @@ local function answer_transform(self, callback, element, answered)
   return answered, nil, anchors
 end
 
+-- Answers a question: returns an element or nil, the handle of a data set or nil, and what has to live until C has taken the answer.
 local function answer(self, element)
   local callback, answered = callbacks[element.callback], self._answer
   answered.count = 0
@@ -235,6 +246,7 @@ function Iterator._align(dataset, position)
   look:close()
 end
 
+-- Leaves out the next `count` elements, a whole number from 0. Returns the iterator.
 function Iterator:skip(count)
   if type(count) ~= "number" then raise("skip: count is a number, got %s", errors.describe(count)) end
   check(C.flow_iterator_skip(handle_of(self), count))

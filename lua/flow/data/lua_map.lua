@@ -21,6 +21,7 @@ local C, raise = native.C, errors.raise
 local LOOKED_AT = 8      -- elements whose sizes are compared
 
 -- f's results for an element, as components in the structure `own` (nil: as f gives them), and that structure.
+-- Raises if it gives nothing, or more components than an element may have. f runs with tensors on the host.
 local function results_of(what, dataset, f, components, own)
   local given, count = structure.pack(dataset._structure, components)
   local returned = { devices.within(-1, f, unpack(given, 1, count)) }

@@ -27,6 +27,7 @@ function PyDataset.extend(parent, class_name)
   end, IGNORED)
 end
 
+-- A method of the script's class; raises if it does not have it.
 local function method(self, name)
   local f = object.has(self, name) and self[name]
   if not f then raise("%s: it has no method %s", object.class_of(self).name, name) end

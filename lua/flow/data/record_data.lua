@@ -49,6 +49,7 @@ local function feature_of(name, value)
   return DTYPES[dtype], shape, options.default
 end
 
+-- Adds a feature to the function that parses; the library refuses a name that comes twice.
 local function add(handle, name, value)
   if type(name) ~= "string" then raise("parse_example: the name of a feature is a string, got %s", errors.describe(name)) end
   local dtype, shape, default = feature_of(name, value)

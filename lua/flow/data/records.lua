@@ -21,10 +21,12 @@ local records = signature.module "flow.data"
 local KINDS = { bytes = true, float32 = true, int64 = true }
 local writer_out, example_out = native.out("flow_record_writer"), native.out("flow_example")
 
+-- Whether a value is a number of a feature: a number, a boolean or a 64-bit integer.
 local function is_number(value)
   return type(value) == "number" or type(value) == "boolean" or native.is_int64(value)
 end
 
+-- Whether int64 holds such a number as it is.
 local function is_whole(value)
   return type(value) ~= "number" or (value == math.floor(value) and math.abs(value) <= 2 ^ 53)
 end
@@ -45,6 +47,7 @@ local function kind_of(name, values)
   return kind or "int64"
 end
 
+-- The number of an entry, for a feature of this kind; raises if it is none.
 local function check_number(name, value, kind)
   if not is_number(value) then raise("write_example: feature %q is %s, it holds %s", name, kind, errors.describe(value)) end
   if kind == "int64" and not is_whole(value) then
@@ -53,6 +56,7 @@ local function check_number(name, value, kind)
   return type(value) == "boolean" and (value and 1 or 0) or value
 end
 
+-- Adds a feature of a list of texts or numbers, which is copied.
 local function add_list(example, name, values, kind)
   if kind == "bytes" then
     for _, value in ipairs(values) do
@@ -70,6 +74,7 @@ local function add_list(example, name, values, kind)
   check(add(example, name, numbers, #values))
 end
 
+-- Adds a feature of a tensor's elements, row by row; kind: "bytes" of a uint8 tensor, "int64", "float32", or nil for what its dtype says.
 local function add_tensor(example, name, tensor, kind)
   kind = kind or (tensor.dtype:find("float") and "float32" or "int64")
   if kind == "bytes" then
@@ -127,17 +132,20 @@ end
 
 local Writer = object.class("TFRecordWriter")
 
+-- Appends a record.
 function Writer:write(bytes)
   if type(bytes) ~= "string" then raise("TFRecordWriter: a record is a string of bytes, got %s", errors.describe(bytes)) end
   check(C.flow_record_writer_write(self._handle, bytes, #bytes))
 end
 
+-- Appends a record that is a tf.train.Example; see the head of the file.
 function Writer:write_example(features, kinds)
   local example = make_example(features, kinds)
   check(C.flow_record_writer_write_example(self._handle, example))
   native.close(example, C.flow_example_release)
 end
 
+-- Ends the file, which appears at its path here; a second call does nothing. A writer that is collected without this leaves no file.
 function Writer:close()
   if self._closed then return end
   self._closed = true

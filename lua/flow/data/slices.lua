@@ -11,12 +11,14 @@ local structure = require "flow.data.structure"
 local C, raise = native.C, errors.raise
 local takes = signature.takes
 
+-- Whether a value is texts: a list of strings, or a tensor of them.
 local function is_text_list(value)
   return type(value) == "table" and strings.are(value)
 end
 
 local SIDE_BY_SIDE = "; an element's components stand side by side: { x1, x2, y }"
 
+-- Whether a value is a plain list whose first entry is a tensor.
 local function is_list_of_tensors(value)
   return type(value) == "table" and not getmetatable(value) and native.is_tensor(value[1])
 end

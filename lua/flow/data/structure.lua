@@ -17,6 +17,7 @@ function structure.is_named(value)
   return type(value) == "table" and not getmetatable(value) and arguments.is_options(value) and next(value) ~= nil
 end
 
+-- The names of a table by names, sorted; raises for a key that is no text.
 local function names_of(what, value)
   local names = {}
   for name in pairs(value) do
@@ -36,6 +37,7 @@ local function is_list(value)
   return type(first) == "cdata" or type(first) == "table" and (getmetatable(first) or structure.is_named(first) or is_list(first)) and true
 end
 
+-- The entry of a structure for one value; false for a single component. Raises for a list with a hole.
 local function node_of(what, value)
   local names = structure.is_named(value) and names_of(what, value)
   if not names and not is_list(value) then return false end
@@ -66,6 +68,7 @@ function structure.is_deep(own)
   return false
 end
 
+-- An entry in words, for messages.
 local function text_of(node)
   if not node then return "a tensor" end
   if not node.parts then return "a table with " .. table.concat(node, ", ") end
@@ -84,6 +87,7 @@ local function add(what, i, node, value, list)
   end
 end
 
+-- Whether two entries of structures are equal.
 local function same(a, b)
   if not a or not b then return not a and not b end
   if (a.parts == nil) ~= (b.parts == nil) then return false end
@@ -141,6 +145,7 @@ function structure.settings(what, option, own, value, default)
   return list
 end
 
+-- The value of an entry, whose components begin at position `at`, and the position after them.
 local function packed(node, components, at)
   if not node then return components[at], at + 1 end
   local names, value = node.names or not node.parts and node, {}

@@ -28,6 +28,7 @@ local function names_of(csv, path, header, columns)
   return names, seen
 end
 
+-- A column, counted from 1, as a list of strings.
 local function strings(csv, index)
   local list = {}
   for row = 1, C.flow_csv_rows(csv) do list[row] = native.string(C.flow_csv_text(csv, index - 1, row - 1)) end

@@ -2,6 +2,8 @@
 --
 --   local lines = flow.data.TextLineDataset { "a.txt", "b.txt" }
 --   local mixed = flow.data.Dataset.from_tensor_slices { "a.txt", "b.txt" }:interleave(flow.data.TextLineDataset, { cycle_length = 2 })
+--
+-- The lines are read in Lua, by a generator, on the thread that asks for elements. A file is opened when the one before has ended.
 
 local errors = require "flow.errors"
 local host = require "flow.host"

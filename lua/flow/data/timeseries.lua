@@ -1,4 +1,7 @@
 -- timeseries.lua: flow.timeseries_dataset_from_array: windows over rows of data, as keras.utils has them.
+--
+-- Rows are gathered by a traced map: `first`, the row at which a window begins, counted from 0, plus `offsets`, counted from 1 as flow.take
+-- takes positions. Rules are those of keras/src/utils/timeseries_dataset_utils.py.
 
 local errors = require "flow.errors"
 local signature = require "flow.signature"
@@ -18,6 +21,7 @@ local function rows_of(data, start, stop)
   return data[ranges]:contiguous()
 end
 
+-- Raises unless a value is from `least` to below `most`.
 local function check_below(name, value, least, most)
   if value < least or value >= most then
     raise("%s: %s is a whole number from %d to below the %d rows of the data, got %g", WHAT, name, least, most, value)

@@ -1,4 +1,9 @@
 -- trace.lua: the functions of ds:map and ds:filter: called once on symbols, then run in C for every element, as a plan.
+--
+-- A component that a plan can hold becomes an input of the trace. One that it cannot, a text or one with an unknown size besides the first,
+-- becomes an object that may only be passed on (passed_on). The result is a flow_function: a plan, the components that are its inputs, and
+-- for each result an output of the plan or a component. What needs the host in between, such as a vocabulary, is recorded as steps
+-- (tensor/host_calls.lua).
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -32,6 +37,7 @@ local TEXT = "a text has no value while the function is traced: it can be passed
 local UNKNOWN = "component %d is %s: a traced function needs to know every size but the first, otherwise it can only pass a component " ..
   "on; bring elements to one size before they are batched: flow.image.resize, or padded_batch with padded_shapes"
 
+-- Whether a plan can hold a component: it is no text, and its sizes are known but for the first.
 local function is_traceable(spec)
   for axis = 2, #spec.shape do
     if spec.shape[axis] < 0 then return false end
@@ -39,6 +45,7 @@ local function is_traceable(spec)
   return spec.dtype ~= "string"
 end
 
+-- What stands for component i, from 1, while f is traced. A trace must be open.
 local function symbol_of(i, spec)
   if spec.dtype == "string" then return passed_on("text", TEXT) end
   if not is_traceable(spec) then return passed_on(elements.spec_text(spec), UNKNOWN:format(i, elements.spec_text(spec))) end
@@ -59,6 +66,7 @@ local function output_of(what, i, value)
   return native.tensor(one[0])
 end
 
+-- Where a function is defined, for messages.
 local function where_of(f)
   local info = type(f) == "function" and debug.getinfo(f, "S")
   return info and info.short_src .. ":" .. info.linedefined or "a callable object"
@@ -120,6 +128,7 @@ local function run(what, f, specs, own, added)
            structure = made, again = again ~= nil }
 end
 
+-- run() in a trace of its own, which is thrown away if it fails; the error then says that the function cannot be traced.
 local function trace_here(what, f, specs, own, added)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end
@@ -139,6 +148,7 @@ local function trace_function(what, f, specs, own, added)
   return devices.within(-1, trace_here, what, f, specs, own, added or 0)
 end
 
+-- A list of numbers as a C array, and their number.
 local function integers(list)
   local array = native.array("int", math.max(#list, 1))
   for i, n in ipairs(list) do array[i - 1] = n end

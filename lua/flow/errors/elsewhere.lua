@@ -1,4 +1,8 @@
 -- elsewhere.lua: where to find what scripts for Keras and TensorFlow have under another name. Loaded when a script uses such a name.
+--
+-- A table by module ("flow", "flow.io"), class of objects ("model", "tensor"), "option" or function ("model:fit"), and then by the name
+-- that is not here; values are ends of sentences, which follow ": ". errors.elsewhere looks names up, signature.module and object.lua when
+-- a name is not found.
 
 local ENVIRONMENT = "os.getenv reads variables; a cluster need not stand in TF_CONFIG: "
   .. "flow.distribute.ClusterResolver { cluster = {...}, task = { type = \"worker\", index = 0 } }"

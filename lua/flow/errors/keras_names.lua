@@ -49,7 +49,7 @@ function keras_names.find(record, name)
   end
 end
 
--- A table of options with the names that parameters have here.
+-- A new table of options with the names that parameters have here. Raises if a parameter is given under both of its names.
 function keras_names.renamed(record, given)
   local named = {}
   for key, value in pairs(given) do

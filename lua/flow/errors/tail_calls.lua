@@ -1,5 +1,9 @@
 -- tail_calls.lua: the line of `return flow.f(...)` in a user's function. LuaJIT keeps no frame of a function that ends in a tail call: what
 -- is left is the line that called it, and the variable by which it was called. Loaded by the first error that may need it.
+--
+-- It works by the names of calls: the frame at a level says under which name it was called; if the function that this name stands for is
+-- another one than the function that runs, the named one has ended in a tail call. Its bytecode (jit.util) then tells the line, if there is
+-- only one such call in it. Wherever something is not known the answer is nil, and the message names the line of the caller.
 
 local errors = require "flow.errors"
 

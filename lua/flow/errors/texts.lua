@@ -5,7 +5,7 @@ local errors = require "flow.errors"
 
 local MOST_QUOTED = 100      -- of a text that a user gave
 
--- A value as error messages show it: the number 3, "same", nil, a table.
+-- A value as error messages show it: the number 3, the string "same", nil, a tensor float32 {2}, a Dense, the module flow.layers.
 function errors.describe(value)
   local kind = type(value)
   if kind == "number" then return ("the number %.14g"):format(value) end

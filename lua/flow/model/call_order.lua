@@ -1,5 +1,9 @@
 -- call_order.lua: the order in which the calls of a functional model run, and that of its layers. As in Keras
 -- (keras.src.ops.function.map_graph); core/models/model_order.c is the same for models without Lua.
+--
+-- A node is one call of a layer on symbolic tensors: { layer =, inputs =, outputs =, position = among the calls of its layer }. The depth
+-- of a node is the length of the longest way from it to an output, or the depth of those calls of its layer that were met before it, if
+-- that is more.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -11,6 +15,7 @@ local call_order = {}
 -- back from the outputs meets them), and the depths of the nodes. Where layers are called several times nodes run as in Keras, too, since
 -- what a layer keeps of its calls, such as moving averages, depends on it: by depth, those of one depth in the order in which their depths
 -- became known, from the last output on. Else branches run one after the other, which takes less memory.
+-- self: a model with `inputs`. Raises if an output depends on an Input that is not among them, or if two layers have one name.
 function call_order.of(self, outputs)
   local finished, order, met, met_count = {}, {}, {}, 0
   local is_input = {}

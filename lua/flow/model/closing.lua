@@ -1,5 +1,8 @@
 -- closing.lua: model:close() frees what a model holds at once instead of when the collector runs, for servers that replace a model. Later
 -- use of the model, its layers, variables or optimizer is an error that says so.
+--
+-- Order: what plans hold goes first (steps), then variables, optimizers and layers. A closed object keeps nothing but its title, and has a
+-- metatable that raises for whatever is asked of it.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -10,6 +13,7 @@ local variable = require "flow.tensor.variable"
 local C, raise = native.C, errors.raise
 local Model = models.Model
 
+-- Raises that an object was closed.
 local function refuse(self)
   raise("%s was closed: it has no weights any more, load or make it again", rawget(self, "_title"))
 end
@@ -25,6 +29,7 @@ end
 closed.__newindex, closed.__call = refuse, refuse
 closed.__tostring = function(self) return rawget(self, "_title") .. " (closed)" end
 
+-- Makes an object a closed one.
 local function end_of(self)
   local title = object.title(self)
   for key in pairs(self) do rawset(self, key, nil) end

@@ -3,6 +3,10 @@
 -- inputs of the model's plans.
 --
 -- model._host = { nodes = calls of such layers in order, fed = symbolic tensors that the plans take, is_host = { [node] = true } }, or nil.
+--
+-- Three ways lead here: prepare() for arrays, map() for data sets, whose functions then run on the host, and inline(), where a model is
+-- called on symbolic tensors and becomes a part of another graph. While a prepared model is called, scopes.own().fed_model says that its
+-- inputs are those of the plans already.
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"
@@ -135,6 +139,7 @@ local function values_of(model, given)
   return given
 end
 
+-- A value for one Input in its dtype and with its axes; raises if it does not fit. Strings become tensors of strings.
 local function fit(model, value, wanted)
   local what = ("%s: input \"%s\""):format(object.title(model), wanted.name)
   if wanted.dtype == "string" then

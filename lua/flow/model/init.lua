@@ -5,6 +5,11 @@
 --   flow.Model:extend("Name") with call()                 written in Lua
 --
 -- The room: models as graphs of layers: summary, close. May use: tensor, layers, distribute.
+--
+-- A graph is kept in these fields of a Functional or connected Sequential: inputs and outputs (lists of symbolic tensors), _order (its
+-- calls in running order), _depths (of them), _graph_layers (in Keras' order), _input_shape, _host (host_inputs.lua), and the names or form
+-- in which inputs and outputs were given (named_data.lua). A Sequential without a known input has only _children; _input is its Input, or
+-- false.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -82,6 +87,7 @@ function Model:_collect_trainable(list, seen)
   return Layer._collect_trainable(self, list, seen, true)
 end
 
+-- Applies the option trainable = false, after the layers are there; returns the model.
 local function freeze(self, options)
   if options.trainable == false then self.trainable = false end
   return self
@@ -184,6 +190,7 @@ local function named_list(value, what)
   return list, names
 end
 
+-- Symbolic tensors as a list: one, a list, or a table by name, whose names are the second result. Raises for anything else.
 local function as_list(value, what)
   if symbolic.is(value) then return { value } end
   if type(value) == "table" and not getmetatable(value) and not arguments.is_options(value) then
@@ -196,7 +203,8 @@ local function as_list(value, what)
   raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
 end
 
--- Sets the graph of self to the function from inputs to outputs. names: of those that were given by name.
+-- Sets the graph of self to the function from inputs to outputs. names: of those that were given by name. Steps that were traced are
+-- dropped.
 local function set_graph(self, inputs, outputs, names_of_inputs, names_of_outputs)
   rawset(self, "_names_of_inputs", names_of_inputs)
   rawset(self, "_names_of_outputs", names_of_outputs)
@@ -214,6 +222,8 @@ local function set_graph(self, inputs, outputs, names_of_inputs, names_of_output
   if rawget(self, "_steps") then self:_forget_steps() end
 end
 
+-- Calls the layers on tensors for the inputs of the plans; returns the output, or a list of them. training: of this call, which then holds
+-- for all calls in the graph. Where nobody says whether it is training (training_is_open) each call has what it was given in the graph.
 local function run_graph(self, list, training)
   local inputs, host, open = host_inputs.fed(self), rawget(self, "_host"), scopes.own().training_is_open
   if #list ~= #inputs then
@@ -318,6 +328,7 @@ end
 
 local MODEL = "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.Model { inputs = input, outputs = output }"
 
+-- Makes a prepared object the model of a graph; returns it.
 local function give_graph(self, inputs, outputs, options)
   if options.name then rawset(self, "name", options.name) end
   local input_list, input_names = as_list(inputs, "flow.Model: inputs")
@@ -365,6 +376,7 @@ local function describe(value)
   return title and ("the class %s itself: write %s()"):format(title, title:gsub("^flow%.layers", "layers")) or errors.describe(value)
 end
 
+-- Appends a layer, which is built if the input shape is known. A layer that is refused, or does not fit, leaves the model as it was.
 function Sequential:add(layer)
   if symbolic.is(layer) then layer = layer.layer end
   if not object.is(layer, Layer) then raise("%s: add() takes a layer, got %s", object.title(self), describe(layer)) end
@@ -379,15 +391,17 @@ function Sequential:add(layer)
     end
   end
   local given = #self._children == 0 and not self._input and first_shape(layer)
-  if given then rawset(self, "_input", require("flow.layers").Input(given)) end
-  if self._input then
+  local input = self._input or given and require("flow.layers").Input(given)
+  if input then
     local before = rawget(self, "outputs")
-    local x = layer(before and before[1] or self._input)      -- a layer that does not fit is not added
-    set_graph(self, { self._input }, { x })
+    local x = layer(before and before[1] or input)      -- a layer that does not fit is not added
+    rawset(self, "_input", input)
+    set_graph(self, { input }, { x })
   end
   self._children[#self._children + 1] = layer
 end
 
+-- Removes the last layer and returns it; it keeps its weights.
 function Sequential:pop()
   if #self._children == 0 then raise("%s: there is no layer to remove", object.title(self)) end
   local layer = table.remove(self._children)
@@ -435,6 +449,7 @@ end
 
 local SEQUENTIAL = "layers?, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"
 
+-- A Sequential, or an object of a class that extends it, of a list of layers, one layer, or nil.
 local function new_sequential(class, list, options)
   list = list or {}
   if object.is(list, Layer) or symbolic.is(list) then list = { list } end

@@ -62,6 +62,7 @@ function named.of_outputs(model, outputs, is_tensor)
   return list
 end
 
+-- The entries of a list in a form: see flattened.
 local function in_form(list, form)
   if type(form) == "number" then return list[form] end
   local result = {}

@@ -1,4 +1,8 @@
 -- summary.lua: model:summary() as Keras prints it (keras.src.utils.summary_utils, rich's tables).
+--
+-- The text is made in two steps: add_rows makes a list of cells for each layer, then row() breaks and aligns them for the widths that
+-- column_widths gives. Widths are counted in characters of UTF-8, each of which takes one column of a terminal; the widths of cells include
+-- a space on both sides.
 
 local native = require "flow.ffi"
 local object = require "flow.object"
@@ -20,6 +24,7 @@ local function thousands(n)
   return text
 end
 
+-- Units of 1024, as Keras: "15.22 MB".
 local function bytes_text(bytes)
   for _, unit in ipairs { "B", "KB", "MB", "GB", "TB" } do
     if bytes < 1024 then return ("%.2f %s"):format(bytes, unit) end
@@ -28,6 +33,7 @@ local function bytes_text(bytes)
   return ("%.2f PB"):format(bytes)
 end
 
+-- The number of elements of variables, and their bytes.
 local function size_of(variables)
   local count, bytes = 0, 0
   for _, v in ipairs(variables) do
@@ -42,6 +48,7 @@ local function length(text)
   return select(2, text:gsub("[^\128-\191]", ""))
 end
 
+-- A text of at most `width` characters, of which the last is "…" if something was cut off. width: from 1.
 local function cut(text, width)
   if length(text) <= width then return text end
   return text:match(("[^\128-\191][\128-\191]*"):rep(width - 1)) .. "…"
@@ -63,6 +70,7 @@ local function wrap(text, width)
   return lines
 end
 
+-- A horizontal line of the table.
 local function rule(widths, left, fill, middle, right)
   local parts = {}
   for i, width in ipairs(widths) do parts[i] = fill:rep(width) end
@@ -71,6 +79,7 @@ end
 
 local ALIGNED = { ["Param #"] = 1, Trainable = 0.5 }      -- share of the space on the left; else all of it is on the right
 
+-- Appends the lines of a row of cells to `out`. edge: the character between cells.
 local function row(widths, header, cells, edge, out)
   local columns, height = {}, 1
   for i, cell in ipairs(cells) do
@@ -129,6 +138,7 @@ local function is_linear(model)
   return true
 end
 
+-- The widths of the columns for a table `total` columns wide: Keras' positions (summary_utils.print_summary), rounded down, less the edges.
 local function column_widths(total, linear, show_trainable)
   local positions = linear and { 0.45, 0.8, 1 } or { 0.3, 0.56, 0.74, 1 }
   if show_trainable then

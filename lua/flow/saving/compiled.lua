@@ -1,4 +1,7 @@
 -- compiled.lua: what compile() was given, as Keras' compile_config, and back.
+--
+-- Losses and metrics are written as they were given to compile: names stay names, objects become { module =, class_name =, config = },
+-- functions their registered names.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -15,6 +18,7 @@ local compiled = {}
 
 ---- writing ---------------------------------------------------------------------------------------------------------------------------
 
+-- The optimizer describes itself, as text.
 local function optimizer_entry(optimizer)
   return json.printed(optimizer:to_json())
 end
@@ -27,6 +31,8 @@ local function own_entry(value)
   return { module = json.null, class_name = class_name, config = config, registered_name = class_name }
 end
 
+-- The entry of a loss or a metric. Raises for one that is a function of Lua in an object, which has no config. module: "keras.losses" or
+-- "keras.metrics".
 local function object_entry(module, value)
   local given = rawget(value, "config")
   if rawget(object.class_of(value), "in_lua") then return own_entry(value) end
@@ -91,7 +97,8 @@ end
 -- Members of which null is a value, and not that the default holds.
 local NULL_COUNTS = { class_aggregation = true }
 
--- with_dtype: a name of a dtype is an option, too.
+-- The options of a constructor here, of a config: without what is null, axes from 1, an object inside by its name. with_dtype: a name of a
+-- dtype is an option, too.
 local function options_of(config, with_dtype)
   local options = {}
   for key, value in pairs(config) do
@@ -105,6 +112,7 @@ local function options_of(config, with_dtype)
   return options
 end
 
+-- The loss or metric of an entry; raises for a class that is not known. library: flow.losses or flow.metrics.
 local function read_object(library, value, custom)
   local name = value.class_name
   if custom[name] then return type(custom[name]) == "function" and custom[name] or custom[name](options_of(value.config or {})) end
@@ -117,6 +125,7 @@ end
 -- A loss or metric of its entry.
 function compiled.read(library, value) return read_object(library, value, {}) end
 
+-- The same of what compile may be given: one, a list or a table of them by output.
 local function read_part(library, value, custom)
   if value == nil or value == json.null then return nil end
   if type(value) ~= "table" then return value end
@@ -126,6 +135,7 @@ local function read_part(library, value, custom)
   return result
 end
 
+-- The optimizer of an entry, or its name.
 local function read_optimizer(value, custom)
   if type(value) == "string" then return value end
   if type(value) ~= "table" or value == json.null then raise("the optimizer is missing") end

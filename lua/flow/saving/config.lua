@@ -1,7 +1,11 @@
 -- config.lua: layers and models as Keras' config.json describes them (keras.src.saving.serialization_lib), and back.
 --
--- An entry is { module =, class_name =, config =, registered_name =, build_config = }; an entry of a functional model has also
--- its calls: inbound_nodes, where a tensor is named by the call that made it: { layer, call, output }, counted from 0.
+-- An entry is { module =, class_name =, config =, registered_name =, build_config = }; an entry of a functional model has also its calls:
+-- inbound_nodes, where a tensor is named by the call that made it: { layer, call, output }, counted from 0.
+--
+-- A reader is { path = what messages call the file, custom = classes by name, calls = calls made so far, depth = of entries in entries,
+-- clone = see config.clone }. What a file says is checked before it is used: a file may be damaged or made by somebody else, so each wrong
+-- kind of value is an error that names the file, and nesting is limited. entries.lua has the entries of single layers.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -24,12 +28,14 @@ local config = {}
 
 local shape_json, policy = entries.shape, entries.policy
 
+-- The entry of an Input.
 local function input_entry(layer)
   local input = layer._nodes[1].outputs[1]
   return { module = "keras.layers", class_name = "InputLayer", registered_name = json.null, config = {
     batch_shape = shape_json(input.shape), dtype = input.dtype, sparse = false, ragged = false, name = layer.name, optional = false } }
 end
 
+-- The entry of a Sequential: its Input, if it is known, and its layers.
 local function sequential_entry(model)
   local list = json.list()
   if model._input then list[1] = input_entry(model._input.layer) end
@@ -173,6 +179,7 @@ end
 
 local given, text_field, table_field, dtype_of = entries.given, entries.text_field, entries.table_field, entries.dtype
 
+-- The Input of an entry, a symbolic tensor.
 local function input_of(entry, what)
   local content = table_field(entry, "config", what)
   local whole = given(content.batch_shape) and content.batch_shape or content.batch_input_shape
@@ -217,6 +224,7 @@ local function layer_of(inner, reader, clone, original)
   return made
 end
 
+-- The Sequential of an entry, or an object of a script's class that extends it.
 local function read_sequential(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
   local list, clone, shift = {}, taken_clone(reader), 0
@@ -301,6 +309,7 @@ local function run_call(layer, call, made, reader, run)
   return gathered(layer(unpack(list)))
 end
 
+-- What a call gave as a list, in the order of the layer's outputs.
 local function outputs_list(layer, result)
   if type(layer) == "table" then result = named_data.order(layer, "its output", "outputs", result) end
   return type(result) == "table" and not getmetatable(result) and result or { result }
@@ -384,6 +393,7 @@ end
 
 ---- what is not known --------------------------------------------------------------------------------------------------------------------
 
+-- Adds the names of the layers of an entry whose class is not known to `unknown`, by class; goes no deeper than 64 models.
 local function collect_unknown(entry, reader, unknown, depth)
   if type(entry) ~= "table" or entry == json.null or depth > 64 then return end
   local name, content = entry.class_name, entry.config

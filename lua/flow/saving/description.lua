@@ -18,6 +18,7 @@ local function own_compile_config(model)
   return result
 end
 
+-- The entry of a model, with compile_config; {} there if it was not compiled.
 function description.of(model)
   local entry = config.entry(model)
   entry.compile_config = own_compile_config(model) or compiled.entry(model)

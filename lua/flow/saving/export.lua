@@ -41,6 +41,7 @@ local function unique(names, taken)
   return names
 end
 
+-- The option inputs, checked, with defaults for dtype and name.
 local function given_inputs(list)
   local inputs = {}
   if type(list) ~= "table" or #list == 0 then raise("export: inputs is a list of { shape = {-1, 4} }, got %s", errors.describe(list)) end
@@ -121,12 +122,14 @@ end
 
 ---- writing -------------------------------------------------------------------------------------------------------------------
 
+-- A list of texts as a C array, which points into them: the list has to live until the call is over.
 local function texts(list)
   local pointers = native.array("const char *", #list)
   for i, text in ipairs(list) do pointers[i - 1] = text end
   return pointers
 end
 
+-- Calls the model on inputs of the trace that is open; returns its outputs as a list, and their names.
 local function run(model, inputs)
   local tensors = {}
   for i, input in ipairs(inputs) do tensors[i] = symbolic.trace_input(input.shape, input.dtype) end
@@ -163,8 +166,10 @@ local function write_floats(model, path, options)
   return inputs, outputs
 end
 
+-- The same of a model that is quantized: the file computes in floats.
 local function write_onnx(model, path, options) return quantization.in_floats(model, write_floats, model, path, options) end
 
+-- Inputs or outputs for signature.json; a size that varies is null.
 local function described(list)
   local entries = {}
   for i, entry in ipairs(list) do
@@ -175,6 +180,7 @@ local function described(list)
   return json.list(entries)
 end
 
+-- Names of classes as a JSON list; nil if there are none.
 local function check_class_names(names)
   if names == nil then return nil end
   if type(names) ~= "table" then raise("export: class_names is a list of strings, got %s", errors.describe(names)) end
@@ -186,6 +192,7 @@ local function check_class_names(names)
   return json.list(list)
 end
 
+-- Writes the folder for a server. A failure on the way leaves the files that were written before.
 local function write_folder(model, folder, options)
   local class_names = check_class_names(options.class_names or model.class_names)
   io.makedirs(folder)
@@ -195,6 +202,7 @@ local function write_folder(model, folder, options)
     json.encode { name = model.name, inputs = described(inputs), outputs = described(outputs), class_names = class_names } .. "\n")
 end
 
+-- See the head of the file. verbose is taken, as Keras has it, and does nothing. Of several workers the chief writes.
 takes "path, { format?, inputs?, class_names?, verbose? }"
 function Model:export(path, options)
   path = io.path(path, "export"):gsub("(.)/+$", "%1")

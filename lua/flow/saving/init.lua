@@ -18,6 +18,7 @@ local Model = models.Model
 local takes = signature.takes
 local saving = signature.module "flow"
 
+-- The path of this machine for a path that a call was given; raises for what is no path.
 local function check_path(what, path)
   if type(path) ~= "string" or path == "" or path:find("\0", 1, true) then
     raise("%s takes the path of a file, got %s", what, errors.describe(path))
@@ -25,11 +26,13 @@ local function check_path(what, path)
   return require("flow.io").path(path)
 end
 
+-- Raises for a model without variables that was not built: there is nothing to write, or to read into.
 local function need_built(model, what)
   if #model.weights > 0 or model._built then return end
   raise("%s: %s: the model has no variables yet: call it once, give it an Input or build() it", object.title(model), what)
 end
 
+-- Raises if a file is there and overwrite is false.
 local function check_overwrite(what, path, overwrite)
   if not overwrite and require("flow.io").exists(path) then
     raise("%s: %s is there already, and overwrite is false", what, path)
@@ -182,6 +185,7 @@ function saving.model_from_json(text, options)
   return require("flow.saving.description").model(json.decode(text, "model_from_json"), "model_from_json", options)
 end
 
+-- The list of symbolic tensors of the option input_tensors, one for each Input; raises for anything else.
 local function check_input_tensors(model, given)
   if type(given) ~= "table" or getmetatable(given) then given = { given } end
   local inputs = models.Sequential and object.is(model, models.Sequential) and { model._input } or model.inputs

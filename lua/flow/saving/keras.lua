@@ -1,4 +1,8 @@
 -- keras.lua: .keras files (metadata.json, config.json, model.weights.h5 and the assets of layers in a zip) and .weights.h5 files.
+--
+-- A .keras file is written beside its path and renamed at the end, so that a reader sees the old file or the new one; if writing fails the
+-- old one stays. Reading makes the model of config.json with blank variables first, then fills them from the weights. Names of members come
+-- from the file: core/io refuses those with empty parts, as absolute ones have, and read_own_files those that would leave its folder.
 
 local os = require("flow.host").os
 local native = require "flow.ffi"
@@ -21,6 +25,7 @@ local writer_out = native.out("flow_archive_writer")
 
 ---- writing ----------------------------------------------------------------------------------------------------------------------
 
+-- Adds a member with this content.
 local function add_text(archive, name, text)
   check(C.flow_archive_writer_add_text(archive, name, text, #text))
 end
@@ -35,6 +40,7 @@ local function in_folder(f)
   if not ok then error(problem, 0) end
 end
 
+-- Adds all files of a folder, and of those in it, below `name`.
 local function add_folder(archive, name, folder)
   for _, entry in ipairs(io.listdir(folder)) do
     local path = io.join(folder, entry)
@@ -43,6 +49,7 @@ local function add_folder(archive, name, folder)
   end
 end
 
+-- The folder in the archive for the files of a layer at a place of weights.with_assets; "" is the model.
 local function assets_at(place) return place == "" and "assets" or "assets/" .. place end
 
 -- The files that a script's layer writes itself.
@@ -75,6 +82,7 @@ function keras.save(model, path, include_optimizer)
   writer:close()
 end
 
+-- Writes a .weights.h5 file: the variables of the model and of its optimizer.
 function keras.save_weights(model, path)
   local writer = tensor_file.writer()
   weights.add(writer, model, true)
@@ -84,6 +92,7 @@ end
 
 ---- reading -----------------------------------------------------------------------------------------------------------------------
 
+-- The JSON of a member; raises if the archive does not have it.
 local function member(archive, path, name)
   if C.flow_archive_text(archive, name, text_out, bytes_out) ~= 0 then
     raise("%s is not a .keras file: %s", path, native.string(C.flow_last_error()))
@@ -91,6 +100,7 @@ local function member(archive, path, name)
   return json.decode(native.string(text_out[0], bytes_out[0]), path .. ": " .. name)
 end
 
+-- The contents of config.json and metadata.json.
 local function read_description(path)
   check(C.flow_archive_open(path, archive_out))
   local archive = native.own(archive_out, C.flow_archive_release)
@@ -143,6 +153,7 @@ local function check_names(names)
   return #names > 0 and names or nil
 end
 
+-- The file of tensors at a path, or the member `name` of the archive there.
 local function open_weights(path, name, trusted)
   return tensor_file.open(path, name, { trusted = trusted })
 end

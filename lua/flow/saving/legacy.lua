@@ -16,6 +16,7 @@ local weights = require "flow.saving.weights"
 local raise, shape_text = errors.raise, tensor.shape_text
 local legacy = {}
 
+-- The lines of a note, of which long ones are in several: see the head of the file. None if the note is not there.
 local function lines_of(file, path, key)
   local parts, part = {}, file:note(path, key)
   if not part then

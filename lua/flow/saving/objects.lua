@@ -29,6 +29,7 @@ local config = require "flow.saving.config"
 local raise = errors.raise
 local objects = {}
 
+-- Whether a value is a plain table: a list, or a table by names.
 local function is_plain(value) return type(value) == "table" and (not getmetatable(value) or json.is_list(value)) end
 
 -- An op of flow, or nil.
@@ -48,6 +49,7 @@ local function function_name(f)
   if name == "linear" or name and op(name) == f then return name end
 end
 
+-- The entry of a function; raises if it has no name.
 local function of_function(what, f)
   local name, registered = function_name(f)
   if not name then
@@ -91,6 +93,7 @@ end
 local LIBRARIES = { "initializers", "regularizers", "constraints", "losses", "metrics" }
 local CHOICES = { initializers = true, regularizers = true, constraints = true }
 
+-- The table of classes that flow has under this name.
 local function library(name)
   if name == "losses" then return losses end
   if name == "metrics" then return metrics end
@@ -113,6 +116,7 @@ local function given(content)
   return options
 end
 
+-- The object of an entry, of a library; nil if that has no such class.
 local function make(name, entry)
   local found = member(name, entry.class_name)
   if not found then return nil end
@@ -121,6 +125,7 @@ local function make(name, entry)
   return found.from_config(content)
 end
 
+-- The function of an activation's name; raises if there is none.
 local function activation(what, name, custom)
   if custom[name] then return custom[name] end
   local found = name ~= "linear" and op(name) or objects.linear
@@ -128,6 +133,7 @@ local function activation(what, name, custom)
   return found
 end
 
+-- The object of a script's class, or the function itself.
 local function custom_made(class, entry)
   if type(class) == "function" then return class end
   local content = given(entry.config)

@@ -1,5 +1,11 @@
 -- operations.lua: ops on symbolic tensors, x * 2 + 1 or flow.concat { a, b }, as Keras writes them: operations of keras.ops in the list of
 -- layers. An entry's config holds what the operation's constructor takes, the call its tensors and numbers.
+--
+-- A record describes one operation: { name = our op, class_name and module = Keras', tensors = how many operands come first (0: a list of
+-- tensors), parameters, rest }. A parameter is { name = in the file, own = here, write and read = conversions, default = here, kwarg = it
+-- is in the call and not in the config } or { name =, fixed = the only value that is read }. Records are found by the op (by_op), by the
+-- name of a composed op, which may not be loaded yet (by_name), and by Keras' class (by_class); of several ops with one class the first one
+-- is read.
 
 local errors = require "flow.errors"
 local json = require "flow.json"
@@ -17,6 +23,7 @@ local LINALG, MATH = "keras.src.ops.linalg", "keras.src.ops.math"
 
 ---- parameters --------------------------------------------------------------------------------------------------------
 
+-- A JSON list of values, or of f of each.
 local function list_of(values, f)
   local list = json.list()
   for i = 1, #values do list[i] = f and f(values[i]) or values[i] end
@@ -41,6 +48,7 @@ local function axis_from_file(axis)
   return axis >= 0 and axis + 1 or axis
 end
 
+-- A value from a file as it is; null is nil.
 local function same(value)
   if is_null(value) then return nil end
   return value
@@ -153,6 +161,7 @@ for _, entry in ipairs(COMPOSED) do
   end
 end
 
+-- Adds a record of an op that is loaded; an earlier one of the same op or class stays.
 local function add(name, class_name, module, tensors, parameters, rest)
   local record = { name = name, class_name = class_name, module = module, tensors = tensors, parameters = parameters or {}, rest = rest }
   local op = ops[name]
@@ -175,10 +184,12 @@ by_class.GetItem = by_op[tensor.select]
 
 ---- writing -----------------------------------------------------------------------------------------------------------
 
+-- Whether a layer of a graph stands for an operation on symbolic tensors.
 function operations.is(layer)
   return type(layer) == "table" and rawget(layer, "_operation") ~= nil
 end
 
+-- The record of an operation in a model; raises if files have no form for it.
 local function record_of(layer)
   local op = layer._operation.op
   if by_op[op] then return by_op[op] end
@@ -194,6 +205,7 @@ local function record_of(layer)
     names[1] and "flow." .. names[1] or "this operation")
 end
 
+-- Whether a value is a table of options.
 local function is_named(value)
   if type(value) ~= "table" or getmetatable(value) then return false end
   local key = next(value)
@@ -230,6 +242,7 @@ local function given_parameters(record, operation)
   return given
 end
 
+-- The value of a parameter as a file has it. node: the call, whose input tells the number of axes.
 local function file_value(own, given, node)
   local value = given[own.own]
   if value == nil then value = own.default end
@@ -238,6 +251,7 @@ local function file_value(own, given, node)
   return own.write(value, node)
 end
 
+-- The entry of an operation in the list of layers.
 function operations.entry(layer)
   local record, content = record_of(layer), { name = layer.name }
   local given = given_parameters(record, layer._operation)
@@ -312,6 +326,7 @@ end
 
 ---- reading -----------------------------------------------------------------------------------------------------------
 
+-- Whether an entry of a file is an operation that operations.read can make.
 function operations.knows(entry)
   return type(entry.module) == "string" and entry.module:find("^keras%.src%.ops%.") ~= nil and by_class[entry.class_name] ~= nil
 end
@@ -327,6 +342,7 @@ function operations.constant(value)
   return tensor.tensor(content.value, { dtype = content.dtype })
 end
 
+-- The other way: the key of x[key].
 local function read_key(key)
   local list = {}
   for i, entry in ipairs(type(key) == "table" and key.class_name == nil and key or { key }) do

@@ -33,6 +33,7 @@ local function weights_by_name(model)
   return by_name, names
 end
 
+-- Tensors and variables by name, and the names in the order in which they are written: those of a model, or of a table, sorted.
 local function named_values(what, values)
   if object.has(values, "weights") then
     local by_name, names = weights_by_name(values)

@@ -19,6 +19,7 @@ local takes = signature.takes
 local SharedModel = object.class("SharedModel", nil, "model")
 local out = native.out("flow_model")
 
+-- The handle; raises if the model was closed.
 local function handle_of(self)
   return self._handle or raise("SharedModel %q was closed: open it again with flow.models.shared", self.path)
 end

@@ -35,6 +35,7 @@ local function storage(value)
   return native.tensor(tensor_out[0])
 end
 
+-- Returns a text that C can take; raises for anything else.
 local function check_text(what, value)
   if type(value) ~= "string" or value:find("\0", 1, true) then
     raise("%s is a string without NUL, got %s", what, errors.describe(value))
@@ -124,6 +125,7 @@ function File:name_of(position)
   return text_or_nil(C.flow_tensor_file_name(handle_of(self), position - 1))
 end
 
+-- The position of a tensor from 1, or nil.
 function File:find(name)
   local index = C.flow_tensor_file_find(handle_of(self), check_text("the name of a tensor", name))
   return index >= 0 and index + 1 or nil
@@ -143,6 +145,7 @@ function File:has_checksum(which)
   return C.flow_tensor_file_has_checksum(handle_of(self), index_of(self, which)) ~= 0
 end
 
+-- A new tensor on the host.
 function File:read(which)
   local handle, index = handle_of(self), index_of(self, which)
   native.pressure()

@@ -120,6 +120,7 @@ function walk(path, layer, visit, seen, file_has)
   walk_places(places, visit, seen, file_has)
 end
 
+-- The optimizer of compile, or nil.
 local function optimizer_of(model)
   local compiled = rawget(model, "_compiled")
   return compiled and compiled.optimizer
@@ -152,7 +153,7 @@ local function shape_text(shape)
   return "{" .. table.concat(shape, ", ") .. "}"
 end
 
--- Number of tensors 0, 1, ... in a group; names that are not numbers are none of them.
+-- The number of tensors 0, 1, ... in a group; tensors with other names do not count.
 local function stored_count(file, path)
   local count = 0
   while file:find(path .. "/" .. count) do count = count + 1 end
@@ -204,6 +205,7 @@ local function try_match(file, path, who, variables, list, count)
   for _, item in ipairs(found) do list[#list + 1] = item end
 end
 
+-- The first `count` entries of a list.
 local function first(list, count)
   local part = {}
   for i = 1, count do part[i] = list[i] end

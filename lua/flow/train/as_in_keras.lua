@@ -22,7 +22,8 @@ local function variables_of(model, part)
   return model._compiled and model.optimizer.variables or {}
 end
 
--- Puts entry(variable) for each of a list into a tree by the parts of its name, "dense/kernel".
+-- Puts entry(variable) for each of a list into a tree by the parts of its name, "dense/kernel". Of two variables with one name the last one
+-- stays.
 local function tree_of(variables, entry)
   local root = {}
   for _, v in ipairs(variables) do
@@ -39,6 +40,7 @@ local function tree_of(variables, entry)
   return root
 end
 
+-- Assigns to each variable what a tree has under its name. Raises where it has nothing; the variables before that one are assigned then.
 local function set_tree(model, variables, tree)
   for _, v in ipairs(variables) do
     local at = tree

@@ -55,7 +55,8 @@ end
 
 local done = native.array("double", 1)
 
--- Runs batches first .. last - 1; see batches.run.
+-- Runs batches first .. last - 1; see batches.run. Returns a status and how many ran, also after a failure. Each call of the library runs
+-- as many batches as the watch allows, and tells in `done` how many it finished.
 local function loop(source, instance, seed, step, first, last, watch)
   local from, count, permutation = source.from, #source.arrays, source.permutation
   local batch = first

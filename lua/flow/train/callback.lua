@@ -110,6 +110,8 @@ end
 local List = {}
 List.__index = List
 
+-- The list of a run. given: what fit was given, a list, one callback or nil; raises for anything else. params: what callbacks read as
+-- self.params, { epochs =, steps =, verbose = }.
 function callback.list(given, model, params)
   local members = {}
   if object.is(given, Callback) then given = { given } end
@@ -144,6 +146,7 @@ function List:add(member)
   return member
 end
 
+-- The first callback of a class, or of one that extends it; nil: there is none.
 function List:find(class)
   for _, member in ipairs(self.members) do
     if object.is(member, class) then return member end
@@ -157,6 +160,7 @@ function List:has(hook)
   return false
 end
 
+-- Calls a hook of all that have it, in the order of the list. An error ends the run, and the callbacks after it are not called.
 function List:call(hook, ...)
   for _, member in ipairs(self.members) do
     local f = member[hook]

@@ -1,5 +1,9 @@
 -- compile.lua: compile, and the calls that run one batch: train_on_batch, test_on_batch, predict_on_batch.
 -- fit.lua adds the loops over data.
+--
+-- What compile makes is model._compiled: given = what compile was given, for files; optimizer; losses by output (nil: none), loss_of_each =
+-- one loss for all outputs of a model whose number of them is not known, loss_count, loss_weights by output; output_losses, the running
+-- losses of outputs; metrics = { metric =, key =, output =, weighted = }; loss_tracker; steps_per_execution, jit_compile, run_eagerly.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -26,6 +30,7 @@ local training = {}
 
 ---- compile ---------------------------------------------------------------------------------------------------------------------
 
+-- Whether a value is a plain list with entries, of which some may be nil.
 local function is_list(value)
   return type(value) == "table" and not getmetatable(value) and table.maxn(value) > 0
 end
@@ -72,6 +77,8 @@ local function loss_key(model, compiled, output, used)
   return name .. (used[name] > 1 and "_" .. used[name] - 1 or "") .. "_loss"
 end
 
+-- Sets losses, their weights and the running losses of outputs. loss: a loss for all outputs, a list by output or a table by name; weights:
+-- a list or a table of numbers, or nil.
 local function set_losses(model, compiled, loss, weights)
   local count, used = output_count(model, compiled), {}
   local list = per_output(model, compiled, loss, "loss")
@@ -197,6 +204,7 @@ end
 require("flow.train.as_in_keras").model(Model)
 
 function Model.fields.loss(self) return training.compiled(self).given.loss end
+-- Sets all metrics to their beginning, as a new epoch does.
 function Model:reset_metrics() training.reset(self) end
 
 -- What compile made. what: the name of a call that may only run in the scope of the model's strategy, or nil.
@@ -237,6 +245,7 @@ function training.tensors(value, what)
   return { tensor.on_host(ops.operand(value, nil, what)) }
 end
 
+-- The rows of a tensor; 0 of a scalar, which training.cardinality refuses.
 local function rows_of(t)
   return t.rank > 0 and t.shape[1] or 0
 end
@@ -280,6 +289,7 @@ end
 
 ---- one batch --------------------------------------------------------------------------------------------------------------------------
 
+-- Appends tensors whose elements are side by side, as steps read them.
 local function contiguous(list, into)
   for _, t in ipairs(list) do into[#into + 1] = t:contiguous() end
 end
@@ -303,7 +313,8 @@ function training.fail(model, status, first, order)
     native.error_field(C.FLOW_ERROR_LABEL) and of_losses(model) or "", text, sample + 1)
 end
 
--- Runs one step on whole tensors; returns the outputs of its plan, and the step.
+-- Runs one step on whole tensors, of all their rows at once; returns an array of the outputs of its plan, new references of which the
+-- caller takes all, and the step. kind: "train", "test" or "predict"; only a prediction has outputs.
 local function run_batch(model, kind, x, y, weights)
   x, y, weights = training.read_data(model, x, y, weights)
   if #x == 0 then raise("%s: there is no data: x is nil", object.title(model)) end
@@ -357,6 +368,7 @@ function training.asked(model, results, return_dict)
   return #list == 1 and list[1] or list
 end
 
+-- The method train_on_batch or test_on_batch. The metrics begin anew with each call, unlike in a fit.
 local function on_batch(kind)
   takes "x?: data, y?: data, sample_weight?: given, class_weight?: given, { return_dict: boolean = true }"
   return function(self, x, y, weights, by_class, options)
@@ -386,6 +398,8 @@ end
 
 local one_input, some_outputs = native.out("flow_tensor"), native.out("flow_tensor", steps.MOST_OUTPUTS)
 
+-- The outputs for one batch, on the host, in the form in which predict gives them. Calls with one tensor after the other of the same dtype
+-- and sizes take the short way of steps.again.
 function Model:predict_on_batch(x)
   training.prepare(self)
   local step, count = steps.again(self, x)
@@ -407,6 +421,7 @@ end
 takes "calibration: data, { filters?, batch_size?: whole, steps?: whole }"
 function Model:quantize(calibration, options) require "flow.train.quantization"(self, calibration, options) end
 
+-- Raises unless class_weight is a table of numbers by numbers.
 local function check_class_weight(by_class)
   if type(by_class) ~= "table" then raise("class_weight is a table { [label] = weight }, got %s", errors.describe(by_class)) end
   for label, weight in pairs(by_class) do
@@ -416,7 +431,8 @@ local function check_class_weight(by_class)
   end
 end
 
--- Makes sample weights of { [label] = weight }; labels that it does not name have weight 1.
+-- Makes sample weights of { [label] = weight }, a float32 tensor with one for each sample; labels that it does not name have weight 1. y:
+-- labels, or rows of classes, whose largest counts. Labels are rounded, since they may be floats.
 function training.class_weights(model, by_class, y, weights)
   if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
   check_class_weight(by_class)

@@ -53,6 +53,8 @@ local function define(Optimizer)
   local Custom = object.class("Optimizer", Optimizer)
   local common = common_names()
 
+  -- build() of every object: makes the slots of the library, calls the class's build() once, and numbers the variables. If the class's
+  -- build() fails, what it has made is forgotten, and the next call tries again.
   local function build_once(self, variables)
     if rawget(self, "_index") then return end
     Optimizer.build(self, variables)
@@ -109,7 +111,8 @@ local function define(Optimizer)
       variable.is_variable(v) and ("variable %q"):format(v.name) or errors.describe(v))
   end
 
-  -- initializer: a name, an object of flow.initializers or a function of the shape.
+  -- Makes a variable of the optimizer, which `variables` lists after those of the library. initializer: a name, an object of
+  -- flow.initializers or a function of the shape; device: a number, or nil for where the value is.
   local function add(self, shape, dtype, initializer, name, device)
     local initial
     if type(initializer) ~= "string" then
@@ -197,6 +200,8 @@ local function define(Optimizer)
   -- The rate of weight decay for a variable. decay: what the library applies, 0 for a variable that is excluded.
   function Custom:_decay_of(_, decay) return decay end
 
+  -- The update of variable i: decay, then update_step(), which must have assigned something to it. Does nothing if it has no gradient.
+  -- update: a flow_update, which gives gradients that are clipped and summed over replicas.
   local function step(self, update, i, v, rate)
     check(C.flow_update_gradient(update, i - 1, out_tensor))
     if out_tensor[0] == nil then return end
@@ -227,6 +232,8 @@ local function define(Optimizer)
 
   local function borrowed(pointer) return pointer ~= nil and native.tensor(C.flow_tensor_retain(pointer)) end
 
+  -- Optimizer:apply_gradients, of an optimizer in Lua. Assignments are deferred (variable.deferred) until all steps are done; if one fails
+  -- no variable has changed. flow_update_end counts the call.
   function Custom:_apply(scale, rate, gradients, handles, variables)
     self:build(variables)
     for _, v in ipairs(variables) do self:_get_variable_index(v) end

@@ -17,6 +17,7 @@ function resident.device(model)
   return device >= 0 and (not placed or placed.count == 1) and device or nil
 end
 
+-- Bytes that data may take on a device now.
 local function room(device)
   return SHARE * devices.free_memory(device)
 end

@@ -1,6 +1,14 @@
 -- fit.lua: the loops over data: fit, evaluate, predict. steps.lua has the step of one batch, batches.lua the hot loop.
 --
 -- The room: compile, fit and what they take: losses, metrics, optimizers. May use: tensor, layers, data, distribute, model, plot, utils.
+--
+-- fit runs in this order: fit_data reads the arguments, open_fit makes passes, callbacks and the run (fit_position.lua), the returned
+-- function runs epochs, each of which is open_epoch, run_batches, a test_pass for validation, and the hooks. Under a strategy all workers
+-- run the same code at the same time; what one of them has to tell the others goes through workers.any between epochs, and through the
+-- steps themselves within one.
+--
+-- A pass is what goes over data once: { feed = Feed, limit = } of a data set; { source = (batches.lua), limit =, step =, kind =, arrays =,
+-- layout =, capacity = rows of a batch } of arrays.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -55,12 +63,14 @@ local function is_data(model, value, parameter)
   return false
 end
 
+-- Raises if a call was given no data.
 local function check_call(what, options)
   if options.x == nil then raise("%s: there is no data: x is nil", what) end
 end
 
 ---- data ------------------------------------------------------------------------------------------------------------------------------
 
+-- The tensors of fit_data.read as one list, contiguous: inputs, targets, weights; and the layout that tells them apart (steps.lua).
 local function flat(data)
   local list = {}
   for _, name in ipairs { "x", "y", "weights" } do
@@ -71,7 +81,8 @@ end
 
 ---- loops -----------------------------------------------------------------------------------------------------------------------------
 
--- A pass over data: a source, the step for its batches, and the most batches to run.
+-- A pass over data. kind: "train", "test" or "predict"; size: rows of a batch; limit: the most batches of an epoch, or nil; order: of the
+-- rows, or nil. The step for arrays is made here, so that what a model cannot do with the data is an error before any hook runs.
 local function new_pass(model, kind, data, size, limit, order)
   if data.feed then return { feed = data.feed, limit = limit } end
   local arrays, layout = flat(data)
@@ -87,12 +98,14 @@ local function keep_data(pass, model)
   return pass
 end
 
--- start: how many batches ran before.
+-- The most batches that the rest of this epoch has, math.huge where that is not known. start: how many of them ran before.
 local function batch_count(pass, start)
   if pass.feed then return (pass.feed:expected() or math.huge) - start end
   return math.min((pass.limit or math.huge) - start, batches.count(pass.source) - pass.source.position)
 end
 
+-- Whether a loop ended because of an interrupt or of SIGTERM, whose flag is lowered then; the loop's status is 0 if it ended between two
+-- batches.
 local function was_interrupted(status)
   if status ~= C.FLOW_INTERRUPTED and (status ~= 0 or not (native.interrupted() or native.preempted())) then return false end
   native.clear_interrupt()
@@ -112,11 +125,13 @@ local function note_done(run, start, done)
   if run then run.batch, run.pending = start + done, done end
 end
 
+-- Counts batches that have succeeded, in the model; from here on the run's position needs no `pending`.
 local function settle(model, what, run, done)
   steps.count(model, what, done)
   if run then run.pending = 0 end
 end
 
+-- run_batches of a data set.
 local function run_feed(model, pass, what, list, bar, number, stops, run)
   local start = run and run.batch or 0
   local feed, count = pass.feed, batch_count(pass, start)
@@ -132,7 +147,9 @@ local function run_feed(model, pass, what, list, bar, number, stops, run)
   return interrupted, done
 end
 
--- Runs the batches of a pass. An interrupt is returned as true, other failures are raised.
+-- Runs the batches of a pass, or the rest of them. what: "train" or "test"; number: of the first step, for the random ops; stops: whether a
+-- stop is requested; run: of training, nil of testing. Returns whether it was interrupted, and how many batches ran; other failures are
+-- raised.
 local function run_batches(model, pass, what, list, bar, number, stops, run)
   if run and fit_servers.of(model) then return fit_servers.lead(model, pass, list, bar, number, stops, run) end
   if pass.feed then return run_feed(model, pass, what, list, bar, number, stops, run) end
@@ -165,6 +182,7 @@ local function test_pass(model, pass, list, bar)
   return interrupted, results
 end
 
+-- Keras' text.
 local function warn_of_end()
   log.warning("Your input ran out of data; interrupting training. Make sure that your data can generate at least " ..
     "`steps_per_epoch * epochs` batches.")
@@ -178,6 +196,8 @@ local function begin_epoch(pass)
   if pass.limit and batch_count(pass, 0) < pass.limit then warn_of_end() end
 end
 
+-- Opens the data of an epoch and notes where it begins. If workers may be lost, a failure here makes the pass begin again in the same
+-- order.
 local function open_epoch(run)
   local recovers = run.recovery
   if recovers then
@@ -364,6 +384,8 @@ local function watch_predict(model, list, bar, count, made)
   return executions.watch { model = model, what = "predict", list = list, bar = bar, count = count, logs = logs }
 end
 
+-- The outputs for arrays: the rows of each batch are views, and the plan is told the position of the first one, since a prediction that
+-- draws random numbers draws them for each row of the data. Returns what predict returns.
 local function run_predict(self, data, size, limit, list, bar)
   local arrays, layout = flat(data)
   local pass = { step = false, kind = "predict", arrays = arrays, layout = layout, capacity = math.min(size, data.rows) }

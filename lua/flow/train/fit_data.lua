@@ -1,5 +1,8 @@
 -- fit_data.lua: reads the arguments of fit, evaluate and predict: tensors or data sets, and fit's options, whose defaults may depend on
 -- each other.
+--
+-- data of arrays is { x = list, y = list, weights = list, rows =, is_x_alone = }; of a data set { feed = Feed }. What is read here has been
+-- checked against the model only as far as numbers of rows and of components; the step that is traced for it checks shapes.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -15,7 +18,8 @@ local view_rows = require "flow.tensor.rows"
 local raise = errors.raise
 local fit_data = {}
 
--- The options that fit keeps, with defaults that depend on other options.
+-- The options that fit keeps, with defaults that depend on other options. rows: of the data, nil of a data set. With steps_per_epoch alone
+-- a batch has as many rows as make that number of steps.
 local function read_fit_options(options, rows)
   local steps_per_epoch = options.steps_per_epoch
   local size = options.batch_size or steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32
@@ -38,6 +42,7 @@ function fit_data.read(model, what, x, y, weights)
   return data
 end
 
+-- `count` rows of data from row `first` on, counted from 0, as views.
 local function rows_of(data, first, count)
   local part = { rows = count, is_x_alone = data.is_x_alone }
   for _, name in ipairs { "x", "y", "weights" } do
@@ -47,7 +52,8 @@ local function rows_of(data, first, count)
   return part
 end
 
--- The last part of the data, taken before shuffling, becomes validation data.
+-- The last part of the data, taken before shuffling, becomes validation data: returns both parts. share: validation_split, above 0 and
+-- below 1.
 local function split(data, share)
   if not (share >= 0 and share < 1) then
     raise("fit: validation_split is a number from 0 to below 1, got %s", errors.describe(share))
@@ -71,6 +77,7 @@ function fit_data.read_feed(model, kind, what, dataset, y, options, limit)
   return { feed = Feed.new(model, kind, what, dataset, limit, options.class_weight) }
 end
 
+-- The data of validation_data: a data set, or a list of x, y and perhaps weights. limit: validation_steps, or nil.
 local function read_validation(model, given, limit)
   if Feed.is(given) then return fit_data.read_feed(model, "test", "validation_data", given, nil, {}, limit) end
   if type(given) ~= "table" or getmetatable(given) or errors.check_list("fit: validation_data", given) < 2 or #given > 3 then

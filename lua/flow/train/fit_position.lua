@@ -36,6 +36,7 @@ local function each_callback(list, f)
   end
 end
 
+-- The states of the callbacks that have one, by key.
 local function callbacks_state(list)
   local states = {}
   each_callback(list, function(key, member)
@@ -44,6 +45,7 @@ local function callbacks_state(list)
   return states
 end
 
+-- Hands each callback its state; a state without a callback is a warning, a callback without a state stays as on_train_begin left it.
 local function restore_callbacks(list, states)
   local left = {}
   for key in pairs(states) do left[key] = true end
@@ -58,10 +60,12 @@ end
 
 ---- data ------------------------------------------------------------------------------------------------------------------------
 
+-- The position in arrays. pending: batches that ran and that the source has not counted yet.
 local function source_state(source, pending)
   return { rows = source.rows, size = source.size, position = source.position + pending, order = source.order }
 end
 
+-- Goes to such a position; raises if the data or the size of batches is another one.
 local function restore_source(source, state)
   if source.rows ~= state.rows or source.size ~= state.size or (source.order ~= nil) ~= (state.order ~= nil) then
     raise("fit: the backup was made with %d samples in batches of %d%s, this run has %d in batches of %d%s; delete it to start over",
@@ -80,6 +84,8 @@ local function feed_state(model, feed, begun)
   return { each = each }
 end
 
+-- Goes to the position of feed_state. Raises unless as many workers read their own data as when it was saved. what: "training" or
+-- "validation".
 local function restore_feed(model, what, feed, state)
   local worker = feed.own and workers.of(model)
   local count, before = worker and worker.count or 0, state.each and #state.each or 0
@@ -129,6 +135,8 @@ function position.get_state(run)
   }
 end
 
+-- Sets a run to such a position, in any process whose model, data and callbacks are equal. Raises if the data differ; what the model and
+-- its callbacks have is set after that.
 function position.set_state(run, state)
   local model = run.model
   restore_pass(model, "training", run.train, state.train)

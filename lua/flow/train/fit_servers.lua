@@ -2,6 +2,9 @@
 -- hands them out (distribute/servers/work.lua); all workers, the chief too, compute the gradients of those that they get. All use the
 -- chief's order of the data, so that an epoch has each batch once, also if workers join or leave. The chief runs callbacks, progress bars
 -- and validation.
+--
+-- state is of one epoch: number, of its first step; at, the batch at which this process's data set stands; position, that of the data when
+-- the epoch began, to go back to.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -166,7 +169,8 @@ end
 
 ---- the others ----------------------------------------------------------------------------------------------------------------------------
 
--- Goes to the chief's position in the data.
+-- Goes to the chief's position in the data when an epoch begins; returns the state of the epoch. bytes, count: the chief's order of the
+-- rows, int64, and its length in bytes; nothing of a data set.
 local function begin_epoch(model, pass, info, bytes, count)
   rawset(model, "_seed", info.seed)
   if pass.feed then

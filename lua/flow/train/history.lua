@@ -14,6 +14,7 @@ end
 function History:on_train_begin()
   self.history, self.epoch, self.epochs, self.interrupted = {}, {}, {}, false
 end
+-- Values are kept as they are in the logs, whatever callbacks before it have put there.
 function History:on_epoch_end(epoch, logs)
   self.epoch[#self.epoch + 1] = epoch
   for key, value in pairs(logs) do
@@ -29,6 +30,7 @@ function History:plot(file, options, extra)
   return require("flow.plot").history(self, file, options, extra)
 end
 
+-- For backups: a run that goes on has the epochs before it in its History.
 function History:get_state()
   return { history = self.history, epoch = self.epoch, epochs = self.epochs }
 end

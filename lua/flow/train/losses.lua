@@ -1,6 +1,10 @@
 -- losses.lua: flow.losses: loss(y_true, y_pred [, sample_weight]) gives a number as a rank 0 tensor.
 --   flow.losses.SparseCategoricalCrossentropy { from_logits = true }     an object
 --   flow.losses.mean_squared_error(y_true, y_pred)                       values per sample
+--
+-- A loss that is called reduces its values per sample: reduce(values * weights). A loss of the library's table is its number there (index)
+-- and a flow_arguments (options); one of batch_losses.lua is a record and a plain table; a class of a script has call(). Where a prediction
+-- carries a mask (_keras_mask) the mask is part of the weights.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -41,9 +45,11 @@ local function lookup(name)
   end
 end
 
+-- The function's name of what lookup gives.
 local function name_of(loss) return type(loss) == "table" and loss.name or native.string(C.flow_loss_name(loss)) end
 
--- options: a flow_arguments, or a table for a loss that is written in Lua.
+-- The values per sample of a loss, a tensor without the last axis of y_pred in most cases. index: what lookup gives. options: a
+-- flow_arguments, or a table for a loss that is written in Lua, or nil.
 local function values_of(index, options, y_true, y_pred)
   y_pred = ops.operand(y_pred, nil, "y_pred")
   y_true = ops.operand(y_true, nil, "y_true")
@@ -159,6 +165,7 @@ end
 
 local CALL = signature.entry("loss", function(y_true, y_pred, sample_weight) return y_true, y_pred, sample_weight end, false)
 
+-- loss(y_true, y_pred [, sample_weight]): a scalar, or the values with reduction "none". Arguments may be given by name in one table.
 function Loss:_call(y_true, y_pred, weights)
   y_true, y_pred, weights = signature.sort(CALL, y_true, y_pred, weights)
   if rawget(self, "ignore_class") then
@@ -235,7 +242,8 @@ local function with_name(class_name, parameters)
   return list
 end
 
--- class: that of the loss, or its name.
+-- A loss of the library's table or of batch_losses.lua. class: that of the loss, or its name; index: what lookup gives; the rest are the
+-- constructor's arguments. Raises for options that Keras' class does not have, and for those of another kind.
 local function make(class, index, ...)
   class = type(class) == "string" and object.class(class, Loss) or class
   local class_name = class.name
@@ -275,6 +283,7 @@ local function make(class, index, ...)
                              _class_axis = axis, config = { class_name = class_name, config = config } })
 end
 
+-- The functions' names of all losses.
 local function all_names()
   local list = {}
   while C.flow_loss_name(#list) ~= nil do list[#list + 1] = native.string(C.flow_loss_name(#list)) end

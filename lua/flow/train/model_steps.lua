@@ -154,6 +154,7 @@ local function weights_of(weights, output)
   return weights[#weights == 1 and 1 or output]
 end
 
+-- Raises unless there is a target for each output, or for each loss.
 local function check_targets(model, compiled, targets, predictions)
   if next(compiled.losses) and #targets ~= #predictions and #targets ~= compiled.loss_count then
     if #targets == 0 then raise("%s: the loss needs targets, y is nil", object.title(model)) end
@@ -221,6 +222,7 @@ end
 
 ---- the steps ---------------------------------------------------------------------------------------------------------------------------
 
+-- One training step, which a class may override. The gradients are those of the scaled loss; the optimizer divides them by the scale.
 function Model:train_step(data)
   local x, y, weights = unpack_data(data)
   local recorder, optimizer, predictions = tape.GradientTape(), self.optimizer, nil

@@ -1,5 +1,10 @@
 -- optimizers.lua: flow.optimizers: a class for each record of the library, such as SGD and Adam; LossScaleOptimizer, which wraps one; and
 -- Optimizer, which classes written in Lua extend (custom_optimizer.lua).
+--
+-- An optimizer has a handle of the library, which owns its variables: iterations, learning rate, slots. Fields: name, handle, _schedule (an
+-- object of schedules.lua, or false), _loss_scale (a number by which losses are multiplied, or false), _built_for (the list of variables
+-- whose slots there are; nil: none yet), and, of those in Lua, _own. A LossScaleOptimizer shares the handle of its inner optimizer and has
+-- _scale besides.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -40,6 +45,7 @@ local function wrap(class, schedule, loss_scale)
   return object.new(class, { name = name, handle = handle, _schedule = schedule or false, _loss_scale = loss_scale or false })
 end
 
+-- Defines the class of a record of the library: flow.optimizers.Adam.
 local function define(index)
   local class_name = native.string(C.flow_optimizer_class_name(index))
   local class = object.class(class_name, Optimizer)
@@ -162,7 +168,8 @@ local function constrained(gradients, variables)
 end
 
 -- optimizer:apply_gradients(gradients, variables): one update, which is part of the plan in a traced function. A gradient may be nil.
--- Returns the number of calls.
+-- Returns the number of calls. Both lists may be one of pairs, { { gradient, variable }, ... }. When a check here fails nothing has
+-- changed.
 function Optimizer:apply_gradients(gradients, variables)
   if variables == nil and type(gradients) == "table" then      -- Keras' form: a list of {gradient, variable}
     local pairs_list = gradients
@@ -384,6 +391,7 @@ optimizers.LossScaleOptimizer = LossScaleOptimizer
 
 local out_loss = native.out("flow_tensor")
 
+-- The loss, a scalar tensor, times the present scale.
 function LossScaleOptimizer:scale_loss(loss)
   if not native.is_tensor(loss) then raise("LossScaleOptimizer: scale_loss takes a tensor, got %s", errors.describe(loss)) end
   native.try(C.flow_loss_scale_loss, context, self._scale, native.pointer(loss), out_loss)
@@ -400,6 +408,7 @@ function LossScaleOptimizer:build(variables)
   rawset(self, "_built_for", { unpack(variables) })
 end
 
+-- The library writes the scale's own part; an inner optimizer that is written in Lua describes itself.
 function LossScaleOptimizer:to_json()
   local inner = self.inner_optimizer:to_json()      -- refuses what a file cannot hold
   local text = native.text(function(scale, into, size) return C.flow_loss_scale_config(scale, self.handle, into, size) end, self._scale)

@@ -1,5 +1,10 @@
 -- predictions.lua: puts the result of predict together from the outputs of its batches. Outputs stay on the device until there are enough
 -- of them to be worth a wait; then they are copied to the host in one piece.
+--
+-- An object belongs to one call of predict: the loop puts the outputs of a batch into `outputs`, an array of new references, and calls
+-- add(rows), which takes them over; results() joins all. With callbacks that get the outputs of each execution, take() is called after
+-- each. If the number of rows is known, outputs are copied into one tensor of that size as they come; else pieces are kept and joined at
+-- the end.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -28,6 +33,7 @@ function predictions.new(model, total, watched)
                         pieces = {} }, Predictions)                     -- of each output, tensors on the host
 end
 
+-- Bytes of a tensor's elements.
 local function bytes_of(t)
   return t.size * C.flow_dtype_size(native.dtype(t.dtype))
 end
@@ -52,12 +58,13 @@ function Predictions:is_enough()
   return self.model._device < 0 or self.gathers or self.bytes >= PIECE_BYTES or self.batches >= PIECE_BATCHES
 end
 
+-- Copies the rows of a tensor into another one, from its row `first` on, counted from 0.
 local function copy_rows(to, first, from)
   local rows = rows_of(to, first, from.shape[1])
   native.check(C.flow_tensor_copy(native.pointer(rows), native.pointer(from)))
 end
 
--- Appends rows.
+-- Appends rows of an output, a tensor on the host. Where they are all that there will be, the tensor itself is kept.
 local function append(self, output, part)
   local pieces, shape = self.pieces[output] or {}, part.shape
   self.pieces[output] = pieces

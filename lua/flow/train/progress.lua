@@ -1,4 +1,8 @@
 -- progress.lua: what fit, evaluate and predict print: Keras' progress bar on a terminal, one plain line an epoch elsewhere.
+--
+-- A bar belongs to one epoch or pass. Fields: target, batches of it or nil; done, those that ran, skipped of them in an earlier process;
+-- rows; started, advanced and first, the clock times in seconds of its beginning, of the last batch and of the first one; drawn, when it
+-- was drawn last.
 
 local host = require "flow.host"
 local native = require "flow.ffi"
@@ -46,6 +50,7 @@ function progress.number(value, signed)
   return (magnitude > 1e-3 and "%.4f" or "%.4e"):format(value)
 end
 
+-- The names in logs, sorted, those of validation last; keys that are no texts are left out.
 local function sorted_keys(logs)
   local train, validation = {}, {}
   for key in pairs(logs) do
@@ -70,12 +75,14 @@ local function value_texts(logs, signed)
   return parts
 end
 
+-- As Keras writes it: "12ms/step".
 local function per_step(seconds)
   if seconds >= 1 or seconds == 0 then return ("%.0fs/step"):format(seconds) end
   if seconds >= 1e-3 then return ("%.0fms/step"):format(seconds * 1e3) end
   return ("%.0fus/step"):format(seconds * 1e6)
 end
 
+-- "5s", "1:05", "1:00:05".
 local function clock_text(seconds)
   if seconds > 3600 then return ("%d:%02d:%02d"):format(seconds / 3600, seconds % 3600 / 60, seconds % 60) end
   if seconds > 60 then return ("%d:%02d"):format(seconds / 60, seconds % 60) end
@@ -92,11 +99,13 @@ end
 
 ---- the line ------------------------------------------------------------------------------------------------------------------------
 
+-- " 12/100", bold; "12/Unknown" where the number of batches is not known.
 local function count_text(self)
   if not self.target then return ("%7d/Unknown"):format(self.done) end
   return ("\27[1m%" .. #tostring(self.target) .. "d/%d\27[0m"):format(self.done, self.target)
 end
 
+-- The bar, `cells` characters wide: green as far as it is done, grey after that.
 local function bar_text(self, cells)
   local filled = math.min(cells, math.floor(cells * self.done / math.max(self.target, 1)))
   return ("\27[32m%s\27[0m\27[37m%s\27[0m"):format(self.character:rep(filled), self.character:rep(cells - filled))
@@ -112,6 +121,8 @@ local FORMS = {
   { bar = 20, step = true, rate = true }, { bar = 10, step = true, rate = true }, { bar = 10, step = true }, { bar = 10 }, {},
 }
 
+-- What stands before the values: count, bar, time (elapsed at the end or without a target, else what is left), time of a step, rows a
+-- second.
 local function head_text(self, form, now, final)
   local step, seconds = step_time(self, now), now - self.started
   local training = self.advanced - self.started      -- without validation
@@ -148,6 +159,7 @@ local function fitted(self, columns, now, logs, final)
   return table.concat(lines, "\n")
 end
 
+-- Draws the line over the one before.
 local function draw(self, now, logs, final)
   local columns = C.flow_terminal_columns()      -- at each time: windows change
   local text = fitted(self, columns > 0 and columns - 1 or math.huge, now, logs, final)
@@ -178,10 +190,12 @@ function Bar:skip(count)
   self.done, self.skipped = self.done + count, self.skipped + count
 end
 
+-- Draws the present state if this is a bar on a terminal. logs: a table of values, or nil.
 function Bar:draw(logs)
   if self.verbose == 1 then draw(self, C.flow_clock(), logs, false) end
 end
 
+-- Draws the last state, or prints the line of an epoch; logs as above.
 function Bar:finish(logs)
   local now = C.flow_clock()
   if self.verbose == 1 then

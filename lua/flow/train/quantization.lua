@@ -5,6 +5,9 @@
 --   model:quantize("int8")       as in Keras: Dense only, without data: the range of each row of the input is found at each call
 --
 -- BatchNormalization and activations after them are part of the same op (core/plan/passes/fuse_quantized.c); everything else is float32.
+--
+-- find_ranges sets the layers to CALIBRATING, in which they note the least and the largest value of their inputs, and predicts the data
+-- eagerly; then each layer that was called gets its range and the mode QUANTIZED (layers/quantization.lua).
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"
@@ -29,6 +32,7 @@ local function passes(layer, filters)
   return false
 end
 
+-- The layers of a model that can be quantized, that wanted(layer) and filters let through; raises if there are none.
 local function candidates(model, filters, wanted)
   local list = {}
   for _, layer in ipairs(quantization.layers(model)) do
@@ -62,6 +66,8 @@ local function find_ranges(model, layers, calibration, options)
   return ranges
 end
 
+-- Model:quantize. options: filters, batch_size and steps, the last two for predict. Raises before anything changes, except that a model
+-- that was not built is built.
 return function(model, calibration, options)
   if type(calibration) == "string" then
     if calibration ~= "int8" then

@@ -74,6 +74,7 @@ end
 
 option_fields.install(Builtin, Builtin.get_config)
 
+-- Defines the class of a record of the library: flow.optimizers.schedules.ExponentialDecay.
 local function define(index)
   local class_name = native.string(C.flow_schedule_class_name(index))
   local class, parameters = object.class(class_name, Builtin), {}

@@ -1,5 +1,8 @@
 -- status_report.lua: a callback that fit adds if the status is shown (distribute/status.lua): it reports the position, the losses and the
 -- speed.
+--
+-- Fields: _next, the clock time from which the losses may be read again; _mark, { time =, batch =, rows = } of the beginning of the epoch,
+-- from which the speed is computed.
 
 local native = require "flow.ffi"
 local training = require "flow.train.compile"
@@ -21,6 +24,7 @@ function StatusReport:on_epoch_begin(epoch)
   status.say { state = "training", epoch = epoch + 1 }
 end
 
+-- Called after each execution; most calls return at once, so that the loop does not wait for the device.
 function StatusReport:_after_batch(run)
   local now = C.flow_clock()
   if now < self._next then return end

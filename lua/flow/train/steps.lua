@@ -45,6 +45,8 @@ local function form_of(model, kind, layout)
   return layout.is_x_alone and model_steps.overrides(model, kind .. "_step") and "alone" or "arrays"
 end
 
+-- A text that is equal for batches which one plan can run: kind, layout, dtypes, all sizes but the rows, what is trainable, precision,
+-- device.
 local function signature(model, kind, tensors, layout)
   local parts = { kind, layout.x, layout.y, layout.weights, form_of(model, kind, layout), trainable_text(model),
                   C.flow_context_exact(context),
@@ -56,6 +58,7 @@ local function signature(model, kind, tensors, layout)
   return table.concat(parts, "|")
 end
 
+-- { shape =, dtype = } of a tensor with any number of rows.
 local function spec_of(t)
   local shape = { -1 }
   local found = t.shape
@@ -140,6 +143,7 @@ function steps.results(model, kind)
   return results
 end
 
+-- The inputs of the trace that is open, one for each spec.
 local function trace_inputs(specs)
   local tensors = {}
   for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
@@ -256,6 +260,7 @@ function steps.ensure_built(model, kind, specs, layout)
   rawset(model, "_trainable_version", false)
 end
 
+-- The plan of a step, traced on the model's device, to which its variables are moved first.
 local function trace(model, kind, specs, layout, expected)
   place(model)
   return devices.within(model._device, trace_here, model, kind, specs, layout, expected)
@@ -275,6 +280,7 @@ local function trace_again(model, key, ...)
   return ok and plan or error(plan, 0)
 end
 
+-- A step that runs the model's method for each batch, without a plan. Raises for a model with several replicas.
 local function eager_step(model, kind, layout)
   local placed = model._placement
   if placed and placed.count > 1 then

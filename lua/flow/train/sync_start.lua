@@ -18,6 +18,7 @@ local function describe_parts(model)
   return table.concat(lines, "\n")
 end
 
+-- The same with the optimizers.
 local function describe_model(model)
   local lines = {}
   for i, optimizer in ipairs(model:_optimizers()) do
@@ -27,6 +28,7 @@ local function describe_model(model)
   return table.concat(lines, "\n") .. "\n" .. describe_parts(model)
 end
 
+-- What must be equal of a fit: where it begins, how long it is, how the data is cut.
 local function describe_run(run, options)
   local source = run.train.source
   local data = source and ("data of %d samples in batches of %d%s"):format(source.rows, source.size, source.order and ", shuffled" or "")

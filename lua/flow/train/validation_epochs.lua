@@ -4,6 +4,7 @@ local errors = require "flow.errors"
 
 local validation_epochs = {}
 
+-- Returns the value, a number from 1 or a list; raises for a list with anything but whole numbers from 1.
 function validation_epochs.check(value)
   for _, epoch in ipairs(type(value) == "table" and value or {}) do
     if type(epoch) ~= "number" or epoch < 1 or epoch ~= math.floor(epoch) then

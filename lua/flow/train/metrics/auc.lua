@@ -1,4 +1,8 @@
 -- auc.lua: AUC, the area under a curve of two rates over thresholds. Formulas are those of keras/src/metrics/confusion_metrics.py.
+--
+-- The four counts at each threshold are the state (confusion_counts.lua). The first threshold is below 0 and the last above 1, so the curve
+-- has both ends. With multi_label counts are kept for each label, {thresholds, labels}; their number is known from num_labels, or from the
+-- first update, until which the metric has no variables.
 
 local errors = require "flow.errors"
 local names = require "flow.names"
@@ -11,6 +15,7 @@ local raise, divide, values_of = errors.raise, counts.divide, counts.values_of
 local CURVES, SUMMATIONS = { ROC = true, PR = true }, { interpolation = true, minoring = true, majoring = true }
 local MOST_THRESHOLDS = 1000000      -- each takes memory in tables and in counts
 
+-- An option that is one of some names; raises for another value.
 local function choose(name, value, allowed, default)
   if value == nil then return default end
   if not allowed[value] then
@@ -19,7 +24,7 @@ local function choose(name, value, allowed, default)
   return value
 end
 
--- Keras' thresholds: evenly spaced, the outer ones just beyond 0 and 1.
+-- Keras' thresholds, sorted: `inner` evenly spaced ones, or those in the list `given`, and the outer ones just beyond 0 and 1.
 local function spaced(given, inner)
   local list = { -1e-7 }
   for _, limit in ipairs(given or {}) do list[#list + 1] = limit end
@@ -29,6 +34,7 @@ local function spaced(given, inner)
   return list
 end
 
+-- Raises unless num_labels and label_weights fit each other.
 local function check_labels(options)
   local weights = options.label_weights
   counts.read_whole("AUC", "num_labels", options.num_labels, 1)
@@ -45,7 +51,8 @@ local function check_labels(options)
 end
 
 -- Between two points of the precision-recall curve the precision is a ratio of two straight lines (Davis and Goadrich, The
--- Relationship Between Precision-Recall and ROC Curves, 2006).
+-- Relationship Between Precision-Recall and ROC Curves, 2006), so the area under it is the integral of that: slope * (dTP + intercept *
+-- log(P[i] / P[i + 1])) / (TP + FN), with P = TP + FP. Lists over the thresholds, which grow.
 local function interpolated_precision(tp, fp, fn)
   local sum = 0
   for i = 1, #tp - 1 do
@@ -61,7 +68,8 @@ end
 
 local HEIGHTS = { interpolation = function(a, b) return (a + b) / 2 end, minoring = math.min, majoring = math.max }
 
--- Of the four counts, a list over the thresholds each.
+-- The area, of the four counts, a list over the thresholds each: x falls from threshold to threshold, so each strip is x[i] - x[i + 1]
+-- wide.
 local function area(self, tp, fp, tn, fn)
   if self.curve == "PR" and self.summation_method == "interpolation" then return interpolated_precision(tp, fp, fn) end
   local x, y, sum, height = {}, {}, 0, HEIGHTS[self.summation_method]
@@ -74,7 +82,8 @@ local function area(self, tp, fp, tn, fn)
   return sum
 end
 
--- The number of labels, which the first update tells where num_labels was not given.
+-- Raises unless y_pred is {samples, labels} with the labels that are expected. The first update tells their number where num_labels was not
+-- given, and makes the variables then.
 local function check_rows(self, y_pred)
   local found, expected = y_pred.shape[y_pred.rank], rawget(self, "_labels") or self.label_weights and #self.label_weights
   if y_pred.rank ~= 2 or expected and found ~= expected then

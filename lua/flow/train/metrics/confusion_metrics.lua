@@ -1,5 +1,7 @@
 -- confusion_metrics.lua: metrics of right and wrong decisions (confusion_counts.lua): counts, their ratios, and one rate where another is
 -- high enough. Formulas are those of keras/src/metrics/confusion_metrics.py and metrics_utils.py.
+--
+-- A metric keeps those of the four counts that its result needs, one number for each of its thresholds.
 
 local errors = require "flow.errors"
 local names = require "flow.names"

@@ -1,5 +1,8 @@
 -- f_scores.lua: FBetaScore and F1Score: the weighted harmonic mean of precision and recall, of one-hot or multi-label classes. Formulas are
 -- those of keras/src/metrics/f_score_metrics.py.
+--
+-- State: true_positives, false_positives, false_negatives and intermediate_weights (how often each class is true), scalars for average =
+-- "micro", else one number for each class. They are made by the first update, which tells the number of classes.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -17,6 +20,7 @@ return function(metrics)
   local F1Score = object.class("F1Score", FBetaScore)
   local SUMS = { "true_positives", "false_positives", "false_negatives", "intermediate_weights" }
 
+  -- A metric of one of both classes; options: those that a file holds. Raises for options that Keras refuses, too.
   local function make(class, options, name, beta)
     local what, average, threshold = class.name, options.average, options.threshold
     if average and not AVERAGES[average] then
@@ -60,6 +64,7 @@ return function(metrics)
     return ops.logical_and(y_pred:ge(y_pred:max(-1, true)), y_pred:abs():gt(1e-9)):to("float32")
   end
 
+  -- y_true and y_pred are {samples, classes}; weights are one for each sample, or for each value.
   function FBetaScore:update_state(y_true, y_pred, sample_weight)
     y_true, y_pred = ops.operand(y_true, "float32", "y_true"):to("float32"), ops.operand(y_pred, "float32", "y_pred"):to("float32")
     build(self, y_true, y_pred)

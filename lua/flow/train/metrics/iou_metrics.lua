@@ -1,5 +1,8 @@
 -- iou_metrics.lua: intersection over union of classes, from a table that counts how often each class was predicted for each true class: IoU
 -- and similar metrics. Formulas are those of keras/src/metrics/iou_metrics.py.
+--
+-- State: total_cm, {classes, classes}; row: the true class, column: the predicted one; float64 sums of weights, which are exact as long as
+-- they are whole numbers below 2^53. Fields: _chosen, {1, classes}, how often each class is a target; _whole, see counts_whole.
 
 local errors = require "flow.errors"
 local object = require "flow.object"

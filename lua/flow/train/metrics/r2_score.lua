@@ -1,5 +1,9 @@
 -- r2_score.lua: R2Score: the share of the variance of y_true that predictions explain. Formulas are those of
 -- keras/src/metrics/regression_metrics.py.
+--
+-- State, sums over all samples so far: num_samples, the number of values of y_true, as Keras counts them; and for each output sum and
+-- squared_sum of y_true, residual (squares of y_true - y_pred) and count, all weighted. The score of an output is 1 - residual /
+-- (squared_sum - sum^2 / count).
 
 local errors = require "flow.errors"
 local json = require "flow.json"

@@ -9,6 +9,7 @@ return function(Custom)
   local Adafactor = Custom._of_keras("Adafactor", { { "beta_2_decay", -0.8 }, { "epsilon_1", 1e-30 }, { "epsilon_2", 1e-3 },
     { "clip_threshold", 1 }, { "relative_step", true, "boolean" } })
 
+  -- _rows[i] and _columns[i] have the variable's shape without its last and without its last but one axis.
   -- Keras has rows and columns for every variable; for variables with fewer than two axes they are unused.
   function Adafactor:build(variables)
     self._rows, self._columns, self._velocities = {}, {}, {}

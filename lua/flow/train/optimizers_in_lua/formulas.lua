@@ -2,6 +2,10 @@
 -- extend them, flow.optimizers.Adam:extend("Mine"), whose update_step may call flow.optimizers.Adam.update_step(self, gradient, v, rate).
 -- The formulas are those of keras/src/optimizers. Each entry has the options, the names of what is kept for each variable, as the fields of
 -- Keras without their underscore, what these begin with, and update(self, gradient, variable, rate, kept).
+--
+-- kept(self) gives the names for these options, since momentum or amsgrad need more of them; `initial` names the option that they begin
+-- with, 0 without it, and initial_of the one name that does if not all do. defaults: of options that every optimizer takes. In update,
+-- gradient, rate and iterations are tensors of a trace; kept.name is the variable that belongs to this one.
 
 local ops = require "flow.tensor.ops"
 local choices = require "flow.layers.choices"
@@ -10,14 +14,18 @@ local correction = require("flow.train.custom_optimizer").correction
 local MOMENTS = { { "beta_1", 0.9 }, { "beta_2", 0.999 }, { "epsilon", 1e-7 } }
 local ADAM = { MOMENTS[1], MOMENTS[2], MOMENTS[3], { "amsgrad", false, "boolean" } }
 
+-- The number of this update from 1, as float32.
 local function step_of(self) return (self.iterations + 1):to("float32") end
 
--- before + (value - before) * share, assigned.
+-- before + (value - before) * share, assigned; returns the new value. Keras computes moving averages in this form, and so with this
+-- rounding.
 local function average(kept, value, share)
   kept:assign_add((value - kept) * share)
   return kept:value()
 end
 
+-- Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2014, in the form at the end of its section 2: epsilon is added to the root
+-- of the uncorrected velocity.
 local function adam(self, gradient, variable, rate, kept)
   local step = step_of(self)
   local alpha = rate * correction(self.beta_2, step):sqrt() / correction(self.beta_1, step)

@@ -17,6 +17,7 @@ return function(Custom)
     end
   end
 
+  -- Weight decay is not in the update whose norm is taken: the library has applied it to the variable before.
   function Lamb:update_step(gradient, variable, learning_rate)
     local index, step = self:_get_variable_index(variable), (self.iterations + 1):to("float32")
     local momentum, velocity = self._momentums[index], self._velocities[index]

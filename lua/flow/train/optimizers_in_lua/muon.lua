@@ -1,5 +1,8 @@
 -- muon.lua: Keras 3's Muon (keras/src/optimizers/muon.py; K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks",
 -- 2024): the momentum of matrices, made nearly orthogonal; other variables are updated by AdamW.
+--
+-- _momentums[i] belongs to variable i; _velocities[i] is false for a variable that is updated as a matrix. weight_decay is what those have,
+-- adam_weight_decay what the others have.
 
 local errors = require "flow.errors"
 local json = require "flow.json"
@@ -33,6 +36,7 @@ return function(Custom)
     return config
   end
 
+  -- Whether a variable is updated by AdamW: it is no matrix, or embeddings or exclude_layers leave it out.
   local function uses_adam(self, variable)
     if variable.rank ~= 2 or self.exclude_embeddings and variable.name:lower():find("embedding", 1, true) then return true end
     for _, part in ipairs(self.exclude_layers) do
@@ -66,6 +70,7 @@ return function(Custom)
     return is_tall and x:transpose() or x
   end
 
+  -- An update of AdamW, without its decay, which the library applies.
   local function adam_step(self, gradient, variable, rate, momentum, velocity)
     local step = (self.iterations + 1):to("float32")
     local alpha = rate * correction(self.adam_beta_2, step):sqrt() / correction(self.adam_beta_1, step)

@@ -15,6 +15,8 @@ return function(Custom)
     end
   end
 
+  -- The variable y is z (1 - beta_1) + x beta_1, of the momentum z and the mean x: x is found from y and the old z, extended by the new z,
+  -- and y computed again, so that x needs no variable of its own.
   function ScheduleFreeAdamW:update_step(gradient, variable, rate)
     local index, step = self:_get_variable_index(variable), (self.iterations + 1):to("float32")
     local momentum, velocity, old = self._momentums[index], self._velocities[index], self._momentums[index]:value()
