@@ -72,6 +72,8 @@ local function declare_own()
   end
 end
 
+-- The library and the path by which it was found. Raises if no candidate can be loaded, or if the first that can has another interface
+-- version.
 local function load_library()
   local tried = {}
   for _, path in ipairs(candidates()) do
@@ -336,7 +338,7 @@ function native.close(handle, release)
   release(ffi.gc(handle, nil))
 end
 
--- A flow_tensor *[count] of a list of tensors, and count (nil: the length of the list). Raises if one is no tensor or was closed.
+-- A flow_tensor *[count] of a list of tensors, and count (nil: the length of the list). Raises unless all are tensors that are open.
 function native.pointers(tensors, count)
   count = count or #tensors
   local list = native.array("flow_tensor *", count)

@@ -117,6 +117,7 @@ local function bytes_text(bytes)
   return ("%.1f TB"):format(bytes / 1000)
 end
 
+-- A table: a line for each row, what is beside the kernels, and the total. tostring(profile), print(profile).
 function metatable:__tostring()
   local head = "%-26s %-12s %10s %7s %9s %9s  %s"
   local lines = { head:format("op", "variant", "ms", "%", "calls", "output", "shapes of the first operands") }

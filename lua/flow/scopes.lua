@@ -27,6 +27,7 @@ end
 -- Nothing of these depends on what is open, and some of them run in the hot loops.
 local INDEPENDENT = { "^flow_instance_", "^flow_profile_", "^flow_iterator_", "^flow_interrupt", "^flow_preempt" }
 
+-- Whether a function of the library takes the context but does not look at what is open.
 local function is_independent(name)
   for _, pattern in ipairs(INDEPENDENT) do
     if name:find(pattern) then return true end
@@ -39,6 +40,8 @@ end
 function scopes.install(state, library, declaration_of, declare, context, new_handle)
   local of, current = state.of, state.current
 
+  -- The running coroutine's table, made when it is first asked for. depth: how many scopes it has open; handle: its flow_scopes, nil of the
+  -- main coroutine and of those that never opened one; other fields are those of modules.
   function scopes.own()
     local key = running() or MAIN
     local own = of[key]

@@ -37,6 +37,7 @@ local function unpack_text(digits)
   return (digits:gsub("%x%x", function(pair) return string.char(tonumber(pair, 16)) end))
 end
 
+-- Whether the keys of a table can be names of a JSON object: texts of ASCII that do not begin with $, which marks what JSON lacks.
 local function has_plain_names(value)
   for key in pairs(value) do
     if type(key) ~= "string" or key:find("^%$") or key:find("[%z\128-\255]") then return false end
@@ -63,6 +64,7 @@ local function pack_pairs(value, where, add)
   return { [PAIRS] = json.list(entries) }
 end
 
+-- A value in a form that json.encode takes. where: its place, for messages; add: see the head of the file.
 function pack(value, where, add)
   local kind = type(value)
   if kind == "number" then return pack_number(value) end

@@ -85,6 +85,7 @@ function utils.pad_sequences(sequences, most, dtype, padding, truncating, value)
     end
   end
   most = most or longest
+  -- Nothing to stack: a tensor without elements, or without rows.
   if #rows == 0 or most == 0 then return tensor.full({ #rows, most, unpack(inner and inner.rest or {}) }, value, { dtype = dtype }) end
   for i, row in ipairs(rows) do
     local rest = inner and inner.rest or {}
@@ -136,6 +137,7 @@ end
 takes("sequence: list, vocabulary_size: count, window_size: whole = 4, negative_samples: number = 1, shuffle: boolean = true, "
   .. "categorical: boolean = false, sampling_table?: list, seed?: whole")
 function utils.skipgrams(sequence, vocabulary_size, window_size, negative_samples, shuffle, categorical, sampling_table, seed)
+  -- Each draw has a seed of its own, so that one seed does not give the same numbers twice.
   local draws = 0
   local function uniform(count)
     draws = draws + 1
@@ -214,7 +216,7 @@ function utils.split_dataset(dataset, left, right, shuffle, seed)
     raise("%s: expected a data set, a tensor or a list of tensors, got %s", what, errors.describe(dataset))
   end
   local total = dataset:cardinality()
-  if total < 0 then
+  if total < 0 then      -- not known: one pass counts them
     total = 0
     if dataset:cardinality() == require("flow.data").INFINITE_CARDINALITY then raise("%s: the data set has no end", what) end
     for _ in dataset:iter() do total = total + 1 end

@@ -131,6 +131,8 @@ local function restore_all(self, run, worker)
   return told:sub(4)
 end
 
+-- Called when a run begins, and again when the hooks of a resumed epoch have run (run.begun), whose effects on the model were in the backup
+-- already.
 function BackupAndRestore:_resume(run)
   local worker, begun = workers.of(run.model), run.begun
   if not begun then self._checkpoint, self._seen, self._worker = new_checkpoint(self, run), 0, worker or false end
@@ -149,6 +151,7 @@ function BackupAndRestore:_save(run)
   saving.once(self._worker, WHAT, function() self._manager:save() end, "backup")
 end
 
+-- count: batches since the last call, those of an execution.
 function BackupAndRestore:_after_batch(run, count)
   if self._frequency == "epoch" then return end
   self._seen = self._seen + count

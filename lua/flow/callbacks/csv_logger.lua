@@ -93,6 +93,7 @@ local function choose_keys(logs)
   return keys
 end
 
+-- A name that the logs do not have this time is NA; names that the first epoch did not have are left out.
 function CSVLogger:on_epoch_end(epoch, logs)
   if not self.keys then
     self.keys = choose_keys(logs)
@@ -124,7 +125,7 @@ function CSVLogger:set_state(state)
     kept = state.before > 0 and file:read(state.before) or ""
     file:close()
   end
-  local content = kept .. state.written
+  local content = kept .. state.written      -- what was there before the run, and the run up to the backup
   native.check(native.C.flow_write_file(self.filename, content, #content))
   open(self, "ab")
   self._before = #kept

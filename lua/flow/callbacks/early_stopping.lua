@@ -43,6 +43,7 @@ local function keep(self, epoch)
   if self.restore_best_weights then self.best_weights = copies(self.model:get_weights()) end
 end
 
+-- wait counts this epoch first and is set back if it was better: so patience = 0 and 1 both stop at the first that is not.
 function EarlyStopping:on_epoch_end(epoch, logs)
   local current = self:_current("Early stopping", logs)
   if not current or epoch < self.start_from_epoch then return end
@@ -58,6 +59,7 @@ function EarlyStopping:on_epoch_end(epoch, logs)
   end
 end
 
+-- Gives the model its best weights back, if they were kept, also where training ended for another reason.
 function EarlyStopping:on_train_end()
   if self.stopped_epoch > 0 and self.verbose > 0 then log.print("Epoch %d: early stopping\n", self.stopped_epoch + 1) end
   if not self.best_weights then return end

@@ -35,7 +35,7 @@ local function handle_of(self)
   return self._handle or raise("this writer of events was closed")
 end
 
--- Raises for a tag that is no text and a step that is no number; the library refuses fractions.
+-- Raises unless the tag is a text and the step a number; the library refuses fractions.
 local function check_call(what, tag, step)
   if type(tag) ~= "string" or tag == "" then raise("%s: the tag is a text, got %s", what, errors.describe(tag)) end
   if type(step) ~= "number" then raise("%s: the step of %q is a number, got %s", what, tag, errors.describe(step)) end

@@ -23,6 +23,7 @@ local function ends_with(text, ending)
   return text:sub(-#ending) == ending
 end
 
+-- Raises for an ending that does not fit save_weights_only, and for a template that no values could fill.
 signature.takes_named("filepath: text, monitor: text = 'val_loss', verbose: whole|boolean = 0, save_best_only: boolean = false, "
   .. "save_weights_only: boolean = false, mode: 'auto'|'min'|'max' = 'auto', save_freq: frequency = 'epoch', "
   .. "initial_value_threshold?: number")
@@ -45,6 +46,7 @@ local function check_path(self)
   if workers.of(self.model) then return end      -- writing tells all of them
   local io = require "flow.io"
   local path = io.path(self.filepath, "ModelCheckpoint")
+  -- fixed: the path up to the first part with a name in braces, or all of it
   local fixed = path:match("^([^{]*/)[^/]*{") or not path:find("{", 1, true) and path
   if fixed then signature.internal(io).check_writable(fixed:gsub("/$", "/model"), "ModelCheckpoint") end
 end

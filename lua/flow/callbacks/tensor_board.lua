@@ -141,6 +141,7 @@ local function write_weights(self, epoch)
   end
 end
 
+-- Values of validation go to its own subfolder, under the names without val_, so that both are in one chart.
 function TensorBoard:on_epoch_end(epoch, logs)
   local train, validation = { learning_rate = self.model.optimizer.learning_rate }, {}
   for key, value in pairs(logs) do

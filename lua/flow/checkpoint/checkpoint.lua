@@ -206,7 +206,7 @@ local function match(parts, file)
         return file:read(name)
       end, file.path)
       plan.states[#plan.states + 1] = { set = parts.states[path].set, value = value }
-      used["\0" .. path] = true
+      used["\0" .. path] = true      -- a state may have the path of a variable: zero bytes are in none
     else
       plan.missing[#plan.missing + 1] = path
     end

@@ -41,6 +41,7 @@ end
 
 local ESCAPES = { n = "\n", t = "\t", r = "\r" }
 
+-- The text between quotes of protobuf's text format.
 local function unquoted(text)
   return (text:gsub("\\(.)(%d?%d?)", function(first, rest)
     if first:find("%d") then return string.char(tonumber(first .. rest, 8) % 256) end

@@ -54,6 +54,8 @@ local function take_over(self)
   if C.flow_path_kind(directory.file_of(found.latest)) == C.FLOW_PATH_FILE then self._latest = found.latest end
 end
 
+-- flow.train.CheckpointManager. Makes the folder, removes files that a killed process left half written there, and takes over the
+-- checkpoints that the folder's file names. most: max_to_keep, or nil to keep all.
 function manager.CheckpointManager(checkpoint, folder, most, options)
   if not object.has(checkpoint, "_apply") then
     raise("CheckpointManager: expected a flow.train.Checkpoint, got %s", errors.describe(checkpoint))

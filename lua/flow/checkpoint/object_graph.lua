@@ -26,6 +26,7 @@ Graph.__index = Graph
 
 local function join(path, name) return path == "" and name or path .. "/" .. name end
 
+-- Adds a variable, under a path of its own: the second one of a name gets _1 after it.
 local function add_variable(self, path, value)
   if self.seen[value] then return end
   self.seen[value] = true
@@ -110,6 +111,8 @@ local function can(value, name)
   return getmetatable(value) and object.has(value, name) and type(value[name]) == "function"
 end
 
+-- Adds what a value holds under its path; a value that was met before adds nothing, which also ends tables that contain themselves. Raises
+-- for what a checkpoint cannot hold.
 function walk(self, path, value)
   if variable.is_variable(value) then return add_variable(self, path, value) end
   if type(value) ~= "table" then

@@ -18,6 +18,7 @@ local sidecar = {}
 local SidecarEvaluator = object.class("SidecarEvaluator")
 local LOOK_EVERY = 0.25      -- seconds
 
+-- flow.train.SidecarEvaluator. most: max_evaluations, or nil for no end; steps, callbacks: of evaluate, or nil.
 function sidecar.SidecarEvaluator(model, data, folder, steps, most, callbacks)
   if not object.has(model, "evaluate") or not rawget(model, "_compiled") then
     raise("SidecarEvaluator: model is a model that compile() was called for, got %s", errors.describe(model))

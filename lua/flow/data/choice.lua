@@ -12,7 +12,8 @@ local structure = require "flow.data.structure"
 
 local C, raise = native.C, errors.raise
 
--- The signature of elements of all of them: sizes that differ are -1.
+-- The signature of elements of all of them: sizes that differ are -1. Raises unless all are data sets whose elements have the same number
+-- of components, dtypes, ranks and structure.
 local function joined_specs(internal, what, datasets)
   local specs
   for i = 1, errors.check_list(what, datasets) do
@@ -43,6 +44,7 @@ end
 local function choose(internal, what, datasets, more, stops, begin, ends)
   local specs, inputs = joined_specs(internal, what, datasets), { unpack(datasets) }
   inputs[#inputs + 1] = more
+  -- With stops the first end ends all, so elements go on for ever only if all data sets do; without it one such data set is enough.
   local endless = 0
   for i in ipairs(datasets) do endless = endless + (ends(i) and 0 or 1) end
   local cardinality = (stops and endless == #datasets or not stops and endless > 0) and -1 or -2
@@ -100,7 +102,7 @@ return function(Dataset, internal)
         local total = 0
         for i in ipairs(datasets) do total = total + (left[i] and (weights and weights[i] or 1) or 0) end
         if total <= 0 then return nil end
-        local target, sum, last = uniform() * total, 0, nil
+        local target, sum, last = uniform() * total, 0, nil      -- last: if rounding leaves the sum below the target
         for i in ipairs(datasets) do
           local weight = left[i] and (weights and weights[i] or 1) or 0
           sum, last = sum + weight, weight > 0 and i or last

@@ -49,7 +49,8 @@ end
 return function(Dataset, internal, make, out)
   internal.uniforms = uniforms
 
-  -- Elements of these specs that body(pull, give) makes of those of inputs (Iterator._register_transform).
+  -- A data set of elements of these specs that body(pull, give) makes of those of inputs (Iterator._register_transform). inputs: a list of
+  -- data sets; own: the structure of the elements; cardinality: their number, -1 or -2.
   function internal.transform(inputs, specs, own, cardinality, body)
     local handles, are_texts = native.out("flow_dataset", math.max(#inputs, 1)), {}
     for i, input in ipairs(inputs) do
@@ -65,7 +66,8 @@ return function(Dataset, internal, make, out)
     return dataset
   end
 
-  -- The specs with sizes that vary where the dataset's elements have such.
+  -- The specs with sizes that vary where the dataset's elements have such: they were learnt from one element, of which nothing tells which
+  -- of its sizes follow from those that vary. Changes specs.
   function internal.any_sizes(specs, dataset)
     local varies = false
     for _, spec in ipairs(dataset._specs) do
@@ -115,11 +117,12 @@ return function(Dataset, internal, make, out)
       if not internal.is(made) then raise("%s: reduce_func returned %s, expected a Dataset", what, errors.describe(made)) end
       return made
     end
+    -- What reduce_func makes of a group of one tells the signature of the elements.
     local first = internal.first(self)
     if not first then return self end      -- nothing to group, and nothing to learn the signature from
     local like = reduce(number_of(what, key_func(unpacked(self, first))), { first })
     return internal.transform({ self }, internal.any_sizes(like._specs, self), like._structure, UNKNOWN, function(pull, give)
-      local groups, order = {}, {}
+      local groups, order = {}, {}      -- by key, lists of components with `size`; keys in the order of their first elements
       local function finish(key)
         local group = groups[key]
         groups[key] = nil
@@ -137,7 +140,7 @@ return function(Dataset, internal, make, out)
         group[#group + 1] = components
         if #group >= group.size then finish(key) end
       end
-      table.sort(order)
+      table.sort(order)      -- what is left comes by key; a key stands in `order` once for each group that it had
       for _, key in ipairs(order) do
         if groups[key] then finish(key) end
       end
@@ -258,6 +261,8 @@ return function(Dataset, internal, make, out)
         local class = number_of(what, class_func(unpacked(self, components)))
         if not counts[class + 1] then raise("%s: class_func returned %g, classes are 0 to %d", what, class, #target - 1) end
         if not start then counts[class + 1] = counts[class + 1] + 1 end
+        -- An element stays with the chance target / found of its class, over the largest such ratio of all classes: so the rarest class,
+        -- measured by what is wanted of it, is kept whole (tf.data's _rejection_resample).
         local most, total = 0, 0
         for i in ipairs(target) do total = total + counts[i] end
         for i, part in ipairs(target) do most = math.max(most, counts[i] > 0 and part / (counts[i] / total) or 0) end

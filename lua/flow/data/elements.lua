@@ -89,6 +89,7 @@ function elements.signature(what, given)
   end
   if type(given) ~= "table" then return given, false end
   if given.dtype or given.shape or not is_spec(given) and #given == 0 then given = { given } end
+  -- structure.of works on values; here each component's spec stands for its value, and tables by names or lists for elements of that form.
   local function marked(entry)      -- with something that has no parts in place of each component
     if is_spec(entry) then return setmetatable({}, {}) end
     local parts = {}
@@ -133,7 +134,8 @@ end
 
 ---- elements -------------------------------------------------------------------------------------------------------------------
 
--- The values of a flow_element, which becomes empty. is_text: of every component.
+-- The values of a flow_element, which becomes empty: its references pass to the tensors. is_text: of every component. Texts are read after
+-- all tensors are owned, so that an error leaks none.
 function elements.take(element, is_text)
   local values, count = {}, element.count
   for i = 1, count do values[i] = native.tensor(element.tensors[i - 1]) end

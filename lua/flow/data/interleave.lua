@@ -27,6 +27,7 @@ return function(Dataset, internal, make, out, with_structure)
     if cycle == nil or cycle == internal.AUTOTUNE then cycle = math.max(C.flow_threads(), 1) end
     local is_text = {}
     for i, spec in ipairs(self._specs) do is_text[i] = spec.dtype == "string" end
+    -- The Dataset for an element, of its components.
     local function dataset_of(values)
       local packed, count = structure.pack(self._structure, self._window and self._window(values) or values)
       local made = f(unpack(packed, 1, count))
@@ -34,7 +35,7 @@ return function(Dataset, internal, make, out, with_structure)
       return made
     end
     local first = internal.first(self)
-    local like
+    local like      -- a data set that f gives: C learns from it what elements are
     if first then like = dataset_of(first) else like = of_zeros(self._specs, dataset_of) end
     if not like then return with_structure(make({ self }, C.flow_dataset_take, self._handle, 0, out), self._structure) end
     local callback = Iterator._register_function(dataset_of, is_text)

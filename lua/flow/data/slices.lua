@@ -53,14 +53,14 @@ return function(Dataset, make, out)
   function Dataset.from_tensor_slices(value)
     if value == nil then raise("from_tensor_slices: there is no data") end
     local list, own = components_of("from_tensor_slices", value)
-    local anchors = {}
+    local anchors = {}      -- what the arrays have pointers to, until C has its own references
     local tensors, offsets = native.out("flow_tensor", C.FLOW_MAX_COMPONENTS), native.out("flow_tensor", C.FLOW_MAX_COMPONENTS)
     if #list > C.FLOW_MAX_COMPONENTS then
       raise("from_tensor_slices: an element has at most %d components, got %d", C.FLOW_MAX_COMPONENTS, #list)
     end
     for i, entry in ipairs(list) do
       local values, starts
-      if is_text_list(entry) and type(entry[1]) == "table" then
+      if is_text_list(entry) and type(entry[1]) == "table" then      -- C has single texts: rows of them are batches of these
         local parts = {}
         for k, other in ipairs(list) do
           parts[k] = is_text_list(other) and slices_of_strings(Dataset, other) or

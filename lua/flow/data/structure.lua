@@ -17,7 +17,7 @@ function structure.is_named(value)
   return type(value) == "table" and not getmetatable(value) and arguments.is_options(value) and next(value) ~= nil
 end
 
--- The names of a table by names, sorted; raises for a key that is no text.
+-- The names of a table by names, sorted; raises unless all keys are texts.
 local function names_of(what, value)
   local names = {}
   for name in pairs(value) do

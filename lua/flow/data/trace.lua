@@ -37,7 +37,7 @@ local TEXT = "a text has no value while the function is traced: it can be passed
 local UNKNOWN = "component %d is %s: a traced function needs to know every size but the first, otherwise it can only pass a component " ..
   "on; bring elements to one size before they are batched: flow.image.resize, or padded_batch with padded_shapes"
 
--- Whether a plan can hold a component: it is no text, and its sizes are known but for the first.
+-- Whether a plan can hold a component: it is not a text, and its sizes are known but for the first.
 local function is_traceable(spec)
   for axis = 2, #spec.shape do
     if spec.shape[axis] < 0 then return false end

@@ -25,9 +25,10 @@ local host_inputs = {}
 -- The nodes that run before the plans: those on the host, and what they need. Training does not reach these: none has weights.
 local function nodes_before(model, order)
   local before, wanted = {}, {}
+  -- Backwards, so that a node comes after all that need its outputs. wanted: the host layer for which a tensor is needed.
   for i = #order, 1, -1 do
     local node, on_host = order[i], order[i].layer._on_host
-    local by = false
+    local by = false      -- the host layer that needs an output of this node
     for _, output in ipairs(node.outputs) do by = by or wanted[output] end
     if by and not on_host and #node.layer.variables > 0 then
       raise("%s: %s prepares data on the host, so that it is called on inputs of the model, or on what layers without weights make of "

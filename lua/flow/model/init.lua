@@ -414,7 +414,8 @@ function Sequential:pop()
   return layer
 end
 
-local function build_sequential(self, shape, dtype)      -- dtype: of the input, nil: float32
+-- Connects a Sequential that has no input shape yet. dtype: of the input, nil: float32. A failure leaves it without an input, as it was.
+local function build_sequential(self, shape, dtype)
   if self._built or #self._children == 0 then return end
   if arguments.is_options(shape) then shape = shape.input_shape end
   if type(shape) ~= "table" or type(shape[1]) ~= "number" then

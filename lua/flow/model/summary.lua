@@ -129,7 +129,7 @@ end
 local function is_linear(model)
   local order = rawget(model, "_order")
   if not order or object.class_of(model).name == "Sequential" then return true end
-  local depths, layers = {}, {}
+  local depths, layers = {}, {}      -- that were met
   for _, node in ipairs(order) do
     local depth = model._depths[node]
     if #node.inputs > 1 or depths[depth] or layers[node.layer] then return false end
@@ -197,7 +197,7 @@ function Model:summary_text(options)
   local optimizer, optimizer_bytes = 0, 0
   if self._compiled then
     local variables = self._compiled.optimizer.variables
-    if #variables > 2 then optimizer, optimizer_bytes = size_of(variables) end
+    if #variables > 2 then optimizer, optimizer_bytes = size_of(variables) end      -- it has slots: two are iterations and learning rate
   end
   local function line(what, count, bytes)
     out[#out + 1] = (" %s params: %s (%s)"):format(what, thousands(count), bytes_text(bytes))

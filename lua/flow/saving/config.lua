@@ -47,7 +47,7 @@ end
 
 -- The calls of each layer that the model is made of, in Keras' order, and the place of each among them, from 0.
 local function calls_of(model)
-  local calls, index = {}, {}
+  local calls, index = {}, {}      -- calls: a list by layer; index: a number by node
   for _, node in ipairs(model._order) do
     calls[node.layer] = calls[node.layer] or {}
     table.insert(calls[node.layer], node)
@@ -61,6 +61,7 @@ end
 
 -- The args and kwargs of a call on several tensors.
 local function several_json(call, reference)
+  -- Tensors by reference or as constants, lists and tables of them, other values as they are.
   local function value_json(value)
     if symbolic.is(value) then return reference(value) end
     if native.is_tensor(value) then return operations.tensor_entry(value) end
@@ -227,7 +228,7 @@ end
 -- The Sequential of an entry, or an object of a script's class that extends it.
 local function read_sequential(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
-  local list, clone, shift = {}, taken_clone(reader), 0
+  local list, clone, shift = {}, taken_clone(reader), 0      -- shift: 1 where the Input is among the layers of the file
   for i, inner in ipairs(table_field(content, "layers", reader.path)) do
     local is_input = entry_of(inner, reader.path).class_name == "InputLayer"
     shift = is_input and 1 or shift
@@ -287,6 +288,7 @@ local function run_call(layer, call, made, reader, run)
   if not args then return nil end
   local kwargs = type(call.kwargs) == "table" and call.kwargs ~= json.null and call.kwargs or {}
   if type(layer) == "function" then return layer(args, kwargs) end
+  -- several: the layer takes more than one tensor, by position or by name; every other one takes its first argument and a mask.
   local several, list, options = layer._named_inputs or not layer._handle and layer._takes_several, {}, {}
   for name, value in pairs(kwargs) do
     if name ~= "training" and given(value) and not several and not (name == "mask" and layer._takes_mask) then
@@ -331,6 +333,8 @@ local function read_functional(entry, reader, class)
       if #calls > 0 then waiting[#waiting + 1] = { name = name, layer = layer, calls = calls, next = 1 } end
     end
   end
+  -- waiting: layers with calls that were not made yet, `next` of them first. Each round makes all calls whose inputs are there, so there
+  -- are at most as many rounds as calls; reader.calls counts those that were made, also in models inside.
   while #waiting > 0 do      -- the list need not be in running order
     local left = {}
     local before = reader.calls
@@ -347,6 +351,7 @@ local function read_functional(entry, reader, class)
     if reader.calls == before then raise("%s: the calls of %q form a circle", reader.path, waiting[1].name) end
     waiting = left
   end
+  -- The tensors of input_layers or output_layers: one, a list, lists of lists, or a table by name.
   local ends
   function ends(list, what)
     local is_named = type(list) == "table" and list ~= json.null and list[1] == nil

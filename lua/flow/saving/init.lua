@@ -18,7 +18,7 @@ local Model = models.Model
 local takes = signature.takes
 local saving = signature.module "flow"
 
--- The path of this machine for a path that a call was given; raises for what is no path.
+-- The path of this machine for a path that a call was given; raises for anything else.
 local function check_path(what, path)
   if type(path) ~= "string" or path == "" or path:find("\0", 1, true) then
     raise("%s takes the path of a file, got %s", what, errors.describe(path))

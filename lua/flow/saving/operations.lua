@@ -193,7 +193,7 @@ end
 local function record_of(layer)
   local op = layer._operation.op
   if by_op[op] then return by_op[op] end
-  local names = {}
+  local names = {}      -- of a composed op, whose file is loaded, since it was called
   for name, value in pairs(ops) do
     if value == op then names[#names + 1] = name end
   end
@@ -223,6 +223,7 @@ local function given_parameters(record, operation)
   end
   local known = {}
   for _, own in ipairs(record.parameters) do known[own.own or false] = true end
+  -- Arguments by position, of which a table with names holds options, and an empty one none. A key that is a number stays for the message.
   for i = 1, operation.count - first do
     local own, value = record.parameters[i], operation.operands[first + i]
     if is_named(value) then

@@ -90,6 +90,7 @@ end
 
 local File = object.hide(object.class("TensorFile"))
 
+-- Opens a file, or a member of a zip, and checks its index; contents are read later. Raises if it is damaged or of another format.
 function tensor_file.open(path, member, options)
   local open = options and options.trusted and C.flow_tensor_file_open_trusted or C.flow_tensor_file_open
   check(open(check_text("the path of a file", path), member, file_out))

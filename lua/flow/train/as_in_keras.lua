@@ -50,6 +50,7 @@ local function set_tree(model, variables, tree)
   end
 end
 
+-- Adds fields and methods to the class of all models. Called once, by compile.lua.
 function as_in_keras.model(Model)
   local fields = Model.fields
   function fields.compiled(self) return self._compiled and true or false end
@@ -86,6 +87,7 @@ end
 
 ---- optimizers ------------------------------------------------------------------------------------------------------------------------
 
+-- The same for the class of all optimizers. Called once, by optimizers.lua.
 function as_in_keras.optimizer(Optimizer)
   for _, name in ipairs { "assign", "assign_add", "assign_sub" } do
     takes "variable, value"
@@ -111,6 +113,7 @@ function as_in_keras.optimizer(Optimizer)
     local what, variables, values = object.title(self) .. ": stateless_apply", {}, {}
     if not self.built then raise("%s needs an optimizer that is built: call optimizer:build(variables) before it", what) end
     local own = self.variables
+    -- Lists without a hole, in which false marks what is missing until the counts are compared.
     for i, v in ipairs(self._built_for) do variables[i], values[i] = v, trainable_variables[i] or false end
     local count = #variables
     for i, v in ipairs(own) do variables[count + i], values[count + i] = v, optimizer_variables[i] or false end

@@ -35,6 +35,7 @@ function executions.watch(how)
 
   local pace, looked = size, executions.clock()      -- batches that go together if only the bar observes them; when it last did
 
+  -- Doubles the batches that go together as long as these take less than QUICK, else halves them, within MOST and not below an execution's.
   local function set_pace()
     local now = executions.clock()
     if now - looked < QUICK then pace = math.max(size, math.min(2 * pace, MOST))
@@ -42,6 +43,7 @@ function executions.watch(how)
     looked = now
   end
 
+  -- An execution has ended: tells its observers, in the order bar, hooks, backup, and begins the next one.
   local function conclude()
     bar:advance(done - first, rows)
     if watched then list:call(on_end, start + first + size - 1, how.logs()) end

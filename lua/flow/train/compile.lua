@@ -188,6 +188,7 @@ function Model.fields.run_eagerly(self) return self._compiled and self._compiled
 
 -- What compile() gives a model: in a class of the script's own these are fields as any other.
 local COMPILED = { optimizer = true, loss = true, metrics = true }
+-- Sets run_eagerly; raises for other fields that compile sets. Returns whether the field was set here (object.lua).
 function Model:_set_missing(key, value)
   if key == "run_eagerly" then
     if type(value) ~= "boolean" then raise("%s: run_eagerly is true or false, got %s", object.title(self), errors.describe(value)) end
@@ -306,7 +307,7 @@ end
 -- batch's first row in the data, order the permutation of the data, or nil.
 function training.fail(model, status, first, order)
   local row = native.error_field(C.FLOW_ERROR_ROW)
-  if status ~= C.FLOW_INVALID_ARGUMENT or not row then native.check(status) end
+  if status ~= C.FLOW_INVALID_ARGUMENT or not row then native.check(status) end      -- which raises
   local text, sample = native.string(C.flow_last_error()), first + row
   if order then sample = tonumber(native.data(order)[sample]) end
   raise("%s%s: %s (sample %d of the data, counted from 1)", object.title(model),
@@ -410,7 +411,7 @@ function Model:predict_on_batch(x)
   steps.count(self, "predict", 1)
   local status = C.flow_instance_run(context, step.instance, one_input, 1, some_outputs)
   if status ~= 0 then training.fail(self, status, 0) end
-  native.check(status)
+  native.check(status)      -- 0: lets the input go
   if count == 1 and not rawget(self, "_names_of_outputs") then return native.tensor(some_outputs[0]) end
   local results = {}
   for i = 1, count do results[i] = native.tensor(some_outputs[i - 1]) end

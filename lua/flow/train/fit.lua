@@ -229,6 +229,7 @@ local function train_epoch(model, run, bar)
     interrupted, done = run_batches(model, pass, "train", run.list, bar, steps.number(model, "train"), stops, run)
   end
   if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
+  -- Workers agree here, at the same batch: one that left alone would keep the others waiting in their next sum.
   local stop, some_interrupted, some_preempted = workers.any(model, model.stop_training, interrupted, native.preempted())
   if some_preempted then make_way(model, run) end
   run.trained = true
@@ -277,7 +278,8 @@ local function open_fit(model, data, validation, options, recovers)
     local bar = progress.new(verbose, target)
     local done, interrupted, here = train_epoch(model, run, bar)
     target = target or done
-    run.results = run.results or training.results(model, "train")      -- validation counts with the same means
+    -- validation counts with the same means, so these are read before it
+    run.results = run.results or training.results(model, "train")
     local logs = {}
     for key, value in pairs(run.results) do logs[key] = value end
     if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
@@ -296,7 +298,7 @@ local function open_fit(model, data, validation, options, recovers)
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
     run.hooked, run.begun, run.trained, run.results = false, false, false, false
     fit_position.set_origin(run)
-    if not interrupted then list:call("_after_epoch", run) end
+    if not interrupted then list:call("_after_epoch", run) end      -- a backup, of which the run says that the epoch is over
     bar:finish(logs)
     if interrupted then
       history.interrupted = true

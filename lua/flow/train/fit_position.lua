@@ -102,6 +102,8 @@ local function pass_state(model, pass, pending, begun)
   return pass.feed and { feed = feed_state(model, pass.feed, begun) } or { source = source_state(pass.source, pending) }
 end
 
+-- Sets a pass to a position of pass_state; does nothing without one, as of a validation that this run does not have. Raises if one is of
+-- tensors and the other of a data set. what: "training" or "validation".
 local function restore_pass(model, what, pass, state)
   if not pass or not state then return end
   if (pass.feed ~= nil) ~= (state.feed ~= nil) then

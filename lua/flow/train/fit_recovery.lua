@@ -45,6 +45,7 @@ local function counts_of(model)
   return { steps = model._train_steps, others = model._other_steps, seed = rawget(model, "_seed"), traces = model._trace_states }
 end
 
+-- Sets what counts_of() gave, of another worker.
 local function set_counts(model, counts)
   rawset(model, "_train_steps", counts.steps)
   rawset(model, "_other_steps", counts.others)

@@ -96,6 +96,7 @@ local function describe_epoch(model, pass, run, state)
   local info = { epoch = run.epoch, seed = training.seed(model), number = state.number, position = state.position }
   local order = pass.source and pass.source.order
   local pieces = order and { n = 1, at = native.array("const void *", 1), bytes = native.array("int64_t", 1) }
+  -- The order stays where it is until the epoch is over: pieces point into it.
   if pieces then pieces.at[0], pieces.bytes[0] = native.data(order), 8 * pass.source.rows end
   return codec.encode(info, none), pieces
 end
@@ -126,7 +127,7 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
   local count = pass.limit or pass.feed and pass.feed:expected() or pass.source and batches.count(pass.source) or math.huge
   if count == math.huge then count = -1 end
   store:surely(function() register(model, store) end)
-  rawset(run, "scope", rawget(run, "scope") or next_scope(store))
+  rawset(run, "scope", rawget(run, "scope") or next_scope(store))      -- of the whole fit: all of its epochs have it
   store:publish(model:_optimizers())
   local info, pieces = describe_epoch(model, pass, run, state)
   local function open(after)

@@ -124,6 +124,7 @@ local function reduce(values, weights, reduction)
   end
   if reduction == "none" or not reduction then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
+  -- flow_loss_reduce divides by the number of values; the factor makes that sum(weights).
   if reduction == "mean_with_sample_weight" and weights then
     weights = weights * ops.divide_no_nan(ops.all_reduce(ops.ones_like(values):sum()), ops.all_reduce(weights:sum()))
   end
@@ -131,8 +132,8 @@ local function reduce(values, weights, reduction)
   return native.tensor(out[0])
 end
 
--- values_of(y_true), where labels that are `ignored` are 0 for it and their values are 0 afterwards, whatever they were; and which values
--- have another label. axis: that of the classes.
+-- values_of_labels(y_true), where labels that are `ignored` are 0 for it, since they need not be classes, and their values are 0
+-- afterwards, whatever they were; and which values have another label. axis: that of the classes, from 1 or from the end.
 function internal.without_label(ignored, axis, y_true, values_of_labels)
   local valid = y_true:ne(ignored)
   local values = values_of_labels(ops.where(valid, y_true, 0))
@@ -156,7 +157,7 @@ local function without_class(self, y_true, y_pred, weights)
   if mask then valid = ops.logical_and(valid, mask) end
   valid = valid:to(values.dtype)
   weights = weights == nil and valid or losses.align_weights(weights, values) * valid
-  if self.reduction == "sum_over_batch_size" or self.reduction == "mean" then
+  if self.reduction == "sum_over_batch_size" or self.reduction == "mean" then      -- 1e-7: Keras' epsilon
     local total, counted = ops.all_reduce(ops.ones_like(valid):sum()), ops.all_reduce(valid:sum())
     weights = weights * (total / (counted + 1e-7))
   end

@@ -295,6 +295,7 @@ end
 -- The number of updates: with gradient_accumulation_steps = n one in n calls is one.
 function Optimizer.fields.iterations(self) return math.floor(self:_calls() / C.flow_optimizer_accumulation_steps(self.handle)) end
 
+-- Sets the rate of the next updates, also in plans that exist already: it is a variable of the library.
 function Optimizer.setters.learning_rate(self, value)
   if self._schedule then
     raise("%s: this optimizer was created with the schedule %s as its learning_rate, so its learning rate cannot be set; make it with "

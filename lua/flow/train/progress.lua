@@ -50,7 +50,7 @@ function progress.number(value, signed)
   return (magnitude > 1e-3 and "%.4f" or "%.4e"):format(value)
 end
 
--- The names in logs, sorted, those of validation last; keys that are no texts are left out.
+-- The names in logs, sorted, those of validation last; keys that are not texts are left out.
 local function sorted_keys(logs)
   local train, validation = {}, {}
   for key in pairs(logs) do

@@ -205,6 +205,8 @@ function steps.finish(model)
   if model._device >= 0 then check(C.flow_device_synchronize(context, model._device)) end
 end
 
+-- The plan of a step, for inputs of these specs; errors name where the model's step is defined. expected: what placement.expected_rows
+-- says, by which the trace chooses how gradients travel between workers; nil or false of a step that does not train.
 local function trace_here(model, kind, specs, layout, expected)
   local placed = model._placement
   local function begin() placement.begin_trace(placed, true, expected) end
@@ -302,6 +304,7 @@ local function exact_step(model, kind, layout, problem)
     raise("%s: %s, and %s gives its %d replicas parts of it: %s", object.title(model), problem[1], tostring(placed.strategy), placed.count,
       problem[2])
   end
+  -- The step for the numbers of rows of these tensors, which may differ from each other: kept with the model, or traced.
   local function find_or_make(tensors)
     local specs, rows, counts = {}, tensors[1].shape[1], {}
     for i = 1, #tensors do

@@ -121,6 +121,7 @@ return function(metrics)
   end
   function AUC.fields.num_thresholds(self) return #self._thresholds end
 
+  -- y_true is 0 or 1 for each value, y_pred a probability, or a logit with from_logits; weights are one for each sample or value.
   function AUC:update_state(y_true, y_pred, sample_weight)
     y_pred = ops.operand(y_pred, "float32", "y_pred")
     if self.from_logits then y_pred = ops.sigmoid(y_pred) end

@@ -72,6 +72,7 @@ return function(metrics)
     return self
   end
 
+  -- Defines a class whose constructor takes what TEXTS says. complete(given): adds the options that the class does not take.
   local function define(name, complete)
     local class = classes[name] or object.class(name, IoU)
     classes[name] = class

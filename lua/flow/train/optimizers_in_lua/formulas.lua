@@ -154,6 +154,7 @@ return function(class_name, make)
   local formula = formulas[class_name]
   local class = make(class_name, formula.options, nil, formula.defaults)
 
+  -- Makes a list of variables for each kept name, self._momentums and others, one for each variable of the model.
   function class:build(variables)
     if formula.build then formula.build(self) end
     for _, name in ipairs(formula.kept(self)) do

@@ -36,7 +36,7 @@ return function(Custom)
     return config
   end
 
-  -- Whether a variable is updated by AdamW: it is no matrix, or embeddings or exclude_layers leave it out.
+  -- Whether a variable is updated by AdamW: it is not a matrix, or embeddings or exclude_layers leave it out.
   local function uses_adam(self, variable)
     if variable.rank ~= 2 or self.exclude_embeddings and variable.name:lower():find("embedding", 1, true) then return true end
     for _, part in ipairs(self.exclude_layers) do
