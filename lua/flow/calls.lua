@@ -16,8 +16,8 @@ local calls = {}
 
 local floor, huge = math.floor, math.huge
 
--- The largest whole number up to which doubles have them all: a number beyond it is hardly meant as a count, and the library's integers would
--- be another one.
+-- The largest whole number up to which doubles have them all: a number beyond it is hardly meant as a count, and the library's integers
+-- would be another one.
 local MOST_WHOLE = 2 ^ 53
 local function whole_from(least)
   return function(value) return type(value) == "number" and value >= least and value <= MOST_WHOLE and value == floor(value) end

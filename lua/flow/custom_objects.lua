@@ -8,6 +8,7 @@
 -- scope (scopes.lua), each with the enclosing one as its __index. internal.all() merges both for a reader.
 
 local errors = require "flow.errors"
+local names_of = require "flow.names"
 local scopes = require "flow.scopes"
 local signature = require "flow.signature"
 
@@ -86,7 +87,8 @@ end
 -- innermost last; then `given`, or nil. Later ones take the place of earlier ones of the same name.
 function internal.all(given)
   local found = {}
-  for full, value in pairs(registered) do
+  for _, full in ipairs(names_of.sorted(registered)) do      -- so that of two packages with one name the same one is found in every process
+    local value = registered[full]
     found[full] = value
     local name = full:match(">(.*)$")
     if found[name] == nil then found[name] = value end

@@ -78,15 +78,15 @@ local function load_library()
   local tried = {}
   for _, path in ipairs(candidates()) do
     local ok, library = pcall(ffi.load, path)
-    if ok then
-      local found = library.flow_abi_version()
+    local is_ours, found = pcall(function() return library.flow_abi_version() end)
+    if ok and is_ours then
       if found ~= ffi.C.FLOW_ABI_VERSION then
         errors.raise("%s has interface version %d, this flow module needs %d: install matching versions, or set FLOWLUA_LIB",
           path, found, ffi.C.FLOW_ABI_VERSION)
       end
       return library, path
     end
-    tried[#tried + 1] = "  " .. tostring(library)
+    tried[#tried + 1] = "  " .. (ok and path .. " is another library: " .. tostring(found) or tostring(library))
   end
   errors.raise("the flowlua library was not found: build it with scripts/setup or set FLOWLUA_LIB to libflow.so.0; tried\n%s",
     table.concat(tried, "\n"))

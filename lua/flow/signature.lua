@@ -112,11 +112,15 @@ end
 local namespaces = errors.namespaces
 signature.namespaces = namespaces
 
--- Raises if the first argument of a function is the module that it is in: flow:tensor(x).
+-- Raises if the first argument of a function is the module that it is in, flow:tensor(x), or a class where an object of it is meant,
+-- flow.optimizers.get(flow.optimizers.Adam).
 function signature.refuse_namespace(entry, first)
-  if first ~= nil and namespaces[first] then
-    raise("%s is not a method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
+  local title = first ~= nil and namespaces[first]
+  if not title then return end
+  if title:find("%u%w*$") and entry.title:sub(1, #title + 1) ~= title .. "." then
+    raise("%s was given %s: write %s() for an object of it", entry.title, errors.describe(first), title)
   end
+  raise("%s is not a method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
 end
 
 -- Raises for a function whose first argument is a module, or that got `extra` as one argument too many.

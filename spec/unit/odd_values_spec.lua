@@ -52,11 +52,28 @@ describe("losses and metrics", function()
   end)
 end)
 
+describe("classes where objects are meant", function()
+  it("are named, with what to write", function()
+    local model = small()
+    local function compiled(options) return function() model:compile(options) end end
+    says("flow.optimizers.get was given the class flow.optimizers.Adam itself: write flow.optimizers.Adam() for an object of it",
+      compiled { optimizer = optimizers.Adam })
+    says("flow.losses.get was given the class flow.losses.Huber itself: write flow.losses.Huber() for an object of it",
+      compiled { loss = losses.Huber })
+    says("flow.metrics.get was given the class flow.metrics.AUC itself: write flow.metrics.AUC() for an object of it",
+      compiled { metrics = { metrics.AUC } })
+    says("get is not a method, it was called with a colon: write flow.losses.get(...), with a dot", function() losses:get "mse" end)
+  end)
+end)
+
 describe("optimizers", function()
   it("say what is missing in a description", function()
     assert.matches("^expected {\"class_name\": ...", message_of(function() optimizers.from_json '{"class_name":"LossScaleOptimizer"}' end))
     says("Lamb: the config of an optimizer is a table, got the number 3",
       function() optimizers.from_json '{"class_name":"Lamb","config":3}' end)
+    assert.matches("^ExponentialDecay: option \"[%w_]+\" is missing", message_of(function()
+      optimizers.from_json '{"class_name":"Lamb","config":{"learning_rate":{"class_name":"ExponentialDecay","config":3}}}'
+    end))
   end)
 
   it("give the variables of add_optimizer_variables a name", function()
@@ -68,6 +85,18 @@ describe("optimizers", function()
 
   it("have a state whose parts have names", function()
     assert.matches('set_state_tree: unknown key "1"$', message_of(function() small():set_state_tree { {} } end))
+  end)
+end)
+
+describe("flow.utils.get_registered_object", function()
+  it("finds the object of the first of several packages with one name, in every process", function()
+    local first
+    for i = 1, 20 do
+      local function own() return i end
+      if i == 1 then first = own end
+      flow.utils.register_keras_serializable(("package%02d"):format(i), "shared_name")(own)
+    end
+    assert.equal(first, flow.utils.get_registered_object "shared_name")
   end)
 end)
 
@@ -146,6 +175,10 @@ describe("models", function()
         flow.models.model_from_json(('{"class_name":"%s","config":{"name":"s","layers":[1]}}'):format(class_name))
       end)
     end
+    says("model_from_json: a call in inbound_nodes is not a table", function()
+      flow.models.model_from_json('{"class_name":"Functional","config":{"name":"f","layers":[{"class_name":"Dense","name":"d",'
+        .. '"config":{"units":2,"name":"d"},"inbound_nodes":[3]}],"input_layers":[],"output_layers":[]}}')
+    end)
     local path = support.folder() .. "/m.onnx"
     says("export: the name of input 1 is a string, got the number 3",
       function() small():export(path, { inputs = { { shape = { -1, 2 }, name = 3 } } }) end)

@@ -329,3 +329,17 @@ describe("numbers for data sets", function()
     it("are checked: " .. said:match "^[^:]*: [^,]*", function() assert.equal(said, (message_of(call):gsub("-nan", "nan"))) end)
   end
 end)
+
+describe("TextLineDataset", function()
+  it("keeps zero bytes, empty lines and a last line without an end, also where pieces that are read meet", function()
+    local long = ("x"):rep(65535)
+    local path = support.file("lines.txt", "a\0b\r\n\n" .. long .. "\n" .. long .. "y\nlast")
+    assert.same({ "a\0b", "", long, long .. "y", "last" }, numbers(flow.data.TextLineDataset { path, support.file("none.txt", "") }))
+  end)
+
+  it("says that a folder is no file of lines", function()
+    local path = support.folder()
+    local text = message_of(function() numbers(flow.data.TextLineDataset(path)) end)
+    assert.truthy(text:find(("TextLineDataset: %s cannot be read: Is a directory"):format(path), 1, true), text)
+  end)
+end)

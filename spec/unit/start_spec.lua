@@ -46,4 +46,10 @@ describe("a start", function()
     local found = tonumber((text:match("Collected : (%d+)"))) / 1e6
     assert.is_true(found <= MOST_MILLIONS, ("%.1f million instructions, expected at most %.1f"):format(found, MOST_MILLIONS))
   end)
+
+  it("says that a library is another one than flowlua's", function()
+    local path = ("%slua/?.lua;%slua/?/init.lua"):format(support.root, support.root)
+    local output = support.run(("env FLOWLUA_LIB=libm.so.6 LUA_PATH='%s' luajit -e 'require \"flow\"'"):format(path))
+    assert.truthy(output:find("set FLOWLUA_LIB to libflow.so.0; tried\n  libm.so.6 is another library: ", 1, true), output)
+  end)
 end)

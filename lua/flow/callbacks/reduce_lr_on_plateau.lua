@@ -24,7 +24,7 @@ takes_named("monitor: text = 'val_loss', factor: number = 0.1, patience: whole =
   .. "mode: 'auto'|'min'|'max' = 'auto', min_delta: number = 1e-4, cooldown: whole = 0, min_lr: number = 0")
 function ReduceLROnPlateau:init(given)
   callbacks.keep(self, ReduceLROnPlateau, given)
-  if self.factor >= 1 then
+  if not (self.factor < 1) then
     errors.raise("ReduceLROnPlateau: factor, what the learning rate is multiplied with, is below 1, got %.14g", self.factor)
   end
   forget(self)

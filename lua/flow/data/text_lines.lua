@@ -12,6 +12,33 @@ local strings = require "flow.tensor.strings"
 
 local raise = errors.raise
 
+local PIECE = 65536      -- bytes that are read at once
+
+-- A function that gives the lines of an open file, and nil at its end, where it closes it. file:lines() loses what follows a zero byte, and
+-- the end of its line. fail(why) is called if the file cannot be read, and does not return.
+local function lines_of(file, fail)
+  local text, at = "", 1      -- what was read and not given yet, from `at` on
+  return function()
+    while file do
+      local stop = text:find("\n", at, true)
+      if stop then
+        local line = text:sub(at, stop - 1)
+        at = stop + 1
+        return line
+      end
+      local piece, problem = file:read(PIECE)
+      local rest = text:sub(at)
+      if piece then text, at = rest .. piece, 1
+      else
+        file:close()
+        file = nil
+        if problem then fail(problem) end
+        if rest ~= "" then return rest end
+      end
+    end
+  end
+end
+
 -- TextLineDataset(path) or TextLineDataset { paths }: one file after the other.
 signature.takes "filenames, { compression_type: string = '' }"
 return signature.guard("flow.data.TextLineDataset", function(filenames, options)
@@ -27,9 +54,10 @@ return signature.guard("flow.data.TextLineDataset", function(filenames, options)
         if line then return (line:gsub("\r", "")) end      -- as TensorFlow reads lines
         number = number + 1
         if number > #paths then return nil end
-        local file, problem = host.io.open(paths[number], "rb")
-        if not file then raise("%s: %s cannot be read: %s", what, paths[number], problem) end
-        next_line = file:lines()
+        local path = paths[number]
+        local file, problem = host.io.open(path, "rb")
+        if not file then raise("%s: %s cannot be read: %s", what, path, problem) end
+        next_line = lines_of(file, function(why) raise("%s: %s cannot be read: %s", what, path, why) end)
       end
     end
   end

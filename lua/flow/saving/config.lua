@@ -284,6 +284,7 @@ end
 -- kwargs.training does not count: Keras writes its default there for every layer that has the argument, and fit, predict and evaluate
 -- overrule it. own_training is what a script of ours gave the call.
 local function run_call(layer, call, made, reader, run)
+  if type(call) ~= "table" then raise("%s: a call in inbound_nodes is not a table", reader.path) end
   local args = resolve(table_field(call, "args", reader.path), made, reader.path)
   if not args then return nil end
   local kwargs = type(call.kwargs) == "table" and call.kwargs ~= json.null and call.kwargs or {}

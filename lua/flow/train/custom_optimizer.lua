@@ -356,7 +356,9 @@ function custom.correction(beta, step) return -ops.expm1(step * math.log(beta)) 
 local function options_of(config, none_is_false)
   local options = {}
   for name, value in pairs(config) do
-    if type(value) == "table" and value.class_name then value = schedules[value.class_name](options_of(value.config)) end
+    if type(value) == "table" and value.class_name then
+      value = schedules[value.class_name](type(value.config) == "table" and options_of(value.config) or {})
+    end
     if value ~= json.null then options[name] = value
     elseif none_is_false then options[name] = false end
   end
