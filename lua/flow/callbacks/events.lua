@@ -89,7 +89,7 @@ function EventWriter:keras_model(tag, json, step)
   check(C.flow_event_writer_keras_model(handle_of(self), tag, step, json, #json))
 end
 
--- Writes to the disk what was recorded so far.
+-- Writes out what was recorded so far, so that readers of the file see it.
 function EventWriter:flush()
   check(C.flow_event_writer_flush(handle_of(self)))
 end
