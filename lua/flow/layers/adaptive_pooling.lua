@@ -13,6 +13,7 @@ local entries = require "flow.layers.entries"
 local raise = errors.raise
 local classes = {}
 
+-- output_size as a new list of `axes` whole numbers from 1; one number is for all axes.
 local function sizes_of(name, value, axes)
   local list = type(value) == "table" and value or {}
   if type(value) == "number" then
@@ -27,6 +28,7 @@ local function sizes_of(name, value, axes)
   return json.list { unpack(list) }
 end
 
+-- Makes a class. kind: "Average" or "Max"; op: of ops, whose output sizes may differ from call to call; axes: without batch and channels.
 local function define(kind, op, axes)
   local name = ("Adaptive%sPooling%dD"):format(kind, axes)
   local class = object.class(name, Layer)

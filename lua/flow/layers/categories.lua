@@ -166,6 +166,7 @@ local function summarize(values, epsilon)
   return summary
 end
 
+-- One summary of two, again of about 1 / epsilon values. A summary is { values = sorted, weights = how many numbers each stands for }.
 local function merge(a, b, epsilon)
   local points, merged = {}, { values = {}, weights = {} }
   for _, summary in ipairs { a, b } do
@@ -211,6 +212,7 @@ function Discretization:get_config()
            bin_boundaries = self._boundaries and list or json.null }
 end
 
+-- A config has num_bins and the boundaries that adapt() has found; the constructor takes only one of them.
 function Discretization._from_config(class, content)
   local options = options_of(content)
   local boundaries = options.bin_boundaries

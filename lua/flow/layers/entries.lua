@@ -50,6 +50,7 @@ end
 -- Classes that Keras has in its own module, which it does not export.
 local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
 
+-- The entry of a layer of a built-in class: its config comes from the library, except where Lua has changed the layer.
 local function record_entry(layer)
   local name = layer.class_name
   local by_lua = layer._own_choices or rawget(layer, "_lora") or rawget(layer, "_lora_wanted")
@@ -142,6 +143,7 @@ function entries.text_field(entry, name, what)
   return value
 end
 
+-- A field of a file's entry that has to be a table; raises where it is missing or something else. what: for the message.
 function entries.table_field(entry, name, what)
   local value = entry[name]
   if type(value) ~= "table" or value == json.null then
@@ -156,6 +158,7 @@ function entries.custom_class(entry, reader)
   return reader.custom[entry.class_name] or reader.custom[registered] or reader.custom[registered:match(">(.*)$") or ""]
 end
 
+-- The shape that an entry says the layer was built for, -1 for what is open, nested as it is there; nil: it says none.
 local function build_shape(entry)
   local shape = type(entry.build_config) == "table" and entry.build_config ~= json.null and entry.build_config.input_shape
   if not given(shape) or type(shape) ~= "table" then return nil end
@@ -247,6 +250,8 @@ end
 
 ---- copies -----------------------------------------------------------------------------------------------------------------------
 
+-- Adds to custom, by name, the classes of a layer and all inside of it that a file does not know by itself: those written in Lua outside of
+-- this library.
 local function add_classes(layer, custom)
   if not layer._handle or rawget(layer, "_extended") then
     custom[layer.class_name] = not layers._in_lua(layer.class_name) and object.class_of(layer) or nil

@@ -121,6 +121,7 @@ local function read_feature(self, name, value)
     table.concat(kinds, ", "), kinds[1])
 end
 
+-- A Cross of a list of names, or of a Cross; raises where it names a feature that the space does not have.
 local function read_cross(self, value)
   local cross = value
   if not object.is(cross, Cross) then
@@ -146,6 +147,7 @@ local KNOWN = { features = true, output_mode = true, crosses = true, crossing_di
 
 local sorted = names.sorted
 
+-- The arguments as one table with all defaults, whether they came as (features, options) or as one table with features in it.
 local function read_arguments(first, options)
   local given = {}
   for name, value in pairs(DEFAULTS) do given[name] = value end
@@ -239,6 +241,7 @@ function FeatureSpace:adapt(data)
   self._is_adapted = true
 end
 
+-- Raises while a feature has not learned from data; asks only until all have.
 local function check_adapted(self)
   if self._is_adapted then return end
   for _, name in ipairs(self._names) do
@@ -260,6 +263,7 @@ local function cardinality(name, layer)
   raise("%s: feature %q has output_mode \"one_hot\", but how many numbers its preprocessor gives is not known: use \"int\"", WHAT, name)
 end
 
+-- A preprocessed feature as its output_mode says; what is to be joined to others has to be numbers.
 local function encoded(self, name, spec, layer, value)
   if spec.output_mode == "one_hot" then
     if not self._encoders[name] then
@@ -332,6 +336,7 @@ local function preprocess(self, name, value)
   return single and value:squeeze(1) or value
 end
 
+-- Raises unless the data is a table with exactly the features of the space.
 local function check_features(self, data)
   if type(data) ~= "table" or getmetatable(data) then
     raise("%s is called on a table of features by name, got %s", WHAT, errors.describe(data))

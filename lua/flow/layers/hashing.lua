@@ -93,6 +93,7 @@ local function lookup_of(self, is_text)
   return self._lookups[key]
 end
 
+-- Of host_layer.lua: checks what the layer is called on and returns the spec of its result.
 function Hashing:_takes(specs)
   local spec, given = specs[1], self._given
   local is_text = spec.dtype == "string"
@@ -104,6 +105,7 @@ function Hashing:_takes(specs)
   return { shape = encoded_shape(given.output_mode, spec.shape, given.num_bins), dtype = given.dtype }
 end
 
+-- Applies a lookup of the library to a tensor or to strings; a new tensor of the same shape.
 local function look_up(handle, value)
   local view, kept = strings.view("Hashing", value)
   native.keep { kept, view }
@@ -111,6 +113,7 @@ local function look_up(handle, value)
   return native.tensor(tensor_out[0])
 end
 
+-- {batch, 1} as {batch, depth}, a single number as {1, depth}.
 local function one_hot(numbers, depth, dtype)
   local shape = { unpack(numbers.shape) }
   if #shape > 1 and shape[#shape] == 1 then numbers = numbers:squeeze(-1) end
@@ -136,6 +139,7 @@ function Hashing:_apply(values)
   return numbers
 end
 
+-- Of host_layer.lua, in a data set's function: a step that the library runs on its threads, or, with a mask and an encoding, one of Lua.
 function Hashing:_step(components, specs, result)
   local given, is_text = self._given, specs[1].dtype == "string"
   if given.mask_value ~= nil and given.num_bins > 1 and given.output_mode ~= "int" then

@@ -64,6 +64,8 @@ local function components_of(self, list)
   return components, specs
 end
 
+-- Called on symbolic tensors it becomes a node of a model; inside of the function of ds:map a step of the pipeline (host_calls.lua); on
+-- values it works at once. Inside of a traced function it raises: there are no values.
 function HostLayer:_call(inputs, options)
   errors.check_options(object.title(self), options, CALL)
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
@@ -120,6 +122,7 @@ function HostLayer:save_assets(folder)
   for name, text in pairs(self:_assets()) do io.write(io.join(folder, name), text) end
 end
 
+-- Reads what save_assets wrote; files that are not there are left out.
 signature.takes "dir_path: path"
 function HostLayer:load_assets(folder)
   local io = require "flow.io"

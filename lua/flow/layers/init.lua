@@ -102,6 +102,8 @@ for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do
   end
 end
 
+-- Makes the class of a built-in layer, when it is first named, from the library's record: its arguments, their types and defaults. index:
+-- of the record. What Lua adds to a class (MORE, lora.lua) is added here.
 function define(name, index)
   local class = object.class(name, Layer)
   local parameters = {}

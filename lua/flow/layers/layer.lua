@@ -119,6 +119,7 @@ end
 
 ---- building ----------------------------------------------------------------------------------------------------------------
 
+-- Builds the library's layer. shapes: a list for each input, false for one of unknown rank.
 local function build_native(self, shapes)
   local count = #shapes
   local ranks, pointers, keep = native.array("int", count), native.array("const int64_t *", count), {}
@@ -215,6 +216,7 @@ local function finished(self, result)
   return result
 end
 
+-- The library's layer on tensors of its dtypes; its result, after an activation that is written in Lua.
 local function run_native(self, list, training)
   local count = #list
   local inputs = native.pointers(list)
@@ -287,6 +289,7 @@ local function run_call(self, inputs, list, training, call)
   return result
 end
 
+-- A call with several inputs by position or by name (several.lua).
 local function call_several(self, ...)
   local call, training, is_symbolic = several.read(self, ...)
   if is_symbolic then return symbolic.call_several(self, call, training, several) end
@@ -297,6 +300,8 @@ local function call_several(self, ...)
   return result
 end
 
+-- A call on one tensor, or on one list of them: symbolic ones become a node of a graph; others are computed at once, after the layer was
+-- built for their shapes if it is the first call.
 local function call_one(self, inputs, options, ...)
   if several.is_needed(self, inputs, options, ...) then return call_several(self, inputs, options, ...) end
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
@@ -375,6 +380,7 @@ function Layer:_collect_trainable(list, seen, asks_inside)
   return list
 end
 
+-- Adds the penalties of this layer and all inside of it, scalars, to list, each layer once. seen: by layer.
 function Layer:_collect_penalties(list, seen)
   if seen[self] then return list end
   seen[self] = true
@@ -433,6 +439,7 @@ for n in ("kernel bias gamma beta moving_mean moving_variance mean variance embe
   Layer.fields[n] = function(self) return require("flow.layers.layer_config").variable(self, n) end
 end
 
+-- Also of all layers inside. trainable_version tells compiled models that their steps have to be made again.
 function Layer.setters.trainable(self, value)
   if type(value) ~= "boolean" then raise("%s: trainable is true or false, got %s", object.title(self), errors.describe(value)) end
   rawset(self, "_trainable", value)

@@ -178,6 +178,7 @@ local function plain_list(self, vocabulary)
   return vocabulary
 end
 
+-- How many tokens at the beginning of a list are the layer's own (mask and out-of-vocabulary ones); 0 unless all of them are there.
 local function has_special(self, list)
   local special = special_tokens(self)
   for i, token in ipairs(special) do
@@ -205,6 +206,8 @@ function IndexLookup:vocabulary_size()
   return token_start(self) + #(self._tokens or {})
 end
 
+-- Sets the vocabulary, without special tokens, and drops what was made of the old one. Raises where outputs of a layer that was used would
+-- get another size.
 local function set_tokens(self, tokens)
   local before = self._frozen_size
   local given = self._given
@@ -329,6 +332,7 @@ local function output_shape(self, shape)
   return result
 end
 
+-- Of host_layer.lua. model_dtype: what a model gets, where it differs from what adapt and data sets get.
 function IndexLookup:_takes(specs)
   local spec, is_text = specs[1], specs[1].dtype == "string"
   if self._given.invert then
@@ -441,6 +445,8 @@ function IndexLookup:_assets()
   return { ["vocabulary.txt"] = table.concat(lines, "\n") }
 end
 
+-- Takes the vocabulary of a file, a token a line. read(name): the text of a file, or nil. Empty lines at the end are dropped unless the
+-- config says that there are as many tokens; a line that cannot be a token raises, since leaving it out would shift all later numbers.
 function IndexLookup:_read_assets(read)
   if self._input.vocabulary then return end
   local text = read "vocabulary.txt"

@@ -81,6 +81,8 @@ function quantization.describe(layer)
   return some and { layers = list } or nil
 end
 
+-- Quantizes a layer as a file's record says: with the range of its inputs, or by row where it has none. Raises for a record that it does
+-- not know.
 local function restore_one(layer, record, path)
   local given = record.input_range
   if record.mode ~= "int8" or given ~= nil and (type(given) ~= "table" or type(given[1]) ~= "number" or type(given[2]) ~= "number") then
@@ -89,6 +91,7 @@ local function restore_one(layer, record, path)
   quantization.set(layer, given and "QUANTIZED" or "QUANTIZED_BY_ROW", given and given[1], given and given[2])
 end
 
+-- The layers inside of a wrapper, by their order; entries that are no tables are not quantized.
 local function restore_inside(layer, list, path)
   local inside = quantization.layers(layer)
   if type(list) ~= "table" or #list ~= #inside then

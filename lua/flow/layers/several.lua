@@ -135,6 +135,8 @@ local function map(value, f)
   return list
 end
 
+-- The call with f(tensor) in place of each tensor, in one order in all processes: positions, then options by name. list: all results in
+-- this order.
 local function map_call(call, f)
   local result = { arguments = {}, options = {}, list = {} }
   local function each(t)

@@ -119,6 +119,7 @@ local STFTSpectrogram = define("STFTSpectrogram", "mode: string = 'log', frame_l
 -- Cosine sums that windows are, by their coefficients.
 local WINDOWS = { hann = { 0.5, -0.5 }, hamming = { 0.54, -0.46 }, blackman = { 0.42, -0.5, 0.08 }, boxcar = { 1 } }
 
+-- The weights of a frame's samples as a list, the sum of cosines that WINDOWS has for the name; nil: no window.
 local function window_of(self, given)
   local n, list = given.frame_length, {}
   if not given.window then return nil end
@@ -155,6 +156,7 @@ local function waves(self, wave)
   return tensor.tensor(rows) / scale
 end
 
+-- The transform is a convolution whose kernels are the waves: cosines for the real part, sines for the imaginary one.
 function STFTSpectrogram:build()
   local shape, mode = { self._given.frame_length, 1, self._frequencies }, self._given.mode
   local function add(name, wave)

@@ -133,6 +133,7 @@ local function masked_input(input)
   return t
 end
 
+-- { shape =, dtype =, _times = } of a traced tensor, -1 for the batch; _times: it has that many rows for each of the batch. nil: no tensor.
 local function describe_output(t)
   if not native.is_tensor(t) then return nil end
   local shape = symbolic.dims(t)
@@ -262,6 +263,7 @@ function symbolic.with_masks(layer, inputs, list)
   return result
 end
 
+-- Raises unless all entries of a list are symbolic.
 local function check_inputs(layer, list)
   for i = 1, errors.check_list(object.title(layer) .. ": the inputs", list) do
     if not symbolic.is(list[i]) then
@@ -377,6 +379,8 @@ Symbolic.metatable.__index = function(self, key)
   return field_of(self, key)
 end
 
+-- Lets symbolic tensors have the operators and methods that tensors have; each becomes a node of a graph. Called once, when flow.layers is
+-- loaded.
 function symbolic.install_operators(ops)
   for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do Symbolic.metatable["__" .. name] = ops[name] end
   Symbolic.metatable.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice

@@ -53,6 +53,7 @@ function RULES.Concatenate(layer, inputs, mask)
   return ops.any(ops.concat(whole, axis >= 0 and axis + 1 or axis), -1)
 end
 
+-- The mask of a layer's output, symbolic or nil: by the rule of its class, else that of its first input.
 function symbolic_masks.compute(layer, inputs, mask)
   local rule = RULES[object.class_of(layer).name]
   if rule then return rule(layer, inputs, mask) end

@@ -31,6 +31,7 @@ local function choose(title, name, value, known)
   raise("%s: %s is %s, false or a function, got %s", title, name, table.concat(names, ", "), errors.describe(value))
 end
 
+-- The widths of n-grams as a list: 3 is { 1, 2, 3 }; nil: none. Raises for others than 1 to 8 whole numbers.
 local function ngram_widths(title, ngrams)
   if ngrams == nil then return nil end
   local list = {}
@@ -158,6 +159,8 @@ end
 
 ---- vocabulary -------------------------------------------------------------------------------------------------------------
 
+-- Without functions of Lua the library reads and counts. With one, all texts are read first, prepared here and given to the inner layer at
+-- once.
 signature.takes "data: data, batch_size?, steps?: count"
 function TextVectorization:adapt(data, _, steps)
   if not in_lua(self) then return inner_of(self):adapt(data, { steps = steps }) end

@@ -34,6 +34,8 @@ local function each_batch(self, is_text, data, steps, f)
   f(view)
 end
 
+-- The tokens that were counted, the most frequent first, up to max_tokens, without the special ones; and in how many documents each was.
+-- first: how many special tokens come before them. Sizes: offsets has an entry more than there are tokens.
 local function read_counts(self, is_text, counts, first)
   local values, offsets, times, documents = native.out("flow_tensor"), native.out("flow_tensor"), native.out("flow_tensor"),
     native.out("flow_tensor")

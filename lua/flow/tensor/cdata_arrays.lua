@@ -11,6 +11,9 @@ local element_types = {
   int8_t = "int8", uint8_t = "uint8", int32_t = "int32", int64_t = "int64", long = "int64", ["long long"] = "int64", bool = "bool",
 }
 local unsigned_types = { uint64_t = true, ["unsigned long"] = true, ["unsigned long long"] = true }
+-- Of an array of LuaJIT's FFI: its dtype, its shape, a pointer to its first element, which is valid as long as the array is, and true where
+-- its elements are unsigned and of 64 bits; nil for another cdata. The name of its type says the sizes; where the first one is open
+-- ("[?]"), the array's bytes do.
 function cdata_arrays.describe(value)
   local element, suffix = tostring(value):match("^cdata<(.-) ?%(?&?%)?(%[[%[%]%d?]*)>")
   element = element and element:gsub("^const ", "")

@@ -32,6 +32,7 @@ local function implied(inputs)
   return list
 end
 
+-- The labels of each operand and of the result, lists of texts. Without -> the result has the labels that stand once, as NumPy has it.
 local function parse(equation, operand_count)
   if type(equation) ~= "string" then
     raise("%s: the equation is a text such as \"ij,jk->ik\", got %s", WHAT, errors.describe(equation))

@@ -33,6 +33,7 @@ local RETRACES_BEFORE_WARNING = 5
 ---- signatures ------------------------------------------------------------------------------------------------------------
 
 local identities, identity_count = setmetatable({}, { __mode = "k" }), 0
+-- A number that stands for an object as long as it lives; objects are told apart by it in keys of calls.
 local function identity(object)
   if not identities[object] then
     identity_count = identity_count + 1
@@ -102,8 +103,9 @@ local function substitute(value, replacements, counter)
   return result
 end
 
--- Replaces tensors, and what stands for one, in a result by their number in `outputs`, as { output = n }.
-local OUTPUT = {}
+local OUTPUT = {}      -- the metatable of a mark { number = } in place of a tensor
+-- A copy of what a traced function returned, with a mark in place of each tensor, which is added to outputs; fill_template puts results
+-- into it. Objects that stand for a tensor count as it, other objects stay.
 local function template(value, outputs)
   local stands_for = type(value) == "table" and getmetatable(value)
   if type(stands_for) == "table" and stands_for.__tensor then value = stands_for.__tensor(value) end
@@ -198,6 +200,7 @@ local function take_results(entry, outputs, index)
   return values
 end
 
+-- Runs a plan on the tensors of a call and returns what the function returned when it was traced, with new tensors.
 local function run(self, entry, tensors, rows)
   local instance, list = ready(self, entry, rows), {}
   for i, t in ipairs(tensors) do list[i] = t.value end
@@ -224,6 +227,7 @@ local function warn_of_retraces(self, parts, places)
     self.where, self.traces, difference)
 end
 
+-- Keeps a plan as the one used last; above MAX_PLANS the one that was not used for the longest time is released.
 local function remember(self, key, entry)
   local recent = self.recent
   for i = 1, #recent do
@@ -284,6 +288,8 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
   return entry, not fixed
 end
 
+-- A call: by a plan for arguments of this kind, or by Lua, where a trace or tape that is under way has to see the ops, and where the
+-- function cannot be traced.
 local function call(self, ...)
   if self.stays_lua or C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
   local arguments = pack(...)

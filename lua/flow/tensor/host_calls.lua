@@ -36,6 +36,7 @@ local moved
 function Column.__apply(...) return moved(...) end
 function Column.__index(_, name) return host_calls.method(name) end
 
+-- The position of a value among those of the function that ds:map records just now, and its spec; nothing for other values, or elsewhere.
 local function find(value)
   local recorder = scopes.own().host_calls
   local kind = type(value)

@@ -82,6 +82,7 @@ function internal.check_fit(what, options)
   return options.crop_to_aspect_ratio and 1 or options.pad_to_aspect_ratio and 2 or 0
 end
 
+-- The number of channels that color_mode or channels ask for, 3 by default, 0 for as many as a file has.
 local function channels_of(what, options)
   local mode, channels = options.color_mode, options.channels
   if mode ~= nil and channels ~= nil then raise("%s: give channels or color_mode, not both", what) end

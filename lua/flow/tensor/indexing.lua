@@ -150,6 +150,7 @@ local function slice(t, key)
   return ops.reshape_raw(result, kept)
 end
 
+-- t[key]: a view of the same memory where nobody records; for a symbolic tensor or under a tape the op slice, so that it is in the graph.
 function tensor.select(t, key)
   local p = native.pointer(t)
   if C.flow_tensor_is_symbolic(p) ~= 0 or C.flow_tape_depth(native.context) > 0 then return slice(t, key) end
@@ -158,6 +159,7 @@ function tensor.select(t, key)
   return view(t, key)
 end
 
+-- t[key] = value: fills, or copies a tensor or list of the selection's shape, converted to t's dtype. Views of the same memory change, too.
 function tensor.assign(t, key, value)
   tensor.need_value(t, "assigning an element")
   if C.flow_tape_depth(native.context) > 0 then

@@ -11,6 +11,7 @@ local signature = require "flow.signature"
 
 local math_ = signature.module("flow.math", nil, function(_, name) return type(name) == "string" and ops[name] or nil end)
 
+-- Labels {samples}, or {samples, 1}, as int64, one after the other in memory.
 local function labels_of(what, name, value)
   local t = native.is_tensor(value) and value or tensor.tensor(value, { dtype = "int64" })
   local shape = t.shape

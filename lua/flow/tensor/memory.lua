@@ -17,6 +17,8 @@ local one = native.out("flow_tensor")
 -- rather than by a finalizer, which would ask about tensors that are gone when a state closes.
 local anchors = native.anchors
 
+-- Lets go what a tensor's memory was kept for: an anchor whose keeper has no other owner than itself. The list is shortened in place, and
+-- looked at again when it has twice as many entries as stayed.
 local function sweep_anchors()
   local kept = 0
   for i = 1, #anchors do

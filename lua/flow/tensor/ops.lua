@@ -27,6 +27,7 @@ for id = 0, C.flow_op_count() - 1 do ids[native.string(C.flow_op_name(id))] = id
 
 local inputs, outputs = native.out("flow_tensor", 3), native.out("flow_tensor", 4)
 
+-- Applies an op. Where memory is missing, tensors that the collector has not seen yet are released first, and it is tried once more.
 local function run(op, list, count, attributes)
   local status = C.flow_apply(context, op, list, count, attributes, outputs)
   if status == C.FLOW_OUT_OF_MEMORY then
@@ -218,6 +219,7 @@ end, "clip")
 
 ---- casts and copies --------------------------------------------------------------------------------------------------------------
 
+-- x itself where it has the dtype already.
 local function cast(x, dtype)
   local wanted = native.dtype(dtype, "flow.cast")
   x = operand(x, nil, "flow.cast")
@@ -289,6 +291,7 @@ local REDUCTION = "x, axis?: number|list, keepdims: boolean = false"
 local WITH_DTYPE, WITH_INITIAL = REDUCTION .. ", dtype?: string", REDUCTION .. ", initial?: number"
 local WITH_MORE = { prod = WITH_DTYPE, max = WITH_INITIAL, min = WITH_INITIAL }
 
+-- Defines a reduction (x, axis, keepdims); what only some have (where, initial ...) is done by composed/reductions.lua.
 local function define_reduction(name, id)
   local what = "flow." .. name
   takes(WITH_MORE[name] or REDUCTION)
@@ -423,6 +426,7 @@ function ops.full_raw(x, shape, value, dtype)
   return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
 end
 
+-- The shape of x, also a symbolic one, filled; the dtype is x's unless options have another one.
 local function full_like(x, value, options, what)
   x = operand(x, nil, what)
   local dtype = native.dtype(options and options.dtype or dtype_of(x))

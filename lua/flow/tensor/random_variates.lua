@@ -43,6 +43,7 @@ end
 -- at least; of this many one is. alpha below 1: that of alpha + 1 times U^(1 / alpha).
 local ATTEMPTS = 12
 
+-- An element that is accepted in none of the attempts, which all elements make, gets d, a value near the mean.
 local function gamma(shape, alpha, next_options)
   local small = ops.lt(alpha, 1)
   local d = ops.where(small, alpha + 1, alpha) - 1 / 3

@@ -32,6 +32,7 @@ function strings.are(value)
   return type(value) == "string"
 end
 
+-- The shape of nested lists by their first entries; put_in_order checks the others.
 local function shape_of(value)
   local shape = {}
   while type(value) == "table" do
@@ -41,6 +42,7 @@ local function shape_of(value)
   return shape
 end
 
+-- Adds all strings below a value to list, row by row. Raises where a row has another length than shape says.
 local function put_in_order(what, value, shape, depth, list)
   if depth > #shape then
     if type(value) ~= "string" then raise("%s: a list of strings has %s among them", what, errors.describe(value)) end
@@ -63,6 +65,7 @@ function strings.flat(what, value)
   return put_in_order(what, value, shape, 1, {}), shape
 end
 
+-- Strings of a flat list from a position on as nested lists, and the position after them.
 local function build(list, shape, depth, position)
   if depth > #shape then return list[position], position + 1 end
   local result = {}

@@ -118,6 +118,7 @@ local function flatten(sources, leaves)
   return positions
 end
 
+-- Gradients, nested as the sources were. positions: the same nesting with each one's number.
 local function unflatten(positions, gradients)
   if type(positions) == "number" then return gradients[positions] end
   local result = {}

@@ -104,6 +104,8 @@ function variable.assigned(self)
   return list and list.values[self]
 end
 
+-- Notes an assignment that is made at the end of what is under way, the last one of several to a variable. value: of the variable's shape,
+-- or one that is broadcast to it.
 local function defer(list, self, value)
   local fitting = value:to(self.dtype)
   local found, wanted = tensor.shape_text(tensor.raw_shape(fitting)), tensor.shape_text(self.shape)
@@ -177,6 +179,7 @@ for _, name in ipairs { "item", "totable", "data" } do
     return native.methods[name](storage(self))
   end)
 end
+-- A tensor's method as one of the variable's, which reads its value first; nil: tensors have none of this name.
 local function forward(name)
   local method = native.methods[name] or require("flow.tensor").late_method(name)
   if not method or name == "close" then return nil end

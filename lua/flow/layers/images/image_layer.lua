@@ -117,6 +117,8 @@ local function batch_of(self, x)
   return ops.expand_dims(x, 1), function(y) return ops.squeeze(y, 1) end
 end
 
+-- Random layers change pictures in training only, others (definition.always) in each call. A single picture {height, width, channels} is a
+-- batch of one on the way.
 function ImageLayer:call(inputs, options)
   local x, back = batch_of(self, inputs)
   local definition = image_layer.definitions[self.class_name]
@@ -145,6 +147,7 @@ local function call_named(self, inputs, training)
   return result
 end
 
+-- Also takes data by name, { images =, bounding_boxes =, labels =, ... }, whose parts change together.
 function ImageLayer:_call(inputs, options)
   if not arguments.is_options(inputs) then return Layer._call(self, inputs, options) end
   options = errors.check_options(object.title(self), options, { training = true })

@@ -78,6 +78,8 @@ places.RandomShear = define("RandomShear", { "x_factor: number|list = 0", "y_fac
   end,
 })
 
+-- Moves the corners of each picture by the shares of its sides that were drawn. drawn: moves {n, 4, 2}, applies: which pictures are
+-- changed.
 local function put_in_perspective(_, x, given, drawn)
   local height, width = size_of(x)
   local right, bottom = width - 1, height - 1

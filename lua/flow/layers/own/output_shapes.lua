@@ -45,6 +45,7 @@ local function is_shape(value)
   return true
 end
 
+-- A symbolic input for a shape with the batch size, nil or -1 where a size is open.
 local function input_of(layer, shape, dtype)
   local sizes = {}
   for i = 1, table.maxn(shape) do sizes[i] = shape[i] or -1 end
@@ -64,6 +65,7 @@ local function inputs_of(layer, value, dtype)
   return result
 end
 
+-- The shapes of symbolic tensors, nested as these are.
 local function shapes_of(outputs)
   if symbolic.is(outputs) then return { unpack(outputs.shape) } end
   local result = {}

@@ -42,6 +42,8 @@ local function copy(layer, prefix, changes)
   return entries.copy(layer, changes)
 end
 
+-- Raises unless the two layers go in different directions and are alike in what their results' shape depends on; these options become
+-- fields.
 local function check_pair(self, forward, backward)
   local option, title = recurrent_calls.option, object.title(self)
   if option(forward, "go_backwards", title) == option(backward, "go_backwards", title) then

@@ -54,6 +54,7 @@ function cells.sizes(cell)
   return list
 end
 
+-- Adds the tensors of a state to a list, depth first: a state is a tensor, or a list of states. Returns the list.
 local function flat(value, list)
   if native.is_tensor(value) then list[#list + 1] = value
   elseif type(value) == "table" and not getmetatable(value) then

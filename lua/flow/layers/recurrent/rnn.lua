@@ -202,6 +202,8 @@ local function kept_states(self, x)
   return list
 end
 
+-- The states before the first step, a flat list in the cell's dtype: those given, else those kept from the batch before (stateful), else
+-- the cell's own beginning.
 local function initial_states(self, x, given)
   local kept = self.stateful and kept_states(self, x)
   local list = given and cells.flat(given) or kept or cells.begin(self.cell, x)

@@ -115,6 +115,8 @@ end
 -- {n, steps, ...} as {steps, n, ...}, and back.
 local function swapped(t) return ops.swapaxes(t, 1, 2) end
 
+-- Calls the layer for each step, in a traced loop where that is possible, else one after the other; the results are stacked along the
+-- steps' axis. For layers that may treat rows together: BatchNormalization in training, layers that are written in Lua.
 local function one_by_one(self, x, mask, training, dims)
   local results = {}
   local single
@@ -142,6 +144,8 @@ local function check_mask(self, mask, dims)
   end
 end
 
+-- call(x, options), or call(x, mask, options), or call({ inputs =, mask =, ... }). Steps are put into the batch's axis and the layer is
+-- called once, where it treats each row by itself.
 function TimeDistributed:call(x, ...)
   local mask, options = ...
   if options == nil then mask, options = nil, mask end

@@ -180,6 +180,8 @@ local function parse_side(text)
   return groups
 end
 
+-- einops.rearrange: splits the axes of the left side into the names in brackets, puts them in the order of the right side, and joins those
+-- in brackets there. lengths: sizes by name, for names that the tensor's shape does not decide; one of each bracket may be left out.
 local function rearrange(x, pattern, lengths)
   x = operand(x, "rearrange")
   local left, right = pattern:match "^(.-)%->(.*)$"
@@ -224,6 +226,7 @@ local function band(rows, columns, test, k)
   return ops[test](column - row, k)
 end
 
+-- Defines tril or triu: zeros where test(row, column, k) does not hold, in each matrix of the last two axes.
 local function triangle(name, test)
   takes "x, k = 0"
   define(function(x, k)

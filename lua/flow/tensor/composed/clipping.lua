@@ -32,6 +32,7 @@ local function places(what, list)
   return found, last
 end
 
+-- The square root of the sum of all squares; found: the positions of a list that have a tensor. 0 where none has.
 local function norm_of(what, list, found)
   local total
   for _, i in ipairs(found) do

@@ -46,6 +46,7 @@ local function flatten(x, list)
   end
 end
 
+-- Some tensor of a nested list, for the length of an axis that all of them have.
 local function first_of(x)
   if not is_list(x) then return operand(x, "map") end
   local _, entry = next(x)
@@ -299,6 +300,9 @@ local function looped(f, state, xs, rounds, reverse)
   return { y = #others > 0 and others.of(of_rounds) or nil, state = states_of(after) }
 end
 
+-- f(state, row) -> state, result for each row of xs, the last one first with reverse; returns the results, stacked in the rows' order, or
+-- nil where f gives none, and the last state. xs: a tensor, a nested list of them with equally many rows, or nil: `length` rounds. Inside
+-- of a trace it becomes a loop of the plan, unless that is not possible or unroll is set.
 local function scan(f, state, xs, length, reverse, unroll)
   state, xs = tensors_of(state), tensors_of(xs)
   local rounds, results = rounds_of(xs, length), {}

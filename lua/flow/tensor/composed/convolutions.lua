@@ -32,6 +32,7 @@ local function plane(g)
   return list
 end
 
+-- Sets padding and strides of two axes in an op's attributes.
 local function fill_window(a, p)
   for i = 0, 1 do
     a.padding[2 * i], a.padding[2 * i + 1] = p.before[i + 1], p.after[i + 1]
@@ -62,6 +63,8 @@ local function on_planes(x, g, f, combine, outside)
   return result
 end
 
+-- x: {n, sizes..., channels}, 1 to 3 sizes; kernel: {sizes..., channels / groups, filters}. One axis is a plane of one row; of three axes
+-- the planes of each position of the kernel along the first one are convolved and added up. Whole numbers are computed as float32.
 local function convolve(x, kernel, options, what)
   local dtype = tools.is_float(x) and x.dtype or "float32"
   x, kernel = x:to(dtype), kernel:to(dtype)
@@ -86,6 +89,7 @@ local function convolve(x, kernel, options, what)
 end
 
 local CONVOLUTION = ", { " .. WINDOW .. ", dilation_rate?: number|list; }"
+-- Defines a function (inputs, kernel, options) that f does with channels last.
 local function convolution(name, f)
   takes("inputs, kernel" .. CONVOLUTION)
   tools.define_long(function(x, kernel, options)
@@ -153,6 +157,7 @@ end, "conv_transpose")
 
 ---- pooling ----------------------------------------------------------------------------------------
 
+-- Defines a pooling. combine: of the planes of three axes; outside: what a plane of the padding gives.
 local function pooling(name, op, combine, outside)
   takes("inputs, pool_size: number|list, { " .. WINDOW .. "; }")
   tools.define_long(function(x, size, options)

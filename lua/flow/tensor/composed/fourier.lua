@@ -96,6 +96,7 @@ define(function(x)
   return transform(re, im, "fft")
 end, "fft")
 
+-- The transform along the last axis, then along the one before it; x: a pair of real and imaginary parts.
 local function over_two_axes(x, what)
   local re, im = parts_of(x, what)
   if re.rank < 2 then raise("flow.%s: expected two axes or more, got shape %s", what, tensor.shape_text(tools.dims(re))) end

@@ -84,6 +84,8 @@ local function border(before, after, target, n, sign, what)
   if target and after and not before then return sign * (target - n) - after, after end
   raise("flow.keras.ops.image.%s: give two of the border before, the border after and the target size, for height and for width", what)
 end
+-- Top, bottom, left and right border of padding (sign 1) or cropping (-1), of which Keras lets one of each pair follow from the target
+-- size; then height and width of x {n, height, width, channels}. Raises for a border below 0.
 local function borders(x, options, kind, sign, what)
   local height, width = tools.length(x, 2, what), tools.length(x, 3, what)
   local top, bottom = border(options["top_" .. kind], options["bottom_" .. kind], options.target_height, height, sign, what)
@@ -108,6 +110,7 @@ end)
 local METHODS = { nearest = 0, bilinear = 1, bicubic = 2, area = 3, lanczos3 = 4, lanczos5 = 5 }
 local FILLS = { reflect = 0, wrap = 1, constant = 2, nearest = 3 }
 
+-- The number of an option's text; raises, naming the known texts, for another one.
 local function choose(value, choices, what, name)
   local number = choices[value]
   if not number then
@@ -148,6 +151,7 @@ picture_op("resize", RESIZE, function(x, size, options)
   return ops.saturate_cast(y, dtype)
 end)
 
+-- x {n, height, width, channels} at the places that projective transforms {n, 8} lead to, in x's dtype.
 local function sampled(x, transforms, options, what)
   local list = floats(x, what)
   return tools.apply("sample_image", { list, transforms:to(list.dtype) }, function(a)
@@ -359,6 +363,7 @@ local function cubic(x)
   local near, far = ((x * 1.5 - 2.5) * x) * x + 1, ((x * -0.5 + 2.5) * x - 4) * x + 2
   return ops.where(ops.ge(x, 2), 0, ops.where(ops.ge(x, 1), far, near))
 end
+-- Lanczos' kernel, sinc(x) * sinc(x / radius), as a function of distances, which are not negative.
 local function lanczos(radius)
   return function(x)
     local angle = x * math.pi
@@ -382,6 +387,7 @@ local function pixel_weights(from, to, scale, translation, kernel, antialias)
 end
 
 -- Pictures of shape output_shape: each of the axes spatial_dims scaled by a number of `scale` and then moved by one of `translation`.
+-- One axis after the other, each new element is a mix of old ones by a matrix of weights (jax.image.scale_and_translate).
 takes [[images, output_shape: list, scale: data, translation: data, spatial_dims: list,
   method: 'linear'|'bilinear'|'trilinear'|'triangle'|'cubic'|'bicubic'|'tricubic'|'lanczos3'|'lanczos5', { antialias: boolean = true; }]]
 function image.scale_and_translate(images, shape, scale, translation, axes, method, options)

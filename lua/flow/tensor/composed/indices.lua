@@ -58,6 +58,7 @@ local function flat_numbers(positions, dims, what)
   return numbers, size, k
 end
 
+-- The sizes after axis k, and their product.
 local function rest_of(dims, k)
   local rest, size = {}, 1
   for i = k + 1, #dims do
@@ -152,6 +153,8 @@ local function segments_of(data, ids, count, what)
   return rows, ops.where(inside, ids, count):to("int64"), count, width, rest
 end
 
+-- Defines a segment reduction. reduce(rows, numbers, count, width) has one segment more than the result: rows whose number is out of range
+-- go there.
 local function segment_op(name, reduce)
   takes "data, segment_ids, num_segments?, sorted = false"
   define(function(data, ids, count)

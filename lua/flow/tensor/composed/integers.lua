@@ -36,6 +36,7 @@ local function bits_of(x, powers)
   return ops.concat({ tools.part(bits, #tools.dims(bits), 1, 63), ops.lt(x, 0):to("int64"):expand_dims(-1) }, -1)
 end
 
+-- Defines an operation on bits: of_bools for bool, combine(x, y) for tensors of bits, 0 or 1, which have one axis more.
 local function of_bits(name, of_bools, combine)
   local what = "bitwise_" .. name
   define(function(a, b)
@@ -72,8 +73,10 @@ shifted("right_shift", function(a, b)
   return ops.where(ops.gt(b, 62), -ops.lt(a, 0):to("int64"), quotient):to(a.dtype)
 end)
 
--- Euclid's algorithm: two consecutive Fibonacci numbers take longest.
+-- Steps that Euclid's algorithm can need: two consecutive Fibonacci numbers take longest.
 local MOST_STEPS = { int8 = 12, uint8 = 14, int32 = 46, int64 = 92 }
+-- Euclid's algorithm on all elements at once, until all are done; in a trace, which has no values to look at, as many steps as two numbers
+-- of the dtype can need.
 local function gcd(a, b)
   a, b = ops.abs(a), ops.abs(b)
   for _ = 1, MOST_STEPS[a.dtype] do

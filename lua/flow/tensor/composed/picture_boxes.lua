@@ -44,6 +44,7 @@ local function suppress(n, box, score, most, iou, least)
   return taken
 end
 
+-- The sizes of x; raises unless they are those wanted, false for any.
 local function check_dims(x, what, name, ...)
   local dims = tools.dims(x)
   local wanted = { ... }

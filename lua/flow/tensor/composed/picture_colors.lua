@@ -11,6 +11,7 @@ local signature = require "flow.signature"
 
 local ops, takes, raise = tools.ops, signature.takes, errors.raise
 
+-- x as a tensor, and its rank, which is `least` (3) or more.
 local function picture_of(x, what, least)
   x = ops.operand(x, nil, "flow.image." .. what)
   local rank = #tools.dims(x)

@@ -59,6 +59,7 @@ local function identity(n)
   return v
 end
 
+-- Positions from 0 in the order of their values, equal ones in the order that they have.
 local function order_of(values, n, before)
   local order = {}
   for i = 1, n do order[i] = i - 1 end

@@ -79,6 +79,7 @@ function tools.length(x, axis, what)
   return n
 end
 
+-- Returns a whole number from `least`, below 2^53; raises for anything else. what: the function, name: the argument.
 function tools.whole(value, least, what, name)
   if type(value) ~= "number" or value ~= math.floor(value) or value < least or value >= 2 ^ 53 then
     raise("flow.%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
@@ -156,9 +157,11 @@ function tools.count(n)
   return list
 end
 
--- One op of the library by its name, applied to tensors; set(attributes) fills its attributes in. With results, their number, a list.
 local MOST_RESULTS = 4
 local inputs, outputs = native.out("flow_tensor", 6), native.out("flow_tensor", MOST_RESULTS)
+-- Applies an op of the library by its name. set(attributes): fills in the op's attributes, which are zeros before. results: how many there
+-- are, which come as a list then; nil: one tensor. The arrays for inputs and outputs are shared by all calls, so set() must not call this
+-- function.
 function tools.apply(name, list, set, results)
   native.pressure()
   for i = 0, MOST_RESULTS - 1 do outputs[i] = nil end      -- those of the op before have their owners

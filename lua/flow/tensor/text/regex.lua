@@ -34,6 +34,7 @@ local function character(text, at)
 end
 regex.character = character
 
+-- A code point as UTF-8.
 local function encode(value)
   if value < 0x80 then return string.char(value) end
   if value < 0x800 then return string.char(0xc0 + math.floor(value / 64), 0x80 + value % 64) end
@@ -56,6 +57,7 @@ local NAMED = {
 local ESCAPES = { n = 10, t = 9, r = 13, f = 12, v = 11, a = 7 }
 local LAST = 0x10ffff
 
+-- The code points that are in none of the ranges { first, last }, as ranges in order.
 local function complement(ranges)
   local sorted, made, at = { unpack(ranges) }, {}, 0
   table.sort(sorted, function(a, b) return a[1] < b[1] end)
@@ -160,6 +162,8 @@ function Parser:brackets()
   return set_of(negated and complement(ranges) or ranges)
 end
 
+-- What is between parentheses, after the first one: a group with a number, also a named one, (?:...), (?i), (?s), or these flags for a
+-- group only. It leaves the last parenthesis to the caller.
 function Parser:group()
   if not self:take "?" then
     self.groups = self.groups + 1
@@ -186,6 +190,7 @@ function Parser:group()
   return node
 end
 
+-- A character, a set, a group or a place.
 function Parser:atom()
   local text = self.text
   if self:take "(" then
@@ -216,6 +221,7 @@ end
 
 local MOST_REPEATS = 1000      -- as RE2
 
+-- An atom with all the repeats after it: a** is (a*)*.
 function Parser:repeated()
   local node = self:atom()
   while true do
@@ -242,6 +248,7 @@ function Parser:sequence()
   return list
 end
 
+-- Sequences between "|"; flags that one of them sets end with the last one.
 function Parser:alternatives()
   local flags, list = self.flags, { kind = "either", self:sequence() }
   while self:take "|" do list[#list + 1] = self:sequence() end
@@ -298,6 +305,8 @@ function MAKE.either(node, state, after)
   end
 end
 
+-- The group's start is set when it begins, and its place only when its end is reached, so that a repeated group has its last turn. Both are
+-- put back when what comes after does not fit.
 function MAKE.group(node, state, after)
   local number = node.number
   local inner = make(node[1], state, function(at)
