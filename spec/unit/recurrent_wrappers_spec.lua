@@ -113,6 +113,19 @@ describe("Bidirectional", function()
 end)
 
 describe("TimeDistributed", function()
+  it("calls a layer of Lua for more steps than a call of Lua has arguments", function()
+    local Halves = layers.Layer:extend "Halves"
+    function Halves:call(x) return { x, x * 0.5 } end
+    local Doubled = layers.Layer:extend "Doubled"
+    function Doubled:call(x) return x * 2 end
+    local x = flow.ones { 1, 9000, 2 }
+    local y = layers.TimeDistributed(Doubled())(x)
+    assert.same({ 1, 9000, 2 }, { y.shape[1], y.shape[2], y.shape[3] })
+    assert.equal(36000, y:sum():item())
+    local list = layers.TimeDistributed(Halves())(x)
+    assert.same({ 18000, 9000 }, { list[1]:sum():item(), list[2]:sum():item() })
+  end)
+
   it("gives a layer each step, all at once where rows do not meet", function()
     local dense, x = layers.Dense(3, { activation = "tanh" }), normal({ 2, 4, 5 }, 1)
     local y = layers.TimeDistributed(dense)(x)

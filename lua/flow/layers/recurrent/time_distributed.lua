@@ -89,14 +89,23 @@ local function call_layer(self, x, mask, training)
   return penalties.without_activity(self.layer, function() return several.gathered(self.layer(x, options)) end)
 end
 
--- f of each tensor of a result, which may be a list, side by side with those of other results.
-local function map(f, result, ...)
-  if native.is_tensor(result) then return f(result, ...) end
+-- f of each tensor of a result, which is a tensor or a list of them.
+local function map(f, result)
+  if native.is_tensor(result) then return f(result) end
   local list = {}
-  for i, entry in ipairs(result) do
-    local others = {}
-    for k = 1, select("#", ...) do others[k] = (select(k, ...))[i] end
-    list[i] = f(entry, unpack(others))
+  for i, entry in ipairs(result) do list[i] = f(entry) end
+  return list
+end
+
+-- The results of all steps, tensors or lists of equally many, along the axis of steps. Without unpack(): a call takes some thousand values
+-- only.
+local function stacked(results)
+  local first, list = results[1], {}
+  if native.is_tensor(first) then return ops.stack(results, 2) end
+  for k = 1, #first do
+    local steps = {}
+    for i, result in ipairs(results) do steps[i] = result[k] end
+    list[k] = ops.stack(steps, 2)
   end
   return list
 end
@@ -127,7 +136,7 @@ local function one_by_one(self, x, mask, training, dims)
   end)
   if found then return map(swapped, single and found[1] or found) end
   for i = 1, dims[2] do results[i] = call_layer(self, recurrent_calls.step(x, i), mask and recurrent_calls.step(mask, i), training) end
-  return map(function(...) return ops.stack({ ... }, 2) end, unpack(results))
+  return stacked(results)
 end
 
 ---- calls --------------------------------------------------------------------------------------------------------------------------
