@@ -136,7 +136,7 @@ static flow_status check_arguments(const flow_optimizer *optimizer)
     if (clip) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s and %s are given, expected one of them", class, clip, clips[i]);
     clip = clips[i];
   }
-  return FLOW_OK;
+  return optimizer->class->check ? optimizer->class->check(arguments) : FLOW_OK;
 }
 
 /* The attributes of every op of this optimizer: options that a class does not have are 0. */

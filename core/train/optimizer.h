@@ -44,8 +44,8 @@ typedef struct flow_optimizer_class {
    * them for all variables. */
   int                  interleaved;
   const char          *initial_slot;     /* the parameter that the first kind of slot begins with; the others, and all if it is NULL: 0 */
+  flow_status (*check)(const flow_arguments *arguments); /* bounds that this class alone has; NULL: none */
 } flow_optimizer_class;
-
 
 /* ---- state ---------------------------------------------------------------------------------------------------------------- */
 

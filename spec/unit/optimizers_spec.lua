@@ -124,6 +124,10 @@ describe("optimizers that look at single variables", function()
     says("Muon: ns_steps is the number 1.5, expected a whole number from 0", function() optimizers.Muon { ns_steps = 1.5 } end)
     says("Adafactor: learning_rate is -1, expected a number of at least 0", function() optimizers.Adafactor(-1) end)
     says("Ftrl: learning_rate_power is 1, expected a number of at most 0", function() optimizers.Ftrl { learning_rate_power = 1 } end)
+    for _, momentum in ipairs { -0.1, 9 } do
+      says("SGD: momentum is " .. momentum .. ", expected a number from 0 to 1", function() optimizers.SGD { momentum = momentum } end)
+    end
+    says("Lion: beta_1 is 0, expected a number above 0 and at most 1", function() optimizers.Lion { beta_1 = 0 } end)
     says("Ftrl: l1_regularization_strength is -1", function() optimizers.Ftrl { l1_regularization_strength = -1 } end)
     says("LossScaleOptimizer wraps an optimizer: extend that one's class", function() optimizers.LossScaleOptimizer:extend "Mine" end)
   end)

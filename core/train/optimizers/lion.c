@@ -24,6 +24,19 @@ static void update(flow_formula *f)
   f->slots[0] = mix(e, beta_2, momentum, f->gradient);
 }
 
+static flow_status check(const flow_arguments *arguments)
+{
+  double beta_1 = flow_argument_number(arguments, "beta_1");
+  if (beta_1 > 0 && beta_1 <= 1) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "Lion: beta_1 is %g, expected a number above 0 and at most 1", beta_1);
+}
+
 const flow_optimizer_class flow_optimizer_lion = {
-  .name = "Lion", .default_name = "lion", .parameters = lion_parameters, .slots = lion_slots, .formula = update, .interleaved = 1
+  .name = "Lion",
+  .default_name = "lion",
+  .parameters = lion_parameters,
+  .slots = lion_slots,
+  .formula = update,
+  .interleaved = 1,
+  .check = check
 };
