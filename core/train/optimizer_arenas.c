@@ -67,12 +67,14 @@ static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, co
   return status;
 }
 
-/* Whether weight decay is for this variable, too. */
+/* Whether weight decay is for this variable, too. As in Keras a part of a name is looked for in the variable's own, "kernel" of
+ * "dense/kernel". */
 static int decays(const flow_optimizer *optimizer, const flow_variable *variable)
 {
+  const char *slash = strrchr(variable->name, '/'), *own = slash ? slash + 1 : variable->name;
   for (int i = 0; i < optimizer->exclusion_count; i++) {
     const flow_exclusion *e = &optimizer->exclusions[i];
-    if (e->variable == variable || (e->name && strstr(variable->name, e->name))) return 0;
+    if (e->variable == variable || (e->name && strstr(own, e->name))) return 0;
   }
   return 1;
 }

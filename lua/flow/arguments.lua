@@ -30,7 +30,7 @@ local REST = { options = true, kwargs = true, opts = true }
 
 -- What a script's init is given, where the last argument is a table of options that holds some of its parameters by their names:
 -- Block(64, { depth = 2 }), Block { width = 64, depth = 2 }, as from_config(config) makes them. What is left goes to a last parameter that
--- has no value, but for the options of every class, which need no init.
+-- has no value, but for the options of every class, which need no init: in Block(64, { name = "b" }) the second parameter has no value.
 function arguments.for_init(class_name, init, ...)
   local count = select("#", ...)
   local options = count > 0 and (select(count, ...))
@@ -49,7 +49,8 @@ function arguments.for_init(class_name, init, ...)
     if not COMMON[name] then left[name] = value end      -- false, too
   end
   local is_config = arguments.configs[options] and count == 1 and #names > 1
-  if not found and not is_config and (next(left) ~= nil or count >= #names) then return ... end
+  local is_common = next(left) == nil and next(options) ~= nil and count <= #names and not REST[names[#names]]
+  if not found and not is_config and not is_common and (next(left) ~= nil or count >= #names) then return ... end
   values[count] = nil      -- the table of options itself: its place is the first that options fill
   for i = count, #names do values[i], left[names[i]] = options[names[i]], nil end
   local name = next(left)

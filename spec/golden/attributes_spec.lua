@@ -30,7 +30,7 @@ local MISSING = {
   optimizers = set_of [[load_own_variables save_own_variables add_optimizer_variables add_variable add_variable_from_reference update_step
     check_finite lr_adjust transpose_last_axis zeropower_via_newtonschulz5]],
   ["layers.ConvLSTM1D"] = set_of "cell", ["layers.ConvLSTM2D"] = set_of "cell", ["layers.ConvLSTM3D"] = set_of "cell",
-  ["layers.Hashing"] = set_of "strong_hash", ["layers.Normalization"] = set_of "mean",
+  ["layers.Hashing"] = set_of "strong_hash",
   ["layers.StringLookup"] = set_of "vocabulary_dtype",
   ["metrics.F1Score"] = set_of "axis", ["metrics.FBetaScore"] = set_of "axis", ["metrics.BinaryIoU"] = set_of "ignore_class",
 }

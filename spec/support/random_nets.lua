@@ -201,7 +201,7 @@ end
 --- Weights near those that the layers began with, and statistics and biases that are not initial ones.
 local function stir(model, seed)
   for i, v in ipairs(model.variables) do
-    if v.dtype == "float32" and not v.name:find "^mean$" then
+    if v.dtype == "float32" and not v.path:find "^mean$" then
       local noise = flow.random.normal(v.shape, { seed = seed + i, mean = 0, stddev = 0.1 })
       v:assign(v.name:find "variance" and (v:value() + noise):abs() + 0.2 or v:value() + noise)
     end

@@ -15,7 +15,7 @@ describe("gradient_accumulation_steps", function()
     local sgd = optimizers.SGD { learning_rate = 1, momentum = 0.5, use_ema = true, gradient_accumulation_steps = 2 }
     sgd:build { v, w }
     local names = {}
-    for i, variable in ipairs(sgd.variables) do names[i] = variable.name end
+    for i, variable in ipairs(sgd.variables) do names[i] = variable.path end
     assert.same({ "sgd/iteration", "sgd/learning_rate", "sgd/v_average", "sgd/w_average", "sgd/v_gradient_accumulator",
                   "sgd/w_gradient_accumulator", "sgd/v_momentum", "sgd/w_momentum" }, names)
     assert.equal(1, sgd:apply_gradients({ flow.tensor { 4, 8 }, flow.tensor { 1 } }, { v, w }))

@@ -218,7 +218,7 @@ describe("an optimizer written in Lua", function()
     assert.same({ 4, 3 }, w:totable())
     assert.same({ 4, 3 }, optimizer.seen)
     assert.same({ 1, 2 }, optimizer.before:totable())
-    assert.equal("keeping/w_before", optimizer.before.name)
+    assert.equal("keeping/w_before", optimizer.before.path)
   end)
 end)
 

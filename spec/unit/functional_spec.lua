@@ -12,6 +12,12 @@ local function names(list)
   return found
 end
 
+local function paths(list)
+  local found = {}
+  for i, item in ipairs(list) do found[i] = item.path end
+  return found
+end
+
 describe("flow.models.clone_model", function()
   it("makes the same model with its own weights", function()
     local shared, input = flow.layers.Dense(3), flow.Input { 3 }
@@ -48,7 +54,7 @@ describe("flow.Model", function()
     local sum = layers.Add { name = "sum" } ({ deeper, right })
     local model = flow.Model { inputs = { a, b }, outputs = sum }
     assert.same({ "a", "left", "b", "deeper", "right", "sum" }, names(model.layers))
-    assert.same({ "left/kernel", "left/bias", "deeper/kernel", "deeper/bias", "right/kernel", "right/bias" }, names(model.weights))
+    assert.same({ "left/kernel", "left/bias", "deeper/kernel", "deeper/bias", "right/kernel", "right/bias" }, paths(model.weights))
   end)
 
   it("takes lists of inputs and gives lists of outputs", function()

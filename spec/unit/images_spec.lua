@@ -200,7 +200,7 @@ describe("Normalization", function()
     local layer = layers.Normalization()
     layer:adapt(x)
     local mean = x:reshape({ 200, 3 }):mean(1)
-    for i = 1, 3 do assert.is_near(mean:totable()[i], layer.mean:value():totable()[i], 1e-5) end
+    for i = 1, 3 do assert.is_near(mean:totable()[i], layer.adapt_mean:totable()[i], 1e-5) end
     local y = layer(x):reshape { 200, 3 }
     for i = 1, 3 do
       assert.is_near(0, y:mean(1):totable()[i], 1e-5)
@@ -209,14 +209,20 @@ describe("Normalization", function()
     local batches = layers.Normalization()
     batches:adapt { x[{ { 1, 20 } }], x[{ { 21, 27 } }], x[{ { 28, 50 } }] }
     for i = 1, 3 do
-      assert.is_near(layer.mean:value():totable()[i], batches.mean:value():totable()[i], 1e-4)
-      assert.is_near(layer.variance:value():totable()[i], batches.variance:value():totable()[i], 1e-3)
+      assert.is_near(layer.adapt_mean:totable()[i], batches.adapt_mean:totable()[i], 1e-4)
+      assert.is_near(layer.adapt_variance:totable()[i], batches.adapt_variance:totable()[i], 1e-3)
     end
     local scalar = layers.Normalization { axis = {} }
     scalar:adapt(x)
-    assert.is_near(x:mean():item(), scalar.mean:value():item(), 1e-4)
-    assert.same({ "mean", "variance", "count" }, { layer.weights[1].name:match("/(.*)"), layer.weights[2].name:match("/(.*)"),
-                                                  layer.weights[3].name:match("/(.*)") })
+    assert.is_near(x:mean():item(), scalar.mean:item(), 1e-4)
+    assert.same({ { 1, 1, 3 }, { 1, 1, 1 } }, { layer.mean.shape, scalar.variance.shape })      -- as in Keras
+    assert.is_true(layer.mean:reshape { 3 }:eq(layer.adapt_mean):all():item())
+    local given = layers.Normalization { mean = { 2, 2, 2 }, variance = { 1, 4, 9 } }
+    assert.is_nil(given.mean)
+    given:build { -1, 3 }
+    assert.same({ { { 2, 2, 2 } }, { { 1, 4, 9 } } }, { given.mean:totable(), given.variance:totable() })
+    assert.same({ "mean", "variance", "count" }, { layer.weights[1].name, layer.weights[2].name,
+                                                  layer.weights[3].name })
   end)
 
   it("says what does not fit", function()

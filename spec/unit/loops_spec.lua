@@ -276,7 +276,7 @@ describe("a recurrent layer", function()
 
   local function results_of(layer, x, mask)
     return { flow.fn(function(a)
-      local tape, outputs = flow.GradientTape(), nil
+      local tape, outputs = flow.GradientTape { persistent = true }, nil
       tape:watch(a)
       local loss = tape:record(function()
         outputs = layer(a, { mask = mask })

@@ -175,7 +175,7 @@ describe("LossScaleOptimizer", function()
     scaled.learning_rate = 0.25
     assert.equal(0.25, scaled.inner_optimizer.learning_rate)
     local names = {}
-    for i = 1, 6 do names[i] = scaled.variables[i].name end
+    for i = 1, 6 do names[i] = scaled.variables[i].path end
     assert.same({ "loss_scale_optimizer/iteration", "loss_scale_optimizer/learning_rate", "loss_scale_optimizer/step_counter",
                   "loss_scale_optimizer/dynamic_scale", "adam/iteration", "adam/learning_rate" }, names)
   end)

@@ -197,7 +197,7 @@ describe("a metric", function()
     mean:update_state(6)
     assert.equal(3, mean:result())
     assert.equal("m", mean.name)
-    assert.same({ "m/total", "m/count" }, { mean.variables[1].name, mean.variables[2].name })
+    assert.same({ "m/total", "m/count" }, { mean.variables[1].path, mean.variables[2].path })
   end)
 
   it("counts exactly beyond 2^24", function()

@@ -107,7 +107,7 @@ describe("Sequential", function()
     local inner = flow.Sequential { layers.Dense(3, { name = "inner" }) }
     local model = flow.Sequential { layers.Input { 2 }, inner, layers.Dense(1, { name = "outer" }) }
     local names = {}
-    for i, weight in ipairs(model.weights) do names[i] = weight.name end
+    for i, weight in ipairs(model.weights) do names[i] = weight.path end
     assert.same({ "inner/kernel", "inner/bias", "outer/kernel", "outer/bias" }, names)
     inner.trainable = false
     assert.equal(2, #model.trainable_variables)

@@ -36,7 +36,7 @@ describe("averages of the weights", function()
     local sgd = optimizers.SGD { learning_rate = 1, momentum = 0.5, use_ema = true, ema_momentum = 0.75 }
     sgd:apply({ flow.tensor { 1, 1 }, flow.tensor { 2 } }, { v, w })
     local names = {}
-    for i, entry in ipairs(sgd.variables) do names[i] = entry.name end
+    for i, entry in ipairs(sgd.variables) do names[i] = entry.path end
     assert.same({ "sgd/iteration", "sgd/learning_rate", "sgd/v_average", "sgd/w_average", "sgd/v_momentum", "sgd/w_momentum" }, names)
     assert.same({ 0, 1 }, sgd.variables[3]:totable())
     assert.same({ 2 }, sgd.variables[4]:totable())

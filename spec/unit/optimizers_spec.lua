@@ -153,14 +153,14 @@ describe("optimizers that look at single variables", function()
     local function velocities(options)
       local muon, list = optimizers.Muon(options), {}
       muon:build(named)
-      for _, v in ipairs(muon.variables) do list[#list + 1] = v.name:match("^muon/(.*)_velocity$") end
+      for _, v in ipairs(muon.variables) do list[#list + 1] = v.path:match("^muon/(.*)_velocity$") end
       return list
     end
     assert.same({ "hidden/bias", "my_Embedding/embeddings" }, velocities {})
     assert.same({ "hidden/bias", "my_Embedding/embeddings", "output/kernel" }, velocities { exclude_layers = { "output" } })
     assert.same({ "hidden/bias" }, velocities { exclude_embeddings = false })
     local muon = optimizers.Muon { learning_rate = 1, adam_weight_decay = 0.5, weight_decay = false }
-    muon:exclude_from_weight_decay { var_names = { "Embedding" } }
+    muon:exclude_from_weight_decay { var_names = { "embeddings" } }
     local zeros = {}
     for i, v in ipairs(named) do zeros[i] = flow.zeros(v.shape) end
     muon:apply_gradients(zeros, named)
@@ -367,7 +367,7 @@ describe("clipping and weight decay", function()
     local function names(optimizer)
       local list = {}
       optimizer:build { flow.Variable({ 1, 2 }, { name = "a" }), flow.Variable({ 1 }, { name = "b" }) }
-      for i = 3, #optimizer.variables do list[#list + 1] = optimizer.variables[i].name end
+      for i = 3, #optimizer.variables do list[#list + 1] = optimizer.variables[i].path end
       return table.concat(list, " ")
     end
     assert.equal("adam/a_momentum adam/a_velocity adam/b_momentum adam/b_velocity adam/a_velocity_hat adam/b_velocity_hat",

@@ -44,7 +44,7 @@ local CASES = {
 local function weights_of(layer, prefix)
   local found = {}
   for _, weight in ipairs(layer.weights) do
-    local last = weight.name:match "([^/]+)$"
+    local last = weight.name
     if last == prefix or last == prefix .. "_kernel" or prefix == "depthwise" and last == "kernel" then found[#found + 1] = weight end
   end
   return found
@@ -116,7 +116,7 @@ describe("layers of the library", function()
       layer(flow.ones { 1, 3, 2 })
       local kernels = 0
       for _, weight in ipairs(layer.weights) do
-        if weight.name:find "/kernel$" then
+        if weight.name == "kernel" then
           kernels = kernels + 1
           assert.equal(2, weight:value():min():item())
         end

@@ -148,6 +148,17 @@ describe("a constructor", function()
     assert.equal(4, Stop({ patience = 4 }).patience)
   end)
 
+  it("has no parameter that is given the name, as VectorQuantizer(6, 4, name=\"vq\") in Python", function()
+    local Block, given = layers.Layer:extend "Block", nil
+    function Block:init(units, depth, rate) given = { units or false, depth or false, rate or false } end
+    assert.equal("b", Block(6, 4, { name = "b" }).name)
+    assert.same({ 6, 4, false }, given)
+    assert.equal("b", Block(6, 4, 0.5, { name = "b", trainable = false }).name)
+    assert.same({ 6, 4, 0.5 }, given)
+    assert.equal("b", Block { name = "b" }.name)
+    assert.same({ false, false, false }, given)
+  end)
+
   it("refuses other names", function()
     local problem = message_of(function() Block { width = 3, depth = 2, options = {}, dept = 2 } end)
     assert.truthy(problem:find('Block: unknown option "dept"; did you mean "depth"?', 1, true), problem)

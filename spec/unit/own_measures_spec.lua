@@ -245,7 +245,7 @@ describe("losses and metrics written in Lua", function()
     assert.equal(2.25, metric:result():item())
     metric:reset_state()
     assert.equal(6, metric(flow.tensor { { 1 } }, flow.tensor { { -1 } }):item())
-    assert.same({ "off/sum", "off/rows" }, { metric.variables[1].name, metric.variables[2].name })
+    assert.same({ "off/sum", "off/rows" }, { metric.variables[1].path, metric.variables[2].path })
     assert.near(4.5, Power { power = 3 } ({ { 0 }, { 0 } }, { { 1 }, { 2 } }):item(), 1e-6)
     local logs = new_model():fit(x, y, { batch_size = 4, verbose = 0 }).history
     assert.near(2 * logs.off[1], logs.twice[1], 1e-6)

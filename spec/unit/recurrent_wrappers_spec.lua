@@ -33,7 +33,7 @@ describe("Bidirectional", function()
     local both = layers.Bidirectional(given, { name = "both" })
     both(flow.ones { 1, 2, 4 })
     local names = {}
-    for i, v in ipairs(both.weights) do names[i] = v.name end
+    for i, v in ipairs(both.weights) do names[i] = v.path end
     assert.same({ "forward_words/kernel", "forward_words/recurrent_kernel", "forward_words/bias", "backward_words/kernel",
       "backward_words/recurrent_kernel", "backward_words/bias" }, names)
     assert.equal("backward_words", both.backward_layer.name)

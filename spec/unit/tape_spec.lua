@@ -14,7 +14,7 @@ describe("flow.GradientTape", function()
 
   it("differentiates by variables and watched tensors, in the structure of the sources", function()
     local w, x = flow.Variable { 1, 2, 3 }, flow.tensor { 2, 2, 2 }
-    local tape = flow.GradientTape()
+    local tape = flow.GradientTape { persistent = true }
     tape:watch(x)
     local loss = tape:record(function() return (w * w * x):sum() end)
     assert.equal(28, loss:item())
@@ -25,7 +25,7 @@ describe("flow.GradientTape", function()
   end)
 
   it("watches tensors while it records, and intermediate ones", function()
-    local tape, x, y = flow.GradientTape(), flow.tensor(3), nil
+    local tape, x, y = flow.GradientTape { persistent = true }, flow.tensor(3), nil
     local z = tape:record(function()
       tape:watch(x)
       y = x * x
@@ -37,7 +37,7 @@ describe("flow.GradientTape", function()
 
   it("gives nil where the target does not depend on a source", function()
     local v, other = flow.Variable(2), flow.Variable(3)
-    local tape = flow.GradientTape()
+    local tape = flow.GradientTape { persistent = true }
     local y = tape:record(function() return v * v end)
     local gradients = tape:gradient(y, { v, other })
     assert.equal(4, gradients[1]:item())
@@ -47,7 +47,7 @@ describe("flow.GradientTape", function()
   it("stops at stop_gradient and passes variables that are not trainable", function()
     local v = flow.Variable(2)
     local frozen = flow.Variable(3, { trainable = false })
-    local tape = flow.GradientTape()
+    local tape = flow.GradientTape { persistent = true }
     local y = tape:record(function() return v * flow.stop_gradient(v) * frozen end)
     assert.equal(6, tape:gradient(y, v):item())
     assert.is_nil(tape:gradient(y, { frozen })[1])
@@ -55,7 +55,7 @@ describe("flow.GradientTape", function()
 
   it("reaches through indexing, shapes and reductions", function()
     local x = flow.tensor { { 1, 2, 3 }, { 4, 5, 6 } }
-    local tape = flow.GradientTape()
+    local tape = flow.GradientTape { persistent = true }
     tape:watch(x)
     local y = tape:record(function() return (x[2] * x[{ {}, 1 }]:sum()):reshape(3, 1):mean() end)
     -- y = s * (4 + 5 + 6) / 3 with s = x11 + x21
@@ -116,6 +116,59 @@ describe("flow.GradientTape", function()
         t[1] = 0
       end) end))
     assert.equal('a gradient tape has no field "gradent"; did you mean "gradient"?', message_of(function() tape:gradent() end))
+  end)
+
+  it("gives its gradients once, unless it is persistent, as in TensorFlow", function()
+    local v, tape = flow.Variable(3), flow.GradientTape()
+    local spent = "gradient(): this tape gave its gradients already; flow.GradientTape { persistent = true } makes one that may be asked "
+      .. "several times"
+    local function square() return v * v end
+    local y = tape:record(square)
+    assert.equal("gradient(): a source is a tensor, a variable or a list of them, got the number 1",
+      message_of(function() tape:gradient(y, 1) end))
+    assert.equal(6, tape:gradient(y, v):item())
+    assert.equal(spent, message_of(function() tape:gradient(y, v) end))
+    assert.equal("jacobian" .. spent:sub(9), message_of(function() tape:jacobian(y, v) end))
+    y = tape:record(square)
+    assert.equal(6, tape:jacobian(y, v):item())
+    local inside
+    y = tape:record(function()
+      local z = v * v
+      inside = tape:gradient(z, v)
+      return z
+    end)
+    assert.equal(6, inside:item())
+    assert.equal(spent, message_of(function() tape:gradient(y, v) end))
+    local persistent = flow.GradientTape { persistent = true }
+    y = persistent:record(square)
+    for _ = 1, 2 do assert.equal(6, persistent:gradient(y, v):item()) end
+  end)
+
+  -- The values are TensorFlow's, of the same lines.
+  it("forgets with reset(), and leaves out what stop_recording() ran", function()
+    local v = flow.Variable(2)
+    local function check(x)
+      local tape = flow.GradientTape { persistent = true }
+      tape:watch(x)
+      local a, b, c, z, w
+      tape:record(function()
+        a = v * v
+        tape:reset()
+        b = v * 3 + x * x
+        z, c = tape:stop_recording(function(s) return b * s, { b } end, 2)
+        w = b * z
+      end)
+      local of_b, of_constants = tape:gradient(b, { v, x }), tape:gradient({ a, z, c[1] }, { v }, nil, "zero")
+      return of_b[1], of_b[2], tape:gradient(w, v), of_constants[1]
+    end
+    for _, f in ipairs { check, flow.fn(check) } do
+      local found = { f(flow.tensor(3)) }
+      for i, value in ipairs { 3, 6, 90, 0 } do assert.equal(value, found[i]:item(), i) end
+    end
+    local tape = flow.GradientTape()
+    local y = tape:record(function() return v * v end)
+    tape:reset()
+    assert.equal("gradient(): this tape has recorded nothing; call tape:record(f) first", message_of(function() tape:gradient(y, v) end))
   end)
 
   it("records functions only", function()

@@ -19,6 +19,16 @@ describe("flow.Variable", function()
 end)
 
 describe("flow.Variable", function()
+  it("has Keras' name and path", function()
+    local dense, sgd = flow.layers.Dense(2, { name = "d" }), flow.optimizers.SGD { momentum = 0.5 }
+    dense:build { 1, 3 }
+    local kernel = dense.kernel
+    assert.same({ "kernel", "d/kernel" }, { kernel.name, kernel.path })
+    sgd:build { flow.Variable(1, { name = "w" }) }
+    assert.same({ "w_momentum", "sgd/w_momentum" }, { sgd.variables[3].name, sgd.variables[3].path })
+    assert.truthy(tostring(kernel):find('Variable "d/kernel" float32 {3, 2}', 1, true))
+  end)
+
   it("has a name, a dtype, a shape and a trainable flag", function()
     local v = flow.Variable({ { 1, 2 } }, { name = "w" })
     assert.equal("w", v.name)

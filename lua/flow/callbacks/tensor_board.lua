@@ -132,7 +132,7 @@ local function write_weights(self, epoch)
   local train = writer(self, "train")
   for _, layer in ipairs(self.model.layers) do
     for _, weight in ipairs(layer.weights) do
-      local name = weight.name:gsub(":", "_")
+      local name = weight.path:gsub(":", "_")
       local value = weight:value()
       train:histogram(name .. "/histogram", value, epoch)
       local pictures = self.write_images and weight_pictures(value)

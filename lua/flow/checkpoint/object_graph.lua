@@ -44,7 +44,7 @@ local function add_state(self, path, get, set)
   self.state_paths[#self.state_paths + 1] = path
 end
 
-local function leaf(value) return value.name:match("([^/]+)$") or "variable" end
+local function leaf(value) return value.name ~= "" and value.name or "variable" end
 
 local walk
 

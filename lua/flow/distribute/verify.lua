@@ -113,7 +113,7 @@ function verify.compare(p, variables, step)
     local groups = groups_of(all, names, count, index)
     if #groups > 1 then
       found = found + 1
-      first = first or sentence(groups, variables[index + 1].name, #names)
+      first = first or sentence(groups, variables[index + 1].path, #names)
     end
   end
   raise("distribute.verify: after step %d %s; %d of %d variables differ: a memory or a processor is at fault, or a script has changed "

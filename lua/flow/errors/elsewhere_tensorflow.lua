@@ -61,7 +61,6 @@ return {
   },
   tensor = { eval = "tensor:totable()", get_shape = "tensor.shape" },
   tape = {
-    reset = "flow.GradientTape() makes another one", stop_recording = "what is outside of tape:record(f) is not recorded",
     watched_variables = "the variables of a model are model.trainable_variables",
   },
   ["flow.io"] = {

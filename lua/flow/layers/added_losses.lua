@@ -97,7 +97,7 @@ function penalties.collect(layer, list)
     local weight, regularize = entry[1], entry[2]
     if weight.trainable and layer._trainable then
       local value = regularize(weight)
-      if value == nil then raise("%s: the regularizer of %s returned nil, expected a scalar", object.title(layer), weight.name) end
+      if value == nil then raise("%s: the regularizer of %s returned nil, expected a scalar", object.title(layer), weight.path) end
       list[#list + 1] = value
     end
   end

@@ -1,10 +1,15 @@
--- normalization.lua: layer:adapt(data) of Normalization: mean and variance of data into the layer's variables.
+-- normalization.lua: layer:adapt(data) of Normalization: mean and variance of data into the layer's variables, adapt_mean and
+-- adapt_variance. As in Keras mean and variance are what calls compute with: tensors that broadcast against the input, {1, 3} for
+-- rows of 3 numbers, of the variables or of what the layer was given.
 
 local native = require "flow.ffi"
+local json = require "flow.json"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local tensor = require "flow.tensor"
 local passes = require "flow.tensor.passes"
+local ops = require "flow.tensor.ops"
+local layer_config = require "flow.layers.layer_config"
 
 local raise = errors.raise
 
@@ -46,7 +51,33 @@ local function merge(total, mean, variance, count)
   return { mean = new, variance = old_part + (variance + (mean - new):square()) * weight, count = all }
 end
 
+-- The positions of the axes that are kept, of an input with so many: { [3] = true }.
+local function kept_axes(layer, rank)
+  local kept, axes = {}, layer._axes
+  if type(axes) == "number" then axes = { axes } end
+  for _, axis in ipairs(axes or { -1 }) do kept[axis < 0 and rank + 1 + axis or axis] = true end
+  return kept
+end
+
+-- The mean or the variance in the form that broadcasts against the input; nil: the layer is not built.
+local function spread(layer, name)
+  local given, input = layer:get_config()[name], rawget(layer, "_input_shape")
+  if not layer._built or not input then return nil end
+  if type(input[1]) == "table" then input = input[1] end
+  local rank, shape = #input, {}
+  local kept = kept_axes(layer, rank)
+  for axis = 1, rank do shape[axis] = kept[axis] and input[axis] or 1 end
+  if given == nil or given == json.null then return ops.reshape(layer_config.variable(layer, name):value(), shape) end
+  return ops.broadcast_to(ops.operand(given, "float32", "Normalization"), shape)
+end
+
 return function(Normalization)
+  local fields = Normalization.fields
+  function fields.mean(self) return spread(self, "mean") end
+  function fields.variance(self) return spread(self, "variance") end
+  function fields.adapt_mean(self) return layer_config.variable(self, "mean") end
+  function fields.adapt_variance(self) return layer_config.variable(self, "variance") end
+
   function Normalization:adapt(data)
     local total, reduced
     for x in each_batch(self, data) do
@@ -55,10 +86,8 @@ return function(Normalization)
       self(x, { training = false })                      -- checks the shape
       if not reduced then
         reduced = {}
-        local kept, rank = {}, #x.shape
-        local axes = self._axes
-        if type(axes) == "number" then axes = { axes } end
-        for _, axis in ipairs(axes or { -1 }) do kept[axis < 0 and rank + 1 + axis or axis] = true end
+        local rank = #x.shape
+        local kept = kept_axes(self, rank)
         for axis = 1, rank do
           if not kept[axis] then reduced[#reduced + 1] = axis end
         end
@@ -67,7 +96,6 @@ return function(Normalization)
       if count > 0 then total = merge(total, mean, variance, count) end      -- a batch without rows says nothing
     end
     if not total then raise("%s: adapt() found no data", object.title(self)) end
-    self.mean:assign(total.mean:reshape { unpack(self.mean:value().shape) })
-    self.variance:assign(total.variance:reshape { unpack(self.variance:value().shape) })
+    for name, v in pairs { mean = self.adapt_mean, variance = self.adapt_variance } do v:assign(total[name]:reshape { unpack(v.shape) }) end
   end
 end

@@ -78,7 +78,7 @@ end
 local function weights_of(layer, prefix)
   local found = {}
   for _, weight in ipairs(layer.weights) do
-    local last = weight.name:match "([^/]+)$"
+    local last = weight.name
     if last == prefix or last == prefix .. "_kernel" or prefix == "depthwise" and last == "kernel" then found[#found + 1] = weight end
   end
   return found

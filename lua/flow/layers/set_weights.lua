@@ -22,7 +22,7 @@ return function(self, values, input_shape)
   for i, v in ipairs(weights) do
     converted[i] = ops.operand(values[i], v.dtype, "set_weights()")
     if shape_text(converted[i].shape) ~= shape_text(v.shape) then
-      raise("%s: set_weights(): entry %d has shape %s, \"%s\" has %s", object.title(self), i, shape_text(converted[i].shape), v.name,
+      raise("%s: set_weights(): entry %d has shape %s, \"%s\" has %s", object.title(self), i, shape_text(converted[i].shape), v.path,
         shape_text(v.shape))
     end
   end

@@ -67,7 +67,7 @@ local function match(file, stored, layer, variables, list)
   for i, variable in ipairs(variables) do
     local shape = file:shape(stored.positions[i])
     if shape_text(shape) ~= shape_text(variable.shape) then
-      return ("%s: variable \"%s\" has shape %s, the file has %s"):format(object.title(layer), variable.name, shape_text(variable.shape),
+      return ("%s: variable \"%s\" has shape %s, the file has %s"):format(object.title(layer), variable.path, shape_text(variable.shape),
         shape_text(shape))
     end
   end

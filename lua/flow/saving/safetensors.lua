@@ -23,9 +23,9 @@ local safetensors = signature.module "flow.safetensors"
 local function weights_by_name(model)
   local by_name, names = {}, {}
   for _, weight in ipairs(model.weights) do
-    local name, count = weight.name, 1
+    local name, count = weight.path, 1
     while by_name[name] do
-      name, count = weight.name .. "_" .. count, count + 1
+      name, count = weight.path .. "_" .. count, count + 1
     end
     by_name[name] = weight
     names[#names + 1] = name

@@ -171,7 +171,7 @@ local function match(file, path, who, variables, list, count)
     local position = file:find(("%s/%d"):format(path, i - 1))
     local shape = file:shape(position)
     if shape_text(shape) ~= shape_text(v.shape) then
-      raise("%s: %s: variable \"%s\" has shape %s, the file has %s", file.path, who, v.name, shape_text(v.shape), shape_text(shape))
+      raise("%s: %s: variable \"%s\" has shape %s, the file has %s", file.path, who, v.path, shape_text(v.shape), shape_text(shape))
     end
     list[#list + 1] = { position = position, variable = v }
   end

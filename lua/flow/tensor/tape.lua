@@ -4,8 +4,9 @@
 --   local loss = tape:record(function() return loss_fn(y, model(x)) end)
 --   local gradients = tape:gradient(loss, model.trainable_variables)
 --
--- Trainable variables are watched by being read; tensors are watched by tape:watch(t). A tape may be asked for gradients
--- any number of times; recording again starts from the beginning.
+-- Trainable variables are watched by being read; tensors are watched by tape:watch(t). As in TensorFlow a tape is asked for gradients once,
+-- after which it lets go of what it remembers, unless it is made as flow.GradientTape { persistent = true }; recording again starts from
+-- the beginning.
 --
 -- A function made by flow.custom_gradient(f) says itself what the gradients of its inputs are. Its results have no connection with its
 -- inputs in the graph that C knows: every open tape watches them, and remembers the call. Tape:gradient asks C for the gradients of the
@@ -39,13 +40,14 @@ metatable.__index = function(_, key)
   return method
 end
 
--- Options as in TensorFlow: persistent is accepted (every tape is), watch_accessed_variables = false is not supported.
+-- persistent: it may be asked for gradients several times. watch_accessed_variables = false, as TensorFlow has it, is not supported.
 takes "{ persistent: boolean = false, watch_accessed_variables: boolean = true }"
 function tape.GradientTape(options)
   if options.watch_accessed_variables == false then
     raise("flow.GradientTape: watch_accessed_variables = false is not supported; set variable.trainable = false")
   end
-  return setmetatable({ handle = false, recording = false, watched = {}, customs = {} }, metatable)
+  return setmetatable({ handle = false, recording = false, persistent = options.persistent, spent = false, watched = {}, customs = {} },
+    metatable)
 end
 
 local out = native.out("flow_tape")
@@ -57,15 +59,20 @@ local function recorders()
   return own.tapes
 end
 
+-- Raises sentence, with what f is, if it cannot be called.
+local function check_callable(f, sentence)
+  if type(f) ~= "function" and not (type(f) == "table" and getmetatable(f) and getmetatable(f).__call) then
+    raise(sentence, errors.describe(f))
+  end
+end
+
 -- Runs f(...) while the tape records, and returns its results.
 takes("f: callable, arguments...", true)
 function Tape:record(f, ...)
   if self.recording then raise("this tape records already") end
-  if type(f) ~= "function" and not (type(f) == "table" and getmetatable(f) and getmetatable(f).__call) then
-    raise("tape:record takes a function whose operations it records, got %s", errors.describe(f))
-  end
+  check_callable(f, "tape:record takes a function whose operations it records, got %s")
   if self.handle then native.close(self.handle, C.flow_tape_release) end
-  self.handle = false
+  self.handle, self.spent = false, false
   local depth, status = C.flow_tape_depth(context), 0
   local function enter()
     check(C.flow_tape_begin(context, out))
@@ -81,12 +88,51 @@ function Tape:record(f, ...)
       if tapes[i] == self then table.remove(tapes, i) end
     end
     if C.flow_tape_depth(context) > depth then status = C.flow_tape_end(context, self.handle or out[0]) end
+    if self.spent then self:close() end
   end
   local function finish(...)
     check(status)
     return ...
   end
   return finish(native.between(enter, leave, f, ...))
+end
+
+-- Forgets what was recorded so far, while the tape records: what comes counts from here. Tensors stay watched that were
+-- watched before the recording.
+function Tape:reset()
+  if not self.recording then
+    self:close()
+    self.spent = false
+    return
+  end
+  if self.spent then raise("reset(): this tape gave its gradients already; call tape:record(f) again") end
+  check(C.flow_tape_begin(context, out))
+  local handle = native.own(out, C.flow_tape_release)
+  check(C.flow_tape_end(context, self.handle))
+  native.close(self.handle, C.flow_tape_release)
+  self.handle, self.customs = handle, {}
+  for _, t in ipairs(self.watched) do check(C.flow_tape_watch(handle, native.pointer(t))) end
+end
+
+-- The tensors of a result, also inside of lists and tables, as constants.
+local function without_gradients(value)
+  if native.is_tensor(value) then return value.dtype:find("float", 1, true) and ops.stop_gradient(value) or value end
+  if type(value) ~= "table" or getmetatable(value) then return value end
+  local result = {}
+  for key, entry in pairs(value) do result[key] = without_gradients(entry) end
+  return result
+end
+
+-- Runs f(...) and returns its results, through which no gradient flows.
+takes("f: callable, arguments...", true)
+function Tape:stop_recording(f, ...)
+  check_callable(f, "tape:stop_recording takes a function whose operations are not recorded, got %s")
+  local function stopped(...)
+    local results = { ... }
+    for i = 1, select("#", ...) do results[i] = without_gradients(results[i]) end
+    return unpack(results, 1, select("#", ...))
+  end
+  return stopped(f(...))
 end
 
 -- Watches a tensor (or a list of them): every recording from now on, or, while one runs, that one alone, so that a tape that is used for
@@ -241,16 +287,33 @@ local function shared_gradients(self, targets, given, leaves)
   return gradients
 end
 
+-- Calls f(self, ...) for the one answer of a tape that is not persistent, which remembers nothing from then on; of others any number of times.
+-- what: who asks, for messages. A question that fails leaves the tape as it was.
+local function ask(self, what, f, ...)
+  if self.spent then
+    raise("%s: this tape gave its gradients already; flow.GradientTape { persistent = true } makes one that may be asked several times", what)
+  end
+  if not self.handle then raise("%s: this tape has recorded nothing; call tape:record(f) first", what) end
+  local result = f(self, ...)
+  if not self.persistent then
+    self.spent = true
+    if not self.recording then
+      native.close(self.handle, C.flow_tape_release)
+      self.handle, self.customs = false, {}
+    end
+  end
+  return result
+end
+
 -- Gradients of the sum of the target's elements, or of those of all targets of a list, in the structure of sources; nil for a source that
 -- no target depends on, or zeros with unconnected_gradients = "zero". output_gradients, of the target's structure: each element counts so
 -- much, as if the computation went on with a loss of which these are the gradients (a vector-Jacobian product); nil stands for ones.
 takes "target?: data, sources?: data, output_gradients?, unconnected_gradients: 'none'|'zero' = 'none'"
 function Tape:gradient(target, sources, output_gradients, unconnected)
-  if not self.handle then raise("gradient(): this tape has recorded nothing; call tape:record(f) first") end
   local targets, given, leaves = {}, {}, {}
   flatten_targets(target, output_gradients, targets, given)
   local positions = flatten(sources, leaves)
-  local gradients = shared_gradients(self, targets, given, leaves)
+  local gradients = ask(self, "gradient()", shared_gradients, targets, given, leaves)
   if unconnected == "zero" then
     for i = 1, #leaves do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
   end
@@ -258,9 +321,7 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
 end
 
 -- The gradients of each of the `count` parts of a target, which seed(i) picks: a list for each leaf, or false where none depends on it.
--- what: the method that asks, for messages.
-local function gradients_of_parts(self, what, target, count, seed, leaves)
-  if not self.handle then raise("%s: this tape has recorded nothing; call tape:record(f) first", what) end
+local function gradients_of_parts(self, target, count, seed, leaves)
   local lists = {}
   for k = 1, #leaves do lists[k] = false end
   for i = 1, count do
@@ -301,7 +362,7 @@ function Tape:jacobian(target, sources, unconnected)
   local dims, count = known_dims("jacobian()", target, 1)
   local leaves, results = {}, {}
   local positions = flatten(sources, leaves)
-  local lists = gradients_of_parts(self, "jacobian()", target, count, function(i)
+  local lists = ask(self, "jacobian()", gradients_of_parts, target, count, function(i)
     return ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), dims)
   end, leaves)
   for k, leaf in ipairs(leaves) do
@@ -317,10 +378,7 @@ takes "target, source"
 function Tape:batch_jacobian(target, source)
   local dims, count = known_dims("batch_jacobian()", target, 2)
   if not native.is_tensor(source) then raise("batch_jacobian(): the source is a tensor, got %s", errors.describe(source)) end
-  if target.rank == 0 or source.rank == 0 then
-    raise("batch_jacobian(): the first axis of the target and of the source is that of the rows; one of them is a single number")
-  end
-  local list = gradients_of_parts(self, "batch_jacobian()", target, count, function(i)
+  local list = ask(self, "batch_jacobian()", gradients_of_parts, target, count, function(i)
     return ops.zeros_like(target) + ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), joined({ 1 }, dims))
   end, { source })[1]
   if not list then return nil end

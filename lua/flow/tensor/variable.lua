@@ -111,7 +111,7 @@ local function defer(list, self, value)
   local found, wanted = tensor.shape_text(tensor.raw_shape(fitting)), tensor.shape_text(self.shape)
   if found ~= wanted then
     local ok, spread = pcall(fitting.broadcast_to, fitting, self.shape)
-    if not ok then raise("assign to variable \"%s\": value has shape %s, the variable %s", self.name, found, wanted) end
+    if not ok then raise("assign to variable \"%s\": value has shape %s, the variable %s", self.path, found, wanted) end
     fitting = spread
   end
   if list.values[self] == nil then list[#list + 1] = { variable = self } end
@@ -162,11 +162,12 @@ function fields.device(self) return storage(self).device end
 function fields.rank(self) return storage(self).rank end
 function fields.size(self) return storage(self).size end
 fields.ndim = fields.rank
-function fields.name(self) return native.string(C.flow_variable_name(self.handle)) end
+
+-- As in Keras: the name in the layer or optimizer that owns it, "kernel", and the same with those around it, "dense/kernel".
+function fields.path(self) return native.string(C.flow_variable_name(self.handle)) end
+function fields.name(self) return self.path:match "[^/]*$" end
 function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~= 0 end
 
--- Keras' names: with the layers around it, and what an optimizer of that makes of it.
-fields.path = fields.name
 function fields.regularizer() return nil end
 function fields.overwrite_with_gradient() return false end
 
@@ -218,7 +219,7 @@ function metatable.__newindex(self, key, value)
 end
 
 function metatable.__tostring(self)
-  return ("Variable %q %s"):format(self.name, tostring(storage(self)):gsub("^Tensor ", ""))
+  return ("Variable %q %s"):format(self.path, tostring(storage(self)):gsub("^Tensor ", ""))
 end
 
 metatable.describe_names = { { Variable, "method" }, { fields, "field" } }      -- for reference/names.lua

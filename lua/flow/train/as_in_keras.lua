@@ -28,7 +28,7 @@ local function tree_of(variables, entry)
   local root = {}
   for _, v in ipairs(variables) do
     local at, last = root, nil
-    for part in v.name:gmatch "[^/]+" do
+    for part in v.path:gmatch "[^/]+" do
       if last then
         at[last] = at[last] or {}
         at = at[last]
@@ -44,8 +44,8 @@ end
 local function set_tree(model, variables, tree)
   for _, v in ipairs(variables) do
     local at = tree
-    for part in v.name:gmatch "[^/]+" do at = type(at) == "table" and not native.is_tensor(at) and at[part] or nil end
-    if at == nil then raise("%s: set_state_tree: the tree has no %q", object.title(model), v.name) end
+    for part in v.path:gmatch "[^/]+" do at = type(at) == "table" and not native.is_tensor(at) and at[part] or nil end
+    if at == nil then raise("%s: set_state_tree: the tree has no %q", object.title(model), v.path) end
     v:assign(at)
   end
 end

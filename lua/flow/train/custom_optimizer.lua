@@ -108,7 +108,7 @@ local function define(Optimizer)
   -- The position of the variable in the list that the optimizer was built for, from 1.
   function Custom:_get_variable_index(v)
     return rawget(self, "_index") and self._index[v] or raise("%s: %s is not among the variables that it was built for", object.title(self),
-      variable.is_variable(v) and ("variable %q"):format(v.name) or errors.describe(v))
+      variable.is_variable(v) and ("variable %q"):format(v.path) or errors.describe(v))
   end
 
   -- Makes a variable of the optimizer, which `variables` lists after those of the library. initializer: a name, an object of
@@ -137,7 +137,7 @@ local function define(Optimizer)
   -- A variable that begins with the value of another one.
   function Custom:_add_copy(reference, name)
     check(C.flow_variable_tensor(reference.handle, out_tensor))
-    local made = variable.Variable(native.tensor(out_tensor[0]), { name = ("%s/%s_%s"):format(self.name, reference.name, name),
+    local made = variable.Variable(native.tensor(out_tensor[0]), { name = ("%s/%s_%s"):format(self.name, reference.path, name),
                                                                    trainable = false })
     self._own[#self._own + 1] = made
     return made
@@ -151,7 +151,7 @@ local function define(Optimizer)
     end
     check(C.flow_variable_tensor(reference.handle, out_tensor))
     local device = C.flow_tensor_device(native.pointer(native.tensor(out_tensor[0])))
-    return add(self, reference.shape, reference.dtype, initializer, reference.name .. "_" .. name, device)
+    return add(self, reference.shape, reference.dtype, initializer, reference.path .. "_" .. name, device)
   end
 
   -- A list of such variables, one for each of a list; with a list of names, a list for each name.
@@ -211,7 +211,7 @@ local function define(Optimizer)
     self:update_step(gradient, v, rate)
     if variable.assigned(v) == before then
       raise("%s: update_step() assigned nothing to the variable %q: call variable:assign_sub(...) or another assignment at its end",
-        object.title(self), v.name)
+        object.title(self), v.path)
     end
   end
 

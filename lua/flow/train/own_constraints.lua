@@ -11,11 +11,11 @@ return function(optimizer, gradients, variables, servers)
     if constraint and gradients[i - 1] ~= nil then
       if servers then
         errors.raise("%s: the constraint of %q is written in Lua, but updates run on the parameter servers, which have those of the " ..
-          "library only", object.title(optimizer), v.name)
+          "library only", object.title(optimizer), v.path)
       end
       local value = constraint(v:value())
       if not native.is_tensor(value) then
-        errors.raise("%s: the constraint of %q returned %s, expected the weights", object.title(optimizer), v.name, errors.describe(value))
+        errors.raise("%s: the constraint of %q returned %s, expected the weights", object.title(optimizer), v.path, errors.describe(value))
       end
       v:assign(value)
     end

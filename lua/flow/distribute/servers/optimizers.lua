@@ -83,7 +83,7 @@ function optimizers.collect(store, optimizer, scale, rate, gradients, handles, v
   store:register(variables)
   for _, v in ipairs(variables) do
     if v.dtype ~= "float32" then
-      raise("%s: the variable %q is %s; optimizers train float32 variables", object.title(optimizer), v.name, v.dtype)
+      raise("%s: the variable %q is %s; optimizers train float32 variables", object.title(optimizer), v.path, v.dtype)
     end
   end
   native.try(C.flow_update_begin, context, optimizer.handle, scale, rate, gradients, handles, #variables, out_update)
@@ -91,7 +91,7 @@ function optimizers.collect(store, optimizer, scale, rate, gradients, handles, v
   local record, accumulates = record_of(store, optimizer), C.flow_optimizer_accumulation_steps(optimizer.handle) > 1
   for i, v in ipairs(variables) do
     if gradients[i - 1] ~= nil and not record.gradients[v] then
-      record.gradients[v] = hidden(store, tensor.zeros(v.shape, { device = "cpu" }), v.name .. "/gradient", v)
+      record.gradients[v] = hidden(store, tensor.zeros(v.shape, { device = "cpu" }), v.path .. "/gradient", v)
       record.list[#record.list + 1] = v
     end
     if accumulates then out_tensor[0] = gradients[i - 1] ~= nil and C.flow_tensor_retain(gradients[i - 1]) or nil

@@ -89,7 +89,7 @@ function Store:register(list)
   for _, v in ipairs(list) do
     if not self._known[v] and KEPT[v.dtype] then
       local t = storage(v)
-      local entry = { variable = v, name = v.name:sub(1, 100), shape = t.shape, size = t.size, dtype = t.dtype, width = KEPT[t.dtype],
+      local entry = { variable = v, name = v.path:sub(1, 100), shape = t.shape, size = t.size, dtype = t.dtype, width = KEPT[t.dtype],
                       constraint = constraint_of(v),
                       parts = {}, base = tensor.zeros(t.shape, { dtype = t.dtype, device = "cpu" }) }
       cut(self, entry)

@@ -41,7 +41,7 @@ end
 -- The kernel or bias of a projection.
 local function weight_of(layer, projection, name)
   for _, v in ipairs(layer.weights) do
-    if v.name:find("/" .. projection .. "/" .. name, 1, true) then return v end
+    if v.path:find("/" .. projection .. "/" .. name, 1, true) then return v end
   end
 end
 

@@ -2,7 +2,7 @@
 
 return function(layer, y)
   for _, v in ipairs(layer.weights) do
-    if v.name:match "[^/]*$" == "bias" then
+    if v.name == "bias" then
       y = y + v
       break
     end

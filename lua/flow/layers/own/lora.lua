@@ -101,7 +101,7 @@ function lora.install(class, Layer)
       if not rawget(self, "_lora") then return Layer.save_own_variables(self, store) end
       local count = 0
       for _, v in ipairs(self.weights) do
-        local last = v.name:match "[^/]*$"
+        local last = v.name
         if not last:find "^lora_" then
           store[tostring(count)] = last == name and merged(self) or v:value()
           count = count + 1
@@ -114,7 +114,7 @@ function lora.install(class, Layer)
       local state, count = rawget(self, "_lora"), 0
       if not state then return Layer.load_own_variables(self, store) end
       for _, v in ipairs(self.weights) do
-        if not v.name:match("[^/]*$"):find "^lora_" then
+        if not v.name:find "^lora_" then
           v:assign(store[tostring(count)] or errors.raise("%s: load_own_variables() found no \"%d\"", object.title(self), count))
           count = count + 1
         end

@@ -25,7 +25,7 @@ variable.ndim: The number of dimensions, as NumPy calls it.
   print(flow.Variable({ 1, 2 }).ndim)      --> 1
 variable.size: The number of elements.
   print(flow.Variable({ 1, 2 }).size)      --> 2
-variable.name: Its name, which files of weights have, too.
+variable.name: Its name in the layer or optimizer that owns it, such as kernel.
   print(flow.Variable(1, { name = "gain" }).name)      --> gain
 variable.trainable: Whether training changes it.
   print(flow.Variable(1, { trainable = false }).trainable)      --> false
@@ -97,11 +97,19 @@ layer.moving_variance: The moving variance of a BatchNormalization.
   local norm = layers.BatchNormalization()
   norm:build { 4, 3 }
   print(norm.moving_variance.shape[1])      --> 3
-layer.mean: What Normalization subtracts, after adapt.
+layer.adapt_mean: The variable of a Normalization that holds the mean of what it adapted to.
+  local norm = layers.Normalization()
+  norm:adapt(flow.tensor { { 1, 5 }, { 3, 7 } })
+  print(norm.adapt_mean:totable()[2])      --> 6
+layer.adapt_variance: The variable of a Normalization that holds the variance of what it adapted to.
+  local norm = layers.Normalization()
+  norm:adapt(flow.tensor { { 1, 5 }, { 3, 7 } })
+  print(norm.adapt_variance:totable()[1])      --> 1
+layer.mean: What Normalization subtracts, in a shape that broadcasts against the input.
   local norm = layers.Normalization()
   norm:adapt(flow.tensor { { 1 }, { 3 } })
   print(norm.mean:item())      --> 2
-layer.variance: The square of what Normalization divides by, after adapt.
+layer.variance: The square of what Normalization divides by, in a shape that broadcasts against the input.
   local norm = layers.Normalization()
   norm:adapt(flow.tensor { { 1 }, { 3 } })
   print(norm.variance:item())      --> 1

@@ -186,7 +186,7 @@ flow.custom_gradient: f with gradients of its own: it returns its result, and a 
   local x, tape = flow.ones { 2 }, flow.GradientTape()
   tape:watch(x)
   print(tape:gradient(tape:record(function() return (clipped(x) * 5):sum() end), x):totable()[1])      --> 1
-flow.GradientTape: Records what a function computes, so that gradients can be taken of it; persistent: more than once.
+flow.GradientTape: Records what a function computes, so that gradients can be taken of it once; persistent: any number of times.
   local w = flow.Variable { 1, 2 }
   local tape = flow.GradientTape()
   local loss = tape:record(function() return (w * w):sum() end)
@@ -212,6 +212,18 @@ tape:watch: Lets gradients be taken for a tensor that is not a variable.
   local x, tape = flow.ones { 1 }, flow.GradientTape()
   tape:watch(x)
   print(tape:gradient(tape:record(function() return x * 5 end), x):item())      --> 5
+tape:reset: Forgets what was recorded so far.
+  local w, tape = flow.Variable(3), flow.GradientTape()
+  local y = tape:record(function()
+    local unused = w * w
+    tape:reset()
+    return w * 2
+  end)
+  print(tape:gradient(y, w):item())      --> 2
+tape:stop_recording: Calls f(...) and returns its results, through which no gradient flows.
+  local w, tape = flow.Variable(3), flow.GradientTape()
+  local y = tape:record(function() return w * tape:stop_recording(function() return w * w end) end)
+  print(tape:gradient(y, w):item())      --> 9
 tape:close: Releases what was recorded.
   local tape = flow.GradientTape()
   tape:record(function() return flow.ones { 1 } end)

@@ -38,9 +38,9 @@ return function(Custom)
 
   -- Whether a variable is updated by AdamW: it is not a matrix, or embeddings or exclude_layers leave it out.
   local function uses_adam(self, variable)
-    if variable.rank ~= 2 or self.exclude_embeddings and variable.name:lower():find("embedding", 1, true) then return true end
+    if variable.rank ~= 2 or self.exclude_embeddings and variable.path:lower():find("embedding", 1, true) then return true end
     for _, part in ipairs(self.exclude_layers) do
-      if variable.name:find(part, 1, true) then return true end
+      if variable.path:find(part, 1, true) then return true end
     end
     return false
   end
