@@ -287,11 +287,12 @@ local function shared_gradients(self, targets, given, leaves)
   return gradients
 end
 
--- Calls f(self, ...) for the one answer of a tape that is not persistent, which remembers nothing from then on; of others any number of times.
--- what: who asks, for messages. A question that fails leaves the tape as it was.
+-- What f(self, ...) answers for a tape. One that is not persistent answers once, and remembers nothing from then on; a question that fails
+-- leaves it as it was. what: who asks, for messages.
 local function ask(self, what, f, ...)
   if self.spent then
-    raise("%s: this tape gave its gradients already; flow.GradientTape { persistent = true } makes one that may be asked several times", what)
+    raise("%s: this tape gave its gradients already; flow.GradientTape { persistent = true } makes one that may be asked several times",
+      what)
   end
   if not self.handle then raise("%s: this tape has recorded nothing; call tape:record(f) first", what) end
   local result = f(self, ...)
