@@ -15,17 +15,17 @@ end
 local MISSING = {
   layers = set_of [[add_metric call_signature_parameters convert_weight generator input_spec metrics metrics_variables
     quantized_build quantized_call rematerialized_call symbolic_call variable_serialization_spec backend
-    enable_lora lora_alpha lora_enabled lora_rank quantization_config seed_generator inner_loop finalize_state reset_state
+    quantization_config seed_generator inner_loop finalize_state reset_state
     update_state summary lookup_table token_counts input_idf_weights input_vocabulary input_mean input_variance implementation
     get_dropout_mask get_recurrent_dropout_mask reset_dropout_mask reset_recurrent_dropout_mask rank pool_mode partial_output_shape
     query_dense key_dense value_dense output_dense renorm renorm_clipping renorm_momentum noise_shape score_mode data_format axis sparse
-    channel_axis height_axis width_axis bounding_box_format get_random_transformation get_clipped_bbox get_shifted_bbox
-    get_transformed_x_y get_elastic_transform_params transform_bounding_boxes transform_images transform_labels
-    transform_segmentation_masks transform_single_bounding_box transform_single_image transform_single_label
-    transform_single_segmentation_mask height_lower height_upper width_lower width_upper random_brightness random_color_degeneration
+    channel_axis height_axis width_axis bounding_box_format get_clipped_bbox get_shifted_bbox
+    get_transformed_x_y get_elastic_transform_params height_lower height_upper width_lower width_upper
+    random_brightness random_color_degeneration
     random_contrast random_hue random_posterization random_rotation random_saturation random_sharpness random_shear random_translation
     auto_contrast equalization solarization normalized_weights fill_value factor batch_shape input output optional ragged epsilon
     output_dtype use_cudnn brightness_factor contrast_factor hue_factor saturation_factor]],
+  ["layers.ReversibleEmbedding"] = set_of "enable_lora lora_alpha lora_enabled lora_rank",
   losses = set_of "fn", metrics = set_of "interpolate_pr_auc",
   optimizers = set_of [[load_own_variables save_own_variables add_optimizer_variables add_variable add_variable_from_reference update_step
     check_finite lr_adjust transpose_last_axis zeropower_via_newtonschulz5]],

@@ -30,6 +30,30 @@ describe("LoRA", function()
     assert.near(0, largest(einsum(flow.tensor { { 1, 2 } }), flow.tensor { { 1, 1.4 } }), 1e-6)
   end)
 
+  -- Keras 3.15 gives these numbers for weights and inputs by the same formula.
+  it("computes what Keras' convolutions compute", function()
+    local function f(shape)
+      local n, list = 1, {}
+      for _, d in ipairs(shape) do n = n * d end
+      for i = 0, n - 1 do list[i + 1] = i * 7 % 11 / 10 - 0.5 end
+      return flow.tensor(list):reshape(shape)
+    end
+    for _, case in ipairs {
+      { layers.Conv1D(4, 3, { padding = "causal", lora_rank = 2, lora_alpha = 3, activation = "relu" }), { 2, 5, 2 },
+        { 0, 0.1465, 0, 0.875, 0, 0 }, 8.798 },
+      { layers.Conv2D(4, 2, { strides = 2, groups = 2, lora_rank = 2 }), { 1, 4, 4, 4 }, { -0.354, 0.275, 0.218, 0.37, -0.393, 0.352 }, 0.957 },
+      { layers.Conv3D(2, 2, { lora_rank = 1 }), { 1, 3, 3, 3, 2 }, { 0.07, 0.308, -0.95, 0.458, -0.24, -0.232 }, -3.144 },
+    } do
+      local layer, shape, first, sum = unpack(case)
+      layer:build(shape)
+      for _, v in ipairs { layer.kernel, layer.lora_kernel_a, layer.lora_kernel_b, layer.bias } do v:assign(f(v.shape)) end
+      local y = layer(f(shape))
+      assert.near(0, largest(y:reshape { -1 }[{ { 1, 6 } }], flow.tensor(first)), 1e-5)
+      assert.near(sum, y:sum():item(), 1e-4)
+      assert.equal(3, #layer.trainable_weights)
+    end
+  end)
+
   it("changes nothing when it begins, trains the factors alone, and is in the weights of files", function()
     local model = flow.Sequential { layers.Input({ 5 }, { dtype = "int32" }), layers.Embedding(10, 4), layers.Flatten(),
                                     layers.Dense(2, { activation = "tanh" }) }

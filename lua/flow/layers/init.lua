@@ -87,6 +87,9 @@ for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", 
     require "flow.layers.recurrent.cell_of" (class)
   end
 end
+for _, name in ipairs { "RandomFlip", "RandomRotation", "RandomZoom", "RandomContrast", "CenterCrop", "Resizing" } do
+  MORE[name] = function(class) require "flow.layers.images.of_records" (class) end
+end
 -- The sizes of the states of cells, and of what they give.
 for name, states in pairs { SimpleRNNCell = 1, LSTMCell = 2, GRUCell = 1 } do
   MORE[name] = function(class)

@@ -10,6 +10,7 @@
 --   })
 --
 -- given: the arguments by name. Results are in the layer's dtype. Called by itself a layer acts as in training: it prepares data.
+-- Layers of core/layers have definitions, too (of_records.lua): their arguments are those of get_config().
 
 local native = require "flow.ffi"
 local arguments = require "flow.arguments"
@@ -26,7 +27,7 @@ local Layer = require "flow.layers.layer"
 local layer_config = require "flow.layers.layer_config"
 local entries = require "flow.layers.entries"
 
-local C, raise = native.C, errors.raise
+local C, raise, takes = native.C, errors.raise, signature.takes
 
 local ImageLayer = object.class("ImageLayer", Layer)
 function ImageLayer.fields._trains_alone() return true end
@@ -58,6 +59,17 @@ local function check_range(name, range)
   return { range[1], range[2] }
 end
 
+-- The arguments of a layer by name, nil for null.
+local function given_of(self)
+  local given = rawget(self, "_given")
+  if given then return given end
+  given = self:get_config()
+  for name, value in pairs(given) do
+    if value == json.null then given[name] = nil end
+  end
+  return given
+end
+
 ---- random numbers -------------------------------------------------------------------------------------------------------------------
 
 -- How many pictures x holds, for shapes of random tensors.
@@ -81,7 +93,7 @@ end
 
 -- Begins the draws of a call.
 local function begin_draws(self)
-  local seed = self._given.seed
+  local seed = given_of(self).seed
   if seed == nil then return end
   if C.flow_trace_depth(native.context) > 0 or not rawget(self, "_draws") then rawset(self, "_draws", random.SeedGenerator(seed)) end
 end
@@ -98,12 +110,12 @@ end
 
 -- Numbers for pictures x; nil: they stay as they are.
 function image_layer.draw(self, x)
-  local definition = image_layer.definitions[self.class_name]
+  local definition = image_layer.definitions[self._record_name]
   begin_draws(self)
-  return definition.draw and definition.draw(self, x, self._given) or {}
+  return definition.draw and definition.draw(self, x, given_of(self)) or {}
 end
 function image_layer.change(self, x, drawn)
-  return image_layer.definitions[self.class_name].change(self, x, self._given, drawn)
+  return image_layer.definitions[self._record_name].change(self, x, given_of(self), drawn)
 end
 
 -- {n, height, width, channels} of one picture or several, in the layer's dtype, and what brings results back to that form.
@@ -112,7 +124,7 @@ local function batch_of(self, x)
   if rank ~= 3 and rank ~= 4 then
     raise("%s: input has %d dimensions, expected {height, width, channels} or {batch, height, width, channels}", object.title(self), rank)
   end
-  x = x:to(self._policy.compute_dtype)
+  x = x:to(self.compute_dtype)
   if rank == 4 then return x, function(y) return y end end
   return ops.expand_dims(x, 1), function(y) return ops.squeeze(y, 1) end
 end
@@ -121,38 +133,92 @@ end
 -- batch of one on the way.
 function ImageLayer:call(inputs, options)
   local x, back = batch_of(self, inputs)
-  local definition = image_layer.definitions[self.class_name]
+  local definition = image_layer.definitions[self._record_name]
   if not options.training and not definition.always then return back(x) end
   return back(image_layer.change(self, x, image_layer.draw(self, x)))
 end
 
+-- What becomes of one thing that belongs to pictures, by the name that it has in a table.
+local CHANGES = { labels = "labels", segmentation_masks = "masks", bounding_boxes = "boxes" }
+local SINGLE = { labels = "label", segmentation_masks = "segmentation_mask", bounding_boxes = "bounding_box" }
+
+local function check_boxes(self, definition)
+  if not definition.boxes then
+    raise("%s: bounding_boxes is not supported: boxes are not moved along with pictures", object.title(self))
+  end
+end
+
 -- Pictures by name, with what belongs to them: a table of the same names.
-local function call_named(self, inputs, training)
-  local definition, result = image_layer.definitions[self.class_name], {}
+function image_layer.call_named(self, inputs, options)
+  options = errors.check_options(object.title(self), options, { training = true })
+  if inputs.images == nil then raise("%s: data by name has its pictures as images = x", object.title(self)) end
+  local training = options.training
+  local definition, result = image_layer.definitions[self._record_name], {}
   for name, value in pairs(inputs) do result[name] = value end
   if training == nil then training = scopes.own().training end
   if training == nil then training = true end
   local x, back = batch_of(self, ops.operand(inputs.images, nil, object.title(self)))
   result.images = back(x)
   if not training and not definition.always then return result end
-  if inputs.bounding_boxes ~= nil and not definition.boxes then
-    raise("%s: bounding_boxes is not supported: boxes are not moved along with pictures", object.title(self))
-  end
+  if inputs.bounding_boxes ~= nil then check_boxes(self, definition) end
   local drawn = image_layer.draw(self, x)
   result.images = back(image_layer.change(self, x, drawn))
   local single = #tensor.raw_shape(result.images) == 3
-  for name, change in pairs { labels = definition.labels, segmentation_masks = definition.masks, bounding_boxes = definition.boxes } do
-    if inputs[name] ~= nil then result[name] = change(self, inputs[name], self._given, drawn, single) end
+  for name, key in pairs(CHANGES) do
+    if inputs[name] ~= nil and definition[key] then
+      local value = key == "masks" and ops.operand(inputs[name], nil, object.title(self)) or inputs[name]
+      result[name] = definition[key](self, value, given_of(self), drawn, single)
+    end
   end
   return result
 end
 
+---- Keras' methods -------------------------------------------------------------------------------------------------------------------
+
+-- Gives a class get_random_transformation, and transform_images and others, which apply what it gave. transform_single_image and others,
+-- Keras' names for one picture, are the same functions: these take one {height, width, channels} as well as a batch.
+function image_layer.add_methods(class)
+  takes "data: data, training: boolean = true, seed?: whole"
+  function class:get_random_transformation(data, training, seed)
+    if not training then return nil end
+    if arguments.is_options(data) then data = data.images end
+    local x = batch_of(self, ops.operand(data, nil, object.title(self)))
+    if seed == nil then return image_layer.draw(self, x) end
+    local before = rawget(self, "_draws")
+    rawset(self, "_draws", random.SeedGenerator(seed))
+    return native.between(function() end, function() rawset(self, "_draws", before) end, function()
+      local draw = image_layer.definitions[self._record_name].draw
+      return draw and draw(self, x, given_of(self)) or {}
+    end)
+  end
+
+  takes "images: data, transformation?: table, training: boolean = true"
+  function class:transform_images(images, transformation, training)
+    local x, back = batch_of(self, ops.operand(images, nil, object.title(self)))
+    local definition = image_layer.definitions[self._record_name]
+    if not definition.always and (not training or transformation == nil) then return back(x) end
+    return back(image_layer.change(self, x, transformation or {}))
+  end
+  class.transform_single_image = class.transform_images
+
+  for name, key in pairs(CHANGES) do
+    takes "data: data, transformation?: table, training: boolean = true"
+    class["transform_" .. name] = function(self, data, transformation, training)
+      local definition = image_layer.definitions[self._record_name]
+      if key == "boxes" then check_boxes(self, definition) end
+      if key == "masks" then data = ops.operand(data, nil, object.title(self)) end
+      if not definition[key] or not definition.always and (not training or transformation == nil) then return data end
+      return definition[key](self, data, given_of(self), transformation or {}, key == "masks" and #tensor.raw_shape(data) == 3)
+    end
+    class["transform_single_" .. SINGLE[name]] = class["transform_" .. name]
+  end
+end
+image_layer.add_methods(ImageLayer)
+
 -- Also takes data by name, { images =, bounding_boxes =, labels =, ... }, whose parts change together.
 function ImageLayer:_call(inputs, options)
   if not arguments.is_options(inputs) then return Layer._call(self, inputs, options) end
-  options = errors.check_options(object.title(self), options, { training = true })
-  if inputs.images == nil then raise("%s: data by name has its pictures as images = x", object.title(self)) end
-  return call_named(self, inputs, options.training)
+  return image_layer.call_named(self, inputs, options)
 end
 
 ---- classes --------------------------------------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ local function mix_labels(self, labels, _, drawn)
   return labels * share + rows_in(labels, drawn.order) * (1 - share)
 end
 
+local function refuse_masks(self) raise("%s: segmentation_masks: classes of pixels cannot be mixed", object.title(self)) end
+
 mixing.MixUp = define("MixUp", { "alpha: positive = 0.2", FORMAT, SEED }, {
   draw = function(self, x, given)
     return { order = draw_order(self, x),
@@ -54,7 +56,7 @@ mixing.MixUp = define("MixUp", { "alpha: positive = 0.2", FORMAT, SEED }, {
   end,
   change = function(_, x, _, drawn) return x * drawn.share + rows_in(x, drawn.order) * (1 - drawn.share) end,
   labels = mix_labels,
-  masks = function(self) raise("%s: segmentation_masks: classes of pixels cannot be mixed", object.title(self)) end,
+  masks = refuse_masks,
 })
 
 local function cut_mix(_, x, _, drawn) return ops.where(drawn.inside, rows_in(x, drawn.order), x) end
@@ -107,20 +109,41 @@ local function draw_number(self, n)
   return C.flow_trace_depth(native.context) > 0 and number or number:item()
 end
 
--- x as the layer of this number changes it. In a trace all of them run.
-local function change_by(list, number, x)
-  if type(number) == "number" then return list[number + 1](x, { training = true }) end
+-- Which of the layers changes pictures x, and what it draws for it: { number =, [i] = of layer i }. In a trace all of them draw.
+local function draw_choice(self, x)
+  local choice = { number = draw_number(self, #self._list) }
+  for i, layer in ipairs(self._list) do
+    if choice.number == i - 1 or type(choice.number) ~= "number" then choice[i] = image_layer.draw(layer, x) end
+  end
+  return choice
+end
+
+-- x as f(layer, x, drawn) changes it, of the layer that was chosen. In a trace all of them run.
+local function change_by(list, choice, x, f)
+  if type(choice.number) == "number" then return f(list[choice.number + 1], x, choice[choice.number + 1]) end
   local y = x
-  for i, layer in ipairs(list) do y = ops.where(ops.eq(number, i - 1), layer(x, { training = true }), y) end
+  for i, layer in ipairs(list) do y = ops.where(ops.eq(choice.number, i - 1), f(layer, x, choice[i]), y) end
   return y
 end
+
+-- Masks as a layer changes them with what it drew for the pictures.
+local function masks_with(layer, masks, drawn) return layer:transform_segmentation_masks(masks, drawn) end
 
 mixing.RandAugment = define("RandAugment", { RANGE, "num_ops: count = 2", "factor: number|list = 0.5", INTERPOLATION, SEED, FORMAT }, {
   factors = { factor = HALF },
   prepare = function(self, given) rawset(self, "_list", layers_of(self, given, FIRST, COLORS, LAST)) end,
-  change = function(self, x, given)
-    for _ = 1, given.num_ops do x = change_by(self._list, draw_number(self, #self._list), x) end
+  draw = function(self, x, given)
+    local choices = {}
+    for i = 1, given.num_ops do choices[i] = draw_choice(self, x) end
+    return choices
+  end,
+  change = function(self, x, _, drawn)
+    for _, choice in ipairs(drawn) do x = change_by(self._list, choice, x, image_layer.change) end
     return x
+  end,
+  masks = function(self, masks, _, drawn)
+    for _, choice in ipairs(drawn) do masks = change_by(self._list, choice, masks, masks_with) end
+    return masks
   end,
 })
 
@@ -147,6 +170,7 @@ mixing.AugMix = define("AugMix", { RANGE, "num_chains: count = 3", "chain_depth:
     end
     return ops.clip(x * own + sum * (1 - own), given.value_range[1], given.value_range[2])
   end,
+  masks = refuse_masks,
 })
 
 ---- boxes ----------------------------------------------------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ local function masks_by(change)
   end
 end
 
+places.masks_by = masks_by
+
 ---- transforms of places -------------------------------------------------------------------------------------------------------------
 
 -- x with the pixel at (column, row) taken from (a0 column + a1 row + a2, b0 column + b1 row + b2); each a number or {n, 1}.
@@ -48,6 +50,8 @@ local function transformed(x, given, a0, a1, a2, b0, b1, b2)
   return pictures.affine_transform(x, ops.concat(list, 2), { interpolation = given.interpolation, fill_mode = given.fill_mode,
                                                              fill_value = given.fill_value })
 end
+
+places.transformed = transformed
 
 local function translate(_, x, given, drawn) return transformed(x, given, 1, 0, -drawn.right, 0, 1, -drawn.down) end
 places.RandomTranslation = define("RandomTranslation", { "height_factor: number|list", "width_factor: number|list", FILL, INTERPOLATION,
@@ -185,7 +189,22 @@ places.RandomErasing = define("RandomErasing", { FACTOR, "scale: number|list = n
 
 -- As in Keras, all pictures of a batch are cut alike. Where they are not larger than the part in both directions, the largest part of its
 -- proportions is resized; without training they stay as they are.
+local function crop(_, x, given, drawn)
+  local height, width = size_of(x)
+  if drawn.top then
+    local function part(y, axis, first, count) return ops.take(y, tensor.arange(1, count + 1, { dtype = "int64" }) + first, axis) end
+    return part(part(x, 2, drawn.top, given.height), 3, drawn.left, given.width)
+  end
+  local crop_height = math.max(math.min(height, math.floor(width * given.height / given.width)), 1)
+  local crop_width = math.max(math.min(width, math.floor(height * given.width / given.height)), 1)
+  local top, left = math.floor((height - crop_height) / 2), math.floor((width - crop_width) / 2)
+  local bottom, right = math.min(top + given.height, height), math.min(left + given.width, width)
+  local y = x[{ {}, { top + 1, bottom }, { left + 1, right } }]
+  if bottom - top == given.height and right - left == given.width then return y end
+  return pictures.resize(y, { given.height, given.width }, { interpolation = given.interpolation or "bilinear" })
+end
 places.RandomCrop = define("RandomCrop", { "height: count", "width: count", SEED, FORMAT }, {
+  change = crop, masks = masks_by(crop),
   draw = function(self, x, given)
     local height, width = size_of(x)
     if height <= given.height or width <= given.width then return {} end
@@ -194,20 +213,6 @@ places.RandomCrop = define("RandomCrop", { "height: count", "width: count", SEED
       return ops.floor(random.uniform({ 1 }, options)):to "int64"
     end
     return { top = start(height - given.height + 1), left = start(width - given.width + 1) }
-  end,
-  change = function(_, x, given, drawn)
-    local height, width = size_of(x)
-    if drawn.top then
-      local function part(y, axis, first, count) return ops.take(y, tensor.arange(1, count + 1, { dtype = "int64" }) + first, axis) end
-      return part(part(x, 2, drawn.top, given.height), 3, drawn.left, given.width)
-    end
-    local crop_height = math.max(math.min(height, math.floor(width * given.height / given.width)), 1)
-    local crop_width = math.max(math.min(width, math.floor(height * given.width / given.height)), 1)
-    local top, left = math.floor((height - crop_height) / 2), math.floor((width - crop_width) / 2)
-    local bottom, right = math.min(top + given.height, height), math.min(left + given.width, width)
-    local y = x[{ {}, { top + 1, bottom }, { left + 1, right } }]
-    if bottom - top == given.height and right - left == given.width then return y end
-    return pictures.resize(y, { given.height, given.width })
   end,
 })
 

@@ -148,6 +148,31 @@ policy.quantization_mode: nil: layers are quantized one by one.
   print(flow.mixed_precision.Policy("mixed_bfloat16").quantization_mode)      --> nil
 policy:get_config: Its name, as DTypePolicy.from_config takes it.
   print(flow.mixed_precision.Policy("mixed_bfloat16"):get_config().name)      --> mixed_bfloat16
+layer:get_random_transformation: What a layer for pictures would draw for these: the same for pictures and masks.
+  local flip, x = layers.RandomFlip(), flow.ones { 2, 4, 4, 3 }
+  print(flip:get_random_transformation(x).flips.shape[1])      --> 2
+layer:transform_images: Pictures, changed by what get_random_transformation gave.
+  local crop, x = layers.RandomCrop(2, 2), flow.ones { 5, 4, 4, 3 }
+  print(crop:transform_images(x, crop:get_random_transformation(x)).shape[2])      --> 2
+layer:transform_segmentation_masks: Classes of pixels, moved as the pictures are by the same transformation.
+  local flip, x = layers.RandomFlip(), flow.ones { 2, 4, 4, 3 }
+  local transformation = flip:get_random_transformation(x)
+  print(flip:transform_segmentation_masks(flow.ones({ 2, 4, 4, 1 }, { dtype = "int32" }), transformation).dtype)      --> int32
+layer:transform_labels: Labels, changed with the pictures by the layers that mix them, else as they are.
+  print(layers.RandomFlip():transform_labels(flow.tensor { 1, 0 }).shape[1])      --> 2
+layer:transform_bounding_boxes: Boxes, changed by the layers that take them.
+  local few = layers.MaxNumBoundingBoxes(3)
+  local boxes = few:transform_bounding_boxes({ boxes = flow.ones { 1, 2, 4 }, labels = flow.ones { 1, 2 } })
+  print(boxes.boxes.shape[2])      --> 3
+layer:transform_single_image: transform_images of one picture.
+  print(layers.CenterCrop(2, 2):transform_single_image(flow.ones { 4, 4, 3 }).shape[1])      --> 2
+layer:transform_single_segmentation_mask: transform_segmentation_masks of one picture's.
+  print(layers.CenterCrop(2, 2):transform_single_segmentation_mask(flow.ones { 4, 4, 1 }).shape[1])      --> 2
+layer:transform_single_label: transform_labels of one picture's.
+  print(layers.RandomFlip():transform_single_label(flow.tensor(3)):item())      --> 3
+layer:transform_single_bounding_box: transform_bounding_boxes of one picture's.
+  local few = layers.MaxNumBoundingBoxes(3)
+  print(few:transform_single_bounding_box({ boxes = flow.ones { 1, 2, 4 }, labels = flow.ones { 1, 2 } }).labels.shape[2])      --> 3
 variable.path: Its name with that of its layer.
   print(flow.Variable(1, { name = "gain" }).path)      --> gain
 variable.regularizer: nil: layers have them.
