@@ -117,7 +117,7 @@ int flow_choice_find(int kind, const char *name)
 {
   flow_argument_choice choice;
   for (int i = 0; name && choice_at(kind, i, &choice); i++) {
-    if (strcmp(choice.name, name) == 0 || strcmp(choice.class_name, name) == 0) return i;
+    if (flow_argument_choice_is(&choice, name)) return i;
   }
   return -1;
 }

@@ -286,9 +286,22 @@ int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_ch
   return 0;
 }
 
+int flow_argument_choice_is(const flow_argument_choice *choice, const char *name)
+{
+  /* ALL_OBJECTS_DICT of keras/src/initializers and keras/src/regularizers */
+  static const char *const others[][2] = {
+    { "RandomNormal", "normal" }, { "RandomUniform", "uniform" }, { "Ones", "one" }, { "Zeros", "zero" },
+    { "Identity", "IdentityInitializer" }, { "Orthogonal", "OrthogonalInitializer" }, { "L1L2", "l1l2" },
+  };
+  if (strcmp(name, choice->name) == 0 || strcmp(name, choice->class_name) == 0) return 1;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(choice->class_name, others[i][0]) == 0) return strcmp(name, others[i][1]) == 0;
+  return 0;
+}
+
 int flow_argument_choice_find(flow_argument_type type, const char *name, flow_argument_choice *choice)
 {
   for (int i = 0; name && flow_argument_choice_at(type, i, choice); i++)
-    if (strcmp(name, choice->name) == 0 || strcmp(name, choice->class_name) == 0) return 1;
+    if (flow_argument_choice_is(choice, name)) return 1;
   return 0;
 }

@@ -197,8 +197,9 @@ const flow_initializer *flow_initializer_record(int index) { return &records[ind
 /* By the name or the class name, upper and lower case as they are; name is not NULL. */
 int flow_initializer_find(const char *name)
 {
-  for (int i = 0; i < flow_initializer_count(); i++)
-    if (strcmp(name, records[i].name) == 0 || strcmp(name, records[i].class_name) == 0) return i;
+  flow_argument_choice choice;
+  for (int i = 0; flow_argument_choice_at(FLOW_INITIALIZER, i, &choice); i++)
+    if (flow_argument_choice_is(&choice, name)) return i;
   return -1;
 }
 

@@ -43,15 +43,15 @@ end)
 
 describe("pictures by name", function()
   local function make(name, options)
-    options.interpolation = name:find "^Resizing" and "nearest" or name:find "^Random[RZS]" and "nearest" or name == "RandAugment" and "nearest"
-      or nil
+    if name:find "^Resizing" or name:find "^Random[RZS]" then options.interpolation = "nearest" end
     return flow.layers[name](options)
   end
 
   -- Where pixels are only moved, masks that are the pictures stay the pictures.
-  for name, options in pairs { RandomFlip = { seed = 3 }, RandomRotation = { factor = 0.4 }, RandomZoom = { height_factor = 0.4 },
-                               RandomShear = { x_factor = 0.4 }, RandomCrop = { height = 3, width = 4 }, CenterCrop = { height = 3, width = 3 },
-                               Resizing = { height = 3, width = 3 } } do
+  for name, options in pairs {
+    RandomFlip = { seed = 3 }, RandomRotation = { factor = 0.4 }, RandomZoom = { height_factor = 0.4 }, RandomShear = { x_factor = 0.4 },
+    RandomCrop = { height = 3, width = 4 }, CenterCrop = { height = 3, width = 3 }, Resizing = { height = 3, width = 3 },
+  } do
     it("have masks that " .. name .. " moves with them, eagerly and traced", function()
       local layer, x = make(name, options), pictures()
       local traced = flow.fn(function(images, masks) return layer({ images = images, segmentation_masks = masks }, { training = true }) end)

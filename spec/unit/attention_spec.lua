@@ -136,3 +136,32 @@ describe("attention in models", function()
     assert.is_true(difference(y:to "float32", exact(query, value)) < 0.05)
   end)
 end)
+
+describe("a projection of an attention", function()
+  -- Equations, names and shapes are Keras 3.15's.
+  it("is a layer in a field, with the attention's variables", function()
+    local x = flow.random.normal({ 2, 3, 8 }, { seed = 1 })
+    for _, attention in ipairs { layers.MultiHeadAttention(2, 4, { value_dim = 5 }), layers.GroupQueryAttention(4, 4, 2) } do
+      local ok, message = pcall(function() return attention.query_dense end)
+      assert.is_false(ok)
+      assert.matches("has no query_dense yet: it is made when the layer is first called", message, 1, true)
+      local expected = attention(x, x)
+      local projection, output = attention.query_dense, attention.output_dense
+      assert.same({ "abc,cde->abde", "abcd,cde->abe", "query", "attention_output" },
+        { projection.equation, output.equation, projection.name, output.name })
+      assert.equal(projection, attention._query_dense)
+      assert.equal(attention.weights[1], projection.kernel)
+      local q, k, v = projection(x), attention.key_dense(x), attention.value_dense(x)
+      if #attention.value_dense.kernel.shape == 3 and k.shape[3] ~= q.shape[3] then
+        k, v = flow.repeat_(k, 2, 3), flow.repeat_(v, 2, 3)      -- two queries for each key
+      end
+      local scores = flow.einsum("bqhd,bkhd->bhqk", q, k) * 0.5
+      local y = output(flow.einsum("bhqk,bkhd->bqhd", scores:softmax(), v))
+      assert.near(0, (y - expected):abs():max():item(), 1e-5)
+      assert.equal(8, #attention.trainable_weights)
+      projection.trainable = false
+      assert.equal(6, #attention.trainable_weights)
+      assert.equal(2, #projection:get_weights())
+    end
+  end)
+end)

@@ -41,7 +41,8 @@ describe("LoRA", function()
     for _, case in ipairs {
       { layers.Conv1D(4, 3, { padding = "causal", lora_rank = 2, lora_alpha = 3, activation = "relu" }), { 2, 5, 2 },
         { 0, 0.1465, 0, 0.875, 0, 0 }, 8.798 },
-      { layers.Conv2D(4, 2, { strides = 2, groups = 2, lora_rank = 2 }), { 1, 4, 4, 4 }, { -0.354, 0.275, 0.218, 0.37, -0.393, 0.352 }, 0.957 },
+      { layers.Conv2D(4, 2, { strides = 2, groups = 2, lora_rank = 2 }), { 1, 4, 4, 4 },
+        { -0.354, 0.275, 0.218, 0.37, -0.393, 0.352 }, 0.957 },
       { layers.Conv3D(2, 2, { lora_rank = 1 }), { 1, 3, 3, 3, 2 }, { 0.07, 0.308, -0.95, 0.458, -0.24, -0.232 }, -3.144 },
     } do
       local layer, shape, first, sum = unpack(case)

@@ -149,13 +149,13 @@ describe("a constructor", function()
   end)
 
   it("has no parameter that is given the name, as VectorQuantizer(6, 4, name=\"vq\") in Python", function()
-    local Block, given = layers.Layer:extend "Block", nil
-    function Block:init(units, depth, rate) given = { units or false, depth or false, rate or false } end
-    assert.equal("b", Block(6, 4, { name = "b" }).name)
+    local Plain, given = layers.Layer:extend "Plain", nil
+    function Plain:init(units, depth, rate) given = { units or false, depth or false, rate or false } end
+    assert.equal("b", Plain(6, 4, { name = "b" }).name)
     assert.same({ 6, 4, false }, given)
-    assert.equal("b", Block(6, 4, 0.5, { name = "b", trainable = false }).name)
+    assert.equal("b", Plain(6, 4, 0.5, { name = "b", trainable = false }).name)
     assert.same({ 6, 4, 0.5 }, given)
-    assert.equal("b", Block { name = "b" }.name)
+    assert.equal("b", Plain { name = "b" }.name)
     assert.same({ false, false, false }, given)
   end)
 

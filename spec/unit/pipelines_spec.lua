@@ -159,6 +159,25 @@ describe("elements by name", function()
     end))
   end)
 
+  -- As Keras' example feature_space_advanced: a lookup of one's own, whose numbers are an input of the model that is trained.
+  it("train models on what a FeatureSpace gives by name", function()
+    local features = { age = { 21, 35, 48, 62 }, job = { "cook", "smith", "cook", "clerk" } }
+    local lookup = flow.layers.StringLookup { num_oov_indices = 0, output_mode = "int" }
+    local space = flow.utils.FeatureSpace { output_mode = "dict", features = {
+      age = "float_normalized", job = flow.utils.FeatureSpace.feature { preprocessor = lookup, dtype = "string", output_mode = "int" } } }
+    local dataset = Dataset.from_tensor_slices { features, { 0, 1, 1, 0 } }:batch(2)
+    space:adapt(dataset:map(function(x) return x end))
+    local encoded = space:get_encoded_features()
+    local jobs = flow.layers.Flatten()(flow.layers.Embedding(3, 2)(encoded.job))
+    local output = flow.layers.Dense(1)(flow.layers.Concatenate()({ encoded.age, jobs }))
+    local model = flow.Model { inputs = encoded, outputs = output }
+    model:compile { loss = "mse", optimizer = "sgd" }
+    local prepared = dataset:map(function(x, y) return space(x), y end)
+    assert.equal(2, #model:fit(prepared, { epochs = 2, verbose = 0 }).history.loss)
+    local whole = flow.Model { inputs = space:get_inputs(), outputs = output }
+    assert.same(model:predict(space(features), { verbose = 0 }):totable(), whole:predict(features, { verbose = 0 }):totable())
+  end)
+
   it("are saved and loaded", function()
     local path = folder()
     local dataset = Dataset.from_tensor_slices { raw, { 0, 1, 0 } }

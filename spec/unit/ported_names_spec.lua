@@ -345,3 +345,20 @@ describe("a model that is made of a list", function()
     assert.equal(output, plain.output)
   end)
 end)
+
+describe("other names of Keras", function()
+  it("are those of initializers and regularizers, in arguments, add_weight and get", function()
+    for name, class_name in pairs { normal = "RandomNormal", uniform = "RandomUniform", one = "Ones", zero = "Zeros",
+                                    IdentityInitializer = "Identity", OrthogonalInitializer = "Orthogonal" } do
+      local dense = layers.Dense(3, { kernel_initializer = name })
+      dense:build { -1, 3 }
+      assert.equal(class_name, dense:get_config().kernel_initializer.class_name)
+      assert.equal(class_name, flow.initializers.get(name).class_name)
+      local Own = layers.Layer:extend "Own"
+      function Own:build() self.w = self:add_weight { shape = { 2, 2 }, initializer = name } end
+      Own():build { -1, 2 }
+    end
+    assert.equal("L1L2", flow.regularizers.get("l1l2").class_name)
+    assert.equal("L1L2", layers.Dense(2, { kernel_regularizer = "l1l2" }):get_config().kernel_regularizer.class_name)
+  end)
+end)

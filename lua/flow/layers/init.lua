@@ -73,10 +73,22 @@ local function refuse_inputs(name, first)
   end
 end
 
+-- The projections inside of attentions, which Keras keeps in fields with an underscore, too.
+local function add_projections(class)
+  for _, name in ipairs { "query_dense", "key_dense", "value_dense", "output_dense" } do
+    local function find(self) return require "flow.layers.own.projections" (self, name) end
+    class.fields[name], class.fields["_" .. name] = find, find
+  end
+end
+
 -- What classes have beside their records, by their names: functions of the class.
 local MORE = {
   Normalization = function(class) require "flow.layers.normalization" (class) end,
-  MultiHeadAttention = function(class) require("flow.layers.own.attention_hook").install(class) end,
+  MultiHeadAttention = function(class)
+    require("flow.layers.own.attention_hook").install(class)
+    add_projections(class)
+  end,
+  GroupQueryAttention = add_projections,
 }
 for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do
   MORE[name] = function(class) require("flow.layers.own.convolution_hook").install(class) end

@@ -22,19 +22,30 @@ local scopes = require "flow.scopes"
 local raise = errors.raise
 local host_inputs = {}
 
+-- Whether a node makes what the model is given: an input of a model may be the output of a layer, as in
+-- flow.Model(space:get_encoded_features(), y).
+local function makes_input(node, inputs)
+  for _, input in ipairs(inputs) do
+    for _, output in ipairs(node.outputs) do
+      if output == input then return true end
+    end
+  end
+  return false
+end
+
 -- The nodes that run before the plans: those on the host, and what they need. Training does not reach these: none has weights.
-local function nodes_before(model, order)
+local function nodes_before(model, order, inputs)
   local before, wanted = {}, {}
   -- Backwards, so that a node comes after all that need its outputs. wanted: the host layer for which a tensor is needed.
   for i = #order, 1, -1 do
-    local node, on_host = order[i], order[i].layer._on_host
+    local node, on_host = order[i], order[i].layer._on_host and not makes_input(order[i], inputs)
     local by = false      -- the host layer that needs an output of this node
     for _, output in ipairs(node.outputs) do by = by or wanted[output] end
     if by and not on_host and #node.layer.variables > 0 then
       raise("%s: %s prepares data on the host, so that it is called on inputs of the model, or on what layers without weights make of "
         .. "them; %s has weights", object.title(model), object.title(by), object.title(node.layer))
     end
-    if #node.inputs > 0 and (on_host or by) then
+    if #node.inputs > 0 and (on_host or by) and not makes_input(node, inputs) then
       before[node] = true
       for _, input in ipairs(node.inputs) do wanted[input] = on_host and node.layer or by end
     end
@@ -44,7 +55,7 @@ end
 
 -- The value of _host for a graph of calls in running order, or nil if plans can contain all of it.
 function host_inputs.of_graph(model, order, inputs, outputs)
-  local before = nodes_before(model, order)
+  local before = nodes_before(model, order, inputs)
   local host, needed = { nodes = {}, fed = {}, is_host = {} }, {}
   for _, node in ipairs(order) do
     if before[node] then

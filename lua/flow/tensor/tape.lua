@@ -59,6 +59,12 @@ local function recorders()
   return own.tapes
 end
 
+-- Frees what was recorded.
+local function release(self)
+  if self.handle then native.close(self.handle, C.flow_tape_release) end
+  self.handle, self.customs = false, {}
+end
+
 -- Raises sentence, with what f is, if it cannot be called.
 local function check_callable(f, sentence)
   if type(f) ~= "function" and not (type(f) == "table" and getmetatable(f) and getmetatable(f).__call) then
@@ -88,7 +94,7 @@ function Tape:record(f, ...)
       if tapes[i] == self then table.remove(tapes, i) end
     end
     if C.flow_tape_depth(context) > depth then status = C.flow_tape_end(context, self.handle or out[0]) end
-    if self.spent then self:close() end
+    if self.spent then release(self) end
   end
   local function finish(...)
     check(status)
@@ -101,7 +107,7 @@ end
 -- watched before the recording.
 function Tape:reset()
   if not self.recording then
-    self:close()
+    release(self)
     self.spent = false
     return
   end
@@ -298,10 +304,7 @@ local function ask(self, what, f, ...)
   local result = f(self, ...)
   if not self.persistent then
     self.spent = true
-    if not self.recording then
-      native.close(self.handle, C.flow_tape_release)
-      self.handle, self.customs = false, {}
-    end
+    if not self.recording then release(self) end
   end
   return result
 end
@@ -388,9 +391,8 @@ function Tape:batch_jacobian(target, source)
 end
 
 function Tape:close()
-  if self.handle and not self.recording then native.close(self.handle, C.flow_tape_release) end
-  self.handle = false
-  self.watched, self.customs = {}, {}
+  if self.recording then self.handle, self.customs = false, {} else release(self) end
+  self.watched = {}
 end
 
 function metatable.__tostring(self)

@@ -43,7 +43,8 @@ local function rotate(_, x, given, drawn)
   local angle = column_of(drawn.angle) * (math.pi / 180)
   local cosine, sine = ops.cos(angle), ops.sin(angle)
   local column, row = (width - 1) / 2, (height - 1) / 2
-  return places.transformed(x, given, cosine, -sine, column - column * cosine + row * sine, sine, cosine, row - column * sine - row * cosine)
+  return places.transformed(x, given, cosine, -sine, column - column * cosine + row * sine,
+    sine, cosine, row - column * sine - row * cosine)
 end
 definitions.RandomRotation = {
   draw = function(self, x, given)

@@ -1,5 +1,5 @@
--- lora.lua: Dense, EinsumDense, Embedding and convolutions that learn a change of low rank of their weights, which are frozen (Hu et al., LoRA: Low-Rank
--- Adaptation of Large Language Models, 2021), as in Keras:
+-- lora.lua: Dense, EinsumDense, Embedding and convolutions that learn a change of low rank of their weights, which are frozen (Hu et al.,
+-- LoRA: Low-Rank Adaptation of Large Language Models, 2021), as in Keras:
 --
 --   dense:enable_lora(4)                            of a layer that is built; layers.Dense(8, { lora_rank = 4, lora_alpha = 8 })
 --

@@ -173,6 +173,22 @@ layer:transform_single_label: transform_labels of one picture's.
 layer:transform_single_bounding_box: transform_bounding_boxes of one picture's.
   local few = layers.MaxNumBoundingBoxes(3)
   print(few:transform_single_bounding_box({ boxes = flow.ones { 1, 2, 4 }, labels = flow.ones { 1, 2 } }).labels.shape[2])      --> 3
+layer.query_dense: The layer inside of an attention that projects queries; its variables are the attention's.
+  local attention = layers.MultiHeadAttention(2, 4)
+  attention(flow.ones { 1, 3, 8 }, flow.ones { 1, 3, 8 })
+  print(attention.query_dense.kernel.shape[1])      --> 8
+layer.key_dense: The layer inside of an attention that projects keys; its variables are the attention's.
+  local attention = layers.MultiHeadAttention(2, 4)
+  attention(flow.ones { 1, 3, 8 }, flow.ones { 1, 3, 8 })
+  print(attention.key_dense.kernel.shape[1])      --> 8
+layer.value_dense: The layer inside of an attention that projects values; its variables are the attention's.
+  local attention = layers.MultiHeadAttention(2, 4)
+  attention(flow.ones { 1, 3, 8 }, flow.ones { 1, 3, 8 })
+  print(attention.value_dense.kernel.shape[1])      --> 8
+layer.output_dense: The layer inside of an attention that projects outputs; its variables are the attention's.
+  local attention = layers.MultiHeadAttention(2, 4)
+  attention(flow.ones { 1, 3, 8 }, flow.ones { 1, 3, 8 })
+  print(attention.output_dense.kernel.shape[1])      --> 2
 variable.path: Its name with that of its layer.
   print(flow.Variable(1, { name = "gain" }).path)      --> gain
 variable.regularizer: nil: layers have them.

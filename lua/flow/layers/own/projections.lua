@@ -1,0 +1,57 @@
+-- projections.lua: the layers inside of MultiHeadAttention and GroupQueryAttention, as Keras has them: attention.query_dense and
+-- key_dense, value_dense, output_dense, each an einsum with a kernel and a bias. Here the variables are the attention's; these objects show them, and
+-- compute one projection alone. Where trainable is set, it is set for the variables.
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local ops = require "flow.tensor.ops"
+local Layer = require "flow.layers.layer"
+
+local Projection = object.class("EinsumDense", Layer)
+
+-- What Keras names a projection, and how the variables of the attention are named.
+local SUFFIX = { query_dense = "query", key_dense = "key", value_dense = "value", output_dense = "attention_output" }
+
+-- The equation of a product of an input with some free axes, and bound ones, which a kernel with some axes of its own takes away.
+local function equation_of(free, bound, own)
+  local letters = {}
+  for i = 1, free + bound + own do letters[i] = string.char(96 + i) end
+  local function part(from, count) return table.concat(letters, "", from, from + count - 1) end
+  return ("%s,%s->%s"):format(part(1, free + bound), part(free + 1, bound + own), part(1, free) .. part(free + bound + 1, own))
+end
+
+function Projection:call(x)
+  local y = ops.einsum(self.equation, ops.operand(x, nil, object.title(self)), self.kernel:value())
+  return self.use_bias and y + self.bias or y
+end
+
+function Projection.fields.trainable(self) return self.kernel.trainable end
+function Projection.setters.trainable(self, value)
+  for _, v in ipairs(self._own) do v.trainable = value end
+end
+
+-- The projection of an attention that is built; it is made once.
+return function(attention, name)
+  local made = rawget(attention, "_projections") or {}      -- in a table: no parts of the layer, which has their variables
+  rawset(attention, "_projections", made)
+  if made[name] then return made[name] end
+  if not attention._built then
+    errors.raise("%s has no %s yet: it is made when the layer is first called", object.title(attention), name)
+  end
+  local self, found = object.new(Projection):_prepare("EinsumDense", { name = SUFFIX[name] }), {}
+  for _, v in ipairs(attention.weights) do
+    for _, last in ipairs { "kernel", "bias" } do
+      if v.path:find("/" .. SUFFIX[name] .. "/" .. last, 1, true) then found[last] = v end
+    end
+  end
+  local rank, is_output = #found.kernel.shape, name == "output_dense"
+  local free = #attention._input_shape[1] - 1
+  rawset(self, "equation", equation_of(free, is_output and rank - 1 or 1, is_output and 1 or rank - 1))
+  rawset(self, "kernel", found.kernel)
+  rawset(self, "bias", found.bias or false)
+  rawset(self, "use_bias", found.bias ~= nil)
+  self._own[1], self._own[2] = found.kernel, found.bias
+  rawset(self, "_built", true)
+  made[name] = self
+  return self
+end
