@@ -1,6 +1,6 @@
--- projections.lua: the layers inside of MultiHeadAttention and GroupQueryAttention, as Keras has them: attention.query_dense and
--- key_dense, value_dense, output_dense, each an einsum with a kernel and a bias. Here the variables are the attention's; these objects show them, and
--- compute one projection alone. Where trainable is set, it is set for the variables.
+-- projections.lua: the layers inside of MultiHeadAttention and GroupQueryAttention, as Keras has them: attention.query_dense, key_dense,
+-- value_dense and output_dense, each an einsum with a kernel and a bias. Here the variables are the attention's; these objects show
+-- them, and compute one projection alone. Where trainable is set, it is set for the variables.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
