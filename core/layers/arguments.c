@@ -290,8 +290,9 @@ int flow_argument_choice_is(const flow_argument_choice *choice, const char *name
 {
   /* ALL_OBJECTS_DICT of keras/src/initializers and keras/src/regularizers */
   static const char *const others[][2] = {
-    { "RandomNormal", "normal" }, { "RandomUniform", "uniform" }, { "Ones", "one" }, { "Zeros", "zero" },
-    { "Identity", "IdentityInitializer" }, { "Orthogonal", "OrthogonalInitializer" }, { "L1L2", "l1l2" },
+    { "RandomNormal", "normal" }, { "RandomUniform", "uniform" },        { "Ones", "one" },
+    { "Zeros", "zero" },          { "Identity", "IdentityInitializer" }, { "Orthogonal", "OrthogonalInitializer" },
+    { "L1L2", "l1l2" },
   };
   if (strcmp(name, choice->name) == 0 || strcmp(name, choice->class_name) == 0) return 1;
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -64,7 +64,7 @@ flow_status flow_arguments_extract(const flow_arguments *arguments, const char *
 typedef struct flow_argument_choice { const char *name, *class_name, *module; const flow_argument *parameters; } flow_argument_choice;
 int flow_argument_is_choice(flow_argument_type type);                                                    /* of one of these types */
 int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice);           /* 0: beyond the last */
-int flow_argument_choice_is(const flow_argument_choice *choice, const char *name);      /* by one of Keras' names for it */
+int flow_argument_choice_is(const flow_argument_choice *choice, const char *name);                       /* by one of Keras' names for it */
 int flow_argument_choice_find(flow_argument_type type, const char *name, flow_argument_choice *choice);  /* by one of them; 0: none */
 
 const char *flow_argument_type_name(flow_argument_type type);
