@@ -58,6 +58,8 @@ describe("callbacks that write", function()
     for template, message in pairs {
       ["m-{epoch:02q}.keras"] = 'a whole number has no format of type "q"',
       ["m-{val_loss:02d}.keras"] = 'a float has no format of type "d"',
+      ["m-{epoch:,x}.keras"] = 'the type "x" does not go with the grouping ","',
+      ["m-{val_loss:_n}.keras"] = 'the type "n" does not go with the grouping "_"',
       ["m-{epoch.keras"] = "a { has no }",
       ["m-{0}.keras"] = "{0} is not a name",
     } do

@@ -1,9 +1,9 @@
--- python_format.lua: numbers and templates as Python writes them, because file names and logs of Keras do: repr of a float,
--- and str.format with names: "{epoch:02d}-{val_loss:.2f}" (Python: Format String Syntax, Format Specification Mini-Language).
+-- python_format.lua: numbers and templates as Python writes them, because file names and logs of Keras do: repr of a float, and str.format
+-- with names: "{epoch:02d}-{val_loss:.2f}" (Python: Format String Syntax, Format Specification Mini-Language).
 --
--- A spec, which read_spec makes of the text after the colon, has: fill (a character), align (< > = ^), sign ("+" or " "), alternate (#),
--- zero (0 before the width), width, group ("," or "_"), precision and type; nil: not given, type "" : none. Widths count UTF-8 characters.
--- Whole numbers are those that the caller says; every other number is a float, as in Keras, whose logs are floats.
+-- A spec, which read_spec makes of the text after the colon, has: fill (a character), align (< > = ^), sign ("+", "-" or " "), alternate
+-- (#), zero (0 before the width), width, group ("," or "_"), precision and type; nil: not given, type "" : none. Widths count UTF-8
+-- characters. Whole numbers are those that the caller says; every other number is a float, as in Keras, whose logs are floats.
 
 local errors = require "flow.errors"
 
@@ -118,9 +118,17 @@ local function in_base(value, base)
   return digits
 end
 
+-- Raises for a grouping that a type does not have: n groups by itself, and bases other than 10 have no commas.
+local function check_group(spec, shown)
+  if spec.group and (spec.type == "n" or spec.group == "," and INTEGER_BASES[spec.type]) then
+    raise("%s: the type %q does not go with the grouping %q", shown, spec.type, spec.group)
+  end
+end
+
 -- A float by a spec; raises for a type that floats do not have. shown: the template, as messages name it, also below. Without type or
 -- precision it is repr; with a precision alone as "g", but with a point (Python's documentation of the type None).
 local function format_float(value, spec, shown)
+  check_group(spec, shown)
   local kind = spec.type
   local text, percent = nil, ""
   if kind == "%" then
@@ -153,6 +161,7 @@ end
 local function format_integer(value, spec, shown)
   local kind = spec.type
   if kind ~= "" and ("eEfFgG%"):find(kind, 1, true) then return format_float(value, spec, shown) end
+  check_group(spec, shown)
   if spec.precision then raise("%s: a whole number takes no precision", shown) end
   local base, sign, whole = INTEGER_BASES[kind], value < 0 and "-" or "", nil
   if base then
@@ -170,7 +179,9 @@ end
 -- A text by a spec; the precision is the most characters that are taken of it. Changes the spec.
 local function format_text(value, spec, shown)
   if spec.type ~= "" and spec.type ~= "s" then raise("%s: a text has no format of type %q", shown, spec.type) end
-  if spec.sign or spec.align == "=" and not spec.zero or spec.group then raise("%s: a text takes neither sign nor grouping", shown) end
+  if spec.sign or spec.align == "=" and not spec.zero or spec.group or spec.alternate then
+    raise("%s: a text takes neither sign, grouping nor #", shown)
+  end
   if spec.precision then
     local kept, count = {}, 0
     for character in value:gmatch("[%z\1-\127\194-\244][\128-\191]*") do
@@ -196,7 +207,7 @@ local function read_spec(text, shown)
   end
   local sign, alternate, zero, width, grouping, point, kind = rest:match("^([+ -]?)(#?)(0?)(%d*)([,_]?)(%.?%d*)([%a%%]?)$")
   if not sign or point == "." then raise("%s: the format %q is not one of Python's", shown, text) end
-  spec.sign = (sign == "+" or sign == " ") and sign or nil
+  spec.sign = sign ~= "" and sign or nil      -- "-" is what happens anyway, but a text does not take it
   spec.alternate, spec.zero, spec.width = alternate == "#", zero == "0", tonumber(width)
   spec.group, spec.precision, spec.type = grouping ~= "" and grouping or nil, tonumber(point:sub(2)), kind
   if (spec.width or 0) > 99 or (spec.precision or 0) > 99 then raise("%s: width and precision are at most 99", shown) end
