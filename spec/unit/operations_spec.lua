@@ -150,3 +150,13 @@ describe("ops on symbolic tensors", function()
     assert.same({ "1 plain", "2 plain", "1 reduction", "1 plain" }, { rows.tan, rows.divide_no_nan, rows.logsumexp, rows.hard_silu })
   end)
 end)
+
+describe("a number beside whole numbers", function()
+  it("is a whole one in a file, since 2.0 makes float32 of them in Keras", function()
+    local ids, x = flow.Input({ 3 }, { dtype = "int64" }), flow.Input { 3 }
+    local text = flow.Model({ ids, x }, { ids * 2, x * 2 }):to_json():gsub("%s", "")
+    assert.equal("int64", (ids * 2).dtype)
+    assert.truthy(text:find("},2],", 1, true), text)
+    assert.truthy(text:find("},2.0],", 1, true), text)
+  end)
+end)

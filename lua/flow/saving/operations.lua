@@ -304,7 +304,9 @@ function operations.arguments(layer, node, reference)
     if symbolic.is(operand) then
       next_input = next_input + 1
       return reference(node.inputs[next_input - 1])
-    elseif type(operand) == "number" then return json.real(operand)
+    elseif type(operand) == "number" then      -- 2.0 would make float32 of whole numbers in Keras
+      local is_whole = operand % 1 == 0 and node.outputs[1].dtype:find("int", 1, true)
+      return is_whole and operand or json.real(operand)
     elseif type(operand) == "boolean" then return operand
     elseif operand == nil then raise("%s is nil", what) end
     return constant_json(operand, what)
