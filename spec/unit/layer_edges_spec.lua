@@ -106,7 +106,7 @@ describe("adapt()", function()
   it("of Normalization passes over batches without rows", function()
     local layer = layers.Normalization()
     layer:adapt { flow.tensor { { 1, 3 }, { 3, 5 } }, flow.zeros { 0, 2 } }
-    assert.same({ 2, 4 }, layer.mean:totable())
+    assert.same({ 2, 4 }, layer.adapt_mean:totable())
     refuses("adapt() found no data", function() layers.Normalization():adapt(flow.zeros { 0, 2 }) end)
   end)
 end)
