@@ -382,6 +382,9 @@ takes "target, source"
 function Tape:batch_jacobian(target, source)
   local dims, count = known_dims("batch_jacobian()", target, 2)
   if not native.is_tensor(source) then raise("batch_jacobian(): the source is a tensor, got %s", errors.describe(source)) end
+  if target.rank == 0 or source.rank == 0 then
+    raise("batch_jacobian(): the first axis of the target and of the source is that of the rows; one of them is a single number")
+  end
   local list = ask(self, "batch_jacobian()", gradients_of_parts, target, count, function(i)
     return ops.zeros_like(target) + ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), joined({ 1 }, dims))
   end, { source })[1]
