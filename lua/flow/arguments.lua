@@ -107,6 +107,9 @@ function arguments.named(what, parameters, positional, ...)
   for i = 1, count do
     give(parameters[i], (select(i, ...)))
   end
+  for name, value in pairs(named) do
+    if type(value) == "table" then errors.check_holes(("%s: %s"):format(what, tostring(name)), value) end
+  end
   return named
 end
 

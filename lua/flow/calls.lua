@@ -38,6 +38,7 @@ local KINDS = {
   data = { function() return true end, "data", named = true },
   given = { function(value) return value ~= false end, "anything" },      -- any kind of value, and false stands for none
   given_data = { function(value) return value ~= false end, "data", named = true },
+  gaps = { function(value) return value ~= false end, "anything", gaps = true },      -- as `given`; a list may lack entries
   number = { of_type "number", "a number" },
   numeric = { is_numeric, "a number" },
   scalar = { function(value) return is_numeric(value) or native.is_tensor(value) end, "a number" },
@@ -110,7 +111,8 @@ local function parse_parameter(text)
       table.insert(parameter.kind.names, kind)
       parameter.kind.named = parameter.kind.named or KINDS[kind] and KINDS[kind].named
       parameter.kind.list = parameter.kind.list or kind == "list"
-      parameter.kind.loose = parameter.kind.loose or kind == "given"      -- as without a kind, but for false
+      parameter.kind.gaps = parameter.kind.gaps or KINDS[kind] and KINDS[kind].gaps
+      parameter.kind.loose = parameter.kind.loose or kind == "given" or kind == "gaps"      -- as without a kind, but for false
     end
   end
   parameter.optional = parameter.optional or default ~= nil
@@ -332,8 +334,8 @@ local function checked(record, parameter, value)
   if parameter.kind and not fits(parameter.kind, value) then
     raise("%s: %s is %s, got %s", record.title, parameter.name, describe_kind(parameter.kind), errors.describe(value))
   end
-  if parameter.kind and parameter.kind.list and type(value) == "table" then
-    errors.check_list(record.title .. ": " .. parameter.name, value)
+  if type(value) == "table" and not (parameter.kind and (parameter.kind.named or parameter.kind.gaps)) then
+    errors.check_holes(record.title .. ": " .. parameter.name, value)
   end
   return value
 end

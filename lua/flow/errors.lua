@@ -85,6 +85,17 @@ function errors.check_list(what, list, message, before)
   return count
 end
 
+local MOST_NESTED = 8
+
+-- Raises if a value that was given as `what` is a list with a hole, { -1, nil, -2 }, or holds one at a position. A table with a metatable
+-- is an object, whose entries are its own; entries with names are not looked at.
+function errors.check_holes(what, value, depth)
+  if type(value) ~= "table" or getmetatable(value) or (depth or 0) > MOST_NESTED then return end
+  for i = 1, errors.check_list(what, value) do
+    if type(value[i]) == "table" then errors.check_holes(("%s[%d]"):format(what, i), value[i], (depth or 0) + 1) end
+  end
+end
+
 -- A table of names that users read, title: from now on another name is an error.
 function errors.closed(title, names)
   return setmetatable(names, { __index = function(_, name)

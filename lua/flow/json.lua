@@ -86,7 +86,7 @@ local function add_entries(node, value, depth)
     for key in pairs(value) do
       if type(key) ~= "number" then raise("json.encode: a list has the name %q, too; give a list or a table of names", tostring(key)) end
     end
-    for i = 1, #value do add(node, nil, value[i], depth) end
+    for i = 1, errors.check_list("json.encode: a list", value) do add(node, nil, value[i], depth) end
     return
   end
   local keys = {}

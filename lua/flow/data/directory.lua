@@ -36,7 +36,10 @@ local function merge(kind, directory, ...)
   local tables = { ... }
   if type(directory) == "table" then table.insert(tables, 1, directory) end
   for i = 1, math.max(select("#", ...), #tables) do
-    for name, value in pairs(errors.check_options(kind.what, tables[i], known)) do options[name] = value end
+    for name, value in pairs(errors.check_options(kind.what, tables[i], known)) do
+      errors.check_holes(("%s: %s"):format(kind.what, name), value)
+      options[name] = value
+    end
   end
   if type(directory) ~= "table" then options.directory = directory end
   return options

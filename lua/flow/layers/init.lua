@@ -173,8 +173,8 @@ local NIL = "entry %d is nil: -1, or false, stands for a size that is not known,
 -- Input {28, 28, 1} or Input({28, 28, 1}, { dtype =, name = }): a symbolic tensor to build a functional model from.
 -- batch_size: of models with layers that keep a state for each row of a batch; others take any number of rows.
 -- tensor: a symbolic tensor with which the model begins in the place of a new one.
-signature.takes("shape?, { dtype?, name?, batch_size?: count, batch_shape?: list, sparse?: boolean, tensor?, optional: boolean = false }" ..
-  " -- Input { 28, 28, 1 }")
+signature.takes("shape?: gaps, { dtype?, name?, batch_size?: count, batch_shape?: list, sparse?: boolean, tensor?, " ..
+  "optional: boolean = false } -- Input { 28, 28, 1 }")
 function layers.Input(shape, known)
   if known.optional then
     raise("Input: an input that may be left out is not supported: make another model without it, of the same layers, or give zeros")

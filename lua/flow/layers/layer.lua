@@ -169,6 +169,7 @@ function Layer:build(shape)
   if arguments.is_options(shape) then shape = shape.input_shape end
   if type(shape) ~= "table" then raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape)) end
   local single = type(shape[1]) ~= "table"
+  errors.check_holes(object.title(self) .. ": build", shape)
   local shapes = single and { shape } or { unpack(shape) }
   if self._handle then return self:_ensure_built(shapes, single) end
   own_build.by_call(self, shapes)

@@ -14,6 +14,7 @@ end
 return function(self, values, input_shape)
   if input_shape then self:build(input_shape) end
   local weights = self.weights
+  errors.check_holes("set_weights()", values)
   if type(values) ~= "table" or #values ~= #weights then
     raise("%s: set_weights() takes a list of %d tensors, got %s", object.title(self), #weights,
       type(values) == "table" and #values .. " entries" or errors.describe(values))

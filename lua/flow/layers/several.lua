@@ -186,6 +186,7 @@ function several.read(layer, ...)
   for i = 1, count do
     local value = (select(i, ...))
     if value == nil then raise("%s: argument %d is nil", title, i) end
+    if type(value) == "table" then errors.check_holes(title, value) end
     local is_number = type(value) == "number" or batch_rows.is_rows(value)      -- after the first one as it is, as in Keras
     local is_plain = not layer._named_inputs and (type(value) == "boolean" or type(value) == "string" or is_number and i > 1)
     local stays = is_plain or symbolic.is(value) or is_operands(value) or not layer._named_inputs and are_named(value)
@@ -205,6 +206,7 @@ function several.read(layer, ...)
   for name, value in pairs(options) do
     if type(name) ~= "string" then raise("%s: give tensors by position, or by name", title) end
     local is_plain = known and known.options[name] or not known and not is_operand(value) and not is_operands(value)
+    if type(value) == "table" then errors.check_holes(("%s: %s"):format(title, name), value) end
     if name ~= "training" then
       if is_plain or symbolic.is(value) or is_operands(value) then given.options[name] = value
       elseif value ~= false then given.options[name] = ops.operand(value, nil, title .. ": " .. name) end

@@ -421,6 +421,7 @@ local function build_sequential(self, shape, dtype)
   if type(shape) ~= "table" or type(shape[1]) ~= "number" then
     raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape))
   end
+  errors.check_list(object.title(self) .. ": build", shape)
   local rows = self:_keeps_states() and shape[1] > 0 and shape[1] or nil
   rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }, { batch_size = rows, dtype = dtype }))
   local ok, problem = pcall(connect, self)
@@ -448,7 +449,7 @@ function Sequential:_run(_, list, training, call)
   return Functional._run(self, nil, list, training, call)
 end
 
-local SEQUENTIAL = "layers?, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"
+local SEQUENTIAL = "layers?: gaps, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"
 
 -- A Sequential, or an object of a class that extends it, of a list of layers, one layer, or nil.
 local function new_sequential(class, list, options)

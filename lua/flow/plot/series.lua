@@ -77,6 +77,7 @@ end
 local function numbers_of(what, name, values)
   if native.is_tensor(values) then values = values:reshape { -1 }:totable() end
   if type(values) ~= "table" then errors.raise("%s: %s is a list of numbers or a tensor, got %s", what, name, errors.describe(values)) end
+  errors.check_list(("%s: %s"):format(what, name), values)
   for i, value in ipairs(values) do
     if type(value) ~= "number" then errors.raise("%s: %s[%d] is %s, expected a number", what, name, i, errors.describe(value)) end
   end

@@ -158,6 +158,7 @@ return function(ops, define, axis_from, gather)
     x = operand(x, nil, what)
     if type(repeats) == "number" then repeats = { repeats } end
     if type(repeats) ~= "table" then raise("%s: a list of numbers, one an axis, got %s", what, errors.describe(repeats)) end
+    errors.check_list(what, repeats)
     while #tensor.raw_shape(x) < #repeats do x = ops.expand_dims(x, 1) end
     local first = #tensor.raw_shape(x) - #repeats
     for i, count in ipairs(repeats) do
@@ -190,6 +191,7 @@ return function(ops, define, axis_from, gather)
   local function read_widths(widths, rank, what)
     if type(widths) == "number" then widths = { widths, widths } end
     if type(widths) ~= "table" then raise("%s: widths are {before, after} for each axis, got %s", what, errors.describe(widths)) end
+    errors.check_holes(what .. ": widths", widths)
     local pairs_of = {}
     for axis = 1, rank do
       local pair = type(widths[1]) == "number" and widths or widths[axis]

@@ -211,6 +211,7 @@ end
 function MOVES.reshape(shape, wanted, ...)
   if type(wanted) == "number" then wanted = { wanted, ... } end
   if type(wanted) ~= "table" then raise("reshape takes a shape such as { -1, 1 }, got %s", errors.describe(wanted)) end
+  errors.check_list("reshape: the shape", wanted)
   local made, count, known, free = {}, count_of(shape), 1, nil
   for _, n in ipairs(shape) do count = n < 0 and -1 or count end
   for i = 1, errors.check_list("reshape: the shape", wanted) do

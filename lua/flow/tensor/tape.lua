@@ -312,7 +312,7 @@ end
 -- Gradients of the sum of the target's elements, or of those of all targets of a list, in the structure of sources; nil for a source that
 -- no target depends on, or zeros with unconnected_gradients = "zero". output_gradients, of the target's structure: each element counts so
 -- much, as if the computation went on with a loss of which these are the gradients (a vector-Jacobian product); nil stands for ones.
-takes "target?: data, sources?: data, output_gradients?, unconnected_gradients: 'none'|'zero' = 'none'"
+takes "target?: data, sources?: data, output_gradients?: gaps, unconnected_gradients: 'none'|'zero' = 'none'"
 function Tape:gradient(target, sources, output_gradients, unconnected)
   local targets, given, leaves = {}, {}, {}
   flatten_targets(target, output_gradients, targets, given)

@@ -371,7 +371,7 @@ end
 
 -- The method train_on_batch or test_on_batch. The metrics begin anew with each call, unlike in a fit.
 local function on_batch(kind)
-  takes "x?: data, y?: data, sample_weight?: given, class_weight?: given, { return_dict: boolean = true }"
+  takes "x?: data, y?: data, sample_weight?: given, class_weight?: gaps, { return_dict: boolean = true }"
   return function(self, x, y, weights, by_class, options)
     training.compiled(self, kind .. "_on_batch")
     if kind == "train" then ownership.adopt(self, "train_on_batch") end

@@ -45,7 +45,7 @@ local takes_named = require("flow.signature").takes_named
 
 -- In Keras' order; all may also be given by position.
 local FIT = "x?: data, y?: data, batch_size?: count, epochs: whole = 1, verbose: verbosity = 'auto', callbacks?: given, "
-  .. "validation_split: number = 0, validation_data?: given, shuffle: boolean = true, class_weight?: given, "
+  .. "validation_split: number = 0, validation_data?: given, shuffle: boolean = true, class_weight?: gaps, "
   .. "sample_weight?: given, initial_epoch: whole = 0, steps_per_epoch?: count, validation_steps?: count, "
   .. "validation_batch_size?: count, validation_freq: count|list = 1"
 local EVALUATE = "x?: data, y?: data, batch_size?: count, verbose: verbosity = 'auto', sample_weight?: given, steps?: count, "

@@ -112,6 +112,8 @@ define(function(x, source, destination)
   x = operand(x, "moveaxis")
   local function list_of(axes) return type(axes) == "table" and axes or { axes } end
   local from, to, rank = list_of(source), list_of(destination), #tools.dims(x)
+  errors.check_list("flow.moveaxis: source", from)
+  errors.check_list("flow.moveaxis: destination", to)
   if #from ~= #to then raise("flow.moveaxis: %d axes are moved to %d places", #from, #to) end
   local order, moved, rest = {}, {}, {}
   for i = 1, #from do

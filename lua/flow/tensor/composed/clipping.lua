@@ -44,11 +44,11 @@ local function norm_of(what, list, found)
 end
 
 -- The root of the sum of the squares of all tensors.
-tools.create("global_norm", "t_list: any", function(list) return norm_of("global_norm", list, (places("global_norm", list))) end)
+tools.create("global_norm", "t_list: gaps", function(list) return norm_of("global_norm", list, (places("global_norm", list))) end)
 
 -- The tensors, scaled by one factor to the norm clip_norm of all of them where it is larger, and the norm that they had. Entries that are
 -- nil or false, gradients of what is not connected, stay.
-tools.create("clip_by_global_norm", "t_list: any, clip_norm: any, use_norm?: any", function(list, clip_norm, use_norm)
+tools.create("clip_by_global_norm", "t_list: gaps, clip_norm: any, use_norm?: any", function(list, clip_norm, use_norm)
   local found = places("clip_by_global_norm", list)
   local norm = use_norm ~= nil and tools.operand(use_norm, "clip_by_global_norm") or norm_of("clip_by_global_norm", list, found)
   local bound = tools.operand(clip_norm, "clip_by_global_norm")

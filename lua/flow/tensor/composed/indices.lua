@@ -212,6 +212,8 @@ end, "scatter_update")
 -- The block of this shape whose first element is at the positions `starts`, a list or a tensor; it is moved so that it is inside x.
 local function block_at(x, starts, shape, what)
   local dims, list = tools.dims(x), type(starts) == "table" and starts or { unpack(operand(starts, what):totable()) }
+  errors.check_list(("flow.%s: the positions"):format(what), list)
+  errors.check_list(("flow.%s: the shape"):format(what), shape)
   if #list ~= #dims or #shape ~= #dims then
     raise("flow.%s: %d positions and a shape of %d axes for rank %d", what, #list, #shape, #dims)
   end
@@ -242,6 +244,8 @@ local function moving_parts(x, starts, shape)
     starts = parts
   end
   if type(starts) ~= "table" or type(shape) ~= "table" then return moving, starts, shape end
+  errors.check_list("flow.slice: the positions", starts)
+  errors.check_list("flow.slice: the shape", shape)
   local fixed, sizes = {}, { unpack(shape) }
   for i, start in ipairs(starts) do
     fixed[i] = start

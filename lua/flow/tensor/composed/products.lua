@@ -55,6 +55,7 @@ define(function(a, b, axes)
   else
     local function list_of(x) return type(x) == "table" and x or { x } end
     if type(axes) ~= "table" or #axes ~= 2 then raise("flow.tensordot: axes are a number or two lists, got %s", errors.describe(axes)) end
+    errors.check_holes("flow.tensordot: axes", axes)
     for i, axis in ipairs(list_of(axes[1])) do of_a[i] = tools.axis(a, axis, "tensordot") end
     for i, axis in ipairs(list_of(axes[2])) do of_b[i] = tools.axis(b, axis, "tensordot") end
     if #of_a ~= #of_b then raise("flow.tensordot: %d axes of a and %d of b", #of_a, #of_b) end

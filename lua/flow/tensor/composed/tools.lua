@@ -75,6 +75,7 @@ end
 -- The length of an axis, which must be known.
 function tools.length(x, axis, what)
   local n = tensor.raw_shape(x)[axis]
+  if not n then raise("flow.%s: there is no axis %d, the tensor has the shape %s", what, axis, tensor.shape_text(tensor.raw_shape(x))) end
   if n < 0 then raise("flow.%s: axis %d is that of the batch, whose size is not known in a trace", what, axis) end
   return n
 end
