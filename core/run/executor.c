@@ -154,14 +154,21 @@ static void run_member(flow_region *region, int member, int members, void *argum
     flow_segment_run(lead, region, &lead->members[member], s, member, members);
 }
 
-static double rows_of(const flow_instance *lead) { return lead->part.rows > 0 ? (double)lead->part.rows : 1; }
+static double counted(int64_t rows)
+{
+  return rows > 0 ? (double)rows : 1;
+}
+static double rows_of(const flow_instance *lead)
+{
+  return counted(lead->part.rows);
+}
 
 /* How many members the next run takes: one, if that has been faster lately (pace.h), else all, but with several replicas not more than
  * one for each. */
-static int choose_members(flow_instance *lead, int replicas)
+static int choose_members(flow_instance *lead, double rows, int replicas)
 {
   int members = flow_team_size();
-  if (!flow_pace_choose(&lead->pace, rows_of(lead))) return 1;
+  if (!flow_pace_choose(&lead->pace, rows)) return 1;
   return replicas > 1 && members > replicas ? replicas : members;
 }
 
@@ -177,18 +184,31 @@ static void copy_undo_log(const flow_instance *instance, int back)
   }
 }
 
-/* A run on the CPU, by the caller's thread. Memory for more members is taken before anything is begun; the team is larger than at the
- * run before only if FLOW_THREADS or its setter changed. With an exchange a run is not interruptible: a worker that ended alone would
- * leave the others in a collective, so that an interrupt is announced with the next run (replicas/divide.c). What has failed late is
- * returned after `committed` is set, and the run does not count for the pace if it failed. */
+static flow_status take_members(flow_replica_set *set, int members)
+{
+  for (int r = 0; r < set->count; r++)
+    if (members > set->replicas[r]->member_count) FLOW_TRY(flow_instance_set_members(set->replicas[r], members));
+  return FLOW_OK;
+}
+
+flow_status flow_execute_prepare(flow_replica_set *set, int64_t rows)
+{
+  return set->lead->device ? FLOW_OK : take_members(set, choose_members(set->lead, counted(rows), set->count));
+}
+
+/* A run on the CPU, by the caller's thread. Memory for more members is taken before anything is begun, if flow_execute_prepare has not;
+ * the team is larger than at the run before only if FLOW_THREADS or its setter changed. With an exchange a run is not interruptible: a
+ * worker that ended alone would leave the others in a collective, so that an interrupt is announced with the next run
+ * (replicas/divide.c). What has failed late is returned after `committed` is set, and the run does not count for the pace if it
+ * failed. */
 static flow_status execute_on_cpu(flow_replica_set *set)
 {
   flow_instance *lead = set->lead;
   flow_run_state *run = &set->run;
   flow_profile *profile = run->context->profile;
-  int members = choose_members(lead, set->count);
+  int members = choose_members(lead, rows_of(lead), set->count);
+  FLOW_TRY(take_members(set, members));
   for (int r = 0; r < set->count; r++) {
-    if (members > set->replicas[r]->member_count) FLOW_TRY(flow_instance_set_members(set->replicas[r], members));
     flow_segments_start(set->replicas[r]);
     flow_derived_look(set->replicas[r]);
   }

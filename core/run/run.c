@@ -80,16 +80,10 @@ static flow_status bind_replica(flow_instance *replica, flow_tensor *const *inpu
   return flow_bind_variables(replica, NULL);
 }
 
-/* Brings inputs to where the replicas read them. first: from this row, or element of the order, on. An order on the host is applied
- * here, into memory of the run, after which the rows stand in the order of the run and are taken from 0 on; an order on a device is
- * applied there, for each replica's own rows. */
-static flow_status bring_inputs(flow_replica_set *set, flow_tensor *const *inputs, const flow_tensor *order, int64_t first, int64_t rows)
+/* Brings inputs to where the replicas read them. first: from this row, or element of the order, on. An order on a device is applied
+ * there, for each replica's own rows. */
+static flow_status bring_inputs(flow_replica_set *set, flow_tensor *const *inputs, const flow_tensor *order, int64_t first)
 {
-  if (order && !flow_tensor_place(order)) {
-    FLOW_TRY(flow_gather_on_host(&set->run, set->lead->plan->graph, inputs, order, first, rows, &inputs));
-    order = NULL;
-    first = 0;
-  }
   for (int r = 0; r < set->count; r++) FLOW_TRY(bind_replica(set->replicas[r], inputs, order, first + set->replicas[r]->part.first));
   return FLOW_OK;
 }
@@ -103,45 +97,10 @@ static flow_status bring_variables(flow_replica_set *set)
   return set->lead->device ? flow_device_run_bind_variables(set) : FLOW_OK;
 }
 
-/* Checks the inputs, takes the run and divides its rows. On success the caller executes it and leaves it; after a failure it is left
- * already. first < 0: all of their rows. steps: how many steps take their batches of `rows` rows themselves; 0: it is a run that does
- * not.
- *
- * An order names rows wherever they are, so the inputs only have to have rows at all; flow_check_order looks at its length and gathering
- * at each index. */
-static flow_status begin_run(flow_context *context, flow_replica_set *set, flow_tensor *const *inputs, int count, const flow_tensor *order,
-                             int64_t first, int64_t rows, int steps)
-{
-  flow_instance *lead = set->lead;
-  int64_t any = 0;      /* an order names rows wherever they are: how many the inputs have is checked when they are gathered */
-  int64_t last = steps > 1 ? first + (steps - 1) * rows : first;
-  FLOW_TRY(check_inputs(lead->plan->graph, inputs, count, order ? 0 : last, order ? &any : &rows));
-  if (order) FLOW_TRY(flow_check_order(order, last, rows));
-  if (rows < 0) rows = set->count;                           /* a plan without rows is run by each replica as if it had one */
-  FLOW_TRY(check_capacity(lead, flow_replica_set_part_rows(set, rows)));
-  FLOW_TRY(take_run(context, &set->run));
-  flow_status status = bring_variables(set);
-  if (status == FLOW_OK) status = flow_replica_set_divide(set, rows);
-  if (status == FLOW_OK && steps) status = flow_device_run_open_tables(lead, inputs, order, first, steps);
-  if (status == FLOW_OK && !steps) status = bring_inputs(set, inputs, order, first > 0 ? first : 0, rows);
-  if (status == FLOW_OK) status = flow_place_gathered(set);
-  if (status != FLOW_OK) {
-    flow_device_run_give_up(set);
-    leave_run(&set->run);
-    return status;
-  }
-  return FLOW_OK;
-}
-
 static const flow_signature *output_signature(const flow_instance *instance, int index)
 {
   return &instance->plan->graph->values[instance->plan->outputs[index]].signature;
 }
-
-/* The workers agreed that there is nothing to do. */
-static int is_over(const flow_replica_set *set) { return set->exchange && (set->run.global_rows == 0 || set->stop_agreed); }
-
-static int has_rows(const flow_signature *signature) { return signature->rank > 0 && signature->dims[0] < 0; }
 
 static void drop_outputs(flow_tensor **outputs, int count)
 {
@@ -167,6 +126,54 @@ failed:
   drop_outputs(outputs, made);
   return status;
 }
+
+/* Checks the inputs, takes the run and divides its rows. On success the caller executes it and leaves it; after a failure it is left
+ * already. first < 0: all of their rows. steps: how many steps take their batches of `rows` rows themselves; 0: it is a run that does
+ * not. outputs: NULL, or [output_count] of NULL, which get tensors for the rows of this process, released after a failure.
+ *
+ * What can fail here, as memory for outputs and for rows in an order, comes before the rows are divided: then the other workers have not
+ * heard of the run, and this one can run once more. An order on the host is applied into memory of the run, in which the rows stand from
+ * 0 on.
+ *
+ * An order names rows wherever they are, so the inputs only have to have rows at all; flow_check_order looks at its length and gathering
+ * at each index. */
+static flow_status begin_run(flow_context *context, flow_replica_set *set, flow_tensor *const *inputs, int count, const flow_tensor *order,
+                             int64_t first, int64_t rows, int steps, flow_tensor **outputs)
+{
+  flow_instance *lead = set->lead;
+  int64_t any = 0;      /* an order names rows wherever they are: how many the inputs have is checked when they are gathered */
+  int64_t last = steps > 1 ? first + (steps - 1) * rows : first;
+  FLOW_TRY(check_inputs(lead->plan->graph, inputs, count, order ? 0 : last, order ? &any : &rows));
+  if (order) FLOW_TRY(flow_check_order(order, last, rows));
+  if (rows < 0) rows = set->count;                           /* a plan without rows is run by each replica as if it had one */
+  int64_t part = flow_replica_set_part_rows(set, rows), local = flow_replica_set_local_rows(set, rows);
+  FLOW_TRY(check_capacity(lead, part));
+  FLOW_TRY(take_run(context, &set->run));
+  flow_status status = bring_variables(set);
+  if (status == FLOW_OK) status = flow_execute_prepare(set, local < part ? local : part);
+  if (status == FLOW_OK && outputs) status = new_outputs(lead, local, outputs);
+  if (status == FLOW_OK && !steps && order && !flow_tensor_place(order)) {
+    status = flow_gather_on_host(&set->run, lead->plan->graph, inputs, order, first, rows, &inputs);
+    order = NULL;
+    first = 0;
+  }
+  if (status == FLOW_OK) status = flow_replica_set_divide(set, rows);
+  if (status == FLOW_OK && steps) status = flow_device_run_open_tables(lead, inputs, order, first, steps);
+  if (status == FLOW_OK && !steps) status = bring_inputs(set, inputs, order, first > 0 ? first : 0);
+  if (status == FLOW_OK) status = flow_place_gathered(set);
+  if (status != FLOW_OK) {
+    if (outputs) drop_outputs(outputs, lead->plan->output_count);
+    flow_device_run_give_up(set);
+    leave_run(&set->run);
+    return status;
+  }
+  return FLOW_OK;
+}
+
+/* The workers agreed that there is nothing to do. */
+static int is_over(const flow_replica_set *set) { return set->exchange && (set->run.global_rows == 0 || set->stop_agreed); }
+
+static int has_rows(const flow_signature *signature) { return signature->rank > 0 && signature->dims[0] < 0; }
 
 /* Copies the rows of output `index` that this replica has made to `output`, from its row `first` on. Memory of values is used again by
  * the next run, so outputs are always copies. */
@@ -197,18 +204,14 @@ static flow_status copy_outputs(const flow_replica_set *set, int i, flow_tensor 
   return FLOW_OK;
 }
 
-/* Runs and gives the outputs. Their memory is taken before, so that nothing can fail once the effects are done. */
+/* Runs and fills the outputs, whose memory begin_run has taken. None are left if it fails, or if the workers agreed that there is nothing
+ * to do. */
 static flow_status run_with_outputs(const flow_instance *lead, flow_tensor **outputs)
 {
-  int64_t rows = 0;
-  int count = lead->plan->output_count;
-  for (int i = 0; i < count; i++) outputs[i] = NULL;
-  if (is_over(lead->set)) return FLOW_OK;
-  for (int r = 0; r < lead->set->count; r++) rows += lead->set->replicas[r]->part.rows;
-  FLOW_TRY(new_outputs(lead, rows, outputs));
-  flow_status status = flow_execute(lead->set);
-  for (int i = 0; i < count && status == FLOW_OK; i++) status = copy_outputs(lead->set, i, outputs[i]);
-  if (status != FLOW_OK) drop_outputs(outputs, count);
+  int count = lead->plan->output_count, over = is_over(lead->set);
+  flow_status status = over ? FLOW_OK : flow_execute(lead->set);
+  for (int i = 0; i < count && !over && status == FLOW_OK; i++) status = copy_outputs(lead->set, i, outputs[i]);
+  if (over || status != FLOW_OK) drop_outputs(outputs, count);
   return status;
 }
 
@@ -230,6 +233,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
   FLOW_DEFAULT_FLOATS;
   flow_tensor *few[FLOW_MAX_OPERANDS] = { NULL }, **contiguous = few;
   size_t bytes = 0;
+  for (int i = 0; outputs && i < instance->plan->output_count; i++) outputs[i] = NULL;
   if (count > FLOW_MAX_OPERANDS) {
     void *block;
     FLOW_TRY(flow_multiply((size_t)count, sizeof *contiguous, &bytes));
@@ -237,7 +241,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
     contiguous = block;
   }
   flow_status status = make_contiguous(instance, inputs, count, contiguous);
-  if (status == FLOW_OK) status = begin_run(context, instance->set, contiguous, count, NULL, -1, -1, 0);
+  if (status == FLOW_OK) status = begin_run(context, instance->set, contiguous, count, NULL, -1, -1, 0, outputs);
   if (status == FLOW_OK) {
     status = outputs ? run_with_outputs(instance, outputs) : execute(instance->set);
     leave_run(instance->run);
@@ -271,7 +275,7 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
 {
   FLOW_DEFAULT_FLOATS;
   FLOW_TRY(check_rows(instance, inputs, count, first, rows));
-  FLOW_TRY(begin_run(context, instance->set, inputs, count, order, (int64_t)first, (int64_t)rows, 0));
+  FLOW_TRY(begin_run(context, instance->set, inputs, count, order, (int64_t)first, (int64_t)rows, 0, NULL));
   flow_status status = execute(instance->set);
   leave_run(instance->run);
   return status;
@@ -281,7 +285,7 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
 static flow_status run_steps(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                              const flow_tensor *order, int64_t first, int64_t rows, int steps)
 {
-  FLOW_TRY(begin_run(context, instance->set, inputs, count, order, first, rows, steps));
+  FLOW_TRY(begin_run(context, instance->set, inputs, count, order, first, rows, steps, NULL));
   flow_status status = execute(instance->set);
   if (status == FLOW_OK) status = flow_device_run_close_tables(instance, inputs, order);
   leave_run(instance->run);
@@ -340,11 +344,11 @@ static flow_status run_each(flow_context *context, flow_replica_set *set, flow_t
   FLOW_TRY(check_each(set, inputs, count, rows));
   FLOW_TRY(take_run(context, &set->run));
   flow_status status = bring_variables(set);
+  if (status == FLOW_OK) status = flow_execute_prepare(set, rows[0]);
+  for (int r = 0; r < replicas && status == FLOW_OK; r++) status = new_outputs(set->lead, rows[r], outputs + (size_t)r * (size_t)each);
   if (status == FLOW_OK) status = flow_replica_set_divide_each(set, rows);
-  for (int r = 0; r < replicas && status == FLOW_OK; r++) {
+  for (int r = 0; r < replicas && status == FLOW_OK; r++)
     status = bind_replica(set->replicas[r], inputs + (size_t)r * (size_t)count, NULL, 0);
-    if (status == FLOW_OK) status = new_outputs(set->lead, rows[r], outputs + (size_t)r * (size_t)each);
-  }
   if (status == FLOW_OK && set->exchange && set->stop_agreed) status = flow_fail(FLOW_INTERRUPTED, "a worker was interrupted");
   if (status == FLOW_OK) status = flow_execute(set);
   for (int k = 0; k < replicas * each && status == FLOW_OK; k++) status = copy_output(set->replicas[k / each], k % each, outputs[k], 0);

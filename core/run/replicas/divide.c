@@ -95,6 +95,14 @@ int64_t flow_replica_set_part_rows(const flow_replica_set *set, int64_t rows)
   return (rows + parts - 1) / parts;
 }
 
+int64_t flow_replica_set_local_rows(const flow_replica_set *set, int64_t rows)
+{
+  int64_t first, part = flow_replica_set_part_rows(set, rows);
+  find_parts(set, &first);
+  int64_t begin = first * part, end = (first + set->count) * part;
+  return (end < rows ? end : rows) - (begin < rows ? begin : rows);
+}
+
 /* The most rows that a replica of any worker has. All have said how many rows they have, or share those of `part`. */
 static int64_t most_rows(const flow_replica_set *set, int64_t part)
 {

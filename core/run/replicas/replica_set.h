@@ -95,6 +95,8 @@ void        flow_instance_release_replicas(flow_instance *instance);
 
 /* The most rows that one replica gets of `rows`. */
 int64_t     flow_replica_set_part_rows(const flow_replica_set *set, int64_t rows);
+/* How many of them the replicas of this process get together. */
+int64_t flow_replica_set_local_rows(const flow_replica_set *set, int64_t rows);
 /* The parts of a run over `rows` rows of this process from run->given.first_sample on, in the replicas' flow_run_part. Talks to the other
  * workers. */
 flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows);
