@@ -322,6 +322,7 @@ static int open_worker(const char *name)
   flow_worker_options options = { .timeout_seconds = 20, .start_within = 20, .heartbeat = 0.1, .dead_after = 1, .job = "spec" };
   if (strcmp(name, "missing") == 0 || strstr(name, "secret")) options.start_within = 1.5;
   if (strcmp(name, "other_job") == 0) options.start_within = 1;
+  if (strcmp(name, "no_memory") == 0) options.start_within = 5;
   if (strcmp(name, "late") == 0) options.timeout_seconds = 1;
   if (rank == victim && strcmp(name, "other_job") == 0) options.job = "another";
   if (rank == victim && strcmp(name, "other_engine") == 0) options.implementation = "MPI";
@@ -332,7 +333,9 @@ static int open_worker(const char *name)
   ASK(flow_cluster_from_environment(1, NULL, -1, &cluster));
   ASK(flow_context_new(&context));
   double start = seconds();
+  if (rank == victim && strcmp(name, "no_memory") == 0) flow_fail_allocation(atoi(getenv("WORKER_ALLOCATIONS")));
   flow_status status = flow_worker_open(context, cluster, &options, &worker);
+  flow_fail_allocation(-1);
   flow_cluster_release(cluster);
   return status == FLOW_OK ? 0 : say(flow_status_name(status), start);
 }

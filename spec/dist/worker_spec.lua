@@ -227,6 +227,21 @@ describe("a cluster of workers that mpirun started", function()
     end
   end)
 
+  -- Whichever allocation of rank 0 fails while they meet: rank 1 is told, and does not wait in a call to which rank 0 does not come.
+  with_mpi("ends at once where one process has no memory left", function()
+    local told, ended = 0, false
+    for allocation = 0, 40 do
+      local text, code = mpirun("no_memory", 2, 0, "WORKER_ALLOCATIONS=" .. allocation)
+      assert.falsy(text:find "within %d+ s", text)
+      if text:find("rank 1: input/output error after [%d.]+ s: 1 of the 2 processes could not begin, and said why") then told = told + 1 end
+      assert.truthy(code ~= 124, text)
+      ended = not text:find "out of memory"
+      if ended then break end
+    end
+    assert.is_true(ended)
+    assert.is_true(told >= 3, told)
+  end)
+
   -- Each rank writes its listening ports, sends a byte to all that there are, and goes on adding up.
   local STRANGERS = [[
     local flow = require "flow"

@@ -2,8 +2,8 @@
  * and a secret of this run to all; from then on it is a cluster like any other. Each process binds its port first and says then which
  * one it is, so that no other process can take it meanwhile.
  *
- * The calls of MPI here are collective: a process that fails at something of its own still takes part in each of them, and its failure
- * shows in what it contributes. Else the others would wait for it. */
+ * The calls of MPI here are collective: what a process does by itself between two of them may fail, and all agree on it before the next.
+ * Else the others would wait in it for a process that does not come. */
 #define _GNU_SOURCE                /* getrandom */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -136,6 +136,18 @@ static flow_status open_mpi(flow_worker *worker, double start_within)
   return FLOW_OK;
 }
 
+/* Learns whether each process has done what it had to do by itself, of which `status` is the outcome here; all call it at the same place.
+ * A process that has failed has told why in its own error, which it returns. The number is on the stack: telling takes no memory. */
+static flow_status agree(flow_worker *worker, flow_status status)
+{
+  double failed = status != FLOW_OK;
+  if (status != FLOW_OK) flow_log(FLOW_LOG_WARNING, flow_last_error());
+  flow_status told = flow_communicator_all_reduce(worker->communicator, FLOW_FLOAT64, &failed, 1);
+  if (status != FLOW_OK || told != FLOW_OK) return status != FLOW_OK ? status : told;
+  if (failed == 0) return FLOW_OK;
+  return flow_fail(FLOW_IO_ERROR, "%.0f of the %d processes could not begin, and said why", failed, worker->exchange.workers);
+}
+
 /* 127.0.0.1 if all workers are on one machine and nobody has chosen, else an address of this one. */
 static flow_status choose_host(flow_worker *worker, uint64_t *machines, char host[INET_ADDRSTRLEN])
 {
@@ -175,34 +187,37 @@ static flow_status exchange_addresses(flow_worker *worker, void *block)
   if (status == FLOW_OK) status = bind_listener(host, &worker->listener, &port);
   if (status == FLOW_OK) snprintf(mine, sizeof mine, "%s:%d", host, port);
   snprintf(worker->descriptor, sizeof worker->descriptor, "%d", worker->listener);
-  if (status != FLOW_OK) flow_log(FLOW_LOG_WARNING, flow_last_error());
-  /* Who has no address takes part all the same: an empty one cannot be in a cluster, so all tasks fail and none waits. */
+  FLOW_TRY(agree(worker, status));
   FLOW_TRY(flow_communicator_all_gather(worker->communicator, mine, sizeof mine, block));
-  return take_addresses(worker, block);
+  return agree(worker, take_addresses(worker, block));
 }
 
-/* Rank 0 makes 32 random bytes, and all get them as hexadecimal digits; an empty text if it has no plugin that could seal with them. */
-static flow_status share_secret(flow_worker *worker)
+/* 32 random bytes as hexadecimal digits; an empty text if there is no plugin that could seal with them. */
+static flow_status make_secret(char *secret)
 {
   const flow_plugin *plugin;
   uint8_t bytes[(FLOW_HEX_SECRET - 1) / 2];
-  if (worker->exchange.worker == 0 && flow_plugin_open("control", &plugin) == FLOW_OK) {
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-      return flow_fail(FLOW_IO_ERROR, "no random numbers: %s", strerror(errno));
-    }
-    for (size_t i = 0; i < sizeof bytes; i++) snprintf(worker->secret + 2 * i, 3, "%02x", bytes[i]);
-    explicit_bzero(bytes, sizeof bytes);
-  }
+  if (flow_plugin_open("control", &plugin) != FLOW_OK) return FLOW_OK;
+  if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return flow_fail(FLOW_IO_ERROR, "no random numbers: %s", strerror(errno));
+  for (size_t i = 0; i < sizeof bytes; i++) snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
+  explicit_bzero(bytes, sizeof bytes);
+  return FLOW_OK;
+}
+
+/* All get the one that rank 0 makes. */
+static flow_status share_secret(flow_worker *worker)
+{
+  FLOW_TRY(agree(worker, worker->exchange.worker == 0 ? make_secret(worker->secret) : FLOW_OK));
   return flow_communicator_broadcast(worker->communicator, 0, worker->secret, sizeof worker->secret);
 }
 
 /* The order: MPI, addresses, then the secret, which protects the control plane that is opened next. */
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within)
 {
-  void *block;
+  void *block = NULL;
   FLOW_TRY(open_mpi(worker, start_within));
-  FLOW_TRY(flow_alloc_zero((size_t)worker->exchange.workers * FLOW_ADDRESS_SIZE, &block));
-  flow_status status = exchange_addresses(worker, block);
+  flow_status status = agree(worker, flow_alloc_zero((size_t)worker->exchange.workers * FLOW_ADDRESS_SIZE, &block));
+  if (status == FLOW_OK) status = exchange_addresses(worker, block);
   flow_free(block);
   return status == FLOW_OK ? share_secret(worker) : status;
 }

@@ -144,12 +144,14 @@ static flow_status check_whole(const mpi_communicator *self, const char *operati
   return flow_failure_is_set(&self->failure) ? fail_broken(self, operation) : FLOW_OK;
 }
 
-/* Small sums are MPI's own, whose order of addition is the engine's; large ones are added in the order of the ranks (sum.c). */
+/* Small sums are MPI's own, whose order of addition is the engine's; large ones are added in the order of the ranks (sum.c). The sum of one
+ * rank is what it has. */
 static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
 {
   mpi_communicator *self = (mpi_communicator *)communicator;
   FLOW_TRY(check_whole(self, "all_reduce"));
-  if (count > MOST_SMALL && self->base.size > 1) return flow_mpi_sum(self, dtype, data, count);
+  if (self->base.size == 1) return FLOW_OK;
+  if (count > MOST_SMALL) return flow_mpi_sum(self, dtype, data, count);
   MPI_Request request;
   int code = MPI_Iallreduce(MPI_IN_PLACE, data, (int)count, dtype == FLOW_FLOAT32 ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM, self->comm, &request);
   return complete(self, "all_reduce", code, &request);
