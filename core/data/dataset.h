@@ -24,6 +24,7 @@
 #define FLOW_DATA_DATASET_H
 
 #include <stdatomic.h>
+#include <string.h>
 #include "base/memory.h"
 #include "base/philox.h"
 #include "tensor/tensor.h"
@@ -109,6 +110,13 @@ flow_status   flow_dataset_new(const flow_dataset_class *class, flow_dataset *co
 /* FLOW_INVALID_ARGUMENT unless it is a dataset; `what` names the call. */
 flow_status   flow_check_dataset(const char *what, const flow_dataset *dataset);
 
+/* A number as bits that differ from those of every other number. */
+static inline uint64_t flow_number_bits(double number)
+{
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
 /* Mixes a parameter that elements depend on into the dataset's identity. */
 void          flow_dataset_identify(flow_dataset *dataset, uint64_t parameter);
 /* Its cursors draw when they open: from this pair of seeds. */

@@ -186,7 +186,7 @@ void flow_iterator_close(flow_iterator *iterator)
 
 /* The next element, by the thread that runs the first cursor. After a restore, or a skip, `to_skip` elements are left out first. If the
  * data ends before, `delivered` is corrected to what there was. An element that failed counts as delivered: a restored pass goes on
- * after it. */
+ * after it. After an interrupt the element is still to come. */
 static flow_status produce(flow_iterator *iterator, flow_element *out)
 {
   if (!iterator->top) FLOW_TRY(flow_cursor_new(iterator, iterator->dataset, 0, &iterator->top));
@@ -202,7 +202,7 @@ static flow_status produce(flow_iterator *iterator, flow_element *out)
     }
   }
   flow_status status = flow_cursor_pull(iterator->top, out);
-  iterator->delivered += status != FLOW_OK || out->count > 0;
+  iterator->delivered += status != FLOW_OK ? status != FLOW_INTERRUPTED : out->count > 0;
   return status;
 }
 

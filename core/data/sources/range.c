@@ -36,8 +36,8 @@ static const flow_dataset_class class = {
   .name = "range", .dataset_bytes = sizeof(range), .cursor_bytes = sizeof(range_cursor), .next = next, .skip = skip,
 };
 
-/* start: what tells ranges of one length apart in the identity. */
-static flow_status make(const flow_sequence *sequence, int dtype, uint64_t start, flow_dataset **out)
+/* start, step: bits that differ where the numbers do. */
+static flow_status make(const flow_sequence *sequence, int dtype, uint64_t start, uint64_t step, flow_dataset **out)
 {
   FLOW_TRY(flow_check_shape("range", dtype, 0, NULL));
   flow_dataset *dataset;
@@ -48,6 +48,8 @@ static flow_status make(const flow_sequence *sequence, int dtype, uint64_t start
   dataset->spec.components[0] = (flow_component){ .dtype = dtype };
   flow_dataset_identify(dataset, (uint64_t)sequence->count);
   flow_dataset_identify(dataset, start);
+  flow_dataset_identify(dataset, step);
+  flow_dataset_identify(dataset, (uint64_t)dtype);
   *out = dataset;
   return FLOW_OK;
 }
@@ -61,7 +63,7 @@ flow_status flow_dataset_range(double start, double stop, double step, int dtype
     return flow_fail(FLOW_INVALID_ARGUMENT, "range from %g to %g by %g: finite numbers and a step other than 0 are needed", start, stop,
                      step);
   flow_sequence sequence = flow_sequence_of_numbers(start, step, count > 0 ? (int64_t)count : 0);
-  return make(&sequence, dtype, (uint64_t)(int64_t)start, out);
+  return make(&sequence, dtype, flow_number_bits(start), flow_number_bits(step), out);
 }
 
 /* For numbers that a double does not hold. */
@@ -71,5 +73,5 @@ flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t ste
   *out = NULL;
   if (step == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "range: a step other than 0 is needed");
   FLOW_TRY(flow_sequence_of_integers(start, stop, step, &sequence));
-  return make(&sequence, dtype, (uint64_t)start, out);
+  return make(&sequence, dtype, (uint64_t)start, (uint64_t)step, out);
 }

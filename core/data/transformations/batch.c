@@ -9,6 +9,7 @@ typedef struct batch { flow_dataset base; int64_t size; int drop_remainder; } ba
 /* `row` is the element under way; `taken` counts rows that asked for a slot of this batch (batch_slots.h). */
 typedef struct batch_cursor {
   flow_cursor     base;
+  int             interrupted;                    /* the rows so far belong to the next call */
   flow_stack      stack;
   flow_element    row;
   int64_t         taken;
@@ -72,16 +73,13 @@ static flow_status next_of_store(batch_cursor *at, flow_element *out)
 
 /* ---- on the host ------------------------------------------------------------------------------------------------------------ */
 
-/* start_batch first: after a failure the rows that were taken are dropped, and their slots are reported lost. */
-static flow_status next(flow_cursor *cursor, flow_element *out)
+static flow_status next_of_host(batch_cursor *at, flow_element *out)
 {
-  batch_cursor *at = (batch_cursor *)cursor;
-  const batch *self = (const batch *)cursor->dataset;
-  const flow_element_spec *rows = &cursor->dataset->inputs[0]->spec;
-  start_batch(at);
-  if (at->store) return next_of_store(at, out);
+  flow_cursor *input = at->base.inputs[0];
+  const batch *self = (const batch *)at->base.dataset;
+  const flow_element_spec *rows = &input->dataset->spec;
   while (at->stack.rows < self->size) {
-    FLOW_TRY(flow_cursor_pull(cursor->inputs[0], &at->row));
+    FLOW_TRY(flow_cursor_pull(input, &at->row));
     if (at->row.count == 0) break;
     at->taken++;
     FLOW_TRY(flow_stack_add(&at->stack, rows, self->size, &at->row));
@@ -93,9 +91,21 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return status;
 }
 
-/* In rows of the input, so that stages below can pass over elements without making them. */
+/* start_batch first: after a failure the rows that were taken are dropped, and their slots are reported lost. After an interrupt the next
+ * call goes on with them. */
+static flow_status next(flow_cursor *cursor, flow_element *out)
+{
+  batch_cursor *at = (batch_cursor *)cursor;
+  if (!at->interrupted) start_batch(at);
+  flow_status status = at->store ? next_of_store(at, out) : next_of_host(at, out);
+  at->interrupted = status == FLOW_INTERRUPTED;
+  return status;
+}
+
+/* In rows of the input, so that stages below can pass over elements without making them. Not in the middle of a batch. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
+  if (((batch_cursor *)cursor)->interrupted) return flow_cursor_skip_by_pulling(cursor, count, skipped);
   const batch *self = (const batch *)cursor->dataset;
   int64_t rows, wanted;
   if (__builtin_mul_overflow(count, self->size, &wanted)) wanted = INT64_MAX;

@@ -141,6 +141,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   flow_status status = flow_cursor_pull(cursor->inputs[0], out);
   int keeps = status == FLOW_OK && out->count > 0 && at->filling;
   if (keeps) status = keep(at->filling, out);
+  if (status == FLOW_INTERRUPTED) return status; /* asked again, it goes on */
   if (status != FLOW_OK) drop(at);
   else if (out->count == 0) publish(at);
   else if (keeps && at->filling->count == cursor->dataset->inputs[0]->cardinality) publish(at); /* who counts asks for no end */

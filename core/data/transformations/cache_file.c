@@ -283,7 +283,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   flow_status status = flow_cursor_pull(cursor->inputs[0], out);
   if (status == FLOW_OK && at->filling && out->count > 0) status = keep(at, out);
   if (status == FLOW_OK && at->filling && (out->count == 0 || is_last(at))) status = publish(at);
-  if (status != FLOW_OK) stop_filling(at);
+  if (status != FLOW_OK && status != FLOW_INTERRUPTED) stop_filling(at); /* an interrupted pass goes on when it is asked again */
   return status;
 }
 

@@ -10,7 +10,13 @@ typedef struct padded {
   double            values[FLOW_MAX_COMPONENTS];      /* that rows are padded with */
   flow_element_spec rows;
 } padded;
-typedef struct padded_cursor { flow_cursor base; flow_element *rows; int capacity; int64_t count; } padded_cursor;
+/* interrupted: the rows so far belong to the next call */
+typedef struct padded_cursor {
+  flow_cursor base;
+  flow_element *rows;
+  int capacity, interrupted;
+  int64_t count;
+} padded_cursor;
 
 /* The rows of the batch under way; the block stays for the next one. */
 static void clear_rows(padded_cursor *at)
@@ -52,19 +58,27 @@ static flow_status fill_component(const padded_cursor *at, int i, flow_tensor *b
   return FLOW_OK;
 }
 
+static flow_status collect(padded_cursor *at, int64_t size)
+{
+  while (at->count < size) {
+    FLOW_TRY(flow_grow(&at->rows, sizeof *at->rows, (int)at->count + 1, &at->capacity));
+    at->rows[at->count] = (flow_element){ 0 };
+    FLOW_TRY(flow_cursor_pull(at->base.inputs[0], &at->rows[at->count]));
+    if (at->rows[at->count].count == 0) break;
+    at->count++;
+  }
+  return FLOW_OK;
+}
+
 /* All rows of a batch are kept until the longest is known, then copied into a tensor that is filled with the padding. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   padded_cursor *at = (padded_cursor *)cursor;
   const padded *self = (const padded *)cursor->dataset;
-  clear_rows(at);
-  while (at->count < self->size) {
-    FLOW_TRY(flow_grow(&at->rows, sizeof *at->rows, (int)at->count + 1, &at->capacity));
-    at->rows[at->count] = (flow_element){ 0 };
-    FLOW_TRY(flow_cursor_pull(cursor->inputs[0], &at->rows[at->count]));
-    if (at->rows[at->count].count == 0) break;
-    at->count++;
-  }
+  if (!at->interrupted) clear_rows(at);
+  flow_status status = collect(at, self->size);
+  at->interrupted = status == FLOW_INTERRUPTED;
+  FLOW_TRY(status);
   if (at->count == 0 || (at->count < self->size && self->drop_remainder)) return FLOW_OK;
   for (int i = 0; i < self->rows.count; i++) {
     int64_t shape[FLOW_MAX_RANK];
@@ -81,6 +95,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   const padded *self = (const padded *)cursor->dataset;
   int64_t rows, wanted;
+  if (((padded_cursor *)cursor)->interrupted) return flow_cursor_skip_by_pulling(cursor, count, skipped);
   if (__builtin_mul_overflow(count, self->size, &wanted)) wanted = INT64_MAX;
   FLOW_TRY(flow_cursor_skip(cursor->inputs[0], wanted, &rows));
   *skipped = rows / self->size + (rows % self->size > 0 && !self->drop_remainder);
@@ -139,6 +154,11 @@ flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const fl
   self->base.batch_rows = rows;
   flow_dataset_identify(*out, (uint64_t)rows);
   flow_dataset_identify(*out, (uint64_t)self->drop_remainder);
+  for (int i = 0; i < self->rows.count; i++) {
+    const flow_component *c = &self->rows.components[i];
+    flow_dataset_identify(*out, flow_number_bits(self->values[i]));
+    for (int axis = 0; axis < c->rank; axis++) flow_dataset_identify(*out, (uint64_t)c->shape[axis]);
+  }
   if (status == FLOW_OK) return FLOW_OK;
   flow_dataset_release(*out);
   *out = NULL;

@@ -4,7 +4,14 @@
 #include "data/stack.h"
 
 typedef struct rebatch { flow_dataset base; int64_t *sizes; int count, drop_remainder; } rebatch;
-typedef struct rebatch_cursor { flow_cursor base; flow_stack stack; flow_element row; int64_t batch; int ended; } rebatch_cursor;
+/* interrupted: the rows so far belong to the next call, which makes batch number `batch` */
+typedef struct rebatch_cursor {
+  flow_cursor base;
+  flow_stack stack;
+  flow_element row;
+  int64_t batch;
+  int ended, interrupted;
+} rebatch_cursor;
 
 /* Sizes that are not known are 0, as those of no rows are. */
 static flow_status empty_batch(const flow_element_spec *spec, flow_element *out)
@@ -18,23 +25,34 @@ static flow_status empty_batch(const flow_element_spec *spec, flow_element *out)
   return FLOW_OK;
 }
 
+static flow_status collect(rebatch_cursor *at, int64_t size)
+{
+  flow_cursor *input = at->base.inputs[0];
+  while (at->stack.rows < size) {
+    FLOW_TRY(flow_cursor_pull(input, &at->row));
+    at->ended = at->row.count == 0;
+    if (at->ended) break;
+    FLOW_TRY(flow_stack_add(&at->stack, &input->dataset->spec, size, &at->row));
+  }
+  return FLOW_OK;
+}
+
 /* Rows of the input, one by one, stacked to the next size in turn; a size of 0 is a batch without rows. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   rebatch_cursor *at = (rebatch_cursor *)cursor;
   const rebatch *self = (const rebatch *)cursor->dataset;
-  const flow_element_spec *rows = &cursor->dataset->inputs[0]->spec;
   int64_t size = self->sizes[at->batch % self->count];
   if (at->ended) return FLOW_OK;
-  at->batch++;
-  if (size == 0) return empty_batch(&cursor->dataset->spec, out);
-  flow_stack_clear(&at->stack);
-  while (at->stack.rows < size) {
-    FLOW_TRY(flow_cursor_pull(cursor->inputs[0], &at->row));
-    at->ended = at->row.count == 0;
-    if (at->ended) break;
-    FLOW_TRY(flow_stack_add(&at->stack, rows, size, &at->row));
+  if (!at->interrupted) flow_stack_clear(&at->stack);
+  if (size == 0) {
+    at->batch++;
+    return empty_batch(&cursor->dataset->spec, out);
   }
+  flow_status status = collect(at, size);
+  at->interrupted = status == FLOW_INTERRUPTED;
+  at->batch += !at->interrupted;
+  FLOW_TRY(status);
   if (at->stack.rows == 0 || (at->stack.rows < size && self->drop_remainder)) return FLOW_OK;
   return flow_stack_finish(&at->stack, out);
 }
@@ -44,6 +62,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   rebatch_cursor *at = (rebatch_cursor *)cursor;
   const rebatch *self = (const rebatch *)cursor->dataset;
+  if (at->interrupted) return flow_cursor_skip_by_pulling(cursor, count, skipped);
   for (; *skipped < count && !at->ended; ++*skipped) {
     int64_t size = self->sizes[at->batch % self->count], here;
     FLOW_TRY(flow_cursor_skip(cursor->inputs[0], size, &here));
@@ -115,6 +134,7 @@ flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int c
   flow_dataset_release(rows);
   FLOW_TRY(status);
   ((rebatch *)*out)->drop_remainder = drop_remainder != 0;
+  flow_dataset_identify(*out, (uint64_t)((const rebatch *)*out)->drop_remainder);
   status = fill((rebatch *)*out, sizes, count);
   if (status == FLOW_OK) return FLOW_OK;
   flow_dataset_release(*out);

@@ -14,13 +14,13 @@ static flow_status open(flow_cursor *cursor)
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   shard_cursor *at = (shard_cursor *)cursor;
-  int64_t skipped;
-  FLOW_TRY(flow_cursor_skip(cursor->inputs[0], at->gap, &skipped));
+  int64_t skipped = 0;
+  flow_status status = flow_cursor_skip(cursor->inputs[0], at->gap, &skipped);
   at->gap -= skipped;
-  if (at->gap > 0) return FLOW_OK;
-  FLOW_TRY(flow_cursor_pull(cursor->inputs[0], out));
-  if (out->count > 0) at->gap = ((shard *)cursor->dataset)->count - 1;
-  return FLOW_OK;
+  if (status != FLOW_OK || at->gap > 0) return status;
+  status = flow_cursor_pull(cursor->inputs[0], out);
+  if (status != FLOW_OK ? status != FLOW_INTERRUPTED : out->count > 0) at->gap = ((shard *)cursor->dataset)->count - 1;
+  return status;
 }
 
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)

@@ -13,12 +13,14 @@ static flow_status open(flow_cursor *cursor)
 
 /* ---- take -------------------------------------------------------------------------------------------------------------- */
 
+/* An element that failed is none of those that are taken, as in tf.data. */
 static flow_status take_next(flow_cursor *cursor, flow_element *out)
 {
   limit_cursor *at = (limit_cursor *)cursor;
   if (at->left == 0) return FLOW_OK;
-  if (at->left > 0) at->left--;
-  return flow_cursor_pull(cursor->inputs[0], out);
+  FLOW_TRY(flow_cursor_pull(cursor->inputs[0], out));
+  if (at->left > 0 && out->count > 0) at->left--;
+  return FLOW_OK;
 }
 
 static flow_status take_skip(flow_cursor *cursor, int64_t count, int64_t *skipped)

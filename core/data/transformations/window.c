@@ -1,6 +1,5 @@
 /* window.c: batches that overlap or leave elements out: window i begins at element i * shift and takes every stride-th one from there, as
  * tf.data's window; at the end of the data there are smaller ones. */
-#include "base/failure.h"
 #include "data/stack.h"
 
 typedef struct window { flow_dataset base; int64_t size, shift, stride, span; int drop_remainder; } window;
@@ -11,14 +10,26 @@ typedef struct window_cursor {
   flow_element *waiting;                 /* those from the window's first one on */
   int           count, capacity;
   int           ended;
+  int64_t gap; /* elements that are left out before the next one that waits */
 } window_cursor;
 
 /* The dataset, whose parameters all cursors share. */
 static const window *parameters_of(const window_cursor *at) { return (const window *)at->base.dataset; }
 
+static flow_status leave_gap(window_cursor *at)
+{
+  int64_t skipped = 0;
+  if (at->ended || at->gap == 0) return FLOW_OK;
+  flow_status status = flow_cursor_skip(at->base.inputs[0], at->gap, &skipped);
+  at->ended = status == FLOW_OK && skipped < at->gap;
+  at->gap -= skipped;
+  return status;
+}
+
 /* As many elements as a window spans, or all that are left. */
 static flow_status fill(window_cursor *at)
 {
+  FLOW_TRY(leave_gap(at));
   while (!at->ended && at->count < parameters_of(at)->span) {
     FLOW_TRY(flow_grow(&at->waiting, sizeof *at->waiting, at->count + 1, &at->capacity));
     at->waiting[at->count] = (flow_element){ 0 };
@@ -29,18 +40,15 @@ static flow_status fill(window_cursor *at)
   return FLOW_OK;
 }
 
-/* Goes on to where the next window begins. */
-static flow_status advance(window_cursor *at)
+/* Goes on to where the next window begins. What lies between this one and that is left out when the next one is asked for. */
+static void advance(window_cursor *at)
 {
-  int64_t shift = parameters_of(at)->shift, skipped;
+  int64_t shift = parameters_of(at)->shift;
   int gone = shift < at->count ? (int)shift : at->count;
   for (int i = 0; i < gone; i++) flow_element_clear(&at->waiting[i]);
   for (int i = gone; i < at->count; i++) flow_element_move(&at->waiting[i - gone], &at->waiting[i]);
   at->count -= gone;
-  if (at->ended || gone == shift) return FLOW_OK;
-  FLOW_TRY(flow_cursor_skip(at->base.inputs[0], shift - gone, &skipped));
-  at->ended = skipped < shift - gone;
-  return FLOW_OK;
+  at->gap = shift - gone;
 }
 
 /* An element may belong to several windows, so rows are shared and stay in `waiting` until the window has gone past them. */
@@ -55,17 +63,16 @@ static flow_status make_window(window_cursor *at, flow_element *out)
   return flow_stack_finish(&at->stack, out);
 }
 
-/* A window that cannot be made is left behind as well: the next call must not meet it again. Its failure is told, not one of going on. */
+/* A window that cannot be made is left behind as well: the next call must not meet it again. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   window_cursor *at = (window_cursor *)cursor;
   const window *self = parameters_of(at);
-  flow_failure failure = { 0 };
   FLOW_TRY(fill(at));
   if (at->count == 0 || (self->drop_remainder && at->count < self->span)) return FLOW_OK;
-  flow_failure_take(&failure, make_window(at, out));
-  flow_status status = advance(at);
-  return flow_failure_is_set(&failure) ? flow_failure_raise(&failure) : status;
+  flow_status status = make_window(at, out);
+  advance(at);
+  return status;
 }
 
 /* Also after a failed open. */
