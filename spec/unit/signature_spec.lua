@@ -76,7 +76,7 @@ describe("lists, literal code and long values", function()
       [function() compiled():fit(x, y, { callbacks = { history, nothing, history } }) end] = "callbacks: entry 2 of the list",
       [function() compiled():compile { loss = "mse", metrics = { "mae", nothing, "mse" } } end] = "compile: metrics: entry 2 of the list",
       [function() compiled():fit(x, y, { validation_data = { x, nothing, y } }) end] = "fit: validation_data: entry 2 of the list",
-      [function() flow.zeros { 2, nothing, 3 } end] = "flow.zeros: the shape: entry 2 of the list",
+      [function() flow.zeros { 2, nothing, 3 } end] = "flow.zeros: shape: entry 2 of the list",
       [function() layers.Conv2D(2, { 3, nothing, 3 }) end] = "kernel_size: entry 2 of the list",
       [function() flow.data.Dataset.from_tensor_slices { { 1 }, nothing, { 2 } } end] = "entry 2 of the list",
       [function() compiled():compile { loss = { nothing, "mse" } } end] = "compile: loss: entry 1 of the list",

@@ -27,7 +27,7 @@ describe("shapes and positions", function()
 
   it("have no holes", function()
     refuses("entry 4 of the list of positions is nil", function() return x[{ false, false, false, nil, 1 }] end)
-    refuses("the cuts: entry 2 of the list is nil", function() flow.split(x, { 1, nil, 3 }) end)
+    refuses("cuts: entry 2 of the list is nil", function() flow.split(x, { 1, nil, 3 }) end)
   end)
 end)
 
