@@ -225,6 +225,20 @@ ALWAYS_INLINE uint32_t vi_differs(vi v, int32_t value)
 #endif
 }
 
+/* One bit for every lane that is less than `value`, lane 0 lowest. */
+ALWAYS_INLINE uint32_t vi_below(vi v, int32_t value)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  return _mm512_cmplt_epi32_mask((__m512i)v, _mm512_set1_epi32(value));
+#elif defined(FLOW_ISA_AVX2)
+  return (uint32_t)_mm256_movemask_ps((__m256)(v < value));
+#else
+  uint32_t bits = 0;
+  for (int i = 0; i < VL; i++) bits |= (uint32_t)(v[i] < value) << i;
+  return bits;
+#endif
+}
+
 /* The lanes whose bits are set, in order, in front; what follows them is undefined. */
 ALWAYS_INLINE vf vf_compress(vf v, uint32_t bits)
 {

@@ -219,6 +219,27 @@ static void dead_windows_read_nothing(void **state)
   fixture_free(&f);
 }
 
+/* An index is data that nobody has checked: one that is no cell of its window reads no x and sends no gradient anywhere. */
+static void indices_of_no_cell_get_no_gradient(void **state)
+{
+  (void)state;
+  static const argmax_case each[] = {
+    { 2, 8, 8, 3, 17, 3, 3, { 1, 1 }, SAME3, { 2, 2 }, { 2, 2 }, 0 },
+    { 2, 8, 8, 16, 17, 3, 3, { 1, 1 }, SAME3, { 2, 2 }, { 2, 2 }, 0 },
+  };
+  for (size_t k = 0; k < sizeof each / sizeof each[0]; k++) {
+    fixture f;
+    fixture_make(&each[k], &f);
+    memset(f.inputs[4].operand.data, 254, f.inputs[4].memory.bytes);
+    for (int i = 0; i < OUTPUTS; i++) memset(f.expected[i].operand.data, 0, f.expected[i].memory.bytes);
+    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
+      const flow_kernel *kernel = variant_of(test_isas[i], "argmax");
+      if (kernel) check_case(kernel, &each[k], &f, test_isas[i], (int)k);
+    }
+    fixture_free(&f);
+  }
+}
+
 static void other_convolutions_are_refused(void **state)
 {
   (void)state;
@@ -272,6 +293,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(gradients_equal_plain),
     cmocka_unit_test(dead_windows_read_nothing),
+    cmocka_unit_test(indices_of_no_cell_get_no_gradient),
     cmocka_unit_test(other_convolutions_are_refused),
     cmocka_unit_test(costs_less_than_direct),
   };

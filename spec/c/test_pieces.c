@@ -200,8 +200,32 @@ static void pieces_do_not_change_a_bit(void **state)
   assert_true(cut > runs / 8);
 }
 
+/* How many pieces a call without images has may be asked, too: none divides by their number. */
+static void calls_without_images(void **state)
+{
+  (void)state;
+  for (int kernel_size = 1; kernel_size <= 3; kernel_size += 2) {
+    sample s = { .op = FLOW_OP_convolution, .output_count = 2, .result = { 0, 9 - kernel_size, 9 - kernel_size, 16 } };
+    uint32_t random = 7;
+    s.dtypes[0] = FLOW_FLOAT32, s.dtypes[1] = FLOW_UINT8, s.unread[1] = 1;
+    s.attributes.convolution.stride[0] = s.attributes.convolution.stride[1] = 1;
+    s.attributes.convolution.dilation[0] = s.attributes.convolution.dilation[1] = 1;
+    add_input(&s, &random, FLOW_FLOAT32, 4, (int64_t[]){ 0, 8, 8, 16 });
+    add_input(&s, &random, FLOW_FLOAT32, 4, (int64_t[]){ kernel_size, kernel_size, 16, 16 });
+    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
+      const flow_device *device = flow_cpu_device_for(test_isas[i]);
+      results r;
+      make_results(&s, &r);
+      for (const flow_kernel *kernel = device ? device->kernels[s.op] : NULL; kernel && kernel->run; kernel++)
+        if (kernel->pieces && (!kernel->supports || kernel->supports(&r.call))) assert_true(kernel->pieces(&r.call) >= 0);
+      free_results(&s, &r);
+    }
+    for (int i = 0; i < s.input_count; i++) tensor_free(&s.inputs[i]);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(pieces_do_not_change_a_bit) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(pieces_do_not_change_a_bit), cmocka_unit_test(calls_without_images) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,6 +162,26 @@ static void check_backward(const flow_kernel *kernel, const pooling_case *c, fix
   tensor_free(&dx);
 }
 
+/* An index is data that nobody has checked: one that is no cell of its window sends no gradient anywhere. */
+static void check_foreign_indices(const flow_kernel *kernel, const pooling_case *c, fixture *f, const char *isa, int number)
+{
+  const int chunks[] = { c->n - 1, 1, 0 }, foreign[] = { c->size[0] * c->size[1], 200, 254 };
+  test_tensor dx, zeros;
+  tensor_make(&dx, f->x.operand.dtype, 4, f->x.operand.shape);
+  tensor_make(&zeros, f->x.operand.dtype, 4, f->x.operand.shape);
+  memset(zeros.operand.data, 0, zeros.memory.bytes);
+  flow_operand inputs[2] = { f->g.operand, f->index.operand }, outputs[1] = { dx.operand };
+  flow_call call = {
+    .op = FLOW_OP_max_pool_gradient, .attributes = &f->attributes, .input_count = 2, .output_count = 1, .inputs = inputs, .outputs = outputs
+  };
+  for (size_t k = 0; k < sizeof foreign / sizeof foreign[0]; k++) {
+    memset(f->index.operand.data, foreign[k], f->index.memory.bytes);
+    run_in_chunks(kernel, &call, 3, 1, chunks);
+    expect_equal(&zeros, &dx, "dx", isa, kernel, number);
+  }
+  tensor_free(&dx), tensor_free(&zeros);
+}
+
 /* ---- average pooling ---------------------------------------------------------------------------------------------------- */
 
 /* Windows of padding only have no mean: the shape rule refuses their padding. */
@@ -266,11 +286,19 @@ static void gradient_goes_to_the_argmax(void **state)
   each_variant(FLOW_OP_max_pool_gradient, FLOW_FLOAT64, check_backward);
 }
 
+static void indices_of_no_cell_get_no_gradient(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_max_pool_gradient, FLOW_FLOAT32, check_foreign_indices);
+  each_variant(FLOW_OP_max_pool_gradient, FLOW_FLOAT64, check_foreign_indices);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(forward_equals_definition),
     cmocka_unit_test(gradient_goes_to_the_argmax),
+    cmocka_unit_test(indices_of_no_cell_get_no_gradient),
     cmocka_unit_test(average_is_of_the_cells_inside),
     cmocka_unit_test(gradient_is_shared_by_the_cells_inside),
   };

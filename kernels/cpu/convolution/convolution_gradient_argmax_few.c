@@ -25,7 +25,7 @@ ALWAYS_INLINE void add_positions(const int width, const flow_argmax_layout *l, c
 {
   const flow_geometry *s = &l->s;
   const int64_t run = s->kernel[1] * s->channels_in;
-  const int32_t pool_width = (int32_t)s->pool[1], step = (int32_t)(s->stride[1] * s->channels_in);
+  const int32_t pool_width = (int32_t)s->pool[1], cells = pool_width * (int32_t)s->pool[0], step = (int32_t)(s->stride[1] * s->channels_in);
   __m512 tile[ROWS * MOST], total = db ? _mm512_loadu_ps(db) : _mm512_setzero_ps();
   FLOW_UNROLL(27)
   for (int i = 0; i < ROWS * width; i++) tile[i] = _mm512_loadu_ps(sums + (i / width * run + first + i % width) * l->channels + channel);
@@ -35,7 +35,7 @@ ALWAYS_INLINE void add_positions(const int width, const flow_argmax_layout *l, c
     for (int64_t p = 0; p < s->result[1]; p++, g += l->channels, index += l->index_channels, from += l->step[1] * s->channels_in) {
       vi argmax = vi_load_bytes(index), lower = (argmax >= pool_width) & 1;
       vi place = (argmax - lower * pool_width) * step + lower * VL;     /* in the upper or in the lower register */
-      __mmask16 live = (__mmask16)vi_differs(argmax, NO_ARGMAX);
+      __mmask16 live = (__mmask16)vi_below(argmax, cells);
       __m512 gradient = _mm512_loadu_ps(g), input[ROWS + 1];
       total = _mm512_mask_add_ps(total, live, total, gradient);
       FLOW_UNROLL(4)

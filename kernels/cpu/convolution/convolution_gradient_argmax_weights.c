@@ -11,12 +11,13 @@
 enum { TILE_SUMS = REGISTERS == 32 ? 27 : 12, TILE_ROWS = 3, TILE_VECTORS = 9 };
 
 /* The lists of channels `channel` .. + VL - 1: their gradients in gradients[lane], offsets of the maxima's first taps in
- * x in offsets[lane], both l->list apart. counts[lane] entries; up to VL more are written. */
+ * x in offsets[lane], both l->list apart. counts[lane] entries; up to VL more are written. Listed are indices below the number of cells of
+ * a window: NO_ARGMAX is not, and neither is what a raw op may have been given, whose offset would be beyond x. */
 static void make_lists(const flow_argmax_layout *l, const flow_argmax_rows *rows, int64_t channel, float *gradients,
                        int32_t *offsets, int64_t *counts, float *db)
 {
   const flow_geometry *s = &l->s;
-  const int32_t pixel = (int32_t)(s->stride[1] * s->channels_in), width = (int32_t)s->pool[1];
+  const int32_t pixel = (int32_t)(s->stride[1] * s->channels_in), width = (int32_t)s->pool[1], cells = width * (int32_t)s->pool[0];
   const int32_t turn = (int32_t)(s->stride[0] * l->x_row) - width * pixel;  /* from a window row's end to the next's beginning */
   const int32_t reciprocal = (65536 + width - 1) / width;                   /* k * reciprocal >> 16 is k / width for bytes */
   int64_t lanes = s->channels_out - channel < VL ? s->channels_out - channel : VL;
@@ -36,7 +37,7 @@ static void make_lists(const flow_argmax_layout *l, const flow_argmax_rows *rows
         vi k = vi_load_bytes(index);
         gradient[i] = vf_load(g);
         argmax[i] = (vf)k;
-        sum += (vf)((vi)gradient[i] & (k != NO_ARGMAX));
+        sum += (vf)((vi)gradient[i] & (k < cells));
         g = g < last ? g + l->channels : last;
       }
       vf_transpose(gradient);
@@ -44,7 +45,7 @@ static void make_lists(const flow_argmax_layout *l, const flow_argmax_rows *rows
       FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++) {
         vi k = (vi)argmax[i], at = between + place + k * pixel + (k * reciprocal >> 16) * turn;
-        uint32_t live = vi_differs(k, NO_ARGMAX);
+        uint32_t live = vi_below(k, cells);
         int64_t to = i * l->list + counts[i];
         vf_store(gradients + to, vf_compress(gradient[i], live));
         vf_store((float *)offsets + to, vf_compress((vf)at, live));

@@ -84,7 +84,7 @@ static void PLAIN(spread)(const flow_geometry *s, REAL g, int64_t row, int64_t c
 }
 
 /* The gradients of x, w and b, as far as the call asks for them (data NULL: not asked for). Elements that pooling or relu discarded
- * contribute nothing. */
+ * contribute nothing, and neither do those whose index is no cell of a window: NO_ARGMAX, or what a raw op was given. */
 static void PLAIN(run_gradient)(const flow_call *call, const flow_geometry *s)
 {
   const REAL *g = call->inputs[0].data, *w = call->inputs[2].data, *y = call->inputs[3].data;
@@ -99,7 +99,7 @@ static void PLAIN(run_gradient)(const flow_call *call, const flow_geometry *s)
       int64_t at = image * output + i, channel = i % s->channels_out;
       int64_t column = i / s->channels_out % s->result[1], row = i / s->channels_out / s->result[1];
       if (s->pooled) {
-        if (index[at] == NO_ARGMAX) continue;
+        if (index[at] >= s->pool[0] * s->pool[1]) continue;
         row = row * s->pool_stride[0] + index[at] / s->pool[1];
         column = column * s->pool_stride[1] + index[at] % s->pool[1];
       } else if (s->relu && !(y[at] > 0)) {

@@ -8,10 +8,10 @@
 
 enum {
   BAND_BYTES = 32 * 1024, /* x of a band of the forward pass: inside the first-level cache */
-  LEAST_PIXELS = 48,
-  GRADIENT_PIXELS = 192, /* of a band; weights or sums move once per band */
-  GATHERED_PIXELS = 64
-}; /* of a band that is copied: inside the second-level cache */
+  LEAST_PIXELS = 48,      /* of such a band */
+  GRADIENT_PIXELS = 192,  /* of a band of the gradient; weights or sums move once per band */
+  GATHERED_PIXELS = 64    /* of a band that is copied: inside the second-level cache */
+};
 
 /* Output pixels of all images, and whether their inputs must be copied side by side. */
 static int64_t pixels_of(const flow_geometry *s)
@@ -51,8 +51,8 @@ static int supports(const flow_call *call, const flow_geometry *s)
       && s->out[0] > 0 && s->out[1] > 0;
 }
 
-/* Pixels of a band: those whose inputs take BAND_BYTES, but enough that the weights of a block are worth loading. */
-/* Pixels of a band: bands differ by one at most, since a short one at the end would read all weights for a few pixels. */
+/* Pixels of a band: those whose inputs take BAND_BYTES, but enough that the weights of a block are worth loading. Bands are nearly equal,
+ * since a short one at the end would read all weights for a few pixels. */
 static int64_t band_of(int64_t pixels, int64_t pixel_floats)
 {
   int64_t wanted = BAND_BYTES / (pixel_floats * (int64_t)sizeof(float));
@@ -137,7 +137,7 @@ flow_status FLOW_ISA_NAME(pointwise_run)(const flow_call *call, int phase, int64
 static flow_piece_grid pieces_of(const flow_geometry *s)
 {
   enum { FEW_WEIGHTS = 256 << 10 };
-  return flow_cut_pieces(flow_multiply_adds(s), pixels_of(s), 1, (s->channels_out + BLOCK - 1) / BLOCK,
+  return flow_cut_pieces(flow_multiply_adds(s), pixels_of(s) > 0 ? pixels_of(s) : 1, 1, (s->channels_out + BLOCK - 1) / BLOCK,
                          flow_packed_floats(s, 0) * sizeof(float) <= FEW_WEIGHTS);
 }
 

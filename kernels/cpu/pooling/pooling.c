@@ -241,7 +241,8 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-/* dx of float32 or float64 by one loop: the maximum's position says where g goes. */
+/* dx of float32 or float64 by one loop: the maximum's position says where g goes. An index is data, which nobody has checked if it comes
+ * from a raw op: one that is no cell of the window, or a cell in the padding, passes no gradient on, as in the vector variant. */
 static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -253,9 +254,10 @@ static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t 
   int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
   memset(dx, 0, (size_t)(s.images * input) * (wide ? sizeof(double) : sizeof(float)));
   for (int64_t i = 0; i < s.images * output; i++) {
-    if (index[i] == NO_ARGMAX) continue;
+    if (index[i] >= s.size[0] * s.size[1]) continue; /* NO_ARGMAX, too */
     int64_t c = i % s.channels, column = i / s.channels % s.out[1], row = i / s.channels / s.out[1] % s.out[0], image = i / output;
     int64_t iy = row * s.stride[0] - s.before[0] + index[i] / s.size[1], ix = column * s.stride[1] - s.before[1] + index[i] % s.size[1];
+    if (iy < 0 || iy >= s.in[0] || ix < 0 || ix >= s.in[1]) continue;
     int64_t at = image * input + (iy * s.in[1] + ix) * s.channels + c;
     if (wide) ((double *)dx)[at] += ((const double *)call->inputs[0].data)[i];
     else ((float *)dx)[at] += ((const float *)call->inputs[0].data)[i];
