@@ -66,6 +66,13 @@ BODY void put_sample_tap(sample_taps *t, int slot, int64_t row, int64_t column, 
   if (!is_inside) t->outside += weight;
 }
 
+/* Whether the fill value has a share in the pixel. Where none of it is outside that is 0 times the value, which would be NaN of an infinite
+ * fill or a NaN: their share is left out. */
+BODY int shares_fill(const sample_taps *t, double fill)
+{
+  return t->outside != 0 || fill - fill == 0;
+}
+
 /* The taps of output pixel (row, column). t: the image's eight numbers (ops.def, sample_image). The test of x and y comes before they
  * become integers: farther than a pixel outside of the image all of the value is the fill, and so it is for a NaN and for k = 0. */
 BODY sample_taps sample_taps_at(const flow_attributes *a, const float *t, int64_t row, int64_t column, int64_t height, int64_t width)

@@ -177,6 +177,22 @@ describe("what is drawn for an image", function()
 end)
 
 describe("sampling", function()
+  -- 0 times such a value is NaN, of which pixels inside the image must see nothing.
+  it("gives an infinite fill value, or a NaN, to the pixels that are outside alone", function()
+    local t = flow.tensor { { 1, 0, 0.5, 0, 1, 0, 0, 0 } }
+    for _, dtype in ipairs { "float32", "float64" } do
+      for _, fill in ipairs { math.huge, -math.huge, 0 / 0 } do
+        local attributes = { sampling = { interpolation = 1, fill_mode = 2, fill_value = fill } }
+        local list = flat(backend.apply("sample_image", { flow.ones({ 1, 3, 3, 1 }, dtype), t:astype(dtype) }, attributes)[1])
+        for i = 1, 9 do
+          if i % 3 > 0 then assert.equals(1, list[i])
+          elseif fill == fill then assert.equals(fill, list[i])
+          else assert.is_true(list[i] ~= list[i]) end
+        end
+      end
+    end
+  end)
+
   it("has the transposed sampling as its gradient", function()
     local x, u = flow.random.normal({ 2, 5, 6, 3 }, { seed = 1 }), flow.random.normal({ 2, 5, 6, 3 }, { seed = 2 })
     local t = flow.tensor { { 0.9, -0.3, 0.7, 0.25, 1.1, -1, 0, 0 }, { 1.3, 0.1, -2, -0.2, 1.2, 0.3, 0.01, 0.02 } }

@@ -16,7 +16,7 @@
  * added to the taps. */
 ALWAYS_INLINE void gather(const sample_taps *t, const float *x, float fill, float *y, int64_t channels, int64_t c, int lanes)
 {
-  vf total = vf_set(t->outside * fill);
+  vf total = vf_set(shares_fill(t, (double)fill) ? t->outside * fill : 0);
   for (int i = 0; i < 4; i++) {
     if (t->pixel[i] < 0) continue;
     const float *from = x + t->pixel[i] * channels + c;
@@ -80,7 +80,7 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
     float t[8];
     for (int k = 0; k < 8; k++) t[k] = (float)operand_get(&call->inputs[1], image * 8 + k);
     sample_taps at = sample_taps_at(call->attributes, t, pixel / width, pixel % width, height, width);
-    double total = at.outside * call->attributes->sampling.fill_value;
+    double fill = call->attributes->sampling.fill_value, total = shares_fill(&at, fill) ? at.outside * fill : 0;
     for (int k = 0; k < 4; k++) {
       if (at.pixel[k] < 0) continue;
       int64_t other = image * image_size + at.pixel[k] * channels + c;

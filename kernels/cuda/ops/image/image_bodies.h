@@ -51,8 +51,8 @@ BODY void NAME(sample_pixels)(int64_t i, const sampling_arguments *a)
   int64_t four, column, row, pixel = split(i, a->fours, &four), image = split(split(pixel, a->width, &column), a->height, &row);
   int valid = (int)smaller(4, a->channels - 4 * four);
   sample_taps taps = NAME(taps_of_pixel)(a, image, row, column);
-  NUMBER x[4], sum[4];
-  UNROLL for (int k = 0; k < 4; k++) sum[k] = (NUMBER)taps.outside * (NUMBER)a->attributes.sampling.fill_value;
+  NUMBER x[4], sum[4], fill = (NUMBER)a->attributes.sampling.fill_value;
+  UNROLL for (int k = 0; k < 4; k++) sum[k] = shares_fill(&taps, (double)fill) ? (NUMBER)taps.outside * fill : 0;
   UNROLL for (int tap = 0; tap < 4; tap++) {
     if (taps.pixel[tap] < 0) continue;
     LOAD_FOUR(a->x, a->x_dtype, (image * a->height * a->width + taps.pixel[tap]) * a->channels + 4 * four, valid, a->together, x);
