@@ -3,22 +3,21 @@
  *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta, or max(gamma xhat + beta + addend, 0)
  *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
  *
- * Two launches: sums of parts of rows, which the last block of each group of parts combines, and the last block of all groups; the
- * result. A thread sums differences from the
- * mean of SUM_RUN rows, and their squares, as numbers, and such sums in double, so that nothing cancels wherever the rows are; two
- * threads' sums are combined by Chan, Golub and LeVeque's rule ("Algorithms for computing the sample variance", 1983). Parts and the
- * order of combination depend on the shape alone. */
+ * Two launches: sums of parts of rows, which the last block of each group of parts combines, and the last block of all groups; then the
+ * result. A thread sums differences from the mean of SUM_RUN rows, and their squares, as numbers, and such sums in double, so that nothing
+ * cancels wherever the rows are; two threads' sums are combined by the rule of moments.h. Parts and the order of combination depend on the
+ * shape alone. */
 #ifndef FLOW_CUDA_OPS_BATCH_NORM_H
 #define FLOW_CUDA_OPS_BATCH_NORM_H
 
 #include "cuda/device/arrival.h"
+#include "cuda/device/moments.h"
 #include "cuda/device/numbers.h"
 
 enum { SUM_RUN = 16, GRADIENT_RUN = 32, SUM_FEW = 16, PARTS_TOGETHER = 32, FINISH_PHASES = 6 };
 
-/* Of some rows of one channel: how many, their mean, the sum of squared differences from it; or, of the gradient, the sums of g and of
- * g (x - mean). */
-typedef struct channel_sum { double count, first, second; } channel_sum;
+/* Of some rows of one channel; of the gradient the sums of g and of g (x - mean). */
+typedef element_moments channel_sum;
 
 /* Each launch has the pointers that it uses, others are NULL. A block takes rows_per_part rows of `lanes` channels, a power of two of at
  * most 32. */
@@ -35,21 +34,6 @@ typedef struct batch_norm_arguments {
 } batch_norm_arguments;
 typedef batch_norm_arguments batch_norm_sums_float32_arguments, batch_norm_sums_half_floats_arguments, batch_norm_sums_other_arguments;
 typedef batch_norm_arguments batch_norm_apply_float32_arguments, batch_norm_apply_half_floats_arguments, batch_norm_apply_other_arguments;
-
-BODY channel_sum combine_channel(channel_sum a, channel_sum b, int gradient)
-{
-  channel_sum both;
-  both.count = a.count + b.count;
-  if (gradient || both.count == 0) {
-    both.first = a.first + b.first;
-    both.second = a.second + b.second;
-    return both;
-  }
-  double delta = b.first - a.first, share = b.count / both.count;
-  both.first = a.first + delta * share;
-  both.second = a.second + b.second + delta * delta * (a.count * share);
-  return both;
-}
 
 #define BODIES "cuda/ops/network/batch_norm_bodies.h"
 #include "cuda/device/for_float32.h"

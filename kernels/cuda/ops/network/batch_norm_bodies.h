@@ -69,13 +69,13 @@ BODY void NAME(gather_channel)(channel_sum *sums, int rank, int count, int strid
 {
   if (rank >= SUM_FEW) return;
   for (int k = rank + SUM_FEW; k < count; k += SUM_FEW)
-    sums[rank * stride] = combine_channel(sums[rank * stride], sums[k * stride], gradient);
+    sums[rank * stride] = combine_moments(sums[rank * stride], sums[k * stride], gradient);
 }
 
 BODY channel_sum NAME(last_channel)(const channel_sum *sums, int count, int stride, int gradient)
 {
   channel_sum s = sums[0];
-  for (int k = 1; k < count && k < SUM_FEW; k++) s = combine_channel(s, sums[k * stride], gradient);
+  for (int k = 1; k < count && k < SUM_FEW; k++) s = combine_moments(s, sums[k * stride], gradient);
   return s;
 }
 
@@ -110,7 +110,7 @@ BODY channel_sum NAME(combine_some)(const channel_sum *sums, const batch_norm_ar
 {
   channel_sum s;
   s.count = s.first = s.second = 0;
-  for (int64_t k = first; k < last; k += step) s = combine_channel(s, sums[k * a->channels + channel], a->gradient);
+  for (int64_t k = first; k < last; k += step) s = combine_moments(s, sums[k * a->channels + channel], a->gradient);
   return s;
 }
 
@@ -135,7 +135,7 @@ BODY void NAME(finish_block)(int phase, int thread, void *shared, const batch_no
   }
   if (team > 0) return;
   s = of_teams[place];
-  for (int k = 1; k < teams; k++) s = combine_channel(s, of_teams[k * channels + place], a->gradient);
+  for (int k = 1; k < teams; k++) s = combine_moments(s, of_teams[k * channels + place], a->gradient);
   if (phase == 2 && a->groups > 1) {
     a->group_sums[group * a->channels + channel] = s;
     publish();

@@ -134,7 +134,7 @@ BODY void wide_block(int dtype, int phase, int thread, int64_t block, void *shar
       one.count = (double)rows_of_thread(r);
       one.first = sums[k * BLOCK_THREADS + i * a->lanes + lane].first;
       one.second = sums[k * BLOCK_THREADS + i * a->lanes + lane].second;
-      if (one.count > 0) all = combine_channel(all, one, a->gradient);
+      if (one.count > 0) all = combine_moments(all, one, a->gradient);
     }
     a->finish.sums[part * a->finish.channels + bundle * width + k] = all;
   }

@@ -1,11 +1,12 @@
 /* normalize.h: normalize, layer_norm and normalize_gradient, along lines of n neighbouring elements.
  *
  * A line is read by a team of threads of one block, four neighbouring elements a thread at a time. Of a forward line each thread takes the
- * moments of its own elements, from their own mean, so that nothing cancels; the team combines them in an order that depends on n alone
- * (Chan, Golub and LeVeque, 1983). */
+ * moments of its own elements, from their own mean, so that nothing cancels; the team combines them (moments.h) in an order that depends on
+ * n alone. */
 #ifndef FLOW_CUDA_OPS_NORMALIZE_H
 #define FLOW_CUDA_OPS_NORMALIZE_H
 
+#include "cuda/device/moments.h"
 #include "cuda/device/numbers.h"
 
 /* g NULL: forward, of x; else the gradient: x is y, r is read. gamma, beta, r may be NULL, and y, where nobody reads it. */
@@ -18,25 +19,8 @@ typedef struct normalize_arguments {
 } normalize_arguments;
 typedef normalize_arguments normalize_lines_float32_arguments, normalize_lines_half_floats_arguments, normalize_lines_other_arguments;
 
-/* Of some elements of a line: how many, their mean and the sum of squared differences from it. Of a gradient: the sums of g and of g y. */
-typedef struct line_moments {
-  double count, first, second;
-} line_moments;
-
-BODY line_moments combine_moments(int gradient, line_moments a, line_moments b)
-{
-  line_moments both;
-  both.count = a.count + b.count;
-  if (gradient || both.count == 0) {
-    both.first = a.first + b.first;
-    both.second = a.second + b.second;
-  } else {
-    double delta = b.first - a.first, share = b.count / both.count;
-    both.first = a.first + delta * share;
-    both.second = a.second + b.second + delta * delta * a.count * share;
-  }
-  return both;
-}
+/* Of some elements of a line; of a gradient the sums of g and of g y. */
+typedef element_moments line_moments;
 
 /* As in softmax.h: TEAM_FEW threads combine every TEAM_FEW-th result, then each thread combines those few. */
 enum { NORMALIZE_FEW = 16 };

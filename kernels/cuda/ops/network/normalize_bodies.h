@@ -92,10 +92,10 @@ BODY void NAME(normalize_lines)(int phase, int thread, int64_t block, void *shar
   if (line >= a->lines) return;
   if (phase == 0) mine[rank] = NAME(moments_of)(a, line * a->n, rank);
   if (phase == 1 && rank < NORMALIZE_FEW)
-    for (int k = rank + NORMALIZE_FEW; k < a->team; k += NORMALIZE_FEW) mine[rank] = combine_moments(a->g != NULL, mine[rank], mine[k]);
+    for (int k = rank + NORMALIZE_FEW; k < a->team; k += NORMALIZE_FEW) mine[rank] = combine_moments(mine[rank], mine[k], a->g != NULL);
   if (phase != 2) return;
   line_moments m = mine[0];
-  for (int k = 1; k < a->team && k < NORMALIZE_FEW; k++) m = combine_moments(a->g != NULL, m, mine[k]);
+  for (int k = 1; k < a->team && k < NORMALIZE_FEW; k++) m = combine_moments(m, mine[k], a->g != NULL);
   if (a->g) NAME(write_slope)(a, m, line, rank);
   else NAME(write_normalized)(a, m, line, rank);
 }
