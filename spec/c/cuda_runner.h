@@ -101,6 +101,26 @@ static inline int cuda_whole_of(const flow_call *call, int i)
   return -1;
 }
 
+/* Memory of a call, of any contents, with a guard after it. */
+static inline void *cuda_shared_new(const flow_accelerator *device, flow_queue *queue, size_t bytes)
+{
+  void *shared, *guarded = malloc(bytes + CUDA_GUARD);
+  assert_non_null(guarded);
+  memset(guarded, CANARY_BYTE, bytes + CUDA_GUARD);
+  cuda_ok(device->functions->allocate(queue, bytes + CUDA_GUARD, &shared));
+  cuda_ok(device->functions->upload(queue, shared, guarded, bytes + CUDA_GUARD));
+  free(guarded);
+  return shared;
+}
+
+static inline void cuda_shared_check(const flow_accelerator *device, flow_queue *queue, void *shared, size_t bytes, const char *variant)
+{
+  unsigned char guard[CUDA_GUARD];
+  cuda_ok(device->functions->download(queue, guard, (char *)shared + bytes, CUDA_GUARD));
+  for (int i = 0; i < CUDA_GUARD; i++)
+    if (guard[i] != CANARY_BYTE) fail_msg("%s: writes beside the memory of the call", variant);
+}
+
 /* Runs the call through one kernel of the device; outputs, and inputs whose bit is set in `written`, get the results. Returns what the
  * kernel or the queue's synchronize returned. */
 static inline flow_status cuda_run(const flow_kernel *kernel, flow_call *call, unsigned written)
@@ -137,9 +157,10 @@ static inline flow_status cuda_run(const flow_kernel *kernel, flow_call *call, u
     there.scalars = scalars;
   }
   size_t shared = kernel->shared_bytes ? kernel->shared_bytes(call) : 0;
-  if (shared > 0) cuda_ok(functions->allocate(queue, shared, &there.shared));
+  if (shared > 0) there.shared = cuda_shared_new(device, queue, shared);
   flow_status status = kernel->run(&there, 0, 0, 1), waited = functions->synchronize(queue);
   if (status == FLOW_OK) status = waited;
+  if (shared > 0) cuda_shared_check(device, queue, there.shared, shared, kernel->variant);
   for (int i = 0; i < count; i++)
     cuda_download(device, queue, &copies[i], i >= call->input_count || (i < 32 && written >> i & 1), kernel->variant);
   functions->release(queue, there.shared);

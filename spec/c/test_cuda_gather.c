@@ -62,6 +62,22 @@ static void a_gradient_with_a_frequent_row(void **state)
   operand_free(&indices);
 }
 
+/* Sums of groups are of floats, which take more memory than g does. */
+static void a_gradient_of_sixteen_bits(void **state)
+{
+  (void)state;
+  static const int dtypes[] = { FLOW_FLOAT16, FLOW_BFLOAT16 };
+  for (int d = 0; d < 2; d++) {
+    flow_operand indices = operand(FLOW_INT32, 1, 2048), g = operand(dtypes[d], 2, 2048, 40), y = operand(dtypes[d], 2, 3, 40);
+    flow_attributes attributes = { .shape = { .rank = 2, .dims = { 3, 40 } } };
+    for (int i = 0; i < 2048; i++) set(&indices, i, i < 10 ? 0 : 2);
+    fill(&g, 1);
+    flow_call call = call_of(FLOW_OP_gather_gradient, &attributes, (flow_operand[]){ g, indices }, 2, &y, 1);
+    cuda_matches_cpu_in_float(&call, dtypes[d] == FLOW_FLOAT16 ? 2e-3 : 2e-2);
+    operand_free(&indices), operand_free(&g), operand_free(&y);
+  }
+}
+
 static void an_index_outside_is_refused(void **state)
 {
   (void)state;
@@ -86,7 +102,10 @@ static void an_index_outside_is_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(rows_of_every_dtype), cmocka_unit_test(gradients), cmocka_unit_test(a_gradient_with_a_frequent_row),
+    cmocka_unit_test(rows_of_every_dtype),
+    cmocka_unit_test(gradients),
+    cmocka_unit_test(a_gradient_with_a_frequent_row),
+    cmocka_unit_test(a_gradient_of_sixteen_bits),
     cmocka_unit_test(an_index_outside_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,9 +200,11 @@ static int64_t key_count(const flow_call *call)
   return (flow_cuda_size(&call->inputs[1]) + SORT_KEYS - 1) / SORT_KEYS * SORT_KEYS;
 }
 
+/* Sums are doubles or floats, of 16-bit floats, too. */
 static int64_t group_bytes(const flow_call *call)
 {
-  return key_count(call) / GATHER_GROUP * row_size(&call->outputs[0]) * flow_dtype_size(call->outputs[0].dtype);
+  int64_t size = call->outputs[0].dtype == FLOW_FLOAT64 ? sizeof(double) : sizeof(float);
+  return key_count(call) / GATHER_GROUP * row_size(&call->outputs[0]) * size;
 }
 
 /* Keys twice, and the groups' sums. */
