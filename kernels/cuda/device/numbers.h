@@ -3,13 +3,14 @@
  * Bodies that serve several dtypes are written once, in FAMILY_bodies.h, and included once per way of computing by
  *   #define BODIES "cuda/ops/FOLDER/FAMILY_bodies.h"
  *   #include "cuda/device/for_float32.h"    NAME(x) is x_float32: float32 operands, computed in float
- *   #include "cuda/device/for_half_floats.h" NAME(x) is x_half_floats: 16-bit floats, also beside float32, computed in float; not every
- *   family has them #include "cuda/device/for_other.h"      NAME(x) is x_other: floats of any size, mixed, computed in double
+ *   #include "cuda/device/for_half_floats.h"   NAME(x) is x_half_floats: 16-bit floats, also beside float32, computed in float; not
+ *                                              every family has them
+ *   #include "cuda/device/for_other.h"      NAME(x) is x_other: floats of any size, mixed, computed in double
  *   #include "cuda/device/for_integers.h"   NAME(x) is x_integers: integers and bool, computed in int64
  *   #undef BODIES
- * Each defines NUMBER and its dtype NUMBER_DTYPE, IN_FLOAT (1: NUMBER is
- * float, 2: and operands may have 16 bits), NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and
- * LOAD_FOUR and STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and are at a multiple of 16 bytes. */
+ * Each defines NUMBER and its dtype NUMBER_DTYPE, IN_FLOAT (1: NUMBER is float, 2: and operands may have 16 bits), NAME, IS_NAN,
+ * ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and STORE_FOUR: the `valid` <= 4 numbers from
+ * i on; `together` says that they are four and are at a multiple of 16 bytes. */
 #ifndef FLOW_CUDA_DEVICE_NUMBERS_H
 #define FLOW_CUDA_DEVICE_NUMBERS_H
 
@@ -20,6 +21,8 @@
 /* Whether operands may be read in fours: `step` elements are between the beginnings of runs of fours. */
 static inline int reads_in_fours(const void *p, int64_t step) { return (uintptr_t)p % sizeof(four_floats) == 0 && step % 4 == 0; }
 
+/* load_four_X, store_four_X: the `valid` numbers from i on; others are 0, or not stored. together: all four, at a multiple of their
+ * size. */
 BODY void load_four_floats(const float *p, int64_t i, int valid, int together, float v[4])
 {
   if (together) {
@@ -88,6 +91,7 @@ BODY void store_four_half_floats(void *p, int dtype, int64_t i, int valid, int t
   }
 }
 
+/* Doubles of any float dtype, and below int64 of any integer dtype: one by one. */
 BODY void load_four_reals(const void *p, int dtype, int64_t i, int valid, double v[4])
 {
   UNROLL for (int k = 0; k < 4; k++) v[k] = k < valid ? load_double(dtype, p, i + k) : 0;
@@ -149,6 +153,7 @@ BODY int64_t split(int64_t i, int64_t n, int64_t *rest)
 
 BODY int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 BODY int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+/* How many parts of `size` it takes for n, which is not negative. */
 static inline int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 #endif

@@ -13,6 +13,7 @@ typedef struct transposed_matrix { const void *from; void *to; int64_t first_til
 typedef struct transpose_matrices_arguments { transposed_matrix matrix[MOST_MATRICES]; int32_t matrices, from_dtype, to_dtype, unused; }
   transpose_matrices_arguments;
 
+/* reads_in_fours (numbers.h), on the device. */
 BODY int begins_in_fours(const void *p, int64_t step) { return (uintptr_t)p % sizeof(four_floats) == 0 && step % 4 == 0; }
 
 /* Of float32 or 16-bit floats. */

@@ -40,6 +40,7 @@ static const unsigned char takes_integers[ELEMENTWISE_COUNT] = {
 #undef FLOW_OP
 };
 
+/* Input i in the shape of the output: axes that it is repeated along have stride 0. */
 static view input_view(const flow_call *call, int i)
 {
   return flow_cuda_view(&call->inputs[i], call->outputs[0].rank, call->outputs[0].shape);
@@ -109,6 +110,7 @@ static elementwise_record record_of(int op)
   return op == FLOW_OP_cast ? (elementwise_record){ 1, ELEMENTWISE_COUNT, 1, 0, 0 } : records[op];
 }
 
+/* Float32 among them, too. A cast between equal dtypes is a copy (run_cast). */
 static int supports_packed_floats(const flow_call *call)
 {
   elementwise_record record = record_of(call->op);
@@ -286,6 +288,7 @@ static flow_status run_fused(const flow_call *call, int phase, int64_t begin, in
   return flow_cuda_launch(call, CUDA_fused_chain, (a.count + FUSED_ELEMENTS - 1) / FUSED_ELEMENTS, &a, sizeof a);
 }
 
+/* What fits, with its results in FLAT_REGISTERS, and operands laid out like the output or one element each. */
 static int supports_fused_flat(const flow_call *call)
 {
   view y = output_view(call);

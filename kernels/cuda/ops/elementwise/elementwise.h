@@ -21,6 +21,7 @@ typedef struct packed_arguments {
   int32_t      repeat[2], vectors, unused;
 } packed_arguments;
 
+/* Elements first to first + 3 of operand k; what is beyond `count` is 0, and is not stored. */
 BODY four_floats packed_load(const packed_arguments *p, int k, int64_t first)
 {
   four_floats v;
@@ -98,6 +99,7 @@ BODY void load_eight(const void *x, int dtype, int repeat, int64_t first, int64_
   }
 }
 
+/* The other way round: what is beyond `count` is not stored. */
 BODY void store_eight(void *y, int dtype, int64_t first, int64_t count, int together, const float v[8])
 {
   if (!together) {
@@ -116,6 +118,7 @@ BODY void store_eight(void *y, int dtype, int64_t first, int64_t count, int toge
   }
 }
 
+/* Light ops have few registers and little code; of one operand, b is the same. */
 BODY void packed_floats(int64_t i, const packed_floats_arguments *p)
 {
   int64_t first = 8 * i;
@@ -175,6 +178,7 @@ BODY void move_element(int size, const void *from, int64_t i, void *to, int64_t 
   }
 }
 
+/* Only the element that is chosen is read; its bits are moved, whatever they mean. */
 BODY void where_strided(int64_t i, const strided_arguments *p)
 {
   int chosen = load_condition(p->x[0].dtype, p->x[0].data, view_offset(&p->x[0], i)) ? 1 : 2;
@@ -184,6 +188,7 @@ BODY void where_strided(int64_t i, const strided_arguments *p)
 
 /* ---- casts ------------------------------------------------------------------------------------------------------------------ */
 
+/* kind: number_kind, what the value passes through on its way. */
 BODY void convert_element(int kind, int from_dtype, const void *from, int64_t i, int to_dtype, void *to, int64_t j)
 {
   switch (kind) {
@@ -214,12 +219,14 @@ typedef struct fused_chain_arguments {
   fused_step step[FUSED_STEPS];
 } fused_chain_arguments;
 
+/* As if the value had been stored as dtype and loaded again. */
 BODY float round_float(int dtype, float value)
 {
   if (dtype == FLOW_BFLOAT16) return bfloat16_to_float(float_to_bfloat16(value));
   return dtype == FLOW_FLOAT16 ? half_to_float(float_to_half(value)) : value;
 }
 
+/* An operand of a step for element i. registers: the thread's, which are BLOCK_THREADS apart in the block's memory. */
 BODY float fused_operand(const fused_chain_arguments *p, int from, int64_t i, const float *registers, float last)
 {
   if (from == FUSED_LAST) return last;
@@ -269,6 +276,7 @@ BODY void compute_eight(int op, float a[8], float b[8])
   }
 }
 
+/* An operand of a step for elements first to first + 7. */
 BODY void fused_flat_load(const fused_flat_arguments *p, int from, int64_t first, int together, float (*kept)[8], const float last[8],
                           float v[8])
 {
@@ -283,6 +291,7 @@ BODY void fused_flat_load(const fused_flat_arguments *p, int from, int64_t first
   }
 }
 
+/* i: eight elements. Light ops are there eight times each, others once (compute_eight). */
 BODY void fused_flat(int64_t i, const fused_flat_arguments *p)
 {
   int64_t first = 8 * i;

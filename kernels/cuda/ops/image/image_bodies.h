@@ -1,5 +1,6 @@
 /* image_bodies.h: bodies of images.h, for one way of loading and storing (numbers.h). Sums are double: equal pixels stay what they are. */
 
+/* An element is four channels of an output pixel: the sum of rows.count by columns.count pixels, each by the product of its weights. */
 BODY void NAME(resize_image)(int64_t i, const resize_arguments *a)
 {
   int64_t four, column, row, pixel = split(i, a->fours, &four), image = split(split(pixel, a->columns.out, &column), a->rows.out, &row);
@@ -19,6 +20,7 @@ BODY void NAME(resize_image)(int64_t i, const resize_arguments *a)
   STORE_FOUR(a->to, a->to_dtype, pixel * a->channels + 4 * four, valid, a->together, y);
 }
 
+/* An element is four channels of an input pixel. Its readers are all outputs whose run holds it, so that at - first is a tap of each. */
 BODY void NAME(resize_image_gradient)(int64_t i, const resize_arguments *a)
 {
   int64_t four, at_column, at_row, pixel = split(i, a->fours, &four);
@@ -39,6 +41,7 @@ BODY void NAME(resize_image_gradient)(int64_t i, const resize_arguments *a)
   STORE_FOUR(a->to, a->to_dtype, pixel * a->channels + 4 * four, valid, a->together, dx);
 }
 
+/* The eight numbers of an image are read again for each of its pixels: neighbours find them in the cache. */
 BODY sample_taps NAME(taps_of_pixel)(const sampling_arguments *a, int64_t image, int64_t row, int64_t column)
 {
   float t[8];
@@ -46,6 +49,7 @@ BODY sample_taps NAME(taps_of_pixel)(const sampling_arguments *a, int64_t image,
   return sample_taps_at(&a->attributes, t, row, column, a->height, a->width);
 }
 
+/* An element is four channels of an output pixel. Images have the same size before and after. */
 BODY void NAME(sample_pixels)(int64_t i, const sampling_arguments *a)
 {
   int64_t four, column, row, pixel = split(i, a->fours, &four), image = split(split(pixel, a->width, &column), a->height, &row);

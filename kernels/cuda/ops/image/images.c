@@ -27,6 +27,7 @@ static size_t resize_shared_bytes(const flow_call *call)
   return resize_axis_bytes(&a.rows) + resize_axis_bytes(&a.columns) + readers;
 }
 
+/* Runs and weights of both axes first; for the gradient then who reads each input pixel; then the pixels. */
 static flow_status run_resize(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -47,6 +48,7 @@ static flow_status run_resize(const flow_call *call, int phase, int64_t begin, i
                           images * a.rows.in * a.columns.in * a.fours, &a, sizeof a);
 }
 
+/* The gradient has g in place of x, whose shape is the same. */
 static flow_status run_sample(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -44,6 +44,8 @@ BODY uint64_t sort_key(int dtype, const void *x, int64_t at)
   return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
+/* i: an entry, line after line, whatever the axis. To sort the other way round keys are turned round, not positions, so that equal
+ * elements keep their order. */
 BODY void begin_sort(int64_t i, const begin_sort_arguments *a)
 {
   int64_t line = group_of(&a->n, i), position = i - line * a->n.size;
@@ -52,6 +54,8 @@ BODY void begin_sort(int64_t i, const begin_sort_arguments *a)
   a->from[i].position = position;
 }
 
+/* i: an entry. Its place is its place in its own run and how many of the other run come before it, of equal ones those of the left run.
+ * A run without a partner stays where it is. */
 BODY void merge_sorted(int64_t i, const merge_sorted_arguments *a)
 {
   int64_t line = group_of(&a->n, i), k = i - line * a->n.size, run = k / a->run, other = (run ^ 1) * a->run;
@@ -67,6 +71,7 @@ BODY void merge_sorted(int64_t i, const merge_sorted_arguments *a)
   a->to[line * a->n.size + place] = sorted[k];
 }
 
+/* i: a result, one of the first kept.size of its line. */
 BODY void end_sort(int64_t i, const end_sort_arguments *a)
 {
   int64_t line = group_of(&a->kept, i), k = i - line * a->kept.size;
@@ -123,6 +128,7 @@ BODY int64_t index_along(const take_along_arguments *a, int64_t at)
   return -1;
 }
 
+/* i: an index. Where one is refused, the output stays as it is: the run fails. */
 BODY void take_along(int64_t i, const take_along_arguments *a)
 {
   int64_t above = group_of(&a->inner, i), outer = group_of(&a->n, above), index = index_along(a, i);
@@ -163,6 +169,7 @@ ADD_ALONG(double)
 /* An operand seen as lines of n elements, of which each is `inner` elements from the next: shape {lines / inner, n, inner}. */
 typedef struct axis_lines { int64_t lines, n, inner; } axis_lines;
 
+/* Of the axis in the attributes, which counts from the last where it is negative. */
 static axis_lines lines_along(const flow_call *call, const flow_operand *x)
 {
   int axis = call->attributes->along.axis < 0 ? call->attributes->along.axis + x->rank : call->attributes->along.axis;

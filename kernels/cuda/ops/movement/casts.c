@@ -58,6 +58,7 @@ BODY void narrow_arrays(int64_t i, const narrow_arrays_arguments *a)
 #include "cuda/runtime/launch.h"
 #include "tensor/tensor.h"
 
+/* Launches what was collected, and begins anew. */
 static flow_status launch(const flow_call *call, narrow_arrays_arguments *a, int64_t *pieces)
 {
   FLOW_TRY(flow_cuda_launch(call, CUDA_narrow_arrays, *pieces, a, sizeof *a));
@@ -66,6 +67,7 @@ static flow_status launch(const flow_call *call, narrow_arrays_arguments *a, int
   return FLOW_OK;
 }
 
+/* All pairs of input and output, MOST_CASTS in a launch. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -25,6 +25,7 @@ typedef struct take_rows_arguments {
   int32_t size, index_dtype, op, unused;
 } take_rows_arguments;
 
+/* i: a unit of the output. Where an index is refused, the output stays as it is: the run fails. */
 BODY void take_rows(int64_t i, const take_rows_arguments *p)
 {
   int64_t position = group_of(&p->units, i), unit = i - position * p->units.size;
@@ -90,12 +91,15 @@ BODY int64_t keys_before(const uint64_t *keys, int64_t first, int64_t end, uint6
   return low - first;
 }
 
+/* Runs of `run` sorted keys become runs twice as long. */
 typedef struct merge_runs_arguments {
   const uint64_t *from;
   uint64_t *to;
   int64_t count, run;
 } merge_runs_arguments;
 
+/* i: a key. Its place is its place in its own run and how many of the other one are before it; a run without a partner stays where it
+ * is. */
 BODY void merge_runs(int64_t i, const merge_runs_arguments *p)
 {
   int64_t run = i / p->run, own = run * p->run, other = (run ^ 1) * p->run, end = other + p->run, place = i;
@@ -121,6 +125,8 @@ BODY int is_one_row(const uint64_t *keys, int64_t first)
   return keys[first] >> 32 == keys[first + GATHER_GROUP - 1] >> 32;
 }
 
+/* sum_groups, i: a column of a group; groups of several rows are left out, as sum_rows does not read them. sum_rows, i: an element of y.
+ * Keys of a row begin at row << 32, and NO_KEY is above them all. */
 #define GATHER_BODIES(T, suffix)                                                                                  \
   typedef gather_sum_arguments sum_groups_##suffix##_arguments, sum_rows_##suffix##_arguments;                    \
   BODY T gather_term_##suffix(const gather_sum_arguments *p, int64_t k, int64_t column)                           \
@@ -167,6 +173,7 @@ GATHER_BODIES(double, double)
 #include "ops/op.h"
 #include "tensor/tensor.h"
 
+/* Elements of a row of the table. */
 static int64_t row_size(const flow_operand *table) { return flow_shape_size(table->rank - 1, table->shape + 1); }
 
 /* Of indices, 1 at least. */
@@ -176,6 +183,7 @@ static int64_t row_indices(const flow_operand *indices)
   return count > 0 ? count : 1;
 }
 
+/* Rows move in the widest units that both addresses and the bytes of a row are multiples of. */
 static flow_status run_gather(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -48,6 +48,7 @@ flow_status flow_cuda_move(const flow_call *call, view from, view to, int64_t co
   return flow_cuda_launch(call, CUDA_move_strided, count, &a, sizeof a);
 }
 
+/* Zeros, eight bytes at a time where the address and the size allow it. */
 flow_status flow_cuda_clear(const flow_call *call, void *to, size_t bytes)
 {
   int wide = (uintptr_t)to % 8 == 0 && bytes % 8 == 0;
@@ -58,6 +59,7 @@ flow_status flow_cuda_clear(const flow_call *call, void *to, size_t bytes)
 
 /* ---- copies, transpositions, slices ------------------------------------------------------------------------------------------ */
 
+/* Axes that x does not have, or of which it has one element, are strides of 0 in its view. */
 static flow_status run_copy(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -79,6 +81,7 @@ static flow_status run_reshape(const flow_call *call, int phase, int64_t begin, 
 }
 const flow_kernel flow_cuda_reshape_kernels[] = { { .variant = "copy", .run = run_reshape }, { 0 } };
 
+/* The input with its strides in another order, as a view. */
 static flow_status run_transpose(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -91,6 +94,7 @@ static flow_status run_transpose(const flow_call *call, int phase, int64_t begin
 }
 const flow_kernel flow_cuda_transpose_kernels[] = { { .variant = "tiles", .run = run_transpose }, { 0 } };
 
+/* The input from another address on, with steps as factors of its strides. Axes beyond those named are whole. */
 static flow_status run_slice(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -126,6 +130,7 @@ const flow_kernel flow_cuda_slice_gradient_kernels[] = { { .variant = "spread", 
 
 /* ---- joining ------------------------------------------------------------------------------------------------------------------ */
 
+/* Launches what was collected, and begins anew. */
 static flow_status launch_join(const flow_call *call, join_arrays_arguments *a)
 {
   int64_t count = a->first[a->parts];
@@ -168,8 +173,10 @@ static int concat_axis(const flow_call *call)
   return axis < 0 ? axis + call->outputs[0].rank : axis;
 }
 
+/* Along the first axis the inputs follow one another in memory, as in pack. */
 static int joins_rows(const flow_call *call) { return concat_axis(call) == 0; }
 
+/* Each input is moved to its columns of the output. */
 static flow_status run_concat(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -190,6 +197,7 @@ const flow_kernel flow_cuda_concat_kernels[] = {
 
 /* ---- element_count -------------------------------------------------------------------------------------------------------------- */
 
+/* The number follows from shapes, and is a fill. */
 static flow_status run_element_count(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

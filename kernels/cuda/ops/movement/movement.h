@@ -8,6 +8,7 @@
 
 #include "cuda/ops/elementwise/elementwise.h"   /* move_element */
 
+/* size: bytes of an element. */
 typedef struct move_strided_arguments { view from, to; int32_t size, unused; } move_strided_arguments;
 
 BODY void move_strided(int64_t i, const move_strided_arguments *p)
@@ -30,6 +31,8 @@ typedef struct transpose_tiles_arguments {
 /* Columns of a tile are transposed by their row, so that neither its lines nor its columns meet in one bank of the block's memory. */
 BODY int transpose_place(int row, int column) { return row * TRANSPOSE_TILE + ((column + row) & (TRANSPOSE_TILE - 1)); }
 
+/* A block moves a tile: in phase 0 into its memory, in phase 1 out of it. In both, threads that are neighbours have neighbouring x, the
+ * axis that is packed. */
 BODY void transpose_tiles(int phase, int thread, int64_t block, void *shared, const transpose_tiles_arguments *p)
 {
   int64_t tiles = (int64_t)p->row_tiles * p->column_tiles, outer = block / tiles, tile = block - outer * tiles;
@@ -60,6 +63,7 @@ typedef struct join_arrays_arguments {
   int32_t     parts, size;
 } join_arrays_arguments;
 
+/* i: an element of the launch; bisection finds its part. */
 BODY void join_arrays(int64_t i, const join_arrays_arguments *p)
 {
   int low = 0, high = p->parts;             /* first[low] <= i < first[high] */
@@ -73,6 +77,7 @@ BODY void join_arrays(int64_t i, const join_arrays_arguments *p)
 
 /* ---- slices --------------------------------------------------------------------------------------------------------------------- */
 
+/* Zero is the same bits in every dtype. */
 BODY void clear_element(int size, void *to, int64_t i)
 {
   switch (size) {
@@ -90,6 +95,8 @@ typedef struct spread_slice_arguments {
   int64_t     dims[FLOW_MAX_RANK], begin[FLOW_MAX_RANK], step[FLOW_MAX_RANK], taken[FLOW_MAX_RANK];   /* taken: g's shape */
 } spread_slice_arguments;
 
+/* i: an element of y. It was taken if along each axis it is begin + k step, 0 <= k < taken; then k is its place in g. Steps are 1 at
+ * least. */
 BODY void spread_slice(int64_t i, const spread_slice_arguments *p)
 {
   int64_t left = i, offset = 0, stride = 1;

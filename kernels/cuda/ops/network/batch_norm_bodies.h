@@ -55,6 +55,7 @@ BODY channel_sum NAME(sum_of_products)(const batch_norm_arguments *a, int64_t ch
   return s;
 }
 
+/* What a thread without rows gives is the sum of nothing, which combine_moments leaves out. */
 BODY channel_sum NAME(sum_channel)(const batch_norm_arguments *a, int64_t channel, int64_t first, int64_t step, int64_t last)
 {
   channel_sum none;
@@ -79,6 +80,7 @@ BODY channel_sum NAME(last_channel)(const channel_sum *sums, int count, int stri
   return s;
 }
 
+/* y = scale (x - mean) + shift. The variance of no rows is 1. */
 BODY void NAME(finish_forward)(const batch_norm_arguments *a, int64_t c, channel_sum s)
 {
   NUMBER *coefficients = (NUMBER *)a->coefficients;
@@ -146,6 +148,7 @@ BODY void NAME(finish_block)(int phase, int thread, void *shared, const batch_no
   }
 }
 
+/* A block has `lanes` channels of a part of the rows; BLOCK_THREADS / lanes threads of each channel take every so many-th row. */
 BODY void NAME(batch_norm_sums)(int phase, int thread, int64_t block, void *shared, const batch_norm_arguments *a)
 {
   int lane = thread & (a->lanes - 1), rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes;

@@ -4,6 +4,7 @@
 
 enum { TEAM_ELEMENTS = 16 };      /* that a thread of a team has, about, while the team is not a whole block */
 
+/* Threads of a line of n elements, a power of two. */
 static int team_of(int64_t n)
 {
   int team = 1;
@@ -14,6 +15,7 @@ static int team_of(int64_t n)
 static const flow_cuda_kernel of_lines[] = FLOW_CUDA_EACH_WAY(softmax_lines), of_rows[] = FLOW_CUDA_EACH_WAY(softmax_rows),
                               cross_entropy_kernels[] = FLOW_CUDA_EACH_WAY(cross_entropy);
 
+/* Lines whose elements are apart in memory have a thread each, since neighbouring lines are neighbours then; others, a team. */
 static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -32,6 +34,7 @@ static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, 
   return flow_cuda_launch(call, of_rows[flow_cuda_way_of(call)], blocks, &a, sizeof a);
 }
 
+/* Without an output labels are looked at all the same. */
 static flow_status run_cross_entropy(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

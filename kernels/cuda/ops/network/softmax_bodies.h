@@ -6,6 +6,7 @@ typedef struct NAME(line_sum) { NUMBER largest, sum; } NAME(line_sum);
 /* -infinity adds nothing, even where nothing larger was seen; NaN and +infinity make the sum NaN. */
 BODY NUMBER NAME(exponential)(NUMBER x, NUMBER largest) { return x == -(NUMBER)INFINITY ? 0 : EXP(x - largest); }
 
+/* Both sums by the larger one of the two. An empty one is not scaled: -infinity from -infinity were NaN. */
 BODY NAME(line_sum) NAME(combine_sums)(NAME(line_sum) a, NAME(line_sum) b)
 {
   NAME(line_sum) both;
@@ -42,6 +43,7 @@ BODY void NAME(gather_sums)(NAME(line_sum) *mine, int rank, int team)
   for (int k = rank + TEAM_FEW; k < team; k += TEAM_FEW) mine[rank] = NAME(combine_sums)(mine[rank], mine[k]);
 }
 
+/* What gather_sums left: TEAM_FEW sums at most. */
 BODY NAME(line_sum) NAME(last_sums)(const NAME(line_sum) *mine, int team)
 {
   NAME(line_sum) s = mine[0];
@@ -49,6 +51,7 @@ BODY NAME(line_sum) NAME(last_sums)(const NAME(line_sum) *mine, int team)
   return s;
 }
 
+/* Of g y; x is g. */
 BODY NAME(line_sum) NAME(sum_products)(const softmax_arguments *a, int64_t at, int64_t first, int64_t step)
 {
   NAME(line_sum) s;
@@ -64,6 +67,7 @@ BODY NAME(line_sum) NAME(sum_products)(const softmax_arguments *a, int64_t at, i
   return s;
 }
 
+/* A thread's elements of a line, from its sum. Of the gradient x is g, and scale the sum of g y. */
 BODY void NAME(write_line)(const softmax_arguments *a, NAME(line_sum) s, int64_t at, int64_t first, int64_t step)
 {
   NUMBER scale = a->kind == SOFTMAX ? 1 / s.sum : a->kind == LOG_SOFTMAX ? LOG(s.sum) : s.sum;
@@ -77,6 +81,7 @@ BODY void NAME(write_line)(const softmax_arguments *a, NAME(line_sum) s, int64_t
   }
 }
 
+/* i: a line, by one thread. */
 BODY void NAME(softmax_lines)(int64_t i, const softmax_arguments *a)
 {
   int64_t inside, at = split(i, a->inner, &inside) * a->n * a->inner + inside;
@@ -85,6 +90,7 @@ BODY void NAME(softmax_lines)(int64_t i, const softmax_arguments *a)
   NAME(write_line)(a, s, at, 0, 1);
 }
 
+/* A block has BLOCK_THREADS / team lines. */
 BODY void NAME(softmax_rows)(int phase, int thread, int64_t block, void *shared, const softmax_arguments *a)
 {
   int rank = thread & (a->team - 1);

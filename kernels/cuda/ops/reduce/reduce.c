@@ -12,6 +12,7 @@ enum { BLOCKS_WANTED = 512, LEAST_OF_A_LANE = 32, MOST_SLICES = 512, MOST_OUTPUT
 /* Of FEW_ELEMENTS threads wait for each other longer than for memory: a thread takes short lines as a whole, or REDUCE_RUN elements. */
 enum { FEW_ELEMENTS = 4096, SHORT_LINE = 16 };
 
+/* A bit for each axis that goes away; no axes named are all of them. */
 static unsigned reduced_axes(const flow_attributes *attributes, int rank)
 {
   unsigned mask = 0;
@@ -24,6 +25,7 @@ static unsigned reduced_axes(const flow_attributes *attributes, int rank)
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
+/* The least power of two that is not below n, `most` where that is less. */
 static int32_t power_of_two_from(int64_t n, int32_t most)
 {
   int32_t power = 1;
@@ -199,6 +201,7 @@ KERNELS(sum)
 
 /* ---- positions --------------------------------------------------------------------------------------------------------------------- */
 
+/* Never cut into slices: a slice had to give its value beside the position. */
 static flow_status run_position(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

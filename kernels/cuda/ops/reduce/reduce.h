@@ -26,6 +26,8 @@ typedef struct reduce_arguments {
 /* The first lanes take what the others have in two steps. */
 enum { REDUCE_FIRST = 16, REDUCE_RUN = 4 };
 
+/* What a thread works on: elements [begin, end) of an output, every lanes-th from begin + lane on. Nothing where there is no such
+ * output. */
 typedef struct reduce_place { int64_t output, begin, end; int lane, lanes, columns, column; } reduce_place;
 
 BODY reduce_place reduce_place_of(int thread, int64_t block, const reduce_arguments *p)

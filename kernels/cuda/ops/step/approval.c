@@ -27,6 +27,7 @@ typedef struct require_approval_arguments {
   double all;
 } require_approval_arguments;
 
+/* votes[0]: the sum of all replicas' votes. all: how many there are. */
 BODY void require_approval(int64_t i, const require_approval_arguments *p)
 {
   (void)i;

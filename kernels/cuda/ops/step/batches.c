@@ -26,6 +26,7 @@ typedef struct take_batch_arguments {
   int32_t tables, op;
 } take_batch_arguments;
 
+/* i: a unit of all tables'. There are few tables, so they are looked at one after the other. */
 BODY void take_batch(int64_t i, const take_batch_arguments *p)
 {
   int t = 0;
@@ -59,6 +60,7 @@ static flow_operand bytes_at(const void *data, int64_t bytes)
   return (flow_operand){ .data = (void *)(uintptr_t)data, .dtype = FLOW_UINT8, .rank = 1, .shape = { bytes }, .strides = { 1 } };
 }
 
+/* So that launches before and after are ordered by what this one reads and writes. */
 static void describe(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count, int64_t rows,
                      const flow_batch_step *step, batch_call *out)
 {

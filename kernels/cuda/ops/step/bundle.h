@@ -52,6 +52,7 @@ typedef struct bundle_arguments {
   uint64_t    words[BUNDLE_WORDS];
 } bundle_arguments;
 
+/* A thread's share of an item. Elements go to threads from `place` on, round the block. */
 BODY void bundle_do(const bundle_item *item, int thread, void *part, const void *arguments)
 {
   switch (item->kernel) {
@@ -72,6 +73,7 @@ BODY void bundle_do(const bundle_item *item, int thread, void *part, const void 
   }
 }
 
+/* A phase is a turn. */
 BODY void bundle(int phase, int thread, int64_t block, void *shared, const bundle_arguments *p)
 {
   int turn = p->first[block] + phase;

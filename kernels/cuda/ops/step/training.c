@@ -7,6 +7,7 @@
 #include "ops/op.h"
 #include "tensor/tensor.h"
 
+/* One thread: a formula of the step. */
 static flow_status run_schedule(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -19,6 +20,7 @@ static flow_status run_schedule(const flow_call *call, int phase, int64_t begin,
 }
 const flow_kernel flow_cuda_schedule_kernels[] = { { .variant = "formula", .run = run_schedule }, { 0 } };
 
+/* Where nothing is to be converted, bits are moved (size); otherwise a value passes through a number. */
 static flow_status run_assign(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
