@@ -125,6 +125,7 @@ flow_status flow_wave_load(const char *path, double samples, int *rate, flow_ten
 {
   wave self = { 0 };
   int64_t wanted;
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_wave_load: out is NULL");
   *out = NULL;
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the name of a WAVE file is missing");
   FLOW_TRY(flow_check_whole("load_wav", "the number of samples", samples, -1, &wanted));

@@ -2,6 +2,7 @@
 #include "onnx/onnx.h"
 
 #include <stdio.h>
+#include <string.h>
 #include "graph/loop.h"
 #include "onnx/fields.h"
 
@@ -159,12 +160,29 @@ static flow_status write_file(const flow_onnx *x, const char *path)
   return status;
 }
 
+/* A tensor of an ONNX model has one name, and no other has it. */
+static flow_status check_names(const char *const *inputs, int input_count, const char *const *outputs, int output_count)
+{
+  for (int i = 0; i < input_count + output_count; i++) {
+    const char *name = i < input_count ? inputs[i] : outputs[i - input_count];
+    if (!name || !*name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_trace_save_onnx: an input or output has no name");
+    for (int k = 0; k < i; k++) {
+      if (strcmp(k < input_count ? inputs[k] : outputs[k - input_count], name) == 0)
+        return flow_fail(FLOW_INVALID_ARGUMENT, "flow_trace_save_onnx: two inputs or outputs have the name \"%s\"", name);
+    }
+  }
+  return FLOW_OK;
+}
+
 /* Loops are unrolled before, since ONNX' Loop has no rules here; the trace stays unrolled. One block holds the names in both layouts, the
  * known tensors (one for each value) and the marks (one for each node); x.names[0] is its beginning, by which release frees it. Pointers
  * come first in it, so that they are aligned. */
 flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
                                  const char *const *input_names, int input_count, const char *const *output_names)
 {
+  if (!context || !path || !name || !outputs || (input_count > 0 && !input_names) || !output_names)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_trace_save_onnx: %s is NULL", !context ? "context" : !path ? "path" : !name ? "name" :
+                     !outputs ? "outputs" : !output_names ? "output_names" : "input_names");
   flow_graph *graph = flow_context_trace(context);
   int values[FLOW_MAX_OPERANDS];
   if (!graph) return flow_fail(FLOW_INVALID_STATE, "flow_trace_save_onnx: no trace is open");
@@ -174,9 +192,11 @@ flow_status flow_trace_save_onnx(flow_context *context, const char *path, const 
   if (count < 1 || count > FLOW_MAX_OPERANDS) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_trace_save_onnx: %d outputs, expected 1 to %d", count, FLOW_MAX_OPERANDS);
   }
+  FLOW_TRY(check_names(input_names, input_count, output_names, count));
   for (int i = 0; i < count; i++) FLOW_TRY(flow_graph_operand(graph, outputs[i], &values[i]));
   FLOW_TRY(flow_graph_unroll(graph, values, count));
-  flow_onnx x = { .context = context, .graph = graph };
+  flow_onnx x = { .context = context, .graph = graph, .input_names = input_names, .input_count = input_count,
+                  .output_names = output_names, .output_count = count };
   void *block;
   size_t forms;
   FLOW_TRY(flow_multiply(2 * sizeof *x.names[0] + sizeof *x.known, (size_t)graph->value_count + 1, &forms));

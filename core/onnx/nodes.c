@@ -46,10 +46,20 @@ flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor)
   return NULL;
 }
 
+int flow_onnx_is_given(const flow_onnx *x, const char *name)
+{
+  for (int i = 0; i < x->input_count; i++)
+    if (strcmp(x->input_names[i], name) == 0) return 1;
+  for (int i = 0; i < x->output_count; i++)
+    if (strcmp(x->output_names[i], name) == 0) return 1;
+  return 0;
+}
+
 const char *flow_onnx_name(flow_onnx *x, const char *what)
 {
   char text[160];
-  snprintf(text, sizeof text, "/%.100s_%d", what, ++x->made);        /* names of layers, and so of inputs and outputs, have no slash */
+  do snprintf(text, sizeof text, "/%.100s_%d", what, ++x->made);
+  while (flow_onnx_is_given(x, text));
   return flow_onnx_keep_text(x, text);
 }
 

@@ -47,12 +47,14 @@ flow_tensor *flow_onnx_static_value(flow_onnx *x, int value)
 
 flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input) { return flow_onnx_static_value(x, node->inputs[input]); }
 
-/* The name under which a variable or constant is in the file: the variable's own, if no other has it. */
+/* The name under which a variable or constant is in the file: the variable's own, if no other has it, no output to come either. Those that
+ * begin with a slash are made-up ones. */
 static const char *stored_name(flow_onnx *x, int value)
 {
   const flow_variable *variable = x->graph->values[value].variable;
   const char *name = variable ? variable->name : NULL;
-  if (!name || !*name) return flow_onnx_name(x, "constant");
+  if (!name || !*name || *name == '/') return flow_onnx_name(x, "constant");
+  if (flow_onnx_is_given(x, name)) return flow_onnx_name(x, name);
   for (int other = 0; other < 2 * x->graph->value_count; other++) {        /* both layouts, which are one after the other */
     if (x->names[0][other] && strcmp(x->names[0][other], name) == 0) return flow_onnx_name(x, name);
   }

@@ -131,6 +131,26 @@ add("a layer called twice, an input given back", function()
   return flow.Model { inputs = input, outputs = { conv(conv(input)), input } }, { flow.random.uniform({ 2, 5, 5, 2 }, { seed = 1 }) }
 end)
 
+-- Variables, inputs, outputs and what the file makes up may be called alike; outputs may be one tensor.
+add("names that others have", function()
+  local input = flow.Input({ 4 }, { name = "kernel" })
+  local hidden = layers.Dense(4, { name = "dense" })(input)
+  local first, second = layers.Dense(3, { name = "bias" })(hidden), layers.Dense(2, { name = "gamma" })(hidden)
+  local third = layers.LayerNormalization { name = "Identity_1" }(second)
+  local model = flow.Model { inputs = input, outputs = { first, third, first, input, hidden } }
+  return model, { flow.random.uniform({ 3, 4 }, { seed = 1 }) }
+end)
+
+add("layers of one name in models of one name", function()
+  local function inner()
+    local x = flow.Input({ 4 }, { name = "x" })
+    return flow.Model { inputs = x, outputs = layers.Dense(4, { name = "y" })(x), name = "inner" }
+  end
+  local input = flow.Input({ 4 }, { name = "y" })
+  local a, b = inner(), inner()
+  return flow.Model { inputs = input, outputs = { a(input), b(input) } }, { flow.random.uniform({ 3, 4 }, { seed = 1 }) }
+end)
+
 add("image layers that only train", function()
   local model = flow.Sequential { layers.Input { 12, 12, 3 }, layers.RandomFlip(), layers.RandomRotation(0.1), layers.RandomZoom(0.2),
     layers.RandomContrast(0.1), layers.Dropout(0.5), layers.CenterCrop(8, 6),
