@@ -128,6 +128,9 @@ FLOW_API const char *flow_archive_name(const flow_archive *archive, int index); 
 /* A member of at most 64 MB, its checksum compared; ends with a zero that does not count. Borrowed. */
 FLOW_API flow_status flow_archive_text(flow_archive *archive, const char *member, const char **text, double *bytes);
 
+/* The array in NumPy's format that member `index` holds, its checksum compared: new reference. */
+FLOW_API flow_status flow_archive_npy(flow_archive *archive, int index, flow_tensor **out);
+
 /* Writes beside `path`; commit brings it to the disk and renames. A failed _add ends the writer: release it, the old file is whole. */
 FLOW_API flow_status flow_archive_writer_new(const char *path, flow_archive_writer **out);   /* new reference */
 FLOW_API flow_status flow_archive_writer_add_text(flow_archive_writer *writer, const char *name, const char *text, double bytes);

@@ -113,6 +113,15 @@ flow_status flow_archive_text(flow_archive *archive, const char *member, const c
   return FLOW_OK;
 }
 
+flow_status flow_archive_npy(flow_archive *archive, int index, flow_tensor **out)
+{
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_archive_npy: out is NULL");
+  *out = NULL;
+  if (!is_open(archive) || index < 0 || index >= archive->zip.count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_archive_npy takes an open archive and the number of a member, got %d", index);
+  return flow_npz_read(&archive->zip, &archive->zip.members[index], out);
+}
+
 /* ---- writing ------------------------------------------------------------------------------------------------------------------------ */
 
 /* open: members may be added. 0 after commit, or after a member that could not be written; `zip` is then closed. */

@@ -2,11 +2,14 @@
 #ifndef FLOW_IO_NPY_H
 #define FLOW_IO_NPY_H
 
-#include "io/file.h"
+#include "io/zip.h"
 #include "tensor/tensor.h"
 
 /* Reads versions 1 to 3 of the format, both element orders. Returns a new, contiguous tensor. */
 flow_status flow_npy_read(flow_source *source, flow_tensor **out);
+
+/* The array in a member of an archive, whose checksum is compared. */
+flow_status flow_npz_read(flow_zip *zip, const flow_zip_member *member, flow_tensor **out);
 
 /* An array on its way into a file: its header, and the elements, contiguous on the host. Between flow_npy_open and
  * flow_npy_close; nothing changes in it meanwhile. */

@@ -31,20 +31,26 @@ static flow_status fail_missing(const flow_zip *zip, const char *name)
 }
 
 /* The member's checksum is compared after the array was read; if it is wrong, the array is released. */
+flow_status flow_npz_read(flow_zip *zip, const flow_zip_member *array, flow_tensor **out)
+{
+  flow_status status = flow_zip_begin(zip, array);
+  if (status == FLOW_OK) status = flow_npy_read(&zip->source, out);
+  if (status == FLOW_OK) status = flow_zip_end(zip, array);
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_tensor_release(*out);
+  *out = NULL;
+  return status;
+}
+
 flow_status flow_tensor_load_npz(const char *path, const char *member, flow_tensor **out)
 {
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_tensor_load_npz: out is NULL");
   *out = NULL;
   if (!member) return flow_fail(FLOW_INVALID_ARGUMENT, "the name of the array in the archive is missing");
   flow_zip zip;
   FLOW_TRY(flow_zip_open(path, &zip));
   const flow_zip_member *array = find_array(&zip, member);
-  flow_status status = array ? flow_zip_begin(&zip, array) : fail_missing(&zip, member);
-  if (status == FLOW_OK) status = flow_npy_read(&zip.source, out);
-  if (status == FLOW_OK) status = flow_zip_end(&zip, array);
-  if (status != FLOW_OK) {
-    flow_tensor_release(*out);
-    *out = NULL;
-  }
+  flow_status status = array ? flow_npz_read(&zip, array, out) : fail_missing(&zip, member);
   flow_zip_close(&zip);
   return status;
 }

@@ -3,15 +3,18 @@
 
 #include <string.h>
 
+enum { MOST_NAMED = 256 };
+
 int flow_file_tensor_count(const flow_json *tensors, int alone) { return alone ? 1 : flow_json_count(tensors); }
 
 /* An object's entries are in the order of their keys, as Keras flattens a dict; a list's as they are. Quadratic in the entries, of which
- * there are few. */
+ * there are few: NULL where there are more than MOST_NAMED. */
 const flow_json *flow_file_tensor_at(const flow_json *tensors, int alone, int index)
 {
   const flow_json *item, *other;
   if (alone) return tensors;
   if (!flow_json_is(tensors, FLOW_JSON_OBJECT)) return flow_json_item(tensors, index);
+  if (flow_json_count(tensors) > MOST_NAMED) return NULL;
   FLOW_JSON_EACH(item, tensors) {
     int before = 0;
     FLOW_JSON_EACH(other, tensors) before += strcmp(other->key, item->key) < 0;

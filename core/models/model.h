@@ -49,6 +49,7 @@ typedef struct flow_model_part {
   const char       *field;               /* of a part of a wrapper: where its variables are, "forward_layer"; NULL: in the list of layers */
   struct flow_model_part *parts;         /* models and wrappers: owned */
   int               part_count;
+  int              *by_name;             /* models: the numbers of the parts in the order of their names: owned */
   flow_model_program program;            /* of the layer or model of a TimeDistributed: one call of it */
   int              *outputs, output_count;     /* which of its values are the results: owned */
 } flow_model_part;
@@ -111,6 +112,8 @@ flow_status flow_model_read_part(const flow_json *entry, int depth, flow_model_p
  * end of the program: inputs are values, outputs gets flow_part_outputs() values, at most FLOW_MODEL_MOST_TENSORS. An
  * operation cannot be expanded. */
 int flow_part_outputs(const flow_model_part *part);
+/* The number of a model's first part of that name; -1: there is none. */
+int flow_part_find(const flow_model_part *part, const char *name);
 flow_status flow_part_expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
                              int *outputs);
 

@@ -392,6 +392,7 @@ static void release_part(flow_model_part *part)
   release_program(&part->program);
   flow_free(part->outputs);
   if (part->layer) flow_layer_destroy(part->layer);
+  flow_free(part->by_name);
   flow_free(part->parts);
 }
 

@@ -5,6 +5,7 @@
  * Reading recurses: flow_model_read_part reads an entry, and read_parts or read_wrapper those inside of it, at most FLOW_MODEL_MOST_DEPTH
  * deep. A failure leaves the parts that were read in the tree, which flow_model_release releases. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "layers/config.h"
@@ -15,6 +16,41 @@ enum { MOST_PARTS = 100000 };
 static const flow_json *member(const flow_json *object, const char *name)
 {
   return flow_json_member(object, name);
+}
+
+typedef struct named_part { const char *name; int index; } named_part;
+
+/* Parts of one name in the order of the list. */
+static int compare_names(const void *a, const void *b)
+{
+  const named_part *left = a, *right = b;
+  int order = strcmp(left->name, right->name);
+  return order ? order : left->index - right->index;
+}
+
+static flow_status order_names(flow_model_part *part)
+{
+  void *block, *names;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)part->part_count, &block));
+  part->by_name = block;
+  FLOW_TRY(flow_alloc(sizeof(named_part) * (size_t)part->part_count, &names));
+  named_part *list = names;
+  for (int i = 0; i < part->part_count; i++) list[i] = (named_part){ part->parts[i].name, i };
+  qsort(list, (size_t)part->part_count, sizeof *list, compare_names);
+  for (int i = 0; i < part->part_count; i++) part->by_name[i] = list[i].index;
+  flow_free(names);
+  return FLOW_OK;
+}
+
+int flow_part_find(const flow_model_part *part, const char *name)
+{
+  int low = 0, high = part->part_count;
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if (strcmp(part->parts[part->by_name[middle]].name, name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low < part->part_count && strcmp(part->parts[part->by_name[low]].name, name) == 0 ? part->by_name[low] : -1;
 }
 
 /* Parts of a model, in the order of config.json. depth counts nested models and wrappers; part_count grows as entries are read, so that a
@@ -30,7 +66,7 @@ static flow_status read_parts(const flow_json *config, int depth, flow_model_par
   FLOW_TRY(flow_alloc_zero(sizeof(flow_model_part) * (size_t)count, &block));
   part->parts = block;
   FLOW_JSON_EACH(entry, list) FLOW_TRY(flow_model_read_part(entry, depth + 1, &part->parts[part->part_count++]));
-  return FLOW_OK;
+  return order_names(part);
 }
 
 /* The layer or model inside of a TimeDistributed as a program with one input, value 0, so that a step or a batch of steps can be run like a

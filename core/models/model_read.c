@@ -11,7 +11,7 @@
 #include "models/file_tensors.h"
 #include "models/wrappers.h"
 
-enum { MOST_CALLS = 100000 };
+enum { MOST_CALLS = 100000, MOST_WAITS = 10 * MOST_CALLS };
 
 static const flow_json *member(const flow_json *object, const char *name) { return flow_json_member(object, name); }
 
@@ -75,9 +75,10 @@ static flow_status add_call(flow_model_program *program, const flow_model_part *
   return FLOW_OK;
 }
 
-/* What the parts of one call of a functional model have given so far: values[part][call][output]. calls: how many were
- * made so far; values has room for as many as the part has in the list, and each entry for `outputs` values. */
-typedef struct results { int **values; int calls, outputs; } results;
+/* What the parts of one call of a functional model have given so far: values[part][call][output]. calls: how many were made so far, of
+ * `of`, as many as the part has in the list, and `next` the one after them; values has room for all, and each entry for `outputs` values.
+ * A list is not asked for its length or for an entry by its number while it is walked: both take as long as the list is. */
+typedef struct results { int **values; int calls, of, outputs; const flow_json *next; } results;
 
 /* How many results a call of the part has: for a Sequential model one; flow_part_expand checks that its parts have one
  * each. 0 for a model that names no outputs. */
@@ -101,24 +102,21 @@ static flow_status find_value(const flow_model_part *part, const results *found,
   const flow_json *name = flow_json_item(history, 0), *call = flow_json_item(history, 1), *output = flow_json_item(history, 2);
   if (!flow_json_is(name, FLOW_JSON_TEXT) || !is_ordinal(call) || !is_ordinal(output))
     return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to a tensor in a way that is not known; save with Keras 3", part->name);
-  for (int i = 0; i < part->part_count; i++) {
-    if (strcmp(part->parts[i].name, name->text) != 0) continue;
-    int index = (int)output->number, number = (int)call->number;
-    if (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && number >= 1) number--;
-    if (found[i].calls > 0 && index >= found[i].outputs)
-      return flow_fail(FLOW_CORRUPT_DATA, "the layer \"%s\" has no output %d of call %d", part->parts[i].name, index, number);
-    *value = number < found[i].calls ? found[i].values[number][index] : -1;
-    return FLOW_OK;
-  }
-  return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->text);
+  int i = flow_part_find(part, name->text), index = (int)output->number, number = (int)call->number;
+  if (i < 0) return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->text);
+  if (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && number >= 1) number--;
+  if (found[i].calls > 0 && index >= found[i].outputs)
+    return flow_fail(FLOW_CORRUPT_DATA, "the layer \"%s\" has no output %d of call %d", part->parts[i].name, index, number);
+  *value = number < found[i].calls ? found[i].values[number][index] : -1;
+  return FLOW_OK;
 }
 
-/* Appends the results of one call to those of the part; of: how many calls it will have in all. */
-static flow_status add_results(results *found, const int *values, int count, int of)
+/* Appends the results of one call to those of the part. */
+static flow_status add_results(results *found, const int *values, int count)
 {
   if (!found->values) {
     void *block;
-    FLOW_TRY(flow_alloc_zero(sizeof(int *) * (size_t)of, &block));
+    FLOW_TRY(flow_alloc_zero(sizeof(int *) * (size_t)found->of, &block));
     found->values = block;
     found->outputs = count;
   }
@@ -126,6 +124,7 @@ static flow_status add_results(results *found, const int *values, int count, int
   FLOW_TRY(flow_alloc(sizeof(int) * (size_t)count, &block));
   memcpy(block, values, sizeof(int) * (size_t)count);
   found->values[found->calls++] = block;
+  if (found->next) found->next = found->next->next;
   return FLOW_OK;
 }
 
@@ -255,7 +254,7 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
 {
   const flow_model_part *part = &whole->parts[index];
   results *found = (results *)&all[index];
-  const flow_json *calls = member(part->entry, "inbound_nodes"), *call = flow_json_item(calls, found->calls);
+  const flow_json *call = found->next;
   const flow_json *args = member(call, "args"), *first = flow_json_item(args, 0);
   int operands[FLOW_MODEL_MOST_TENSORS], count = 0, outputs[FLOW_MODEL_MOST_TENSORS], outputs_of_part = flow_part_outputs(part);
   *made = 0;
@@ -265,7 +264,7 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   if (!named) FLOW_TRY(check_call(part, args, member(call, "kwargs")));
   if (part->kind == FLOW_PART_OPERATION) {
     FLOW_TRY(make_operation(program, whole, all, part, call, outputs, made));
-    return *made ? add_results(found, outputs, outputs_of_part, flow_json_count(calls)) : FLOW_OK;
+    return *made ? add_results(found, outputs, outputs_of_part) : FLOW_OK;
   }
   if (named) FLOW_TRY(make_named_call(program, whole, all, part, call, outputs, made));
   if (named && !*made) return FLOW_OK;
@@ -283,21 +282,33 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   if (mask) FLOW_TRY(add_masks(program, whole, all, part, mask, operands, count, &waits));
   if (waits) return FLOW_OK;
   if (!named) FLOW_TRY(flow_part_expand(program, part, operands, count, depth + 1, outputs));
-  FLOW_TRY(add_results(found, outputs, outputs_of_part, flow_json_count(calls)));
+  FLOW_TRY(add_results(found, outputs, outputs_of_part));
   *made = 1;
   return FLOW_OK;
 }
 
-/* Calls of a functional model in an order in which their tensors are there: the list is walked until a walk makes no
- * call. found[]: results of each part for this one call of the model; the model's own inputs count as call 0 of their
+/* The calls that each part has in the list, none made yet. */
+static void list_calls(const flow_model_part *part, results *found)
+{
+  for (int i = 0; i < part->part_count; i++) {
+    const flow_json *calls = member(part->parts[i].entry, "inbound_nodes");
+    found[i].of = part->parts[i].kind == FLOW_PART_INPUT ? 0 : flow_json_count(calls);
+    found[i].next = flow_json_item(calls, 0);
+  }
+}
+
+/* Calls of a functional model in an order in which their tensors are there: the list is walked, forwards and backwards by turns, until a walk
+ * makes no call. found[]: results of each part for this one call of the model; the model's own inputs count as call 0 of their
  * InputLayers. Each walk over the list makes a call at least, so there are at most as many walks as calls; Keras writes
- * the list in running order, for which one walk does. */
+ * the list in running order, for which one walk does. A list that needs many walks was made to take long: MOST_WAITS calls that are not
+ * made yet are met in all. */
 static flow_status expand_functional(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
                                      results *found, int *outputs)
 {
   const flow_json *config = member(part->entry, "config");
   const flow_json *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
-  int progress = 1, left = 1;
+  int progress = 1, left = 1, waits = 0;
+  list_calls(part, found);
   if (flow_file_end_count(starts) != count)
     return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs, it has %d", part->name, count,
                      flow_file_end_count(starts));
@@ -310,18 +321,22 @@ static flow_status expand_functional(flow_model_program *program, const flow_mod
       k++;
     if (k == part->part_count || found[k].calls > 0)
       return flow_fail(FLOW_CORRUPT_DATA, "input %d of the model \"%s\" is not among its input layers", i + 1, part->name);
-    FLOW_TRY(add_results(&found[k], &inputs[i], 1, 1));
+    found[k].of = 1;
+    found[k].next = NULL;
+    FLOW_TRY(add_results(&found[k], &inputs[i], 1));
   }
-  while (left && progress) {           /* the list need not be in running order */
+  for (int back = 0; left && progress; back = !back) {           /* the list need not be in running order */
     left = progress = 0;
-    for (int i = 0; i < part->part_count; i++) {
+    for (int k = 0; k < part->part_count; k++) {
+      int i = back ? part->part_count - 1 - k : k, made = 1;
       if (part->parts[i].kind == FLOW_PART_INPUT) continue;
-      int of = flow_json_count(member(part->parts[i].entry, "inbound_nodes")), made = 1;
-      while (found[i].calls < of && made) {
+      while (found[i].calls < found[i].of && made) {
         FLOW_TRY(make_call(program, part, found, i, depth, &made));
         progress |= made;
       }
-      left |= found[i].calls < of;
+      left |= found[i].calls < found[i].of;
+      if (!made && ++waits > MOST_WAITS)
+        return flow_fail(FLOW_CORRUPT_DATA, "the layers of the model \"%s\" are in no order in which they could run", part->name);
     }
   }
   if (left) return flow_fail(FLOW_CORRUPT_DATA, "the calls in the model \"%s\" form a circle", part->name);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "onnx/fields.h"
 
 enum { SMALL = 1024 }; /* constants below this many bytes are copied into the message; of larger ones the tensor lends its memory */

@@ -305,6 +305,7 @@ return [[
 ;flow_archive_release=void flow_archive_release(flow_archive *);flow_archive_count=int flow_archive_count(const flow_archive *)
 ;flow_archive_name=const char *flow_archive_name(const flow_archive *,int)
 ;flow_archive_text=int flow_archive_text(flow_archive *,const char *,const char **,double *)
+;flow_archive_npy=int flow_archive_npy(flow_archive *,int,flow_tensor **)
 ;flow_archive_writer_new=int flow_archive_writer_new(const char *,flow_archive_writer **)
 ;flow_archive_writer_add_text=int flow_archive_writer_add_text(flow_archive_writer *,const char *,const char *,double)
 ;flow_archive_writer_add_tensors=int flow_archive_writer_add_tensors(flow_archive_writer *,const char *,const flow_tensor_writer *,const char *)

@@ -135,8 +135,8 @@ function tensor.load_npz(path, member)
   check(C.flow_archive_open(path, archive_out))
   local archive, arrays = native.own(archive_out, C.flow_archive_release), {}
   for i = 0, C.flow_archive_count(archive) - 1 do
-    local name = native.string(C.flow_archive_name(archive, i)):gsub("%.npy$", "")
-    arrays[name] = load_member(path, name)
+    native.try(C.flow_archive_npy, archive, i, one)
+    arrays[native.string(C.flow_archive_name(archive, i)):gsub("%.npy$", "")] = native.tensor(one[0])
   end
   native.close(archive, C.flow_archive_release)
   return arrays
