@@ -49,7 +49,7 @@ typedef struct flow_model_part {
   const char       *field;               /* of a part of a wrapper: where its variables are, "forward_layer"; NULL: in the list of layers */
   struct flow_model_part *parts;         /* models and wrappers: owned */
   int               part_count;
-  int              *by_name;             /* models: the numbers of the parts in the order of their names: owned */
+  int *by_name;                          /* models: the numbers of the parts in the order of their names: owned */
   flow_model_program program;            /* of the layer or model of a TimeDistributed: one call of it */
   int              *outputs, output_count;     /* which of its values are the results: owned */
 } flow_model_part;

@@ -18,7 +18,10 @@ static const flow_json *member(const flow_json *object, const char *name)
   return flow_json_member(object, name);
 }
 
-typedef struct named_part { const char *name; int index; } named_part;
+typedef struct named_part {
+  const char *name;
+  int index;
+} named_part;
 
 /* Parts of one name in the order of the list. */
 static int compare_names(const void *a, const void *b)

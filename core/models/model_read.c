@@ -78,7 +78,11 @@ static flow_status add_call(flow_model_program *program, const flow_model_part *
 /* What the parts of one call of a functional model have given so far: values[part][call][output]. calls: how many were made so far, of
  * `of`, as many as the part has in the list, and `next` the one after them; values has room for all, and each entry for `outputs` values.
  * A list is not asked for its length or for an entry by its number while it is walked: both take as long as the list is. */
-typedef struct results { int **values; int calls, of, outputs; const flow_json *next; } results;
+typedef struct results {
+  int **values;
+  int calls, of, outputs;
+  const flow_json *next;
+} results;
 
 /* How many results a call of the part has: for a Sequential model one; flow_part_expand checks that its parts have one
  * each. 0 for a model that names no outputs. */
@@ -297,8 +301,8 @@ static void list_calls(const flow_model_part *part, results *found)
   }
 }
 
-/* Calls of a functional model in an order in which their tensors are there: the list is walked, forwards and backwards by turns, until a walk
- * makes no call. found[]: results of each part for this one call of the model; the model's own inputs count as call 0 of their
+/* Calls of a functional model in an order in which their tensors are there: the list is walked, forwards and backwards by turns, until a
+ * walk makes no call. found[]: results of each part for this one call of the model; the model's own inputs count as call 0 of their
  * InputLayers. Each walk over the list makes a call at least, so there are at most as many walks as calls; Keras writes
  * the list in running order, for which one walk does. A list that needs many walks was made to take long: MOST_WAITS calls that are not
  * made yet are met in all. */
@@ -325,7 +329,7 @@ static flow_status expand_functional(flow_model_program *program, const flow_mod
     found[k].next = NULL;
     FLOW_TRY(add_results(&found[k], &inputs[i], 1));
   }
-  for (int back = 0; left && progress; back = !back) {           /* the list need not be in running order */
+  for (int back = 0; left && progress; back = !back) { /* the list need not be in running order */
     left = progress = 0;
     for (int k = 0; k < part->part_count; k++) {
       int i = back ? part->part_count - 1 - k : k, made = 1;

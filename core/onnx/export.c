@@ -181,8 +181,13 @@ flow_status flow_trace_save_onnx(flow_context *context, const char *path, const 
                                  const char *const *input_names, int input_count, const char *const *output_names)
 {
   if (!context || !path || !name || !outputs || (input_count > 0 && !input_names) || !output_names)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_trace_save_onnx: %s is NULL", !context ? "context" : !path ? "path" : !name ? "name" :
-                     !outputs ? "outputs" : !output_names ? "output_names" : "input_names");
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_trace_save_onnx: %s is NULL",
+                     !context        ? "context"
+                     : !path         ? "path"
+                     : !name         ? "name"
+                     : !outputs      ? "outputs"
+                     : !output_names ? "output_names"
+                                     : "input_names");
   flow_graph *graph = flow_context_trace(context);
   int values[FLOW_MAX_OPERANDS];
   if (!graph) return flow_fail(FLOW_INVALID_STATE, "flow_trace_save_onnx: no trace is open");
@@ -195,8 +200,12 @@ flow_status flow_trace_save_onnx(flow_context *context, const char *path, const 
   FLOW_TRY(check_names(input_names, input_count, output_names, count));
   for (int i = 0; i < count; i++) FLOW_TRY(flow_graph_operand(graph, outputs[i], &values[i]));
   FLOW_TRY(flow_graph_unroll(graph, values, count));
-  flow_onnx x = { .context = context, .graph = graph, .input_names = input_names, .input_count = input_count,
-                  .output_names = output_names, .output_count = count };
+  flow_onnx x = { .context = context,
+                  .graph = graph,
+                  .input_names = input_names,
+                  .input_count = input_count,
+                  .output_names = output_names,
+                  .output_count = count };
   void *block;
   size_t forms;
   FLOW_TRY(flow_multiply(2 * sizeof *x.names[0] + sizeof *x.known, (size_t)graph->value_count + 1, &forms));

@@ -39,8 +39,8 @@ typedef struct flow_onnx {
   int64_t       input_rows;
   const char   *rows;
   int made;                            /* names that were made up so far: the number in the next one is one more */
-  const char *const *input_names, *const *output_names;      /* the caller's, which no tensor of the file may have */
-  int                input_count, output_count;
+  const char *const *input_names, *const *output_names; /* the caller's, which no tensor of the file may have */
+  int input_count, output_count;
   void        **kept;                  /* memory that lives as long as the export */
   int           kept_count, kept_capacity;
   flow_tensor **tensors;               /* the same for tensors */
@@ -99,7 +99,7 @@ const char *flow_onnx_cast(flow_onnx *x, const char *name, int dtype, const char
 /* A made-up name, "/what_7", which no layer, input or output has; a copy of a given one. Both last until the export ends. */
 const char *flow_onnx_name(flow_onnx *x, const char *what);
 /* Whether an input or output has that name. */
-int         flow_onnx_is_given(const flow_onnx *x, const char *name);
+int flow_onnx_is_given(const flow_onnx *x, const char *name);
 const char *flow_onnx_keep_text(flow_onnx *x, const char *text);
 /* An element type's number in the file: TensorProto.DataType. */
 int         flow_onnx_dtype(int dtype);

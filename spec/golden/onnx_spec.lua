@@ -141,13 +141,13 @@ add("names that others have", function()
   return model, { flow.random.uniform({ 3, 4 }, { seed = 1 }) }
 end)
 
-add("layers of one name in models of one name", function()
-  local function inner()
+add("layers of one name in several models", function()
+  local function inner(name)
     local x = flow.Input({ 4 }, { name = "x" })
-    return flow.Model { inputs = x, outputs = layers.Dense(4, { name = "y" })(x), name = "inner" }
+    return flow.Model { inputs = x, outputs = layers.Dense(4, { name = "y" })(x), name = name }
   end
   local input = flow.Input({ 4 }, { name = "y" })
-  local a, b = inner(), inner()
+  local a, b = inner "a", inner "b"
   return flow.Model { inputs = input, outputs = { a(input), b(input) } }, { flow.random.uniform({ 3, 4 }, { seed = 1 }) }
 end)
 

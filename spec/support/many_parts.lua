@@ -61,5 +61,6 @@ elseif kind == "npz" then
 else
   local out = native.out "flow_model"
   local status = C.flow_model_load(native.context, arg[3], out)
-  print("read", status == 0 and C.flow_model_layer_count(out[0]) or native.string(C.flow_last_error()))
+  print("read", status == 0 and "all" or native.string(C.flow_last_error()))
+  C.flow_model_release(out[0])
 end
