@@ -241,9 +241,11 @@ flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tens
 
 /* Whether a chain of float32 ops may run as the op `fused`, whose numbers are those of the ops one after the other: nothing is to know of
  * the steps, neither a trace, which has passes of its own for this, nor a tape, since `fused` has no gradient. */
-static int runs_fused(const flow_context *context, flow_tensor *const *inputs, int count)
+static int runs_fused(const flow_context *context, flow_tensor *const *inputs, int count, const flow_attributes *chain)
 {
   if (context->scopes->tape_count > 0) return 0;
+  for (int s = 0; s < chain->fused.count; s++) /* conditions give bool, for which a chain has no registers */
+    if (!(flow_op(chain->fused.steps[s].op)->flags & FLOW_OP_CHAINS)) return 0;
   for (int i = 0; i < count; i++)
     if (inputs[i]->graph || inputs[i]->dtype != FLOW_FLOAT32) return 0;
   return 1;
@@ -281,7 +283,7 @@ flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, 
     if (!known)
       return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain: step %d is not an elementwise op of what is there before it", s + 1);
   }
-  if (runs_fused(context, inputs, input_count)) return flow_apply(context, FLOW_OP_fused, inputs, input_count, chain, out);
+  if (runs_fused(context, inputs, input_count, chain)) return flow_apply(context, FLOW_OP_fused, inputs, input_count, chain, out);
   flow_tensor *made[MOST_STEPS] = { NULL };
   flow_status status = apply_steps(context, inputs, input_count, chain, made);
   if (status == FLOW_OK) *out = flow_tensor_retain(made[chain->fused.count - 1]);

@@ -70,5 +70,8 @@ describe("a chain of elementwise ops", function()
     end
     assert.equal(0, status(1, "exp", 0))
     assert.equal(2.7182817459106445, native.tensor(out[0]):totable()[1])
+    assert.equal(0, status(1, "is_finite", 0))      -- a condition: step by step
+    local finite = native.tensor(out[0])
+    assert.same({ "bool", { true } }, { finite.dtype, finite:totable() })
   end)
 end)
