@@ -17,7 +17,7 @@
  * together. A run that takes `too_long` more than was thought, the first of a trial `cold` more, has found a busy machine, and ends the
  * trial. The team is tried again after `longest_wait` at the latest, or after LEAST_PATIENCE of its trials if they are longer: what made it
  * slow was perhaps another program, which ends at some time. All in seconds. */
-static const double worth_a_team = 15e-6, of_trial = 600e-6, too_long = 300e-6, cold = 900e-6, longest_wait = 0.15;
+static const double worth_a_team = 5e-6, of_trial = 600e-6, too_long = 300e-6, cold = 900e-6, longest_wait = 0.15;
 
 /* By the usual way a run counts at most as `most_growth` of the mean, so that a single accident does not turn the choice where the two ways
  * are about as fast. What accidents cost counts in `lost`: more than `most_lost` seconds, a slice or two of the scheduler, or than a run

@@ -42,7 +42,7 @@ static void small_runs_never_wake_the_team(void **state)
 {
   (void)state;
   flow_pace pace = { 0 };
-  assert_int_equal(run(&pace, &(machine){ .alone = 10e-6, .together = 1e-6 }, 10000).by_team, 0);
+  assert_int_equal(run(&pace, &(machine){ .alone = 4e-6, .together = 1e-6 }, 10000).by_team, 0);
 }
 
 static void runs_go_by_the_team_where_that_is_faster(void **state)
