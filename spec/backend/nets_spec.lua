@@ -125,12 +125,16 @@ for _, case in ipairs(cases) do
     end)
 
     it("the gradients of a step are those of float64", function()
-      flow.set_random_seed(4)
-      local model, calls = reference.model(net, shape)
-      local run, variables = reference.function_of(net, calls)
-      local own = reference.trainable(calls)
       local x, labels = batch(shape, rows)
-      local expected_loss, expected = reference.step(run, variables, x:to("float64"), labels)
+      local seed, model, calls, expected_loss, expected, nearest = 3, nil, nil, nil, nil, nil
+      repeat
+        seed = seed + 1
+        flow.set_random_seed(seed)
+        model, calls = reference.model(net, shape)
+        local run, variables = reference.function_of(net, calls)
+        expected_loss, expected, nearest = reference.step(run, variables, x:to("float64"), labels)
+      until nearest > 2e-6
+      local own = reference.trainable(calls)
       local function training(input) return model(input, { training = true }) end
       local loss, gradients = reference.step(training, own, x, labels)
       reference.compare(expected_loss, expected, loss, gradients, 1e-5, "eager")
