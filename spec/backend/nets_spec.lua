@@ -126,7 +126,8 @@ for _, case in ipairs(cases) do
 
     it("the gradients of a step are those of float64", function()
       local x, labels = batch(shape, rows)
-      local seed, model, calls, expected_loss, expected, nearest = 3, nil, nil, nil, nil, nil
+      local model, calls, expected_loss, expected, nearest
+      local seed = 3
       repeat
         seed = seed + 1
         flow.set_random_seed(seed)

@@ -150,8 +150,8 @@ function reference.loss(labels, logits)
 end
 
 --- Loss and gradients of a function of x by the variables; works in a trace, too.
---- Third result, where the function is of function_of: how near to zero an input of a ReLU came. What is within the rounding of float32 there
---- has a slope of 0 or 1 by chance, so that gradients cannot be compared.
+--- Third result, where the function is of function_of: how near to zero an input of a ReLU came. What is within the rounding of
+--- float32 there has a slope of 0 or 1 by chance, so that gradients cannot be compared.
 function reference.step(run, variables, x, labels)
   nearest = math.huge
   local tape = flow.GradientTape()
