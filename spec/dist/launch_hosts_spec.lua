@@ -195,7 +195,7 @@ describe("flowlua launch --hosts by a real sshd", function()
       local output, code = launch(options, [[
         local flow = require "flow"
         print("sum", flow.distribute.MultiWorkerMirroredStrategy():reduce("SUM", flow.tensor { 3 }):item(), io.popen("pwd"):read "*l")
-        if os.getenv("TF_CONFIG"):find '"index":1' then os.exit(9) end]])
+        if os.getenv("TF_CONFIG"):find '"index":1' then os.exit(9, true) end]])
       assert.equal(9, code, output)
       for index = 0, 1 do assert.truthy(output:find(("%%[worker:%d%%] sum\t6\t/"):format(index)), output) end
       assert.truthy(output:find("flowlua launch: worker:1 exited with 9", 1, true), output)
