@@ -39,7 +39,7 @@ local ok, message = pcall(model.fit, model, data, { epochs = 3, verbose = 0, cal
   flow.callbacks.LambdaCallback { on_train_batch_begin = count },
 } })
 if not ok then
-  if options.stop > 0 and tostring(message):find("stopped", 1, true) then os.exit(0) end
+  if options.stop > 0 and tostring(message):find("stopped", 1, true) then os.exit(0, true) end
   error(message, 0)
 end
 
