@@ -230,7 +230,7 @@ end
 -- Memory the collector does not see: past a limit that follows what survived the last collection, collect in full.
 -- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is. Blocks of little garbage are still in
 -- the processor's caches when they are used again, so there is little while collections take little of the time.
-local LEAST_SLACK, MOST_SLACK = (tonumber(os.getenv'LS') or 16) * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
+local LEAST_SLACK, MOST_SLACK = 16 * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
 local os = rawget(_G, "os")
 local clock = type(os) == "table" and os.clock or function() return 0 end      -- without one the slack stays as it is
 local slack, last_collection = LEAST_SLACK, clock()
@@ -244,9 +244,9 @@ function native.collect_others()
   if stopped then collectgarbage("stop") end
   local now = clock()
   local share = (now - started) / (now - last_collection)
-  if share > (tonumber(os.getenv'HI') or 0.3) then slack = math.min(2 * slack, MOST_SLACK) elseif share < (tonumber(os.getenv'LO') or 0.1) then slack = math.max(slack / 2, LEAST_SLACK) end
+  if share > 0.3 then slack = math.min(2 * slack, MOST_SLACK) elseif share < 0.1 then slack = math.max(slack / 2, LEAST_SLACK) end
   last_collection = now
-  limit = C.flow_live_bytes() * (tonumber(os.getenv'LF') or 1.5) + slack
+  limit = C.flow_live_bytes() * 1.5 + slack
 end
 
 -- The same, of what is kept, too: not between taking a pointer and the call that reads it.
