@@ -154,6 +154,7 @@ native.context = state.context
 native.hooks = state.hooks
 native.anchors = state.anchors      -- memory lent by flow.frombuffer: { memory =, keeper = }
 native.methods, native.fields = {}, {}
+native.late_methods = {}      -- by name: what makes a method when it is first asked for (tensor/define_op.lua)
 native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc, native.copy =
   ffi.new, ffi.cast, ffi.string, ffi.sizeof, ffi.typeof, ffi.gc, ffi.copy
 native.process = ffi.C      -- functions as all libraries of the process meet them: free of the malloc in use, which need not be libc's

@@ -27,7 +27,7 @@ static int fails(const char *name)
   return ++failed;
 }
 
-static cudaError_t pending;        /* what a call that failed here leaves for cudaGetLastError */
+static _Thread_local cudaError_t pending;        /* what a call that failed here leaves for cudaGetLastError */
 static cudaError_t an_error(void)
 {
   pending = goes_on ? cudaErrorUnknown : cudaErrorMemoryAllocation;

@@ -47,6 +47,7 @@ getmetatable(ops).near = function()
   for name, value in pairs(flow()) do
     if type(value) == "function" then list[#list + 1] = name end
   end
+  for _, name in ipairs(getmetatable(flow()).names()) do list[#list + 1] = name end
   return list
 end
 

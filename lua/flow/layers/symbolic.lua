@@ -373,7 +373,7 @@ local field_of = Symbolic.metatable.__index
 Symbolic.metatable.__index = function(self, key)
   if type(key) ~= "string" then return apply(require("flow.tensor").select, self, key) end
   if type(key) == "string" and rawget(self, key) == nil and not Symbolic.methods[key] and not key:find("^_") then
-    local op = native.methods[key] == nil and require("flow.tensor").late_method(key) and require("flow.tensor.ops")[key]
+    local op = require("flow.tensor").late_method(key) and require("flow.tensor.ops")[key]
     if op then Symbolic.methods[key] = signature.forward("symbolic:" .. key, Symbolic, op) end
   end
   return field_of(self, key)

@@ -59,6 +59,7 @@ function names.of(value)
   local found = {}
   if native.is_tensor(value) then
     add(found, native.methods, names.METHOD)
+    add(found, native.late_methods, names.METHOD)
     add(found, native.fields, names.FIELD)
   elseif names.is_class(value) then
     add_class(found, value)

@@ -1,6 +1,7 @@
 -- composed.lua: in which file of composed/ each op is that is made of others and that few programs use. A file is loaded when the first of
 -- its ops is asked for: flow.name, flow.keras.ops.name, tensor:name, symbolic:name.
 
+local native = require "flow.ffi"
 local ops = require "flow.tensor.ops"
 
 local FILES = {
@@ -40,10 +41,14 @@ end
 
 local composed = {}
 
-function composed.has(name) return file_of[name] ~= nil end
-
--- The names of all, of which none is loaded by that.
-function composed.names() return require("flow.names").sorted(file_of) end
+-- The names of all, and of the elementwise ops that nobody has asked for; none is loaded by that.
+function composed.names()
+  local names = {}
+  for _, list in ipairs { file_of, native.late_methods } do
+    for name in pairs(list) do names[name] = true end
+  end
+  return require("flow.names").sorted(names)
+end
 
 -- The op of this name, nil if no file has it.
 function composed.find(name)

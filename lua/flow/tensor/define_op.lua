@@ -175,4 +175,46 @@ function define.method(name, f)
   end, entry)
 end
 
+---- ops that are made later ----------------------------------------------------------------------------------------------------
+
+-- Ops of which there are many of a kind are made when they are first asked for: a program uses few of them, and each takes time to make and
+-- about a kilobyte, which the collector visits in every collection.
+
+-- Second names of ops of ops.def.
+local aliases = {
+  neg = "negative", abs = "absolute", is_finite = "isfinite", copy = "clone", sub = "subtract", mul = "multiply", div = "divide",
+  pow = "power", eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater", ge = "greater_equal",
+}
+define.aliases = aliases
+local name_of_alias = {}
+for name, alias in pairs(aliases) do name_of_alias[alias] = name end
+
+local waiting = native.late_methods      -- by name and alias: the function that makes the op of a name
+
+-- Makes the op of this name or alias. Somebody may ask for it between a text for signature.takes and the function which that is of.
+local function make_now(name)
+  local first, make = name_of_alias[name] or name, waiting[name]
+  local text, reads_itself = signature.pop()
+  waiting[first] = nil
+  if aliases[first] then waiting[aliases[first]] = nil end
+  make(first)
+  if text then signature.takes(text, reads_itself) end
+end
+
+-- ops[name] calls make(name) when it is first asked for, which defines the op and its alias.
+function define.later(name, make)
+  waiting[name] = make
+  if aliases[name] then waiting[aliases[name]] = make end
+end
+
+-- Has ops[name] find what waits to be made, else what composed.lua knows: ops that fewer programs use are in files that are loaded when the
+-- first of them is asked for.
+function define.find_later(ops)
+  setmetatable(ops, { __index = function(_, name)
+    if not waiting[name] then return require("flow.tensor.composed").find(name) end
+    make_now(name)
+    return rawget(ops, name)
+  end })
+end
+
 return define

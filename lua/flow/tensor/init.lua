@@ -386,9 +386,9 @@ local function unknown_rows(what)
 end
 tensor.unknown_rows = unknown_rows
 
--- The method of an op whose file is not loaded yet; nil: there is none.
+-- The method of this name, of an op that is made or loaded now if it was not yet; nil: there is none.
 function tensor.late_method(name)
-  require("flow.tensor.composed").find(name)
+  local _ = require("flow.tensor.ops")[name]
   return methods[name]
 end
 
@@ -401,8 +401,7 @@ function hooks.index(t, key)
     method = tensor.late_method(key)
     if method then return method end
     local names = {}
-    for name in pairs(methods) do names[name] = true end
-    for name in pairs(fields) do names[name] = true end
+    for _, list in ipairs { methods, native.late_methods, fields } do for name in pairs(list) do names[name] = true end end
     raise("a tensor has no field %q%s", key, errors.elsewhere("tensor", key) or errors.suggestion(key, names))
   end
   return tensor.select(t, key)

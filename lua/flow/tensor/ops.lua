@@ -128,6 +128,7 @@ local function instead_of(temporary, result)
   return result
 end
 
+define_op.find_later(ops)
 local function define(f, ...) return define_op.op(ops, f, ...) end
 local function define_variadic(f, name) return define_op.variadic(ops, f, name) end
 
@@ -139,16 +140,12 @@ end
 
 ---- elementwise -----------------------------------------------------------------------------------------------------------------
 
-local aliases = {
-  neg = "negative", abs = "absolute", is_finite = "isfinite", copy = "clone", sub = "subtract", mul = "multiply", div = "divide",
-  pow = "power", eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater", ge = "greater_equal",
-}
 -- These take options: below.
 local apart = { relu = true, round = true }
 
 local function define_unary(name)
   local id, what = ids[name], "flow." .. name
-  define(function(x) return apply1(id, operand(x, nil, what)) end, name, aliases[name])
+  define(function(x) return apply1(id, operand(x, nil, what)) end, name, define_op.aliases[name])
 end
 
 local function define_binary(name)
@@ -156,13 +153,14 @@ local function define_binary(name)
   define(function(a, b)
     a, b = operands(a, b, what)
     return apply2(id, a, b)
-  end, name, aliases[name])
+  end, name, define_op.aliases[name])
 end
 
 for name, id in pairs(ids) do
   local inputs_of = C.flow_op_elementwise(id)
-  if inputs_of == 1 and not apart[name] then define_unary(name) end
-  if inputs_of == 2 and not apart[name] then define_binary(name) end
+  if not apart[name] then
+    if inputs_of == 1 then define_op.later(name, define_unary) elseif inputs_of == 2 then define_op.later(name, define_binary) end
+  end
 end
 define_unary "copy"
 define_unary "stop_gradient"
@@ -292,8 +290,8 @@ local WITH_DTYPE, WITH_INITIAL = REDUCTION .. ", dtype?: string", REDUCTION .. "
 local WITH_MORE = { prod = WITH_DTYPE, max = WITH_INITIAL, min = WITH_INITIAL }
 
 -- Defines a reduction (x, axis, keepdims); what only some have (where, initial ...) is done by composed/reductions.lua.
-local function define_reduction(name, id)
-  local what = "flow." .. name
+local function define_reduction(name)
+  local id, what = ids[name], "flow." .. name
   takes(WITH_MORE[name] or REDUCTION)
   define(function(x, axis, keepdims, more)
     x = operand(x, nil, what)
@@ -303,12 +301,12 @@ local function define_reduction(name, id)
 end
 
 for name, id in pairs(ids) do
-  if C.flow_op_reduction(id) ~= 0 then define_reduction(name, id) end
+  if C.flow_op_reduction(id) ~= 0 then define_op.later(name, define_reduction) end
 end
 
-for _, name in ipairs { "argmax", "argmin" } do
+-- argmax and argmin: positions from 1 along one axis, or in the flattened tensor.
+local function define_extreme(name)
   local id, what = ids[name], "flow." .. name
-  -- Positions from 1 along one axis, or in the flattened tensor.
   takes(REDUCTION)
   define(function(x, axis, keepdims)
     x = operand(x, nil, what)
@@ -317,6 +315,8 @@ for _, name in ipairs { "argmax", "argmin" } do
     return apply1(id, x, attributes)
   end, name)
 end
+define_op.later("argmax", define_extreme)
+define_op.later("argmin", define_extreme)
 
 -- Labels, from 0, of the largest entries along the last axis: what y holds for predictions x.
 define(function(x)
@@ -344,7 +344,7 @@ end, "var")
 takes(REDUCTION)
 define(function(x, axis, keepdims) return ops.sqrt(ops.var(x, axis, keepdims)) end, "std")
 
-for _, name in ipairs { "softmax", "log_softmax" } do
+local function define_softmax(name)
   local id, what = ids[name], "flow." .. name
   takes "x, axis: number|list = -1"
   define(function(x, axis)
@@ -355,6 +355,8 @@ for _, name in ipairs { "softmax", "log_softmax" } do
     return apply1(id, x, attributes)
   end, name)
 end
+define_op.later("softmax", define_softmax)
+define_op.later("log_softmax", define_softmax)
 
 local function activate(name, x)
   x = operand(x, nil, "flow." .. name)
@@ -363,8 +365,9 @@ local function activate(name, x)
   return native.tensor(one[0])
 end
 
+local function define_activation(name) define(function(x) return activate(name, x) end, name) end
 for _, name in ipairs { "selu", "silu", "swish", "relu6", "softsign", "hard_sigmoid", "hard_silu", "hard_swish", "mish", "exponential" } do
-  if C.flow_activation_known(name) ~= 0 then define(function(x) return activate(name, x) end, name) end
+  if C.flow_activation_known(name) ~= 0 then define_op.later(name, define_activation) end
 end
 
 takes "x, negative_slope = 0.2"
@@ -464,5 +467,4 @@ define_op.of_any(ops, function(...)
   return einsum(...)
 end, "einsum")
 
--- Ops that fewer programs use are in files that are loaded when the first of them is asked for.
-return setmetatable(ops, { __index = function(_, name) return require("flow.tensor.composed").find(name) end })
+return ops

@@ -182,7 +182,7 @@ for _, name in ipairs { "item", "totable", "data" } do
 end
 -- A tensor's method as one of the variable's, which reads its value first; nil: tensors have none of this name.
 local function forward(name)
-  local method = native.methods[name] or require("flow.tensor").late_method(name)
+  local method = require("flow.tensor").late_method(name)
   if not method or name == "close" then return nil end
   forwarded[name] = forwarded[name] or signature.forward("variable:" .. name, Variable, method, read)
   return forwarded[name]
@@ -198,7 +198,7 @@ function metatable.__index(self, key)
   local known_method = forward(key)
   if known_method then return known_method end
   local names = {}
-  for _, list in ipairs { Variable, fields, native.methods } do
+  for _, list in ipairs { Variable, fields, native.methods, native.late_methods } do
     for name in pairs(list) do names[name] = true end
   end
   raise("a variable has no field %q%s", key,
