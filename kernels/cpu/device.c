@@ -10,6 +10,7 @@
 #include "kernels.h"
 #include "ops/op.h"
 
+/* A table for each build. An op without a list of kernels in one of them is an error of the linker, which names the op. */
 #define FLOW_OP(name, ...) extern const flow_kernel flow_cpu_plain_##name##_kernels[];
 #include "ops/ops.def"
 #undef FLOW_OP
@@ -53,6 +54,7 @@ static int has_avx512(void)
 }
 #endif
 
+/* The build without extensions runs on every machine of its architecture. */
 static int always(void) { return 1; }
 
 /* Widest first. */

@@ -3,6 +3,7 @@
 #include "cpu/vector.h"
 #include <string.h>
 
+/* Of a packed operand. */
 static size_t bytes_of(const flow_operand *x)
 {
   size_t count = 1;
@@ -10,6 +11,7 @@ static size_t bytes_of(const flow_operand *x)
   return count * (size_t)flow_dtype_size(x->dtype);
 }
 
+/* The sum over one replica is its own value. */
 static flow_status run_all_reduce(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -30,6 +32,7 @@ static flow_status run_all_gather(const flow_call *call, int phase, int64_t begi
   return FLOW_OK;
 }
 
+/* The rows of all replicas in this step, as a float32 scalar. */
 static flow_status run_global_rows(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

@@ -15,6 +15,8 @@ enum {
   LEAST_DOT = 2 * VL      /* floats of a kernel's row from which on few channels are scalar products */
 };
 
+/* How the direct variant walks a call. Each function of the variant computes it again from the shapes: a kernel has no place of its own to
+ * keep it (kernels.h), and next to the arithmetic that costs little. */
 typedef struct layout {
   flow_geometry s;
   int     copied;                   /* input rows are copied, with zeros around them */
@@ -73,12 +75,15 @@ static shared_view shared_of(const flow_call *call, const layout *l)
   return view;
 }
 
+/* Offsets, weights and biases, one after the other: shared_of(). */
 static size_t shared_bytes(const flow_call *call)
 {
   layout l = layout_of(call);
   return offset_bytes(&l) + (l.packed + packed_biases(&l.s)) * sizeof(float);
 }
 
+/* The band of copied input rows, then the ring: for each row of a window one row of the convolution, one block wide. Either may be
+ * empty. */
 static size_t scratch_bytes(const flow_call *call)
 {
   layout l = layout_of(call);
@@ -181,12 +186,16 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
       convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
     return;
   }
+  /* Windows of 2 x 2 side by side: the four outputs of a window are in registers together, and the ring is not needed. */
   if (l->by_two) {
     for (int64_t row = first; row < last; row++, x += 2 * row_step)
       flow_convolve_pooled_row(&taps, x, row_step, weights, bias, s->relu, channels, y ? y + row * y_row : NULL,
                                index ? index + row * y_row : NULL, s->channels_out, s->result[1]);
     return;
   }
+  /* Other windows. Row i of the convolution is in the ring at i % height. Rows that overlapping windows share are computed once, those
+   * between windows not at all. Relu waits for the maximum, so that rows have no floor: pool_windows also marks the maxima that it
+   * stops. */
   int64_t step = flow_padded_channels(channels), done = first * s->pool_stride[0];
   const float *rows[NO_ARGMAX];
   for (int64_t row = first; row < last; row++) {
@@ -300,6 +309,7 @@ static double cost_direct(const flow_call *call)
   layout l = layout_of(call);
   const flow_geometry *s = &l.s;
   double taps = (double)(s->kernel[0] * s->kernel[1] * s->group_in), pixels = (double)(s->images * s->out[0] * s->out[1]);
+  /* Half vectors, where flow_convolve_row takes them; rows for a ring are whole vectors in any case. */
   int64_t lanes = VL == 16 && s->group_out <= VL / 2 && !s->pooled ? VL / 2 : flow_padded_channels(s->group_out);
   double padded = (double)(s->groups * (s->depthwise ? flow_padded_channels(s->group_out) : lanes));
   if (s->depthwise) return flow_cost_arithmetic(pixels * taps * padded, 0.3);
@@ -309,6 +319,7 @@ static double cost_direct(const flow_call *call)
   return flow_cost_arithmetic(pixels * (taps + (l.dots ? 4 * VL : 4)) * padded, l.dots ? 0.8 : 0.9) + flow_cost_cached(copied + packed);
 }
 
+/* The order decides nothing but ties: of the variants that support a call the cheapest runs it. */
 const flow_kernel FLOW_KERNELS(convolution)[] = {
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct, .pieces = pieces_direct, .run_piece = run_direct_piece },

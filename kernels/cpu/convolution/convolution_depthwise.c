@@ -46,6 +46,7 @@ void flow_depthwise_row(const flow_taps *taps, const float *x, const float *weig
 ALWAYS_INLINE void depthwise_tile(const int taps, const flow_pixels *pixels, const float *x, const int64_t *offsets, const float *g,
                                   int64_t lanes, float *dw, int64_t dw_step)
 {
+  /* Lanes beyond the channels are added up as the others are, from whatever the padding holds; they are not stored. */
   vf sums[TAPS];
   FLOW_UNROLL(9)
   for (int t = 0; t < taps; t++) {

@@ -170,6 +170,7 @@ void flow_convolve_row(const flow_taps *taps, const float *x, const float *weigh
   convolve_tiles_of(narrow, tiles - wide_tiles, taps, rest, weights, bias, floor, channels, y + split * y_step, y_step);
 }
 
+/* Only the last block of a group is filled up, to whole vectors: the same as if the whole group were. */
 size_t flow_packed_floats(const flow_geometry *s, int transposed)
 {
   int64_t inputs = transposed ? s->group_out : s->group_in, outputs = transposed ? s->group_in : s->group_out;

@@ -34,6 +34,8 @@ ALWAYS_INLINE void dots_tile(const int outputs, const int pixels, const flow_tap
     for (int64_t i = 0; i < whole; i += VL) add_dots(outputs, pixels, from + i, taps->pixel_step, weights + i, of_output, VL, sums);
     if (whole < run) add_dots(outputs, pixels, from + whole, taps->pixel_step, weights + whole, of_output, run - whole, sums);
   }
+  /* Lane j of sums[i] is now lane i of what was sum j. Halves are added as vf_sum does it for one vector, here for VL outputs at a time.
+   * Where pixels x outputs is less than VL, the rest are zeros. */
   vf_transpose(sums);
   FLOW_UNROLL(4)
   for (int width = VL / 2; width > 0; width /= 2) {
@@ -48,6 +50,7 @@ ALWAYS_INLINE void dots_row(const int outputs, const flow_taps *taps, const floa
                             float *y, int64_t width)
 {
   enum { WIDEST = VL };
+  /* A tile's outputs are neighbours in y, pixel after pixel: its biases are those of one pixel, repeated. */
   const int pixels = WIDEST / outputs;
   float repeated[VL] = { 0 };
   for (int i = 0; i < outputs * pixels; i++) repeated[i] = bias[i % outputs];
@@ -60,6 +63,7 @@ ALWAYS_INLINE void dots_row(const int outputs, const flow_taps *taps, const floa
   for (; p < width; p++) dots_tile(outputs, 1, taps, x + p * taps->pixel_step, weights, added, least, y + p * outputs);
 }
 
+/* The number of outputs as a constant, so that each case has its sums in registers. y_step is `channels` here (convolution.h). */
 void flow_dots_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor, int64_t channels, float *y,
                    int64_t y_step, int64_t width)
 {
@@ -72,6 +76,7 @@ void flow_dots_row(const flow_taps *taps, const float *x, const float *weights, 
   }
 }
 
+/* The zeros at the end of a run are multiplied with lanes that add_dots does not read. */
 void flow_pack_dots(const flow_geometry *s, const float *w, float *packed)
 {
   int64_t run = s->kernel[1] * s->group_in;

@@ -108,12 +108,14 @@ static shared_view shared_of(const flow_call *call, const flow_geometry *s)
   return view;
 }
 
+/* Depthwise weights are packed as in the forward pass, since each channel meets only itself; others transposed, inputs as outputs. */
 static size_t shared_bytes(const flow_call *call)
 {
   flow_geometry s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[1], &call->inputs[2]));
   return offset_bytes(&s) + (BLOCK + flow_packed_floats(&s, !s.depthwise)) * sizeof(float);
 }
 
+/* The canvas, then the copied rows of x. */
 static size_t scratch_bytes(const flow_call *call)
 {
   layout with = layout_of(call, 1), without = layout_of(call, 0);   /* whether dx is wanted is not known yet */
@@ -193,6 +195,7 @@ static void add_weight_gradient(const layout *l, const int64_t *positions, int64
     .x_row_step = s->stride[0] * l->x_width * l->x_pixel, .x_step = s->stride[1] * l->x_pixel,
     .g_row_step = l->width * l->pixel, .g_step = l->pixel,
   };
+  /* Whole rows of gradients, as many as PASS_PIXELS, at least one. Each block of channels goes over a pass before the next begins. */
   int64_t pass = PASS_PIXELS / s->out[1] > 0 ? PASS_PIXELS / s->out[1] : 1;
   for (int64_t row = first; row < last; row += pass) {
     pixels.rows = last - row < pass ? last - row : pass;
@@ -282,6 +285,7 @@ static void image_gradient(const layout *l, const shared_view *shared, const flo
       }
     }
     if (dx) input_gradient(l, shared, first, last, canvas, dx);
+    /* The rows in the reach of this band are the first ones of the next band: they are moved, not built again. */
     if (l->reach[0] && last < end)
       memmove(canvas, canvas + (last - first) * row_floats, (size_t)(l->reach[0] * row_floats) * sizeof(float));
   }

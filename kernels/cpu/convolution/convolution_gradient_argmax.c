@@ -72,6 +72,7 @@ static scratch_view scratch_of(const flow_call *call, const flow_argmax_layout *
   return view;
 }
 
+/* Pointers come last: their size is not a multiple of a vector. */
 size_t FLOW_ISA_NAME(convolution_gradient_argmax_scratch_bytes)(const flow_call *call)
 {
   flow_argmax_layout l = layout_of(call);
@@ -173,11 +174,14 @@ static void write_rows(const flow_argmax_layout *l, const float *rows, canvas_ro
   }
 }
 
-/* dx of the image rows that windows row .. of `windows` are the last to reach. */
+/* Adds windows->count rows of windows, the first of which is row number `row`, to the canvas. The rows of dx above the top of a row of
+ * windows are complete then, since further windows begin below it: they are written out before, and the rows that
+ * are reached for the first time are cleared. */
 static void input_gradient(const flow_argmax_layout *l, const flow_argmax_rows *windows, int64_t row, const float *weights,
                            const scratch_view *scratch, canvas_rows *c, float *dx)
 {
   for (int64_t i = 0; i < windows->count; i++) {
+    /* c->end < top: rows between windows, which no window reaches; write_rows has filled them with zeros. */
     int64_t top = (row + i) * l->step[0], end = top + l->reach[0];
     write_rows(l, scratch->canvas, c, top, dx);
     if (c->end < top) c->end = top;
@@ -263,7 +267,8 @@ flow_status FLOW_ISA_NAME(convolution_gradient_argmax_run)(const flow_call *call
   return FLOW_OK;
 }
 
-/* Offsets in lists are int32. */
+/* Float32, one group, no dilation, windows that do not overlap and whose cells a byte can number. Bytes have no gradient. Offsets in lists
+ * are int32, which limits the x rows in scratch. */
 int FLOW_ISA_NAME(convolution_gradient_argmax_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
@@ -305,6 +310,7 @@ static double cost_of_input(const flow_argmax_layout *l)
        + flow_cost_cached(3 * canvas * sizeof(float));
 }
 
+/* dw and dx have nothing in common but the copied indices; db is counted with dw. */
 double FLOW_ISA_NAME(convolution_gradient_argmax_cost)(const flow_call *call)
 {
   flow_argmax_layout l = layout_of(call);

@@ -14,6 +14,7 @@
 
 enum { INDEX_BLOCK = 64 };              /* channels of a copied index row come in blocks of this many bytes */
 
+/* How a call is walked and what its scratch holds, from shapes alone (layout_of in convolution_gradient_argmax.c). */
 typedef struct flow_argmax_layout {
   flow_geometry s;
   int64_t step[2];                      /* input pixels between neighbouring windows */

@@ -11,6 +11,8 @@ enum { ROWS = 3, MOST = 9 };            /* kernel rows; floats of each that a pa
 /* Floats of a row that the maxima of a window spread over. */
 static int64_t window_floats(const flow_geometry *s) { return (s->pool[1] - 1) * s->stride[1] * s->channels_in; }
 
+/* Kernel row ky sees, under the two rows of a window, rows ky and ky + 1 of x. Of each a register holds all that the maxima of one window
+ * reach with MOST neighbouring taps. At least half of the lanes must be channels: the others compute for nothing. */
 int flow_argmax_few_fit(const flow_geometry *s)
 {
   int64_t lanes = (s->channels_out + VL - 1) / VL * VL;
@@ -60,6 +62,8 @@ ALWAYS_INLINE void add_positions(const int width, const flow_argmax_layout *l, c
 void flow_argmax_few(const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x, float *sums, float *db)
 {
   const flow_geometry *s = &l->s;
+  /* Passes of nearly equal width over the taps of a kernel row. Gradients are the same in each of them, so that db is added up in the first
+   * one only. */
   int64_t run = s->kernel[1] * s->channels_in, passes = (run + MOST - 1) / MOST, wide = (run + passes - 1) / passes;
   for (int64_t channel = 0; channel < s->channels_out; channel += VL) {
     int lanes = s->channels_out - channel < VL ? (int)(s->channels_out - channel) : VL;

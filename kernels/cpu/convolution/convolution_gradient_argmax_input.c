@@ -32,6 +32,8 @@ ALWAYS_INLINE void add_weights(const int kernel_rows, const int kernel_width, co
 /* Patches in registers: stride 1 along the row, windows side by side. The sizes are constants at every call. */
 ALWAYS_INLINE void slide(const int kernel_rows, const int kernel_width, const int pool_width, const pass *p)
 {
+  /* The patch has kernel_rows rows of `width` pixels. The left `kept` pixels of a row were under the window before, too, and stay in
+   * registers; the others are loaded for this window, and the left pool_width ones, which no later window reaches, are stored after it. */
   vf patch[PATCH];
   const int width = kernel_width + pool_width - 1, kept = kernel_width - 1;
   const float *g = p->g;

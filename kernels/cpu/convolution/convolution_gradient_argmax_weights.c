@@ -38,6 +38,8 @@ static void make_lists(const flow_argmax_layout *l, const flow_argmax_rows *rows
         gradient[i] = vf_load(g);
         argmax[i] = (vf)k;
         sum += (vf)((vi)gradient[i] & (k < cells));
+        /* An index row is filled up to whole vectors of pixels, g is not: beyond its end the last gradient is read again, which NO_ARGMAX
+         * discards. */
         g = g < last ? g + l->channels : last;
       }
       vf_transpose(gradient);

@@ -30,4 +30,5 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   if (call->outputs[0].data) stop(call);
   return FLOW_OK;
 }
+/* The first three outputs are those of convolution_gradient; the fourth are the sums. */
 const flow_kernel FLOW_KERNELS(convolution_gradient_relu)[] = { { .variant = "plain", .run = run }, { 0 } };

@@ -21,6 +21,7 @@ enum {
   INPUTS = 64,                       /* of S at a time */
 };
 
+/* How a call is walked, from its shapes alone. */
 typedef struct layout {
   flow_geometry s;
   int     f, masked;
@@ -76,6 +77,7 @@ static float *weights_of(const flow_call *call, const flow_geometry *s)
   return (float *)call->shared + flow_plane(flow_padded_channels(s->channels_in));
 }
 
+/* dw and db need nothing of the weights: without dx there is nothing to prepare. */
 size_t FLOW_ISA_NAME(convolution_gradient_winograd_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
@@ -84,6 +86,7 @@ size_t FLOW_ISA_NAME(convolution_gradient_winograd_shared_bytes)(const flow_call
   return ((size_t)flow_plane(flow_padded_channels(s.channels_in)) + weights) * sizeof(float);
 }
 
+/* The canvas, then what dw or dx need: they are made one after the other and use the same memory. */
 size_t FLOW_ISA_NAME(convolution_gradient_winograd_scratch_bytes)(const flow_call *call)
 {
   layout l = layout_of(call);
@@ -159,6 +162,7 @@ static flow_tile_source gradient_source(const layout *l, int64_t images, int64_t
   flow_tile_source source = { .data = g, .end = g + images * result, .image_step = result, .size = { s->out[0], s->out[1] },
                               .channels = s->channels_out };
   if (!l->masked) return source;
+  /* Tiles of dw see the rows first * f .. last * f - 1. Those of dx see f + 2 rows each and begin at row before - 2: a full convolution. */
   int64_t begin = first * l->f + (s->before[0] < 2 ? s->before[0] - 2 : 0), end = last * l->f + s->before[0];
   if (begin < 0) begin = 0;
   if (end > s->out[0]) end = s->out[0];
@@ -204,12 +208,14 @@ static void band_gradient(const flow_call *call, const layout *l, int64_t image,
   }
   flow_tile_range all = cut_range(first, last, flow_tiles_along(s->in[0], l->f), flow_tiles_along(s->in[1], l->f), images);
   if (!dx || !all.rows) return;
+  /* dx is the convolution of the gradient, padded by 2 - before, with the rotated kernel. */
   for (int axis = 0; axis < 2; axis++) dy.origin[axis] = s->before[axis] - 2;
   flow_tile_result to = { .y = dx + image * input, .bias = call->shared, .size = { s->in[0], s->in[1] }, .channels = s->channels_in };
   int64_t blocks = (to.channels + BLOCK - 1) / BLOCK;
   flow_winograd_convolve(l->f, &dy, &all, 0, flow_tile_count(&all), 0, blocks, weights_of(call, s), &to, scratch);
 }
 
+/* Groups of images, or bands of one image; dw and db are added up over all of them, in this order. */
 flow_status FLOW_ISA_NAME(convolution_gradient_winograd_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -226,12 +232,14 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winograd_run)(const flow_call *ca
   return FLOW_OK;
 }
 
+/* Any pool: the gradient is rebuilt before pooling, so that windows need not fall into whole tiles as in the forward pass. */
 int FLOW_ISA_NAME(convolution_gradient_winograd_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_ARGMAX && flow_winograd_geometry(&s);
 }
 
+/* The canvas is written once and read by dw and dx; S goes to dw once for each chunk of tiles. */
 double FLOW_ISA_NAME(convolution_gradient_winograd_cost)(const flow_call *call)
 {
   layout l = layout_of(call);

@@ -91,6 +91,7 @@ static int one_run(const int64_t *offsets, int64_t positions)
 void flow_outer_products(const flow_pixels *pixels, const float *x, const int64_t *offsets, int64_t positions, const float *g,
                          int64_t channels, float *dw, int64_t dw_step)
 {
+  /* x is read as one run where the positions of a tile allow it, even if those of the whole kernel are not one. */
   int two = channels > VL;
   int64_t most = two ? POSITIONS_2 : POSITIONS_1, tiles = (positions + most - 1) / most;
   for (int64_t tile = 0, done = 0; tile < tiles; tile++) {

@@ -73,6 +73,7 @@ static void multiply(int64_t pixels, const float *from, int64_t from_step, int64
   for (int64_t first = 0; first < pixels; first += band) {
     int64_t width = pixels - first < band ? pixels - first : band;
     for (int64_t block = begin; block < outputs; block += BLOCK) {
+      /* The next block of weights is fetched while this one is read by all tiles of the band. */
       ahead = flow_weights_ahead(weights, (block + BLOCK) * inputs, BLOCK * inputs, inputs * flow_padded_channels(outputs));
       flow_convolve_row(&taps, from + first * from_step, weights + block * inputs, bias + block * bias_step, floor,
                         outputs - block < BLOCK ? outputs - block : BLOCK, to + first * to_step + block, to_step, width);
@@ -94,12 +95,14 @@ size_t FLOW_ISA_NAME(pointwise_shared_bytes)(const flow_call *call)
   return (flow_packed_floats(&s, 0) + (size_t)flow_padded_channels(s.channels_out)) * sizeof(float);
 }
 
+/* A band of copied pixels, where a stride makes copies necessary. */
 size_t FLOW_ISA_NAME(pointwise_scratch_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   return gathers(&s) ? (size_t)(GATHERED_PIXELS * s.channels_in) * sizeof(float) : 0;
 }
 
+/* The input's scale goes into the weights, so that pixels are read as they are. */
 flow_status FLOW_ISA_NAME(pointwise_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -165,6 +168,7 @@ flow_status FLOW_ISA_NAME(pointwise_run_piece)(const flow_call *call, int64_t pi
  * scratch: a band of g, where it must be changed before it is used, and bands of x and dx, where they are copied. */
 typedef struct shared_view { float *weights, *bias; int64_t *positions; } shared_view;
 
+/* The parts of the block that prepare() fills and all members read. */
 static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 {
   shared_view view = { .weights = call->shared };
@@ -176,6 +180,7 @@ static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 /* Whole vectors of g are read: its pixels are copied apart where the last block of channels is not whole. */
 static int g_copied(const flow_geometry *s) { return s->relu || s->channels_out % VL != 0; }
 
+/* Pixels that dx, dw and db take together. */
 static int64_t band_pixels(const flow_geometry *s)
 {
   return gathers(s) ? GATHERED_PIXELS : GRADIENT_PIXELS;
@@ -201,6 +206,7 @@ size_t FLOW_ISA_NAME(pointwise_gradient_scratch_bytes)(const flow_call *call)
   return (size_t)floats * sizeof(float);
 }
 
+/* The positions are those of one pixel's channels: flow_outer_products sums over a kernel of one tap. */
 flow_status FLOW_ISA_NAME(pointwise_gradient_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
@@ -295,6 +301,7 @@ static double product_cost(const flow_geometry *s, int64_t outputs, int64_t inpu
   return flow_cost_arithmetic(pixels * (double)(inputs + 3) * (double)flow_padded_channels(outputs), 0.92);
 }
 
+/* Packing reads and writes the weights; if they are kept from run to run, they are only read. */
 double FLOW_ISA_NAME(pointwise_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -302,6 +309,7 @@ double FLOW_ISA_NAME(pointwise_cost)(const flow_call *call)
   return product_cost(&s, s.channels_out, s.channels_in) + flow_cost_cached(packed);
 }
 
+/* Each product counts if something reads its result, and so do copies of g and the packing of the transposed weights. */
 double FLOW_ISA_NAME(pointwise_gradient_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);

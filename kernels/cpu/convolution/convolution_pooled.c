@@ -74,6 +74,7 @@ ALWAYS_INLINE void pooled_tiles(const int vectors, const int windows, int64_t co
     pooled_tiles(vectors, windows, count, taps, x, row_step, weights, bias, relu, channels, y, index, y_step);              \
     break;
 
+/* The number of windows as a constant, so that each case has its sums in registers: tiles of one and of two vectors of channels. */
 static void pooled_tiles_1(int64_t windows, int64_t count, const flow_taps *taps, const float *x, int64_t row_step, const float *weights,
                            const float *bias, int relu, int64_t channels, float *y, uint8_t *index, int64_t y_step)
 {

@@ -22,6 +22,7 @@ static float *weights_of(const flow_call *call, const flow_geometry *s)
   return (float *)call->shared + flow_plane(flow_padded_channels(s->channels_out));
 }
 
+/* Biases take a plane, so that U begins at a cache line. */
 size_t FLOW_ISA_NAME(convolution_winograd_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -29,6 +30,7 @@ size_t FLOW_ISA_NAME(convolution_winograd_shared_bytes)(const flow_call *call)
   return ((size_t)flow_plane(flow_padded_channels(s.channels_out)) + weights) * sizeof(float);
 }
 
+/* V, M and a patch for a chunk of tiles. Pieces of a call take the chunk of the whole call, so that the block is large enough for them. */
 size_t FLOW_ISA_NAME(convolution_winograd_scratch_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -37,6 +39,7 @@ size_t FLOW_ISA_NAME(convolution_winograd_scratch_bytes)(const flow_call *call)
   return flow_winograd_scratch_floats(f, s.channels_in, flow_tile_count(&range)) * sizeof(float);
 }
 
+/* U = G w G^T is made once for all chunks and members, times the input's scale. */
 flow_status FLOW_ISA_NAME(convolution_winograd_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -74,6 +77,7 @@ static int64_t tiles_of(const flow_call *call, const flow_geometry *s)
   return flow_tile_count(&range);
 }
 
+/* All tiles of all images as one range: a chunk may hold the end of one image and the beginning of the next. */
 flow_status FLOW_ISA_NAME(convolution_winograd_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

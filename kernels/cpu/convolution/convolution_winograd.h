@@ -33,6 +33,7 @@ static inline double flow_winograd_traffic_cost(double bytes, double times)
 /* A whole convolution of this many tiles. kept: without the weights' transform. */
 static inline double flow_winograd_cost(int f, int64_t tiles, int64_t inputs, int64_t outputs, int kept)
 {
+  /* Tiles of one chunk are read with one pass over the weights: fewer tiles in a chunk mean more traffic. */
   double planes = (f + 2) * (f + 2), padded = (double)flow_padded_channels(outputs),
          weights = planes * (double)inputs * padded * sizeof(float);
   double chunks = (double)tiles / (double)flow_winograd_chunk(f, inputs, tiles);

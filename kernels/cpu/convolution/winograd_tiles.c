@@ -95,6 +95,8 @@ static void multiply_rows(multiply_function *multiply_some, int64_t most, int64_
   }
 }
 
+/* v^T z: the inputs of a tile are the rows of the product, and its depth is the number of tiles. Nothing is fetched ahead: v and z were
+ * written a moment ago. */
 void flow_winograd_tile_products(int vectors, int64_t inputs, int64_t tiles, const float *v, int64_t v_step, const float *z,
                                  int64_t z_step, float *s)
 {
@@ -107,6 +109,7 @@ void flow_winograd_tile_products(int vectors, int64_t inputs, int64_t tiles, con
 /* Channels of a block as U and M hold them: two vectors, or one if one is enough. */
 static int64_t block_width(int64_t outputs, int64_t block) { return outputs - block > VL ? BLOCK : VL; }
 
+/* Blocks one after the other, each plane padded to an odd number of cache lines. */
 size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs)
 {
   int64_t floats = 0;
@@ -159,6 +162,7 @@ ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channe
   }
 }
 
+/* f as a constant, so that the transforms are unrolled. */
 void flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale, float *u)
 {
   if (f == 2) transform_weights(2, w, channels_in, channels_out, transposed, scale, u);
@@ -306,6 +310,7 @@ ALWAYS_INLINE void write_tiles(const int f, const int pooled, const flow_tile_re
 
 /* ---- a convolution ------------------------------------------------------------------------------------------------- */
 
+/* As many tiles as have V_BYTES of transformed inputs, but at least as many as a product sums in registers. */
 int64_t flow_winograd_chunk(int f, int64_t inputs, int64_t tiles)
 {
   int64_t bytes = (f + 2) * (f + 2) * flow_padded_channels(inputs) * (int64_t)sizeof(float), count = V_BYTES / bytes;
@@ -314,6 +319,7 @@ int64_t flow_winograd_chunk(int f, int64_t inputs, int64_t tiles)
   return tiles < count ? tiles : count;
 }
 
+/* V, M, and a patch of (f + 2)^2 pixels that is read in whole vectors. */
 size_t flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles)
 {
   int64_t count = flow_winograd_chunk(f, inputs, tiles), planes = (f + 2) * (f + 2);
@@ -332,6 +338,7 @@ ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const f
   for (; tile < last; tile += chunk) {
     int64_t count = last - tile < chunk ? last - tile : chunk;
     flow_winograd_cut(f, 0, source, range, tile, count, v, v_plane, patch);
+    /* A block's planes of M are written and transformed back before the next block: M has one block, however many channels there are. */
     const float *weights = u + begin * planes * flow_plane(inputs * BLOCK);       /* all blocks but the last are whole */
     for (int64_t block = begin * BLOCK; block < end * BLOCK; block += BLOCK) {
       int64_t width = block_width(result->channels, block), plane = flow_plane(inputs * width);

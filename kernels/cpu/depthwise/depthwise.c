@@ -10,6 +10,7 @@
 
 enum { BAND_BYTES = 256 * 1024, BAND_ROWS = 4 };   /* source rows of a band; it has a multiple of BAND_ROWS */
 
+/* Blocks of channels, and taps of the kernel that each channel has. */
 static int64_t blocks_of(const flow_geometry *s) { return (s->channels_in + VL - 1) / VL; }
 static int64_t taps_of(const flow_geometry *s) { return s->kernel[0] * s->kernel[1]; }
 
@@ -45,18 +46,21 @@ static float *forward_biases(const flow_call *call, const flow_geometry *s)
   return (float *)call->shared + blocks_of(s) * taps_of(s) * VL;
 }
 
+/* Any kernel, stride, dilation and padding. */
 int FLOW_ISA_NAME(depthwise_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   return supports(call, &s);
 }
 
+/* The row of zeros stands for rows beside the image, in the 3 x 3 engine alone. */
 size_t FLOW_ISA_NAME(depthwise_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   return (size_t)(blocks_of(&s) * (taps_of(&s) + 1) * VL + s.in[1] * s.channels_in) * sizeof(float);
 }
 
+/* Nothing is copied, and sums are in registers. */
 size_t FLOW_ISA_NAME(depthwise_scratch_bytes)(const flow_call *call) { return (void)call, 0; }
 
 /* The taps, times the input's scale, and the biases; channels that there are not are 0. */
@@ -86,6 +90,8 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t imag
   }
 }
 
+/* All blocks of channels for a band of rows, then the next band: the band's lines are fetched for the first block and found by the
+ * others. */
 flow_status FLOW_ISA_NAME(depthwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -155,6 +161,7 @@ int FLOW_ISA_NAME(depthwise_gradient_supports)(const flow_call *call)
   return supports(call, &s);
 }
 
+/* Each tap of the kernel belongs to one phase of the strides, so that all phases together have as many taps as the kernel. */
 size_t FLOW_ISA_NAME(depthwise_gradient_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
@@ -291,12 +298,14 @@ static double cost_of_pass(const flow_geometry *s, double passes)
   return flow_cost_arithmetic(multiply_adds, 0.8) + flow_cost_cached(passes * moved);
 }
 
+/* One pass over x and y. */
 double FLOW_ISA_NAME(depthwise_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   return cost_of_pass(&s, 1);
 }
 
+/* One pass for dx, one for dw, which read g each. */
 double FLOW_ISA_NAME(depthwise_gradient_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);

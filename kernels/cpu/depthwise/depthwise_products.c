@@ -95,6 +95,7 @@ static void any_rows(const flow_depthwise_plane *p, int64_t row, int64_t rows, i
                      const float *g, float *sums)
 {
   const flow_depthwise_axis *down = &p->axis[0], *across = &p->axis[1];
+  /* Results [left, right) of a row see all columns of the kernel and are one rectangle; the others are rectangles of one column. */
   int64_t left, right;
   flow_depthwise_middle(across, &left, &right);
   rectangle r = {

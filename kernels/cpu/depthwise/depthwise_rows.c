@@ -72,6 +72,7 @@ static void any_rows(const flow_depthwise_plane *p, int64_t row, int64_t count, 
                      const float *weights, vf bias, vf least, float *y)
 {
   const flow_depthwise_axis *rows = &p->axis[0], *columns = &p->axis[1];
+  /* As in depthwise_products.c: the middle of a row sees all columns of the kernel, the edges some. */
   int64_t left, right, x_row = rows->stride * p->source_step[0];
   flow_depthwise_middle(columns, &left, &right);
   window across = {

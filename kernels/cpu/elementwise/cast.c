@@ -14,6 +14,7 @@ static void cast_operand(const flow_operand *in, const flow_operand *out)
   flow_kind kind = flow_word_kind_of(in->dtype);
   if (kind == FLOW_KIND_WORD && (out->dtype == FLOW_INT64 || flow_dtype_size(in->dtype) == 1)) kind = flow_word_kind_of(out->dtype);
   if (out->dtype == FLOW_BOOL) kind = FLOW_KIND_BOOL;
+  /* One register, which is input and output: run_program only converts. */
   flow_block_program program = { .register_count = 1, .input_count = 1, .output_count = 1, .kinds = { (uint8_t)kind } };
   _Alignas(64) char buffer[FLOW_BLOCK_BYTES];
   FLOW_ISA_NAME(run_program)(&program, in, out, buffer);

@@ -115,6 +115,7 @@ SLOPE(gelu_gradient)
 SLOPE(gelu_tanh_gradient)
 SLOPE(silu_gradient)
 
+/* Conditions are bytes of 0 or 1, so that the bitwise operators are the logical ones, without branches. */
 #define LOGICAL(name, expression)                                                                                  \
   static void block_##name##_BOOL(const void *a_, const void *b_, const void *c_, void *out_, int64_t n)           \
   {                                                                                                                \
@@ -130,6 +131,7 @@ LOGICAL(logical_or, a[i] | b[i])
 
 /* ---- the table of ops ------------------------------------------------------------------------------------------------ */
 
+/* The functions of an op by kind; the kinds that it does not have are NULL. */
 #define FLOATS(name)   { block_##name##_FLOAT, block_##name##_DOUBLE }
 #define NUMBERS(name)  { block_##name##_FLOAT, block_##name##_DOUBLE, block_##name##_INTEGER, NULL, block_##name##_WORD }
 #define BOOLS(name)    { [FLOW_KIND_BOOL] = block_##name##_BOOL }
@@ -310,6 +312,7 @@ static void advance(const walk *w, place *places, int axis, int64_t count)
   for (int i = 0; i < w->operands; i++) places[i].data += count * w->strides[i][axis] * (int64_t)places[i].size;
 }
 
+/* See elementwise.h. First the walk, then which operands are direct, then the size of a tile; the loops at the end only move and call. */
 void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_operand *inputs, const flow_operand *outputs, void *buffers)
 {
   int count = program->input_count + program->output_count;
@@ -350,6 +353,8 @@ void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_op
     columns = FLOW_BLOCK_LENGTH;
   }
 
+  /* All tiles of the last two axes, then one step along the axes before them, as in counting: a wheel that is full goes back to 0 and turns
+   * the one before it. */
   const size_t stride = register_bytes(program);
   int64_t position[FLOW_MAX_RANK] = { 0 };
   for (;;) {
@@ -422,6 +427,7 @@ static flow_status run_piece(const flow_call *call, int64_t piece)
   return flow_run_outer_piece(run_elementwise, call, piece);
 }
 
+/* One variant for all shapes and dtypes: run_program takes any strides, and the table of functions any kind. */
 #define KERNELS(op, ...)          \
   const flow_kernel FLOW_KERNELS( \
       op)[] = { { .variant = "blocks", .run = run_elementwise, .pieces = flow_outer_pieces, .run_piece = run_piece }, { 0 } };

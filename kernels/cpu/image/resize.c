@@ -25,6 +25,7 @@ static resizing resizing_of(const flow_call *call)
   return s;
 }
 
+/* The weights of rows, then those of columns. */
 static size_t shared_bytes(const flow_call *call)
 {
   flow_call bare = *call;
@@ -53,6 +54,7 @@ static size_t scratch_bytes(const flow_call *call)
 
 /* ---- float32: whole rows, then runs of pixels, vectorised over channels ---------------------------------------------------------- */
 
+/* The first `lanes` floats; lanes beyond are 0 or stay as they are. */
 ALWAYS_INLINE vf load(const float *p, int lanes) { return lanes == VL ? vf_load(p) : vf_load_part(p, lanes); }
 
 ALWAYS_INLINE void store(float *p, vf v, int lanes)
@@ -125,6 +127,7 @@ static void spread_image(const resizing *s, const float *g, float *dx, float *ro
   }
 }
 
+/* Image by image, forward or back. */
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

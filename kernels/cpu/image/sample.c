@@ -26,6 +26,7 @@ ALWAYS_INLINE void gather(const sample_taps *t, const float *x, float fill, floa
   else vf_store_part(y + c, total, lanes);
 }
 
+/* The transpose of gather. The fill value is a constant and has no gradient. */
 ALWAYS_INLINE void scatter(const sample_taps *t, const float *g, float *dx, int64_t channels, int64_t c, int lanes)
 {
   for (int i = 0; i < 4; i++) {

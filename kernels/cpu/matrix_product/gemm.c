@@ -31,6 +31,7 @@ enum {
 
 /* ---- plan ------------------------------------------------------------------------------------------------------- */
 
+/* How a product is cut, from its sizes and flags alone: make_plan(). */
 typedef struct plan {
   gemm    g;                               /* the product as it is computed */
   int64_t bias_step;                       /* 0: every column has bias[0] */
@@ -214,6 +215,7 @@ static void block_rounded(const gemm *g, const gemm_block *w, void *scratch)
 {
   bfloat16_pair *panel = scratch, *packed = panel + DEPTH * PANEL;
   int64_t step = gemm_even_block(w->depth, 2 * DEPTH, 2);
+  /* Tiles of nearly equal rows, as above. A step of k has 2 x DEPTH numbers, which as pairs take the bytes of DEPTH floats. */
   int start[BLOCK_ROWS / TILE_ROWS + 1], count = (int)gemm_blocks_of(w->rows, TILE_ROWS);
   for (int t = 0; t <= count; t++) start[t] = (int)w->rows * t / count;
   for (int64_t k = 0; k < w->depth; k += step) {
@@ -233,6 +235,7 @@ static void block_rounded(const gemm *g, const gemm_block *w, void *scratch)
       (g->transpose_b ? bfloat16_pack_columns : bfloat16_pack_rows)(b, g->ldb, depth, columns, panel);
       epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
       for (int t = 0; t < count; t++) {
+        /* A {k, m} was packed tile by tile, A {m, k} row by row: any row of it can be the first of a tile. */
         const bfloat16_pair *stack = packed + (g->transpose_a ? t * pairs * TILE_ROWS : start[t] * a_row);
         fetch_some(&next_b);
         fetch_some(&next_a);
@@ -294,6 +297,7 @@ ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const gemm
   int64_t whole = w->depth / VL * VL;
   for (int64_t j = 0; j < w->columns; j += 4) {
     int64_t together = gemm_min(4, w->columns - j);
+    /* Fewer than four columns are left at the end: the last one is computed several times, and stored once. */
     const float *column[4];
     FLOW_UNROLL(4)
     for (int v = 0; v < 4; v++) column[v] = b + (j + gemm_min(v, together - 1)) * g->ldb;
@@ -362,6 +366,7 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
     block_transposed(g, part * p->columns, gemm_min(p->columns, g->n - part * p->columns), scratch);
     return;
   }
+  /* Splits count fastest, then blocks of columns, then blocks of rows. */
   int64_t split = part % p->splits, column_block = part / p->splits % p->column_blocks;
   int64_t row_block = part / p->splits / p->column_blocks;
   gemm_block w = { .row = row_block * p->rows, .column = column_block * p->columns, .k = split * p->depth };
@@ -372,6 +377,7 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
   w.c = (p->splits > 1 ? partial + split * g->m * g->n : g->c) + w.row * w.ldc + w.column;
   const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
   int relu = p->splits == 1 && g->relu;
+  /* Few rows alone, not as the rest of a longer C: then rows of one batch would be summed by two algorithms. */
   if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
     w.bias = bias;
     w.relu = relu;

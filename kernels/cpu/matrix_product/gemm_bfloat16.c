@@ -30,6 +30,7 @@ ALWAYS_INLINE __m512i along(const float *p, int64_t n)
 /* VL pairs of two rows of k. Lanes that are not in `even` or `odd` are zeros. */
 ALWAYS_INLINE __m512i across(const float *row, int64_t ld, __mmask16 even, __mmask16 odd)
 {
+  /* cvtne2ps puts the numbers of the first row into the lower half and those of the second into the upper one: this interleaves them. */
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3,
                                          18, 2, 17, 1, 16, 0);
   __m512 low = _mm512_maskz_loadu_ps(even, row), high = _mm512_maskz_loadu_ps(odd, row + ld);
@@ -98,6 +99,7 @@ void bfloat16_pack_stacks(const float *a, int64_t lda, int64_t depth, const int 
 ALWAYS_INLINE void tile(const int rows, int64_t pairs, const pair *a, int64_t a_row, int64_t a_step, const pair *panel, float *c,
                         int64_t ldc, const epilogue *e)
 {
+  /* Two products go to each sum in one instruction, the earlier k of the pair in the lower half of both factors. */
   __m512 sum[TILE_ROWS][2];
   FLOW_UNROLL(8)
   for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
@@ -222,6 +224,7 @@ ALWAYS_INLINE void few_rows(const int rows, int64_t depth, int64_t columns, cons
     few_by_columns(rows, depth, columns, stack, step, b, ldb, c, ldc, add);
     return;
   }
+  /* Strips of eight vectors, the last of which may be masked away, while more than half of them have columns; then single vectors. */
   for (; columns - j > 4 * VL; j += 8 * VL) few_by_rows(rows, 8, depth, columns - j, stack, step, b + j, ldb, c + j, ldc, add);
   for (; j < columns; j += VL) few_by_rows(rows, 1, depth, columns - j, stack, step, b + j, ldb, c + j, ldc, add);
 }

@@ -34,6 +34,7 @@ static inline void pack_columns(const float *b, int64_t ldb, int64_t depth, int6
       FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++) vf_store(panel + (k + i) * PANEL + j, r[i]);
     }
+  /* What the whole tiles of VL x VL left: the last steps of k, and all of k for the last columns. */
   for (int64_t j = 0; j < columns; j++)
     for (int64_t k = j < whole_columns ? whole_depth : 0; k < depth; k++) panel[k * PANEL + j] = b[j * ldb + k];
 }
@@ -74,6 +75,7 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
   vf sum[TILE_ROWS][2];
   const int add = e->add, relu = e->relu;
   const float scale = e->scale;
+  /* Without lines to ask for, a line of A is: it is there, and no branch stands in the loop. */
   const float *bias = e->bias, *ahead = e->ahead ? e->ahead : a;
   const int64_t ahead_step = e->ahead ? e->ahead_step : 0;
   FLOW_UNROLL(8)

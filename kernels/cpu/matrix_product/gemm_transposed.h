@@ -43,6 +43,7 @@ static inline void store_transposed(const float *buffer, int64_t rows, int64_t c
 static inline void block_transposed(const gemm *g, int64_t column, int64_t columns, float *scratch)
 {
   float buffer[TRANSPOSED_ROWS * PANEL];
+  /* Bias and relu belong to columns of C, which are rows here: make_plan() takes this way only for products that have neither. */
   const epilogue none = { 0 };
   int64_t panels = (g->m + PANEL - 1) / PANEL;
   for (int64_t p = 0; p < panels; p++) {
@@ -54,6 +55,7 @@ static inline void block_transposed(const gemm *g, int64_t column, int64_t colum
     const float *b = g->b + (column + i) * g->ldb;
     int64_t left = columns - i - rows;
     region next = { .at = b + rows * g->ldb, .ld = g->ldb, .rows = left < TRANSPOSED_ROWS ? left : TRANSPOSED_ROWS, .floats = g->k };
+    /* Each tile asks for some of the rows of B that come after these, so that all have been asked for when the last tile is done. */
     next.at_once = (next.rows + count * panels - 1) / (count * panels);
     for (int64_t p = 0; p < panels; p++) {
       for (int t = 0; t < count; t++) {

@@ -57,6 +57,7 @@ static size_t tiled_shared_bytes(const flow_call *call)
   return gemm_shared_bytes(&g) * (size_t)p.matrices;
 }
 
+/* One block for all parts that a member does, one after the other. */
 static size_t tiled_scratch_bytes(const flow_call *call)
 {
   (void)call;
@@ -222,6 +223,7 @@ static flow_status chunk_run_piece(const flow_call *call, int64_t piece)
 #define STORE(s) ((s) != 0)
 #include "cpu/matrix_product/matmul_plain.h"
 
+/* By dtype. Every dtype has its line: the plain variant is the one that takes every call. */
 static void (*const plain_rows[FLOW_DTYPE_COUNT])(const product *p, int64_t begin, int64_t end) = {
   [FLOW_FLOAT32] = rows_float32, [FLOW_FLOAT16] = rows_float16, [FLOW_BFLOAT16] = rows_bfloat16, [FLOW_FLOAT64] = rows_float64,
   [FLOW_INT8] = rows_int8, [FLOW_UINT8] = rows_uint8, [FLOW_INT32] = rows_int32, [FLOW_INT64] = rows_int64, [FLOW_BOOL] = rows_bool
@@ -229,6 +231,7 @@ static void (*const plain_rows[FLOW_DTYPE_COUNT])(const product *p, int64_t begi
 
 enum { PLAIN_ROWS = 8 };   /* rows of C that a part does */
 
+/* Parts run over the rows of all matrices, and may begin in one matrix and end in the next. */
 static int64_t plain_parts(const flow_call *call, int phase)
 {
   (void)phase;
@@ -274,6 +277,8 @@ static int supports_doubles(const flow_call *call) { return !is_chunk(call) && F
     .run = FLOW_ISA_NAME(matmul_doubles_run) }
 #define PLAIN { .variant = "plain", .parts = plain_parts, .run = plain_run }
 
+/* A call is a whole batch or a chunk of its rows, and its products are rounded or not: each of the first four takes one of these cases.
+ * dense sees whole batches only. */
 const flow_kernel FLOW_KERNELS(matmul)[] = {
   TILED(tiled),
   TILED(bfloat16),

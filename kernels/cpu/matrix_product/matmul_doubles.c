@@ -20,12 +20,14 @@ int FLOW_ISA_NAME(matmul_doubles_supports)(const flow_call *call)
   return call->inputs[0].dtype == FLOW_FLOAT64;
 }
 
+/* A vector has half as many doubles as floats, hence the factor 2. */
 double FLOW_ISA_NAME(matmul_doubles_cost)(const flow_call *call)
 {
   product p = describe(call);
   return flow_cost_arithmetic(2.0 * (double)p.matrices * (double)p.m * (double)p.n * (double)p.k, 0.5);
 }
 
+/* The panels of B for BLOCK_K steps of k, all columns of a part. */
 size_t FLOW_ISA_NAME(matmul_doubles_scratch_bytes)(const flow_call *call)
 {
   return (void)call, (size_t)BLOCK_K * PART_COLUMNS * sizeof(double);
@@ -109,6 +111,7 @@ static void run_part(const product *p, int64_t part, double *panels)
       const double *panel = panels + first * BLOCK_K, *from = a + k * t.k_step, *own_bias = bias ? bias + first : NULL;
       for (; row + TILE_ROWS <= end; row += TILE_ROWS)
         tile(TILE_ROWS, &t, from + row * t.row_step, panel, own_bias, c + row * p->ldc + first, n);
+      /* Only the last part of a matrix has rows that are not whole tiles (PART_ROWS): they go one by one. */
       for (; row < end; row++) tile(1, &t, from + row * t.row_step, panel, own_bias, c + row * p->ldc + first, n);
     }
   }

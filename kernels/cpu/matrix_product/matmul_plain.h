@@ -7,6 +7,7 @@
 /* Rows [begin, end) of all matrices of the product, counted through: C = act(op(A) op(B) + bias). */
 static void NAME(const product *p, int64_t begin, int64_t end)
 {
+  /* A row of B is read as it lies where B is {k, n}: the loop over columns is the inner one, over as many sums as stay in cache. */
   enum { COLUMNS = 64 };                      /* sums kept at once */
   for (int64_t row = begin; row < end; row++) {
     int64_t matrix = row / p->m, i = row % p->m;

@@ -22,6 +22,7 @@
     }
 #define LANES(...) __VA_ARGS__
 
+/* r[i][j] and r[j][i] change places. The loops are unrolled, so that all of r stays in registers. */
 ALWAYS_INLINE void vf_transpose(vf r[VL])
 {
 #if defined(FLOW_ISA_AVX512)

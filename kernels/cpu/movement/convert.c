@@ -67,6 +67,7 @@ typedef uint8_t kind_BOOL;
 #define OUT_int64(x)    TO_INTEGER(int64_t, x)
 #define OUT_bool(x)     ((uint8_t)((x) != 0))
 
+/* Three loops, so that packed elements are vectors, and one that repeats is converted once. */
 #define LOAD(dtype, kind)                                                                              \
   static void load_##dtype##_##kind(const void *from, int64_t step, void *to, int64_t n)               \
   {                                                                                                    \
@@ -154,6 +155,7 @@ static int64_t store_words(const float *in, int32_t *out, int64_t n)
   return i;
 }
 
+/* By vectors where elements are packed, the rest one by one. */
 static void load_float16_FLOAT(const void *from, int64_t step, void *to, int64_t n)
 {
   const uint16_t *in = from;
@@ -161,6 +163,7 @@ static void load_float16_FLOAT(const void *from, int64_t step, void *to, int64_t
   for (int64_t i = step == 1 ? load_halves(in, out, n) : 0; i < n; i++) out[i] = half_value(in[i * step]);
 }
 
+/* As LOAD would make it: DTYPES_BUT_TWO leaves int32 out for the sake of the store below. */
 static void load_int32_FLOAT(const void *from, int64_t step, void *to, int64_t n)
 {
   const int32_t *in = from;
@@ -173,6 +176,7 @@ static void load_int32_FLOAT(const void *from, int64_t step, void *to, int64_t n
   }
 }
 
+/* The same way back. */
 static void store_FLOAT_float16(const void *from, void *to, int64_t step, int64_t n)
 {
   const float *in = from;
@@ -180,6 +184,7 @@ static void store_FLOAT_float16(const void *from, void *to, int64_t step, int64_
   for (int64_t i = step == 1 ? store_halves(in, out, n) : 0; i < n; i++) out[i * step] = half_bits(in[i]);
 }
 
+/* Saturated: by vectors where elements are packed, the rest one by one. */
 static void store_FLOAT_int32(const void *from, void *to, int64_t step, int64_t n)
 {
   const float *in = from;

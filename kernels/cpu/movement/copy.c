@@ -89,6 +89,7 @@ static void copy_plane(size_t size, const plane *p, const void *from, void *to)
   }
 }
 
+/* Steps in elements; `from` is 0 where the source is repeated. */
 typedef struct axis { int64_t size, from, to; } axis;
 
 /* Order of the axes: writes should be packed, since a line that is written in pieces is read, changed and written back each time. So
@@ -134,6 +135,7 @@ void FLOW_ISA_NAME(copy_strided)(size_t size, int rank, const int64_t *shape, co
   int64_t position[FLOW_MAX_RANK] = { 0 };
   const char *source = from;
   char *destination = to;
+  /* A plane at each position of the axes that are left, which count as a wheel does. */
   for (;;) {
     copy_plane(size, &p, source, destination);
     int i = merged - 1;
@@ -149,6 +151,7 @@ void FLOW_ISA_NAME(copy_strided)(size_t size, int rank, const int64_t *shape, co
   }
 }
 
+/* With broadcasting: axes that the source lacks, or has with size 1, are repeated. */
 void FLOW_ISA_NAME(copy_operand)(const flow_operand *from, const flow_operand *to)
 {
   int64_t strides[FLOW_MAX_RANK];

@@ -10,6 +10,7 @@
 
 enum { PART_BYTES = 256 * 1024, MOST_PARTS = 256 };
 
+/* Elements, and bytes of one. */
 static int64_t operand_size(const flow_operand *operand) { return flow_shape_size(operand->rank, operand->shape); }
 static size_t  element_size(const flow_operand *operand) { return (size_t)flow_dtype_size(operand->dtype); }
 
@@ -25,6 +26,7 @@ static int64_t part_count(const flow_operand *output, int64_t most)
 /* First of `total` items that belongs to a part; without total * part, which may overflow. */
 static int64_t part_start(int64_t total, int64_t parts, int64_t part) { return total / parts * part + total % parts * part / parts; }
 
+/* A scalar counts as one row. */
 static int64_t row_count(const flow_operand *operand) { return operand->rank > 0 ? operand->shape[0] : 1; }
 
 /* Parts that are ranges of rows of the output. */
@@ -52,6 +54,7 @@ static void copy_rows(const char *from, const int64_t *from_strides, const flow_
 
 /* ---- copies --------------------------------------------------------------------------------------------------------- */
 
+/* Broadcasting included: the source's strides say what is repeated. */
 static flow_status run_copy(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -86,6 +89,7 @@ static void transpose_rows(const flow_call *call, int64_t first, int64_t end)
   if (out->data) copy_rows(in->data, strides, out, first, end);
 }
 
+/* WHOLE: ranges of rows of the output, whose elements come from all rows of the input. */
 static flow_status run_transpose_parts(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   int64_t parts = row_parts(call, phase), rows = call->outputs[0].shape[0];
@@ -93,6 +97,7 @@ static flow_status run_transpose_parts(const flow_call *call, int phase, int64_t
   return FLOW_OK;
 }
 
+/* MAP: all rows of the chunk. */
 static flow_status run_transpose(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -150,6 +155,7 @@ static void slice_rows(const flow_call *call, int64_t first, int64_t end)
   copy_rows((const char *)in->data + offset * (int64_t)element_size(in), strides, out, first, end);
 }
 
+/* WHOLE: ranges of rows of the output. */
 static flow_status run_slice_parts(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   int64_t parts = row_parts(call, phase), rows = call->outputs[0].shape[0];
@@ -157,6 +163,7 @@ static flow_status run_slice_parts(const flow_call *call, int phase, int64_t beg
   return FLOW_OK;
 }
 
+/* MAP: all rows of the chunk. */
 static flow_status run_slice(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -220,6 +227,7 @@ static int concat_axis(const flow_call *call)
   return axis < 0 ? axis + call->outputs[0].rank : axis;
 }
 
+/* Along the first axis concat is WHOLE, and contiguous inputs follow each other in the output. */
 static int joins_rows(const flow_call *call) { return concat_axis(call) == 0; }
 
 /* One input after the other; `to` moves along the axis by each one's size. */
@@ -242,6 +250,7 @@ static int64_t concat_pieces(const flow_call *call)
   return flow_outer_axis(&call->outputs[0]) < concat_axis(call) ? flow_outer_pieces(call) : 1;
 }
 
+/* A range of an axis that all inputs have. */
 static flow_status run_concat_piece(const flow_call *call, int64_t piece)
 {
   return concat_pieces(call) > 1 ? flow_run_outer_piece(run_concat, call, piece) : run_concat(call, 0, 0, 1);

@@ -54,6 +54,7 @@ static float *coefficients(const flow_call *call, const layout *l, int which)
 /* x: the second input of the gradient. */
 static const flow_operand *x_of(const flow_call *call) { return &call->inputs[call->op == FLOW_OP_batch_norm_gradient]; }
 
+/* The sums of all parts live from phase 0 to phase 1, the coefficients from phase 1 to phase 2. */
 static size_t shared_bytes(const flow_call *call)
 {
   layout l = layout_of(x_of(call));
@@ -101,6 +102,8 @@ ALWAYS_INLINE void column_moments(const int count, const float *x, const float *
       FLOW_UNROLL(2)
       for (int half = 0; half < 2; half++) {
         int64_t at = v * VL + half * (VL / 2);
+        /* From the run's mean to the origin, s = mean - origin: sum (d + s) = sum d + n s, and sum (d + s)^2 = sum d^2 + s (sum d + sum (d
+         * + s)). Both steps are in double; the differences d were small when they were rounded. */
         vd shift = (half ? vd_high(mean[v]) : vd_low(mean[v])) - vd_widen(origin + at);
         vd sum = half ? vd_high(a[v]) : vd_low(a[v]), squares = half ? vd_high(b[v]) : vd_low(b[v]), moved = sum + shift * rows;
         vd_store(to.first + at, vd_load(to.first + at) + moved);
@@ -223,6 +226,7 @@ static void combine_channels(const flow_call *call, const layout *l, int64_t fir
     double rows = (double)(part < l->parts - 1 ? l->rows_per_part : l->rows - part * l->rows_per_part);
     double total = count + rows, share = rows / total;
     for (int64_t i = 0; i < n; i++) {
+      /* Chan, Golub and LeVeque's rule for the rows so far and those of one part more. */
       double delta = part_mean[i] - mean[i];
       mean[i] += delta * share;
       squares[i] += part_squares[i] + delta * delta * (count * share);
@@ -254,6 +258,7 @@ static void gradient_channel(const flow_call *call, const layout *l, int64_t c)
   float *dgamma = call->outputs[1].data, *dbeta = call->outputs[2].data;
   if (dgamma) dgamma[c] = (float)(sum_gd * inverse);
   if (dbeta) dbeta[c] = (float)sum_g;
+  /* dx = a (g - sum_g / n - d inverse^2 sum_gd / n), d = x - mean: xhat and dgamma have the factor `inverse` each. */
   coefficients(call, l, 0)[c] = mean[c];
   coefficients(call, l, 1)[c] = (float)a;
   coefficients(call, l, 2)[c] = (float)(-a * sum_g / n);
@@ -306,6 +311,7 @@ ALWAYS_INLINE void apply(const int has_g, const flow_call *call, const layout *l
 
 /* ---- entries ---------------------------------------------------------------------------------------------------------------- */
 
+/* The vector variant reads float32 as it lies in memory. */
 static int supports_float32(const flow_call *call)
 {
   for (int i = 0; i < call->input_count; i++)
@@ -313,6 +319,7 @@ static int supports_float32(const flow_call *call)
   return 1;
 }
 
+/* Phases 0 and 2 are cut by rows, phase 1 by channels. */
 static int64_t vector_parts(const flow_call *call, int phase)
 {
   layout l = layout_of(x_of(call));
@@ -363,6 +370,7 @@ static void write_channels(const flow_operand *x, int64_t at, int64_t n, const d
   if (x->data) flow_convert_from_double(x->dtype, from, (char *)x->data + at * flow_dtype_size(x->dtype), 1, n);
 }
 
+/* One phase, cut by channels: each part goes over all rows and needs nothing of the others. */
 static int64_t plain_parts(const flow_call *call, int phase)
 {
   (void)phase;
@@ -436,6 +444,7 @@ static void gradient_channels(const flow_call *call, const layout *l, int64_t c,
   }
 }
 
+/* Blocks of channels, forward or back. */
 static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

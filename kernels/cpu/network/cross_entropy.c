@@ -27,6 +27,7 @@ static flow_status read_label(const flow_call *call, const flow_operand *labels,
   return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
 }
 
+/* Labels come last and have any dtype. */
 static int supports_float32(const flow_call *call)
 {
   int last = call->input_count - 1;                    /* the labels */
@@ -43,6 +44,7 @@ static float exponentials(const float *z, int64_t n, float *e, float *largest)
 {
   vf top = vf_set(-INFINITY);
   double total = 0;
+  /* The tail is read before anything is written: e may be z. */
   int64_t whole = n / VL * VL;
   int rest = (int)(n - whole);
   vf tail = vf_set(-INFINITY);
@@ -61,6 +63,7 @@ static float exponentials(const float *z, int64_t n, float *e, float *largest)
       sum += y;
       if (e) vf_store(e + i, y);
     }
+    /* The last run joins the tail, so that a line of few classes is summed across lanes once. */
     if (end == whole) tail += sum;
     else total += (double)vf_sum(sum);
   }

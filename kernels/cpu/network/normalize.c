@@ -21,6 +21,7 @@ static const flow_operand *normalized_of(const flow_call *call)
   return &call->inputs[call->op == FLOW_OP_normalize_gradient];
 }
 
+/* The first normalized axis, counted from 0; all after it are normalized, too. */
 static int first_axis(const flow_call *call)
 {
   int axis = call->attributes->normalization.axis;
@@ -38,6 +39,7 @@ static int64_t line_of(const flow_call *call, int64_t *count)
 
 /* ---- vector ---------------------------------------------------------------------------------------------------------- */
 
+/* The vector variant reads float32 as it lies in memory. */
 static int supports_float32(const flow_call *call)
 {
   for (int i = 0; i < call->input_count; i++)
@@ -100,6 +102,8 @@ typedef struct affine {
 /* Of one line, from its sums around the origin. */
 static affine affine_of(const flow_attributes *attributes, const float *x, int64_t n, float origin)
 {
+  /* origin is the mean rounded to float, or 0 if uncentered: what is left of the mean is `shift`, so small that the subtraction of its
+   * square from the mean of squares cancels nothing that matters. */
   sums s = sum_line(x, NULL, n, vf_set(origin));
   double part = part_of(n), shift = attributes->normalization.uncentered ? 0 : s.first * part, variance = s.second * part - shift * shift;
   double r = 1 / sqrt((variance < 0 ? 0 : variance) + attributes->normalization.epsilon); /* a NaN stays */
@@ -123,6 +127,7 @@ static void normalize_lines(const flow_call *call, const float *x, float *y, flo
   for (int64_t k = 0; k < lines && r_out; k++) r_out[k] = a[k].r;
 }
 
+/* All lines, as many together as lines_together() says. y or r may be unread. */
 static flow_status forward_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;
@@ -159,6 +164,7 @@ static void gradient_lines(const flow_call *call, const float *g, const float *y
   }
 }
 
+/* dx = r (g - mean(g) - y mean(g y)), y and r being outputs of the forward op: x is not needed. */
 static flow_status gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;
@@ -217,6 +223,7 @@ static void forward_line(const flow_call *call, int64_t line, int64_t n, double 
   if (call->output_count > 1) write_doubles(&call->outputs[1], line, 1, &r);
 }
 
+/* One line by the definition; g and y: two lines of doubles in scratch. */
 static void gradient_line(const flow_call *call, int64_t line, int64_t n, double *g, double *y)
 {
   double r;

@@ -13,6 +13,7 @@ enum { RUN = 8 };
 /* The operand as {outer, n, inner}: lines of n elements, which are `inner` apart. */
 typedef struct lines { int64_t outer, n, inner; } lines;
 
+/* From the first input: all operands of these ops have one shape. */
 static lines lines_of(const flow_call *call)
 {
   const flow_operand *x = &call->inputs[0];
@@ -23,6 +24,7 @@ static lines lines_of(const flow_call *call)
   return l;
 }
 
+/* The vector variant reads float32 as it lies in memory. */
 static int supports_float32(const flow_call *call)
 {
   for (int i = 0; i < call->input_count; i++)
@@ -164,6 +166,7 @@ static void softmax_strip(const float *x, float *y, int64_t n, int64_t step, int
   for (int64_t i = 0; i < n; i++) vf_store_lanes(y + i * step, load_lanes(y + i * step, lanes) / sum, lanes);
 }
 
+/* x is read twice instead of storing what is summed: y then is written once. */
 static void log_softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
 {
   vf largest = strip_max(x, n, step, lanes);
@@ -172,6 +175,7 @@ static void log_softmax_strip(const float *x, float *y, int64_t n, int64_t step,
   for (int64_t i = 0; i < n; i++) vf_store_lanes(y + i * step, load_lanes(x + i * step, lanes) - largest - log_sum, lanes);
 }
 
+/* Lanes that hold no line multiply infinities, which may be NaN: none of them is stored. */
 static void softmax_gradient_strip(const float *g, const float *y, float *dx, int64_t n, int64_t step, int64_t lanes)
 {
   STRIP_SUM(sum, n, load_lanes(g + i * step, lanes) * load_lanes(y + i * step, lanes));
@@ -213,6 +217,7 @@ static flow_status log_softmax_vector(const flow_call *call, int phase, int64_t 
   return FLOW_OK;
 }
 
+/* As run_lines(), with two inputs. Lines of no elements have no loop to run. */
 static flow_status softmax_gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -270,6 +275,7 @@ static int64_t pieces_of(const flow_call *call)
   return flow_outer_axis(&call->outputs[0]) < (axis < 0 ? axis + call->outputs[0].rank : axis) ? flow_outer_pieces(call) : 1;
 }
 
+/* Pieces are whole lines: a call whose only long axis is that of the lines is one piece. */
 #define SOFTMAX(name)                                                                                                            \
   static flow_status name##_piece(const flow_call *call, int64_t piece)                                                          \
   {                                                                                                                              \

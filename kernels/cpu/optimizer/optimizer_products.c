@@ -38,6 +38,7 @@ typedef struct product {
   int64_t      depth;                /* k, in numbers or pairs, of as many bytes */
 } product;
 
+/* Arithmetic of blocks; sizes are at least 1. */
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
@@ -95,6 +96,7 @@ size_t products_shared_bytes(const flow_call *call)
   return floats * sizeof(float);
 }
 
+/* Two buffers for gradients, and the packed rows of x for one block and DEPTH steps of k. */
 size_t products_scratch_bytes(const flow_call *call)
 {
   (void)call;
@@ -121,6 +123,7 @@ int64_t products_parts(const flow_call *call, int phase)
 /* A block of a product's matrix {m, n}. */
 typedef struct block { int64_t row, rows, column, columns; } block;
 
+/* Blocks of columns count fastest: neighbours read the same rows of x. */
 static block block_at(const product *p, int64_t index)
 {
   block b = { .row = index / p->column_blocks * p->rows, .column = index % p->column_blocks * p->columns };

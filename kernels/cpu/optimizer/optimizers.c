@@ -9,6 +9,7 @@
  * at a time, 2 KB for each array on the stack. */
 enum { PART = 16384, CHUNK = 256 };
 
+/* Parts of a flat range, whatever variables they belong to. */
 static int64_t optimizer_parts(const flow_call *call, int phase)
 {
   (void)phase;
@@ -23,6 +24,7 @@ static void range_of(const flow_call *call, int64_t begin, int64_t end, int64_t 
   *last = end * PART < size ? end * PART : size;
 }
 
+/* Whether all inputs but the count of steps, an integer, are float32. */
 static int all_float32(const flow_call *call)
 {
   int iterations = flow_optimizer_layout_of(call->op)->iterations;
@@ -31,9 +33,11 @@ static int all_float32(const flow_call *call)
   return 1;
 }
 
+/* The vector variant reads all gradients from memory; of a call with products some are still to be computed. */
 static int supports_vector(const flow_call *call) { return all_float32(call) && call->attributes->optimizer.products == 0; }
 static int supports_products(const flow_call *call) { return all_float32(call) && call->attributes->optimizer.products > 0; }
 
+/* A guard of 0 leaves parameters and slots as they are. */
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

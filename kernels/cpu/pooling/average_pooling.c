@@ -34,6 +34,7 @@ ALWAYS_INLINE void spread_mean(float *dx, vf g, int lanes, int64_t rows, int64_t
 /* The cells of window (row, column) inside the image: how many, and the offset of the first one's first channel. */
 typedef struct window { int64_t rows, columns, offset; } window;
 
+/* Padding neither adds nor counts, so that windows at the edges are smaller. */
 ALWAYS_INLINE window window_at(const flow_pooling *s, int64_t row, int64_t column)
 {
   int64_t top, bottom, left, right;
@@ -86,6 +87,7 @@ static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piec
   if (y) pool_image(s, x, y + (of.image * s->out[0] + of.first) * s->out[1] * s->channels, of.first, of.last);
 }
 
+/* All rows of all images, and the rows of one piece. */
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -97,6 +99,7 @@ static flow_status run_vector_piece(const flow_call *call, int64_t piece)
   return pooling_run_piece(call, pool_vectors, piece);
 }
 
+/* Windows may overlap, so that a call is not cut into pieces: two of them would add to the same cells. */
 static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

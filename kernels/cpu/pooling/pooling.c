@@ -70,6 +70,7 @@ static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piec
   pool_image(s, x + of.image * input, y ? y + of.image * output : NULL, index ? index + of.image * output : NULL, of.first, of.last);
 }
 
+/* All rows of all images, and the rows of one piece: windows only read, so that any rows can be done apart. */
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -123,6 +124,7 @@ static void pool_bytes(const flow_call *call, const flow_pooling *s, flow_piece 
   }
 }
 
+/* The same for bytes. */
 static flow_status run_bytes(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -179,6 +181,7 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
 
 /* ---- plain: every dtype ----------------------------------------------------------------------------------------------------- */
 
+/* For each dtype by the definition. LOWEST: what a window of padding only gives. */
 #define TYPE float
 #define LOWEST (-__builtin_inff())
 #define PLAIN(name) name##_float
@@ -233,6 +236,7 @@ static void (*const pool_images[FLOW_DTYPE_COUNT])(const flow_pooling *, const v
   [FLOW_UINT8] = pool_images_uint8, [FLOW_BOOL] = pool_images_uint8, [FLOW_INT32] = pool_images_int32, [FLOW_INT64] = pool_images_int64,
 };
 
+/* Every dtype, one channel of one window after the other. */
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -266,6 +270,7 @@ static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t 
 }
 
 static int supports_vector(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
+/* A comparison of bytes finds no position: this variant is for predictions, where nothing reads the index. */
 static int supports_bytes(const flow_call *call)
 {
   return call->inputs[0].dtype == FLOW_UINT8 && call->outputs[1].unused;

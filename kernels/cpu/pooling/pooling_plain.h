@@ -23,6 +23,7 @@ static void PLAIN(forward)(const flow_pooling *s, const TYPE *x, TYPE *y, uint8_
   }
 }
 
+/* All images. y or index may be NULL. */
 static void PLAIN(pool_images)(const flow_pooling *s, const void *x, void *y, uint8_t *index)
 {
   int64_t input = s->in[0] * s->in[1] * s->channels, output = s->out[0] * s->out[1] * s->channels;

@@ -27,6 +27,7 @@ static flow_status run_quantize(const flow_call *call, int phase, int64_t begin,
   return FLOW_OK;
 }
 
+/* Elements do not depend on each other: any range of them is a piece. */
 static flow_status run_quantize_piece(const flow_call *call, int64_t piece)
 {
   return flow_run_outer_piece(run_quantize, call, piece);
@@ -39,6 +40,7 @@ const flow_kernel FLOW_KERNELS(quantize)[] = {
 /* MOST: the largest magnitude of a weight; -128 is left out, so that the range is symmetric. */
 enum { OUTPUTS = 64 /* of a part */, MOST = 127 };
 
+/* Parts are ranges of outputs: a scale follows from a whole column. */
 static int64_t parts(const flow_call *call, int phase)
 {
   const flow_operand *w = &call->inputs[0];

@@ -88,6 +88,7 @@ typedef struct flow_finish { flow_byte_steps steps; vf least; const float *resid
 static inline flow_finish flow_finish_of(const flow_requantization *r)
 {
   flow_finish f = { .steps = flow_byte_steps_of(r->out), .least = vf_set(r->relu ? 0.0f : -INFINITY), .residual = r->residual };
+  /* Bytes stand for no number below the range's lower end: if that is 0, rounding into the range is the relu. */
   int relu_is_range = !r->relu || r->out.zero == 0;       /* no byte is below 0 anyway */
   f.kind = !r->bytes ? FLOW_FINISH_FLOATS : r->residual || !relu_is_range ? FLOW_FINISH_BYTES : FLOW_FINISH_ONLY_BYTES;
   return f;

@@ -16,6 +16,7 @@ typedef uint8_t cell;
 #endif
 #define AVAILABLE __builtin_cpu_supports("avx512vnni")
 enum { PIXELS = 12, VECTORS = 2 };
+/* x has four bytes of a pixel, the same in every lane; a lane of w has the four weights that one output has for them. */
 ALWAYS_INLINE vi dot(vi sums, int32_t x, vi w) { return (vi)_mm512_dpbusd_epi32((__m512i)sums, _mm512_set1_epi32(x), (__m512i)w); }
 #else
 #define AVAILABLE 0

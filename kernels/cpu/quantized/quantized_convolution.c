@@ -33,8 +33,10 @@ static void add_pixel(const flow_geometry *s, const uint8_t *x, int32_t zero, co
   }
 }
 
+/* The sums of one pixel, up to whole vectors, since flow_requantize reads whole ones. */
 static size_t scratch_bytes(const flow_call *call) { return (size_t)flow_padded_lanes(call->inputs[1].shape[3]) * sizeof(int32_t); }
 
+/* Only scales and biases: the plain variant reads the weights as they are. */
 static flow_status prepare(const flow_call *call)
 {
   flow_requantization_prepare(call);

@@ -15,8 +15,10 @@ enum { AVAILABLE = 0 };
 ALWAYS_INLINE vi multiply_words(vi a, vi b) { return a * b; }
 #endif
 
+/* Cells of the kernel, each of which has a weight for every channel. */
 static int64_t cells_of(const flow_geometry *s) { return s->kernel[0] * s->kernel[1]; }
 
+/* As many outputs as inputs, each in a group of its own. */
 int FLOW_ISA_NAME(quantized_depthwise_supports)(const flow_call *call)
 {
   if (!AVAILABLE) return 0;
@@ -39,6 +41,7 @@ size_t FLOW_ISA_NAME(quantized_depthwise_shared_bytes)(const flow_call *call)
   return flow_requantization_bytes(call) + (size_t)(cells_of(&s) * flow_padded_lanes(s.channels_out)) * sizeof(int32_t);
 }
 
+/* x is read where it is: padding is left out, not copied. */
 size_t FLOW_ISA_NAME(quantized_depthwise_scratch_bytes)(const flow_call *call) { return (void)call, 0; }
 
 /* Weights {cells, channels} as int32 lanes with their upper halves 0, the channels padded to whole vectors by zeros. */
@@ -121,6 +124,7 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t imag
     }
 }
 
+/* Image by image, all rows. */
 flow_status FLOW_ISA_NAME(quantized_depthwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -135,6 +139,7 @@ int64_t FLOW_ISA_NAME(quantized_depthwise_pieces)(const flow_call *call)
   return s.images * flow_depthwise_pieces(&s).bands;
 }
 
+/* A band of rows of one image, with the same sums: they are exact. */
 flow_status FLOW_ISA_NAME(quantized_depthwise_run_piece)(const flow_call *call, int64_t piece)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);

@@ -24,6 +24,7 @@ typedef struct layout {
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+/* Sizes as the comments of `layout` say. The period is the least number of vectors that end with a whole pixel. */
 static layout layout_of(const flow_call *call)
 {
   layout l = { .s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]) };
@@ -46,6 +47,7 @@ static int64_t band_rows(const layout *l, int64_t rows) { return (rows - 1) * l-
 /* shared: scales and biases in the order of channels, then as lanes, like what the sums begin with; weights; offsets of taps. */
 typedef struct shared_view { float *scales, *biases; int32_t *sums; int8_t *weights; int64_t *offsets; } shared_view;
 
+/* The parts of the block that prepare() fills and all members read. */
 static shared_view shared_of(const flow_call *call, const layout *l)
 {
   char *at = (char *)call->shared + flow_requantization_bytes(call);
@@ -62,6 +64,7 @@ static shared_view shared_of(const flow_call *call, const layout *l)
 #define AVAILABLE 0
 #endif
 
+/* Without a residual, which would have to be brought into the order of the lanes. */
 int FLOW_ISA_NAME(quantized_depthwise_bytes_supports)(const flow_call *call)
 {
   if (!AVAILABLE) return 0;
@@ -70,6 +73,7 @@ int FLOW_ISA_NAME(quantized_depthwise_bytes_supports)(const flow_call *call)
   return sizes && call->input_count < 5;          /* no residual */
 }
 
+/* Cycles of a vector of 64 outputs: 12 for each group of four taps, 20 to finish it; the band is written and read in caches. */
 double FLOW_ISA_NAME(quantized_depthwise_bytes_cost)(const flow_call *call)
 {
   layout l = layout_of(call);
@@ -96,6 +100,8 @@ size_t FLOW_ISA_NAME(quantized_depthwise_bytes_scratch_bytes)(const flow_call *c
 /* Which byte of its vector is lane i of vector u of the four that it is unpacked to, and back. */
 static int64_t byte_of_lane(int64_t u, int64_t i) { return i / 4 * LANE + u * 4 + i % 4; }
 
+/* Taps beyond the kernel, which fill up the last group, have weights 0 and read where the last cell does. Offsets count from the tap of the
+ * first cell: rows of the band, then the string of the pixel's phase, then the pixel in it. */
 flow_status FLOW_ISA_NAME(quantized_depthwise_bytes_prepare)(const flow_call *call)
 {
   layout l = layout_of(call);
@@ -172,6 +178,7 @@ ALWAYS_INLINE void finish_vector(const task *t, const flow_finish_kind kind, con
     return;
   }
   __m512i whole[TAPS];
+  /* Values are limited before they become integers, so that no later step saturates: packing keeps all bits. */
   const __m512 most = _mm512_set1_ps((float)(255 - t->r->out.zero));
   const __m512i zero = _mm512_set1_epi16((short)t->r->out.zero);
   for (int u = 0; u < TAPS; u++) {
@@ -211,6 +218,7 @@ static void convolve_row(const task *t, const uint8_t *x, int64_t size, void *y)
 static void convolve_row(const task *t, const uint8_t *x, int64_t size, void *y) { (void)t, (void)x, (void)size, (void)y; }
 #endif
 
+/* `bytes` is a constant at most calls: memcpy is then one or two instructions. */
 ALWAYS_INLINE void copy_each(char *to, int64_t to_step, const char *from, int64_t from_step, const int64_t bytes, int64_t n)
 {
   for (int64_t i = 0; i < n; i++, to += to_step, from += from_step) memcpy(to, from, (size_t)bytes);
@@ -272,6 +280,7 @@ static void convolve(const flow_call *call, const layout *l, int64_t image, int6
   }
 }
 
+/* Image by image, all rows. */
 flow_status FLOW_ISA_NAME(quantized_depthwise_bytes_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

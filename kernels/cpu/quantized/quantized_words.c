@@ -11,6 +11,7 @@ typedef int16_t cell;
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512BW__)
 #define AVAILABLE 1
 enum { PIXELS = 12, VECTORS = 2 };
+/* x has two words, the same in every lane; a lane of w has one output's two weights. Products are exact and their sum fits 32 bits. */
 ALWAYS_INLINE vi dot(vi sums, int32_t x, vi w) { return sums + (vi)_mm512_madd_epi16(_mm512_set1_epi32(x), (__m512i)w); }
 #elif defined(FLOW_ISA_AVX2)
 #define AVAILABLE 1

@@ -33,6 +33,7 @@ static void extent(const flow_operand *x, int64_t *rows, int64_t *elements)
   *elements = x->rank > 1 ? flow_shape_size(x->rank - 1, x->shape + 1) : 1;
 }
 
+/* The plain variant takes the other dtypes. */
 static int supports_float32(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
 
 /* PHILOX_WORDS numbers at a time where a sample has as many elements left, else four; the same numbers as run_plain, since their place

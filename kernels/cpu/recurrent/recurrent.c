@@ -25,6 +25,7 @@ static void keep_units(const span *u)
   if (u->old != u->h) copy_floats(u->h + u->begin, u->old + u->begin, u->end - u->begin);
 }
 
+/* h = tanh(x + h . w) for the units of the span. */
 static void simple_rnn_units(const flow_call *call, const block *b, int64_t t, int64_t row, const span *u)
 {
   const float *x = at(b, &call->inputs[0], row, t, b->r.units);
@@ -104,6 +105,7 @@ static cell *cell_function(const flow_call *call)
 /* One step of a block, whose products of all gates are made at once. */
 static void step_at_once(const flow_call *call, const block *b, int64_t t, cell *units)
 {
+  /* All rows of the block at once: each panel of w is read once in a step for the whole block. */
   multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width, b->stack);
   for (int64_t row = 0; row < b->rows; row++) {
     float *h = b->h + row * b->state;
@@ -235,6 +237,8 @@ static flow_status run_round(const flow_call *call, int64_t round, int64_t part)
     return FLOW_OK;
   }
   float *next = states + (round & 1) * each, *p = call->scratch;
+  /* The columns of gate k that belong to this part's units are one panel of w, since units is a multiple of PANEL: count_rounds() saw to
+   * that. */
   const epilogue e = { .add = 0 };
   for (int k = 0; k < b.r.cell.gates; k++)
     tiles[b.rows][0](units, b.h, b.state, NULL, 0, b.w.panels + (k * units + first) / PANEL * panel_floats(&b.w), p + k * TILE_ROWS * PANEL,

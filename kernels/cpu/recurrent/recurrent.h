@@ -15,6 +15,7 @@
 /* gates: of a cell; w and mask: the numbers of these inputs; transposed: the op is a gradient, which multiplies with w transposed. */
 typedef struct cell_operands { int gates, w, mask, transposed; } cell_operands;
 
+/* The call's sizes and options, from shapes and attributes alone. A gradient has them from its own inputs. */
 typedef struct recurrent {
   cell_operands  cell;
   int64_t        rows, steps, units;
@@ -156,6 +157,7 @@ static inline float *shared_states(const flow_call *call, const block *b)
   return (float *)call->shared + packed_floats(&b->w) + packed_floats(&b->candidate);
 }
 
+/* Written in phase 0, except the states, which only rounds use; read by all members afterwards. */
 static inline size_t blocks_shared_bytes(const flow_call *call)
 {
   block b = block_of(call);

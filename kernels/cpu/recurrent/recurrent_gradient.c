@@ -160,6 +160,8 @@ static void gru_before_back(const flow_call *call, const block *b, int64_t s)
 
 typedef void step_function(const flow_call *call, const block *b, int64_t s);
 
+/* The functions have the same contract: h (and c) come in with the gradient of the state after step s, and leave with that of the state
+ * before it. */
 static step_function *step_of(const flow_call *call)
 {
   if (call->op == FLOW_OP_lstm_gradient) return lstm_back;
@@ -178,6 +180,8 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
       pack_part(call, &b, part);
       continue;
     }
+    /* After the last step nothing flows back through h but the sequence's own gradient, which add_gradient() adds; the last c is an
+     * output. */
     start_block(call, &b, part, NULL, is_lstm ? &call->inputs[1] : NULL);
     for (int64_t s = b.r.steps - 1; s >= 0; s--) {
       add_gradient(call, &b, step_at(&b.r, s));

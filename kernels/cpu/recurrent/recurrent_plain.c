@@ -15,6 +15,7 @@ static void put(const flow_operand *x, int64_t i, double value)
 /* One row on its way: h and c (of gradients: their gradients), the gates p, and what else a step needs. */
 typedef struct state { const flow_call *call; recurrent r; int64_t row, t, s; double *h, *c, *p; } state;
 
+/* A row of h, one of c, and up to four of gates. */
 size_t FLOW_ISA_NAME(plain_recurrent_scratch_bytes)(const flow_call *call)
 {
   recurrent r = recurrent_of(call);
@@ -50,6 +51,7 @@ static void multiply_row(const state *s, int back, const double *from, int64_t f
 
 /* ---- forward ------------------------------------------------------------------------------------------------------------------ */
 
+/* h = tanh(x + h . w). kept: the mask keeps the state. */
 static void simple_rnn_step(const state *s, int kept)
 {
   int64_t u = s->r.units;
@@ -101,6 +103,7 @@ static void gru_step(const state *s, int kept)
 
 /* ---- back: h and c are gradients ------------------------------------------------------------------------------------------------ */
 
+/* The derivative of tanh from its value: 1 - h^2. A kept step passes dh on and has no gradient of its own. */
 static void simple_rnn_back(const state *s, int kept)
 {
   int64_t u = s->r.units;
@@ -167,6 +170,7 @@ static void gru_back(const state *s, int kept)
 
 typedef void step_function(const state *s, int kept);
 
+/* One step of the op, forward or back. */
 static step_function *step_of(int op)
 {
   return op == FLOW_OP_lstm ? lstm_step : op == FLOW_OP_lstm_gradient ? lstm_back : op == FLOW_OP_gru ? gru_step :

@@ -83,6 +83,7 @@ enum { SEARCHED_AT_ONCE = 2048, LANES = 4 * VL };
 SEARCH_FLOATS(max, >)
 SEARCH_FLOATS(min, <)
 
+/* [0]: the largest, [1]: the smallest; by the kinds that flow_kind_of() gives, which counts bools as integers. */
 static const update_function updates[2][FLOW_KIND_COUNT] = {
   { update_max_FLOAT, update_max_DOUBLE, update_max_INTEGER, NULL }, { update_min_FLOAT, update_min_DOUBLE, update_min_INTEGER, NULL }
 };
@@ -146,6 +147,7 @@ static int64_t search_one(const layout *l, int smallest, const char *x)
   int packed = l->dtype == flow_kind_dtype(l->kind) && last->stride == 1;
   flow_load_function load = FLOW_ISA_NAME(load)[l->dtype][l->kind];
   _Alignas(64) char buffer[FLOW_BLOCK_BYTES], best[8];
+  /* The first element is the best so far, at position 0. It is compared with itself below, and does not win. */
   load(x, 0, best, 1);
   for (int64_t i = 0; i < outer; i++) {
     const char *run = x + offset_of(l->searched, l->searched_count - 1, i, &unused) * l->size;
@@ -191,6 +193,7 @@ static flow_status run_argreduce(const flow_call *call, int phase, int64_t begin
   int smallest = call->op == FLOW_OP_argmin;
   const axis *last = l.kept_count > 0 ? &l.kept[l.kept_count - 1] : NULL;
   int64_t last_searched = l.searched[l.searched_count - 1].stride;
+  /* Outputs are stored run by run, each within one line of the last kept axis. */
   int many = last && last->size > 1 && magnitude(last->stride) < magnitude(last_searched);
   int64_t positions[FLOW_BLOCK_LENGTH];
   for (int64_t i = 0; i < outputs;) {

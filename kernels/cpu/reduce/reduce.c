@@ -86,6 +86,7 @@ static void reduce_rows(const reduction *op, flow_kind kind, const void *x, int6
   set_identity(op, wide_kind, lanes, group * columns);
   int64_t whole = rows / group;
   function(x, whole, group * columns, group * columns, lanes);
+  /* The upper half of the wide row is combined into the lower one until one row is left; then the rows that filled no wide row follow. */
   for (; group > 1; group /= 2)
     op->columns[wide_kind](lanes + (size_t)(group / 2 * columns) * size, 1, 0, group / 2 * columns, lanes);
   op->columns[wide_kind](lanes, 1, 0, columns, accumulators);
@@ -167,6 +168,7 @@ static void reduce_block(const reduction *op, const layout *l, const char *x, in
   }
   flow_load_function load = FLOW_ISA_NAME(load)[l->dtype][l->kind];
   _Alignas(64) char buffer[FLOW_BLOCK_BYTES];
+  /* As many rows as a buffer holds. columns is at most FLOW_BLOCK_LENGTH: reduce_all() saw to that. */
   int64_t most = FLOW_BLOCK_LENGTH / columns;
   for (int64_t row = 0; row < l->row.size; row += most) {
     int64_t rows = l->row.size - row < most ? l->row.size - row : most;
@@ -321,6 +323,7 @@ static int64_t whole_parts(const flow_call *call, int phase)
   return parts < 1 ? 1 : parts;
 }
 
+/* Parts own their outputs, so that none of them waits for another. */
 static flow_status run_whole(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   if (!call->outputs[0].data) return FLOW_OK;
@@ -337,6 +340,7 @@ static flow_status run_whole(const flow_call *call, int phase, int64_t begin, in
 
 enum { CUT_PHASES = 2 };
 
+/* The axis that is cut: the outermost reduced one. */
 static axis *first_reduced(layout *l)
 {
   return l->reduced_rank > 0 ? &l->reduced[0] : &l->row;
@@ -354,12 +358,14 @@ static int64_t cuts_of(const flow_call *call, layout *l)
   return parts < 1 ? 1 : parts;
 }
 
+/* Calls too small to be cut are left to the variant "blocks". */
 static int is_cut(const flow_call *call)
 {
   layout l;
   return cuts_of(call, &l) > 1;
 }
 
+/* shared: [part][column] accumulators. */
 static size_t cut_bytes(const flow_call *call)
 {
   layout l;
@@ -367,12 +373,14 @@ static size_t cut_bytes(const flow_call *call)
   return (size_t)(parts * l.column.size) * flow_kind_size(accumulator_kind(l.kind));
 }
 
+/* Phase 1 is one part: it combines at most MOST_PARTS rows. */
 static int64_t cut_parts(const flow_call *call, int phase)
 {
   layout l;
   return phase == 0 ? cuts_of(call, &l) : 1;
 }
 
+/* Parts are combined in order, in the kind of accumulators, and rounded once. */
 static flow_status run_cut(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const flow_operand *out = &call->outputs[0];

@@ -149,6 +149,7 @@ ALWAYS_INLINE void sum_strip(const int count, const float *x, int64_t rows, int6
   }
 }
 
+/* Strips of two vectors, one, then single columns. A column has the same bits in each of them: floats of ROWS_sum rows, then doubles. */
 static void columns_sum_FLOAT(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)
 {
   const float *x = x_;
@@ -218,6 +219,7 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
     else few_##op##_0(x, rows, row_stride, n, accumulators);                                                           \
   }
 
+/* What an op with columns of all numbers needs, and, in NUMBER_BLOCKS, one whose floats are combined as floats. */
 #define WIDE_COLUMNS(op)                       \
   COLUMNS(op, DOUBLE, double, double)          \
   COLUMNS(op, INTEGER, int64_t, INTEGER_##op)

@@ -122,6 +122,7 @@ ALWAYS_INLINE void sum_strip_of_slots(const int count, const float *x, int64_t r
     }                                                                                                                  \
   }
 
+/* Strips of the widest first. sums: those of all slots, each of which was added up on its own, in their order. */
 static void sum_slots_of_floats(const void *x_, int64_t rows, int64_t in_slot, int64_t row_stride, int64_t columns, void *sums)
 {
   const float *x = x_;
@@ -173,6 +174,7 @@ SUM_SLOTS(sum_slots_of_integers, add_integers, uint64_t)
 typedef void (*slots_function)(const void *x, int64_t rows, int64_t in_slot, int64_t row_stride, int64_t columns, void *sums);
 static const slots_function sum_slots[FLOW_KIND_COUNT] = { sum_slots_of_floats, sum_slots_of_doubles, sum_slots_of_integers, NULL };
 
+/* By the kinds that flow_kind_of() gives, which counts bools as integers. */
 static const columns_function add_columns[FLOW_KIND_COUNT] = { add_floats, add_doubles, add_integers, NULL };
 
 /* ---- rows into a partial sum -------------------------------------------------------------------------------------------------- */
@@ -210,6 +212,7 @@ static void add_listed(const sum *s, const flow_operand *rows, char *partial)
   flow_operand from = *rows, to = *rows;
   to.data = packed;
   flow_contiguous_strides(to.rank, to.shape, to.strides);
+  /* Rows in order but of another dtype are only converted; others are first copied in order. */
   int in_order = memcmp(to.strides, rows->strides, sizeof(int64_t) * (size_t)rows->rank) == 0;
   for (int64_t row = 0; row < rows->shape[0]; row += most) {
     int64_t count = rows->shape[0] - row < most ? rows->shape[0] - row : most;
